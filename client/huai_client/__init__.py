@@ -1,0 +1,1 @@
+"""The downstream side of huai: fetch the metadata, plan, transfer and publish."""

@@ -1,0 +1,127 @@
+"""The client's configuration: one TOML file below one state root, as frozen, typed values."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from huai_schema.descriptor import check_module
+from huai_schema.errors import ExitCode, HuaiError
+from huai_schema.program.configuration import (
+    ConfigError,
+    check_keys,
+    closest,
+    read_toml,
+    rewrite,
+)
+
+_NAME = "client.toml"
+
+
+class UnknownModuleError(HuaiError):
+    """A module that is not configured."""
+
+    exit_code = ExitCode.UNKNOWN_MODULE
+
+
+class Module(msgspec.Struct, frozen=True):
+    """One downstream tree."""
+
+    url: str
+    """The upstream's base address, or the URL of its metadata repository."""
+    dest: str
+    upstream_name: str = ""
+    """What the upstream calls the module; empty: the same name as here."""
+    content_urls: tuple[str, ...] = ()
+    """Instead of those that the upstream names."""
+    streams: int = 2
+    batch_files: int = 1000
+    batch_size: int = 1 << 30
+    """Bytes."""
+    bwlimit: int = 0
+    """KiB/s of all streams together; 0: no limit."""
+    rsync_options: tuple[str, ...] = ()
+    max_delete: str = "10%"
+    """A count, or a share of the entries; a share never stops fewer than 1000 deletions."""
+    timeout: int = 600
+    """Seconds without any data after which a connection counts as dead."""
+
+
+class ClientConfig(msgspec.Struct, frozen=True):
+    """The whole file."""
+
+    modules: dict[str, Module] = msgspec.field(default_factory=dict)
+
+    def module(self, name: str) -> Module:
+        """One module, or `UnknownModuleError`."""
+        try:
+            return self.modules[name]
+        except KeyError:
+            raise UnknownModuleError(
+                f"no module {name!r} is configured", hint=closest(name, self.modules)
+            ) from None
+
+
+def default_root() -> Path:
+    """/var/lib/huai-client for root, the user's own state folder for anybody else."""
+    if os.geteuid() == 0:
+        return Path("/var/lib/huai-client")
+    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local/state") / "huai-client"
+
+
+def config_path(root: Path) -> Path:
+    """Where the configuration stands."""
+    return root / _NAME
+
+
+def load(root: Path) -> ClientConfig:
+    """Read the configuration below `root`; a missing file means: no modules yet."""
+    path = config_path(root)
+    table = read_toml(path)
+    check_keys(str(path), table, ClientConfig.__struct_fields__)
+    modules = table.get("modules", {})
+    for name in modules if isinstance(modules, dict) else ():
+        check_module(name)
+        check_keys(f"{path}: [modules.{name}]", modules[name], Module.__struct_fields__)
+    try:
+        return msgspec.convert(table, ClientConfig)
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"{path}: {error}", hint="see the README's configuration") from None
+
+
+def add_module(root: Path, name: str, module: Module) -> None:
+    """Write a new module into the configuration; `ConfigError` if the name is taken."""
+    import tomlkit  # loads slowly, and a sync never writes configuration
+
+    check_module(name)
+    if name in load(root).modules:
+        raise ConfigError(
+            f"module {name!r} exists already",
+            hint=f"change it in {config_path(root)}, or remove it",
+        )
+    defaults = msgspec.to_builtins(Module(url="", dest=""))
+    values = msgspec.to_builtins(module)
+    changed = {key: value for key, value in values.items() if value != defaults[key]}
+
+    def put(text: str) -> str:
+        document = tomlkit.parse(text)
+        document.setdefault("modules", tomlkit.table(is_super_table=True))[name] = changed
+        return tomlkit.dumps(document)
+
+    rewrite(config_path(root), put)
+
+
+def remove_module(root: Path, name: str) -> None:
+    """Take a module out of the configuration."""
+    import tomlkit  # as above
+
+    load(root).module(name)
+
+    def drop(text: str) -> str:
+        document = tomlkit.parse(text)
+        modules: Any = document["modules"]
+        del modules[name]
+        return tomlkit.dumps(document)
+
+    rewrite(config_path(root), drop)

@@ -1,0 +1,55 @@
+"""What a plan consists of: plain values, no behaviour.
+
+Pure.  The planner makes them, `--dry-run` prints them, the executor carries them out
+in the order of the fields of `Plan`; within a list, in the order of the list.
+"""
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from huai_schema.entries import Directory, File, Symlink
+from huai_schema.paths import RelPath
+
+
+class Remove(NamedTuple):
+    """Unlink a file, symlink or special file, or remove an empty directory."""
+
+    path: RelPath
+    directory: bool
+
+
+class Move(NamedTuple):
+    """Rename a directory with all that it holds; nothing stands at `new`."""
+
+    old: RelPath
+    new: RelPath
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """What is published together: payload, then indices, then pointers."""
+
+    name: str
+    fetches: list[File] = field(default_factory=list)
+    """Content to transfer, then to rename into place."""
+    links: list[File] = field(default_factory=list)
+    """Hardlinks to make to `File.link`, which exists by then."""
+    symlinks: list[Symlink] = field(default_factory=list)
+    attributes: list[File | Symlink] = field(default_factory=list)
+    """The content is here already: set mode, owner and times only."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The ordered operations that bring a tree to a snapshot."""
+
+    clear: list[Remove]
+    """What stands in the way of an entry of another type, deepest first."""
+    make: list[RelPath]
+    """Directories to create, parents first, writable until the end."""
+    moves: list[Move]
+    stages: list[Stage]
+    removals: list[Remove]
+    """Deletions, deepest first; only after everything before has succeeded."""
+    directories: list[Directory]
+    """Final attributes of every directory that was made or touched, deepest first."""

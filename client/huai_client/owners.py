@@ -1,0 +1,96 @@
+"""Owners by name and by number, as this machine knows them.
+
+Metadata carries names, because numbers differ between machines; `#ID` stands where the
+upstream knows no name.  Each name and number is looked up once.
+"""
+
+import grp
+import os
+import pwd
+from collections.abc import Callable
+from typing import Final
+
+_ID_MAX = (1 << 32) - 2
+"""The largest number that can be set: (uid_t)-1 means "leave it" to chown(2)."""
+
+
+class _Lookup:
+    """Names of one kind, users or groups, to numbers."""
+
+    def __init__(self, find: Callable[[str], int]) -> None:
+        self._find = find
+        self._known: dict[bytes, int | None] = {}
+        self.unknown: set[bytes] = set()
+
+    def number(self, name: bytes) -> int | None:
+        if name not in self._known:
+            found = self._known[name] = self._look_up(name)
+            if found is None:
+                self.unknown.add(name)
+        return self._known[name]
+
+    def _look_up(self, name: bytes) -> int | None:
+        digits = name.removeprefix(b"#")
+        if digits != name and digits.isdigit():
+            number = int(digits)
+            return number if number <= _ID_MAX else None
+        try:
+            return self._find(os.fsdecode(name))
+        except (KeyError, ValueError):
+            return None
+
+
+class Owners:
+    """Name to number: what to set, and what to compare with."""
+
+    def __init__(self) -> None:
+        """Start with nothing looked up."""
+        self._users: Final = _Lookup(lambda name: pwd.getpwnam(name).pw_uid)
+        self._groups: Final = _Lookup(lambda name: grp.getgrnam(name).gr_gid)
+
+    def uid(self, name: bytes, otherwise: int) -> int:
+        """The user's number; `otherwise` for a name that this machine does not know."""
+        number = self._users.number(name)
+        return otherwise if number is None else number
+
+    def gid(self, name: bytes, otherwise: int) -> int:
+        """The group's number; `otherwise` for a name that this machine does not know."""
+        number = self._groups.number(name)
+        return otherwise if number is None else number
+
+    @property
+    def unknown_users(self) -> frozenset[bytes]:
+        """Users that were asked for and that this machine does not know."""
+        return frozenset(self._users.unknown)
+
+    @property
+    def unknown_groups(self) -> frozenset[bytes]:
+        """Groups that were asked for and that this machine does not know."""
+        return frozenset(self._groups.unknown)
+
+
+class Names:
+    """Number to name: what an observed entry says."""
+
+    def __init__(self) -> None:
+        """Start with nothing looked up."""
+        self._users: Final[dict[int, bytes]] = {}
+        self._groups: Final[dict[int, bytes]] = {}
+
+    def user(self, uid: int) -> bytes:
+        """The user's name, or `#ID`."""
+        if uid not in self._users:
+            try:
+                self._users[uid] = os.fsencode(pwd.getpwuid(uid).pw_name)
+            except KeyError:
+                self._users[uid] = b"#%d" % uid
+        return self._users[uid]
+
+    def group(self, gid: int) -> bytes:
+        """The group's name, or `#ID`."""
+        if gid not in self._groups:
+            try:
+                self._groups[gid] = os.fsencode(grp.getgrgid(gid).gr_name)
+            except KeyError:
+                self._groups[gid] = b"#%d" % gid
+        return self._groups[gid]

@@ -1,0 +1,247 @@
+"""Shows how a transfer goes: on a terminal, in a log, as JSON lines, or not at all.
+
+The listeners of `transfer`, and the choice between them.  They write to the streams
+they are given.  The rule to keep: JSON events are an interface; `v` counts its versions.
+"""
+
+import json
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TextIO
+
+from huai_client.staging import Verdict
+from huai_client.transfer.listener import Listener
+from huai_schema.entries import File
+from huai_schema.paths import show
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+Clock = Callable[[], float]
+
+JSON_VERSION = 1
+_PLAIN_INTERVAL = 30.0
+_JSON_INTERVAL = 1.0
+_UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
+
+
+def choose(*, quiet: bool, as_json: bool, out: TextIO, err: TextIO) -> Listener:
+    """The listener for these options: JSON goes to `out`, what is for people to `err`."""
+    if as_json:
+        return JsonProgress(out)
+    if quiet:
+        return SilentProgress()
+    return TerminalProgress(err) if err.isatty() else PlainProgress(err)
+
+
+def human(size: float) -> str:
+    """Bytes for people: three digits or so and a binary unit."""
+    for unit in _UNITS[:-1]:
+        if size < 1024:
+            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1024
+    return f"{size:.1f} {_UNITS[-1]}"
+
+
+class SilentProgress:
+    """Says nothing."""
+
+    def started(self, files: int, size: int) -> None:
+        """Nothing to show."""
+
+    def progressed(self, size: int) -> None:
+        """Nothing to show."""
+
+    def finished(self, file: File) -> None:
+        """Nothing to show."""
+
+    def refused(self, file: File, verdict: Verdict) -> None:
+        """Nothing to show."""
+
+    def retried(self, reason: str) -> None:
+        """Nothing to show."""
+
+    def waiting(self, reason: str) -> None:
+        """Nothing to show."""
+
+    def ended(self) -> None:
+        """Nothing to show."""
+
+
+class PlainProgress:
+    """A line every 30 seconds, and one for each thing that went wrong."""
+
+    def __init__(
+        self, err: TextIO, *, clock: Clock = time.monotonic, interval: float = _PLAIN_INTERVAL
+    ) -> None:
+        """Writes to `err`; `clock` gives seconds."""
+        self._err = err
+        self._clock = clock
+        self._interval = interval
+        self._files = self._size = self._files_here = self._here = 0
+        self._begin = self._next = 0.0
+
+    def started(self, files: int, size: int) -> None:
+        """Say what is to come."""
+        self._files, self._size, self._files_here, self._here = files, size, 0, 0
+        self._begin = self._clock()
+        self._next = self._begin + self._interval
+        self._say(f"transferring {files} files, {human(size)}")
+
+    def progressed(self, size: int) -> None:
+        """Say where we are, if it is time to."""
+        self._here = size
+        now = self._clock()
+        if now < self._next:
+            return
+        self._next = now + self._interval
+        rate = size / max(now - self._begin, 0.001)
+        left = f", {(self._size - size) / rate:.0f} s left" if rate else ""
+        self._say(
+            f"{self._files_here}/{self._files} files, {human(size)} of {human(self._size)}, "
+            f"{human(rate)}/s{left}"
+        )
+
+    def finished(self, file: File) -> None:  # noqa: ARG002 - one line a file would be too many
+        """Count it."""
+        self._files_here += 1
+
+    def refused(self, file: File, verdict: Verdict) -> None:
+        """Name the file."""
+        self._say(f"{verdict.value}: {show(file.path)}")
+
+    def retried(self, reason: str) -> None:
+        """Say why."""
+        self._say(f"trying again: {reason}")
+
+    def waiting(self, reason: str) -> None:
+        """Say why."""
+        self._say(f"waiting: {reason}")
+
+    def ended(self) -> None:
+        """Say how far it came."""
+        self._say(f"{self._files_here} of {self._files} files, {human(self._here)} here")
+
+    def _say(self, text: str) -> None:
+        self._err.write(text + "\n")
+        self._err.flush()
+
+
+class TerminalProgress:
+    """A bar with files, bytes, rate and time left."""
+
+    def __init__(self, err: TextIO) -> None:
+        """Draws on `err`, from `started` to `ended`."""
+        self._err = err
+        self._bar: Progress | None = None
+        self._task: TaskID | None = None
+        self._files = self._files_here = 0
+
+    def started(self, files: int, size: int) -> None:
+        """Draw the bar."""
+        from rich import progress
+        from rich.console import Console
+
+        self._files, self._files_here = files, 0
+        self._bar = progress.Progress(
+            progress.TextColumn("{task.description}", markup=False),
+            progress.BarColumn(),
+            progress.DownloadColumn(binary_units=True),
+            progress.TransferSpeedColumn(),
+            progress.TimeRemainingColumn(),
+            console=Console(file=self._err),
+        )
+        self._task = self._bar.add_task(self._title(), total=size)
+        self._bar.start()
+
+    def progressed(self, size: int) -> None:
+        """Move the bar."""
+        if self._bar and self._task is not None:
+            self._bar.update(self._task, completed=size)
+
+    def finished(self, file: File) -> None:  # noqa: ARG002 - the bar counts
+        """Count it."""
+        self._files_here += 1
+        if self._bar and self._task is not None:
+            self._bar.update(self._task, description=self._title())
+
+    def refused(self, file: File, verdict: Verdict) -> None:
+        """Name the file above the bar."""
+        self._say(f"{verdict.value}: {show(file.path)}")
+
+    def retried(self, reason: str) -> None:
+        """Say why above the bar."""
+        self._say(f"trying again: {reason}")
+
+    def waiting(self, reason: str) -> None:
+        """Say why above the bar."""
+        self._say(f"waiting: {reason}")
+
+    def ended(self) -> None:
+        """Leave the bar as it stands."""
+        if self._bar:
+            self._bar.stop()
+        self._bar = None
+
+    def _title(self) -> str:
+        return f"{self._files_here}/{self._files} files"
+
+    def _say(self, text: str) -> None:
+        if self._bar:
+            self._bar.console.print(text, markup=False, highlight=False)
+
+
+class JsonProgress:
+    """One JSON object a line: `v`, `type` and what belongs to the type.
+
+    Paths are UTF-8; other bytes stand as the lone surrogates of Python's `surrogateescape`.
+    """
+
+    def __init__(
+        self, out: TextIO, *, clock: Clock = time.monotonic, interval: float = _JSON_INTERVAL
+    ) -> None:
+        """Writes to `out`; `clock` gives seconds."""
+        self._out = out
+        self._clock = clock
+        self._interval = interval
+        self._next = 0.0
+
+    def started(self, files: int, size: int) -> None:
+        """`transfer-started`: files, bytes."""
+        self._next = self._clock()
+        self._say("transfer-started", files=files, bytes=size)
+
+    def progressed(self, size: int) -> None:
+        """`transfer-progress`: bytes; at most once a second."""
+        now = self._clock()
+        if now >= self._next:
+            self._next = now + self._interval
+            self._say("transfer-progress", bytes=size)
+
+    def finished(self, file: File) -> None:
+        """`file-arrived`: path, bytes."""
+        self._say("file-arrived", path=_text(file.path), bytes=file.size)
+
+    def refused(self, file: File, verdict: Verdict) -> None:
+        """`file-missing` or `file-mismatch`: path, bytes."""
+        self._say(f"file-{verdict.value}", path=_text(file.path), bytes=file.size)
+
+    def retried(self, reason: str) -> None:
+        """`transfer-retried`: reason."""
+        self._say("transfer-retried", reason=reason)
+
+    def waiting(self, reason: str) -> None:
+        """`transfer-waiting`: reason."""
+        self._say("transfer-waiting", reason=reason)
+
+    def ended(self) -> None:
+        """`transfer-ended`."""
+        self._say("transfer-ended")
+
+    def _say(self, kind: str, **fields: str | int) -> None:
+        self._out.write(json.dumps({"v": JSON_VERSION, "type": kind, **fields}) + "\n")
+        self._out.flush()
+
+
+def _text(path: bytes) -> str:
+    return path.decode("utf-8", "surrogateescape")

@@ -1,0 +1,109 @@
+"""What the user is shown: the plan, the summary, the differences; as text or as JSON.
+
+Text for people, one JSON object a line for programs; nothing here decides anything.
+"""
+
+from collections.abc import Iterator
+
+from huai_client.operations import Plan, Remove, Stage
+from huai_client.progress import human
+from huai_client.summary import Summary
+from huai_client.symlinks import unsafe_symlinks
+from huai_client.sync import Prepared, SyncResult
+from huai_schema.paths import RelPath, show
+
+
+def plan_lines(plan: Plan) -> Iterator[tuple[str, RelPath, str]]:
+    """Each operation in order: what is done, to which path, and how or from where."""
+    for item in plan.clear:
+        yield "clear", item.path, _kind(item)
+    for path in plan.make:
+        yield "mkdir", path, ""
+    for move in plan.moves:
+        yield "move", move.new, f"from {show(move.old)}"
+    for stage in plan.stages:
+        yield from _stage_lines(stage)
+    for item in plan.removals:
+        yield "delete", item.path, _kind(item)
+    made = set(plan.make)
+    for directory in plan.directories:
+        if directory.path not in made:
+            yield "directory", directory.path, ""
+
+
+def _stage_lines(stage: Stage) -> Iterator[tuple[str, RelPath, str]]:
+    for file in stage.fetches:
+        yield "fetch", file.path, f"{file.size} bytes, {stage.name}"
+    for file in stage.links:
+        yield "link", file.path, f"to {show(file.link or b'')}"
+    for symlink in stage.symlinks:
+        yield "symlink", symlink.path, f"to {show(symlink.target)}"
+    for entry in stage.attributes:
+        yield "attributes", entry.path, stage.name
+
+
+def summary_line(summary: Summary) -> str:
+    """A plan in one line."""
+    if summary.nothing:
+        return "nothing to do"
+    parts = (
+        (summary.fetches, f"{summary.fetches:,} files to fetch ({human(summary.fetch_bytes)})"),
+        (summary.moves, f"{summary.moves:,} directories to move"),
+        (summary.new_directories, f"{summary.new_directories:,} new directories"),
+        (summary.links, f"{summary.links:,} hardlinks"),
+        (summary.symlinks, f"{summary.symlinks:,} symlinks"),
+        (summary.attributes, f"{summary.attributes:,} to touch"),
+        (summary.deletions, f"{summary.deletions:,} to delete"),
+    )
+    return ", ".join(text for count, text in parts if count)
+
+
+def warnings(prepared: Prepared) -> Iterator[str]:
+    """What the administrator should know about a plan."""
+    unsafe = list(unsafe_symlinks(prepared.plan))
+    if unsafe:
+        yield f"{len(unsafe):,} symlinks lead out of the tree, for example {show(unsafe[0])}"
+    strangers = prepared.survey.strangers
+    if strangers:
+        yield (
+            f"{len(strangers):,} paths are in no snapshot and stay, for example "
+            f"{show(strangers[0])} (--delete-strangers deletes them)"
+        )
+
+
+def failures(result: SyncResult) -> Iterator[str]:
+    """Every path that could not be brought to where it should be."""
+    if result.outcome:
+        for file in result.outcome.missing:
+            yield f"{show(file.path)}: vanished upstream"
+        for file in result.outcome.mismatched:
+            yield f"{show(file.path)}: the content does not match the metadata"
+    if result.report:
+        for problem in result.report.problems:
+            yield f"{show(problem.path)}: {problem.reason}"
+        for path in result.report.strangers:
+            yield f"{show(path)}: kept, it holds what no snapshot names"
+        for name in sorted(result.report.unknown_users | result.report.unknown_groups):
+            yield f"owner {show(name)} is unknown on this machine; those entries keep their owner"
+
+
+def result_values(result: SyncResult) -> dict[str, object]:
+    """A result for JSON."""
+    values: dict[str, object] = {
+        "commit": result.commit,
+        "serial": result.serial,
+        "total_bytes": result.total_bytes,
+        "changed": result.prepared is not None and not result.prepared.summary.nothing,
+    }
+    if result.prepared:
+        values["summary"] = result.prepared.summary._asdict()
+    if result.outcome:
+        values["received"] = result.outcome.bytes_received
+    if result.report:
+        values["done"] = result.report.counts._asdict()
+    values["failures"] = list(failures(result))
+    return values
+
+
+def _kind(item: Remove) -> str:
+    return "directory" if item.directory else "file"

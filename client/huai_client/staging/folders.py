@@ -1,0 +1,172 @@
+"""Directories by handle: open, make, list and empty them without ever following a symlink.
+
+Knows nothing of staging's layout.  Paths are walked a component at a time, so that no
+symlink planted anywhere is followed and depth is bounded by nothing but the disk.
+"""
+
+import fcntl
+import os
+import stat
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from huai_schema.errors import ExitCode, HuaiError
+from huai_schema.paths import basename, join, parent, show
+
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_POLL = 0.1
+
+
+class StagingError(HuaiError):
+    """The staging area cannot be used."""
+
+    exit_code = ExitCode.DESTINATION
+
+
+class StagingBusyError(HuaiError):
+    """Another run, or an rsync that outlived one, still writes here."""
+
+    exit_code = ExitCode.LOCKED
+
+
+def open_root(root: Path) -> int:
+    """A handle of `root` = DEST/NAME/NAME, its last two directories made if absent.
+
+    Raises `StagingError` if DEST or either directory is no directory of ours.
+    """
+    try:
+        handle = os.open(root.parent.parent, _DIRECTORY)
+        try:
+            device = os.fstat(handle).st_dev
+            for name in (root.parent.name, root.name):
+                lower = make_directory(handle, os.fsencode(name))
+                os.close(handle)
+                handle = lower
+            _check_root(root, os.fstat(handle), device)
+            os.fchmod(handle, 0o700)
+        except BaseException:
+            os.close(handle)
+            raise
+    except OSError as error:
+        raise StagingError(
+            f"{root}: {error.strerror}",
+            hint="the destination has to be a directory that huai may write, not a symlink",
+        ) from error
+    return handle
+
+
+def _check_root(root: Path, found: os.stat_result, device: int) -> None:
+    if found.st_uid != os.geteuid():
+        raise StagingError(f"{root} belongs to another user", hint="remove it, then sync again")
+    if found.st_dev != device:
+        raise StagingError(
+            f"{root} is on another file system than the destination", hint="unmount it"
+        )
+
+
+def make_directory(handle: int, name: bytes) -> int:
+    """A handle of the directory `name` in `handle`, made (0700) if it is not there."""
+    with suppress(FileExistsError):
+        os.mkdir(name, 0o700, dir_fd=handle)
+    return os.open(name, _DIRECTORY, dir_fd=handle)
+
+
+def own_directory(handle: int, name: bytes) -> int:
+    """Like `make_directory`; whatever else is in the way inside our own folder goes."""
+    with suppress(FileNotFoundError):
+        if not stat.S_ISDIR(os.stat(name, dir_fd=handle, follow_symlinks=False).st_mode):
+            os.unlink(name, dir_fd=handle)
+    return make_directory(handle, name)
+
+
+@contextmanager
+def opened(handle: int, path: bytes, *, make: bool = False) -> Iterator[int]:
+    """A handle of the directory `path` below `handle`, closed at the end."""
+    current = os.dup(handle)
+    try:
+        for name in path.split(b"/") if path else ():
+            upper = current
+            current = make_directory(upper, name) if make else open_directory(upper, name)
+            os.close(upper)
+        yield current
+    finally:
+        os.close(current)
+
+
+def open_directory(handle: int, name: bytes) -> int:
+    """A handle of the directory `name` in `handle`; `OSError` if it is a symlink."""
+    return os.open(name, _DIRECTORY, dir_fd=handle)
+
+
+def directories(handle: int, top: bytes) -> Iterator[tuple[bytes, list[bytes]]]:
+    """Each directory from `top` (a name in `handle`) down, and its leaves, parents first."""
+    pending = [top]
+    while pending:
+        path = pending.pop()
+        leaves: list[bytes] = []
+        with opened(handle, path) as current, os.scandir(current) as found:
+            for entry in found:
+                name = os.fsencode(entry.name)
+                if entry.is_dir(follow_symlinks=False):
+                    pending.append(join(path, name))
+                else:
+                    leaves.append(name)
+        yield path, leaves
+
+
+def remove(handle: int, name: bytes) -> None:
+    """Remove `name` in `handle` with all that it holds; nothing there is fine."""
+    try:
+        is_directory = stat.S_ISDIR(os.stat(name, dir_fd=handle, follow_symlinks=False).st_mode)
+    except FileNotFoundError:
+        return
+    if not is_directory:
+        os.unlink(name, dir_fd=handle)
+        return
+    emptied: list[bytes] = []
+    for path, leaves in directories(handle, name):
+        with opened(handle, path) as current:
+            for leaf in leaves:
+                os.unlink(leaf, dir_fd=current)
+        emptied.append(path)
+    for path in reversed(emptied):
+        with opened(handle, parent(path)) as current:
+            os.rmdir(basename(path), dir_fd=current)
+
+
+def names(handle: int) -> list[bytes]:
+    """What the directory `handle` holds."""
+    return [os.fsencode(name) for name in os.listdir(handle)]
+
+
+@contextmanager
+def locked(handle: int, name: bytes, patience: float) -> Iterator[int]:
+    """Hold the lock file `name`; yields its handle, which children may inherit and so hold on.
+
+    Raises `StagingBusyError` after `patience` seconds.
+    """
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+    lock = os.open(name, flags, 0o600, dir_fd=handle)
+    try:
+        for _ in range(max(1, int(patience / _POLL))):
+            if _try_lock(lock):
+                break
+            time.sleep(_POLL)
+        else:
+            raise StagingBusyError(
+                f"the staging area is in use (lock file {show(name)})",
+                hint="wait for the other run or for its last rsync to end",
+            )
+        yield lock
+    finally:
+        os.close(lock)
+
+
+def _try_lock(lock: int) -> bool:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

@@ -1,0 +1,64 @@
+"""What a downstream tree was brought to: the little that must survive a cut.
+
+Written as a whole, durably, before the first change to the tree and after the last one.
+"""
+
+import json
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from huai_schema.errors import ExitCode, HuaiError
+
+_VERSION = 1
+
+
+class StateError(HuaiError):
+    """The state file cannot be read."""
+
+    exit_code = ExitCode.FILE_IO
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """The state of one module."""
+
+    applied: str | None = None
+    """Hex id of the applied commit; None before the first sync ended."""
+    serial: int = 0
+    """The highest serial that was accepted."""
+    attempted: tuple[str, ...] = ()
+    """Commits that the tree was being brought to when a run was cut; empty: it is whole."""
+    time: int = 0
+    """When the last sync ended well, seconds since the epoch."""
+
+
+def load(path: Path) -> State:
+    """Read the state; a missing file is the state before the first sync."""
+    try:
+        values = json.loads(path.read_bytes())
+        if values.pop("version") != _VERSION:
+            raise ValueError("another version")
+        return State(**{**values, "attempted": tuple(values["attempted"])})
+    except FileNotFoundError:
+        return State()
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise StateError(
+            f"{path}: not a state file of this program ({error})",
+            hint="move it away: the next sync then compares the whole tree with the metadata",
+        ) from error
+
+
+def save(path: Path, state: State) -> None:
+    """Replace the state in one durable step."""
+    temporary = path.with_suffix(".new")
+    with temporary.open("w", encoding="utf-8") as file:
+        json.dump({"version": _VERSION, **asdict(state)}, file, indent=1)
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(path)
+    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)

@@ -1,0 +1,39 @@
+"""Brings content from the upstream into the staging area, by parallel runs of rsync.
+
+The only part of the client that starts programs.  It asks for regular files by name,
+never for directories, symlinks or devices, and never lets rsync delete anything; what
+arrives is accepted by the staging area alone.
+"""
+
+from huai_client.transfer.errors import (
+    ConnectionBrokenError,
+    DiskFullError,
+    LocalWriteError,
+    RsyncRequirementError,
+    TransferError,
+    UpstreamFullError,
+    UpstreamRefusedError,
+    UpstreamSilentError,
+)
+from huai_client.transfer.fetch import Outcome, fetch
+from huai_client.transfer.listener import Listener
+from huai_client.transfer.options import TransferOptions, TransferOptionsError
+from huai_client.transfer.urls import ContentUrl, ContentUrlError
+
+__all__ = [
+    "ConnectionBrokenError",
+    "ContentUrl",
+    "ContentUrlError",
+    "DiskFullError",
+    "Listener",
+    "LocalWriteError",
+    "Outcome",
+    "RsyncRequirementError",
+    "TransferError",
+    "TransferOptions",
+    "TransferOptionsError",
+    "UpstreamFullError",
+    "UpstreamRefusedError",
+    "UpstreamSilentError",
+    "fetch",
+]

@@ -1,0 +1,96 @@
+"""The use case: bring the content of these files into the staging area."""
+
+import errno
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from huai_client.staging import Staging, Verdict
+from huai_client.transfer.delivery import Context
+from huai_client.transfer.errors import DiskFullError, LocalWriteError
+from huai_client.transfer.listener import Listener
+from huai_client.transfer.options import TransferOptions
+from huai_client.transfer.process import require_rsync
+from huai_client.transfer.sources import Sources
+from huai_client.transfer.streams import transfer
+from huai_client.transfer.tally import Tally
+from huai_client.transfer.urls import ContentUrl
+from huai_schema.entries import File
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of the files asked for, each in the order of the request."""
+
+    arrived: list[File]
+    """Ready in the staging area, those of earlier runs included."""
+    missing: list[File]
+    """Not there, or not readable, upstream."""
+    mismatched: list[File]
+    """Something else than the metadata says came, or nothing that is a regular file."""
+    bytes_received: int
+    """Over the wire, all protocol included; runs that were cut are not counted."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether everything arrived."""
+        return not self.missing and not self.mismatched
+
+
+def fetch(
+    files: Sequence[File],
+    urls: Sequence[ContentUrl],
+    dest: Path,
+    staging: Staging,
+    options: TransferOptions,
+    listener: Listener,
+) -> Outcome:
+    """Transfer `files` from the first of `urls` that has them, deltas against `dest`.
+
+    Raises a `TransferError` if no upstream can be reached, `LocalWriteError` (or its
+    `DiskFullError`) if the staging area cannot be written, `RsyncRequirementError`,
+    `StagingBusyError`.  What has arrived by then is ready, and stays.
+    """
+    with _disk_errors(staging):
+        wanted = _not_ready(files, staging)
+        if not wanted:
+            return Outcome(list(files), [], [], 0)
+        sources = Sources(urls)
+        require_rsync(options.program)
+        tally = Tally(listener)
+        with staging.exclusive() as lock:
+            staging.recover(wanted)
+            wanted = _not_ready(wanted, staging)
+            compare_dest = os.path.abspath(os.fsencode(dest))
+            context = Context(staging, options, sources, tally, compare_dest, lock)
+            tally.started(len(wanted), sum(file.size for file in wanted))
+            try:
+                failed = dict(transfer(wanted, context))
+            finally:
+                tally.ended()
+    return Outcome(
+        arrived=[file for file in files if file not in failed],
+        missing=[file for file in files if failed.get(file) is Verdict.MISSING],
+        mismatched=[file for file in files if failed.get(file) is Verdict.MISMATCH],
+        bytes_received=tally.received,
+    )
+
+
+def _not_ready(files: Sequence[File], staging: Staging) -> list[File]:
+    return [file for file in files if not staging.ready(file)]
+
+
+@contextmanager
+def _disk_errors(staging: Staging) -> Iterator[None]:
+    """What the staging area's disk refuses, as our own errors."""
+    try:
+        yield
+    except OSError as error:
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        kind = DiskFullError if full else LocalWriteError
+        raise kind(
+            f"{staging.root}: {error.strerror}",
+            hint="make room, or look at the file system; what has arrived is kept",
+        ) from error

@@ -1,0 +1,54 @@
+"""What an administrator may set about transfers, checked where it is made."""
+
+from dataclasses import dataclass
+
+from huai_client import batch
+from huai_schema.errors import ExitCode, HuaiError
+
+_FORBIDDEN = ("--del", "--remove-", "--files-from", "--backup", "--inplace", "--append", "--daemon")
+
+
+class TransferOptionsError(HuaiError):
+    """An option that cannot be obeyed."""
+
+    exit_code = ExitCode.CONFIG
+
+
+@dataclass(frozen=True, slots=True)
+class TransferOptions:
+    """How to transfer.  Raises `TransferOptionsError` for values that make no sense."""
+
+    streams: int = 2
+    """Runs of rsync at a time; upstreams limit connections per address."""
+    batch_files: int = batch.MAX_FILES
+    batch_bytes: int = batch.MAX_BYTES
+    bwlimit: int = 0
+    """KiB/s of all streams together; 0: no limit."""
+    timeout: int = 600
+    """Seconds without any data before a connection counts as dead."""
+    contimeout: int = 60
+    """Seconds to wait for a daemon to answer at all."""
+    extra: tuple[str, ...] = ()
+    """More arguments for rsync, before ours where they say the same."""
+    program: str = "rsync"
+    retries: int = 5
+    """Attempts after the first, for each batch."""
+    backoff: float = 1.0
+    """Seconds before the first retry; doubled for each further one, with jitter."""
+    patience: float = 3600.0
+    """Seconds to wait in line at an upstream that serves as many clients as it may."""
+
+    def __post_init__(self) -> None:
+        """Refuse what would hang, do nothing or delete."""
+        for name in ("streams", "batch_files", "batch_bytes", "timeout", "contimeout"):
+            if getattr(self, name) < 1:
+                raise TransferOptionsError(f"{name} has to be at least 1")
+        for name in ("bwlimit", "retries", "backoff", "patience"):
+            if getattr(self, name) < 0:
+                raise TransferOptionsError(f"{name} must not be negative")
+        for argument in self.extra:
+            if argument.startswith(_FORBIDDEN) or "\0" in argument:
+                raise TransferOptionsError(
+                    f"rsync option {argument!r} is not allowed",
+                    hint="huai deletes, lists and publishes files itself",
+                )

@@ -1,0 +1,81 @@
+"""Understands what rsync says while it runs.
+
+Pure.  The text is partly the upstream's: it is bounded, and control characters never
+get through to a terminal.
+"""
+
+import re
+from collections import deque
+
+from huai_schema.paths import show
+
+_PROGRESS = re.compile(rb"^ *([0-9]+) +[0-9]+% ")
+_RECEIVED = re.compile(rb"^Total bytes received: ([0-9]+)$")
+_NO_ROOM = re.compile(rb"\((?:28|122)\)$")  # ENOSPC, EDQUOT
+_LOCAL = re.compile(rb"^rsync(?: error)?: (?:\[(?:receiver|generator|Receiver)\] )?(.*)$")
+_WRITING = re.compile(
+    rb"(?:write failed on|mkstemp|open|rename|f?stat|ftruncate failed|fsync failed|close failed|"
+    rb"recv_generator:|failed to (?:set|modify)|mkdir|make_path)\b.*\([0-9]+\)$"
+)
+_DENIALS = (b"@ERROR", b"rsync: The server is configured to refuse")
+_LINE_MAX = 16_384
+_LINES_KEPT = 20
+_SHOWN = 500
+
+
+class Talk:
+    """What one run of rsync has said so far."""
+
+    def __init__(self) -> None:
+        """Nothing yet."""
+        self.progress = 0
+        """Bytes of the files that are done with, of this run."""
+        self.received = 0
+        """Bytes that came over the wire; 0 until a run has ended well enough to tell."""
+        self.full = False
+        """The daemon serves as many clients as it may."""
+        self.denied = False
+        """The daemon said no in another way."""
+        self.no_room = False
+        """The local file system is full."""
+        self.unwritable = False
+        """The local file system refused something else."""
+        self._complaints: deque[bytes] = deque(maxlen=_LINES_KEPT)
+        self._out = b""
+        self._err = b""
+
+    def hear_output(self, data: bytes) -> None:
+        """Take in a piece of standard output."""
+        *lines, self._out = re.split(rb"[\r\n]", self._out + data)
+        self._out = self._out[:_LINE_MAX]
+        for line in lines:
+            if found := _PROGRESS.match(line):
+                self.progress = int(found[1])
+            elif found := _RECEIVED.match(line):
+                self.received = int(found[1])
+
+    def hear_errors(self, data: bytes) -> None:
+        """Take in a piece of standard error."""
+        *lines, self._err = (self._err + data).split(b"\n")
+        self._err = self._err[:_LINE_MAX]
+        for line in lines:
+            self._complaint(line.rstrip(b"\r"))
+
+    def _complaint(self, line: bytes) -> None:
+        if line.startswith(b"@ERROR: max connections"):
+            self.full = True
+        elif line.startswith(_DENIALS):
+            self.denied = True
+        elif (local := _LOCAL.match(line)) and _WRITING.match(local[1]):
+            self.no_room |= _NO_ROOM.search(line) is not None
+            self.unwritable = True
+        if line:
+            self._complaints.append(line)
+
+    def summary(self) -> str:
+        """The line that says most, for people."""
+        if not self._complaints:
+            return "rsync said nothing"
+        denials = [line for line in self._complaints if line.startswith(_DENIALS)]
+        causes = [line for line in self._complaints if not line.startswith(b"rsync error:")]
+        return show((denials or causes or [*self._complaints])[-1][:_SHOWN])

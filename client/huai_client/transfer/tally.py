@@ -1,0 +1,69 @@
+"""Adds up what the streams report and tells the listener, one call at a time."""
+
+import threading
+
+from huai_client.staging import Verdict
+from huai_client.transfer.listener import Listener
+from huai_schema.entries import File
+
+
+class Tally:
+    """The figures of one `fetch`."""
+
+    def __init__(self, listener: Listener) -> None:
+        """Nothing has come yet."""
+        self.received = 0
+        """Bytes over the wire, as far as rsync ended well enough to tell."""
+        self._listener = listener
+        self._lock = threading.Lock()
+        self._done = 0
+        self._flying: dict[int, int] = {}
+        self._told = 0
+
+    def started(self, files: int, size: int) -> None:
+        """The transfer begins."""
+        with self._lock:
+            self._listener.started(files, size)
+
+    def flying(self, stream: int, size: int) -> None:
+        """`stream`'s rsync has come `size` bytes far in its batch."""
+        with self._lock:
+            self._flying[stream] = size
+            self._progressed()
+
+    def landed(self, stream: int, received: int) -> None:
+        """`stream`'s rsync has ended; what counts from now on are verdicts."""
+        with self._lock:
+            self.received += received
+            self._flying.pop(stream, None)
+
+    def judged(self, file: File, verdict: Verdict) -> None:
+        """`file` is verified, or given up."""
+        with self._lock:
+            self._done += file.size
+            self._progressed()
+            if verdict is Verdict.ARRIVED:
+                self._listener.finished(file)
+            else:
+                self._listener.refused(file, verdict)
+
+    def retried(self, reason: str) -> None:
+        """An attempt failed."""
+        with self._lock:
+            self._listener.retried(reason)
+
+    def waiting(self, reason: str) -> None:
+        """A stream stands in line."""
+        with self._lock:
+            self._listener.waiting(reason)
+
+    def ended(self) -> None:
+        """The transfer is over."""
+        with self._lock:
+            self._listener.ended()
+
+    def _progressed(self) -> None:
+        now = self._done + sum(self._flying.values())
+        if now > self._told:  # an attempt that failed takes nothing back
+            self._told = now
+            self._listener.progressed(now)

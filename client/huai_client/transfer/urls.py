@@ -1,0 +1,75 @@
+"""Where content comes from: a URL checked once, and safe on a command line from then on.
+
+Pure.  URLs may come from an upstream's metadata, so they are hostile input: nothing
+here may be taken for an option by rsync or ssh, or be expanded by a remote shell.
+"""
+
+import re
+from enum import Enum
+from typing import NamedTuple
+
+from huai_schema.errors import ExitCode, HuaiError
+
+_USER = r"(?:[A-Za-z0-9_][A-Za-z0-9._-]*@)?"
+_HOST = r"(?:[A-Za-z0-9_][A-Za-z0-9._-]*|\[[0-9A-Fa-f:.]+(?:%[A-Za-z0-9._-]+)?\])"
+_DAEMON = re.compile(rf"(?P<host>rsync://{_USER}{_HOST}(?::[0-9]{{1,5}})?)/(?P<path>.+)")
+_DOUBLE_COLON = re.compile(rf"(?P<host>{_USER}{_HOST})::(?P<path>.+)")
+_SHELL = re.compile(rf"{_USER}{_HOST}:(?!//)[A-Za-z0-9/._~+@%=,][A-Za-z0-9/._~+@%=,:-]*")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_REMOTE_PATTERN = re.compile(r"[*?\[\\]")
+_BYTES_MAX = 4096
+
+
+class ContentUrlError(HuaiError):
+    """A content URL that rsync must not be given."""
+
+    exit_code = ExitCode.CONFIG
+
+
+class Transport(Enum):
+    """How rsync gets there."""
+
+    DAEMON = "rsync daemon"
+    SHELL = "remote shell"
+    LOCAL = "local path"
+
+
+class ContentUrl(NamedTuple):
+    """A place that holds a module's content; make one with `parse`."""
+
+    transport: Transport
+    source: str
+    """rsync's source argument, ended by a slash."""
+
+    @classmethod
+    def parse(cls, text: str) -> "ContentUrl":
+        """Read `rsync://host[:port]/module[/path]`, `host::module`, `[user@]host:path` or `/path`.
+
+        Raises `ContentUrlError` for anything else.
+        """
+        if _CONTROL.search(text) or len(text.encode("utf-8", "surrogateescape")) > _BYTES_MAX:
+            raise ContentUrlError(
+                f"a content URL is over-long or holds control characters: {text[:80]!r}"
+            )
+        transport = _transport(text)
+        if transport is None or ".." in text.split("/"):
+            raise ContentUrlError(
+                f"not a content URL: {text!r}",
+                hint="use rsync://HOST/MODULE, HOST::MODULE, [USER@]HOST:PATH or /ABSOLUTE/PATH",
+            )
+        return cls(transport, text if text.endswith("/") else text + "/")
+
+    def __str__(self) -> str:
+        return self.source
+
+
+def _transport(text: str) -> Transport | None:
+    if text.startswith("/"):
+        return Transport.LOCAL
+    daemon = _DAEMON.fullmatch(text) or _DOUBLE_COLON.fullmatch(text)
+    if daemon:
+        path = daemon["path"]
+        # The server expands patterns; a module's name cannot be empty.
+        unsafe = path.startswith(("/", "-", ":")) or _REMOTE_PATTERN.search(path)
+        return None if unsafe else Transport.DAEMON
+    return Transport.SHELL if _SHELL.fullmatch(text) else None

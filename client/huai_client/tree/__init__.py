@@ -1,0 +1,20 @@
+"""Changing a tree below one directory handle, never through a symlink.
+
+`Tree` (to change) and `View` (to look) are the doors; the other modules are their parts.
+"""
+
+from huai_client.tree.destination import DestinationError
+from huai_client.tree.errors import PathError, StorageError, StrangersError
+from huai_client.tree.tree import STAGING, STAGING_NAME, Tree
+from huai_client.tree.view import View
+
+__all__ = [
+    "STAGING",
+    "STAGING_NAME",
+    "DestinationError",
+    "PathError",
+    "StorageError",
+    "StrangersError",
+    "Tree",
+    "View",
+]

@@ -1,0 +1,99 @@
+"""Opening DEST: the one place where a path of the outside world is looked up.
+
+Its parents may be symlinks, DEST itself may not.  Nothing is created: a missing DEST is
+more often a disk that is not mounted than a first run.
+"""
+
+import os
+import pwd
+import stat
+from pathlib import Path
+from typing import ClassVar
+
+from huai_schema.errors import ExitCode, HuaiError
+
+HANDLES = Path("/proc/self/fd")
+"""Where the kernel gives an opened inode a name (proc(5))."""
+
+
+class DestinationError(HuaiError):
+    """DEST cannot be used at all."""
+
+    exit_code: ClassVar[ExitCode] = ExitCode.DESTINATION
+
+
+def open_destination(dest: Path, *, write: bool) -> int:
+    """A handle of DEST, checked; `write` also asks for the right to change it.
+
+    Raises:
+        DestinationError: DEST is missing, a symlink, no directory, or not ours to change.
+    """
+    _check_type(dest)
+    try:
+        handle = os.open(dest, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except PermissionError:
+        raise DestinationError(
+            f"{dest} cannot be read by {_user(os.geteuid())}",
+            hint=f"give it to that user: chown -R {_user(os.geteuid())} {dest}",
+        ) from None
+    except OSError as error:
+        raise DestinationError(
+            f"{dest} cannot be opened: {error.strerror}", hint="look at the path and run again"
+        ) from error
+    try:
+        if write:
+            _check_writable(dest, handle)
+    except DestinationError:
+        os.close(handle)
+        raise
+    return handle
+
+
+def _check_type(dest: Path) -> None:
+    try:
+        mode = dest.lstat().st_mode
+    except FileNotFoundError:
+        raise DestinationError(
+            f"{dest} does not exist",
+            hint=f"is its disk mounted?  For a new mirror: mkdir -p {dest}",
+        ) from None
+    except OSError as error:
+        raise DestinationError(
+            f"{dest} cannot be reached: {error.strerror}", hint="look at the folders above it"
+        ) from error
+    if stat.S_ISLNK(mode):
+        raise DestinationError(
+            f"{dest} is a symlink",
+            hint=f"configure the directory itself: {os.path.realpath(dest)}",
+        )
+    if not stat.S_ISDIR(mode):
+        raise DestinationError(f"{dest} is not a directory", hint="configure a directory as DEST")
+
+
+def _check_writable(dest: Path, handle: int) -> None:
+    if not HANDLES.is_dir():
+        raise DestinationError(f"{HANDLES} is missing", hint="mount -t proc proc /proc")
+    status = os.fstat(handle)
+    me = os.geteuid()
+    if me not in (0, status.st_uid):
+        raise DestinationError(
+            f"{dest} belongs to {_user(status.st_uid)}, and this is {_user(me)}",
+            hint=f"run as {_user(status.st_uid)}, or: chown -R {_user(me)} {dest}",
+        )
+    if os.fstatvfs(handle).f_flag & os.ST_RDONLY:
+        raise DestinationError(
+            f"{dest} is on a file system that is mounted read-only",
+            hint=f"mount -o remount,rw {_mount_point(dest)}",
+        )
+
+
+def _mount_point(dest: Path) -> Path:
+    real = dest.resolve()
+    return next(place for place in (real, *real.parents) if place.is_mount())
+
+
+def _user(uid: int) -> str:
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return f"user {uid}"

@@ -1,0 +1,124 @@
+"""Looking at a downstream tree below one handle of DEST, without following any symlink."""
+
+import errno
+import os
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Self, TypeVar
+
+from huai_client.owners import Names, Owners
+from huai_client.tree.destination import open_destination
+from huai_client.tree.errors import PathError, at
+from huai_client.tree.folders import Folders, handle_path
+from huai_schema.paths import RelPath, basename, parent
+
+ABSENT = (errno.ENOENT, errno.ENOTDIR)
+"""What a look-up says where nothing stands, or where something above is no directory."""
+
+_CONTENT = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+T = TypeVar("T")
+
+
+class View:
+    """One downstream tree to read; changes nothing, not even a mode."""
+
+    def __init__(self, dest: Path, *, write: bool = False) -> None:
+        """Open DEST; `write` is for `Tree` alone.
+
+        Raises:
+            DestinationError: DEST cannot be used.
+        """
+        self.dest = dest
+        self._root = open_destination(dest, write=write)
+        self._folders = Folders(self._root, loosen=write)
+        self.names = Names()
+        self.owners = Owners() if os.geteuid() == 0 else None
+        """How to give entries away; None where we may not."""
+
+    def __enter__(self) -> Self:
+        """The view itself."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close."""
+        self.close()
+
+    def close(self) -> None:
+        """Close every handle; directories that were opened up get their modes back."""
+        self._folders.tighten()
+        self._folders.close()
+        os.close(self._root)
+
+    def refresh(self) -> None:
+        """Drop the kept handles, so that what others have renamed since is seen."""
+        self._folders.close()
+
+    def stat(self, path: RelPath) -> os.stat_result | None:
+        """What stands at `path`; None: nothing, or something above is no directory."""
+        try:
+            return self._stat(path)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError:
+            return self._stat_carefully(path)
+
+    def _stat_carefully(self, path: RelPath) -> os.stat_result | None:
+        with at(path):
+            try:
+                return self._permitted(lambda: self._stat(path), parent(path))
+            except (FileNotFoundError, NotADirectoryError):
+                return None
+
+    def _stat(self, path: RelPath) -> os.stat_result:
+        # Once for every path of a walk: as few calls as possible.
+        folder, _, name = path.rpartition(b"/")
+        if not name:
+            return os.fstat(self._root)
+        return os.stat(name, dir_fd=self._folders.open(RelPath(folder)), follow_symlinks=False)
+
+    def target(self, path: RelPath) -> bytes:
+        """The target of a symlink."""
+        with at(path):
+            return os.readlink(basename(path), dir_fd=self._folders.open(parent(path)))
+
+    def listing(self, path: RelPath) -> tuple[list[bytes], list[bytes]]:
+        """The names in a directory, unsorted: subdirectories last, everything else first."""
+        with at(path):
+            return self._permitted(lambda: self._listing(path), path)
+
+    def _listing(self, path: RelPath) -> tuple[list[bytes], list[bytes]]:
+        leaves: list[bytes] = []
+        folders: list[bytes] = []
+        # By the handle's path: names come as bytes, which a listing of a number denies us.
+        with os.scandir(os.fsencode(handle_path(self._folders.open(path)))) as names:
+            for item in names:
+                (folders if item.is_dir(follow_symlinks=False) else leaves).append(item.name)
+        return leaves, folders
+
+    def open_file(self, path: RelPath) -> int:
+        """A handle to read a regular file's content with; the caller's to close."""
+        with at(path):
+            handle = os.open(basename(path), _CONTENT, dir_fd=self._folders.open(parent(path)))
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            os.close(handle)
+            raise PathError(path, "not a regular file")
+        return handle
+
+    def _permitted(self, operation: Callable[[], T], *folders: RelPath) -> T:
+        """Do it; where that is not permitted, open up `folders` and do it once more."""
+        try:
+            return operation()
+        except PermissionError as error:
+            if error.errno != errno.EACCES:
+                raise
+            loosened = [self._folders.loosen(folder) for folder in folders]
+            if not any(loosened):
+                raise
+            return operation()

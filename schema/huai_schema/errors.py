@@ -1,0 +1,77 @@
+"""Exit codes, and the one base class of every error huai raises on purpose.
+
+A `HuaiError` carries what the command line needs to end well: a message (what and
+where), a hint (what to do next) and an exit code.  Each concrete error lives beside
+the code that raises it; only what several packages raise stands here.
+"""
+
+from enum import IntEnum
+from typing import ClassVar, Self
+
+
+class ExitCode(IntEnum):
+    """How a huai program ends.  Below 40 the numbers are rsync's, with its meaning."""
+
+    meaning: str
+
+    def __new__(cls, value: int, meaning: str) -> Self:
+        """Attach the sentence that the README's table shows."""
+        member = int.__new__(cls, value)
+        member._value_ = value
+        member.meaning = meaning
+        return member
+
+    OK = 0, "success (also: nothing to do)"
+    USAGE = 1, "wrong command line"
+    NETWORK = 10, "the upstream cannot be reached, or the connection broke"
+    FILE_IO = 11, "reading or writing local files failed"
+    PARTIAL = 23, "some files could not be transferred; what was verified is published"
+    VANISHED = 24, "files vanished upstream during the run; what was verified is published"
+    MAX_DELETE = 25, "more deletions than the limit allows; nothing was touched"
+    TIMEOUT = 30, "the other side stopped sending"
+    CONFIG = 40, "the configuration is wrong"
+    INCOMPLETE = 41, "committed, but some paths could not be read; their old entries stay"
+    EMPTY_ROOT = 42, "the tree to commit is missing or empty; nothing was committed"
+    LOCKED = 43, "another run holds the lock"
+    FORMAT = 44, "metadata is malformed or of an unknown version"
+    UNKNOWN_MODULE = 45, "no such module"
+    ROLLED_BACK = 46, "the upstream's serial went back"
+    DIFFERS = 47, "the tree differs from the applied snapshot"
+    MISMATCH = 48, "content does not match its metadata; nothing unverified was published"
+    NO_SPACE = 49, "not enough free space; nothing was touched"
+    UNSOUND = 50, "the metadata repository is damaged"
+    REQUIREMENT = 51, "a program that is needed is missing or too old"
+    DESTINATION = 52, "the destination cannot be used"
+    INTERRUPTED = 130, "interrupted; the next run goes on from here"
+    TERMINATED = 143, "terminated; the next run goes on from here"
+
+
+class HuaiError(Exception):
+    """Base of every expected failure: shown without a traceback."""
+
+    exit_code: ClassVar[ExitCode] = ExitCode.FILE_IO
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        """`message` says what and where, `hint` what to do next."""
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class FormatError(HuaiError):
+    """Metadata that breaks a rule of FORMAT.md; `place` says where."""
+
+    exit_code = ExitCode.FORMAT
+
+    def __init__(self, reason: str, place: str = "") -> None:
+        """`reason` names the broken rule, `place` the object, line or path."""
+        super().__init__(
+            f"{place}: {reason}" if place else reason,
+            hint="the upstream's metadata is damaged or hostile; nothing was changed",
+        )
+        self.reason = reason
+        self.place = place
+
+    def within(self, place: str) -> "FormatError":
+        """The same error, seen from further out."""
+        return FormatError(self.reason, f"{place}: {self.place}" if self.place else place)

@@ -1,0 +1,79 @@
+"""Git's blobs and trees as bytes (git's own documentation: gitformat-pack, git-hash-object).
+
+Only what the layout needs: object ids are 20 bytes (SHA-1), trees hold blobs and trees.
+"""
+
+from collections.abc import Iterable, Iterator
+from hashlib import sha1
+from typing import Literal, NamedTuple, Protocol, TypeAlias
+
+from huai_schema.errors import FormatError
+
+Kind: TypeAlias = Literal["blob", "tree", "commit"]
+OID_BYTES = 20
+_BLOB, _TREE = b"100644", b"40000"
+
+
+class TreeItem(NamedTuple):
+    """One line of a git tree."""
+
+    name: bytes
+    oid: bytes
+    is_tree: bool
+
+
+class ObjectReader(Protocol):
+    """Where objects come from."""
+
+    def read(self, oid: bytes, kind: Kind) -> bytes:
+        """The content of an object; `FormatError` if it is missing or of another kind.
+
+        Refuses what is larger than `limits.OBJECT_BYTES` *before* inflating it: nothing
+        behind this interface can.
+        """
+        ...
+
+
+class ObjectWriter(Protocol):
+    """Where objects go."""
+
+    def write(self, kind: Kind, data: bytes) -> bytes:
+        """Keep an object, return its id."""
+        ...
+
+
+def object_id(kind: Kind, data: bytes) -> bytes:
+    """The id that git gives to this content."""
+    return sha1(b"%s %d\0" % (kind.encode(), len(data)) + data, usedforsecurity=False).digest()
+
+
+def encode_tree(items: Iterable[TreeItem]) -> bytes:
+    """A git tree; git sorts a subtree as if its name ended in a slash."""
+    ordered = sorted(items, key=lambda item: item.name + b"/" if item.is_tree else item.name)
+    return b"".join(
+        b"%s %s\0%s" % (_TREE if item.is_tree else _BLOB, item.name, item.oid) for item in ordered
+    )
+
+
+def decode_tree(data: bytes, place: str = "") -> Iterator[TreeItem]:
+    """The items of a git tree, in git's order."""
+    position, previous = 0, b""
+    blobs: set[bytes] = set()
+    while position < len(data):
+        end = data.find(b"\0", position)
+        mode, _, name = data[position:end].partition(b" ")
+        oid = data[end + 1 : end + 1 + OID_BYTES]
+        is_tree = mode == _TREE
+        if end < 0 or not name or b"/" in name or len(oid) != OID_BYTES:
+            raise FormatError("a damaged git tree", place)
+        if not is_tree and mode != _BLOB:
+            raise FormatError("a git tree holds something else than plain blobs and trees", place)
+        order = name + b"/" if is_tree else name
+        # A blob and a tree may not share a name, though git would sort them apart.
+        if order <= previous or (is_tree and name in blobs):
+            raise FormatError("a git tree out of order or with a repeated name", place)
+        if not is_tree:
+            blobs.add(name)
+        previous = order
+        position = end + 1 + OID_BYTES
+        yield TreeItem(name, oid, is_tree)

@@ -1,0 +1,38 @@
+"""Bounds on what a decoder accepts (FORMAT.md, "Limits").
+
+They are checked before the memory they guard is spent.  Raising one is a
+compatible change for readers only; writers must stay within the published values.
+"""
+
+NAME_BYTES = 255
+"""One path component, unescaped (NAME_MAX of the file systems in use)."""
+
+PATH_BYTES = 4095
+"""A whole path relative to the module (PATH_MAX less its NUL; rsync's own bound)."""
+
+TARGET_BYTES = 4095
+"""A symlink's target, unescaped."""
+
+LINE_BYTES = 65_536
+"""One encoded line."""
+
+OBJECT_BYTES = 64 << 20
+"""One git object, inflated."""
+
+OWNER_BYTES = 255
+"""An owner's or group's name, unescaped."""
+
+MANIFEST_LINES = 16_384
+"""Lines of one manifest blob."""
+
+SIZE_MAX = (1 << 63) - 1
+"""A file's size."""
+
+MTIME_MAX = (1 << 63) - 1
+"""Nanoseconds since the epoch, either sign."""
+
+DIGEST_BYTES = 32
+"""BLAKE3-256."""
+
+TOTAL_ENTRIES = 1 << 32
+"""Entries of one snapshot."""

@@ -1,0 +1,67 @@
+"""The git tree of one directory that does not stand in its parent's manifest (FORMAT.md, "Trees").
+
+Takes the tree apart and reads nothing below it.
+"""
+
+from typing import NamedTuple
+
+from huai_schema import layout
+from huai_schema.errors import FormatError
+from huai_schema.gitobjects import decode_tree
+from huai_schema.limits import PATH_BYTES
+from huai_schema.paths import RelPath, check_name, join, show
+
+_BLOBS = frozenset((layout.MANIFEST, layout.DIGESTS))
+_TREES = frozenset((layout.PIECES, layout.PIECE_DIGESTS))
+
+
+class Piece(NamedTuple):
+    """Where one piece of a manifest is to be found; equal pieces have equal ids."""
+
+    manifest: bytes
+    column: bytes | None
+
+
+class OwnDirectory(NamedTuple):
+    """What the git tree of a directory names."""
+
+    path: RelPath
+    manifest: Piece | None
+    """The manifest, if it is not cut."""
+    pieces: bytes | None
+    """The tree of pieces, if the manifest is cut."""
+    piece_digests: bytes | None
+    """The tree of the pieces' digest columns; None: no digests."""
+    children: dict[bytes, bytes]
+    """Raw names of subdirectories with trees of their own, to their ids; in byte order."""
+
+
+def decode_own_directory(path: RelPath, data: bytes) -> OwnDirectory:
+    """The directory at `path` whose git tree is `data`."""
+    place = show(path)
+    ids: dict[bytes, bytes] = {}
+    children: dict[bytes, bytes] = {}
+    for item in decode_tree(data, place):
+        if item.is_tree and item.name[:1] == layout.SUBDIRECTORY:
+            children[_child(path, item.name[1:])] = item.oid
+        elif item.name in (_TREES if item.is_tree else _BLOBS):
+            ids[item.name] = item.oid
+        else:
+            raise FormatError(f"an unknown item {show(item.name)!r} in a tree", place)
+    manifest, pieces = ids.get(layout.MANIFEST), ids.get(layout.PIECES)
+    if manifest and not ids.keys() & _TREES:
+        piece = Piece(manifest, ids.get(layout.DIGESTS))
+        return OwnDirectory(path, piece, None, None, children)
+    if pieces and not ids.keys() & _BLOBS:
+        return OwnDirectory(path, None, pieces, ids.get(layout.PIECE_DIGESTS), children)
+    raise FormatError("a tree without exactly one manifest and its own digests", place)
+
+
+def _child(path: RelPath, name: bytes) -> bytes:
+    try:
+        check_name(name)
+    except FormatError as error:
+        raise error.within(show(path)) from None
+    if len(path) + 1 + len(name) > PATH_BYTES:
+        raise FormatError(f"a path of more than {PATH_BYTES} bytes", show(join(path, name)[:200]))
+    return name

@@ -1,0 +1,73 @@
+"""Relative paths inside a module, as raw bytes.
+
+A `RelPath` in hand is safe: no empty, `.` or `..` component, no NUL, not absolute,
+within the limits.  `ROOT` (the empty path) names the module's own directory.  The
+order of paths is by components, so a directory stands right before what it holds.
+"""
+
+from typing import NewType
+
+from huai_schema.errors import FormatError
+from huai_schema.limits import NAME_BYTES, PATH_BYTES
+
+RelPath = NewType("RelPath", bytes)
+
+ROOT = RelPath(b"")
+
+
+def show(path: bytes) -> str:
+    """A path for people: undecodable bytes and control characters escaped."""
+    text = path.decode("utf-8", "backslashreplace")
+    if not text.isprintable():
+        text = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    return text or "."
+
+
+def check_name(name: bytes) -> bytes:
+    """`name` itself, if it can be one path component; else `FormatError`."""
+    if not name or name in (b".", b".."):
+        raise FormatError(f"{name.decode() or 'an empty name'!r} cannot name an entry")
+    if len(name) > NAME_BYTES:
+        raise FormatError(f"a name of {len(name)} bytes exceeds {NAME_BYTES}")
+    if b"\0" in name or b"/" in name:
+        raise FormatError(f"a name holds NUL or '/': {show(name)}")
+    return name
+
+
+def rel_path(raw: bytes) -> RelPath:
+    """Check `raw` once; what comes back may be trusted everywhere."""
+    if len(raw) > PATH_BYTES:
+        raise FormatError(f"a path of {len(raw)} bytes exceeds {PATH_BYTES}")
+    if raw:
+        for name in raw.split(b"/"):
+            check_name(name)
+    return RelPath(raw)
+
+
+def join(directory: bytes, name: bytes) -> RelPath:
+    """`name` inside `directory`; both are already checked."""
+    return RelPath(directory + b"/" + name if directory else name)
+
+
+def parent(path: bytes) -> RelPath:
+    """The directory that holds `path`; `ROOT` for a top-level name."""
+    return RelPath(path.rpartition(b"/")[0])
+
+
+def basename(path: bytes) -> bytes:
+    """The last component."""
+    return path.rpartition(b"/")[2]
+
+
+def sort_key(path: bytes) -> bytes:
+    """Orders paths by components: no name holds NUL, so it sorts before any byte of one."""
+    return path.replace(b"/", b"\0")
+
+
+def ancestors(path: bytes) -> list[RelPath]:
+    """The directories above `path`, nearest first, `ROOT` last; none for `ROOT`."""
+    found: list[RelPath] = []
+    while path:
+        path = parent(path)
+        found.append(RelPath(path))
+    return found

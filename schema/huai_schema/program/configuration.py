@@ -1,0 +1,61 @@
+"""Reading and editing TOML configuration files.
+
+Errors name the key and the right spelling.  What the values mean, and how the text changes,
+is the business of each side's own `config`.
+"""
+
+import difflib
+import os
+import tomllib
+from collections.abc import Callable, Collection, Iterable
+from pathlib import Path
+from typing import Any
+
+from huai_schema.errors import ExitCode, HuaiError
+
+
+class ConfigError(HuaiError):
+    """A configuration file that cannot be used."""
+
+    exit_code = ExitCode.CONFIG
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """The tables of a file; empty if there is no such file."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise ConfigError(
+            f"{path}: {error.strerror}", hint="check the file's permissions"
+        ) from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: {error}", hint="the file must be TOML in UTF-8") from error
+
+
+def check_keys(place: str, table: object, known: Collection[str]) -> None:
+    """Refuse a table with a key that nobody reads: most likely a typing error."""
+    if not isinstance(table, dict):
+        raise ConfigError(f"{place}: a table was expected", hint="see the README's configuration")
+    for key in table:
+        if key not in known:
+            raise ConfigError(f"{place}: unknown key {key!r}", hint=closest(key, known))
+
+
+def closest(word: str, known: Iterable[str]) -> str:
+    """What to write instead of `word`."""
+    choices = sorted(known)
+    near = difflib.get_close_matches(word, choices, n=1)
+    return f"did you mean {near[0]!r}?" if near else f"known are: {', '.join(choices) or 'none'}"
+
+
+def rewrite(path: Path, change: Callable[[str], str]) -> None:
+    """Replace the text of a file, which need not exist, in one durable step."""
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    with temporary.open("w", encoding="utf-8") as file:
+        file.write(change(text))
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(path)

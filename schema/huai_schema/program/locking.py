@@ -1,0 +1,72 @@
+"""One run at a time: an advisory lock on a file, with the holder's process id in it.
+
+Not pure: this and `ending` are the plumbing that both programs share.  The kernel drops
+the lock when its holder dies, so a stale file never blocks anybody.
+"""
+
+import fcntl
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from huai_schema.errors import ExitCode, HuaiError
+
+_POLL_SECONDS = 0.1
+
+
+class LockedError(HuaiError):
+    """Another run holds the lock."""
+
+    exit_code = ExitCode.LOCKED
+
+
+@contextmanager
+def locked(path: Path, *, wait: float = 0) -> Iterator[None]:
+    """Hold the lock at `path`; `LockedError` if it is not free within `wait` seconds."""
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
+    try:
+        deadline = time.monotonic() + wait
+        while not _try(handle):
+            if time.monotonic() >= deadline:
+                raise LockedError(
+                    f"{path}: another run holds the lock (process {holder(path) or 'unknown'})",
+                    hint="wait for it to end, or give it time with --wait SECONDS",
+                )
+            time.sleep(_POLL_SECONDS)
+        os.ftruncate(handle, 0)
+        os.pwrite(handle, b"%d\n" % os.getpid(), 0)
+        try:
+            yield
+        finally:
+            os.ftruncate(handle, 0)
+    finally:
+        os.close(handle)
+
+
+def holder(path: Path) -> int | None:
+    """The process that holds the lock at `path`, if there is one and it said so."""
+    try:
+        text = path.read_text()
+    except OSError:
+        return None
+    return int(text) if text.strip().isdigit() and _alive(int(text)) else None
+
+
+def _alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _try(handle: int) -> bool:
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

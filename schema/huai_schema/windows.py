@@ -1,0 +1,141 @@
+"""The unequal parts of one directory's manifest on both sides of a comparison.
+
+A piece that both sides have covers the same names on both, and so does what lies between two
+starts that both sides have: only a few pieces are held at a time, and equal ones are not read.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from huai_schema.errors import FormatError
+from huai_schema.layout import join_digests
+from huai_schema.lines import count_files
+from huai_schema.listing import Listing
+from huai_schema.manifest import Group, Manifest
+from huai_schema.own_directory import OwnDirectory, Piece
+from huai_schema.paths import RelPath, show
+from huai_schema.pieces import Side, unequal
+from huai_schema.snapshot import Snapshot
+
+
+class Window(NamedTuple):
+    """Neighbouring pieces of one side."""
+
+    attributes: bytes
+    """Of the directory, if its first piece is among them; empty if not."""
+    leaves: bytes
+    digests: bytes
+    groups: dict[bytes, Group]
+    """By raw name."""
+
+    @classmethod
+    def gather(cls, manifests: list[Manifest], place: str) -> "Window":
+        """Put the pieces together."""
+        attributes = b"".join(manifest.attributes or b"" for manifest in manifests)
+        groups: dict[bytes, Group] = {}
+        for manifest in manifests:
+            for group in manifest.groups:
+                if group.name in groups:
+                    raise FormatError(f"{show(group.name)!r} is listed twice", place)
+                groups[group.name] = group
+        columns = [(count_files(manifest.leaves), manifest.digests) for manifest in manifests]
+        leaves = b"".join(manifest.leaves for manifest in manifests)
+        return cls(attributes, leaves, join_digests(columns), groups)
+
+    def listing(self, path: RelPath) -> Listing:
+        """The directory, as far as it lies in the window."""
+        return Listing(path, self.attributes, self.leaves, self.digests)
+
+
+class OneSide(NamedTuple):
+    """A directory in one of the two snapshots."""
+
+    snapshot: Snapshot
+    directory: OwnDirectory
+
+
+def windows(old: OneSide, new: OneSide) -> Iterator[tuple[Window, Window]]:
+    """The unequal pieces of both sides, in runs that cover the same names on both."""
+    place = show(old.directory.path)
+    gone, added = _unequal_pieces(old, new, place)
+    before: list[Manifest] = []
+    after: list[Manifest] = []
+    for old_key, new_key in _by_start(old.snapshot, gone, new.snapshot, added, place):
+        if old_key and new_key and (before or after):
+            yield Window.gather(before, place), Window.gather(after, place)
+            before, after = [], []
+        if old_key:
+            before.append(old.snapshot.manifest(old_key, gone[old_key], place))
+        if new_key:
+            after.append(new.snapshot.manifest(new_key, added[new_key], place))
+    yield Window.gather(before, place), Window.gather(after, place)
+
+
+def _by_start(
+    old: Snapshot, gone: dict[bytes, Piece], new: Snapshot, added: dict[bytes, Piece], place: str
+) -> Iterator[tuple[bytes, bytes]]:
+    """Keys of pieces that begin at one place, in the order of these; empty for none."""
+    if len(gone) <= 1 and len(added) <= 1:
+        # There is nothing to sort, so the pieces need not be read for their starts.
+        yield next(iter(gone), b""), next(iter(added), b"")
+        return
+    starts: dict[tuple[int, bytes], tuple[bytes, bytes]] = {}
+    for key, piece in gone.items():
+        starts[old.order(key, piece, place)] = key, b""
+    for key, piece in added.items():
+        order = new.order(key, piece, place)
+        starts[order] = starts.get(order, (b"", b""))[0], key
+    for order in sorted(starts):
+        yield starts[order]
+
+
+def _unequal_pieces(
+    old: OneSide, new: OneSide, place: str
+) -> tuple[dict[bytes, Piece], dict[bytes, Piece]]:
+    """The pieces of each side that the other has not."""
+    here, there = old.directory, new.directory
+    if here.pieces is None or there.pieces is None:
+        these, those = old.snapshot.pieces(here), new.snapshot.pieces(there)
+        return (
+            {key: piece for key, piece in these.items() if those.get(key) != piece},
+            {key: piece for key, piece in those.items() if these.get(key) != piece},
+        )
+    old_sides = _sides(old.snapshot, here, place)
+    new_sides = _sides(new.snapshot, there, place)
+    gone, added = unequal(old_sides.texts, new_sides.texts)
+    gone_columns, added_columns = unequal(old_sides.columns, new_sides.columns)
+    columns = gone_columns.keys() | added_columns.keys()
+    column_only = columns - gone.keys() - added.keys()
+    return (
+        old_sides.pieces(gone | old_sides.texts.look_up(column_only), gone_columns, columns, place),
+        new_sides.pieces(
+            added | new_sides.texts.look_up(column_only), added_columns, columns, place
+        ),
+    )
+
+
+class _Sides(NamedTuple):
+    """The two trees of pieces that one directory has."""
+
+    texts: Side
+    columns: Side
+
+    def pieces(
+        self,
+        texts: dict[bytes, bytes],
+        columns: dict[bytes, bytes],
+        known: set[bytes],
+        place: str,
+    ) -> dict[bytes, Piece]:
+        """Pieces from texts and columns; those not `known` to differ are looked up."""
+        columns = columns | self.columns.look_up(texts.keys() - known)
+        if not columns.keys() <= texts.keys():
+            raise FormatError("a digest column without its manifest", place)
+        return {key: Piece(oid, columns.get(key)) for key, oid in texts.items()}
+
+
+def _sides(snapshot: Snapshot, directory: OwnDirectory, place: str) -> _Sides:
+    return _Sides(
+        Side(snapshot.reader, directory.pieces, place),
+        Side(snapshot.reader, directory.piece_digests, place),
+    )

@@ -1,0 +1,1 @@
+"""The upstream side of huai: scan, commit and serve the metadata of modules."""

@@ -1,0 +1,284 @@
+"""The command line of `huai-server`: arguments in, results and exit codes out.
+
+Results go to standard output (with `--json` a line of JSON each), talk to standard error.
+Heavy modules are imported by the command that needs them.
+"""
+
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from huai_schema.errors import ExitCode
+from huai_schema.paths import show
+from huai_schema.program.ending import conclude, print_json
+from huai_server.config import (
+    DEFAULT_ROOT,
+    Module,
+    add_module,
+    config_path,
+    load,
+    remove_module,
+)
+from huai_server.places import module_places
+from huai_server.report import commit_line, status_line, totals_values
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+def main() -> None:
+    """The program."""
+    code = conclude(
+        "huai-server",
+        lambda: command_line.main(prog_name="huai-server", standalone_mode=False),
+        usage_error=click.ClickException,
+        abort=click.Abort,
+        as_json="--json" in sys.argv,
+    )
+    sys.exit(code)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(package_name="huai")
+@click.option(
+    "--root",
+    type=click.Path(path_type=Path, file_okay=False),
+    envvar="HUAI_ROOT",
+    default=DEFAULT_ROOT,
+    show_default=True,
+    show_envvar=True,
+    help="The folder that holds server.toml and all state.",
+)
+@click.pass_context
+def command_line(context: click.Context, root: Path) -> None:
+    """Commit the metadata of file mirrors to git, and serve it to downstreams.
+
+    Run `huai-server commit NAME` after each update of a mirror, and `huai-server serve` all the
+    time.
+    """
+    context.obj = root.absolute()
+
+
+def _json_option(function: _F) -> _F:
+    return click.option("--json", "as_json", is_flag=True, help="Print results as lines of JSON.")(
+        function
+    )
+
+
+@command_line.command()
+@click.argument("name")
+@click.argument("path", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@click.option(
+    "--content-url",
+    "content_urls",
+    multiple=True,
+    metavar="URL",
+    help="Where downstreams fetch content with rsync, for example rsync://mirror.example/NAME. "
+    "May be given several times, best first.",
+)
+@click.option(
+    "--digest",
+    type=click.Choice(["now", "off"]),
+    default="now",
+    show_default=True,
+    help="Compute content digests while committing, or leave them out.",
+)
+@click.option(
+    "--exclude",
+    multiple=True,
+    metavar="PATTERN",
+    help="Leave out what matches: a name, a /path from the top, or a directory/.",
+)
+@click.option("--cross-file-systems", is_flag=True, help="Go into mounted file systems too.")
+@click.option("--no-owners", is_flag=True, help="Do not record owner and group.")
+@_json_option
+@click.pass_obj
+def add(
+    root: Path,
+    name: str,
+    path: Path,
+    content_urls: tuple[str, ...],
+    digest: str,
+    exclude: tuple[str, ...],
+    cross_file_systems: bool,
+    no_owners: bool,
+    as_json: bool,
+) -> None:
+    """Add the tree at PATH as module NAME."""
+    root.mkdir(parents=True, exist_ok=True)
+    module = Module(
+        path=str(path.absolute()),
+        content_urls=content_urls,
+        digest="off" if digest == "off" else "now",
+        exclude=exclude,
+        one_file_system=not cross_file_systems,
+        owners=not no_owners,
+    )
+    add_module(root, name, module)
+    module_places(root, name).folder.mkdir(parents=True, exist_ok=True)
+    if as_json:
+        print_json("added", module=name, path=module.path)
+    else:
+        click.echo(f"{name}: added to {config_path(root)}")
+        click.echo(f"next: huai-server commit {name}")
+
+
+@command_line.command()
+@click.argument("name")
+@click.option("--allow-empty", is_flag=True, help="Commit even if the tree is empty.")
+@click.option(
+    "--wait",
+    type=click.FloatRange(min=0),
+    default=0.0,
+    metavar="SECONDS",
+    help="How long to wait for another commit of this module to end.",
+)
+@_json_option
+@click.pass_obj
+def commit(root: Path, name: str, allow_empty: bool, wait: float, as_json: bool) -> int:
+    """Scan the tree of module NAME and commit what changed.
+
+    Exit code 41 says that some paths could not be looked at: they are named, their old entries
+    stay, everything else is committed.
+    """
+    from huai_server.commit import commit as run
+
+    started = time.monotonic()
+    places = module_places(root, name)
+    module = load(root).module(name)
+    places.folder.mkdir(parents=True, exist_ok=True)
+    result = run(name, module, places, allow_empty=allow_empty, wait=wait)
+    for problem in result.problems:
+        click.echo(f"huai-server: {show(problem.path)}: {problem.reason}", err=True)
+    seconds = time.monotonic() - started
+    if as_json:
+        print_json(
+            "commit",
+            module=name,
+            changed=result.changed,
+            commit=result.head.commit,
+            tree=result.head.tree,
+            serial=result.head.info.serial,
+            totals=totals_values(result.head.info),
+            counts=result.counts._asdict(),
+            hashed_files=result.hashed_files,
+            hashed_bytes=result.hashed_bytes,
+            problems=[[show(problem.path), problem.reason] for problem in result.problems],
+            seconds=round(seconds, 3),
+        )
+    else:
+        click.echo(commit_line(name, result.head.info, seconds, changed=result.changed))
+    return result.exit_code
+
+
+@command_line.command()
+@click.option("--host", metavar="ADDRESS", help="Listen here instead of where server.toml says.")
+@click.option("--port", type=click.IntRange(0, 65535), help="0 picks a free one.")
+@_json_option
+@click.pass_obj
+def serve(root: Path, host: str | None, port: int | None, as_json: bool) -> None:
+    """Serve the metadata of all modules over HTTP until stopped.
+
+    Git clients find it under /git/NAME.git, programs under /api/v1. SIGTERM lets transfers
+    finish.
+    """
+    from huai_server.serve import serve as run
+
+    def started(where: str, bound: int) -> None:
+        if as_json:
+            print_json("listening", host=where, port=bound)
+        else:
+            click.echo(f"listening on http://{where}:{bound}/")
+
+    run(root, host=host, port=port, on_start=started)
+
+
+@command_line.command()
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@_json_option
+@click.pass_obj
+def status(root: Path, names: tuple[str, ...], as_json: bool) -> None:
+    """Show what is committed, for the modules NAME or for all."""
+    from huai_schema.program.locking import holder
+    from huai_server.store import read_head
+
+    config = load(root)
+    for name in names or sorted(config.modules):
+        module, places = config.module(name), module_places(root, name)
+        head = read_head(places.repository) if places.repository.exists() else None
+        running = holder(places.lock)
+        if as_json:
+            print_json(
+                "module",
+                module=name,
+                path=module.path,
+                commit=head.commit if head else None,
+                serial=head.info.serial if head else None,
+                time=head.time if head else None,
+                totals=totals_values(head.info) if head else None,
+                running=running,
+            )
+        else:
+            click.echo(status_line(name, module, head.info if head else None, running))
+
+
+@command_line.command()
+@click.argument("name")
+@_json_option
+@click.pass_obj
+def check(root: Path, name: str, as_json: bool) -> int:
+    """Read back the whole metadata repository of NAME and prove it sound."""
+    from huai_server.check import check as run
+    from huai_server.store import Repository
+
+    load(root).module(name)
+    report = run(name, Repository(module_places(root, name).repository))
+    if as_json:
+        print_json(
+            "check",
+            module=name,
+            commits=report.commits,
+            objects=report.objects,
+            entries=report.entries,
+            faults=list(report.faults),
+        )
+    else:
+        for fault in report.faults:
+            click.echo(f"{name}: {fault}")
+        verdict = f"{len(report.faults)} faults" if report.faults else "sound"
+        click.echo(
+            f"{name}: {report.commits} commits, {report.objects:,} objects, "
+            f"{report.entries:,} entries: {verdict}"
+        )
+    return ExitCode.UNSOUND if report.faults else ExitCode.OK
+
+
+@command_line.command()
+@click.argument("name")
+@click.option("--purge", is_flag=True, help="Delete its metadata repository and caches too.")
+@_json_option
+@click.pass_obj
+def remove(root: Path, name: str, purge: bool, as_json: bool) -> None:
+    """Remove module NAME from the configuration; the mirrored tree is never touched.
+
+    The metadata stays unless --purge is given, so that a module added again goes on with its
+    serial numbers.
+    """
+    from huai_server.modules import purge_module
+
+    remove_module(root, name)
+    places = module_places(root, name)
+    if purge:
+        purge_module(places)
+    if as_json:
+        print_json("removed", module=name, purged=purge)
+    else:
+        kept = (
+            ""
+            if purge or not places.folder.exists()
+            else f"; its metadata stays in {places.folder}"
+        )
+        click.echo(f"{name}: removed{kept}")

@@ -1,0 +1,163 @@
+"""Committing a module: scan, compare with the last commit, write what changed.
+
+Only composes.  Order of writes: objects, durable, as a pack; then the commit; the ref last.
+A run killed anywhere leaves the last commit as it was, and at most an unused pack.
+"""
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from huai_schema import layout
+from huai_schema.changes import Change
+from huai_schema.commits import CommitInfo, Counts
+from huai_schema.descriptor import Descriptor, write_root
+from huai_schema.diff import Difference, diff
+from huai_schema.errors import ExitCode, HuaiError
+from huai_schema.program.locking import locked
+from huai_schema.snapshot import Snapshot
+from huai_server.assembly import Assembly
+from huai_server.config import Module
+from huai_server.digest.cache import DigestCache
+from huai_server.digest.columns import DigestColumns
+from huai_server.pack import PackWriter, remove_unfinished
+from huai_server.places import ModulePlaces
+from huai_server.scan import scan
+from huai_server.scan.types import Problem, ScannedDirectory, ScanOptions, Unreadable
+from huai_server.store import Head, Repository
+
+_HASH_THREADS = 2 * (os.cpu_count() or 1)
+
+
+class EmptyRootError(HuaiError):
+    """A tree with nothing in it: most likely a disk that is not mounted."""
+
+    exit_code = ExitCode.EMPTY_ROOT
+
+
+@dataclass(frozen=True, slots=True)
+class CommitResult:
+    """What a commit did."""
+
+    head: Head
+    """The newest commit, made now or before."""
+    changed: bool
+    """Whether a commit was made; False: the tree is as it was."""
+    counts: Counts
+    problems: tuple[Problem, ...]
+    """Paths that could not be looked at; their old entries stay."""
+    hashed_files: int
+    hashed_bytes: int
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """How the program should end."""
+        return ExitCode.INCOMPLETE if self.problems else ExitCode.OK
+
+
+def commit(
+    name: str, module: Module, places: ModulePlaces, *, allow_empty: bool = False, wait: float = 0
+) -> CommitResult:
+    """Bring the metadata of a module up to date with its tree."""
+    root = Path(module.path)
+    if not root.is_dir():
+        raise EmptyRootError(f"{root}: no such directory", hint="is the file system mounted?")
+    with locked(places.lock, wait=wait):
+        repository = Repository.create(places.repository)
+        remove_unfinished(repository.packs)
+        return _Commit(name, module, places, repository, allow_empty=allow_empty).run(root)
+
+
+class _Commit:
+    """One commit in the making."""
+
+    def __init__(
+        self,
+        name: str,
+        module: Module,
+        places: ModulePlaces,
+        repository: Repository,
+        *,
+        allow_empty: bool,
+    ) -> None:
+        self._name = name
+        self._module = module
+        self._places = places
+        self._repository = repository
+        self._allow_empty = allow_empty
+        self._head = repository.head()
+        past = repository.snapshot(self._head)[1] if self._head else None
+        self._past = past
+        self._assembly = Assembly(past)
+        self._hashed = (0, 0)
+
+    def run(self, root: Path) -> CommitResult:
+        known = self._repository.objects(self._head.tree) if self._head else set()
+        writer = PackWriter(self._repository.packs, known)
+        try:
+            tree = layout.build(self._assembly.listings(self._scan(root)), writer)
+            self._check_not_empty(root)
+            descriptor = Descriptor(self._name, self._module.content_urls)
+            top = write_root(descriptor, tree, writer)
+            if self._head and bytes.fromhex(self._head.tree) == top:
+                writer.abort()
+                return self._result(self._head, Counts(), changed=False)
+            writer.finish()
+        except BaseException:
+            writer.abort()
+            raise
+        counts = self._counts(tree)
+        serial = self._head.info.serial + 1 if self._head else 1
+        info = CommitInfo(self._name, serial, self._assembly.totals, counts, self._assembly.skipped)
+        head = self._repository.commit(top, info, self._head)
+        return self._result(head, counts, changed=True)
+
+    def _scan(self, root: Path) -> Iterable[ScannedDirectory | Unreadable]:
+        options = ScanOptions(
+            one_file_system=self._module.one_file_system,
+            owners=self._module.owners,
+            exclude=tuple(os.fsencode(pattern) for pattern in self._module.exclude),
+        )
+        scanned = scan(root, options)
+        if self._module.digest == "off":
+            yield from scanned
+            return
+        cache = DigestCache(self._places.digests)
+        columns = DigestColumns(root, cache, _HASH_THREADS)
+        try:
+            yield from columns.fill(scanned)
+        finally:
+            self._hashed = (columns.hashed_files, columns.hashed_bytes)
+            cache.close()
+
+    def _check_not_empty(self, root: Path) -> None:
+        if self._assembly.totals.entries <= 1 and not self._allow_empty:
+            raise EmptyRootError(
+                f"{root}: the tree is empty",
+                hint="is it mounted? --allow-empty commits it all the same",
+            )
+
+    def _counts(self, tree: bytes) -> Counts:
+        if self._past is None:
+            return Counts(added=self._assembly.totals.entries)
+        return count(diff(self._past, Snapshot(self._repository, tree)))
+
+    def _result(self, head: Head, counts: Counts, *, changed: bool) -> CommitResult:
+        problems = tuple(self._assembly.problems)
+        return CommitResult(head, changed, counts, problems, *self._hashed)
+
+
+def count(differences: Iterable[Difference]) -> Counts:
+    """How many entries were added, removed and changed, and directories moved."""
+    added = removed = changed = moved = 0
+    for difference in differences:
+        if not isinstance(difference, Change):
+            moved += 1
+        elif difference.old is None:
+            added += 1
+        elif difference.new is None:
+            removed += 1
+        else:
+            changed += 1
+    return Counts(added, removed, changed, moved)

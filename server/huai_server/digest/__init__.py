@@ -1,0 +1,1 @@
+"""Content digests of new and changed files: what is remembered is not read again."""

@@ -1,0 +1,123 @@
+"""The JSON API, version 1: which modules there are, and what each one's newest commit says.
+
+Reads heads through `Heads`; the shape of the answers is the pydantic models below.
+Additions are compatible, anything else needs `/api/v2`.
+"""
+
+import time
+from typing import Annotated
+
+from fastapi import APIRouter, Header, Response
+from pydantic import BaseModel, ConfigDict, Field
+
+from huai_schema.errors import HuaiError
+from huai_server.http.heads import Heads
+from huai_server.http.refusal import RefusedError
+from huai_server.store import Head
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class TotalsModel(_Model):
+    """What one snapshot holds."""
+
+    files: int
+    directories: int
+    symlinks: int
+    bytes: int = Field(description="sum of the sizes of all regular files")
+    entries: int
+
+
+class ModuleModel(_Model):
+    """One module.  Everything about its commit is null before the first one."""
+
+    name: str
+    git: str = Field(description="path of its metadata repository on this server")
+    commit: str | None = None
+    tree: str | None = None
+    serial: int | None = None
+    totals: TotalsModel | None = None
+    skipped: int | None = Field(default=None, description="paths that no snapshot can hold")
+    committed: int | None = Field(default=None, description="seconds since the epoch")
+    age: int | None = Field(default=None, description="seconds since then")
+    problem: str | None = Field(default=None, description="why the commit cannot be read")
+
+
+class ModulesModel(_Model):
+    """All modules, by name."""
+
+    modules: list[ModuleModel]
+
+
+class ErrorModel(_Model):
+    """Why a request was not served."""
+
+    error: str
+    hint: str
+
+
+def router(heads: Heads) -> APIRouter:
+    """The routes below `/api/v1`."""
+    routes = APIRouter(prefix="/api/v1", tags=["modules"])
+
+    @routes.get("/modules")
+    async def modules() -> ModulesModel:
+        """All modules that are served, sorted by name."""
+        return ModulesModel(modules=[await _gentle(heads, name) for name in heads.names()])
+
+    @routes.get(
+        "/modules/{name}", response_model=ModuleModel, responses={404: {"model": ErrorModel}}
+    )
+    async def module(
+        name: str,
+        response: Response,
+        if_none_match: Annotated[str | None, Header()] = None,
+    ) -> ModuleModel | Response:
+        """One module; with `If-None-Match`, 304 as long as it has no newer commit."""
+        if name not in heads.names():
+            raise RefusedError(404, "no such module", hint="see /api/v1/modules for their names")
+        head = await heads.read(name)
+        etag = f'W/"{head.commit if head else "none"}"'
+        headers = {"ETag": etag, "Cache-Control": "no-cache"}
+        if if_none_match is not None and _matches(if_none_match, etag):
+            return Response(status_code=304, headers=headers)
+        response.headers.update(headers)
+        return describe(name, head)
+
+    return routes
+
+
+def describe(name: str, head: Head | None) -> ModuleModel:
+    """A module with its newest commit, seen from now."""
+    git = f"/git/{name}.git"
+    if head is None:
+        return ModuleModel(name=name, git=git)
+    totals = head.info.totals
+    return ModuleModel(
+        name=name,
+        git=git,
+        commit=head.commit,
+        tree=head.tree,
+        serial=head.info.serial,
+        totals=TotalsModel(**totals._asdict(), entries=totals.entries),
+        skipped=head.info.skipped,
+        committed=head.time,
+        age=max(0, int(time.time()) - head.time),
+    )
+
+
+async def _gentle(heads: Heads, name: str) -> ModuleModel:
+    """One damaged repository must not hide the others."""
+    try:
+        return describe(name, await heads.read(name))
+    except HuaiError as error:
+        return ModuleModel(name=name, git=f"/git/{name}.git", problem=error.message)
+
+
+def _matches(header: str, etag: str) -> bool:
+    """The weak comparison of RFC 9110, section 13.1.2."""
+    wanted = etag.removeprefix("W/")
+    offers = [offer.strip().removeprefix("W/") for offer in header.split(",")]
+    return wanted in offers or "*" in offers

@@ -1,0 +1,97 @@
+"""The whole HTTP side as one ASGI application.
+
+Git's requests are looked at first and go past the framework; all others are FastAPI's.
+Pages and metrics that come later are routes of `Application.api`.
+"""
+
+from importlib import metadata
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel
+from starlette.exceptions import HTTPException
+
+from huai_schema.errors import HuaiError
+from huai_server.http.api import router
+from huai_server.http.body import Receive
+from huai_server.http.git_app import PREFIX, GitApp
+from huai_server.http.heads import Heads
+from huai_server.http.refusal import RefusedError
+from huai_server.http.response import Send
+from huai_server.http.settings import Registry, ServeSettings
+
+
+class HealthModel(BaseModel):
+    """Whether requests are welcome."""
+
+    status: str
+    modules: int
+
+
+class Application:
+    """What uvicorn calls."""
+
+    def __init__(self, settings: ServeSettings, registry: Registry) -> None:
+        """Reads nothing yet."""
+        self.git = GitApp(settings, registry)
+        self.stopping = False
+        """Set once a signal has come; health checks then fail."""
+        self.api = FastAPI(title="huai", version=_version(), docs_url="/api/docs", redoc_url=None)
+        self.api.include_router(router(Heads(registry)))
+        self._add_health(registry)
+        self.api.add_exception_handler(HuaiError, _expected)
+        self.api.add_exception_handler(HTTPException, _framework)
+        self.api.add_exception_handler(Exception, _unexpected)
+
+    async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
+        """One request, or the life of the server."""
+        if scope["type"] == "http" and scope["path"].startswith(PREFIX):
+            await self.git(scope, receive, send)
+        else:
+            await self.api(scope, receive, send)
+
+    def _add_health(self, registry: Registry) -> None:
+        @self.api.get("/healthz", responses={503: {"model": HealthModel}})
+        async def healthz() -> JSONResponse:
+            """200 as long as requests are welcome."""
+            status, code = ("stopping", 503) if self.stopping else ("ok", 200)
+            body = HealthModel(status=status, modules=len(registry.modules()))
+            return JSONResponse(body.model_dump(), code)
+
+
+def create_app(settings: ServeSettings, registry: Registry) -> Application:
+    """The application; raises `GitMissingError` where git is not installed."""
+    return Application(settings, registry)
+
+
+def _version() -> str:
+    try:
+        return metadata.version("huai")
+    except metadata.PackageNotFoundError:
+        return "0"
+
+
+def _error(status: int, error: str, hint: str) -> JSONResponse:
+    return JSONResponse({"error": error, "hint": hint}, status)
+
+
+async def _expected(_: Request, error: Exception) -> JSONResponse:
+    """Every `HuaiError`: in its own words if it is about the request, else in few."""
+    if isinstance(error, RefusedError):
+        return _error(error.status, error.message, error.hint)
+    return _error(500, "the module's metadata cannot be read", "see the server's log")
+
+
+async def _framework(_: Request, error: Exception) -> JSONResponse:
+    """Unknown address, wrong method."""
+    if not isinstance(error, HTTPException):
+        raise error
+    answer = _error(error.status_code, str(error.detail).lower(), "see /api/docs")
+    answer.headers.update(error.headers or {})
+    return answer
+
+
+async def _unexpected(_: Request, __: Exception) -> JSONResponse:
+    """A bug or a broken machine; the framework logs the traceback."""
+    return _error(500, "internal error", "see the server's log")

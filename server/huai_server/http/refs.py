@@ -1,0 +1,41 @@
+"""The state of a module's branch, read cheaply enough to be read for every request.
+
+Rule: whatever cannot be understood for certain gives None, and None is never cached
+under; a wrong state would hand out an old reply as the newest one.
+"""
+
+import os
+import re
+from pathlib import Path
+
+BRANCH = "refs/heads/main"
+
+_OBJECT_ID = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_LOOSE_BYTES = 128
+_PACKED_BYTES = 1 << 20
+_PACKED_LINE = re.compile(rb"^([0-9a-f]{40,64}) " + BRANCH.encode() + rb"$", re.MULTILINE)
+
+
+def ref_state(repository: Path) -> bytes | None:
+    """The commit id (hex) that the branch names; None if there is none or it is not plain."""
+    content = _read(f"{repository}/{BRANCH}", _LOOSE_BYTES)
+    if content is not None:
+        value = content.rstrip(b"\n")
+        return value if _OBJECT_ID.fullmatch(value) else None
+    packed = _read(f"{repository}/packed-refs", _PACKED_BYTES)
+    found = _PACKED_LINE.search(packed) if packed else None
+    return found[1] if found else None
+
+
+def _read(path: str, limit: int) -> bytes | None:
+    """The first `limit` bytes of a file, or None if it cannot be read."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        return os.read(handle, limit)
+    except OSError:
+        return None
+    finally:
+        os.close(handle)

@@ -1,0 +1,222 @@
+"""Answers of git to requests, each made once: from memory, from a run in flight, or by a new one.
+
+Knows nothing of HTTP beyond the ASGI `send`.  A run gathers its answer first; if that is
+small and comes soon, the process and its slot are gone before a slow client has read
+anything.  If not, the answer is streamed and at most `ReplyCache.largest` bytes of it are held.
+"""
+
+import asyncio
+import logging
+from contextlib import AbstractAsyncContextManager, suppress
+from dataclasses import dataclass
+from enum import Enum
+from typing import TypeAlias
+
+from huai_server.http.body import Body
+from huai_server.http.cache import Key, ReplyCache
+from huai_server.http.gate import Gate
+from huai_server.http.race import race
+from huai_server.http.refs import ref_state
+from huai_server.http.refusal import ClientGoneError, RefusedError
+from huai_server.http.response import Responder
+from huai_server.http.upload_pack import Call, Git, UploadPack
+
+GATHER_SECONDS = 1.0
+"""How long the first bytes of an answer are held back in the hope for all of it."""
+
+FOLLOW_SECONDS = 10.0
+"""How long a request waits for the equal one before it that is being answered."""
+
+_FOLLOW_ATTEMPTS = 3
+
+_CLIENT_FAULTS = ("protocol error", "hung up", "unknown capability", "invalid command", "expected")
+
+_log = logging.getLogger(__name__)
+
+
+class _Outcome(Enum):
+    """What a run has to say to those who wait for it, when that is not an answer."""
+
+    LARGE = "too large to share"
+    LOST = "its client went away"
+
+
+_Result: TypeAlias = bytes | RefusedError | _Outcome
+_Flight: TypeAlias = "asyncio.Future[_Result]"
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """One request to git."""
+
+    call: Call
+    key: Key | None
+    """None: its answer is shared with nobody."""
+    body: Body | None
+    """None for an advert."""
+    gate: Gate
+    """Where it waits for its process."""
+
+
+class Replies:
+    """All answers of one server."""
+
+    def __init__(self, git: Git, cache: ReplyCache) -> None:
+        """`cache` may be asked directly (`Replies.cache.get`) by whoever has a key."""
+        self._git = git
+        self.cache = cache
+        self._flights: dict[Key, _Flight] = {}
+
+    async def answer(self, ask: Ask, out: Responder) -> None:
+        """Answer one request on `out`."""
+        key = ask.key
+        for _ in range(_FOLLOW_ATTEMPTS):
+            if key is None:
+                break
+            ready = self.cache.get(key)
+            if ready is not None:
+                await out.whole(ready)
+                return
+            flight = self._flights.get(key)
+            if flight is None:
+                await self._lead(_Run(self, ask, key, out), key)
+                return
+            result = await _follow(flight)
+            if isinstance(result, bytes):
+                await out.whole(result)
+                return
+            if isinstance(result, RefusedError):
+                raise result
+            if result is _Outcome.LARGE:
+                break
+        await _Run(self, ask, None, out).go()
+
+    async def _lead(self, run: "_Run", key: Key) -> None:
+        self._flights[key] = run.flight
+        try:
+            await run.go()
+        except RefusedError as error:
+            run.settle(error)
+            raise
+        finally:
+            run.settle(_Outcome.LOST)
+            del self._flights[key]
+
+    def start(self, call: Call) -> AbstractAsyncContextManager[UploadPack]:
+        """A process for `call`."""
+        return self._git.start(call)
+
+
+class _Run:
+    """One process answering one request, and perhaps others that wait for the same."""
+
+    def __init__(self, replies: Replies, ask: Ask, key: Key | None, out: Responder) -> None:
+        self._replies = replies
+        self._call = ask.call
+        self._body = ask.body
+        self._gate = ask.gate
+        self.key = key
+        self._out = out
+        self.flight: _Flight = asyncio.get_running_loop().create_future()
+
+    def settle(self, result: _Result) -> None:
+        """Tell the waiting ones, once."""
+        if not self.flight.done():
+            self.flight.set_result(result)
+
+    async def go(self) -> None:
+        async with self._gate.slot(), self._replies.start(self._call) as child:
+            whole = await race(self._relay(child), child.feed(self._body))
+        if whole is not None:
+            await self._out.whole(whole)
+
+    async def _relay(self, child: UploadPack) -> bytes | None:
+        """The whole answer if it is small and soon there; else None, after it was streamed."""
+        kept: list[bytes] = []
+        if await self._gather(child, kept):
+            answer = b"".join(kept)
+            self._share(answer, clean=await self._ended_well(child, answer))
+            return answer
+        await self._stream(child, kept)
+        return None
+
+    async def _gather(self, child: UploadPack, kept: list[bytes]) -> bool:
+        """Read until the end (True), the size limit or the time limit (False)."""
+        size = 0
+        with suppress(TimeoutError):
+            async with asyncio.timeout(GATHER_SECONDS):
+                while size <= self._replies.cache.largest:
+                    chunk = await child.read()
+                    if not chunk:
+                        return True
+                    kept.append(chunk)
+                    size += len(chunk)
+        return False
+
+    async def _stream(self, child: UploadPack, kept: list[bytes]) -> None:
+        size = sum(map(len, kept))
+        shared = True
+        for chunk in kept:
+            await self._out.piece(chunk)
+        while True:
+            if shared and size > self._replies.cache.largest:
+                self.settle(_Outcome.LARGE)
+                kept.clear()
+                shared = False
+            chunk = await self._next(child)
+            if not chunk:
+                break
+            size += len(chunk)
+            if shared:
+                kept.append(chunk)
+            await self._out.piece(chunk)
+        clean = await self._ended_well(child, b"")
+        if shared:
+            self._share(b"".join(kept), clean=clean)
+        await self._out.end()
+
+    async def _next(self, child: UploadPack) -> bytes:
+        try:
+            async with asyncio.timeout(self._out.patience):
+                return await child.read()
+        except TimeoutError:
+            _log.error("git upload-pack on %s is stuck; ended", self._call.repository)
+            if self._out.started:
+                raise ClientGoneError("git stopped answering") from None
+            raise RefusedError(504, "git did not answer in time", hint="try again later") from None
+
+    async def _ended_well(self, child: UploadPack, answer: bytes) -> bool:
+        """Whether the process ended without complaint; if nobody can be told by `answer`, raise."""
+        code, talk = await child.finish()
+        if not code:
+            return True
+        _log.warning("git upload-pack on %s ended with %d: %s", self._call.repository, code, talk)
+        if self._out.started:
+            raise ClientGoneError("git failed inside its answer")
+        if not answer:
+            raise _failure(talk)
+        return False  # an ERR packet: git's own words to its client
+
+    def _share(self, answer: bytes, *, clean: bool) -> None:
+        if self.key is None:
+            return
+        self.settle(answer)
+        # The branch may have moved between our look at it and git's.
+        if clean and ref_state(self._call.repository) == self.key.state:
+            self._replies.cache.put(self.key, answer)
+
+
+async def _follow(flight: _Flight) -> _Result:
+    """What becomes of a run in flight; LARGE also if that is not known soon."""
+    try:
+        async with asyncio.timeout(FOLLOW_SECONDS):
+            return await asyncio.shield(flight)
+    except TimeoutError:
+        return _Outcome.LARGE
+
+
+def _failure(talk: str) -> RefusedError:
+    """Why a process that answered nothing failed, without repeating its words (they hold paths)."""
+    if any(sign in talk for sign in _CLIENT_FAULTS):
+        return RefusedError(400, "git does not understand this request")
+    return RefusedError(500, "the metadata repository cannot be read", hint="see the server's log")

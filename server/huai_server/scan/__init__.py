@@ -1,0 +1,39 @@
+"""Reading a whole tree: what is there now, directory by directory.
+
+Never follows a symlink, never reads a file's content, and never turns what it could not read
+into something that is gone.  Native where the compiled library is there, Python otherwise;
+both yield the same.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from huai_schema.paths import ROOT, show
+from huai_server.scan import native, python
+from huai_server.scan.types import ScanError, ScannedDirectory, ScanOptions, Unreadable
+
+
+def scan(root: Path, options: ScanOptions | None = None) -> Iterator[ScannedDirectory | Unreadable]:
+    """Every directory below `root` in tree order, the first one being `root` itself (path "").
+
+    A subdirectory that cannot be read is `Unreadable`; one that vanished meanwhile is absent.
+    A root that cannot be read is a `ScanError`, raised when the first element is asked for.
+    Closing the iterator early stops the scan.
+    """
+    options = options or ScanOptions()
+    loaded = native.library()
+    found = python.scan(root, options) if loaded is None else native.scan(loaded, root, options)
+    return _check_root(root, found)
+
+
+def _check_root(
+    root: Path, found: Iterator[ScannedDirectory | Unreadable]
+) -> Iterator[ScannedDirectory | Unreadable]:
+    first = next(found, None)
+    if first is None or (isinstance(first, Unreadable) and first.path == ROOT):
+        reason = "it vanished" if first is None else first.reason
+        raise ScanError(
+            f"cannot read the tree at {show(bytes(root))}: {reason}", hint="try again, as its owner"
+        )
+    yield first
+    yield from found

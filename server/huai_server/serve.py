@@ -1,0 +1,53 @@
+"""Serving what the configuration names, and noticing when it changes."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from huai_server.config import ServerConfig, config_path, load
+from huai_server.http.serving import serve as serve_http
+from huai_server.http.settings import ServeSettings
+from huai_server.places import module_places
+
+
+def serve(
+    root: Path, *, host: str | None, port: int | None, on_start: Callable[[str, int], None]
+) -> None:
+    """Serve all modules until SIGTERM or SIGINT; `on_start` learns the address bound."""
+    config = load(root)
+    listen = config.listen
+    settings = ServeSettings(
+        host=host if host is not None else listen.host,
+        port=port if port is not None else listen.port,
+        max_transfers=listen.max_transfers,
+        request_timeout=listen.request_timeout,
+        shutdown_grace=listen.shutdown_grace,
+    )
+    serve_http(settings, ConfiguredModules(root, config), on_start)
+
+
+class ConfiguredModules:
+    """The modules of the configuration file, read again whenever the file was replaced."""
+
+    def __init__(self, root: Path, config: ServerConfig) -> None:
+        """Start from a configuration that was read just now."""
+        self._root = root
+        self._stamp = self._stamp_now()
+        self._modules = self._places(config)
+
+    def modules(self) -> Mapping[str, Path]:
+        """Module name to its bare repository."""
+        stamp = self._stamp_now()
+        if stamp != self._stamp:
+            self._modules = self._places(load(self._root))
+            self._stamp = stamp
+        return self._modules
+
+    def _places(self, config: ServerConfig) -> dict[str, Path]:
+        return {name: module_places(self._root, name).repository for name in config.modules}
+
+    def _stamp_now(self) -> tuple[int, int]:
+        try:
+            status = config_path(self._root).stat()
+        except FileNotFoundError:
+            return 0, 0
+        return status.st_ino, status.st_mtime_ns

@@ -1,0 +1,158 @@
+"""How many "nothing new" a second: `python -m tests.bench.http_bench [REQUESTS]`.
+
+One server process, one loader process with a few keep-alive connections, on loopback.  The
+server's own CPU time for an answer is what counts; the rate of the clock also depends on
+how fast the loader is and on what else the machine does.
+"""
+
+import asyncio
+import os
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import NamedTuple, cast
+
+import uvloop
+
+from tests.integration.http_fixtures import (
+    CountingGit,
+    Repository,
+    Server,
+    ls_refs,
+    packet,
+    post,
+    running,
+)
+
+CONNECTIONS = 16
+ROUNDS = 3
+SECONDS = 60
+
+
+class Result(NamedTuple):
+    """One round."""
+
+    rate: float
+    cpu: float
+
+
+class Loader(asyncio.Protocol):
+    """Sends the next request as soon as the answer, whose length is known, is there."""
+
+    def __init__(self, request: bytes, size: int, count: int) -> None:
+        self._request = request
+        self._size = size
+        self._left = count
+        self._got = 0
+        self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Begin."""
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's has another base
+        self._transport.write(self._request)
+
+    def data_received(self, data: bytes) -> None:
+        """Count, and go on."""
+        self._got += len(data)
+        if self._got < self._size:
+            return
+        assert self._got == self._size, "an answer of another length"
+        self._got = 0
+        self._left -= 1
+        if self._left:
+            self._transport.write(self._request)
+        elif not self.done.done():
+            self.done.set_result(None)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The server must not hang up."""
+        if not self.done.done():
+            self.done.set_exception(exc or ConnectionError("the server closed"))
+
+
+def main() -> None:
+    """Print the table."""
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else 20_000
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        commit = Repository.create(folder, "m").commit(b"first")
+        counting = CountingGit(folder)
+        with running(folder, counting.folder) as server:
+            print(f"{count} requests on {CONNECTIONS} connections, median of {ROUNDS}")
+            print(f"{'request':24} {'answers/s':>10} {'CPU us each':>12} {'a CPU second':>13}")
+            for title, request in _requests(commit).items():
+                _measure(server, title, request, count)
+            print(f"git processes started: {counting.starts()}")
+
+
+def _requests(commit: str) -> dict[str, bytes]:
+    advert = "/git/m.git/info/refs?service=git-upload-pack"
+    kept = {"listing of refs, v2": ls_refs(), "fetch, nothing new, v2": _up_to_date(commit)}
+    return {
+        "advert, v0": _get(advert),
+        "advert, v2": _get(advert, "Git-Protocol: version=2"),
+        **{name: post(body).replace(b"Connection: close\r\n", b"") for name, body in kept.items()},
+        "API, one module": _get("/api/v1/modules/m"),
+        "API, not modified": _get("/api/v1/modules/m", f'If-None-Match: W/"{commit}"'),
+        "health": _get("/healthz"),
+    }
+
+
+def _get(target: str, *headers: str) -> bytes:
+    return "\r\n".join([f"GET {target} HTTP/1.1", "Host: x", *headers, "", ""]).encode()
+
+
+def _up_to_date(commit: str) -> bytes:
+    have = packet(f"want {commit}\n".encode()) + packet(f"have {commit}\n".encode())
+    return packet(b"command=fetch") + b"0001" + have + packet(b"done\n") + b"0000"
+
+
+def _measure(server: Server, title: str, request: bytes, count: int) -> None:
+    size = _answer_size(server, request)
+    rounds = [uvloop.run(_round(server, request, size, count)) for _ in range(ROUNDS)]
+    rate = statistics.median(result.rate for result in rounds)
+    cpu = statistics.median(result.cpu for result in rounds)
+    print(f"{title:24} {rate:10.0f} {cpu * 1e6:12.0f} {1 / cpu:13.0f}", flush=True)
+
+
+def _answer_size(server: Server, request: bytes) -> int:
+    """The length of one whole answer, which is warm afterwards."""
+    with server.connect() as connection:
+        connection.sendall(request)
+        answer = b""
+        while b"\r\n\r\n" not in answer:
+            answer += connection.recv(1 << 16)
+        head = answer.partition(b"\r\n\r\n")[0].lower()
+        assert head.startswith((b"http/1.1 200", b"http/1.1 304")), head
+        length = [line for line in head.split(b"\r\n") if line.startswith(b"content-length")]
+        return len(head) + 4 + (int(length[0].split(b":")[1]) if length else 0)
+
+
+async def _round(server: Server, request: bytes, size: int, count: int) -> Result:
+    loop = asyncio.get_running_loop()
+    each = count // CONNECTIONS
+    cpu, begin = _cpu(server.process.pid), time.monotonic()
+    made = [
+        await loop.create_connection(lambda: Loader(request, size, each), "127.0.0.1", server.port)
+        for _ in range(CONNECTIONS)
+    ]
+    async with asyncio.timeout(SECONDS):
+        await asyncio.gather(*(loader.done for _, loader in made))
+    seconds = time.monotonic() - begin
+    used = _cpu(server.process.pid) - cpu
+    for transport, _ in made:
+        transport.close()
+    total = each * CONNECTIONS
+    return Result(total / seconds, used / total)
+
+
+def _cpu(pid: int) -> float:
+    """Seconds of CPU time, user and system."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,175 @@
+"""Trees that look like a mirror, and what a day does to one.
+
+The same arguments give the same tree, down to the nanosecond, on every machine.
+"""
+
+# A path object for every file would take longer than the file.
+# ruff: noqa: PTH
+
+import os
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+_FLAT_SHARE = 0.2
+_FLAT_ENTRIES = 5000
+_SYMLINK_SHARE = 0.03
+_EPOCH = 1_600_000_000_000_000_000
+_YEARS = 150_000_000_000_000_000
+_TODAY = 1_760_000_000_000_000_000
+
+
+class Churn(NamedTuple):
+    """How many entries a churn changed, and how."""
+
+    new: int
+    changed: int
+    """New content, size and time, put in place by a rename."""
+    touched: int
+    """A new time only."""
+    deleted: int
+    renamed: int
+    """Entries that came along when one directory was renamed, that directory included."""
+
+    @property
+    def total(self) -> int:
+        return sum(self)
+
+
+def make_tree(root: Path, entries: int, seed: int = 1, size: int = 0) -> None:
+    """Make `root` with exactly `entries` entries in it; files hold `size` bytes on average.
+
+    About ten entries a directory, as in a package pool, and a fifth of them in large ones.
+    """
+    root.mkdir(parents=True, exist_ok=True)
+    maker = _Maker(random.Random(seed), entries, size)
+    maker.fill_flat(root / "flat", int(entries * _FLAT_SHARE))
+    maker.fill_pool(root / "pool")
+
+
+def churn(root: Path, fraction: float, seed: int = 1) -> Churn:
+    """Change about `fraction` of the entries of a tree made by `make_tree`."""
+    rng = random.Random(seed)
+    packages, files = _survey(root)
+    moved = rng.choice(packages)
+    amount = max(4, int(len(files) * fraction))
+    outside = [path for path in files if not path.startswith(moved + "/")]
+    chosen = rng.sample(outside, min(len(outside), amount))
+    cuts = [int(len(chosen) * share) for share in (0.4, 0.7, 0.8)]
+    new, changed, touched = chosen[: cuts[0]], chosen[cuts[0] : cuts[1]], chosen[cuts[1] : cuts[2]]
+    deleted = chosen[cuts[2] :]
+    for number, path in enumerate(new):
+        _write(f"{path}+new{number}", rng.randbytes(rng.randrange(1, 400)), _TODAY + number)
+    for number, path in enumerate(changed):
+        _write(f"{path}.part", rng.randbytes(rng.randrange(400, 800)), _TODAY - number - 1)
+        os.replace(f"{path}.part", path)
+    for number, path in enumerate(touched):
+        os.utime(path, ns=(_TODAY, _TODAY + 7 * number))
+    for path in deleted:
+        os.unlink(path)
+    renamed = 1 + len(os.listdir(moved))
+    os.rename(moved, f"{moved}-moved")
+    return Churn(len(new), len(changed), len(touched), len(deleted), renamed)
+
+
+class _Maker:
+    def __init__(self, rng: random.Random, entries: int, size: int) -> None:
+        self._rng = rng
+        self._left = entries
+        self._content = rng.randbytes(2 * size)
+
+    def fill_flat(self, top: Path, entries: int) -> None:
+        number = 0
+        while entries > 1 and self._left > 2:
+            if number == 0:
+                self._directory(top)
+            inside = min(entries, _FLAT_ENTRIES, self._left - 1)
+            self._directory(top / f"by-hash-{number}")
+            self._fill(top / f"by-hash-{number}", inside)
+            entries -= inside
+            number += 1
+        self._date(top, number)
+
+    def fill_pool(self, top: Path) -> None:
+        made: list[Path] = []
+        for path in self._packages(top):
+            missing = [above for above in reversed(path.parents) if top in (above, *above.parents)]
+            for directory in [*(above for above in missing if not above.exists()), path]:
+                if self._left:
+                    self._directory(directory)
+                    made.append(directory)
+            self._fill(path, min(self._left, self._rng.randrange(1, 18)))
+            if not self._left:
+                break
+        for directory in reversed(made):
+            self._date(directory, 1)
+
+    def _packages(self, top: Path) -> Iterator[Path]:
+        number = 0
+        while self._left:
+            section = self._rng.choice(("main", "main", "main", "contrib", "non-free"))
+            letter = self._rng.choice("abcdefghijklmnopqrstuvwxyz")
+            yield top / section / letter / f"{letter}{self._rng.getrandbits(20):x}-{number}"
+            number += 1
+
+    def _directory(self, path: Path) -> None:
+        path.mkdir()
+        self._left -= 1
+
+    def _fill(self, directory: Path, entries: int) -> None:
+        if entries < 1:
+            return
+        rng = self._rng
+        handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            for number in range(entries):
+                name = f"lib{rng.getrandbits(32):08x}_{number}.{number % 7}-1_amd64.deb"
+                if rng.random() < _SYMLINK_SHARE:
+                    os.symlink(f"../target-{number}", name, dir_fd=handle)
+                    time = self._time()
+                    os.utime(name, ns=(time, time), dir_fd=handle, follow_symlinks=False)
+                else:
+                    self._file(handle, name)
+        finally:
+            os.close(handle)
+        self._left -= entries
+        self._date(directory, 1)
+
+    def _file(self, directory: int, name: str) -> None:
+        handle = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644, dir_fd=directory)
+        try:
+            if self._content:
+                start = self._rng.randrange(len(self._content))
+                os.write(handle, self._content[start:])
+            time = self._time()
+            os.utime(handle, ns=(time, time))
+        finally:
+            os.close(handle)
+
+    def _date(self, directory: Path, made: int) -> None:
+        if made and directory.exists():
+            time = self._time()
+            os.utime(directory, ns=(time, time))
+
+    def _time(self) -> int:
+        return _EPOCH + int(self._rng.random() * _YEARS)
+
+
+def _survey(root: Path) -> tuple[list[str], list[str]]:
+    """The directories without subdirectories that hold few files, and all regular files."""
+    packages: list[str] = []
+    files: list[str] = []
+    for directory, below, names in os.walk(root):
+        below.sort()
+        if not below and 1 < len(names) < 100:
+            packages.append(directory)
+        with os.scandir(directory) as found:
+            files += sorted(each.path for each in found if each.is_file(follow_symlinks=False))
+    return packages, files
+
+
+def _write(path: str, content: bytes, time: int) -> None:
+    with open(path, "wb") as file:
+        file.write(content)
+    os.utime(path, ns=(time, time))

@@ -1,0 +1,89 @@
+"""What all tests share: the rule on skipped tests, Hypothesis' profiles, short paths, goldens.
+
+Rule to keep: with `CI=true` a test that is skipped has failed, for whatever reason it was.
+"""
+
+import os
+import subprocess
+import tempfile
+from collections.abc import Generator, Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+CI = os.environ.get("CI") == "true"
+
+# No deadlines: a slow machine is no bug.  In CI a failure has to come again.
+_COMMON = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("local", _COMMON, max_examples=100)
+settings.register_profile("ci", _COMMON, max_examples=200, derandomize=True, print_blob=True)
+settings.register_profile("thorough", _COMMON, max_examples=10_000)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if CI else "local"))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--renew-golden",
+        action="store_true",
+        help="write the golden files instead of comparing with them; read the diff before a commit",
+    )
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    if not hasattr(report, "wasxfail"):
+        _fail_if_skipped(report)
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    report = yield
+    _fail_if_skipped(report)
+    return report
+
+
+def _fail_if_skipped(report: pytest.TestReport | pytest.CollectReport) -> None:
+    if CI and report.outcome == "skipped":
+        report.outcome = "failed"
+        report.longrepr = f"skipped, and a skipped test proves nothing: {report.longrepr}"
+
+
+@pytest.fixture
+def short_path() -> Iterator[Path]:
+    """An empty folder with a short path, for Unix sockets and for names near the limits.
+
+    Goes away whatever stands in it: any depth, any mode.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="h"))
+    yield folder
+    # rm copes with paths beyond PATH_MAX and with depths at which rmtree runs out of stack.
+    subprocess.run(["chmod", "-R", "u+rwx", "--", folder], check=True, timeout=60)
+    subprocess.run(["rm", "-rf", "--", folder], check=True, timeout=60)
+
+
+class Golden:
+    """Expected texts, as files beside the tests."""
+
+    def __init__(self, folder: Path, *, renew: bool) -> None:
+        self._folder = folder
+        self._renew = renew
+
+    def check(self, name: str, text: str) -> None:
+        """`text` is what the file `name` holds; with `--renew-golden` it will be from now on."""
+        path = self._folder / name
+        if self._renew:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        assert path.exists(), f"{path} is missing: ./dev test {self._folder} --renew-golden"
+        assert text == path.read_text(encoding="utf-8"), f"differs from {path}"
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Golden:
+    """The golden files in the folder of the test that asks."""
+    renew = bool(request.config.getoption("--renew-golden"))
+    assert not (renew and CI), "CI compares golden files, it does not make them"
+    return Golden(request.path.parent, renew=renew)

@@ -1,0 +1,223 @@
+"""Transfers cut in the middle: the next one goes on from there."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from huai_client.transfer import ConnectionBrokenError
+from huai_schema.entries import File
+from tests.integration.rsyncd import rsync_daemon
+from tests.transfers import TEST_OPTIONS, Downstream, put
+
+SIZE = 6_000_000
+SLOW = replace(TEST_OPTIONS, bwlimit=2000, retries=0, streams=1)
+FAST = replace(TEST_OPTIONS, retries=0, streams=1)
+
+
+@pytest.fixture
+def upstream(tmp_path: Path) -> Path:
+    folder = tmp_path / "upstream"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def down(tmp_path: Path) -> Downstream:
+    return Downstream(tmp_path / "dest")
+
+
+def _staged(down: Downstream) -> int:
+    """Bytes that lie in incoming folders."""
+    return sum(
+        path.lstat().st_size for path in down.root.glob("incoming/**/*") if not path.is_dir()
+    )
+
+
+def _until(true: Callable[[], bool]) -> None:
+    for _ in range(600):
+        if true():
+            return
+        time.sleep(0.05)
+    raise AssertionError("it never came to that")
+
+
+def _children(pid: int) -> list[int]:
+    found: list[int] = []
+    for tasks in Path(f"/proc/{pid}/task").glob("*/children"):
+        for child in tasks.read_text().split():
+            found += [int(child), *_children(int(child))]
+    return found
+
+
+def _rsyncs(down: Downstream) -> list[int]:
+    """The rsyncs that write to this downstream."""
+    mine = []
+    for pid in _children(os.getpid()):
+        try:
+            folder = Path(f"/proc/{pid}/cwd").readlink()
+        except OSError:
+            continue
+        if down.root in folder.parents:
+            mine.append(pid)
+    return mine
+
+
+@pytest.mark.parametrize("kill", [signal.SIGKILL, signal.SIGTERM])
+def test_a_killed_rsync_is_continued(
+    upstream: Path, down: Downstream, kill: signal.Signals
+) -> None:
+    file = put(upstream, b"sub/big", os.urandom(SIZE))
+    small = put(upstream, b"a", b"small")
+    failures: list[BaseException] = []
+
+    def first() -> None:
+        try:
+            down.fetch([small, file], f"{url}/m", SLOW)
+        except ConnectionBrokenError as error:
+            failures.append(error)
+
+    with rsync_daemon({"m": upstream}) as url:
+        thread = threading.Thread(target=first)
+        thread.start()
+        _until(lambda: _staged(down) > SIZE // 3)
+        for pid in _rsyncs(down):
+            os.kill(pid, kill)
+        thread.join(60)
+        assert len(failures) == 1
+        assert down.listener.arrived == [b"a"]
+        outcome = down.fetch([small, file], f"{url}/m", FAST)
+    assert outcome.arrived == [small, file]
+    assert outcome.bytes_received < SIZE * 0.8
+
+
+def test_a_killed_rsync_is_continued_in_the_same_run(upstream: Path, down: Downstream) -> None:
+    file = put(upstream, b"big", os.urandom(SIZE))
+    outcomes = []
+
+    def whole() -> None:
+        options = replace(SLOW, retries=2)
+        outcomes.append(down.fetch([file], f"{url}/m", options))
+
+    with rsync_daemon({"m": upstream}) as url:
+        thread = threading.Thread(target=whole)
+        thread.start()
+        _until(lambda: _staged(down) > SIZE // 3)
+        for pid in _rsyncs(down):
+            os.kill(pid, signal.SIGKILL)
+        thread.join(60)
+    assert outcomes[0].arrived == [file]
+    assert outcomes[0].bytes_received < SIZE * 0.8
+    assert len(down.listener.retries) == 1
+
+
+def test_a_delta_that_was_cut_still_profits_from_the_present_file(
+    upstream: Path, down: Downstream
+) -> None:
+    old = os.urandom(SIZE)
+    new = os.urandom(SIZE // 2) + old[SIZE // 2 :]
+    put(down.dest, b"big", old)
+    file = put(upstream, b"big", new, mtime=1_600_000_000_000_000_000)
+    failures: list[BaseException] = []
+
+    def first() -> None:
+        try:
+            down.fetch([file], f"{url}/m", SLOW)
+        except ConnectionBrokenError as error:
+            failures.append(error)
+
+    with rsync_daemon({"m": upstream}) as url:
+        thread = threading.Thread(target=first)
+        thread.start()
+        _until(lambda: _staged(down) > SIZE // 6)
+        for pid in _rsyncs(down):
+            os.kill(pid, signal.SIGKILL)
+        thread.join(60)
+        assert failures
+        outcome = down.fetch([file], f"{url}/m", FAST)
+    assert outcome.arrived == [file]
+    assert outcome.bytes_received < SIZE * 0.4  # half is old, a sixth and more had arrived
+
+
+def client(arguments: list[str]) -> None:
+    """What the child of the next tests runs: fetch one file, slowly."""
+    dest, url, path, size, mtime, digest = arguments
+    file = File(
+        path=os.fsencode(path),  # type: ignore[arg-type]
+        size=int(size),
+        mtime=int(mtime),
+        digest=bytes.fromhex(digest),
+    )
+    Downstream(Path(dest)).fetch([file], url, SLOW)
+
+
+def _client(down: Downstream, url: str, file: File) -> subprocess.Popen[bytes]:
+    assert file.digest is not None
+    code = "import sys; from tests.fault.test_transfer_cut import client; client(sys.argv[1:])"
+    facts = [os.fsdecode(file.path), str(file.size), str(file.mtime), file.digest.hex()]
+    return subprocess.Popen(
+        [sys.executable, "-c", code, str(down.dest), url, *facts],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        stderr=subprocess.PIPE,
+    )
+
+
+@pytest.mark.parametrize("kill", [signal.SIGKILL, signal.SIGINT])
+def test_a_killed_client_is_continued_and_leaves_no_rsync(
+    upstream: Path, down: Downstream, kill: signal.Signals
+) -> None:
+    file = put(upstream, b"sub/big", os.urandom(SIZE))
+    with rsync_daemon({"m": upstream}) as url, _client(down, f"{url}/m", file) as process:
+        _until(lambda: _staged(down) > SIZE // 3)
+        rsyncs = _children(process.pid)
+        assert rsyncs
+        process.send_signal(kill)
+        said = process.communicate(timeout=60)[1]
+        if kill == signal.SIGINT:
+            assert b"KeyboardInterrupt" in said
+            assert not any(_writes(pid, down) for pid in rsyncs)
+            assert 0 < _staged(down) < SIZE  # stopped, not waited for
+        outcome = down.fetch([file], f"{url}/m", FAST)  # waits for an orphan to end
+        assert not any(_writes(pid, down) for pid in rsyncs)
+    assert outcome.arrived == [file]
+    assert outcome.bytes_received < SIZE * 0.8
+
+
+def _writes(pid: int, down: Downstream) -> bool:
+    try:
+        return down.root in Path(f"/proc/{pid}/cwd").readlink().parents
+    except OSError:
+        return False
+
+
+def test_complete_files_of_a_cut_batch_are_not_fetched_again(
+    upstream: Path, down: Downstream
+) -> None:
+    small = [put(upstream, b"%03d" % i, os.urandom(20_000)) for i in range(20)]
+    big = put(upstream, b"big", os.urandom(SIZE))
+    failures: list[BaseException] = []
+
+    def first() -> None:
+        try:
+            down.fetch([*small, big], f"{url}/m", SLOW)
+        except ConnectionBrokenError as error:
+            failures.append(error)
+
+    with rsync_daemon({"m": upstream}) as url:
+        thread = threading.Thread(target=first)
+        thread.start()
+        _until(lambda: _staged(down) > SIZE // 3)
+        for pid in _rsyncs(down):
+            os.kill(pid, signal.SIGKILL)
+        thread.join(60)
+        assert failures
+        assert sorted(down.listener.arrived) == sorted(file.path for file in small)
+        down.fetch([*small, big], f"{url}/m", FAST)
+    assert down.listener.totals[-1] == (1, SIZE)

@@ -1,0 +1,82 @@
+"""A real rsync daemon on loopback, for as long as a test needs it."""
+
+import os
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+_STARTS = 5
+_POLLS = 200
+_POLL = 0.05
+_GRACE = 10
+
+
+@contextmanager
+def rsync_daemon(
+    modules: Mapping[str, Path], *, program: str = "rsync", **extra: str
+) -> Iterator[str]:
+    """Serve `modules` (name to folder); yields `rsync://127.0.0.1:PORT`, without a slash.
+
+    `extra` are global settings of rsyncd.conf with `_` for blanks: `use_chroot="no"`.
+    """
+    with tempfile.TemporaryDirectory(prefix="rsyncd-") as folder:
+        config = Path(folder, "rsyncd.conf")
+        config.write_text(_config(modules, Path(folder), extra))
+        process, port = _start(program, config)
+        try:
+            yield f"rsync://127.0.0.1:{port}"
+        finally:
+            process.terminate()
+            try:
+                process.wait(_GRACE)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+def _config(modules: Mapping[str, Path], folder: Path, extra: Mapping[str, str]) -> str:
+    root = os.geteuid() == 0
+    settings = {
+        "use chroot": "yes" if root else "no",
+        "log file": f"{folder}/log",
+        "lock file": f"{folder}/lock",
+        "reverse lookup": "no",
+        **({"uid": "root", "gid": "root"} if root else {}),
+        **{name.replace("_", " "): value for name, value in extra.items()},
+    }
+    lines = [f"{name} = {value}" for name, value in settings.items()]
+    for name, path in modules.items():
+        lines += [f"[{name}]", f"path = {path}", "read only = yes"]
+    return "\n".join(lines) + "\n"
+
+
+def _start(program: str, config: Path) -> tuple[subprocess.Popen[bytes], int]:
+    for _ in range(_STARTS):
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port: int = probe.getsockname()[1]
+        arguments = ["--daemon", "--no-detach", "--address=127.0.0.1", f"--port={port}"]
+        process = subprocess.Popen(
+            [program, *arguments, f"--config={config}"], stdin=subprocess.DEVNULL
+        )
+        for _ in range(_POLLS):
+            if process.poll() is not None:
+                break  # somebody took the port in between
+            if _greets(port):
+                return process, port
+            time.sleep(_POLL)
+        process.kill()
+        process.wait()
+    raise AssertionError("no rsync daemon came up")
+
+
+def _greets(port: int) -> bool:
+    try:
+        with socket.create_connection(("127.0.0.1", port), timeout=2) as connection:
+            return connection.recv(8).startswith(b"@RSYNCD:")
+    except OSError:
+        return False

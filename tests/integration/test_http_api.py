@@ -1,0 +1,155 @@
+"""The JSON API of a running server, and the addresses it can listen on."""
+
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from huai_server.http.serving import ListenError, listen
+from huai_server.http.settings import ServeSettings
+from tests.integration.http_fixtures import Repository, Server, git, running
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Repository:
+    made = Repository.create(tmp_path, "m")
+    made.commit(b"first")
+    return made
+
+
+@pytest.fixture
+def server(repository: Repository) -> Iterator[Server]:
+    with running(repository.path.parent) as started:
+        yield started
+
+
+@pytest.fixture
+def client(server: Server) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=server.url, timeout=60) as made:
+        yield made
+
+
+def test_a_module_says_what_its_newest_commit_says(
+    repository: Repository, client: httpx.Client
+) -> None:
+    for serial in (1, 2):
+        answer = client.get("/api/v1/modules/m").json()
+        assert answer.pop("age") > 0
+        assert answer == {
+            "name": "m",
+            "git": "/git/m.git",
+            "commit": repository.head(),
+            "tree": git("-C", repository.path, "rev-parse", "main^{tree}"),
+            "serial": serial,
+            "totals": {
+                "files": serial,
+                "directories": 1,
+                "symlinks": 0,
+                "bytes": 5,
+                "entries": serial + 1,
+            },
+            "skipped": 3,
+            "committed": 1_700_000_000 + serial,
+            "problem": None,
+        }
+        repository.commit(b"more")
+
+
+def test_not_modified_until_there_is_a_commit(repository: Repository, client: httpx.Client) -> None:
+    etag = client.get("/api/v1/modules/m").headers["etag"]
+    for tag in (etag, f'"x", {etag}', etag.removeprefix("W/"), "*"):
+        answer = client.get("/api/v1/modules/m", headers={"If-None-Match": tag})
+        assert (answer.status_code, answer.content) == (304, b"")
+        assert answer.headers["etag"] == etag
+    repository.commit(b"more")
+    answer = client.get("/api/v1/modules/m", headers={"If-None-Match": etag})
+    assert (answer.status_code, answer.json()["serial"]) == (200, 2)
+
+
+def test_modules_appear_and_vanish_while_it_runs(
+    repository: Repository, client: httpx.Client
+) -> None:
+    made = Repository.create(repository.path.parent, "a")
+    modules = client.get("/api/v1/modules").json()["modules"]
+    assert [module["name"] for module in modules] == ["a", "m"]
+    assert modules[0]["commit"] is None
+    assert modules[0]["totals"] is None
+    assert client.get("/api/v1/modules/a").json()["serial"] is None
+    made.commit(b"first")
+    assert client.get("/api/v1/modules/a").json()["serial"] == 1
+    made.path.rename(made.path.with_suffix(".gone"))
+    assert client.get("/api/v1/modules/a").status_code == 404
+
+
+def test_one_bad_commit_hides_no_other_module(repository: Repository, client: httpx.Client) -> None:
+    bad = Repository.create(repository.path.parent, "bad")
+    tree = git("-C", bad.path, "mktree")
+    identity = ("-c", "user.name=a", "-c", "user.email=a@b")
+    commit = git("-C", bad.path, *identity, "commit-tree", tree, "-m", "no trailers")
+    git("-C", bad.path, "update-ref", "refs/heads/main", commit)
+    broken, good = client.get("/api/v1/modules").json()["modules"]
+    assert "trailers" in broken["problem"]
+    assert good["serial"] == 1
+    answer = client.get("/api/v1/modules/bad")
+    assert answer.status_code == 500
+    assert set(answer.json()) == {"error", "hint"}
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("GET", "/api/v1/modules/nope", 404),
+        ("GET", "/api/v1/modules/..%2f..", 404),
+        ("GET", "/api/v2", 404),
+        ("GET", "/healthz/more", 404),
+        ("POST", "/api/v1/modules", 405),
+    ],
+)
+def test_errors_are_json(client: httpx.Client, method: str, path: str, status: int) -> None:
+    answer = client.request(method, path)
+    assert answer.status_code == status
+    assert set(answer.json()) == {"error", "hint"}
+    assert all(answer.json().values())
+
+
+def test_health_and_description(client: httpx.Client) -> None:
+    assert client.get("/healthz").json() == {"status": "ok", "modules": 1}
+    paths = client.get("/openapi.json").json()["paths"]
+    assert set(paths) == {"/api/v1/modules", "/api/v1/modules/{name}", "/healthz"}
+
+
+def test_one_connection_carries_many_requests(server: Server) -> None:
+    with server.connect() as connection:
+        for _ in range(3):
+            connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+            answer = b""
+            while not answer.endswith(b"}"):
+                answer += connection.recv(1 << 16)
+            assert answer.startswith(b"HTTP/1.1 200")
+
+
+def test_a_unix_socket(repository: Repository, short_path: Path) -> None:
+    path = short_path / "s"
+    with running(repository.path.parent, socket_path=str(path)) as server:
+        with httpx.Client(transport=httpx.HTTPTransport(uds=str(path))) as client:
+            assert client.get("http://huai/healthz").status_code == 200
+        with pytest.raises(ListenError), listen(ServeSettings(socket_path=path)):
+            pass
+        server.process.kill()
+        server.process.wait()
+    assert path.is_socket()
+    with running(repository.path.parent, socket_path=str(path)) as server:
+        assert server.stop() == 0
+    assert not path.exists()
+
+
+def test_an_address_in_use_is_named() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        with (
+            pytest.raises(ListenError, match=f"127.0.0.1:{port}"),
+            listen(ServeSettings(port=port)),
+        ):
+            pass

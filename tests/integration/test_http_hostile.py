@@ -1,0 +1,198 @@
+"""Requests that nobody means well with: each gets a clear refusal, and the server lives on."""
+
+import gzip
+import socket
+from collections.abc import Iterator
+
+import pytest
+
+from tests.integration.http_fixtures import (
+    CountingGit,
+    Repository,
+    Server,
+    ls_refs,
+    packet,
+    post,
+    read_all,
+    running,
+    status,
+)
+
+MAX_BODY = 300_000
+GZIP = "Content-Encoding: gzip"
+
+
+@pytest.fixture(scope="module")
+def counting(tmp_path_factory: pytest.TempPathFactory) -> CountingGit:
+    return CountingGit(tmp_path_factory.mktemp("counting"))
+
+
+@pytest.fixture(scope="module")
+def running_server(
+    tmp_path_factory: pytest.TempPathFactory, counting: CountingGit
+) -> Iterator[Server]:
+    folder = tmp_path_factory.mktemp("served")
+    Repository.create(folder, "m").commit(b"first")
+    with running(folder, counting.folder, request_timeout=1.5, max_body=MAX_BODY) as started:
+        yield started
+
+
+@pytest.fixture
+def server(running_server: Server, counting: CountingGit) -> Iterator[Server]:
+    """The server, which after the test still answers, has no child, and ran git for none of it."""
+    before = counting.starts()
+    yield running_server
+    assert counting.starts() == before
+    assert status(running_server.exchange(post(ls_refs()))) == 200
+    running_server.until_no_children()
+
+
+def get(target: str, *headers: str, method: str = "GET") -> bytes:
+    lines = [f"{method} {target} HTTP/1.1", "Host: test", "Connection: close", *headers]
+    return "\r\n".join(lines).encode("latin-1") + b"\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "/git/../../../etc/passwd",
+        "/git/%2e%2e/%2e%2e/m.git/info/refs?service=git-upload-pack",
+        "/git/../m.git/info/refs?service=git-upload-pack",
+        "/git//m.git/info/refs?service=git-upload-pack",
+        "/git/m%00.git/info/refs?service=git-upload-pack",
+        "/git/m.git%00/info/refs?service=git-upload-pack",
+        "/git/m.git/../m.git/info/refs?service=git-upload-pack",
+        "/git/m.git/info/refs/?service=git-upload-pack",
+        "/git/m/info/refs?service=git-upload-pack",
+        "/git/-c.git/info/refs?service=git-upload-pack",
+        "/git/--upload-pack=x.git/info/refs?service=git-upload-pack",
+        "/git/.git/info/refs?service=git-upload-pack",
+        "/git/m.git/config",
+        "/git/m.git/",
+        "/git/m.git",
+        "/git/",
+        "/git/%ff%fe.git/info/refs?service=git-upload-pack",
+        "/git/" + "a" * 20_000 + ".git/info/refs?service=git-upload-pack",
+    ],
+)
+def test_addresses_lead_nowhere_else(server: Server, target: str) -> None:
+    answer = server.exchange(get(target))
+    assert status(answer) in {400, 404}
+    assert b"root:" not in answer
+
+
+@pytest.mark.parametrize(
+    ("target", "method", "expected"),
+    [
+        ("/git/m.git/info/refs?service=git-receive-pack", "GET", 403),
+        ("/git/m.git/info/refs?service=git-upload-archive", "GET", 403),
+        ("/git/m.git/info/refs?service=git-upload-pack&service=x", "GET", 403),
+        ("/git/m.git/info/refs?service=git-upload-pack" + "&a=b" * 20, "GET", 403),
+        ("/git/m.git/info/refs", "GET", 403),
+        ("/git/m.git/HEAD", "GET", 403),
+        ("/git/m.git/objects/info/packs", "GET", 403),
+        ("/git/m.git/git-receive-pack", "POST", 403),
+        ("/git/m.git/git-upload-pack", "GET", 405),
+        ("/git/m.git/info/refs?service=git-upload-pack", "DELETE", 405),
+        ("/git/m.git/git-upload-archive", "POST", 404),
+    ],
+)
+def test_other_services_are_refused(
+    server: Server, target: str, method: str, expected: int
+) -> None:
+    answer = server.exchange(get(target, method=method))
+    assert status(answer) == expected
+    assert b"huai: " in answer
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"zzzz",
+        b"0003",
+        b"-001",
+        b" 001",
+        b"00",
+        b"0010short",
+        b"fff5" + b"x" * 65_521,
+        b"ffff" + b"x" * 65_531,
+        packet(b"command=ls-refs") + b"\0\0\0\0",
+    ],
+)
+def test_broken_framing(server: Server, body: bytes) -> None:
+    assert status(server.exchange(post(body))) == 400
+
+
+@pytest.mark.parametrize(
+    ("body", "headers", "expected"),
+    [
+        (ls_refs(), ["Content-Type: text/plain"], 415),
+        (ls_refs(), ["Content-Encoding: br"], 415),
+        (b"x" * (MAX_BODY + 1), [], 413),
+        (gzip.compress(ls_refs())[:-9], [GZIP], 400),
+        (gzip.compress(ls_refs())[:5], [GZIP], 400),
+        (b"\x1f\x8b" + b"x" * 100, [GZIP], 400),
+        (gzip.compress(ls_refs()) + b"more", [GZIP], 400),
+        (gzip.compress(b"0000" * 50_000_000), [GZIP], 413),
+    ],
+    ids=["type", "encoding", "large", "cut", "header", "damaged", "trailing", "bomb"],
+)
+def test_bad_bodies(server: Server, body: bytes, headers: list[str], expected: int) -> None:
+    assert status(server.exchange(post(body, *headers))) == expected
+
+
+def test_a_length_beyond_the_limit_is_refused_unread(server: Server) -> None:
+    with server.connect() as connection:
+        connection.sendall(post(b"", length=1 << 40))
+        assert status(connection.recv(1 << 16)) == 413
+
+
+def test_chunks_beyond_the_limit(server: Server) -> None:
+    head = post(b"").replace(b"Content-Length: 0", b"Transfer-Encoding: chunked")
+    data = packet(b"x" * 1000) * 400
+    answer = server.exchange(head + b"%x\r\n" % len(data) + data + b"\r\n0\r\n\r\n")
+    assert status(answer) == 413
+
+
+def test_half_a_body_and_goodbye(server: Server) -> None:
+    for _ in range(5):
+        with server.connect() as connection:
+            connection.sendall(post(ls_refs(), length=1000))
+
+
+def test_half_a_body_and_silence(server: Server) -> None:
+    answer = server.exchange(post(ls_refs(), length=1000))
+    assert status(answer) == 408
+
+
+def test_silence_before_and_inside_the_head(server: Server) -> None:
+    for start in (b"", b"GET /healthz HT", b"\r\n"):
+        assert server.exchange(start) == b""
+
+
+def test_silence_in_the_second_head(server: Server) -> None:
+    with server.connect() as connection:
+        connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert status(connection.recv(1 << 16)) == 200
+        connection.sendall(b"GET /hea")
+        assert b"HTTP/1.1" not in read_all(connection)
+
+
+def test_a_head_without_end(server: Server) -> None:
+    with server.connect() as connection:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        connection.sendall(b"GET /healthz HTTP/1.1\r\n")
+        with pytest.raises(ConnectionError):
+            connection.sendall((b"X: " + b"y" * 8000 + b"\r\n") * 10_000)
+
+
+@pytest.mark.parametrize(
+    "protocol",
+    ["version=2; rm -rf /", "version=99999999999999999999", "version=", "x" * 9000, "version=2\t;"],
+)
+def test_strange_protocol_headers_are_version_0(running_server: Server, protocol: str) -> None:
+    target = "/git/m.git/info/refs?service=git-upload-pack"
+    answer = running_server.exchange(get(target, f"Git-Protocol: {protocol}"))
+    assert status(answer) == 200
+    assert b"# service=git-upload-pack" in answer

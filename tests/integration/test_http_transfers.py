@@ -1,0 +1,176 @@
+"""Long answers: streamed, bounded, ended with their client, and let through a shutdown."""
+
+import os
+import signal
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.integration.http_fixtures import (
+    CountingGit,
+    Repository,
+    Server,
+    fetch_all,
+    git,
+    ls_refs,
+    post,
+    read_all,
+    running,
+    status,
+    until,
+)
+
+PACK_BYTES = 32 << 20
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Repository:
+    made = Repository.create(tmp_path_factory.mktemp("large"), "m")
+    made.commit(*(os.urandom(4 << 20) for _ in range(PACK_BYTES >> 22)))
+    return made
+
+
+@contextmanager
+def begun(server: Server, repository: Repository) -> Iterator[socket.socket]:
+    """A client that has read the first bytes of a large pack."""
+    with socket.socket() as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
+        connection.settimeout(60)
+        connection.connect(("127.0.0.1", server.port))
+        connection.sendall(post(fetch_all(repository.head())))
+        assert status(connection.recv(1000)) == 200
+        yield connection
+
+
+def peak_bytes(pid: int) -> int:
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmHWM"):
+            return int(line.split()[1]) << 10
+    raise AssertionError(pid)
+
+
+def test_a_client_that_leaves_takes_its_process_along(large: Repository) -> None:
+    with running(large.path.parent) as server:
+        for _ in range(3):
+            with begun(server, large):
+                assert server.children()
+            server.until_no_children()
+        assert status(server.exchange(post(ls_refs()))) == 200
+
+
+def test_a_pack_never_stands_in_memory(large: Repository) -> None:
+    with running(large.path.parent, cache_bytes=8 << 20) as server:
+        server.exchange(post(ls_refs()))
+        before = peak_bytes(server.process.pid)
+        with begun(server, large) as connection:
+            assert len(read_all(connection)) > PACK_BYTES
+        assert peak_bytes(server.process.pid) - before < PACK_BYTES // 3
+
+
+def test_termination_lets_a_transfer_finish(large: Repository) -> None:
+    with running(large.path.parent) as server, begun(server, large) as connection:
+        server.process.send_signal(signal.SIGTERM)
+        until(lambda: refuses_connections(server))
+        answer = read_all(connection)
+        assert len(answer) > PACK_BYTES
+        assert answer.endswith(b"0000\r\n0\r\n\r\n")
+        assert server.process.wait(60) == 0
+
+
+def refuses_connections(server: Server) -> bool:
+    try:
+        server.connect().close()
+    except ConnectionRefusedError:
+        return True
+    return False
+
+
+def test_termination_waits_only_so_long(large: Repository) -> None:
+    with running(large.path.parent, shutdown_grace=1) as server, begun(server, large):
+        children = server.children()
+        assert children
+        assert server.stop() == 0
+        until(lambda: not any(Path(f"/proc/{child}").exists() for child in children))
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_an_idle_server_ends_at_once(large: Repository, number: int) -> None:
+    with running(large.path.parent) as server, server.connect():
+        server.process.send_signal(number)
+        assert server.process.wait(60) == 0
+
+
+def test_a_client_that_stops_reading_is_dropped(large: Repository) -> None:
+    with running(large.path.parent, request_timeout=1) as server, begun(server, large) as idle:
+        server.until_no_children()
+        assert len(read_all(idle)) < PACK_BYTES
+
+
+def test_beyond_the_queue_clients_are_told_to_come_back(large: Repository) -> None:
+    with (
+        running(large.path.parent, max_transfers=1, queue=1) as server,
+        begun(server, large),
+        server.connect() as queued,
+    ):
+        other = fetch_all(large.head()).replace(b"no-progress", b"include-tag")
+        queued.sendall(post(other))
+        # Different requests, or they would wait for each other and not for a slot.
+        third = other.replace(b"include-tag", b"ofs-delta\x00x")
+        until(lambda: status(server.exchange(post(third))) == 503)
+        answer = server.exchange(post(third))
+        assert b"\r\nretry-after: " in answer
+        # A poll does not queue behind packs.
+        assert status(server.exchange(post(ls_refs()))) == 200
+
+
+def test_waiting_in_the_queue_ends_too(large: Repository) -> None:
+    with running(large.path.parent, max_transfers=1, queue=9) as server:
+        with begun(server, large), server.connect() as queued:
+            queued.sendall(post(fetch_all(large.head()).replace(b"no-progress", b"include-tag")))
+        # Both have left: nothing may start, or go on, for either.
+        server.until_no_children()
+
+
+def test_a_git_that_hangs_is_ended(tmp_path: Path) -> None:
+    made = Repository.create(tmp_path, "m")
+    made.commit(b"first")
+    stuck = CountingGit(tmp_path, "sleep 1000; true")
+    with running(tmp_path, stuck.folder, request_timeout=1) as server:
+        for answer in (server.exchange(post(ls_refs())), server.exchange(_advert())):
+            assert status(answer) == 504
+        server.until_no_children()
+
+
+def test_a_git_that_fails_is_an_error_without_its_words(tmp_path: Path) -> None:
+    made = Repository.create(tmp_path, "m")
+    made.commit(b"first")
+    (made.path / "config").write_text("[broken\n")
+    with running(tmp_path) as server:
+        answer = server.exchange(_advert())
+        assert status(answer) == 500
+        assert str(tmp_path).encode() not in answer
+
+
+def _advert() -> bytes:
+    head = "GET /git/m.git/info/refs?service=git-upload-pack HTTP/1.1"
+    return f"{head}\r\nHost: x\r\nConnection: close\r\n\r\n".encode()
+
+
+def test_git_clones_a_large_pack(large: Repository, tmp_path: Path) -> None:
+    with running(large.path.parent) as server:
+        git("clone", "--quiet", "--bare", f"{server.url}/git/m.git", tmp_path / "clone")
+        assert git("-C", tmp_path / "clone", "rev-parse", "main") == large.head()
+        server.until_no_children()
+
+
+def test_a_second_interrupt_ends_at_once(large: Repository) -> None:
+    with running(large.path.parent, shutdown_grace=600) as server, begun(server, large):
+        children = server.children()
+        server.process.send_signal(signal.SIGINT)
+        until(lambda: refuses_connections(server))
+        server.process.send_signal(signal.SIGINT)
+        assert server.process.wait(60) == 0
+        until(lambda: not any(Path(f"/proc/{child}").exists() for child in children))

@@ -1,0 +1,266 @@
+"""Transfers from a real rsync daemon, all going well or as well as they can."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from huai_client.staging import Staging, Verdict
+from huai_client.transfer import TransferOptions
+from huai_schema.entries import File
+from huai_schema.paths import rel_path
+from tests.integration.rsyncd import rsync_daemon
+from tests.transfers import Downstream, described, put
+
+T0 = 1_600_000_000_123_456_789
+ODD_NAMES = [
+    b"plain",
+    b"-rf",
+    b"--delete",
+    b"#comment",
+    b";semicolon",
+    b" leading and trailing ",
+    b"new\nline",
+    b"tab\tand\\backslash",
+    b"carriage\rreturn",
+    b"not utf-8 \xff\xfe",
+    "Größe 大".encode(),
+    b"*",
+    b"[a]?",
+    b"a:b",
+    b"user@host::m",
+    b"n" * 255,
+    b"deep/" * 50 + b"file",
+    b".hidden.ABCDEF",
+]
+
+
+@pytest.fixture
+def upstream(tmp_path: Path) -> Path:
+    folder = tmp_path / "upstream"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def down(tmp_path: Path) -> Downstream:
+    return Downstream(tmp_path / "dest")
+
+
+@pytest.mark.parametrize("chroot", ["yes", "no"])
+def test_every_name_and_time_arrives(upstream: Path, down: Downstream, chroot: str) -> None:
+    times = [T0, 0, -1_500_000_000, 5_000_000_000 * 10**9 + 1]
+    files = [put(upstream, name, name, mtime=times[i % 4]) for i, name in enumerate(ODD_NAMES)]
+    with rsync_daemon({"m": upstream}, use_chroot=chroot) as url:
+        outcome = down.fetch(files, f"{url}/m")
+    assert outcome.arrived == files
+    assert outcome.complete
+    assert outcome.bytes_received > sum(file.size for file in files)
+    assert sorted(down.listener.arrived) == sorted(file.path for file in files)
+    assert down.listener.totals == [(len(files), sum(file.size for file in files))]
+    assert down.listener.ends == 1
+
+
+def test_what_is_ready_is_not_asked_for_again(upstream: Path, down: Downstream) -> None:
+    first, second = put(upstream, b"a", b"1"), put(upstream, b"b", b"2")
+    with rsync_daemon({"m": upstream}) as url:
+        down.fetch([first], f"{url}/m")
+        down.fetch([first, second], f"{url}/m")
+        assert down.listener.totals == [(1, 1), (1, 1)]
+    again = down.fetch([first, second], "rsync://127.0.0.1:1/nobody/listens")
+    assert again.arrived == [first, second]
+    assert again.bytes_received == 0
+
+
+def test_many_batches_over_several_streams(upstream: Path, down: Downstream) -> None:
+    files = [put(upstream, b"%d/%d" % (i % 7, i), b"x" * i) for i in range(200)]
+    options = TransferOptions(streams=3, batch_files=9, retries=0)
+    with rsync_daemon({"m": upstream}) as url:
+        outcome = down.fetch(files, f"{url}/m", options)
+    assert outcome.arrived == files
+    assert down.listener.sizes == sorted(down.listener.sizes)
+    assert down.listener.sizes[-1] == sum(file.size for file in files)
+    assert all(path.is_dir() for path in down.root.glob("incoming/**/*"))
+
+
+def test_a_small_change_in_a_big_file_costs_little(upstream: Path, down: Downstream) -> None:
+    content = bytearray(os.urandom(20_000_000))
+    put(down.dest, b"sub/big", bytes(content))
+    content[7_000_000:7_000_010] = b"0123456789"
+    file = put(upstream, b"sub/big", bytes(content), mtime=T0)
+    with rsync_daemon({"m": upstream}) as url:
+        outcome = down.fetch([file], f"{url}/m")
+    assert outcome.arrived == [file]
+    assert outcome.bytes_received < 200_000
+
+
+def test_the_present_file_may_lie_behind_a_symlink_above_dest(
+    upstream: Path, tmp_path: Path
+) -> None:
+    content = os.urandom(3_000_000)
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    down = Downstream(tmp_path / "link" / "dest")
+    put(down.dest, b"big", content)
+    file = put(upstream, b"big", content + b"more", mtime=T0)
+    with rsync_daemon({"m": upstream}) as url:
+        outcome = down.fetch([file], f"{url}/m")
+    assert outcome.bytes_received < 100_000
+
+
+def test_a_change_within_the_same_second_and_size_is_seen(upstream: Path, down: Downstream) -> None:
+    put(down.dest, b"a", b"old", mtime=T0)
+    file = put(upstream, b"a", b"new", mtime=T0 + 1)
+    with rsync_daemon({"m": upstream}) as url:
+        assert down.fetch([file], f"{url}/m").arrived == [file]
+
+
+def test_holes_stay_holes(upstream: Path, down: Downstream) -> None:
+    place = upstream / "sparse"
+    with place.open("wb") as target:
+        target.truncate(50_000_000)
+        target.seek(20_000_000)
+        target.write(b"x" * 4096)
+    file = described(upstream, b"sparse")
+    with rsync_daemon({"m": upstream}) as url:
+        outcome = down.fetch([file], f"{url}/m")
+    assert outcome.arrived == [file]
+    with Staging(down.root) as staging:
+        assert staging.path_of(file).stat().st_blocks * 512 < 2_000_000
+
+
+def test_staged_files_are_ours_alone_whatever_their_mode(upstream: Path, down: Downstream) -> None:
+    put(upstream, b"setuid", b"1")
+    (upstream / "setuid").chmod(0o6777)
+    put(upstream, b"shut/none", b"2")
+    (upstream / "shut/none").chmod(0)
+    (upstream / "shut").chmod(0o500)
+    put(down.dest, b"setuid", b"0")
+    (down.dest / "setuid").chmod(0o4755)
+    files = [described(upstream, b"setuid"), described(upstream, b"shut/none")]
+    with rsync_daemon({"m": upstream}) as url:
+        assert down.fetch(files, f"{url}/m").complete
+    with Staging(down.root) as staging:
+        assert [staging.path_of(file).stat().st_mode & 0o7777 for file in files] == [0o600, 0o600]
+
+
+# ---------------------------------------------------------------- the upstream moved on
+
+
+def test_vanished_and_changed_files_are_told_apart(upstream: Path, down: Downstream) -> None:
+    names = [
+        b"stays",
+        b"vanishes",
+        b"grows",
+        b"touched",
+        b"rewritten",
+        b"d/link",
+        b"d/dir",
+        b"gone/x",
+    ]
+    files = {name: put(upstream, name, name, mtime=T0) for name in names}
+    (upstream / "vanishes").unlink()
+    put(upstream, b"grows", b"more than before", mtime=T0)
+    os.utime(upstream / "touched", ns=(T0, T0 + 1))
+    put(upstream, b"rewritten", b"REWRITTEN", mtime=T0)
+    (upstream / "d/link").unlink()
+    (upstream / "d/link").symlink_to("../stays")
+    (upstream / "d/dir").unlink()
+    (upstream / "d/dir").mkdir()
+    (upstream / "gone/x").unlink()
+    (upstream / "gone").rmdir()
+    (upstream / "gone").symlink_to("/etc")
+    with rsync_daemon({"m": upstream}) as url:
+        outcome = down.fetch([*files.values()], f"{url}/m")
+    assert outcome.arrived == [files[b"stays"]]
+    missing = {file.path for file in outcome.missing}
+    mismatched = {file.path for file in outcome.mismatched}
+    assert missing == {b"vanishes", b"d/link", b"gone/x"}
+    assert mismatched == {b"grows", b"touched", b"rewritten", b"d/dir"}
+    assert down.listener.retries == []
+    assert (b"grows", Verdict.MISMATCH) in down.listener.not_arrived
+    assert (b"vanishes", Verdict.MISSING) in down.listener.not_arrived
+
+
+@pytest.mark.parametrize("chroot", ["yes", "no"])
+def test_a_symlink_in_a_directorys_place_leads_nowhere(
+    upstream: Path, down: Downstream, tmp_path: Path, chroot: str
+) -> None:
+    outside = tmp_path / "outside"
+    files = [put(outside, b"target", b"theirs"), put(outside, b"unasked", b"theirs")]
+    (upstream / "sub").symlink_to(outside)
+    wanted = File(rel_path(b"sub/target"), 4, T0, digest=bytes(32))
+    with rsync_daemon({"m": upstream}, use_chroot=chroot) as url:
+        outcome = down.fetch([wanted], f"{url}/m")
+    assert outcome.arrived == []
+    assert [path.name for path in down.root.rglob("sub*")] == []
+    assert [described(outside, file.path) for file in files] == files
+
+
+def test_a_wrong_digest_is_never_accepted_and_a_right_one_is_next_time(
+    upstream: Path, down: Downstream
+) -> None:
+    file = put(upstream, b"big", os.urandom(2_000_000))
+    wrong = file._replace(digest=bytes(32))
+    with rsync_daemon({"m": upstream}) as url:
+        assert down.fetch([wrong], f"{url}/m").mismatched == [wrong]
+        assert down.fetch([wrong], f"{url}/m").mismatched == [wrong]
+        outcome = down.fetch([file], f"{url}/m")
+    assert outcome.arrived == [file]
+    assert outcome.bytes_received < 100_000  # what came before was the basis
+
+
+def test_no_digest_is_needed(upstream: Path, down: Downstream) -> None:
+    put(upstream, b"a", b"content")
+    file = described(upstream, b"a", digest=False)
+    with rsync_daemon({"m": upstream}) as url:
+        assert down.fetch([file], f"{url}/m").arrived == [file]
+
+
+# ---------------------------------------------------------------- other ways to get there
+
+
+def test_a_local_path_is_an_upstream(upstream: Path, down: Downstream) -> None:
+    files = [put(upstream, name, name) for name in ODD_NAMES]
+    absent = File(rel_path(b"absent"), 1, T0)
+    outcome = down.fetch([*files, absent], str(upstream))
+    assert outcome.arrived == files
+    assert outcome.missing == [absent]
+
+
+def test_a_remote_shell_is_an_upstream(upstream: Path, down: Downstream, tmp_path: Path) -> None:
+    shell = tmp_path / "ssh"
+    shell.write_text('#!/bin/sh\n[ "$1" = mirror.example ] || exit 255\nshift\nexec "$@"\n')
+    shell.chmod(0o755)
+    files = [put(upstream, name, name) for name in ODD_NAMES]
+    options = TransferOptions(extra=("-e", str(shell)), retries=0)
+    outcome = down.fetch(files, f"mirror.example:{upstream}", options)
+    assert outcome.arrived == files
+
+
+def test_the_next_url_is_tried_for_what_the_first_has_not(
+    upstream: Path, down: Downstream, tmp_path: Path
+) -> None:
+    other = tmp_path / "other"
+    both, second = put(upstream, b"both", b"1"), put(other, b"second", b"2")
+    stale = put(other, b"stale", b"new", mtime=T0)
+    put(upstream, b"stale", b"old", mtime=T0)
+    neither = File(rel_path(b"neither"), 1, T0)
+    with rsync_daemon({"m": upstream, "other": other}) as url:
+        urls = ["rsync://127.0.0.1:1/m", f"{url}/unknown", f"{url}/m", f"{url}/other"]
+        outcome = down.fetch([both, second, stale, neither], urls)
+    assert outcome.arrived == [both, second, stale]
+    assert outcome.missing == [neither]
+
+
+def test_bandwidth_is_shared_by_the_streams_that_there_are(
+    upstream: Path, down: Downstream, tmp_path: Path
+) -> None:
+    said = tmp_path / "said"
+    wrapper = tmp_path / "rsync"
+    wrapper.write_text(f'#!/bin/sh\necho "$@" >> {said}\nexec rsync "$@"\n')
+    wrapper.chmod(0o755)
+    files = [put(upstream, b"%d" % i, b"") for i in range(4)]
+    options = TransferOptions(streams=2, batch_files=1, bwlimit=900, program=str(wrapper))
+    down.fetch(files, str(upstream), options)
+    assert said.read_text().count("--bwlimit=450 ") == 4

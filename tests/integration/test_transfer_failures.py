@@ -1,0 +1,213 @@
+"""Transfers that cannot go on: each ends in its own error, and what has arrived stays."""
+
+import os
+import socket
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from huai_client.transfer import (
+    ConnectionBrokenError,
+    DiskFullError,
+    RsyncRequirementError,
+    TransferError,
+    TransferOptions,
+    UpstreamFullError,
+    UpstreamRefusedError,
+    UpstreamSilentError,
+)
+from huai_schema.errors import ExitCode, HuaiError
+from tests.integration.rsyncd import rsync_daemon
+from tests.transfers import TEST_OPTIONS, Downstream, put
+
+T0 = 1_600_000_000_123_456_789
+
+
+@pytest.fixture
+def upstream(tmp_path: Path) -> Path:
+    folder = tmp_path / "upstream"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def down(tmp_path: Path) -> Downstream:
+    return Downstream(tmp_path / "dest")
+
+
+@contextmanager
+def _listening(greeting: bytes) -> Iterator[str]:
+    """A server that says `greeting` and nothing more, for any number of clients."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        clients: list[socket.socket] = []
+
+        def serve() -> None:
+            while True:
+                try:
+                    client, _ = server.accept()
+                except OSError:
+                    return
+                client.sendall(greeting)
+                clients.append(client)
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        try:
+            yield f"rsync://127.0.0.1:{server.getsockname()[1]}/m"
+        finally:
+            server.shutdown(socket.SHUT_RDWR)
+            thread.join(10)
+            for client in clients:
+                client.close()
+
+
+def test_nobody_listens(upstream: Path, down: Downstream) -> None:
+    with pytest.raises(ConnectionBrokenError) as caught:
+        down.fetch([put(upstream, b"a", b"1")], "rsync://127.0.0.1:1/m")
+    assert caught.value.exit_code == ExitCode.NETWORK
+    assert len(down.listener.retries) == 2
+    assert down.listener.ends == 1
+
+
+def test_an_unknown_module_is_not_asked_for_twice(upstream: Path, down: Downstream) -> None:
+    with rsync_daemon({"m": upstream}) as url, pytest.raises(UpstreamRefusedError) as caught:
+        down.fetch([put(upstream, b"a", b"1")], f"{url}/other")
+    assert "Unknown module 'other'" in caught.value.message
+    assert down.listener.retries == []
+
+
+@pytest.mark.parametrize("source", ["rsync", "local"])
+def test_a_missing_folder_is_no_missing_file(upstream: Path, down: Downstream, source: str) -> None:
+    file = put(upstream, b"a", b"1")
+    with rsync_daemon({"m": upstream}) as url:
+        where = f"{url}/m/absent" if source == "rsync" else f"{upstream}/absent"
+        with pytest.raises(UpstreamRefusedError, match="change_dir"):
+            down.fetch([file], where)
+
+
+def test_no_url_at_all(upstream: Path, down: Downstream) -> None:
+    with pytest.raises(UpstreamRefusedError, match="no content URL"):
+        down.fetch([put(upstream, b"a", b"1")], [])
+
+
+@pytest.mark.parametrize("greeting", [b"", b"@RSYNCD: 31.0\n"])
+def test_a_silent_server_is_given_up(upstream: Path, down: Downstream, greeting: bytes) -> None:
+    options = TransferOptions(timeout=1, contimeout=1, retries=0)
+    with _listening(greeting) as url, pytest.raises(UpstreamSilentError) as caught:
+        down.fetch([put(upstream, b"a", b"1")], url, options)
+    assert caught.value.exit_code == ExitCode.TIMEOUT
+
+
+def test_a_server_that_speaks_something_else(upstream: Path, down: Downstream) -> None:
+    file, options = put(upstream, b"a", b"1"), TransferOptions(timeout=2, retries=0)
+    hello = b"HTTP/1.0 400 Bad Request\r\n\r\n" * 10
+    with _listening(hello) as url, pytest.raises(TransferError) as caught:
+        down.fetch([file], url, options)
+    assert caught.value.message.isprintable()
+
+
+def test_one_connection_serves_two_streams(upstream: Path, down: Downstream) -> None:
+    files = [put(upstream, b"%d" % i, os.urandom(400_000)) for i in range(12)]
+    options = replace(TEST_OPTIONS, streams=2, batch_files=2, retries=0, bwlimit=16_000)
+    with rsync_daemon({"m": upstream}, max_connections="1") as url:
+        outcome = down.fetch(files, f"{url}/m", options)
+    assert outcome.arrived == files
+    assert any("max connections (1)" in reason for reason in down.listener.waits)
+    assert down.listener.retries == []
+
+
+def test_a_server_that_stays_full_is_given_up(upstream: Path, down: Downstream) -> None:
+    options = replace(TEST_OPTIONS, patience=0.2)
+    full = b"@RSYNCD: 31.0\n@ERROR: max connections (25) reached -- try again later\n"
+    with _listening(full) as url, pytest.raises(UpstreamFullError) as caught:
+        down.fetch([put(upstream, b"a", b"1")], url, options)
+    assert down.listener.waits
+    assert caught.value.hint
+
+
+def test_an_option_that_the_daemon_refuses(upstream: Path, down: Downstream) -> None:
+    file = put(upstream, b"a", b"1")
+    # 3.1 loses the daemon's words when the connection is reset; it is a failure all the same.
+    refused = pytest.raises(TransferError, match=r"refuse --sparse|reset by peer")
+    with rsync_daemon({"m": upstream}, refuse_options="sparse") as url, refused:
+        down.fetch([file], f"{url}/m")
+
+
+def test_rsync_is_missing(upstream: Path, down: Downstream) -> None:
+    options = TransferOptions(program="rsync-that-is-not-installed")
+    with pytest.raises(RsyncRequirementError) as caught:
+        down.fetch([put(upstream, b"a", b"1")], str(upstream), options)
+    assert caught.value.exit_code == ExitCode.REQUIREMENT
+
+
+@pytest.mark.parametrize(
+    ("said", "accepted"),
+    [
+        ("rsync  version 3.0.9  protocol version 30", False),
+        ("rsync  version 2.6.9  protocol version 29", False),
+        ("openrsync: protocol version 29", False),
+        ("", False),
+        ("rsync  version 3.1.3  protocol version 31", True),
+        ("rsync  version v3.4.1  protocol version 32", True),
+        ("rsync  version 10.0  protocol version 40", True),
+    ],
+)
+def test_old_rsyncs_are_refused(
+    upstream: Path, down: Downstream, tmp_path: Path, said: str, *, accepted: bool
+) -> None:
+    program = tmp_path / "rsync"
+    program.write_text(
+        f'#!/bin/sh\n[ "$1" = --version ] && {{ echo "{said}"; exit 0; }}\nexec rsync "$@"\n'
+    )
+    program.chmod(0o755)
+    file = put(upstream, b"a", b"1")
+    options = TransferOptions(program=str(program))
+    if accepted:
+        assert down.fetch([file], str(upstream), options).complete
+    else:
+        with pytest.raises(RsyncRequirementError):
+            down.fetch([file], str(upstream), options)
+
+
+@contextmanager
+def _small_disk(place: Path) -> Iterator[None]:
+    place.mkdir()
+    subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(place)], check=True, timeout=30
+    )
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", str(place)], check=True, timeout=30)
+
+
+def test_a_full_disk_ends_it_at_once_and_room_finishes_it(upstream: Path, tmp_path: Path) -> None:
+    files = [put(upstream, b"%d" % i, os.urandom(500_000)) for i in range(6)]
+    options = replace(TEST_OPTIONS, streams=1, batch_files=1, retries=5, backoff=60)
+    with _small_disk(tmp_path / "dest"):
+        down = Downstream(tmp_path / "dest")
+        with pytest.raises(DiskFullError) as caught:
+            down.fetch(files, str(upstream), options)
+        assert caught.value.exit_code == ExitCode.FILE_IO
+        assert 1 <= len(down.listener.arrived) <= 4
+        subprocess.run(["mount", "-o", "remount,size=20m", str(down.dest)], check=True, timeout=30)
+        before = len(down.listener.arrived)
+        assert down.fetch(files, str(upstream), options).arrived == files
+        assert len(down.listener.arrived) == len(files)
+        assert down.listener.totals[-1][0] == len(files) - before
+
+
+def test_a_destination_that_cannot_be_written(upstream: Path, tmp_path: Path) -> None:
+    file = put(upstream, b"a", b"1")
+    with _small_disk(tmp_path / "dest"):
+        down = Downstream(tmp_path / "dest")
+        down.fetch([], str(upstream))
+        subprocess.run(["mount", "-o", "remount,ro", str(down.dest)], check=True, timeout=30)
+        with pytest.raises(HuaiError, match="Read-only") as caught:
+            down.fetch([file], str(upstream))
+    assert caught.value.exit_code in (ExitCode.FILE_IO, ExitCode.DESTINATION)

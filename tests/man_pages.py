@@ -1,0 +1,126 @@
+"""Man pages from the command lines themselves, so that they say what `--help` says.
+
+`python -m tests.man_pages FOLDER` writes one page for each program.  Same sources,
+same bytes: a page holds no date.  Rule to keep: no sentence about a command stands
+here; it belongs into the command's own help text.
+"""
+
+import inspect
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from importlib.metadata import version
+from pathlib import Path
+
+import click
+
+from huai_schema.errors import ExitCode
+
+PROGRAMS = {"huai-client": "huai_client.cli", "huai-server": "huai_server.cli"}
+"""Each with the module that holds its `command_line`."""
+
+
+def escape(text: str) -> str:
+    """`text` for troff: backslashes, dashes that stay dashes, no line that is a request."""
+    safe = text.replace("\\", "\\e").replace("-", "\\-")
+    return "\n".join("\\&" + x if x.startswith((".", "'")) else x for x in safe.split("\n"))
+
+
+def paragraphs(text: str) -> Iterator[str]:
+    """A help text, by click's rules: blank lines part, a lone backspace keeps lines as they are."""
+    for block in inspect.cleandoc(text).partition("\f")[0].split("\n\n"):
+        kept = block.removeprefix("\b\n")
+        if kept != block:
+            yield f".PP\n.nf\n{escape(kept)}\n.fi"
+        elif block.strip():
+            yield f".PP\n{escape(block.strip())}"
+
+
+def options(context: click.Context) -> Iterator[str]:
+    """One tagged paragraph for each option, and for arguments that say something."""
+    for parameter in context.command.get_params(context):
+        record = parameter.get_help_record(context)
+        if record and record[1]:
+            yield f".TP\n\\fB{escape(record[0])}\\fP\n{escape(record[1])}"
+
+
+def commands(context: click.Context) -> Iterator[tuple[str, click.Context]]:
+    """Each command below, however deep, with its full name."""
+    group = context.command
+    if isinstance(group, click.Group):
+        for name in group.list_commands(context):
+            command = group.get_command(context, name)
+            if command is not None and not command.hidden:
+                below = click.Context(command, info_name=name, parent=context)
+                yield below.command_path, below
+                yield from commands(below)
+
+
+def usage(context: click.Context) -> str:
+    """The line that shows how to call it."""
+    pieces = " ".join(context.command.collect_usage_pieces(context))
+    return f".PP\n\\fB{escape(context.command_path)}\\fP {escape(pieces)}"
+
+
+def environment(contexts: list[click.Context]) -> Iterator[str]:
+    """Each variable that stands for an option."""
+    found = {
+        parameter.envvar: parameter.opts[0]
+        for context in contexts
+        for parameter in context.command.params
+        if isinstance(parameter.envvar, str)
+    }
+    for name, option in sorted(found.items()):
+        yield f".TP\n\\fB{escape(name)}\\fP\nthe default of {escape(option)}"
+
+
+def exit_codes() -> Iterator[str]:
+    """What a number at the end means."""
+    for code in ExitCode:
+        yield f".TP\n\\fB{code.value}\\fP\n{escape(code.meaning)}"
+
+
+def page(program: str, command: click.Command, release: str) -> str:
+    """The whole page of one program."""
+    top = click.Context(command, info_name=program)
+    below = list(commands(top))
+    summary = command.get_short_help_str(limit=100).rstrip(".")
+    lines = [
+        f'.TH {escape(program).upper()} 1 "" "huai {release}" "huai"',
+        f".SH NAME\n{escape(program)} \\- {escape(summary)}",
+        ".SH SYNOPSIS",
+        usage(top),
+        ".SH DESCRIPTION",
+        *paragraphs(command.help or ""),
+        ".SH OPTIONS",
+        *options(top),
+        ".SH COMMANDS",
+    ]
+    for name, context in below:
+        help_text = paragraphs(context.command.help or "")
+        lines += [f".SS {escape(name)}", usage(context), *help_text, *options(context)]
+    lines += [".SH EXIT STATUS", *exit_codes()]
+    variables = list(environment([top, *(context for _, context in below)]))
+    if variables:
+        lines += [".SH ENVIRONMENT", *variables]
+    return "\n".join(lines) + "\n"
+
+
+def command_line(program: str) -> click.Command:
+    """The click command of a program."""
+    command = import_module(PROGRAMS[program]).command_line
+    assert isinstance(command, click.Command)  # the module's type is not known to mypy
+    return command
+
+
+def main(folder: Path) -> None:
+    """Write every page."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for program in PROGRAMS:
+        path = folder / f"{program}.1"
+        path.write_text(page(program, command_line(program), version("huai")), encoding="utf-8")
+        print(path)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,195 @@
+"""The native scanner against its oracle, and both against the tree itself."""
+
+# Paths are bytes here, which pathlib does not take.
+# ruff: noqa: PTH
+
+import os
+import stat
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple, TypeAlias
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from huai_schema.entries import Symlink
+from huai_server.scan.types import ScanOptions
+from tests.scanners import (
+    as_nobody,
+    directories,
+    leaves,
+    scan_native,
+    scan_python,
+    unreadable,
+)
+
+
+class Leaf(NamedTuple):
+    kind: str
+    mode: int
+    mtime: int
+    content: bytes
+
+
+class Folder(NamedTuple):
+    mode: int
+    mtime: int
+    inside: dict[bytes, "Node"]
+
+
+Node: TypeAlias = Leaf | Folder
+
+ODD_NAMES = [
+    b"a", b"b", b"ab", b"a-b", b"a.b", b"abcdefgh", b"abcdefghi", b"abcdefgh\x01", b"\n", b"a\tb",
+    b"\\", b"\\x0a", b"\x7f", b"\xff\xfe", "é".encode(), b"-rf", b"#", b" ", b"x ", b"...",
+    b"x" * 255, b".~tmp~", b".f.Ab3xY9", b".config.backup", b"x.tmp", b"*", b"[a]",
+]  # fmt: skip
+PATTERNS = [
+    b"*", b"?", b"[a-m]*", b"a*/", b"/a", b"/a/b", b"a/b/", b"*.tmp", b"\\*", b"[[:upper:]]*",
+    b"\xff*", b"/*/a", b"/*", b"*/", b"[a]", b"[!a]", b"x*x", b"[", b"\\",
+]  # fmt: skip
+
+names = st.sampled_from(ODD_NAMES) | st.binary(min_size=1, max_size=12).map(
+    lambda raw: raw.replace(b"/", b"|").replace(b"\0", b"0").replace(b".", b"_")
+)
+times = st.integers(-(1 << 33), 1 << 33).map(lambda part: part * 1_000_000_007 % (1 << 61) - 10**18)
+leaf_nodes = st.builds(
+    Leaf,
+    st.sampled_from(["file", "file", "file", "symlink", "fifo", "socket", "hardlink"]),
+    st.sampled_from([0o644, 0o600, 0o4755, 0, 0o1, 0o7777]),
+    times,
+    st.binary(min_size=1, max_size=40).map(lambda raw: raw.replace(b"\0", b"\n")),
+)
+
+
+def folders(inside: st.SearchStrategy[Node]) -> st.SearchStrategy[Folder]:
+    modes = st.sampled_from([0o755, 0o755, 0o2775, 0o1777, 0o700, 0o444, 0o311, 0])
+    return st.builds(Folder, modes, times, st.dictionaries(names, inside, max_size=6))
+
+
+trees = st.builds(
+    Folder,
+    st.sampled_from([0o755, 0o2775]),
+    times,
+    st.dictionaries(names, st.recursive(leaf_nodes, folders, max_leaves=25), max_size=8),
+)
+options = st.builds(
+    ScanOptions,
+    owners=st.booleans(),
+    exclude=st.lists(st.sampled_from(PATTERNS), max_size=2).map(tuple),
+    threads=st.sampled_from([1, 2, 5]),
+)
+
+
+@contextmanager
+def planted(tree: Folder) -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="h") as folder:
+        root = Path(folder) / "root"
+        Path(folder).chmod(0o755)
+        root.mkdir()
+        handle = os.open(root, os.O_RDONLY)
+        fill(handle, tree, [])
+        os.close(handle)
+        finish(root, tree)
+        yield root
+        unlock(root)
+
+
+def fill(here: int, folder: Folder, files: list[bytes]) -> None:
+    for name, node in folder.inside.items():
+        if isinstance(node, Folder):
+            os.mkdir(name, dir_fd=here)
+            below = os.open(name, os.O_RDONLY, dir_fd=here)
+            fill(below, node, files)
+            os.close(below)
+            os.chmod(name, node.mode, dir_fd=here)
+            os.utime(name, ns=(0, node.mtime), dir_fd=here)
+        else:
+            plant(here, name, node, files)
+
+
+def plant(here: int, name: bytes, leaf: Leaf, files: list[bytes]) -> None:
+    path = os.readlink(b"/proc/self/fd/%d" % here) + b"/" + name
+    match leaf.kind:
+        case "symlink":
+            os.symlink(leaf.content, name, dir_fd=here)
+        case "fifo":
+            os.mknod(name, stat.S_IFIFO | 0o600, dir_fd=here)
+        case "socket":
+            os.mknod(name, stat.S_IFSOCK | 0o600, dir_fd=here)
+        case "hardlink" if files:
+            os.link(files[len(leaf.content) % len(files)], name, dst_dir_fd=here)
+        case _:
+            handle = os.open(name, os.O_CREAT | os.O_WRONLY, dir_fd=here)
+            os.write(handle, leaf.content)
+            os.fchmod(handle, leaf.mode)
+            os.close(handle)
+            files.append(path)
+    if leaf.kind != "hardlink":
+        os.utime(name, ns=(0, leaf.mtime), dir_fd=here, follow_symlinks=False)
+
+
+def finish(root: Path, tree: Folder) -> None:
+    root.chmod(tree.mode)
+    os.utime(root, ns=(0, tree.mtime))
+
+
+def unlock(root: Path) -> None:
+    root.chmod(0o755)
+    for directory, below, _ in os.walk(root):
+        for name in below:
+            path = Path(directory, name)
+            if not path.is_symlink():
+                path.chmod(0o755)
+
+
+@given(trees, options, st.booleans())
+def test_both_scanners_see_the_same(tree: Folder, how: ScanOptions, privileged: bool) -> None:
+    with planted(tree) as root:
+        if privileged:
+            assert scan_native(root, how) == scan_python(root, how)
+        else:
+            native, python = as_nobody(lambda: (scan_native(root, how), scan_python(root, how)))
+            assert native == python
+
+
+@given(trees)
+def test_every_entry_is_listed_or_accounted_for(tree: Folder) -> None:
+    with planted(tree) as root:
+        found = scan_native(root, ScanOptions())
+        listed = leaves(found)
+        here = os.fsencode(root)
+        expected = dict(walk(here))
+        skipped = sum(each.skipped for each in directories(found).values())
+        problems = {p.path for each in directories(found).values() for p in each.problems}
+        special = [s for s in expected.values() if stat.S_ISFIFO(s) or stat.S_ISSOCK(s)]
+        assert skipped == len(special)
+        if not unreadable(found) and not problems:
+            kept = {path for path, mode in expected.items() if not special_mode(mode)}
+            assert {*listed, *directories(found)} - {b""} == kept
+        for path, leaf in listed.items():
+            status = os.lstat(here + b"/" + path)
+            assert leaf.mtime == status.st_mtime_ns
+            assert leaf.mode == stat.S_IMODE(status.st_mode)
+            if isinstance(leaf, Symlink):
+                assert leaf.target == os.readlink(here + b"/" + path)
+            else:
+                assert leaf.size == status.st_size
+
+
+def special_mode(mode: int) -> bool:
+    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
+
+
+def walk(root: bytes, prefix: bytes = b"") -> Iterator[tuple[bytes, int]]:
+    """Every path below `root` with its mode, but for rsync's leftovers, which `ODD_NAMES` holds."""
+    for name in os.listdir(root):
+        mode = os.lstat(root + b"/" + name).st_mode
+        leftover = b".~tmp~" if stat.S_ISDIR(mode) else b".f.Ab3xY9"
+        if name == leftover:
+            continue
+        yield prefix + name, mode
+        if stat.S_ISDIR(mode):
+            yield from walk(root + b"/" + name, prefix + name + b"/")

@@ -1,0 +1,180 @@
+"""Any bytes give a value or a FormatError; what decodes is the one spelling of its value."""
+
+import re
+from collections.abc import Callable
+from random import Random
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from huai_schema.commits import CommitInfo, Counts, Totals
+from huai_schema.descriptor import Descriptor
+from huai_schema.entries import Directory, File, Symlink
+from huai_schema.errors import FormatError
+from huai_schema.escaping import escape, unescape
+from huai_schema.gitobjects import TreeItem, decode_tree, encode_tree
+from huai_schema.lines import decode_directory, decode_leaves, encode_directory, encode_leaf
+from huai_schema.manifest import Manifest, decode_manifest
+from huai_schema.own_directory import decode_own_directory
+from huai_schema.paths import ROOT, RelPath, basename, rel_path
+from tests.schema_support.damage import damaged
+from tests.schema_support.memory import MemoryObjects
+from tests.schema_support.strategies import RANDOMS, directories, leaves, trees
+from tests.schema_support.trees import Tree, listings, snapshot
+
+HERE = RelPath(b"some/where")
+UNKNOWN = re.compile(rb"\t[a-fi-ln-tv-z][^\t\n]*")
+NUMBERS = st.integers(0, (1 << 63) - 1)
+MODULES = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9._-]{0,20}", fullmatch=True).filter(
+    lambda name: not name.endswith(".git")
+)
+
+
+def decodes(decode: Callable[[], object]) -> bool:
+    try:
+        decode()
+    except FormatError:
+        return False
+    return True
+
+
+def respelled(text: bytes) -> bytes:
+    """The leaves of `text` decoded and encoded again."""
+    return b"".join(encode_leaf(entry) for entry in decode_leaves(HERE, text))
+
+
+def manifest_text(manifest: Manifest) -> bytes:
+    own = b"" if manifest.attributes is None else b"./\t%s\n" % manifest.attributes
+    blocks = [block.encode() for group in manifest.groups for block in group.blocks]
+    return own + manifest.leaves + b"".join(blocks)
+
+
+@given(st.binary())
+def test_escaping_has_an_inverse(raw: bytes) -> None:
+    assert unescape(escape(raw)) == raw
+
+
+@given(st.one_of(st.binary(), st.text("\\x0157cf\x01").map(str.encode)))
+def test_unescaping_is_canonical(text: bytes) -> None:
+    if decodes(lambda: unescape(text)):
+        assert escape(unescape(text)) == text
+
+
+@given(leaves(RelPath(b"some/where/leaf")))
+def test_leaves_come_back(leaf: File | Symlink) -> None:
+    column = (leaf.digest or bytes(32)) if isinstance(leaf, File) else b""
+    assert list(decode_leaves(HERE, encode_leaf(leaf), column)) == [leaf]
+
+
+@given(directories(HERE))
+def test_directories_come_back(directory: Directory) -> None:
+    assert decode_directory(HERE, encode_directory(directory)) == directory
+
+
+@given(st.one_of(st.binary(), st.text("a\t0.>mugh1-\n\\x/").map(str.encode)))
+def test_arbitrary_leaves_are_canonical_or_refused(text: bytes) -> None:
+    if decodes(lambda: list(decode_leaves(HERE, text))):
+        assert respelled(text) == UNKNOWN.sub(b"", text)
+
+
+@given(trees(), RANDOMS)
+def test_damaged_leaves_are_canonical_or_refused(tree: Tree, random: Random) -> None:
+    for listing in listings(tree.values()):
+        text = damaged(listing.leaves, random)
+        if decodes(lambda text=text: list(decode_leaves(HERE, text))):  # type: ignore[misc]
+            assert respelled(text) == UNKNOWN.sub(b"", text)
+        attributes = damaged(listing.attributes, random)
+        if decodes(lambda some=attributes: decode_directory(HERE, some)):  # type: ignore[misc]
+            again = encode_directory(decode_directory(HERE, attributes))
+            assert again == UNKNOWN.sub(b"", attributes)
+
+
+@given(trees())
+def test_manifests_come_back(tree: Tree) -> None:
+    objects = MemoryObjects()
+    snapshot(tree, objects)
+    for kind, data in objects.objects.values():
+        if kind == "blob" and data.startswith(b"./\t"):
+            assert manifest_text(decode_manifest(data)) == data
+
+
+@given(trees(), RANDOMS)
+def test_damaged_objects_are_canonical_or_refused(tree: Tree, random: Random) -> None:
+    objects = MemoryObjects()
+    snapshot(tree, objects)
+    for kind, data in objects.objects.values():
+        broken = damaged(data, random)
+        if kind == "tree" and decodes(lambda broken=broken: list(decode_tree(broken))):  # type: ignore[misc]
+            assert encode_tree(decode_tree(broken)) == broken
+        decodes(lambda broken=broken: decode_own_directory(HERE, broken))  # type: ignore[misc]
+        if decodes(lambda broken=broken: decode_manifest(broken)):  # type: ignore[misc]
+            assert manifest_text(decode_manifest(broken)) == broken
+
+
+@given(st.binary(), st.binary())
+def test_arbitrary_objects_are_read_or_refused(data: bytes, column: bytes) -> None:
+    decodes(lambda: decode_manifest(data, column))
+    decodes(lambda: list(decode_tree(data)))
+    decodes(lambda: decode_own_directory(ROOT, data))
+    decodes(lambda: Descriptor.decode(data))
+    decodes(lambda: rel_path(data))
+
+
+ITEM_NAMES = st.binary(min_size=1, max_size=5).filter(lambda raw: not set(raw) & {0, 0x2F})
+ITEMS = st.builds(TreeItem, ITEM_NAMES, st.binary(min_size=20, max_size=20), st.booleans())
+
+
+@given(st.lists(ITEMS, unique_by=lambda item: item.name))
+def test_git_trees_come_back(items: list[TreeItem]) -> None:
+    assert sorted(decode_tree(encode_tree(items))) == sorted(items)
+
+
+@given(MODULES, st.lists(st.from_regex(r"rsync://[a-z./ü]*", fullmatch=True)))
+def test_descriptors_come_back(module: str, urls: list[str]) -> None:
+    descriptor = Descriptor(module, tuple(urls))
+    assert Descriptor.decode(descriptor.encode()) == descriptor
+
+
+@given(MODULES, RANDOMS)
+def test_damaged_descriptors_are_canonical_or_refused(module: str, random: Random) -> None:
+    data = damaged(Descriptor(module, ("rsync://h/m/", "/srv/m")).encode(), random)
+    if decodes(lambda: Descriptor.decode(data)):
+        known = re.sub(rb"(?m)^(?!(format|module|digest|content)\t).*\n", b"", data)
+        assert Descriptor.decode(data).encode() == known
+
+
+def infos() -> st.SearchStrategy[CommitInfo]:
+    totals = st.builds(Totals, *[NUMBERS] * 4)
+    return st.builds(
+        CommitInfo, MODULES, NUMBERS, totals, st.builds(Counts, *[NUMBERS] * 4), NUMBERS
+    )
+
+
+@given(infos())
+def test_commit_messages_come_back(info: CommitInfo) -> None:
+    assert CommitInfo.decode(info.encode()) == info
+
+
+@given(infos(), RANDOMS)
+def test_damaged_messages_are_canonical_or_refused(info: CommitInfo, random: Random) -> None:
+    message = damaged(info.encode().encode(), random).decode("utf-8", "replace")
+    if decodes(lambda: CommitInfo.decode(message)):
+        head, _, trailers = message.partition("\n\n")
+        known = re.findall(
+            "(?m)^Huai-(?:Serial|Files|Directories|Symlinks|Bytes"
+            "|Skipped|Added|Removed|Changed|Moved): .*\n",
+            trailers,
+        )
+        assert CommitInfo.decode(message).encode() == head + "\n\n" + "".join(known)
+
+
+@given(st.text())
+def test_arbitrary_messages_are_read_or_refused(message: str) -> None:
+    assert not decodes(lambda: CommitInfo.decode(message))
+
+
+@given(trees())
+def test_every_entry_is_named_by_its_line(tree: Tree) -> None:
+    for entry in tree.values():
+        if not isinstance(entry, Directory):
+            assert encode_leaf(entry).startswith(escape(basename(entry.path)) + b"\t")

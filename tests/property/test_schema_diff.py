@@ -1,0 +1,113 @@
+from random import Random
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from huai_schema.changes import Change, Moved
+from huai_schema.diff import diff
+from tests.schema_support.memory import MemoryObjects
+from tests.schema_support.strategies import RANDOMS, trees
+from tests.schema_support.trees import (
+    Tree,
+    changed_tree,
+    directory,
+    file,
+    files,
+    random_tree,
+    replay,
+    same,
+    snapshot,
+    tree_of,
+)
+
+SIZES = st.sampled_from([1, 5, 100, 129, 257, 600, 1500])
+STEPS = st.sampled_from([0, 1, 1, 3, 30])
+
+
+def assert_replays(old: Tree, new: Tree) -> None:
+    objects = MemoryObjects()
+    differences = list(diff(snapshot(old, objects), snapshot(new, objects)))
+    assert same(replay(old, differences), new)
+    for change in differences:
+        if isinstance(change, Change) and change.old and change.new:
+            assert change.attributes
+
+
+@given(trees(), trees())
+def test_replaying_a_diff_of_unrelated_trees_gives_the_new_one(old: Tree, new: Tree) -> None:
+    assert_replays(old, new)
+
+
+@settings(max_examples=80)
+@given(RANDOMS, SIZES, STEPS)
+def test_replaying_a_diff_gives_the_new_tree(random: Random, size: int, steps: int) -> None:
+    old = random_tree(random, size)
+    assert_replays(old, changed_tree(random, old, steps))
+
+
+@settings(max_examples=15)
+@given(RANDOMS, SIZES, SIZES)
+def test_trees_grow_and_shrink(random: Random, one: int, other: int) -> None:
+    assert_replays(random_tree(random, one), random_tree(random, other))
+
+
+@settings(max_examples=25)
+@given(RANDOMS, SIZES)
+def test_equal_trees_read_nothing(random: Random, size: int) -> None:
+    objects = MemoryObjects()
+    tree = random_tree(random, size)
+    one, other = snapshot(tree, objects), snapshot(tree, objects)
+    assert not list(diff(one, other))
+    assert not objects.read_ids
+
+
+def own_tree(random: Random) -> Tree:
+    """No two objects are alike by chance, none has a digest, and all shapes occur."""
+    entries = [
+        directory(b"small"),
+        directory(b"large"),
+        directory(b"large/deep"),
+        directory(b"cut"),
+    ]
+    unique = iter(range(10**6))
+    for where, count in ((b"small", 20), (b"large", 200), (b"large/deep", 150), (b"cut", 9000)):
+        entries += [each._replace(mtime=next(unique)) for each in files(where, count)]  # type: ignore[misc]
+    for entry in random.sample(entries, 3):
+        entries.append(file(b"top%d" % next(unique), mtime=entry.mtime))  # type: ignore[arg-type]
+    return tree_of(*entries)
+
+
+@settings(max_examples=20)
+@given(RANDOMS, st.sampled_from([1, 2, 5]))
+def test_nothing_that_both_sides_have_is_read(random: Random, edits: int) -> None:
+    old_objects, new_objects = MemoryObjects(), MemoryObjects()
+    old = own_tree(random)
+    new = dict(old)
+    for path in random.sample(sorted(old)[1:], edits):
+        new[path] = old[path]._replace(mtime=-1)
+    before, after = snapshot(old, old_objects), snapshot(new, new_objects)
+    shared = old_objects.objects.keys() & new_objects.objects.keys()
+    differences = list(diff(before, after))
+    assert len(differences) == edits
+    assert shared
+    assert not shared & set(old_objects.read_ids + new_objects.read_ids)
+
+
+@settings(max_examples=20)
+@given(RANDOMS, SIZES)
+def test_a_renamed_tree_is_moved_not_read(random: Random, size: int) -> None:
+    objects = MemoryObjects()
+    inside = random_tree(random, size)
+    old = tree_of(directory(b"old"), *files(b"old", 200))
+    new = tree_of(directory(b"new"), *files(b"new", 200))
+    for path, entry in inside.items():
+        below = b"x/" + path if path else b"x"
+        for tree, top in ((old, b"old/"), (new, b"new/")):
+            at = file(top + below).path
+            link = getattr(entry, "link", None)
+            moved = entry._replace(path=at)
+            if link is not None:
+                moved = moved._replace(link=file(top + b"x/" + link).path)  # type: ignore[call-arg]
+            tree[at] = moved
+    differences = list(diff(snapshot(old, objects), snapshot(new, objects)))
+    assert differences == [Moved(file(b"old").path, file(b"new").path)]

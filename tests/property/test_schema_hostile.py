@@ -1,0 +1,78 @@
+"""Damaged repositories end in a FormatError or in a tree, never in anything else."""
+
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from huai_schema.changes import Moved
+from huai_schema.diff import diff
+from huai_schema.errors import FormatError
+from huai_schema.hardlinks import check_hardlinks
+from huai_schema.paths import rel_path
+from huai_schema.snapshot import Snapshot
+from tests.schema_support.damage import damaged
+from tests.schema_support.memory import MemoryObjects
+from tests.schema_support.strategies import RANDOMS
+from tests.schema_support.trees import changed_tree, random_tree, snapshot
+
+SIZES = st.sampled_from([5, 100, 300, 1500])
+
+
+def damage_repository(random: Random, objects: MemoryObjects) -> None:
+    """Objects keep their ids: a reader cannot lean on these."""
+    ids = sorted(objects.objects)
+    for oid in random.sample(ids, min(len(ids), random.choice([1, 1, 3]))):
+        kind, data = objects.objects[oid]
+        choice = random.random()
+        if choice < 0.15:
+            del objects.objects[oid]
+        elif choice < 0.3:
+            other = random.choice(ids)
+            objects.objects[oid] = objects.objects.get(other, (kind, data))
+        elif choice < 0.5 and kind == "tree" and len(data) > 40:
+            # One id in place of another.
+            at = data.index(b"\0") + 1
+            objects.objects[oid] = kind, data[:at] + random.choice(ids) + data[at + 20 :]
+        else:
+            objects.objects[oid] = kind, damaged(data, random)
+
+
+@settings(max_examples=150)
+@given(RANDOMS, SIZES)
+def test_a_damaged_snapshot_is_read_or_refused(random: Random, size: int) -> None:
+    objects = MemoryObjects()
+    old = random_tree(random, size)
+    sound = snapshot(old, objects)
+    new = snapshot(changed_tree(random, old, 3), objects)
+    hostile = objects.copy()
+    damage_repository(random, hostile)
+    limit = 20_000
+    broken = Snapshot(hostile, new.tree, limit)
+    refused: FormatError | None = None
+    try:
+        paths = [entry.path for entry in broken.entries()]
+        check_hardlinks(broken)
+    except FormatError as error:
+        refused = error
+    else:
+        assert len(set(paths)) == len(paths) <= limit
+        assert [rel_path(path) for path in paths] == paths
+    try:
+        for difference in diff(sound, broken):
+            rel_path(difference.new if isinstance(difference, Moved) else difference.path)
+    except FormatError as error:
+        refused = error
+    assert refused is None or (refused.reason and refused.place)
+
+
+@settings(max_examples=25)
+@given(RANDOMS, SIZES)
+def test_no_missing_object_goes_unseen(random: Random, size: int) -> None:
+    objects = MemoryObjects()
+    read = snapshot(random_tree(random, size), objects)
+    oid = random.choice(sorted(objects.objects))
+    del objects.objects[oid]
+    with pytest.raises(FormatError, match=oid.hex()):
+        list(read.entries())

@@ -1,0 +1,182 @@
+"""`execute`: order, counts, what a failure stops."""
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from huai_client.execute import Counts, Report, execute
+from huai_client.operations import Move, Plan, Remove, Stage
+from huai_client.tree import Tree
+from huai_client.verify import verify
+from huai_schema.entries import Entry
+from huai_schema.paths import RelPath
+from tests.local_trees import (
+    Staged,
+    at,
+    directory,
+    file,
+    in_order,
+    linked,
+    plan_for,
+    symlink,
+)
+
+WHOLE = Plan(
+    clear=[Remove(at(b"way/in"), directory=False), Remove(at(b"way"), directory=True)],
+    make=[at(b"new"), at(b"new/in")],
+    moves=[Move(at(b"old"), at(b"new/moved"))],
+    stages=[
+        Stage("payload", [file(b"new/in/f")], [linked(b"new/l", file(b"new/in/f"))]),
+        Stage("pointers", [file(b"way")], [], [symlink(b"latest")], [file(b"keep", mode=0o600)]),
+    ],
+    removals=[Remove(at(b"gone/f"), directory=False), Remove(at(b"gone"), directory=True)],
+    directories=[directory(b"new/in"), directory(b"new", mode=0o555), directory(b"")],
+)
+
+
+def build(dest: Path) -> None:
+    for name in ("way", "old", "gone"):
+        (dest / name).mkdir()
+    for name in ("way/in", "old/f", "gone/f", "keep"):
+        (dest / name).touch()
+
+
+def run(dest: Path, plan: Plan) -> tuple[Report, list[tuple[str, RelPath]]]:
+    steps: list[tuple[str, RelPath]] = []
+    with Tree(dest) as tree:
+        report = execute(
+            plan, tree, Staged(dest), lambda kind, path: steps.append((str(kind), path))
+        )
+    return report, steps
+
+
+def test_every_kind_of_step_in_order(short_path: Path) -> None:
+    build(short_path)
+    report, steps = run(short_path, WHOLE)
+    assert report.problems == ()
+    assert report.counts == Counts(2, 2, 1, 2, 1, 1, 1, 2, 3)
+    assert steps == [
+        ("clear", b"way/in"),
+        ("clear", b"way"),
+        ("make", b"new"),
+        ("make", b"new/in"),
+        ("move", b"new/moved"),
+        ("publish", b"new/in/f"),
+        ("link", b"new/l"),
+        ("publish", b"way"),
+        ("symlink", b"latest"),
+        ("attributes", b"keep"),
+        ("remove", b"gone/f"),
+        ("remove", b"gone"),
+        ("directory", b"new/in"),
+        ("directory", b"new"),
+        ("directory", b""),
+    ]
+    assert sorted(path.name for path in short_path.iterdir()) == [
+        ".~tmp~",
+        "keep",
+        "latest",
+        "new",
+        "way",
+    ]
+    assert (short_path / "new/moved/f").exists()
+
+
+def test_an_empty_plan_does_nothing(short_path: Path) -> None:
+    report, steps = run(short_path, Plan([], [], [], [], [], []))
+    assert steps == []
+    assert sum(report.counts) == 0
+
+
+@pytest.mark.parametrize("broken", ["clear", "make", "move", "payload"])
+def test_a_problem_stops_later_stages_and_removals(short_path: Path, broken: str) -> None:
+    build(short_path)
+    if broken == "clear":
+        (short_path / "way/stranger").touch()
+    elif broken == "make":
+        (short_path / "new").touch()
+    elif broken == "move":
+        (short_path / "old/f").unlink()
+        (short_path / "old").rmdir()
+    else:
+        (short_path / "new/in/f").mkdir(parents=True)
+    report, steps = run(short_path, WHOLE)
+    assert report.problems
+    assert not (short_path / "latest").is_symlink()
+    assert (short_path / "gone/f").exists()
+    assert ("directory", b"") in steps
+    if broken != "make":
+        assert stat.S_IMODE((short_path / "new").stat().st_mode) == 0o555
+        assert (short_path / "new/in").is_dir()
+
+
+def test_the_rest_of_the_stage_goes_on(short_path: Path) -> None:
+    (short_path / "b").mkdir()
+    stage = Stage("payload", [file(b"a"), file(b"b"), file(b"c")], symlinks=[symlink(b"s")])
+    report, _ = run(short_path, Plan([], [], [], [stage], [], []))
+    assert [problem.path for problem in report.problems] == [b"b"]
+    assert report.counts.published == 2
+    assert (short_path / "s").is_symlink()
+
+
+def test_strangers_are_named_and_stop_nothing(short_path: Path) -> None:
+    build(short_path)
+    (short_path / "gone/stranger").touch()
+    (short_path / "bye").touch()
+    removals = [*WHOLE.removals, Remove(at(b"bye"), directory=False)]
+    report, _ = run(short_path, Plan([], [], [], [], removals, []))
+    assert report.strangers == (b"gone",)
+    assert report.problems == ()
+    assert report.counts.removed == 2
+    assert (short_path / "gone/stranger").exists()
+    assert not (short_path / "bye").exists()
+
+
+def test_a_link_of_nothing_is_a_problem(short_path: Path) -> None:
+    stage = Stage("payload", links=[file(b"a")])
+    report, _ = run(short_path, Plan([], [], [], [stage], [], []))
+    assert [problem.path for problem in report.problems] == [b"a"]
+
+
+def test_a_directory_cannot_move_into_itself(short_path: Path) -> None:
+    (short_path / "d/in").mkdir(parents=True)
+    moves = [Move(at(b"d"), at(b"d/in/d"))]
+    report, _ = run(short_path, Plan([], [], moves, [], [], []))
+    assert [problem.path for problem in report.problems] == [b"d/in/d"]
+
+
+def shape(kind: str) -> list[Entry]:
+    leader = file(b"leader")
+    shapes: dict[str, list[Entry]] = {
+        "nothing": [],
+        "file": [file(b"x")],
+        "link": [linked(b"x", leader)],
+        "symlink": [symlink(b"x", b"leader")],
+        "directory": [
+            directory(b"x", mode=0o555),
+            directory(b"x/in"),
+            file(b"x/in/f"),
+            symlink(b"x/s"),
+        ],
+    }
+    return shapes[kind]
+
+
+@pytest.mark.parametrize("present", ["nothing", "file", "link", "symlink", "directory", "fifo"])
+@pytest.mark.parametrize("wanted", ["nothing", "file", "link", "symlink", "directory"])
+def test_a_change_of_type_in_every_direction(short_path: Path, present: str, wanted: str) -> None:
+    common: list[Entry] = [directory(b""), file(b"leader")]
+    if present == "fifo":
+        os.mkfifo(short_path / "x")
+        states = [shape(wanted)]
+    else:
+        states = [shape(present), shape(wanted)]
+    for state in states:
+        entries = in_order(common + state)
+        with Tree(short_path) as tree:
+            report = execute(plan_for(tree, entries), tree, Staged(short_path), lambda *_: None)
+            assert report.problems == ()
+            assert report.strangers == ()
+            assert list(verify(tree, entries, content=True, owners=True)) == []

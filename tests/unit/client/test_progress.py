@@ -1,0 +1,101 @@
+import io
+import json
+
+from huai_client.progress import (
+    JsonProgress,
+    PlainProgress,
+    SilentProgress,
+    TerminalProgress,
+    choose,
+    human,
+)
+from huai_client.staging import Verdict
+from huai_client.transfer import Listener
+from huai_schema.entries import File
+from huai_schema.paths import rel_path
+
+ODD = File(rel_path(b"odd\xff\nname"), 500, 0)
+
+
+class _Clock:
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class _Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def _whole_transfer(listener: Listener, clock: _Clock) -> None:
+    listener.started(2, 1500)
+    for size in (100, 200, 1000):
+        clock.now += 20
+        listener.progressed(size)
+    listener.retried("it broke")
+    listener.waiting("it is full")
+    listener.finished(ODD)
+    listener.refused(ODD, Verdict.MISSING)
+    listener.ended()
+
+
+def test_the_listener_is_chosen_by_options_and_by_what_stderr_is() -> None:
+    log, terminal = io.StringIO(), _Terminal()
+    assert isinstance(choose(quiet=True, as_json=True, out=log, err=terminal), JsonProgress)
+    assert isinstance(choose(quiet=True, as_json=False, out=log, err=terminal), SilentProgress)
+    assert isinstance(choose(quiet=False, as_json=False, out=log, err=terminal), TerminalProgress)
+    assert isinstance(choose(quiet=False, as_json=False, out=log, err=log), PlainProgress)
+
+
+def test_a_log_gets_a_line_every_30_seconds() -> None:
+    out, clock = io.StringIO(), _Clock()
+    _whole_transfer(PlainProgress(out, clock=clock), clock)
+    assert out.getvalue().splitlines() == [
+        "transferring 2 files, 1.5 KiB",
+        "0/2 files, 200 B of 1.5 KiB, 5 B/s, 260 s left",
+        "trying again: it broke",
+        "waiting: it is full",
+        "missing: odd\\xff\\nname",
+        "1 of 2 files, 1000 B here",
+    ]
+
+
+def test_json_lines_are_versioned_and_lose_no_byte_of_a_path() -> None:
+    out, clock = io.StringIO(), _Clock()
+    _whole_transfer(JsonProgress(out, clock=clock, interval=30), clock)
+    events = [json.loads(line) for line in out.getvalue().splitlines()]
+    assert all(event.pop("v") == 1 for event in events)
+    path = b"odd\xff\nname".decode("utf-8", "surrogateescape")
+    assert events == [
+        {"type": "transfer-started", "files": 2, "bytes": 1500},
+        {"type": "transfer-progress", "bytes": 100},
+        {"type": "transfer-progress", "bytes": 1000},
+        {"type": "transfer-retried", "reason": "it broke"},
+        {"type": "transfer-waiting", "reason": "it is full"},
+        {"type": "file-arrived", "path": path, "bytes": 500},
+        {"type": "file-missing", "path": path, "bytes": 500},
+        {"type": "transfer-ended"},
+    ]
+
+
+def test_a_terminal_shows_files_bytes_and_what_went_wrong() -> None:
+    out = _Terminal()
+    _whole_transfer(TerminalProgress(out), _Clock())
+    shown = out.getvalue()
+    assert "1/2 files" in shown
+    assert "1.0/1.5 KiB" in shown
+    assert "missing: odd\\xff\\nname" in shown
+    assert "trying again: it broke" in shown
+
+
+def test_silence_is_silent() -> None:
+    _whole_transfer(SilentProgress(), _Clock())
+
+
+def test_sizes_for_people() -> None:
+    sizes = [0, 1023, 1024, 1536 * 1024, 3 << 30, 5 << 50]
+    expected = ["0 B", "1023 B", "1.0 KiB", "1.5 MiB", "3.0 GiB", "5120.0 TiB"]
+    assert [human(size) for size in sizes] == expected

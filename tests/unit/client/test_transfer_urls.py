@@ -1,0 +1,70 @@
+import pytest
+
+from huai_client.transfer.urls import ContentUrl, ContentUrlError, Transport
+
+
+@pytest.mark.parametrize(
+    ("text", "transport", "source"),
+    [
+        ("rsync://h/m", Transport.DAEMON, "rsync://h/m/"),
+        (
+            "rsync://u@h.example:8730/m/sub dir/",
+            Transport.DAEMON,
+            "rsync://u@h.example:8730/m/sub dir/",
+        ),
+        ("rsync://[::1]:873/m", Transport.DAEMON, "rsync://[::1]:873/m/"),
+        ("h::m", Transport.DAEMON, "h::m/"),
+        ("u@h::m/p", Transport.DAEMON, "u@h::m/p/"),
+        ("h:/srv/mirror", Transport.SHELL, "h:/srv/mirror/"),
+        ("u@[fe80::1%eth0]:srv/a:b", Transport.SHELL, "u@[fe80::1%eth0]:srv/a:b/"),
+        ("/srv/mir:ror*", Transport.LOCAL, "/srv/mir:ror*/"),
+    ],
+)
+def test_what_rsync_understands_is_understood(text: str, transport: Transport, source: str) -> None:
+    assert ContentUrl.parse(text) == (transport, source)
+    assert str(ContentUrl.parse(text)) == source
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "mirror",
+        "relative/path",
+        "-e/bin/sh",
+        "--rsh=id",
+        "-oProxyCommand=id:/srv",
+        "u@-oProxyCommand=id:/srv",
+        "-u@h:/srv",
+        "rsync://-oProxyCommand=id/m",
+        "rsync://h",
+        "rsync://h/",
+        "rsync://h//m",
+        "rsync://h/-m",
+        "rsync://h:port/m",
+        "rsync://h/m/*",
+        "rsync://h/m/[a]",
+        "rsync://u:secret@h/m",
+        "h::",
+        "h:::m",
+        "h:",
+        "h:-rf",
+        "h:/srv;id",
+        "h:/srv$(id)",
+        "h:/srv/`id`",
+        "h:/srv dir",
+        "h:/a/../b",
+        "/srv/../etc",
+        "rsync://h/m/..",
+        "rsync://h/m\n",
+        "/srv\0",
+        "h:/srv\x7f",
+        "/" + "a" * 5000,
+        "https://h/m",
+    ],
+)
+def test_what_could_be_taken_for_something_else_is_refused(text: str) -> None:
+    with pytest.raises(ContentUrlError) as caught:
+        ContentUrl.parse(text)
+    assert "\n" not in caught.value.message
+    assert "\0" not in caught.value.message

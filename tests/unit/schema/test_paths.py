@@ -1,0 +1,41 @@
+import pytest
+
+from huai_schema.errors import FormatError
+from huai_schema.paths import ROOT, ancestors, basename, join, parent, rel_path, show, sort_key
+
+
+@pytest.mark.parametrize(
+    "raw", [b"/a", b"a/", b"a//b", b".", b"a/./b", b"..", b"a/..", b"a\0b", b"n" * 256]
+)
+def test_unsafe_paths_are_refused(raw: bytes) -> None:
+    with pytest.raises(FormatError):
+        rel_path(raw)
+
+
+def test_a_path_is_bounded() -> None:
+    assert rel_path(b"a/" * 2047 + b"a")
+    with pytest.raises(FormatError, match="4095"):
+        rel_path(b"a/" * 2047 + b"aa")
+
+
+@pytest.mark.parametrize("raw", [b"", b"a", b"...", b"..a/-/ ", b"a\n\t\\\xff", b"n" * 255])
+def test_any_other_bytes_are_a_path(raw: bytes) -> None:
+    assert rel_path(raw) == raw
+
+
+def test_paths_come_apart_and_together() -> None:
+    path = rel_path(b"a/b/c")
+    assert join(parent(path), basename(path)) == path
+    assert join(ROOT, b"c") == b"c"
+    assert ancestors(path) == [b"a/b", b"a", ROOT]
+    assert not ancestors(ROOT)
+
+
+def test_what_a_directory_holds_sorts_right_after_it() -> None:
+    paths = [b"b", b"a-b", b"a\x01", b"a/z", b"a"]
+    assert sorted(paths, key=sort_key) == [b"a", b"a/z", b"a\x01", b"a-b", b"b"]
+
+
+def test_paths_are_shown_in_one_printable_line() -> None:
+    assert show(b"a\n\xff\x1b\xc3\xa9") == "a\\n\\xff\\x1bé"
+    assert show(ROOT) == "."

@@ -1,0 +1,123 @@
+"""What a scan leaves out."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from huai_schema.errors import ExitCode
+from huai_server.scan import exclude
+from huai_server.scan.types import ScanOptions
+from tests.scanners import SCANNERS, Scanner, directories, in_child, leaves
+
+
+@pytest.fixture(params=list(SCANNERS))
+def scanner(request: pytest.FixtureRequest) -> Scanner:
+    return SCANNERS[request.param]
+
+
+def listed(scanner: Scanner, root: Path, *patterns: bytes) -> set[bytes]:
+    found = scanner(root, ScanOptions(exclude=patterns))
+    return {*leaves(found), *directories(found)} - {b""}
+
+
+def touch(root: Path, *paths: str) -> None:
+    for path in paths:
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).touch()
+
+
+def test_delayed_updates_are_left_out_as_directories_only(scanner: Scanner, tmp_path: Path) -> None:
+    touch(tmp_path, ".~tmp~/f", "d/.~tmp~/f", "file/.~tmp~")
+    assert listed(scanner, tmp_path) == {b"d", b"file", b"file/.~tmp~"}
+
+
+@pytest.mark.parametrize("name", [".f.Ab3xY9", ".a.b.c.ABCDEF", ".x.12345a", ".\n.a1b2c3"])
+def test_temporary_files_of_rsync(scanner: Scanner, tmp_path: Path, name: str) -> None:
+    touch(tmp_path, name)
+    assert listed(scanner, tmp_path) == set()
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        ".config.backup",
+        ".log.202401",
+        ".f.Ab3xY",
+        ".f.Ab3xY9z",
+        "f.Ab3xY9",
+        "..Ab3xY9",
+        ".f.Ab3x-9",
+        ".f.Ab3xY9\n",
+        ".fAb3xY9",
+    ],
+)
+def test_names_that_only_look_temporary(scanner: Scanner, tmp_path: Path, name: str) -> None:
+    touch(tmp_path, name)
+    assert listed(scanner, tmp_path) == {name.encode()}
+
+
+def test_a_directory_is_never_a_temporary_file(scanner: Scanner, tmp_path: Path) -> None:
+    (tmp_path / ".f.Ab3xY9").mkdir()
+    assert listed(scanner, tmp_path) == {b".f.Ab3xY9"}
+
+
+@pytest.mark.parametrize(
+    ("pattern", "gone"),
+    [
+        (b"*.tmp", {b"x.tmp", b"d/x.tmp", b"d/e/x.tmp"}),
+        (b"x.tmp/", set()),
+        (b"e/", {b"d/e", b"d/e/x.tmp", b"d/e/e", b"e", b"e/f"}),
+        (b"e", {b"d/e", b"d/e/x.tmp", b"d/e/e", b"e", b"e/f"}),
+        (b"/e", {b"e", b"e/f"}),
+        (b"/*/x.tmp", {b"d/x.tmp"}),
+        (b"d/x.tmp", {b"d/x.tmp"}),
+        (b"/d/*", {b"d/x.tmp", b"d/e", b"d/e/x.tmp", b"d/e/e"}),
+        (b"?", {b"d", b"d/x.tmp", b"d/e", b"d/e/x.tmp", b"d/e/e", b"e", b"e/f"}),
+        (b"[[:alpha:]].t?p", {b"x.tmp", b"d/x.tmp", b"d/e/x.tmp"}),
+        (b"\\*", {b"*"}),
+        (b"/", None),
+        (b"", None),
+        (b"a\0b", None),
+    ],
+)
+def test_patterns(
+    scanner: Scanner, tmp_path: Path, pattern: bytes, gone: set[bytes] | None
+) -> None:
+    touch(tmp_path, "x.tmp", "d/x.tmp", "d/e/x.tmp", "d/e/e", "e/f", "xy", "\xff\xfe")
+    touch(tmp_path, "*") if pattern == b"\\*" else None
+    everything = listed(scanner, tmp_path)
+    if gone is not None:
+        assert gone <= everything
+        assert listed(scanner, tmp_path, b"nothing", pattern) == everything - gone
+        return
+    with pytest.raises(exclude.BadPatternError) as caught:
+        scanner(tmp_path, ScanOptions(exclude=(pattern,)))
+    assert caught.value.exit_code == ExitCode.CONFIG
+
+
+def test_what_is_left_out_is_not_skipped(scanner: Scanner, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    os.mkfifo(tmp_path / ".fifo.Ab3xY9")
+    found = scanner(tmp_path, ScanOptions(exclude=(b"fifo",)))
+    assert directories(found)[b""].skipped == 0
+
+
+def test_the_root_itself_is_never_left_out(scanner: Scanner, tmp_path: Path) -> None:
+    touch(tmp_path, "f")
+    assert list(directories(scanner(tmp_path, ScanOptions(exclude=(b"*",))))) == [b""]
+
+
+@pytest.mark.parametrize("locale_name", ["C", "C.UTF-8"])
+def test_patterns_match_bytes_in_any_locale(
+    scanner: Scanner, tmp_path: Path, locale_name: str
+) -> None:
+    touch(tmp_path, "é", "x")
+
+    def under_locale() -> set[bytes]:
+        import locale
+
+        locale.setlocale(locale.LC_ALL, locale_name)
+        return listed(scanner, tmp_path, b"?")
+
+    assert in_child(under_locale) == {"é".encode()}

@@ -1,0 +1,66 @@
+"""The man pages: troff is safe from any help text, and nothing of `--help` is lost."""
+
+import click
+import pytest
+
+from huai_schema.errors import ExitCode
+from tests.man_pages import PROGRAMS, command_line, commands, escape, page
+
+
+@click.group()
+@click.option("--root", envvar="HUAI_ROOT", help="Where the state is.")
+def example(root: str) -> None:
+    """Does things.
+
+    .hidden for the 'reader'
+
+    \b
+    one\\x09
+    'two
+    """
+    del root
+
+
+@example.group()
+def inner() -> None:
+    """Holds more."""
+
+
+@inner.command()
+@click.argument("name")
+@click.option("--dry-run", is_flag=True, help="Touch nothing.")
+def leaf(name: str, *, dry_run: bool) -> None:
+    """Works on NAME."""
+    del name, dry_run
+
+
+def test_no_line_of_a_help_text_is_a_request() -> None:
+    assert escape(".a\n'b\nc.d") == "\\&.a\n\\&'b\nc.d"
+    assert escape("a\\b-c") == "a\\eb\\-c"
+
+
+def test_a_page_holds_every_command_option_and_variable() -> None:
+    text = page("example", example, "1.2")
+    assert text.startswith(
+        '.TH EXAMPLE 1 "" "huai 1.2" "huai"\n.SH NAME\nexample \\- Does things\n'
+    )
+    assert "\n\\&.hidden for the 'reader'\n" in text
+    assert "\n.nf\none\\ex09\n\\&'two\n.fi\n" in text
+    assert "\n.SS example inner leaf\n" in text
+    assert "\\fBexample inner leaf\\fP [OPTIONS] NAME\n" in text
+    assert "\n\\fB\\-\\-dry\\-run\\fP\nTouch nothing.\n" in text
+    assert "\n\\fBHUAI_ROOT\\fP\nthe default of \\-\\-root\n" in text
+
+
+def test_a_page_explains_every_exit_code() -> None:
+    text = page("example", example, "1.2")
+    assert all(f"\n\\fB{code.value}\\fP\n{escape(code.meaning)}\n" in text for code in ExitCode)
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_every_command_of_a_program_has_its_section(program: str) -> None:
+    command = command_line(program)
+    text = page(program, command, "0")
+    names = [name for name, _ in commands(click.Context(command, info_name=program))]
+    assert names
+    assert [name for name in names if f"\n.SS {escape(name)}\n" not in text] == []

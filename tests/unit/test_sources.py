@@ -1,0 +1,65 @@
+"""House rules that no linter knows: short files, telling names, nothing written twice."""
+
+import ast
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+TOP = Path(__file__).parents[2]
+PRODUCT = sorted(
+    path for side in ("schema", "server", "client") for path in (TOP / side).rglob("*.py")
+)
+MOST_LINES = 300
+"""A file that needs more holds more than one idea."""
+FEWEST_STATEMENTS = 4
+"""Shorter functions may be alike by nature."""
+TWINS = "store.py"
+"""Each side has its own, because pygit2 has no place in the schema they share."""
+EMPTY_NAMES = {"utils", "util", "helpers", "common", "misc", "manager"}
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def body_of(function: Function) -> list[ast.stmt]:
+    """Its statements, without the docstring."""
+    return function.body[1:] if ast.get_docstring(function) else function.body
+
+
+def statements(body: list[ast.stmt]) -> int:
+    """How many there are, the inner ones too."""
+    return sum(isinstance(node, ast.stmt) for part in body for node in ast.walk(part))
+
+
+def copies(sources: dict[str, str]) -> list[list[str]]:
+    """Groups of places whose functions do the same, whatever their names say."""
+    places: dict[str, list[str]] = defaultdict(list)
+    for name, source in sources.items():
+        for node in ast.walk(ast.parse(source)):
+            if isinstance(node, Function):
+                body = body_of(node)
+                if statements(body) >= FEWEST_STATEMENTS:
+                    dumped = ast.dump(ast.Module(body, []))
+                    places[dumped].append(f"{name}:{node.lineno} {node.name}")
+    groups = [group for group in places.values() if len(group) > 1]
+    return [group for group in groups if not all(f"/{TWINS}:" in place for place in group)]
+
+
+def test_no_function_is_written_twice() -> None:
+    sources = {str(p.relative_to(TOP)): p.read_text(encoding="utf-8") for p in PRODUCT}
+    assert len(sources) > 1
+    assert copies(sources) == []
+
+
+def test_a_function_written_twice_is_seen() -> None:
+    body = "    a = x + 1\n    b = a * 2\n    if b:\n        a = b\n    return a\n"
+    one = f'def one(x: int) -> int:\n    """First."""\n{body}'
+    two = f"def two(x: int) -> int:\n{body}"
+    assert copies({"one.py": one, "two.py": two}) == [["one.py:1 one", "two.py:1 two"]]
+    assert copies({"one.py": one, "two.py": two.replace("* 2", "* 3")}) == []
+
+
+@pytest.mark.parametrize("path", PRODUCT, ids=lambda path: str(path.relative_to(TOP)))
+def test_a_file_holds_one_idea_and_says_which(path: Path) -> None:
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= MOST_LINES
+    assert path.stem not in EMPTY_NAMES
