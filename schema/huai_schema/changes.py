@@ -37,7 +37,11 @@ class Change(NamedTuple):
 
 
 class Moved(NamedTuple):
-    """A directory that stands at another path with all below it, unchanged."""
+    """A directory that stands at another path with all below it, unchanged.
+
+    Leaders of hardlinks are stated relative to the link: one that leads out of the moved
+    directory names another path than before.
+    """
 
     old: RelPath
     new: RelPath

@@ -156,9 +156,7 @@ class _OpenDirectory:
         else:
             text = b"".join(block.encode() for block in self._blocks)
             digests = join_digests((block.files, block.digests) for block in self._blocks)
-            items.append(TreeItem(MANIFEST, self._writer.write("blob", text), is_tree=False))
-            if digests:
-                items.append(TreeItem(DIGESTS, self._writer.write("blob", digests), is_tree=False))
+            items.extend(_first_piece(text, digests, self._writer))
         return self._writer.write("tree", encode_tree(items))
 
     def _collect(self, blocks: list[Block]) -> None:
@@ -184,10 +182,12 @@ class _ManifestWriter:
 
     def __init__(self, writer: ObjectWriter) -> None:
         self._writer = writer
+        self._first: list[TreeItem] = []
         self._pieces: list[TreeItem] = []
         self._columns: list[TreeItem] = []
-        self._keys = {piece_key(b"")}
-        self._key = piece_key(b"")
+        self._keys: set[bytes] = set()
+        self._key: bytes | None = None
+        """Of the piece that is being collected; None for the first one."""
         self._texts: list[bytes] = []
         self._digests: list[Column] = []
         self._lines = self._bytes = 0
@@ -225,9 +225,12 @@ class _ManifestWriter:
             first = end
 
     def finish(self) -> list[TreeItem]:
-        """The last piece, and the trees that hold all of them."""
+        """The first piece, and the trees that hold all others."""
         self._flush()
-        items = [TreeItem(PIECES, write_pieces(self._pieces, self._writer), is_tree=True)]
+        items = self._first
+        if self._pieces:
+            pieces = write_pieces(self._pieces, self._writer)
+            items.append(TreeItem(PIECES, pieces, is_tree=True))
         if self._columns:
             columns = write_pieces(self._columns, self._writer)
             items.append(TreeItem(PIECE_DIGESTS, columns, is_tree=True))
@@ -262,14 +265,24 @@ class _ManifestWriter:
         self._key = key
 
     def _flush(self) -> None:
-        blob = self._writer.write("blob", b"".join(self._texts))
-        self._pieces.append(TreeItem(self._key, blob, is_tree=False))
-        digests = join_digests(self._digests)
-        if digests:
-            column = self._writer.write("blob", digests)
-            self._columns.append(TreeItem(self._key, column, is_tree=False))
+        text, digests = b"".join(self._texts), join_digests(self._digests)
+        if self._key is None:
+            self._first = _first_piece(text, digests, self._writer)
+        else:
+            blob = self._writer.write("blob", text)
+            self._pieces.append(TreeItem(self._key, blob, is_tree=False))
+            if digests:
+                column = self._writer.write("blob", digests)
+                self._columns.append(TreeItem(self._key, column, is_tree=False))
         self._texts, self._digests = [], []
         self._lines = self._bytes = 0
+
+
+def _first_piece(text: bytes, digests: bytes, writer: ObjectWriter) -> list[TreeItem]:
+    items = [TreeItem(MANIFEST, writer.write("blob", text), is_tree=False)]
+    if digests:
+        items.append(TreeItem(DIGESTS, writer.write("blob", digests), is_tree=False))
+    return items
 
 
 def _name(line: bytes) -> bytes:

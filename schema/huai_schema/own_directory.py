@@ -26,12 +26,12 @@ class OwnDirectory(NamedTuple):
     """What the git tree of a directory names."""
 
     path: RelPath
-    manifest: Piece | None
-    """The manifest, if it is not cut."""
+    manifest: Piece
+    """The manifest, or its first piece if it is cut."""
     pieces: bytes | None
-    """The tree of pieces, if the manifest is cut."""
+    """The tree of the other pieces, if there are any."""
     piece_digests: bytes | None
-    """The tree of the pieces' digest columns; None: no digests."""
+    """The tree of their digest columns; None: no digests."""
     children: dict[bytes, bytes]
     """Raw names of subdirectories with trees of their own, to their ids; in byte order."""
 
@@ -49,12 +49,11 @@ def decode_own_directory(path: RelPath, data: bytes) -> OwnDirectory:
         else:
             raise FormatError(f"an unknown item {show(item.name)!r} in a tree", place)
     manifest, pieces = ids.get(layout.MANIFEST), ids.get(layout.PIECES)
-    if manifest and not ids.keys() & _TREES:
-        piece = Piece(manifest, ids.get(layout.DIGESTS))
-        return OwnDirectory(path, piece, None, None, children)
-    if pieces and not ids.keys() & _BLOBS:
-        return OwnDirectory(path, None, pieces, ids.get(layout.PIECE_DIGESTS), children)
-    raise FormatError("a tree without exactly one manifest and its own digests", place)
+    columns = ids.get(layout.PIECE_DIGESTS)
+    if manifest is None or (columns and not pieces):
+        raise FormatError("a tree without a manifest, or with digests of nothing", place)
+    first = Piece(manifest, ids.get(layout.DIGESTS))
+    return OwnDirectory(path, first, pieces, columns, children)
 
 
 def _child(path: RelPath, name: bytes) -> bytes:

@@ -47,7 +47,7 @@ class Snapshot:
         self.reader = reader
         self.tree = tree
         self.limit = limit
-        self._located: tuple[bytes | None, bytes | None] = (None, None)
+        self._located: tuple[Piece, bytes | None, bytes | None] | None = None
         self._order: list[_Located] = []
 
     def own_directory(self, path: RelPath, tree: bytes) -> OwnDirectory:
@@ -55,9 +55,10 @@ class Snapshot:
         return decode_own_directory(path, self.reader.read(tree, "tree"))
 
     def pieces(self, directory: OwnDirectory) -> dict[bytes, Piece]:
-        """All pieces by key; a manifest that is not cut has the one key `m`."""
+        """All pieces by key; that of the first one is `m`."""
+        found = {layout.MANIFEST: directory.manifest}
         if directory.pieces is None:
-            return {layout.MANIFEST: directory.manifest} if directory.manifest else {}
+            return found
         place = show(directory.path)
         texts = read_pieces(self.reader, directory.pieces, place)
         columns = {}
@@ -65,7 +66,7 @@ class Snapshot:
             columns = read_pieces(self.reader, directory.piece_digests, place)
         if not columns.keys() <= texts.keys():
             raise FormatError("a digest column without its manifest", place)
-        return {key: Piece(oid, columns.get(key)) for key, oid in texts.items()}
+        return found | {key: Piece(oid, columns.get(key)) for key, oid in texts.items()}
 
     def manifest(self, key: bytes, piece: Piece, place: str) -> Manifest:
         """Read one piece; checks that it is named after its start."""
@@ -80,7 +81,7 @@ class Snapshot:
     def manifests(self, directory: OwnDirectory) -> Iterator[Manifest]:
         """All pieces in the order of what they hold."""
         place = show(directory.path)
-        if directory.manifest is not None:
+        if directory.pieces is None:
             yield self.manifest(layout.MANIFEST, directory.manifest, place)
             return
         for located in self._in_order(directory):
@@ -194,7 +195,7 @@ class Snapshot:
         The keys are hashes and tell no order, so each piece is read once for its start; the
         result is kept for the next look into the same directory.
         """
-        trees = directory.pieces, directory.piece_digests
+        trees = directory.manifest, directory.pieces, directory.piece_digests
         if trees != self._located:
             place = show(directory.path)
             self._order = sorted(
@@ -207,13 +208,11 @@ class Snapshot:
     def _group(self, directory: OwnDirectory, name: bytes) -> Group | None:
         """The subdirectory `name`, if it stands in the manifest of `directory`."""
         place = show(directory.path)
-        if directory.manifest is not None:
+        if directory.pieces is None:
             manifest = self.manifest(layout.MANIFEST, directory.manifest, place)
         else:
             located = self._in_order(directory)
             index = bisect_right(located, (2, name), key=lambda each: each.order)
-            if not index:
-                return None
             manifest = self.manifest(located[index - 1].key, located[index - 1].piece, place)
         return next((group for group in manifest.groups if group.name == name), None)
 
@@ -241,7 +240,9 @@ def _check_free(path: RelPath, name: bytes, leaves: bytes) -> None:
 
 
 def _check_key(key: bytes, start: bytes, place: str) -> None:
-    if key not in (layout.MANIFEST, piece_key(start)):
+    if key == layout.MANIFEST and start:
+        raise FormatError("a directory without its own line", place)
+    if key != (piece_key(start) if start else layout.MANIFEST):
         raise FormatError("a piece is not named after its start", f"{place}: {show(start[:200])}")
 
 

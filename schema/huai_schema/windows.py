@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from huai_schema.errors import FormatError
-from huai_schema.layout import join_digests
+from huai_schema.layout import MANIFEST, join_digests
 from huai_schema.lines import count_files
 from huai_schema.listing import Listing
 from huai_schema.manifest import Group, Manifest
@@ -94,23 +94,20 @@ def _unequal_pieces(
 ) -> tuple[dict[bytes, Piece], dict[bytes, Piece]]:
     """The pieces of each side that the other has not."""
     here, there = old.directory, new.directory
-    if here.pieces is None or there.pieces is None:
-        these, those = old.snapshot.pieces(here), new.snapshot.pieces(there)
-        return (
-            {key: piece for key, piece in these.items() if those.get(key) != piece},
-            {key: piece for key, piece in those.items() if these.get(key) != piece},
-        )
+    first_gone, first_added = {}, {}
+    if here.manifest != there.manifest:
+        first_gone, first_added = {MANIFEST: here.manifest}, {MANIFEST: there.manifest}
     old_sides = _sides(old.snapshot, here, place)
     new_sides = _sides(new.snapshot, there, place)
     gone, added = unequal(old_sides.texts, new_sides.texts)
     gone_columns, added_columns = unequal(old_sides.columns, new_sides.columns)
     columns = gone_columns.keys() | added_columns.keys()
     column_only = columns - gone.keys() - added.keys()
+    gone |= old_sides.texts.look_up(column_only)
+    added |= new_sides.texts.look_up(column_only)
     return (
-        old_sides.pieces(gone | old_sides.texts.look_up(column_only), gone_columns, columns, place),
-        new_sides.pieces(
-            added | new_sides.texts.look_up(column_only), added_columns, columns, place
-        ),
+        first_gone | old_sides.pieces(gone, gone_columns, columns, place),
+        first_added | new_sides.pieces(added, added_columns, columns, place),
     )
 
 

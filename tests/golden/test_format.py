@@ -119,7 +119,7 @@ def test_the_cut_example_is_what_the_program_writes() -> None:
     for kind, oid, data in page:
         assert objects.objects[bytes.fromhex(oid)] == (kind, data)
     rows = re.findall(
-        r"^\| (\S+) \| `(\w{16})` \| (\d+) \| `(.*)` \| `(.*)` \| `(\w{40})` \|$",
+        r"^\| (\S+) \| `(\w+)` \| (\d+) \| `(.*)` \| `(.*)` \| `(\w{40})` \|$",
         PAGE,
         re.MULTILINE,
     )
@@ -131,7 +131,7 @@ def test_the_cut_example_is_what_the_program_writes() -> None:
         assert text.endswith(b"\n" + raw(last) + b"\n")
         piece = decode_manifest(text)
         assert piece.start == (b"" if start == "(empty)" else start.strip("`").encode())
-        assert pieces.piece_key(piece.start).decode() == key
+        assert key == (pieces.piece_key(piece.start).decode() if piece.start else "m")
     assert len(objects.objects) == len(page) + len(rows)
 
 

@@ -74,13 +74,14 @@ def own_directory(node: Node, objects: dict[bytes, tuple[str, bytes]]) -> bytes:
             units.append(Unit(spell(name) + b"/", inlined(below, spell(name))))
         else:
             items[b"=" + name] = "tree", own_directory(below, objects)
-    if sum(len(unit.lines) for unit in units) <= 256:
-        lines = [line for unit in units for line in unit.lines]
-        items[b"m"] = "blob", put(objects, "blob", text(lines))
-        if any(column(lines)):
-            items[b"d"] = "blob", put(objects, "blob", column(lines))
-    else:
+    pieces = {b"": [line for unit in units for line in unit.lines]}
+    if len(pieces[b""]) > 256:
         pieces = cut(units)
+    first = pieces.pop(b"")
+    items[b"m"] = "blob", put(objects, "blob", text(first))
+    if any(column(first)):
+        items[b"d"] = "blob", put(objects, "blob", column(first))
+    if pieces:
         texts = {key: put(objects, "blob", text(lines)) for key, lines in pieces.items()}
         columns = {key: column(lines) for key, lines in pieces.items() if any(column(lines))}
         items[b"p"] = "tree", radix(texts, objects, 0)
@@ -94,7 +95,7 @@ def cut(units: list[Unit]) -> dict[bytes, list[Line]]:
     pieces: dict[bytes, list[Line]] = {}
     current: list[Line] = []
     for unit in units:
-        key = hashlib.sha256(unit.start).hexdigest()[:16].encode()
+        key = hashlib.sha256(unit.start).hexdigest()[:16].encode() if unit.start else b""
         by_name = zlib.crc32(unit.start) % 128 < len(unit.lines)
         joined = current + unit.lines
         by_size = len(joined) > 2048 or len(text(joined)) > 1 << 20

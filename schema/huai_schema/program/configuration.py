@@ -6,12 +6,16 @@ is the business of each side's own `config`.
 
 import difflib
 import os
+import stat
 import tomllib
 from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import Any
 
 from huai_schema.errors import ExitCode, HuaiError
+from huai_schema.program.locking import locked
+
+_PATIENCE_SECONDS = 10
 
 
 class ConfigError(HuaiError):
@@ -51,11 +55,36 @@ def closest(word: str, known: Iterable[str]) -> str:
 
 
 def rewrite(path: Path, change: Callable[[str], str]) -> None:
-    """Replace the text of a file, which need not exist, in one durable step."""
+    """Replace the text of a file, which need not exist, in one durable step.
+
+    One at a time: `change` gets the text that the edit before has left.
+    """
+    try:
+        with locked(path.with_name(f".{path.name}.lock"), wait=_PATIENCE_SECONDS):
+            _rewrite(path.resolve(), change)
+    except OSError as error:
+        raise ConfigError(
+            f"{path}: {error.strerror}", hint="check the permissions and the space of its folder"
+        ) from error
+    except UnicodeError as error:
+        raise ConfigError(f"{path}: {error}", hint="the file can hold UTF-8 only") from error
+
+
+def _rewrite(path: Path, change: Callable[[str], str]) -> None:
     text = path.read_text(encoding="utf-8") if path.exists() else ""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    with temporary.open("w", encoding="utf-8") as file:
-        file.write(change(text))
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
+    try:
+        with temporary.open("w", encoding="utf-8") as file:
+            if path.exists():  # what the administrator allowed, and no more
+                os.fchmod(file.fileno(), stat.S_IMODE(path.stat().st_mode))
+            file.write(change(text))
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)

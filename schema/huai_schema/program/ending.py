@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 
 from huai_schema.errors import ExitCode, HuaiError
 
@@ -44,9 +45,10 @@ def conclude(
     except _TerminatedError:
         _say(program, ExitCode.TERMINATED.meaning)
         return int(ExitCode.TERMINATED)
-    except BrokenPipeError:
-        # The reader of our output went away (`| head`): nobody is left to tell.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (BrokenPipeError, SystemExit):
+        # The reader of our output went away (`| head`): nobody is left to tell.  Click makes
+        # an exit of it, and nothing else below a command line does.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return int(ExitCode.OK)
 
 
@@ -60,13 +62,12 @@ def _report(program: str, error: HuaiError, *, as_json: bool) -> None:
     if as_json:
         code = error.exit_code
         print_json("error", code=int(code), name=code.name, message=error.message, hint=error.hint)
-    _say(program, error.message)
-    if error.hint:
-        sys.stderr.write(f"  {error.hint}\n")
+    _say(program, f"{error.message}\n  {error.hint}" if error.hint else error.message)
 
 
 def _say(program: str, message: str) -> None:
-    sys.stderr.write(f"{program}: {message}\n")
+    with suppress(OSError):  # nobody listens; the exit code tells all the same
+        sys.stderr.write(f"{program}: {message}\n")
 
 
 def _terminated(_number: int, _frame: object) -> None:

@@ -25,16 +25,15 @@ class LockedError(HuaiError):
 @contextmanager
 def locked(path: Path, *, wait: float = 0) -> Iterator[None]:
     """Hold the lock at `path`; `LockedError` if it is not free within `wait` seconds."""
-    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
+    deadline = time.monotonic() + wait
+    while (handle := _acquire(path)) is None:
+        if time.monotonic() >= deadline:
+            raise LockedError(
+                f"{path}: another run holds the lock (process {holder(path) or 'unknown'})",
+                hint="wait for it to end, or give it time with --wait SECONDS",
+            )
+        time.sleep(_POLL_SECONDS)
     try:
-        deadline = time.monotonic() + wait
-        while not _try(handle):
-            if time.monotonic() >= deadline:
-                raise LockedError(
-                    f"{path}: another run holds the lock (process {holder(path) or 'unknown'})",
-                    hint="wait for it to end, or give it time with --wait SECONDS",
-                )
-            time.sleep(_POLL_SECONDS)
         os.ftruncate(handle, 0)
         os.pwrite(handle, b"%d\n" % os.getpid(), 0)
         try:
@@ -64,9 +63,18 @@ def _alive(process: int) -> bool:
     return True
 
 
-def _try(handle: int) -> bool:
+def _acquire(path: Path) -> int | None:
+    """The locked file, or None if another run has it."""
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
+        # The one before may have deleted the file, and somebody may have made a new one.
+        if os.path.samestat(os.fstat(handle), os.stat(path)):
+            return handle
+    except (BlockingIOError, FileNotFoundError):
+        pass
+    except BaseException:
+        os.close(handle)
+        raise
+    os.close(handle)
+    return None

@@ -64,7 +64,7 @@ def test_a_git_tree_that_breaks_a_rule_is_refused(data: bytes) -> None:
         tree(b"m"),
         blob(b"p"),
         blob(b"d"),
-        blob(b"m") + tree(b"p"),
+        tree(b"p"),
         blob(b"m") + tree(b"q"),
         blob(b"d") + tree(b"p"),
         tree(b"q"),

@@ -36,10 +36,10 @@ class Forge:
         return self.tree({b"m": self.blob(text)}, named)
 
     def pieces(self, *texts: bytes, keys: list[bytes] | None = None) -> bytes:
-        starts = [text.partition(b"\t")[0] for text in texts]
-        keys = keys or [piece_key(b"" if start == b"./" else start) for start in starts]
-        blobs = {key: self.blob(text) for key, text in zip(keys, texts, strict=True)}
-        return self.tree({}, {b"p": self.tree(blobs)})
+        first, *others = texts
+        keys = keys or [piece_key(text.partition(b"\t")[0]) for text in others]
+        blobs = {key: self.blob(text) for key, text in zip(keys, others, strict=True)}
+        return self.tree({b"m": self.blob(first)}, {b"p": self.tree(blobs)} if blobs else {})
 
     def read(self, root: bytes, limit: int = 10_000) -> None:
         found = Snapshot(self.objects, root, limit)
@@ -69,10 +69,10 @@ def test_a_directory_needs_its_own_line() -> None:
 
 def test_a_piece_stands_under_the_key_of_its_start() -> None:
     forge = Forge()
-    keys = [piece_key(b""), b"0" * 16]
+    keys = [b"0" * 16]
     forge.refused(forge.pieces(OWN, b"b\t1\t0\n", keys=keys), "not named after its start")
     forge.refused(forge.pieces(OWN, OWN, keys=keys), "not named after its start")
-    forge.refused(forge.pieces(OWN, keys=[b"0" * 16]), "not named after its start")
+    forge.refused(forge.pieces(OWN, OWN, keys=[piece_key(b"")]), "not named after its start")
 
 
 def test_pieces_do_not_overlap() -> None:
@@ -104,17 +104,19 @@ def test_a_name_is_not_both_inlined_and_own() -> None:
 def test_columns_belong_to_pieces() -> None:
     forge = Forge()
     text, column = forge.blob(OWN + b"a\t1\t0\n"), forge.blob(b"d" * 32)
-    pieces = forge.tree({piece_key(b""): text})
+    pieces = forge.tree({piece_key(b"b"): forge.blob(b"b\t1\t0\n")})
     stray = forge.tree({piece_key(b"x"): column})
-    forge.refused(forge.tree({}, {b"p": pieces, b"q": stray}), "column without its manifest")
+    both = {b"p": pieces, b"q": stray}
+    forge.refused(forge.tree({b"m": text}, both), "column without its manifest")
     empty = forge.blob(b"")
     forge.refused(forge.tree({b"m": text, b"d": empty}), "empty digest column")
 
 
 def test_pieces_hang_in_the_one_possible_tree() -> None:
     forge = Forge()
-    first = {piece_key(b""): forge.blob(OWN)}
-    key = piece_key(b"")
+    own = forge.blob(OWN)
+    key = piece_key(b"x")
+    first = {key: forge.blob(b"x\t1\t0\n")}
     nothing = forge.tree({})
     for blobs, trees, reason in (
         ({}, {}, "empty or too large"),
@@ -126,7 +128,7 @@ def test_pieces_hang_in_the_one_possible_tree() -> None:
         ({}, {b"0": nothing}, "empty or too large"),
         ({b"%016d" % n: first[key] for n in range(65)}, {}, "empty or too large"),
     ):
-        root = forge.tree({}, {b"p": forge.tree(blobs, trees)})
+        root = forge.tree({b"m": own}, {b"p": forge.tree(blobs, trees)})
         forge.refused(root, reason)
 
 
@@ -136,7 +138,8 @@ def test_a_bomb_of_empty_trees_is_no_bomb() -> None:
     tree = forge.tree({})
     for _ in range(16):
         tree = forge.tree({}, {b"%x" % digit: tree for digit in range(16)})
-    forge.refused(forge.tree({}, {b"p": tree}), "empty or too large")
+    root = forge.tree({b"m": forge.blob(OWN)}, {b"p": tree})
+    forge.refused(root, "empty or too large")
     assert len(forge.objects.read_ids) < 100
 
 
@@ -145,7 +148,8 @@ def test_a_bomb_of_pieces_is_no_bomb() -> None:
     tree = forge.tree({b"0" * 16: forge.blob(OWN)})
     for _ in range(15):
         tree = forge.tree({}, {b"%x" % digit: tree for digit in range(16)})
-    forge.refused(forge.tree({}, {b"p": tree}), "unknown piece|split without need")
+    root = forge.tree({b"m": forge.blob(OWN)}, {b"p": tree})
+    forge.refused(root, "unknown piece|split without need")
     assert len(forge.objects.read_ids) < 100
 
 
