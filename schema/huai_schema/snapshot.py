@@ -25,6 +25,7 @@ from huai_schema.manifest import Group, Manifest, decode_manifest, piece_start
 from huai_schema.own_directory import OwnDirectory, Piece, decode_own_directory
 from huai_schema.paths import ROOT, RelPath, join, parent, show, sort_key
 from huai_schema.pieces import piece_key, read_pieces
+from huai_schema.trimming import Text
 
 
 class _Located(NamedTuple):
@@ -70,13 +71,16 @@ class Snapshot:
 
     def manifest(self, key: bytes, piece: Piece, place: str) -> Manifest:
         """Read one piece; checks that it is named after its start."""
+        return decode_manifest(*self.text(key, piece, place), place)
+
+    def text(self, key: bytes, piece: Piece, place: str) -> Text:
+        """The same, not taken apart yet."""
         text = self.reader.read(piece.manifest, "blob")
         column = b"" if piece.column is None else self.reader.read(piece.column, "blob")
         if piece.column is not None and not column:
             raise FormatError("an empty digest column", place)
-        manifest = decode_manifest(text, column, place)
-        _check_key(key, manifest.start, place)
-        return manifest
+        _check_key(key, piece_start(text, place), place)
+        return Text(text, column)
 
     def manifests(self, directory: OwnDirectory) -> Iterator[Manifest]:
         """All pieces in the order of what they hold."""

@@ -11,11 +11,12 @@ from huai_schema.errors import FormatError
 from huai_schema.layout import MANIFEST, join_digests
 from huai_schema.lines import count_files
 from huai_schema.listing import Listing
-from huai_schema.manifest import Group, Manifest
+from huai_schema.manifest import Group, Manifest, decode_manifest
 from huai_schema.own_directory import OwnDirectory, Piece
 from huai_schema.paths import RelPath, show
 from huai_schema.pieces import Side, unequal
 from huai_schema.snapshot import Snapshot
+from huai_schema.trimming import Text, trim_units
 
 
 class Window(NamedTuple):
@@ -58,17 +59,26 @@ def windows(old: OneSide, new: OneSide) -> Iterator[tuple[Window, Window]]:
     """The unequal pieces of both sides, in runs that cover the same names on both."""
     place = show(old.directory.path)
     gone, added = _unequal_pieces(old, new, place)
-    before: list[Manifest] = []
-    after: list[Manifest] = []
+    before: list[Text] = []
+    after: list[Text] = []
     for old_key, new_key in _by_start(old.snapshot, gone, new.snapshot, added, place):
         if old_key and new_key and (before or after):
-            yield Window.gather(before, place), Window.gather(after, place)
+            yield _window(before, after, place)
             before, after = [], []
         if old_key:
-            before.append(old.snapshot.manifest(old_key, gone[old_key], place))
+            before.append(old.snapshot.text(old_key, gone[old_key], place))
         if new_key:
-            after.append(new.snapshot.manifest(new_key, added[new_key], place))
-    yield Window.gather(before, place), Window.gather(after, place)
+            after.append(new.snapshot.text(new_key, added[new_key], place))
+    yield _window(before, after, place)
+
+
+def _window(before: list[Text], after: list[Text], place: str) -> tuple[Window, Window]:
+    if len(before) == len(after) == 1:
+        pair = trim_units(before[0], after[0])
+        before, after = [pair[0]] if pair[0].text else [], [pair[1]] if pair[1].text else []
+    old = [decode_manifest(*text, place) for text in before]
+    new = [decode_manifest(*text, place) for text in after]
+    return Window.gather(old, place), Window.gather(new, place)
 
 
 def _by_start(
