@@ -17,7 +17,7 @@ from huai_schema.limits import DIGEST_BYTES
 from huai_schema.lines import count_files
 from huai_schema.listing import Listing
 from huai_schema.paths import basename, parent, show
-from huai_schema.pieces import piece_key, write_pieces
+from huai_schema.pieces import COLUMN_SUFFIX, piece_key, write_pieces
 
 INLINE_ENTRIES = 128
 """A directory with at most this many entries, itself included, stands in its parent's manifest."""
@@ -273,7 +273,8 @@ class _ManifestWriter:
             self._pieces.append(TreeItem(self._key, blob, is_tree=False))
             if digests:
                 column = self._writer.write("blob", digests)
-                self._columns.append(TreeItem(self._key, column, is_tree=False))
+                name = self._key + COLUMN_SUFFIX
+                self._columns.append(TreeItem(name, column, is_tree=False))
         self._texts, self._digests = [], []
         self._lines = self._bytes = 0
 

@@ -14,6 +14,8 @@ from huai_schema.paths import show
 FANOUT = 64
 """A tree of at most this many pieces is not split further."""
 KEY_DIGITS = 16
+COLUMN_SUFFIX = b".d"
+"""Ends the name of a digest column: by the end of its path git tells it from the piece it is of."""
 
 
 def piece_key(start: bytes) -> bytes:
@@ -35,67 +37,84 @@ def write_pieces(pieces: list[TreeItem], writer: ObjectWriter, depth: int = 0) -
     return writer.write("tree", encode_tree(below))
 
 
-def read_pieces(
-    reader: ObjectReader, tree: bytes, place: str, prefix: bytes = b""
-) -> dict[bytes, bytes]:
-    """All pieces at or below `tree`: key to blob id."""
-    items = _node(reader, tree, place, prefix)
-    if not items[0].is_tree:
-        return {item.name: item.oid for item in items}
-    found: dict[bytes, bytes] = {}
-    for item in items:
-        found.update(read_pieces(reader, item.oid, place, prefix + item.name))
-    if len(found) <= FANOUT:
-        raise FormatError("a tree of pieces that is split without need", place)
-    return found
+class PieceTree:
+    """The tree `p` or `q` of one directory and where to read it."""
 
-
-def find_piece(reader: ObjectReader, tree: bytes, key: bytes, place: str) -> bytes | None:
-    """The blob id of one piece; reads only the trees on the way to it."""
-    for depth in range(KEY_DIGITS + 1):
-        items = {item.name: item for item in _node(reader, tree, place, key[:depth])}
-        if key in items:
-            return items[key].oid
-        inner = items.get(key[depth : depth + 1])
-        if inner is None:
-            return None
-        tree = inner.oid
-    return None
-
-
-class Side:
-    """One side of a comparison: a tree of pieces and where to read it."""
-
-    def __init__(self, reader: ObjectReader, tree: bytes | None, place: str) -> None:
-        """`tree` may be None: no pieces at all."""
+    def __init__(
+        self, reader: ObjectReader, tree: bytes | None, place: str, suffix: bytes = b""
+    ) -> None:
+        """`tree` may be None: no pieces at all.  `suffix` ends the name of each."""
         self._reader = reader
         self._place = place
+        self._suffix = suffix
         self.tree = tree
 
+    def all(self) -> dict[bytes, bytes]:
+        """All pieces: key to blob id."""
+        return {} if self.tree is None else self._read(self.tree, b"")
+
+    def find(self, key: bytes) -> bytes | None:
+        """The blob id of one piece; reads only the trees on the way to it."""
+        tree = self.tree
+        for depth in range(KEY_DIGITS + 1):
+            if tree is None:
+                return None
+            items = self.node(tree, key[:depth])
+            if key + self._suffix in items:
+                return items[key + self._suffix].oid
+            inner = items.get(key[depth : depth + 1])
+            tree = None if inner is None else inner.oid
+        return None
+
     def node(self, tree: bytes, prefix: bytes) -> dict[bytes, TreeItem]:
-        """The items of one tree by name."""
-        return {item.name: item for item in _node(self._reader, tree, self._place, prefix)}
+        """The items of one tree by name: pieces only, or trees only; at least one."""
+        items = list(decode_tree(self._reader.read(tree, "tree"), self._place))
+        split = bool(items) and items[0].is_tree and len(prefix) < KEY_DIGITS
+        for item in items:
+            if not (_is_inner(item) if split else self._is_piece(item, prefix)):
+                raise FormatError(f"an unknown piece {show(item.name)!r}", self._place)
+        if not items or (not split and len(items) > FANOUT):
+            raise FormatError("a tree of pieces that is empty or too large", self._place)
+        return {item.name: item for item in items}
 
     def below(self, item: TreeItem | None, prefix: bytes) -> dict[bytes, bytes]:
         """All pieces at or below an item."""
         if item is None:
             return {}
         if item.is_tree:
-            return read_pieces(self._reader, item.oid, self._place, prefix)
-        return {item.name: item.oid}
+            return self._read(item.oid, prefix)
+        return {item.name[:KEY_DIGITS]: item.oid}
+
+    def _read(self, tree: bytes, prefix: bytes) -> dict[bytes, bytes]:
+        items = self.node(tree, prefix)
+        found: dict[bytes, bytes] = {}
+        for name, item in items.items():
+            found.update(self.below(item, prefix + name))
+        if _is_split(items) and len(found) <= FANOUT:
+            raise FormatError("a tree of pieces that is split without need", self._place)
+        return found
+
+    def _is_piece(self, item: TreeItem, prefix: bytes) -> bool:
+        fits = len(item.name) == KEY_DIGITS + len(self._suffix)
+        return (
+            fits
+            and not item.is_tree
+            and item.name.startswith(prefix)
+            and (item.name.endswith(self._suffix))
+        )
 
     def look_up(self, keys: set[bytes]) -> dict[bytes, bytes]:
         """The ids of `keys`, as far as they exist."""
         if self.tree is None or not keys:
             return {}
         if len(keys) > FANOUT:
-            every = read_pieces(self._reader, self.tree, self._place)
+            every = self.all()
             return {key: every[key] for key in keys if key in every}
-        found = {key: find_piece(self._reader, self.tree, key, self._place) for key in keys}
+        found = {key: self.find(key) for key in keys}
         return {key: oid for key, oid in found.items() if oid is not None}
 
 
-def unequal(old: Side, new: Side) -> tuple[dict[bytes, bytes], dict[bytes, bytes]]:
+def unequal(old: PieceTree, new: PieceTree) -> tuple[dict[bytes, bytes], dict[bytes, bytes]]:
     """The pieces of each side that the other has not; reads no tree that both have."""
     gone: dict[bytes, bytes] = {}
     added: dict[bytes, bytes] = {}
@@ -122,22 +141,9 @@ def unequal(old: Side, new: Side) -> tuple[dict[bytes, bytes], dict[bytes, bytes
     return gone, added
 
 
+def _is_inner(item: TreeItem) -> bool:
+    return item.is_tree and len(item.name) == 1
+
+
 def _is_split(items: dict[bytes, TreeItem]) -> bool:
     return any(item.is_tree for item in items.values())
-
-
-def _node(reader: ObjectReader, tree: bytes, place: str, prefix: bytes) -> list[TreeItem]:
-    """The items of one tree: pieces only, or trees only; at least one."""
-    items = list(decode_tree(reader.read(tree, "tree"), place))
-    split = bool(items) and items[0].is_tree and len(prefix) < KEY_DIGITS
-    for item in items:
-        if split:
-            fits = item.is_tree and len(item.name) == 1
-        else:
-            fits = not item.is_tree and len(item.name) == KEY_DIGITS
-            fits = fits and item.name.startswith(prefix)
-        if not fits:
-            raise FormatError(f"an unknown piece {show(item.name)!r}", place)
-    if not items or (not split and len(items) > FANOUT):
-        raise FormatError("a tree of pieces that is empty or too large", place)
-    return items

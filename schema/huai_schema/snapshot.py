@@ -24,8 +24,11 @@ from huai_schema.listing import Listing
 from huai_schema.manifest import Group, Manifest, decode_manifest, piece_start
 from huai_schema.own_directory import OwnDirectory, Piece, decode_own_directory
 from huai_schema.paths import ROOT, RelPath, join, parent, show, sort_key
-from huai_schema.pieces import piece_key, read_pieces
+from huai_schema.pieces import COLUMN_SUFFIX, PieceTree, piece_key
 from huai_schema.trimming import Text
+
+_RECENT = 64
+"""Own directories that are kept: those above a path are looked at again for its neighbours."""
 
 
 class _Located(NamedTuple):
@@ -50,10 +53,15 @@ class Snapshot:
         self.limit = limit
         self._located: tuple[Piece, bytes | None, bytes | None] | None = None
         self._order: list[_Located] = []
+        self._recent: dict[tuple[RelPath, bytes], OwnDirectory] = {}
 
     def own_directory(self, path: RelPath, tree: bytes) -> OwnDirectory:
         """Take the tree of `path` apart, without reading any manifest."""
-        return decode_own_directory(path, self.reader.read(tree, "tree"))
+        if (path, tree) not in self._recent:
+            if len(self._recent) >= _RECENT:
+                del self._recent[next(iter(self._recent))]
+            self._recent[path, tree] = decode_own_directory(path, self.reader.read(tree, "tree"))
+        return self._recent[path, tree]
 
     def pieces(self, directory: OwnDirectory) -> dict[bytes, Piece]:
         """All pieces by key; that of the first one is `m`."""
@@ -61,10 +69,8 @@ class Snapshot:
         if directory.pieces is None:
             return found
         place = show(directory.path)
-        texts = read_pieces(self.reader, directory.pieces, place)
-        columns = {}
-        if directory.piece_digests is not None:
-            columns = read_pieces(self.reader, directory.piece_digests, place)
+        texts = PieceTree(self.reader, directory.pieces, place).all()
+        columns = PieceTree(self.reader, directory.piece_digests, place, COLUMN_SUFFIX).all()
         if not columns.keys() <= texts.keys():
             raise FormatError("a digest column without its manifest", place)
         return found | {key: Piece(oid, columns.get(key)) for key, oid in texts.items()}

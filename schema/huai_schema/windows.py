@@ -14,7 +14,7 @@ from huai_schema.listing import Listing
 from huai_schema.manifest import Group, Manifest, decode_manifest
 from huai_schema.own_directory import OwnDirectory, Piece
 from huai_schema.paths import RelPath, show
-from huai_schema.pieces import Side, unequal
+from huai_schema.pieces import COLUMN_SUFFIX, PieceTree, unequal
 from huai_schema.snapshot import Snapshot
 from huai_schema.trimming import Text, trim_units
 
@@ -124,8 +124,8 @@ def _unequal_pieces(
 class _Sides(NamedTuple):
     """The two trees of pieces that one directory has."""
 
-    texts: Side
-    columns: Side
+    texts: PieceTree
+    columns: PieceTree
 
     def pieces(
         self,
@@ -143,6 +143,6 @@ class _Sides(NamedTuple):
 
 def _sides(snapshot: Snapshot, directory: OwnDirectory, place: str) -> _Sides:
     return _Sides(
-        Side(snapshot.reader, directory.pieces, place),
-        Side(snapshot.reader, directory.piece_digests, place),
+        PieceTree(snapshot.reader, directory.pieces, place),
+        PieceTree(snapshot.reader, directory.piece_digests, place, COLUMN_SUFFIX),
     )

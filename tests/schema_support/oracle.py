@@ -86,7 +86,7 @@ def own_directory(node: Node, objects: dict[bytes, tuple[str, bytes]]) -> bytes:
         columns = {key: column(lines) for key, lines in pieces.items() if any(column(lines))}
         items[b"p"] = "tree", radix(texts, objects, 0)
         if columns:
-            ids = {key: put(objects, "blob", data) for key, data in columns.items()}
+            ids = {key + b".d": put(objects, "blob", data) for key, data in columns.items()}
             items[b"q"] = "tree", radix(ids, objects, 0)
     return put_tree(objects, items)
 

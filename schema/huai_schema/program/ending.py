@@ -34,7 +34,7 @@ def conclude(
     try:
         return int(run() or ExitCode.OK)
     except HuaiError as error:
-        _report(program, error, as_json=as_json)
+        tell(program, error, as_json=as_json)
         return int(error.exit_code)
     except usage_error as error:
         _say(program, f"{error}\n  see {program} --help")
@@ -58,7 +58,8 @@ def print_json(kind: str, **values: object) -> None:
     sys.stdout.flush()
 
 
-def _report(program: str, error: HuaiError, *, as_json: bool) -> None:
+def tell(program: str, error: HuaiError, *, as_json: bool) -> None:
+    """Show an expected failure."""
     if as_json:
         code = error.exit_code
         print_json("error", code=int(code), name=code.name, message=error.message, hint=error.hint)

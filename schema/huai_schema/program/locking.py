@@ -6,6 +6,7 @@ the lock when its holder dies, so a stale file never blocks anybody.
 
 import fcntl
 import os
+import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +15,7 @@ from pathlib import Path
 from huai_schema.errors import ExitCode, HuaiError
 
 _POLL_SECONDS = 0.1
+_PROCESS = re.compile(rb"[1-9][0-9]{0,8}")
 
 
 class LockedError(HuaiError):
@@ -47,10 +49,11 @@ def locked(path: Path, *, wait: float = 0) -> Iterator[None]:
 def holder(path: Path) -> int | None:
     """The process that holds the lock at `path`, if there is one and it said so."""
     try:
-        text = path.read_text()
+        text = path.read_bytes().strip()
     except OSError:
         return None
-    return int(text) if text.strip().isdigit() and _alive(int(text)) else None
+    process = int(text) if _PROCESS.fullmatch(text) else None
+    return process if process is not None and _alive(process) else None
 
 
 def _alive(process: int) -> bool:

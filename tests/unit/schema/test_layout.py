@@ -5,7 +5,7 @@ from huai_schema.gitobjects import TreeItem
 from huai_schema.layout import LayoutBuilder, build, join_digests
 from huai_schema.listing import Listing
 from huai_schema.paths import ROOT, RelPath
-from huai_schema.pieces import find_piece, piece_key, read_pieces, write_pieces
+from huai_schema.pieces import PieceTree, piece_key, write_pieces
 from huai_schema.windows import OneSide, windows
 from tests.schema_support.memory import MemoryObjects
 from tests.schema_support.trees import Tree, directory, file, files, snapshot, tree_of
@@ -68,11 +68,12 @@ def test_more_than_64_pieces_are_split(count: int, split: bool) -> None:
     blob = objects.write("blob", b"x")
     items = [TreeItem(piece_key(b"%d" % n), blob, is_tree=False) for n in range(count)]
     root = write_pieces(items, objects)
-    assert read_pieces(objects, root, "place") == {item.name: blob for item in items}
+    pieces = PieceTree(objects, root, "place")
+    assert pieces.all() == {item.name: blob for item in items}
     assert (len(objects.objects) > 2) is split
     for item in items:
-        assert find_piece(objects, root, item.name, "place") == blob
-    assert find_piece(objects, root, b"0" * 16, "place") is None
+        assert pieces.find(item.name) == blob
+    assert pieces.find(b"0" * 16) is None
 
 
 def test_a_comparison_holds_a_few_pieces_at_a_time() -> None:

@@ -105,9 +105,11 @@ def test_columns_belong_to_pieces() -> None:
     forge = Forge()
     text, column = forge.blob(OWN + b"a\t1\t0\n"), forge.blob(b"d" * 32)
     pieces = forge.tree({piece_key(b"b"): forge.blob(b"b\t1\t0\n")})
-    stray = forge.tree({piece_key(b"x"): column})
+    stray = forge.tree({piece_key(b"x") + b".d": column})
     both = {b"p": pieces, b"q": stray}
     forge.refused(forge.tree({b"m": text}, both), "column without its manifest")
+    unsuffixed = {b"p": pieces, b"q": forge.tree({piece_key(b"b"): column})}
+    forge.refused(forge.tree({b"m": text}, unsuffixed), "unknown piece")
     empty = forge.blob(b"")
     forge.refused(forge.tree({b"m": text, b"d": empty}), "empty digest column")
 
