@@ -1,6 +1,6 @@
 """Options that several commands of `huai-client` share."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import click
@@ -32,7 +32,8 @@ def sync_options(function: F) -> F:
         click.option(
             "--max-delete",
             metavar="N|N%",
-            help="Allow this many deletions, as a count or a share of the entries.",
+            help="Allow this many deletions: a count, or a share of the entries (which never stops "
+            "fewer than 1000). Default 10%, or what client.toml says.",
         ),
         click.option(
             "--adopt",
@@ -45,10 +46,53 @@ def sync_options(function: F) -> F:
             help="Where the whole tree is compared, delete what no snapshot names.",
         ),
         click.option(
-            "--accept-rollback", is_flag=True, help="Accept metadata that is older than before."
+            "--accept-rollback", is_flag=True, help="Go back if the upstream's serial went back."
         ),
         wait_option,
     )
+    return _with(options, function)
+
+
+def transfer_options(function: F) -> F:
+    """What of client.toml can be said for one run."""
+    options = (
+        click.option(
+            "--streams",
+            type=click.IntRange(1, 64),
+            metavar="N",
+            help="How many runs of rsync there are at a time (default 2).",
+        ),
+        click.option(
+            "--batch-files",
+            type=click.IntRange(1),
+            metavar="N",
+            help="How many files one run of rsync fetches (default 1000).",
+        ),
+        click.option(
+            "--batch-size",
+            type=click.IntRange(1),
+            metavar="BYTES",
+            help="How much one run of rsync fetches (default 1073741824).",
+        ),
+        click.option(
+            "--bwlimit",
+            type=click.IntRange(0),
+            metavar="KIB/S",
+            help="Limit the bandwidth of all streams together (default 0: no limit).",
+        ),
+        click.option(
+            "--rsync-option",
+            "rsync_options",
+            multiple=True,
+            metavar="ARG",
+            help="One more option for rsync, such as --compress. May be given several times.",
+        ),
+    )
+    return _with(options, function)
+
+
+def _with(options: Sequence[Callable[[F], F]], function: F) -> F:
+    """`function` with options that --help lists in this order."""
     for option in reversed(options):
         function = option(function)
     return function

@@ -12,21 +12,22 @@ from pathlib import Path
 import click
 
 from huai_client import state as states
-from huai_client.arguments import json_option, sync_options, wait_option
+from huai_client.arguments import json_option, sync_options, transfer_options, wait_option
 from huai_client.config import (
     Module,
     add_module,
     config_path,
     default_root,
     load,
+    make_root,
     remove_module,
 )
 from huai_client.options import SyncOptions
 from huai_client.places import module_places
-from huai_client.run import Run, Talk
-from huai_schema.errors import ExitCode
-from huai_schema.program.ending import conclude, print_json
-from huai_schema.program.locking import holder, locked
+from huai_client.run import Run, Talk, module_lock
+from huai_schema.errors import ExitCode, HuaiError
+from huai_schema.program.ending import conclude, print_json, tell
+from huai_schema.program.locking import holder
 
 
 def main() -> None:
@@ -73,7 +74,12 @@ def command_line(context: click.Context, root: Path | None) -> None:
     help="Fetch content from here instead of where the upstream says: rsync://HOST/MODULE, "
     "HOST:PATH (ssh) or a local path. May be given several times, best first.",
 )
-@click.option("--upstream-name", default="", help="What the upstream calls the module.")
+@click.option(
+    "--upstream-name",
+    default="",
+    metavar="NAME",
+    help="What the upstream calls the module, if not NAME.",
+)
 @json_option
 @click.pass_obj
 def add(
@@ -94,7 +100,7 @@ def add(
 
     for content_url in content_urls:
         ContentUrl.parse(content_url)
-    root.mkdir(parents=True, exist_ok=True)
+    make_root(root)
     module = Module(
         url=url,
         dest=str(dest.absolute()),
@@ -113,13 +119,7 @@ def add(
 @click.argument("names", nargs=-1, required=True, metavar="NAME...")
 @sync_options
 @click.option("-n", "--dry-run", is_flag=True, help="Show the plan and change nothing.")
-@click.option("--streams", type=click.IntRange(1, 64), help="Runs of rsync at a time.")
-@click.option("--batch-files", type=click.IntRange(1), help="Files for one run of rsync.")
-@click.option("--batch-size", type=click.IntRange(1), metavar="BYTES", help="Bytes for one run.")
-@click.option("--bwlimit", type=click.IntRange(0), metavar="KIB/S", help="Of all streams together.")
-@click.option(
-    "--rsync-option", "rsync_options", multiple=True, metavar="ARG", help="One more for rsync."
-)
+@transfer_options
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
 @json_option
 @click.pass_obj
@@ -142,7 +142,7 @@ def sync(
 ) -> int:
     """Bring the modules NAME to the upstream's newest commit.
 
-    Does nothing, quickly, if there is nothing new. A run that was cut is finished by the next.
+    Asks one question if there is nothing new. A run that was cut is finished by the next one.
     """
     import msgspec
 
@@ -160,7 +160,13 @@ def sync(
     code = ExitCode.OK
     for name, module in modules.items():
         run = Run(root, name, module, Talk(quiet=quiet, as_json=as_json))
-        ended = run.plan(options, wait=wait) if dry_run else run.sync(options, wait=wait)
+        try:
+            ended = run.plan(options, wait=wait) if dry_run else run.sync(options, wait=wait)
+        except HuaiError as error:
+            if len(modules) == 1:
+                raise
+            tell("huai-client", error, as_json=as_json)
+            ended = error.exit_code
         code = code or ended
     return code
 
@@ -180,7 +186,7 @@ def plan(
     wait: float,
     as_json: bool,
 ) -> int:
-    """Show what `sync NAME` would do, operation by operation, and change nothing."""
+    """Show what `sync NAME` would do, and do none of it."""
     options = SyncOptions(max_delete, adopt, delete_strangers, accept_rollback)
     run = Run(root, name, load(root).module(name), Talk(quiet=False, as_json=as_json))
     return run.plan(options, wait=wait)
@@ -188,10 +194,12 @@ def plan(
 
 @command_line.command()
 @click.argument("name")
-@click.option("--content", is_flag=True, help="Read every file and compare its digest too.")
+@click.option("--content", is_flag=True, help="Read every file too, and compare its digest.")
 @click.option("--repair", is_flag=True, help="Mend what differs.")
 @click.option(
-    "--delete-strangers", is_flag=True, help="With --repair: delete what is in no snapshot."
+    "--delete-strangers",
+    is_flag=True,
+    help="With --repair: delete what the applied commit does not name.",
 )
 @wait_option
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
@@ -207,9 +215,9 @@ def verify(
     quiet: bool,
     as_json: bool,
 ) -> int:
-    """Compare the tree of NAME with the commit that was applied last, and list what differs.
+    """Compare the tree of NAME with the commit applied last.
 
-    Ends with exit code 47 if anything differs and was not mended.
+    Lists what differs, and ends with exit code 47 if anything does and was not mended.
     """
     run = Run(root, name, load(root).module(name), Talk(quiet=quiet, as_json=as_json))
     options = SyncOptions(delete_strangers=delete_strangers)
@@ -221,7 +229,7 @@ def verify(
 @json_option
 @click.pass_obj
 def status(root: Path, names: tuple[str, ...], as_json: bool) -> None:
-    """Show what the trees were brought to, for the modules NAME or for all."""
+    """Show where the trees of the modules NAME stand, or of all."""
     config = load(root)
     for name in names or sorted(config.modules):
         module, places = config.module(name), module_places(root, name)
@@ -247,14 +255,17 @@ def status(root: Path, names: tuple[str, ...], as_json: bool) -> None:
 @json_option
 @click.pass_obj
 def remove(root: Path, name: str, as_json: bool) -> None:
-    """Forget module NAME: its configuration and state; the mirrored tree stays as it is."""
+    """Forget module NAME; its tree stays as it is.
+
+    Its configuration, its state and the metadata that was fetched are deleted.
+    """
     from shutil import rmtree
 
-    remove_module(root, name)
+    load(root).module(name)
     places = module_places(root, name)
-    if places.folder.exists():
-        with locked(places.lock):
-            rmtree(places.folder)
+    with module_lock(places, wait=0):
+        remove_module(root, name)
+        rmtree(places.folder)
     if as_json:
         print_json("removed", module=name)
     else:

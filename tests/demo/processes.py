@@ -1,0 +1,174 @@
+"""The processes of the demo: each leads a group of its own, and none outlives it.
+
+Services run until they are ended; commands run to their end, and with everything they started
+are killed when the demo is interrupted.  Kept services are written down with the time of their
+start, so that `end_kept` never ends a stranger that has got the same number since.
+"""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import textwrap
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import IO, NamedTuple
+
+_COMMAND_SECONDS = 600
+_START_SECONDS = 30
+_GRACE_SECONDS = 10
+_POLL_SECONDS = 0.02
+_SHOWN = 300
+"""Characters of a command that failed."""
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+Argument = str | Path
+
+
+class DemoError(Exception):
+    """The demo cannot go on; the message says why."""
+
+
+class Finished(NamedTuple):
+    """What a command did."""
+
+    output: str
+    """Both streams."""
+    seconds: float
+
+
+class Processes:
+    """Everything that the demo has started and that may still run."""
+
+    def __init__(self, folder: Path, environment: Mapping[str, str]) -> None:
+        """Logs of services go to `folder`."""
+        self.folder = folder
+        self._environment = dict(environment)
+        self._services: list[subprocess.Popen[str]] = []
+
+    def service(self, name: str, *command: Argument) -> subprocess.Popen[str]:
+        """Start something that runs until `end`; its standard output can be read."""
+        with Path(self.folder, f"{name}.log").open("w") as log:
+            process = self._start(command, subprocess.PIPE, log)
+        self._services.append(process)
+        return process
+
+    def run(self, *command: Argument, accept: Sequence[int] = (0,)) -> Finished:
+        """Run a command to its end; `DemoError` with its words if that is none of `accept`."""
+        begin = time.monotonic()
+        process = self._start(command, subprocess.PIPE, subprocess.STDOUT)
+        try:
+            output, _ = process.communicate(timeout=_COMMAND_SECONDS)
+        except BaseException:
+            _end(process)
+            raise
+        if process.returncode not in accept:
+            words = textwrap.shorten(" ".join(map(str, command)), _SHOWN)
+            raise DemoError(f"{words}\nended with exit code {process.returncode}:\n{output}")
+        return Finished(output, time.monotonic() - begin)
+
+    def end(self) -> None:
+        """End all services, the last one first."""
+        while self._services:
+            _end(self._services.pop())
+
+    def keep(self) -> None:
+        """Let the services run on; `end_kept` ends them."""
+        kept = [[process.pid, _started(process.pid)] for process in self._services]
+        _kept_file(self.folder).write_text(json.dumps(kept))
+        self._services.clear()
+
+    def _start(
+        self, command: Sequence[Argument], stdout: int, stderr: int | IO[str]
+    ) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=stdout,
+            stderr=stderr,
+            env=self._environment,
+            text=True,
+            errors="surrogateescape",
+            start_new_session=True,
+        )
+
+
+def first_line(process: subprocess.Popen[str]) -> str:
+    """What a service says when it is ready."""
+    assert process.stdout is not None
+    line = process.stdout.readline()
+    if not line:
+        raise DemoError(f"{process.args!r} did not come up (exit code {process.wait()})")
+    return line
+
+
+def wait_until_greeted(process: subprocess.Popen[str], greeting: Sequence[Argument]) -> None:
+    """Wait until the command `greeting` succeeds."""
+    deadline = time.monotonic() + _START_SECONDS
+    while process.poll() is None and time.monotonic() < deadline:
+        done = subprocess.run(greeting, capture_output=True, timeout=_START_SECONDS, check=False)
+        if done.returncode == 0:
+            return
+        time.sleep(_POLL_SECONDS)
+    raise DemoError(f"{process.args!r} did not come up")
+
+
+def cpu_seconds(process: subprocess.Popen[str]) -> float:
+    """Processor time of a service and of the children it has waited for; waits for the rest."""
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    deadline = time.monotonic() + _GRACE_SECONDS
+    while children.exists() and children.read_text() and time.monotonic() < deadline:
+        time.sleep(_POLL_SECONDS)
+    return sum(map(int, _fields(process.pid)[11:15])) / _TICKS
+
+
+def end_kept(folder: Path) -> bool:
+    """End the services that `keep` left behind; False if `folder` tells of none."""
+    try:
+        kept = json.loads(_kept_file(folder).read_text())
+    except FileNotFoundError:
+        return False
+    for pid, started in reversed(kept):
+        if _started(pid) == started:
+            os.killpg(pid, signal.SIGTERM)
+            deadline = time.monotonic() + _GRACE_SECONDS
+            while _started(pid) == started and time.monotonic() < deadline:
+                time.sleep(_POLL_SECONDS)
+            if _started(pid) == started:
+                os.killpg(pid, signal.SIGKILL)
+    return True
+
+
+def _kept_file(folder: Path) -> Path:
+    return folder / "processes.json"
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    """Politely, then by force, and whoever is left of its group as well."""
+    if process.poll() is None:
+        process.terminate()
+        try:
+            process.wait(_GRACE_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    if process.stdout:
+        process.stdout.close()
+
+
+def _started(pid: int) -> str:
+    """When a process began, in the kernel's ticks; empty if it is no more."""
+    try:
+        fields = _fields(pid)
+    except OSError:
+        return ""
+    return "" if fields[0] == "Z" else fields[19]
+
+
+def _fields(pid: int) -> list[str]:
+    """The fields of proc(5) /proc/PID/stat from the third on: the second may hold blanks."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()

@@ -1,0 +1,49 @@
+"""The two proofs that the downstream equals the upstream, by other means than the sync itself."""
+
+import json
+import os
+from pathlib import Path
+
+from tests.demo.processes import DemoError, Processes
+from tests.demo.stage import MODULE, PROGRAMS
+
+_COMPARE = (
+    *("rsync", "-anc", "-H", "--numeric-ids", "--delete", "--itemize-changes"),
+    "--exclude=.~tmp~/",
+)
+_SERVER = PROGRAMS / "huai-server"
+
+
+def rsync_finds_no_difference(mirror: Path, copy: Path, processes: Processes) -> str:
+    """Let rsync compare every byte and attribute of both trees; it has to say nothing."""
+    command = [*_COMPARE, f"{mirror}/", f"{copy}/"]
+    difference = processes.run(*command).output
+    if difference:
+        raise DemoError(f"the trees differ:\n{difference}")
+    left = [name for name in os.listdir(copy) if name.startswith(".~")]
+    if left:
+        raise DemoError(f"the sync has left {left} in the tree")
+    return f"{' '.join(_COMPARE)} mirror/ huai-copy/ prints nothing"
+
+
+def git_ids_are_equal(copy: Path, content_url: str, processes: Processes) -> str:
+    """Commit the downstream's tree elsewhere: its git tree has to be the upstream's very own."""
+    first, root = processes.folder / "server", processes.folder / "second-server"
+    processes.run(*(_SERVER, "--root", root, "add", MODULE, copy), *("--content-url", content_url))
+    processes.run(_SERVER, "--root", root, "commit", MODULE)
+    upstream = _ids(first, processes)
+    downstream = _ids(root, processes)
+    if upstream != downstream:
+        raise DemoError(f"git tree ids: upstream {upstream}, downstream {downstream}")
+    return f"both trees have the git tree id {upstream[0]}"
+
+
+def _ids(root: Path, processes: Processes) -> tuple[str, str]:
+    """Of a newest commit: its tree, and the part of it that holds the entries."""
+    shown = processes.run(_SERVER, "--root", root, "status", "--json", MODULE).output
+    commit = json.loads(shown)["commit"]
+    repository = root / "modules" / MODULE / "repository.git"
+    arguments = ("--no-replace-objects", "--git-dir", repository, "rev-parse", "--verify")
+    whole = processes.run("git", *arguments, f"{commit}^{{tree}}").output.strip()
+    entries = processes.run("git", *arguments, f"{commit}:tree").output.strip()
+    return whole, entries

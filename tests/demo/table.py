@@ -1,0 +1,74 @@
+"""The demo's figures, side by side."""
+
+from typing import NamedTuple
+
+from tests.demo.stage import Cost
+
+_UNITS = ("B", "kB", "MB", "GB")
+_HEAD = (
+    *("step", "entries", "changed"),
+    *("metadata", "content", "time", "CPU*"),
+    *("bytes", "time", "CPU*"),
+)
+_LEFT = 1
+"""Columns that are texts."""
+_HUAI, _PLAIN = slice(3, 7), slice(7, 10)
+
+
+class Row(NamedTuple):
+    """One step of the story, on both downstreams."""
+
+    step: str
+    entries: int
+    changed: int
+    huai: Cost
+    plain: Cost
+
+
+def table(rows: list[Row]) -> str:
+    """Lines of text, below 100 columns."""
+    cells = [_HEAD, *map(_cells, rows)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    lines = [
+        "  ".join(
+            cell.ljust(width) if number < _LEFT else cell.rjust(width)
+            for number, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        for row in cells
+    ]
+    return "\n".join([_groups(widths), *lines, "* seconds of the server's processors"])
+
+
+def human(size: float) -> str:
+    """Bytes for people."""
+    for unit in _UNITS[:-1]:
+        if size < 1000:
+            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1000
+    return f"{size:.1f} {_UNITS[-1]}"
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    huai, plain = row.huai, row.plain
+    return (
+        row.step,
+        f"{row.entries:,}",
+        f"{row.changed:,}",
+        human(huai.metadata),
+        human(huai.content),
+        f"{huai.seconds:.2f} s",
+        f"{huai.cpu:.2f}",
+        human(plain.metadata + plain.content),
+        f"{plain.seconds:.2f} s",
+        f"{plain.cpu:.2f}",
+    )
+
+
+def _groups(widths: list[int]) -> str:
+    """The line above: which columns are whose."""
+    before = sum(widths[: _HUAI.start]) + 2 * (_HUAI.start - 1)
+    huai, plain = (sum(widths[part]) + 2 * (len(widths[part]) - 1) for part in (_HUAI, _PLAIN))
+    return (
+        " " * before + "  " + " huai-client sync ".center(huai, "-")
+        + "  " + " rsync -aH --delete ".center(plain, "-").rstrip()
+    )  # fmt: skip

@@ -1,0 +1,131 @@
+"""hooks/post-sync, with the real program, as an upstream runs it."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+TOP = Path(__file__).parents[2]
+HOOK = TOP / "hooks" / "post-sync"
+
+
+class Upstream:
+    """A tree and a state root, and the program as a file that HUAI_SERVER can name."""
+
+    def __init__(self, folder: Path) -> None:
+        self.tree = folder / "tree"
+        self.tree.mkdir()
+        (self.tree / "file").write_text("content\n")
+        self.program = folder / "the program"
+        path = os.pathsep.join(str(TOP / side) for side in ("schema", "server", "client"))
+        self.program.write_text(
+            f"#!{sys.executable}\nimport sys\nsys.path[:0] = {path.split(os.pathsep)!r}\n"
+            "from huai_server.cli import main\nmain()\n"
+        )
+        self.program.chmod(0o755)
+        self.environment = {
+            "PATH": "/usr/bin:/bin",  # cron's
+            "HUAI_ROOT": str(folder / "root"),
+            "HUAI_SERVER": str(self.program),
+        }
+
+    def server(self, *arguments: str) -> str:
+        return subprocess.run(
+            [self.program, *arguments],
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=True,
+        ).stdout
+
+    def hook(self, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [HOOK, *arguments],
+            env={**self.environment, **variables},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+
+    def serial(self) -> int | None:
+        serial = json.loads(self.server("status", "--json", "m"))["serial"]
+        assert serial is None or isinstance(serial, int)
+        return serial
+
+
+@pytest.fixture
+def upstream(tmp_path: Path) -> Upstream:
+    made = Upstream(tmp_path)
+    made.server("add", "m", str(made.tree))
+    return made
+
+
+def test_commits_the_module_that_is_named(upstream: Upstream) -> None:
+    done = upstream.hook("m")
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "m: serial 1" in done.stderr
+    assert upstream.serial() == 1
+
+
+def test_tunasync_names_the_mirror(upstream: Upstream) -> None:
+    variables = {"TUNASYNC_MIRROR_NAME": "m", "TUNASYNC_JOB_EXIT_STATUS": "success"}
+    assert upstream.hook(**variables).returncode == 0
+    assert upstream.serial() == 1
+
+
+def test_an_argument_wins_over_the_environment(upstream: Upstream) -> None:
+    assert upstream.hook("m", TUNASYNC_MIRROR_NAME="another").returncode == 0
+    assert upstream.serial() == 1
+
+
+def test_a_failed_update_is_not_committed(upstream: Upstream) -> None:
+    variables = {"TUNASYNC_MIRROR_NAME": "m", "TUNASYNC_JOB_EXIT_STATUS": "failure"}
+    done = upstream.hook(**variables)
+    assert done.returncode == 0
+    assert "m: nothing is committed" in done.stderr
+    assert "failure" in done.stderr
+    assert upstream.serial() is None
+
+
+def test_passes_the_exit_code_on(upstream: Upstream) -> None:
+    done = upstream.hook("other")
+    assert done.returncode == 45
+    assert "other" in done.stderr
+
+
+def test_hands_further_options_to_commit(upstream: Upstream) -> None:
+    (upstream.tree / "file").unlink()
+    assert upstream.hook("m").returncode == 42
+    assert upstream.hook("m", "--allow-empty").returncode == 0
+
+
+def test_a_name_is_never_taken_for_an_option(upstream: Upstream) -> None:
+    done = upstream.hook("--help")
+    assert done.returncode == 45
+    assert "--help" in done.stderr
+
+
+def test_wants_a_name(upstream: Upstream) -> None:
+    done = upstream.hook()
+    assert done.returncode == 1
+    assert "which module?" in done.stderr
+
+
+def test_says_that_the_program_is_missing(upstream: Upstream) -> None:
+    done = upstream.hook("m", HUAI_SERVER="")
+    assert done.returncode == 51
+    assert "huai-server: no such program; let HUAI_SERVER name it" in done.stderr
+
+
+def test_finds_the_program_on_the_path(upstream: Upstream) -> None:
+    folder = upstream.program.parent / "bin"
+    folder.mkdir()
+    (folder / "huai-server").symlink_to(upstream.program)
+    done = upstream.hook("m", HUAI_SERVER="", PATH=f"{folder}:/usr/bin:/bin")
+    assert done.returncode == 0
+    assert upstream.serial() == 1

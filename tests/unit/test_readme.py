@@ -1,0 +1,102 @@
+"""The README says what is so: exit codes, configuration keys, commands, links, length."""
+
+import re
+from pathlib import Path
+
+import click
+import msgspec
+import pytest
+
+from huai_client import config as client
+from huai_schema.errors import ExitCode
+from huai_server import config as server
+from tests.man_pages import PROGRAMS, command_line
+
+TOP = Path(__file__).parents[2]
+TEXT = (TOP / "README.md").read_text(encoding="utf-8")
+REQUIRED = object()
+
+
+def section(title: str) -> str:
+    """What stands under a heading."""
+    return TEXT.split(f"\n## {title}\n")[1].split("\n## ")[0]
+
+
+def rows(text: str) -> list[list[str]]:
+    """The cells of the tables in a text, without the lines that rule them."""
+    lines = [line.strip().strip("|") for line in text.splitlines() if line.startswith("|")]
+    return [[cell.strip() for cell in line.split(" |")] for line in lines if "---" not in line]
+
+
+def test_the_table_of_exit_codes_is_the_one_of_the_programs() -> None:
+    cells = [cell for row in rows(section("Exit codes"))[1:] for cell in row]
+    shown = [(int(code), text) for code, text in zip(*[iter(cells)] * 2, strict=True) if code]
+    assert sorted(shown) == [(code.value, code.meaning) for code in ExitCode]
+
+
+def described(file: str) -> dict[str, object]:
+    """`TABLE.KEY` to its default, as the README tells of a configuration file."""
+    text = section("Configuration").split(f"{file}`")[1].split("\n\n`/")[0]
+    found: dict[str, object] = {}
+    table = ""
+    for first, keys, defaults, _ in rows(text)[1:]:
+        table = first.strip("`[]") or table
+        values = re.findall(r"`([^`]*)`", defaults)
+        for number, key in enumerate(re.findall(r"`(\w+)`", keys)):
+            found[f"{table}.{key}"] = msgspec.json.decode(values[number]) if values else REQUIRED
+    return found
+
+
+def real(tables: dict[str, type[msgspec.Struct]]) -> dict[str, object]:
+    """The same, as the program reads it."""
+    found: dict[str, object] = {}
+    for table, struct in tables.items():
+        for field in msgspec.structs.fields(struct):
+            default = REQUIRED if field.default is msgspec.NODEFAULT else field.default
+            found[f"{table}.{field.name}"] = [*default] if isinstance(default, tuple) else default
+    return found
+
+
+@pytest.mark.parametrize(
+    ("file", "tables"),
+    [
+        ("server.toml", {"listen": server.Listen, "modules.NAME": server.Module}),
+        ("client.toml", {"modules.NAME": client.Module}),
+    ],
+)
+def test_every_key_is_described_with_its_default(
+    file: str, tables: dict[str, type[msgspec.Struct]]
+) -> None:
+    assert described(file) == real(tables)
+
+
+def test_every_command_and_option_named_exists() -> None:
+    text = section("Quick start: upstream") + section("Quick start: downstream")
+    calls = re.findall(r"\b(huai-client|huai-server) ([a-z]+)\b([^`\n;#]*)", text)
+    assert len(calls) > 10
+    for program, name, rest in calls:
+        group = command_line(program)
+        assert isinstance(group, click.Group)
+        command = group.commands.get(name)
+        assert command is not None, f"{program} {name}"
+        known = {option for parameter in command.params for option in parameter.opts}
+        named = set(re.findall(r"(?<!\S)--[a-z-]+", rest))
+        assert named <= known, f"{program} {name}"
+
+
+def test_every_command_of_both_programs_is_named() -> None:
+    for program in PROGRAMS:
+        group = command_line(program)
+        assert isinstance(group, click.Group)
+        named = set(re.findall(r"`(\w+)`", TEXT)) | set(re.findall(rf"{program} (\w+)", TEXT))
+        assert set(group.commands) - named == set()
+
+
+def test_links_lead_somewhere() -> None:
+    links = re.findall(r"\]\(([^)#:]+)\)", TEXT)
+    assert links
+    assert [link for link in links if not (TOP / link).exists()] == []
+
+
+def test_it_is_short() -> None:
+    assert len(TEXT.splitlines()) < 200
