@@ -2,25 +2,28 @@
 
 Where the tree could not be read, or changed while it was looked at, the entries of the last
 commit stay, and the path is named.  What is new and could not be read is left out and named
-as well.
+as well.  Rule: what is kept has to fit to what is new, so a kept hardlink whose leader is
+gone becomes a file of its own.
 """
 
 import re
 from collections.abc import Iterable, Iterator
-from itertools import chain
+from heapq import heappop, heappush
 from typing import NamedTuple
 
 from huai_schema.commits import Totals
+from huai_schema.entries import File
 from huai_schema.escaping import escape, unescape
 from huai_schema.layout import join_digests
 from huai_schema.limits import DIGEST_BYTES
-from huai_schema.lines import count_files
+from huai_schema.lines import count_files, decode_leaves
 from huai_schema.listing import Listing
-from huai_schema.paths import basename
+from huai_schema.paths import RelPath, ancestors, basename, sort_key
 from huai_schema.snapshot import Snapshot
-from huai_server.hardlinks import HardlinkGroups
+from huai_server.hardlinks import FileState, HardlinkGroups
 from huai_server.scan.types import Problem, ScannedDirectory, Unreadable
 
+_LINK = b"\th"
 _SIZE = re.compile(rb"^[^\t\n]*\t([0-9]+)\t", re.MULTILINE)
 
 
@@ -31,6 +34,8 @@ class Assembly:
         """`past` is the last commit's snapshot, if there is one."""
         self._past = past
         self._hardlinks = HardlinkGroups()
+        self._kept: set[RelPath] = set()
+        self._waiting: list[tuple[bytes, RelPath]] = []
         self.problems: list[Problem] = []
         self.skipped = 0
         self._files = self._directories = self._symlinks = self._bytes = 0
@@ -42,33 +47,68 @@ class Assembly:
 
     def listings(self, scanned: Iterable[ScannedDirectory | Unreadable]) -> Iterator[Listing]:
         """The tree to commit, in tree order."""
-        for listing in chain.from_iterable(map(self._listings_of, scanned)):
+        for listing in self._listings(scanned):
             self._count(listing)
             yield listing
 
-    def _listings_of(self, item: ScannedDirectory | Unreadable) -> Iterable[Listing]:
-        if isinstance(item, Unreadable):
-            self.problems.append(Problem(item.path, item.reason))
-            return self._past.subtree(item.path) if self._past else ()
-        self.skipped += item.skipped
-        listing = item.listing._replace(leaves=self._hardlinks.resolve(item))
-        if item.problems:
-            self.problems.extend(item.problems)
-            listing = self._with_past_leaves(listing, item.problems)
-        return (listing,)
+    def _listings(self, scanned: Iterable[ScannedDirectory | Unreadable]) -> Iterator[Listing]:
+        for item in scanned:
+            path = item.path if isinstance(item, Unreadable) else item.listing.path
+            while self._waiting and self._waiting[0][0] < sort_key(path):
+                yield from self._past_subtree(heappop(self._waiting)[1])
+            if isinstance(item, Unreadable):
+                self.problems.append(Problem(item.path, item.reason))
+                yield from self._past_subtree(item.path)
+            else:
+                yield self._listing(item)
+        while self._waiting:
+            yield from self._past_subtree(heappop(self._waiting)[1])
 
-    def _with_past_leaves(self, listing: Listing, problems: Iterable[Problem]) -> Listing:
-        """For each problem the line and digest of the last commit, or none."""
-        unsure = {escape(basename(problem.path)) for problem in problems}
+    def _listing(self, item: ScannedDirectory) -> Listing:
+        self.skipped += item.skipped
+        self.problems.extend(item.problems)
+        unsure = {escape(basename(problem.path)): problem.path for problem in item.problems}
+        listing = item.listing._replace(leaves=self._hardlinks.resolve(item, unsure))
+        return self._with_past_leaves(listing, unsure) if unsure else listing
+
+    def _with_past_leaves(self, listing: Listing, unsure: dict[bytes, RelPath]) -> Listing:
+        """For each unsure name the line and digest of the last commit, or none."""
         past = self._past.listing(listing.path) if self._past else None
+        kept = [leaf for leaf in _leaves(past) if leaf.name in unsure] if past else []
+        self._kept |= {unsure[leaf.name] for leaf in kept}
+        # It may have been a directory, or be one still: all of that stays as well.
+        for name in unsure.keys() - {leaf.name for leaf in kept}:
+            heappush(self._waiting, (sort_key(unsure[name]), unsure[name]))
         leaves = [leaf for leaf in _leaves(listing) if leaf.name not in unsure]
-        if past is not None:
-            leaves += [leaf for leaf in _leaves(past) if leaf.name in unsure]
+        leaves += [self._with_sound_link(listing.path, leaf) for leaf in kept]
         leaves.sort(key=lambda leaf: unescape(leaf.name))
         return listing._replace(
             leaves=b"".join(leaf.line for leaf in leaves),
             digests=join_digests((count_files(leaf.line), leaf.digest) for leaf in leaves),
         )
+
+    def _past_subtree(self, path: RelPath) -> Iterator[Listing]:
+        """What the last commit had at `path` and below, if that was a directory."""
+        for listing in self._past.subtree(path) if self._past else ():
+            self._kept.add(path)
+            if _LINK not in listing.leaves:
+                yield listing
+                continue
+            lines = (self._with_sound_link(listing.path, leaf).line for leaf in _leaves(listing))
+            yield listing._replace(leaves=b"".join(lines))
+
+    def _with_sound_link(self, directory: RelPath, leaf: "_Leaf") -> "_Leaf":
+        """A kept line whose leader is gone, or has become another file, stands alone."""
+        (entry,) = decode_leaves(directory, leaf.line, leaf.digest)
+        if not isinstance(entry, File) or entry.link is None:
+            return leaf
+        if not self._kept.isdisjoint((entry.link, *ancestors(entry.link))):
+            return leaf
+        alone = leaf.line[: leaf.line.rindex(_LINK)]
+        state = FileState(alone[len(leaf.name) :], leaf.digest)
+        if self._hardlinks.leads(entry.link, state):
+            return leaf
+        return leaf._replace(line=alone + b"\n")
 
     def _count(self, listing: Listing) -> None:
         files = count_files(listing.leaves)

@@ -1,10 +1,11 @@
-"""Proving a metadata repository sound: everything is read, and the newest tree laid out again.
+"""Proving a metadata repository sound: all is read, and the newest tree laid out again.
 
 Reads only.  Git's ids are verified by every read; beyond that the descriptor, the trailers,
 the hardlinks and the layout itself must be what the format says.
 """
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from huai_schema import layout
@@ -12,10 +13,10 @@ from huai_schema.commits import Totals
 from huai_schema.entries import Directory, File, Symlink
 from huai_schema.errors import FormatError
 from huai_schema.gitobjects import Kind, decode_tree, object_id
+from huai_schema.hardlinks import check_hardlinks
 from huai_schema.listing import Listing
-from huai_schema.paths import RelPath, show
 from huai_schema.snapshot import Snapshot, decode_listing
-from huai_server.store import Head, Repository
+from huai_server.store import Head, Repository, StoreError
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,25 +48,35 @@ class _Check:
         self._seen: set[bytes] = set()
         self._faults: list[str] = []
         self._files = self._directories = self._symlinks = self._bytes = 0
-        self._leaders: set[RelPath] = set()
-        self._links: list[tuple[RelPath, RelPath]] = []
 
     def run(self) -> CheckReport:
         commits = 0
         newer: Head | None = None
-        try:
+        if not self._repository.names_branch():
+            self._faults.append(f"{self._repository.path}: HEAD does not name the branch")
+        with self._collecting():
             for head in self._repository.history():
                 commits += 1
                 if newer is None:
-                    self._check_newest(head)
+                    with self._collecting():
+                        self._check_newest(head)
                 elif head.info.serial >= newer.info.serial:
                     self._faults.append(f"{newer.commit}: the serial does not grow")
+                if head.info.module != self._name:
+                    self._faults.append(f"{head.commit}: a commit of module {head.info.module!r}")
                 newer = head
-                self._read_all(head)
-        except FormatError as error:
-            self._faults.append(error.message)
+                with self._collecting():
+                    self._read_all(head)
         entries = self._files + self._directories + self._symlinks
         return CheckReport(commits, len(self._seen), entries, tuple(self._faults))
+
+    @contextmanager
+    def _collecting(self) -> Iterator[None]:
+        """A fault ends what is inside, and nothing more."""
+        try:
+            yield
+        except (FormatError, StoreError) as error:
+            self._faults.append(error.message)
 
     def _read_all(self, head: Head) -> None:
         """Read each object below a commit that no newer commit has."""
@@ -88,31 +99,17 @@ class _Check:
         totals = Totals(self._files, self._directories, self._symlinks, self._bytes)
         if totals != head.info.totals:
             self._faults.append(f"{head.commit}: the trailers say {head.info.totals}, not {totals}")
-        for path, leader in self._links:
-            if leader not in self._leaders:
-                self._faults.append(f"{show(path)}: a hardlink to nothing: {show(leader)}")
+        check_hardlinks(snapshot)
 
     def _counted(self, snapshot: Snapshot) -> Iterator[Listing]:
-        targets = self._link_targets(snapshot)
         for listing in snapshot.listings():
             for entry in decode_listing(listing):
                 match entry:
                     case File():
                         self._files += 1
                         self._bytes += entry.size
-                        if entry.path in targets and entry.link is None:
-                            self._leaders.add(entry.path)
                     case Directory():
                         self._directories += 1
                     case Symlink():
                         self._symlinks += 1
             yield listing
-
-    def _link_targets(self, snapshot: Snapshot) -> set[RelPath]:
-        """First pass: who links where; a second one then finds the leaders in little memory."""
-        for listing in snapshot.listings():
-            if b"\th" in listing.leaves:
-                for entry in decode_listing(listing):
-                    if isinstance(entry, File) and entry.link is not None:
-                        self._links.append((entry.path, entry.link))
-        return {leader for _, leader in self._links}

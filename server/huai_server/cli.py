@@ -24,7 +24,8 @@ from huai_server.config import (
     remove_module,
 )
 from huai_server.places import module_places
-from huai_server.report import commit_line, status_line, totals_values
+from huai_server.report import commit_line, status_line, status_values, totals_values
+from huai_server.storage import storing
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -84,16 +85,17 @@ def _json_option(function: _F) -> _F:
     type=click.Choice(["now", "off"]),
     default="now",
     show_default=True,
-    help="Compute content digests while committing, or leave them out.",
+    help="Read new and changed files and record digests of their content, or do not.",
 )
 @click.option(
     "--exclude",
     multiple=True,
     metavar="PATTERN",
-    help="Leave out what matches: a name, a /path from the top, or a directory/.",
+    help="Leave out what matches this glob: *.tmp (a name, anywhere), /incoming (a path from the "
+    "top) or lost+found/ (directories only). May be given several times.",
 )
 @click.option("--cross-file-systems", is_flag=True, help="Go into mounted file systems too.")
-@click.option("--no-owners", is_flag=True, help="Do not record owner and group.")
+@click.option("--no-owners", is_flag=True, help="Do not record owners and groups.")
 @_json_option
 @click.pass_obj
 def add(
@@ -108,7 +110,6 @@ def add(
     as_json: bool,
 ) -> None:
     """Add the tree at PATH as module NAME."""
-    root.mkdir(parents=True, exist_ok=True)
     module = Module(
         path=str(path.absolute()),
         content_urls=content_urls,
@@ -117,8 +118,10 @@ def add(
         one_file_system=not cross_file_systems,
         owners=not no_owners,
     )
-    add_module(root, name, module)
-    module_places(root, name).folder.mkdir(parents=True, exist_ok=True)
+    with storing(root):
+        root.mkdir(parents=True, exist_ok=True)
+        add_module(root, name, module)
+        module_places(root, name).folder.mkdir(parents=True, exist_ok=True)
     if as_json:
         print_json("added", module=name, path=module.path)
     else:
@@ -128,7 +131,7 @@ def add(
 
 @command_line.command()
 @click.argument("name")
-@click.option("--allow-empty", is_flag=True, help="Commit even if the tree is empty.")
+@click.option("--allow-empty", is_flag=True, help="Commit even a tree without any entry.")
 @click.option(
     "--wait",
     type=click.FloatRange(min=0),
@@ -149,7 +152,6 @@ def commit(root: Path, name: str, allow_empty: bool, wait: float, as_json: bool)
     started = time.monotonic()
     places = module_places(root, name)
     module = load(root).module(name)
-    places.folder.mkdir(parents=True, exist_ok=True)
     result = run(name, module, places, allow_empty=allow_empty, wait=wait)
     for problem in result.problems:
         click.echo(f"huai-server: {show(problem.path)}: {problem.reason}", err=True)
@@ -176,7 +178,9 @@ def commit(root: Path, name: str, allow_empty: bool, wait: float, as_json: bool)
 
 @command_line.command()
 @click.option("--host", metavar="ADDRESS", help="Listen here instead of where server.toml says.")
-@click.option("--port", type=click.IntRange(0, 65535), help="0 picks a free one.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), metavar="PORT", help="The same; 0 picks a free one."
+)
 @_json_option
 @click.pass_obj
 def serve(root: Path, host: str | None, port: int | None, as_json: bool) -> None:
@@ -200,29 +204,24 @@ def serve(root: Path, host: str | None, port: int | None, as_json: bool) -> None
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @_json_option
 @click.pass_obj
-def status(root: Path, names: tuple[str, ...], as_json: bool) -> None:
-    """Show what is committed, for the modules NAME or for all."""
-    from huai_schema.program.locking import holder
-    from huai_server.store import read_head
+def status(root: Path, names: tuple[str, ...], as_json: bool) -> int:
+    """Show what is committed of the modules NAME, or of all.
+
+    A module that cannot be read is shown as such, beside the others; the exit code tells.
+    """
+    from huai_server.status import module_state
 
     config = load(root)
-    for name in names or sorted(config.modules):
-        module, places = config.module(name), module_places(root, name)
-        head = read_head(places.repository) if places.repository.exists() else None
-        running = holder(places.lock)
+    modules = {name: config.module(name) for name in names or sorted(config.modules)}
+    code = ExitCode.OK
+    for name, module in modules.items():
+        state = module_state(module_places(root, name))
+        code = state.problem.exit_code if state.problem else code
         if as_json:
-            print_json(
-                "module",
-                module=name,
-                path=module.path,
-                commit=head.commit if head else None,
-                serial=head.info.serial if head else None,
-                time=head.time if head else None,
-                totals=totals_values(head.info) if head else None,
-                running=running,
-            )
+            print_json("module", **status_values(name, module, state))
         else:
-            click.echo(status_line(name, module, head.info if head else None, running))
+            click.echo(status_line(name, module, state))
+    return code
 
 
 @command_line.command()
@@ -230,7 +229,10 @@ def status(root: Path, names: tuple[str, ...], as_json: bool) -> None:
 @_json_option
 @click.pass_obj
 def check(root: Path, name: str, as_json: bool) -> int:
-    """Read back the whole metadata repository of NAME and prove it sound."""
+    """Prove that the metadata repository of NAME is sound.
+
+    Reads all of it back. Exit code 50 says that something is damaged.
+    """
     from huai_server.check import check as run
     from huai_server.store import Repository
 
@@ -262,17 +264,18 @@ def check(root: Path, name: str, as_json: bool) -> int:
 @_json_option
 @click.pass_obj
 def remove(root: Path, name: str, purge: bool, as_json: bool) -> None:
-    """Remove module NAME from the configuration; the mirrored tree is never touched.
+    """Remove module NAME; its tree is never touched.
 
     The metadata stays unless --purge is given, so that a module added again goes on with its
     serial numbers.
     """
     from huai_server.modules import purge_module
 
-    remove_module(root, name)
+    load(root).module(name)
     places = module_places(root, name)
-    if purge:
+    if purge:  # first, so that one that is refused can be repeated
         purge_module(places)
+    remove_module(root, name)
     if as_json:
         print_json("removed", module=name, purged=purge)
     else:

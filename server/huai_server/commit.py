@@ -14,18 +14,20 @@ from huai_schema.changes import Change
 from huai_schema.commits import CommitInfo, Counts
 from huai_schema.descriptor import Descriptor, write_root
 from huai_schema.diff import Difference, diff
-from huai_schema.errors import ExitCode, HuaiError
+from huai_schema.errors import ExitCode, FormatError, HuaiError
+from huai_schema.paths import show
 from huai_schema.program.locking import locked
 from huai_schema.snapshot import Snapshot
 from huai_server.assembly import Assembly
 from huai_server.config import Module
 from huai_server.digest.cache import DigestCache
 from huai_server.digest.columns import DigestColumns
-from huai_server.pack import PackWriter, remove_unfinished
+from huai_server.pack import PackWriter
 from huai_server.places import ModulePlaces
 from huai_server.scan import scan
 from huai_server.scan.types import Problem, ScannedDirectory, ScanOptions, Unreadable
-from huai_server.store import Head, Repository
+from huai_server.storage import storing
+from huai_server.store import Head, Repository, StoreError
 
 _HASH_THREADS = 2 * (os.cpu_count() or 1)
 
@@ -61,12 +63,21 @@ def commit(
 ) -> CommitResult:
     """Bring the metadata of a module up to date with its tree."""
     root = Path(module.path)
-    if not root.is_dir():
-        raise EmptyRootError(f"{root}: no such directory", hint="is the file system mounted?")
-    with locked(places.lock, wait=wait):
-        repository = Repository.create(places.repository)
-        remove_unfinished(repository.packs)
-        return _Commit(name, module, places, repository, allow_empty=allow_empty).run(root)
+    with storing(places.folder):
+        if not root.is_dir():
+            raise EmptyRootError(f"{root}: no such directory", hint="is the file system mounted?")
+        places.folder.mkdir(parents=True, exist_ok=True)
+        with locked(places.lock, wait=wait):
+            repository = Repository.create(places.repository)
+            repository.remove_unfinished()
+            try:
+                return _Commit(name, module, places, repository, allow_empty=allow_empty).run(root)
+            except FormatError as error:
+                # What a scan yields is always well-formed: this was read from the repository.
+                raise StoreError(
+                    f"{places.repository}: {error.message}",
+                    hint=f"`huai-server check {name}` tells what is damaged",
+                ) from error
 
 
 class _Commit:
@@ -132,28 +143,36 @@ class _Commit:
             cache.close()
 
     def _check_not_empty(self, root: Path) -> None:
-        if self._assembly.totals.entries <= 1 and not self._allow_empty:
+        if self._assembly.totals.entries > 1 or self._allow_empty:
+            return
+        if self._assembly.problems:
+            path, reason = self._assembly.problems[0]
             raise EmptyRootError(
-                f"{root}: the tree is empty",
-                hint="is it mounted? --allow-empty commits it all the same",
+                f"{root}: nothing in the tree could be read, for example {show(path)}: {reason}",
+                hint="run it as the user that owns the tree",
             )
+        raise EmptyRootError(
+            f"{root}: the tree is empty",
+            hint="is it mounted? --allow-empty commits it all the same",
+        )
 
     def _counts(self, tree: bytes) -> Counts:
         if self._past is None:
             return Counts(added=self._assembly.totals.entries)
-        return count(diff(self._past, Snapshot(self._repository, tree)))
+        new = Snapshot(self._repository, tree)
+        return count(diff(self._past, new), new)
 
     def _result(self, head: Head, counts: Counts, *, changed: bool) -> CommitResult:
         problems = tuple(self._assembly.problems)
         return CommitResult(head, changed, counts, problems, *self._hashed)
 
 
-def count(differences: Iterable[Difference]) -> Counts:
-    """How many entries were added, removed and changed, and directories moved."""
+def count(differences: Iterable[Difference], new: Snapshot) -> Counts:
+    """How many entries were added, removed, changed, and came along below a renamed directory."""
     added = removed = changed = moved = 0
     for difference in differences:
         if not isinstance(difference, Change):
-            moved += 1
+            moved += sum(1 + each.leaves.count(b"\n") for each in new.subtree(difference.new))
         elif difference.old is None:
             added += 1
         elif difference.new is None:

@@ -1,13 +1,14 @@
 """The server's configuration: one TOML file below one state root, as frozen, typed values."""
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 import tomlkit
+from msgspec import Meta
 
-from huai_schema.descriptor import check_module
-from huai_schema.errors import ExitCode, HuaiError
+from huai_schema.descriptor import Descriptor, check_module
+from huai_schema.errors import ExitCode, FormatError, HuaiError
 from huai_schema.program.configuration import (
     ConfigError,
     check_keys,
@@ -18,6 +19,8 @@ from huai_schema.program.configuration import (
 
 DEFAULT_ROOT = Path("/var/lib/huai")
 _NAME = "server.toml"
+_SEE = "see the README's configuration"
+_Table = TypeVar("_Table", bound=msgspec.Struct)
 
 
 class UnknownModuleError(HuaiError):
@@ -29,13 +32,13 @@ class UnknownModuleError(HuaiError):
 class Listen(msgspec.Struct, frozen=True):
     """Where `serve` listens, and what clients may cost."""
 
-    host: str = "127.0.0.1"
-    port: int = 8440
-    max_transfers: int = 8
+    host: Annotated[str, Meta(pattern=r"^[^\x00]*$")] = "127.0.0.1"
+    port: Annotated[int, Meta(ge=0, le=65535)] = 8440
+    max_transfers: Annotated[int, Meta(ge=1)] = 8
     """Fetches that run at a time; more wait in a queue."""
-    request_timeout: float = 600.0
+    request_timeout: Annotated[float, Meta(gt=0, le=86400)] = 600.0
     """Seconds."""
-    shutdown_grace: float = 60.0
+    shutdown_grace: Annotated[float, Meta(ge=0, le=86400)] = 60.0
     """Seconds that transfers get to finish when the server is asked to stop."""
 
 
@@ -77,35 +80,33 @@ def load(root: Path) -> ServerConfig:
     path = config_path(root)
     table = read_toml(path)
     check_keys(str(path), table, ServerConfig.__struct_fields__)
-    check_keys(f"{path}: [listen]", table.get("listen", {}), Listen.__struct_fields__)
+    listen = _convert(f"{path}: [listen]", table.get("listen", {}), Listen)
     modules = table.get("modules", {})
-    for name in modules if isinstance(modules, dict) else ():
-        check_module(name)
-        check_keys(f"{path}: [modules.{name}]", modules[name], Module.__struct_fields__)
-    try:
-        return msgspec.convert(table, ServerConfig)
-    except msgspec.ValidationError as error:
-        raise ConfigError(f"{path}: {error}", hint="see the README's configuration") from None
+    if not isinstance(modules, dict):
+        raise ConfigError(f"{path}: modules: tables were expected", hint=_SEE)
+    return ServerConfig(listen, {name: _module(path, name, modules[name]) for name in modules})
 
 
 def add_module(root: Path, name: str, module: Module) -> None:
     """Write a new module into the configuration; `ConfigError` if the name is taken."""
-    check_module(name)
-    if name in load(root).modules:
-        raise ConfigError(
-            f"module {name!r} exists already",
-            hint=f"change it in {config_path(root)}, or remove it",
-        )
+    path = config_path(root)
     defaults = msgspec.to_builtins(Module(path=""))
     values = msgspec.to_builtins(module)
     changed = {key: value for key, value in values.items() if value != defaults[key]}
+    _module(path, name, {**changed, "path": module.path})
+    load(root)
 
     def put(text: str) -> str:
         document = tomlkit.parse(text)
-        document.setdefault("modules", tomlkit.table(is_super_table=True))[name] = changed
+        modules = document.setdefault("modules", tomlkit.table(is_super_table=True))
+        if name in modules:
+            raise ConfigError(
+                f"module {name!r} exists already", hint=f"change it in {path}, or remove it"
+            )
+        modules[name] = changed
         return tomlkit.dumps(document)
 
-    rewrite(config_path(root), put)
+    rewrite(path, put)
 
 
 def remove_module(root: Path, name: str) -> None:
@@ -115,7 +116,36 @@ def remove_module(root: Path, name: str) -> None:
     def drop(text: str) -> str:
         document = tomlkit.parse(text)
         modules: Any = document["modules"]
-        del modules[name]
+        if name in modules:
+            del modules[name]
         return tomlkit.dumps(document)
 
     rewrite(config_path(root), drop)
+
+
+def _module(path: Path, name: str, table: object) -> Module:
+    """One module's table, checked as far as that is possible without its tree."""
+    place = f"{path}: [modules.{name}]"
+    module = _convert(place, table, Module)
+    try:
+        check_module(name)
+        # As clients will read it.
+        Descriptor.decode(Descriptor(name, module.content_urls).encode())
+    except FormatError as error:
+        raise ConfigError(f"{place}: {error.reason}", hint=_SEE) from None
+    except UnicodeError as error:
+        raise ConfigError(f"{place}: content_urls: {error}", hint="URLs are UTF-8") from None
+    if not module.path.startswith("/") or "\0" in module.path:
+        raise ConfigError(
+            f"{place}: path: {module.path!r} is not an absolute path", hint="begin it with a slash"
+        )
+    return module
+
+
+def _convert(place: str, table: object, kind: type[_Table]) -> _Table:
+    check_keys(place, table, kind.__struct_fields__)
+    try:
+        return msgspec.convert(table, kind)
+    except msgspec.ValidationError as error:
+        reason = str(error).replace(" - at `$.", " - at `")
+        raise ConfigError(f"{place}: {reason}", hint=_SEE) from None

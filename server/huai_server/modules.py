@@ -4,10 +4,12 @@ import shutil
 
 from huai_schema.program.locking import locked
 from huai_server.places import ModulePlaces
+from huai_server.storage import storing
 
 
 def purge_module(places: ModulePlaces) -> None:
     """Delete repository and caches; `LockedError` while a commit runs."""
-    if places.folder.exists():
-        with locked(places.lock):
-            shutil.rmtree(places.folder)
+    with storing(places.folder):
+        if places.folder.exists():
+            with locked(places.lock):
+                shutil.rmtree(places.folder)

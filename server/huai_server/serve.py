@@ -1,12 +1,16 @@
 """Serving what the configuration names, and noticing when it changes."""
 
+import logging
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from huai_schema.errors import HuaiError
 from huai_server.config import ServerConfig, config_path, load
 from huai_server.http.serving import serve as serve_http
 from huai_server.http.settings import ServeSettings
 from huai_server.places import module_places
+
+_log = logging.getLogger(__name__)
 
 
 def serve(
@@ -38,16 +42,20 @@ class ConfiguredModules:
         """Module name to its bare repository."""
         stamp = self._stamp_now()
         if stamp != self._stamp:
-            self._modules = self._places(load(self._root))
             self._stamp = stamp
+            try:
+                self._modules = self._places(load(self._root))
+            except HuaiError as error:
+                # One typing error must not take down what works.
+                _log.error("the modules stay as they were: %s (%s)", error.message, error.hint)
         return self._modules
 
     def _places(self, config: ServerConfig) -> dict[str, Path]:
         return {name: module_places(self._root, name).repository for name in config.modules}
 
-    def _stamp_now(self) -> tuple[int, int]:
+    def _stamp_now(self) -> tuple[int, ...]:
         try:
             status = config_path(self._root).stat()
-        except FileNotFoundError:
-            return 0, 0
-        return status.st_ino, status.st_mtime_ns
+        except OSError:
+            return ()
+        return status.st_ino, status.st_mtime_ns, status.st_size

@@ -1,7 +1,7 @@
 """Reading one file for its digest, and noticing if it changed meanwhile."""
 
 import os
-from pathlib import Path
+from collections.abc import Callable
 
 from blake3 import blake3
 
@@ -15,20 +15,27 @@ class ChangedError(Exception):
     """The file is not, or no longer, what the scan saw."""
 
 
-def hash_file(root: Path, path: bytes, expected: Identity) -> bytes:
-    """BLAKE3-256 of the file at `path` below `root`.
+class StoppedError(Exception):
+    """The digest is not wanted any more."""
+
+
+def hash_file(root: int, path: bytes, expected: Identity, stopped: Callable[[], bool]) -> bytes:
+    """BLAKE3-256 of the file at `path` below the open directory `root`.
 
     `ChangedError` if it is not the file with the identity that the scan saw, before or after
     reading: the identity also rules out that a symlink led elsewhere.  `OSError` if it cannot
-    be read.
+    be read.  `stopped` is asked now and then; `StoppedError` once it is true.
     """
-    handle = os.open(os.path.join(os.fsencode(root), path), _READ)
+    # Relative to the root: an absolute path may be longer than the system allows.
+    handle = os.open(path, _READ, dir_fd=root)
     try:
         if identify(os.fstat(handle)) != expected:
             raise ChangedError
         hasher = blake3()
         while chunk := os.read(handle, _CHUNK):
             hasher.update(chunk)
+            if stopped():
+                raise StoppedError
         if identify(os.fstat(handle)) != expected:
             raise ChangedError
         return hasher.digest()

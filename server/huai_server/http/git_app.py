@@ -70,6 +70,8 @@ class GitApp:
             repository = self._registry.modules().get(name)
             if repository is None or handle is None:
                 await refuse(_unknown(name, operation), inbox, send)
+            elif not repository.exists():
+                await refuse(RefusedError(404, "nothing is committed there yet"), inbox, send)
             else:
                 await handle(repository, scope, inbox, send)
         except RefusedError as error:

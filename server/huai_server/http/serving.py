@@ -71,9 +71,10 @@ def listen(settings: ServeSettings) -> Iterator[socket.socket]:
     path = settings.socket_path
     try:
         listener = _listen_tcp(settings) if path is None else _listen_unix(path)
-    except OSError as error:
+    except (OSError, UnicodeError) as error:  # the latter: no name that a host can have
         shown = _show(settings.host, settings.port) if path is None else str(path)
-        raise ListenError(shown, error.strerror or str(error)) from error
+        reason = error.strerror if isinstance(error, OSError) else None
+        raise ListenError(shown, reason or str(error)) from error
     with listener:
         try:
             yield listener

@@ -1,0 +1,43 @@
+"""What the operating system refuses while state is written, as an expected error.
+
+Rule: an `OSError` never leaves a use case of the server; `storing` turns it into this one.
+"""
+
+import errno
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from huai_schema.errors import ExitCode, HuaiError
+
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+_DENIED = (errno.EACCES, errno.EPERM, errno.EROFS)
+
+
+class StorageError(HuaiError):
+    """Local files could not be read or written; what was committed before is intact."""
+
+    exit_code = ExitCode.FILE_IO
+
+
+@contextmanager
+def storing(place: Path) -> Iterator[None]:
+    """Every `OSError` inside becomes a `StorageError` that names its file, or `place`."""
+    try:
+        yield
+    except OSError as error:
+        raise storage_error(place, error) from error
+
+
+def storage_error(place: Path, error: OSError) -> StorageError:
+    """The error for `place` that says what to do about it."""
+    where = error.filename if isinstance(error.filename, str) else place
+    return StorageError(f"{where}: {error.strerror or error}", hint=_hint(place, error.errno))
+
+
+def _hint(place: Path, number: int | None) -> str:
+    if number in _FULL:
+        return f"make room on the file system of {place}; the last commit is intact"
+    if number in _DENIED:
+        return f"run it as the user that owns {place}"
+    return "the last commit is intact; try again once the cause is mended"

@@ -1,0 +1,200 @@
+"""`huai-server serve` as a process of its own, from the configuration to the signal."""
+
+import contextlib
+import json
+import signal
+import socket
+import subprocess
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from huai_server.config import config_path
+from tests.committing import (
+    ENVIRONMENT,
+    NAME,
+    SECONDS,
+    git,
+    run_server,
+    server_command,
+    server_environment,
+)
+from tests.scanners import NOBODY
+
+
+@dataclass
+class Serving:
+    """A server process, and what it said."""
+
+    process: subprocess.Popen[str]
+    port: int
+    log: Path
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def get(self, path: str) -> Any:
+        with urllib.request.urlopen(self.url + path, timeout=SECONDS) as answer:  # noqa: S310 (our own)
+            return json.load(answer)
+
+    def modules(self) -> dict[str, Any]:
+        return {each["name"]: each for each in self.get("/api/v1/modules")["modules"]}
+
+    def clone(self, place: Path, name: str = NAME) -> str:
+        """The head of a fresh clone."""
+        command = ["git", "clone", "--quiet", "--bare", f"{self.url}/git/{name}.git", str(place)]
+        done = subprocess.run(
+            command, env=ENVIRONMENT, capture_output=True, timeout=SECONDS, check=False
+        )
+        assert done.returncode == 0, (done.stderr, self.log.read_text())
+        return git(place, "rev-parse", "main")
+
+    def stop(self, number: int = signal.SIGTERM) -> int:
+        self.process.send_signal(number)
+        return self.process.wait(SECONDS)
+
+
+@contextlib.contextmanager
+def serving(root: Path, program: str | None = None) -> Iterator[Serving]:
+    log = root.parent / "log"
+    command = server_command(root, "serve", "--port", "0", "--json")
+    if program is not None:
+        command[2] = program
+    with log.open("w") as errors:
+        process = subprocess.Popen(
+            command,
+            env=server_environment(),
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+        )
+    assert process.stdout is not None
+    try:
+        line = process.stdout.readline()
+        assert line, log.read_text()
+        said = json.loads(line)
+        assert (said["v"], said["type"], said["host"]) == (1, "listening", "127.0.0.1")
+        yield Serving(process, said["port"], log)
+    finally:
+        process.kill()
+        process.wait(SECONDS)
+        process.stdout.close()
+        assert "Traceback" not in log.read_text()
+
+
+@pytest.fixture
+def root(short_path: Path) -> Path:
+    short_path.chmod(0o755)
+    tree = short_path / "tree"
+    tree.mkdir()
+    (tree / "f").write_text("content")
+    run_server(short_path / "state", "add", NAME, str(tree))
+    run_server(short_path / "state", "commit", NAME)
+    return short_path / "state"
+
+
+def head(root: Path, name: str = NAME) -> str:
+    return git(root / "modules" / name / "repository.git", "rev-parse", "main")
+
+
+def until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + SECONDS
+    while not condition():
+        assert time.monotonic() < deadline, "it never happened"
+        time.sleep(0.05)
+
+
+def test_git_clones_what_was_committed(root: Path, tmp_path: Path) -> None:
+    with serving(root) as server:
+        assert server.clone(tmp_path / "one") == head(root)
+        (root.parent / "tree/new").touch()
+        run_server(root, "commit", NAME)
+        assert server.clone(tmp_path / "two") == head(root)
+        assert server.get(f"/api/v1/modules/{NAME}")["serial"] == 2
+        assert server.stop() == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_it_well(root: Path, number: int) -> None:
+    with serving(root) as server:
+        assert server.get("/healthz")["status"] == "ok"
+        assert server.stop(number) == 0
+
+
+def test_a_module_added_meanwhile_appears_and_goes(root: Path, tmp_path: Path) -> None:
+    with serving(root) as server:
+        assert set(server.modules()) == {NAME}
+        run_server(root, "add", "n", str(root.parent / "tree"))
+        assert server.modules()["n"]["serial"] is None
+        run_server(root, "commit", "n")
+        assert server.modules()["n"]["serial"] == 1
+        assert server.clone(tmp_path / "n", "n") == head(root, "n")
+        run_server(root, "remove", NAME)
+        assert set(server.modules()) == {"n"}
+
+
+def test_a_broken_configuration_changes_nothing(root: Path, tmp_path: Path) -> None:
+    good = config_path(root).read_text()
+    with serving(root) as server:
+        config_path(root).write_text("[modules\n")
+        for _ in range(3):
+            assert set(server.modules()) == {NAME}
+        assert server.clone(tmp_path / "one") == head(root)
+        said = server.log.read_text()
+        assert said.count("the modules stay as they were") == 1
+        assert "server.toml" in said
+        config_path(root).write_text(good.replace("[modules.m]", "[modules.other]"))
+        assert set(server.modules()) == {"other"}
+
+
+def test_a_damaged_module_does_not_hide_the_others(root: Path) -> None:
+    run_server(root, "add", "n", str(root.parent / "tree"))
+    run_server(root, "commit", "n")
+    (root / "modules/m/repository.git/HEAD").unlink()
+    with serving(root) as server:
+        modules = server.modules()
+        assert modules["n"]["serial"] == 1
+        assert modules["m"]["problem"]
+
+
+AS_NOBODY = f"""
+import os
+import huai_server.cli, huai_server.serve, httptools, uvloop
+import uvicorn.lifespan.on, uvicorn.loops.auto, uvicorn.loops.uvloop
+if os.geteuid() == 0:
+    os.setgroups([])
+    os.setresgid({NOBODY}, {NOBODY}, {NOBODY})
+    os.setresuid({NOBODY}, {NOBODY}, {NOBODY})
+huai_server.cli.main()
+"""
+"""All is imported first: the interpreter need not stand where everybody can read."""
+
+
+def test_another_user_may_serve(root: Path, tmp_path: Path) -> None:
+    with serving(root, AS_NOBODY) as server:
+        assert server.modules()[NAME]["serial"] == 1
+        assert server.clone(tmp_path / "one") == head(root)
+        assert server.stop() == 0
+
+
+def test_a_port_in_use_is_a_clear_error(root: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        done = run_server(root, "serve", "--port", str(port))
+    assert done.returncode == 40
+    assert f"127.0.0.1:{port}" in done.stderr
+    assert "in use" in done.stderr
+
+
+@pytest.mark.parametrize("host", ["nonsense.invalid", "192.0.2.1", "a..b", "a\0b"])
+def test_an_address_that_cannot_be(root: Path, host: str) -> None:
+    config_path(root).write_text(f"[listen]\nhost = {json.dumps(host)}\nport = 0\n")
+    done = run_server(root, "serve")
+    assert done.returncode == 40
+    assert done.stderr

@@ -1,0 +1,305 @@
+"""`huai-server` as its users meet it: results, JSON, exit codes, signals."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from huai_schema.program.locking import locked
+from huai_server.places import module_places
+from tests.committing import NAME, SECONDS, git, run_server, server_command, server_environment
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    tree = tmp_path / "tree"
+    (tree / "d").mkdir(parents=True)
+    for number in range(5):
+        (tree / f"d/{number}").write_text("x" * number)
+    return tree
+
+
+@pytest.fixture
+def root(tmp_path: Path, tree: Path) -> Path:
+    root = tmp_path / "state"
+    assert run_server(root, "add", NAME, str(tree)).returncode == 0
+    return root
+
+
+def results(done: subprocess.CompletedProcess[str]) -> list[dict[str, Any]]:
+    """Every line of stdout is JSON of a known version."""
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    assert all(line["v"] == 1 and line["type"] for line in found)
+    return found
+
+
+def result(root: Path, *arguments: str, code: int = 0) -> dict[str, Any]:
+    done = run_server(root, *arguments, "--json")
+    assert done.returncode == code, done
+    (line,) = results(done)
+    return line
+
+
+def test_a_module_from_its_beginning_to_its_end(root: Path, tree: Path) -> None:
+    repository = module_places(root, NAME).repository
+    assert result(root, "status")["serial"] is None
+    first = result(root, "commit", NAME)
+    assert (first["type"], first["changed"], first["serial"], first["hashed_files"]) == (
+        "commit",
+        True,
+        1,
+        5,
+    )
+    assert first["totals"]["entries"] == 7
+    assert first["problems"] == []
+    assert first["commit"] == git(repository, "rev-parse", "main")
+    again = result(root, "commit", NAME)
+    assert (again["changed"], again["commit"]) == (False, first["commit"])
+    (tree / "d/new").touch()
+    second = result(root, "commit", NAME)
+    assert second["counts"] == {"added": 1, "removed": 0, "changed": 1, "moved": 0}
+    status = result(root, "status", NAME)
+    assert (status["type"], status["serial"], status["problem"]) == ("module", 2, None)
+    check = result(root, "check", NAME)
+    assert (check["type"], check["commits"], check["faults"]) == ("check", 2, [])
+    assert result(root, "remove", NAME) == {
+        "v": 1,
+        "type": "removed",
+        "module": NAME,
+        "purged": False,
+    }
+    assert tree.exists()
+    assert result(root, "add", NAME, str(tree))["type"] == "added"
+    assert result(root, "commit", NAME)["serial"] == 2
+    result(root, "remove", NAME, "--purge")
+    assert not module_places(root, NAME).folder.exists()
+    result(root, "add", NAME, str(tree))
+    assert result(root, "commit", NAME)["serial"] == 1
+
+
+def test_people_get_sentences(root: Path) -> None:
+    done = run_server(root, "commit", NAME)
+    assert done.stdout.startswith("m: serial 1: 7 added")
+    assert "nothing changed" in run_server(root, "commit", NAME).stdout
+    assert "sound" in run_server(root, "check", NAME).stdout
+    assert "7 entries" in run_server(root, "status").stdout
+
+
+def test_problems_are_named_and_the_code_tells(root: Path, tree: Path) -> None:
+    (tree / "busy").touch()
+    os.truncate(tree / "busy", 300 << 20)
+    writer = subprocess.Popen(["sh", "-c", f"while :; do echo x >> {tree}/busy; done"])
+    try:
+        done = run_server(root, "commit", NAME, "--json")
+    finally:
+        writer.kill()
+        writer.wait(SECONDS)
+    assert done.returncode == 41
+    assert results(done)[0]["problems"] == [["busy", "changed while it was read"]]
+    assert "busy: changed while it was read" in done.stderr
+
+
+ERRORS = {
+    45: ["commit", "nn"],
+    1: ["commit"],
+    42: ["commit", NAME],
+    40: ["add", "a b", "/"],
+}
+
+
+@pytest.mark.parametrize("code", ERRORS)
+def test_errors_have_their_code_a_hint_and_json(root: Path, tree: Path, code: int) -> None:
+    shutil.rmtree(tree)
+    plain = run_server(root, *ERRORS[code])
+    assert (plain.returncode, plain.stdout) == (code, "")
+    assert plain.stderr.startswith("huai-server: ")
+    assert len(plain.stderr.splitlines()) >= 2
+    done = run_server(root, *ERRORS[code], "--json")
+    assert done.returncode == code
+    if code != 1:
+        (line,) = results(done)
+        assert (line["type"], line["code"]) == ("error", code)
+        assert line["hint"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["nonsense"],
+        ["status", "--nonsense"],
+        ["commit", NAME, "--wait", "-1"],
+        ["add", "x", "/no/such"],
+    ],
+)
+def test_a_wrong_command_line_is_told_as_such(root: Path, arguments: list[str]) -> None:
+    done = run_server(root, *arguments)
+    assert done.returncode == 1
+    assert "huai-server --help" in done.stderr
+
+
+def test_an_unknown_module_is_told_its_neighbour(root: Path) -> None:
+    run_server(root, "add", "centos", str(root))
+    for command in ("commit", "check", "remove", "status"):
+        done = run_server(root, command, "centoss")
+        assert done.returncode == 45
+        assert "'centos'" in done.stderr
+
+
+@pytest.mark.parametrize("command", ["commit", "check", "status", "remove"])
+def test_a_broken_configuration_is_an_error_of_its_own(root: Path, command: str) -> None:
+    (root / "server.toml").write_text("[modules.m]\npaht = '/'\n")
+    done = run_server(root, command, NAME)
+    assert done.returncode == 40
+    assert "'path'" in done.stderr
+
+
+def test_status_goes_on_past_a_damaged_module(root: Path, tree: Path) -> None:
+    run_server(root, "commit", NAME)
+    for name in ("a", "z"):
+        run_server(root, "add", name, str(tree))
+        run_server(root, "commit", name)
+    run_server(root, "add", "none", str(tree))
+    (module_places(root, NAME).repository / "HEAD").unlink()
+    done = run_server(root, "status", "--json")
+    assert done.returncode == 50
+    lines = {line["module"]: line for line in results(done)}
+    assert set(lines) == {"a", "m", "none", "z"}
+    assert (lines["m"]["serial"], bool(lines["m"]["problem"])) == (None, True)
+    assert (lines["z"]["serial"], lines["z"]["problem"]) == (1, None)
+    assert (lines["none"]["serial"], lines["none"]["problem"]) == (None, None)
+    assert "cannot open" in run_server(root, "status").stdout
+
+
+@pytest.mark.parametrize("damage", ["HEAD", "refs/heads/main"])
+def test_check_of_a_damaged_one(root: Path, damage: str) -> None:
+    run_server(root, "commit", NAME)
+    (module_places(root, NAME).repository / damage).write_text("nonsense")
+    done = run_server(root, "check", NAME)
+    assert done.returncode == 50
+    assert done.stdout + done.stderr
+
+
+def test_two_commits_at_once(root: Path) -> None:
+    with locked(module_places(root, NAME).lock):
+        done = run_server(root, "commit", NAME)
+        assert done.returncode == 43
+        assert f"process {os.getpid()}" in done.stderr
+        assert result(root, "status")["running"] == os.getpid()
+        assert run_server(root, "remove", NAME, "--purge").returncode == 43
+        waiting = subprocess.Popen(
+            server_command(root, "commit", NAME, "--wait", str(SECONDS)),
+            env=server_environment(),
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        time.sleep(0.5)
+        assert waiting.poll() is None
+    said, _ = waiting.communicate(timeout=SECONDS)
+    assert (waiting.returncode, "serial 1" in said) == (0, True)
+    assert result(root, "remove", NAME, "--purge")["purged"]
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_ends_a_commit_soon_and_cleanly(
+    root: Path, tree: Path, number: int, code: int
+) -> None:
+    run_server(root, "commit", NAME)
+    for name in ("huge", "huge2"):  # hours of reading
+        (tree / name).touch()
+        os.truncate(tree / name, 8 << 40)
+    process = subprocess.Popen(
+        server_command(root, "commit", NAME),
+        env=server_environment(),
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    until_reading(process.pid)
+    process.send_signal(number)
+    _, said = process.communicate(timeout=SECONDS)
+    assert process.returncode == code, said
+    assert "Traceback" not in said
+    assert "next run" in said
+    assert not list(root.rglob("tmp_*"))
+    for name in ("huge", "huge2"):
+        (tree / name).unlink()
+    assert result(root, "commit", NAME)["serial"] in (1, 2)
+    assert result(root, "check", NAME)["faults"] == []
+
+
+def until_reading(process: int) -> None:
+    """Wait until the huge file is open."""
+    deadline = time.monotonic() + SECONDS
+    while time.monotonic() < deadline:
+        handles = Path(f"/proc/{process}/fd")
+        if any("huge" in os.readlink(each) for each in handles.iterdir() if each.is_symlink()):
+            return
+        time.sleep(0.02)
+    pytest.fail("it never opened the file")
+
+
+def test_a_reader_that_goes_away_is_no_error(root: Path) -> None:
+    for arguments in (["status"], ["status", "--json"], ["--help"], ["commit", NAME]):
+        reader, writer = os.pipe()
+        os.close(reader)
+        done = subprocess.run(
+            server_command(root, *arguments),
+            env=server_environment(),
+            stdout=writer,
+            stderr=subprocess.PIPE,
+            timeout=SECONDS,
+            check=False,
+        )
+        os.close(writer)
+        assert (done.returncode, done.stderr) == (0, b"")
+
+
+@pytest.fixture
+def small_disk(short_path: Path) -> Iterator[Path]:
+    """A file system of 600 kB."""
+    assert os.geteuid() == 0, "mounting a tmpfs needs root"
+    subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=600k", "huai-test", short_path],
+        check=True,
+        timeout=SECONDS,
+    )
+    yield short_path
+    subprocess.run(["umount", short_path], check=True, timeout=SECONDS)
+
+
+@pytest.mark.parametrize("digest", ["now", "off"])
+def test_a_full_disk(small_disk: Path, tree: Path, digest: str) -> None:
+    assert run_server(small_disk, "add", NAME, str(tree), "--digest", digest).returncode == 0
+    first = result(small_disk, "commit", NAME)
+    for _ in range(15_000):
+        (tree / os.urandom(60).hex()).touch()
+    done = run_server(small_disk, "commit", NAME)
+    assert done.returncode == 11
+    assert "space" in done.stderr or "full" in done.stderr
+    assert result(small_disk, "status")["commit"] == first["commit"]
+    assert result(small_disk, "check", NAME)["faults"] == []
+    remount = ["mount", "-o", "remount,size=20m", str(small_disk)]
+    subprocess.run(remount, check=True, timeout=SECONDS)
+    assert result(small_disk, "commit", NAME)["serial"] == 2
+    assert result(small_disk, "check", NAME)["faults"] == []
+
+
+def test_a_root_that_cannot_be_written(tmp_path: Path, tree: Path) -> None:
+    (tmp_path / "file").touch()
+    done = run_server(tmp_path / "file/state", "add", NAME, str(tree))
+    assert done.returncode in (1, 11)
+    assert str(tmp_path / "file") in done.stderr
+
+
+@pytest.mark.parametrize("command", [["--help"], ["-h"], ["--version"], ["commit", "--help"]])
+def test_asking_for_help_is_no_error(root: Path, command: list[str]) -> None:
+    done = run_server(root, *command)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout

@@ -1,0 +1,212 @@
+"""The server's configuration: mistakes are named, comments stay, no edit is lost."""
+
+import os
+import stat
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from huai_schema.program.configuration import ConfigError
+from huai_server.config import (
+    Listen,
+    Module,
+    ServerConfig,
+    UnknownModuleError,
+    add_module,
+    config_path,
+    load,
+    remove_module,
+)
+from tests.committing import SECONDS, server_command, server_environment
+
+
+def written(root: Path, text: str) -> Path:
+    config_path(root).write_text(text)
+    return root
+
+
+def test_a_missing_file_is_an_empty_configuration(tmp_path: Path) -> None:
+    assert load(tmp_path) == ServerConfig(Listen(), {})
+
+
+def test_everything_that_can_be_set(tmp_path: Path) -> None:
+    text = """
+    [listen]
+    host = "::1"
+    port = 0
+    max_transfers = 1
+    request_timeout = 2
+    shutdown_grace = 0.5
+    [modules.m]
+    path = "/srv/m"
+    content_urls = ["rsync://h/m"]
+    digest = "off"
+    exclude = ["*.tmp"]
+    one_file_system = false
+    owners = false
+    """
+    module = Module(
+        "/srv/m", ("rsync://h/m",), "off", ("*.tmp",), one_file_system=False, owners=False
+    )
+    assert load(written(tmp_path, text)) == ServerConfig(
+        Listen("::1", 0, 1, 2.0, 0.5), {"m": module}
+    )
+
+
+MISTAKES = {
+    "modulse = 1": ("modulse", "modules"),
+    "[listen]\nprot = 1": ("prot", "port"),
+    "[modules.m]\npath = '/'\nexcludes = []": ("excludes", "exclude"),
+    "[modules.m]\npaht = '/'": ("modules.m", "path"),
+    "[modules.m]\ndigest = 'now'": ("modules.m", "path"),
+    "[modules.m]\npath = 3": ("modules.m", "path"),
+    "[modules.m]\npath = '/'\ndigest = 'later'": ("modules.m", "digest"),
+    "[modules.m]\npath = '/'\nexclude = '*.tmp'": ("modules.m", "exclude"),
+    "[modules.m]\npath = 'srv/m'": ("modules.m", "srv/m"),
+    "[modules.m]\npath = ''": ("modules.m", "path"),
+    '[modules.m]\npath = "/a\\u0000b"': ("modules.m", "path"),
+    "[modules.m]\npath = '/'\ncontent_urls = ['-e sh']": ("modules.m", "-e sh"),
+    '[modules.m]\npath = "/"\ncontent_urls = ["rsync://h/\\n"]': ("modules.m", "content"),
+    "[modules.'a/b']\npath = '/'": ("a/b", ""),
+    "[modules.'.m']\npath = '/'": (".m", ""),
+    "[modules.'m.git']\npath = '/'": ("m.git", ""),
+    "modules = 3": ("modules", ""),
+    "modules.m = 3": ("modules.m", ""),
+    "listen = 3": ("listen", ""),
+    "[listen]\nport = 70000": ("listen", "port"),
+    "[listen]\nport = '1'": ("listen", "port"),
+    "[listen]\nmax_transfers = 0": ("listen", "max_transfers"),
+    "[listen]\nrequest_timeout = 0": ("listen", "request_timeout"),
+    "[listen]\nshutdown_grace = nan": ("listen", "shutdown_grace"),
+    "[modules": ("server.toml", ""),
+    "[modules.m]\npath = '/'\n[modules.m]\npath = '/'": ("server.toml", ""),
+}
+
+
+@pytest.mark.parametrize("text", MISTAKES)
+def test_mistakes_are_named(tmp_path: Path, text: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load(written(tmp_path, text))
+    said = f"{caught.value.message} {caught.value.hint}"
+    for word in ("server.toml", *MISTAKES[text]):
+        assert word in said
+    assert caught.value.exit_code == 40
+    assert caught.value.hint
+
+
+def test_what_is_not_utf_8_is_named(tmp_path: Path) -> None:
+    config_path(tmp_path).write_bytes(b"# \xff\n")
+    with pytest.raises(ConfigError, match=r"server\.toml"):
+        load(tmp_path)
+
+
+def test_an_unknown_module_is_told_its_neighbours(tmp_path: Path) -> None:
+    add_module(tmp_path, "centos", Module("/srv/centos"))
+    with pytest.raises(UnknownModuleError) as caught:
+        load(tmp_path).module("cent0s")
+    assert "'centos'" in caught.value.hint
+    assert caught.value.exit_code == 45
+
+
+COMMENTED = """# first
+[modules.old]  # beside
+path = "/srv/old"  # why
+
+# between
+[listen]
+port = 1  # last
+"""
+
+
+def test_comments_and_order_stay(tmp_path: Path) -> None:
+    written(tmp_path, COMMENTED)
+    add_module(tmp_path, "new", Module("/srv/new", exclude=("*.o",), digest="off"))
+    text = config_path(tmp_path).read_text()
+    for line in COMMENTED.splitlines():
+        assert line in text
+    assert load(tmp_path).modules["new"] == Module("/srv/new", exclude=("*.o",), digest="off")
+    assert load(tmp_path).modules["old"] == Module("/srv/old")
+    remove_module(tmp_path, "new")
+    assert set(load(tmp_path).modules) == {"old"}
+    for line in COMMENTED.splitlines():
+        assert line in config_path(tmp_path).read_text()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "modules = {}\n",
+        "modules = { old = { path = '/old' } }\n",
+        "[modules]\nold.path = '/old'\n",
+        "modules.old.path = '/old'\n",
+        "[modules.old]\npath = '/old'\n[listen]\nport = 1\n[modules.other]\npath = '/other'\n",
+        "[listen]\nport = 1",
+        "\n\n# only a comment",
+    ],
+)
+def test_every_way_to_write_the_tables(tmp_path: Path, text: str) -> None:
+    before = load(written(tmp_path, text))
+    add_module(tmp_path, "new.one", Module("/new"))
+    after = load(tmp_path)
+    assert after.modules == {**before.modules, "new.one": Module("/new")}
+    assert after.listen == before.listen
+    for name in after.modules:
+        remove_module(tmp_path, name)
+    assert load(tmp_path) == ServerConfig(before.listen, {})
+
+
+def test_a_name_is_taken_once(tmp_path: Path) -> None:
+    add_module(tmp_path, "m", Module("/a"))
+    with pytest.raises(ConfigError, match="exists already"):
+        add_module(tmp_path, "m", Module("/b"))
+    assert load(tmp_path).module("m").path == "/a"
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "a/b", "-x", "x.git", "a b", "\n", "x" * 129, "é"])
+def test_names_that_cannot_be(tmp_path: Path, name: str) -> None:
+    with pytest.raises(ConfigError):
+        add_module(tmp_path, name, Module("/a"))
+    assert not config_path(tmp_path).exists()
+
+
+def test_a_path_that_toml_cannot_hold(tmp_path: Path) -> None:
+    add_module(tmp_path, "m", Module("/a"))
+    before = config_path(tmp_path).read_bytes()
+    with pytest.raises(ConfigError):
+        add_module(tmp_path, "n", Module(os.fsdecode(b"/\xff")))
+    assert config_path(tmp_path).read_bytes() == before
+    assert not list(tmp_path.glob(".server.toml.[0-9]*"))
+
+
+def test_the_file_mode_is_kept_and_a_symlink_too(tmp_path: Path) -> None:
+    (tmp_path / "etc").mkdir()
+    real = tmp_path / "etc/huai.toml"
+    real.touch(0o600)
+    config_path(tmp_path).symlink_to("etc/huai.toml")
+    add_module(tmp_path, "m", Module("/a"))
+    assert config_path(tmp_path).is_symlink()
+    assert stat.S_IMODE(real.stat().st_mode) == 0o600
+    assert "/a" in real.read_text()
+
+
+def test_a_new_file_may_be_read_by_everybody(tmp_path: Path) -> None:
+    before = os.umask(0o022)
+    try:
+        add_module(tmp_path, "m", Module("/a"))
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(config_path(tmp_path).stat().st_mode) == 0o644
+
+
+def test_additions_at_the_same_time_are_all_kept(tmp_path: Path) -> None:
+    processes = [
+        subprocess.Popen(
+            server_command(tmp_path, "add", f"m{number}", str(tmp_path)),
+            env=server_environment(),
+            stdout=subprocess.DEVNULL,
+        )
+        for number in range(6)
+    ]
+    assert [process.wait(SECONDS) for process in processes] == [0] * 6
+    assert set(load(tmp_path).modules) == {f"m{number}" for number in range(6)}
