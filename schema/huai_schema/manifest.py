@@ -8,9 +8,10 @@ import re
 from typing import NamedTuple
 
 from huai_schema import limits
+from huai_schema.blocks import Block
 from huai_schema.errors import FormatError
 from huai_schema.escaping import unescape
-from huai_schema.layout import INLINE_ENTRIES, Block
+from huai_schema.layout import INLINE_ENTRIES
 from huai_schema.lines import count_files
 from huai_schema.paths import check_name, show
 

@@ -5,14 +5,17 @@ Takes the tree apart and reads nothing below it.
 
 from typing import NamedTuple
 
-from huai_schema import layout
 from huai_schema.errors import FormatError
 from huai_schema.gitobjects import decode_tree
 from huai_schema.limits import PATH_BYTES
 from huai_schema.paths import RelPath, check_name, join, show
 
-_BLOBS = frozenset((layout.MANIFEST, layout.DIGESTS))
-_TREES = frozenset((layout.PIECES, layout.PIECE_DIGESTS))
+MANIFEST, DIGESTS, PIECES, PIECE_DIGESTS = b"m", b"d", b"p", b"q"
+SUBDIRECTORY = b"="
+"""Prefix of the name of a directory that has a tree of its own."""
+
+_BLOBS = frozenset((MANIFEST, DIGESTS))
+_TREES = frozenset((PIECES, PIECE_DIGESTS))
 
 
 class Piece(NamedTuple):
@@ -42,17 +45,17 @@ def decode_own_directory(path: RelPath, data: bytes) -> OwnDirectory:
     ids: dict[bytes, bytes] = {}
     children: dict[bytes, bytes] = {}
     for item in decode_tree(data, place):
-        if item.is_tree and item.name[:1] == layout.SUBDIRECTORY:
+        if item.is_tree and item.name[:1] == SUBDIRECTORY:
             children[_child(path, item.name[1:])] = item.oid
         elif item.name in (_TREES if item.is_tree else _BLOBS):
             ids[item.name] = item.oid
         else:
             raise FormatError(f"an unknown item {show(item.name)!r} in a tree", place)
-    manifest, pieces = ids.get(layout.MANIFEST), ids.get(layout.PIECES)
-    columns = ids.get(layout.PIECE_DIGESTS)
+    manifest, pieces = ids.get(MANIFEST), ids.get(PIECES)
+    columns = ids.get(PIECE_DIGESTS)
     if manifest is None or (columns and not pieces):
         raise FormatError("a tree without a manifest, or with digests of nothing", place)
-    first = Piece(manifest, ids.get(layout.DIGESTS))
+    first = Piece(manifest, ids.get(DIGESTS))
     return OwnDirectory(path, first, pieces, columns, children)
 
 

@@ -11,18 +11,17 @@ from heapq import merge
 from itertools import chain
 from typing import NamedTuple
 
-from huai_schema import layout
+from huai_schema.blocks import Block, join_digests
 from huai_schema.budget import Budget
 from huai_schema.entries import Directory, Entry
 from huai_schema.errors import FormatError
 from huai_schema.escaping import escape, unescape
 from huai_schema.gitobjects import ObjectReader
-from huai_schema.layout import Block
 from huai_schema.limits import PATH_BYTES, TOTAL_ENTRIES
 from huai_schema.lines import count_files, decode_directory, decode_leaves, has_leaf
 from huai_schema.listing import Listing
 from huai_schema.manifest import Group, Manifest, decode_manifest, piece_start
-from huai_schema.own_directory import OwnDirectory, Piece, decode_own_directory
+from huai_schema.own_directory import MANIFEST, OwnDirectory, Piece, decode_own_directory
 from huai_schema.paths import ROOT, RelPath, join, parent, show, sort_key
 from huai_schema.pieces import COLUMN_SUFFIX, PieceTree, piece_key
 from huai_schema.trimming import Text
@@ -65,7 +64,7 @@ class Snapshot:
 
     def pieces(self, directory: OwnDirectory) -> dict[bytes, Piece]:
         """All pieces by key; that of the first one is `m`."""
-        found = {layout.MANIFEST: directory.manifest}
+        found = {MANIFEST: directory.manifest}
         if directory.pieces is None:
             return found
         place = show(directory.path)
@@ -92,7 +91,7 @@ class Snapshot:
         """All pieces in the order of what they hold."""
         place = show(directory.path)
         if directory.pieces is None:
-            yield self.manifest(layout.MANIFEST, directory.manifest, place)
+            yield self.manifest(MANIFEST, directory.manifest, place)
             return
         for located in self._in_order(directory):
             yield self.manifest(located.key, located.piece, place)
@@ -172,7 +171,7 @@ class Snapshot:
         place = show(path)
         manifests = self._spending(self.manifests(directory), budget, place)
         attributes: bytes | None = None
-        columns: list[layout.Column] = []
+        columns: list[tuple[int, bytes]] = []
         leaves: list[bytes] = []
         groups: tuple[Group, ...] = ()
         for manifest in manifests:
@@ -184,7 +183,7 @@ class Snapshot:
                 break
         if attributes is None:
             raise FormatError("a directory without its own line", place)
-        own = Listing(path, attributes, b"".join(leaves), layout.join_digests(columns))
+        own = Listing(path, attributes, b"".join(leaves), join_digests(columns))
         del leaves, columns
         yield own
         later = chain.from_iterable(_groups_only(manifest, place) for manifest in manifests)
@@ -219,7 +218,7 @@ class Snapshot:
         """The subdirectory `name`, if it stands in the manifest of `directory`."""
         place = show(directory.path)
         if directory.pieces is None:
-            manifest = self.manifest(layout.MANIFEST, directory.manifest, place)
+            manifest = self.manifest(MANIFEST, directory.manifest, place)
         else:
             located = self._in_order(directory)
             index = bisect_right(located, (2, name), key=lambda each: each.order)
@@ -250,9 +249,9 @@ def _check_free(path: RelPath, name: bytes, leaves: bytes) -> None:
 
 
 def _check_key(key: bytes, start: bytes, place: str) -> None:
-    if key == layout.MANIFEST and start:
+    if key == MANIFEST and start:
         raise FormatError("a directory without its own line", place)
-    if key != (piece_key(start) if start else layout.MANIFEST):
+    if key != (piece_key(start) if start else MANIFEST):
         raise FormatError("a piece is not named after its start", f"{place}: {show(start[:200])}")
 
 

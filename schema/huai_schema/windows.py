@@ -7,12 +7,12 @@ starts that both sides have: only a few pieces are held at a time, and equal one
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from huai_schema.blocks import join_digests
 from huai_schema.errors import FormatError
-from huai_schema.layout import MANIFEST, join_digests
 from huai_schema.lines import count_files
 from huai_schema.listing import Listing
 from huai_schema.manifest import Group, Manifest, decode_manifest
-from huai_schema.own_directory import OwnDirectory, Piece
+from huai_schema.own_directory import MANIFEST, OwnDirectory, Piece
 from huai_schema.paths import RelPath, show
 from huai_schema.pieces import COLUMN_SUFFIX, PieceTree, unequal
 from huai_schema.snapshot import Snapshot

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Iterator
 from heapq import heappop, heappush
 from typing import NamedTuple
 
+from huai_schema.blocks import join_digests
 from huai_schema.commits import Totals
 from huai_schema.entries import File
 from huai_schema.escaping import escape, unescape
-from huai_schema.layout import join_digests
 from huai_schema.limits import DIGEST_BYTES
 from huai_schema.lines import count_files, decode_leaves
 from huai_schema.listing import Listing

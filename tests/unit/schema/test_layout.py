@@ -1,8 +1,9 @@
 import pytest
 
+from huai_schema.blocks import join_digests
 from huai_schema.errors import FormatError
 from huai_schema.gitobjects import TreeItem
-from huai_schema.layout import LayoutBuilder, build, join_digests
+from huai_schema.layout import LayoutBuilder, build
 from huai_schema.listing import Listing
 from huai_schema.paths import ROOT, RelPath
 from huai_schema.pieces import PieceTree, piece_key, write_pieces
