@@ -1,4 +1,4 @@
-"""How many "nothing new" a second: `python -m tests.bench.http_bench [REQUESTS]`.
+"""How many "nothing new" a second the server answers.
 
 One server process, one loader process with a few keep-alive connections, on loopback.  The
 server's own CPU time for an answer is what counts; the rate of the clock also depends on
@@ -8,14 +8,15 @@ how fast the loader is and on what else the machine does.
 import asyncio
 import os
 import statistics
-import sys
-import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple, cast
 
 import uvloop
 
+from tests.bench.figures import Figure, Goal
+from tests.bench.stand import Stand
 from tests.integration.http_fixtures import (
     CountingGit,
     Repository,
@@ -27,7 +28,8 @@ from tests.integration.http_fixtures import (
 )
 
 CONNECTIONS = 16
-ROUNDS = 3
+REQUESTS = 8000
+"""A round, of each kind."""
 SECONDS = 60
 
 
@@ -72,19 +74,20 @@ class Loader(asyncio.Protocol):
             self.done.set_exception(exc or ConnectionError("the server closed"))
 
 
-def main() -> None:
-    """Print the table."""
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else 20_000
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        commit = Repository.create(folder, "m").commit(b"first")
-        counting = CountingGit(folder)
-        with running(folder, counting.folder) as server:
-            print(f"{count} requests on {CONNECTIONS} connections, median of {ROUNDS}")
-            print(f"{'request':24} {'answers/s':>10} {'CPU us each':>12} {'a CPU second':>13}")
-            for title, request in _requests(commit).items():
-                _measure(server, title, request, count)
-            print(f"git processes started: {counting.starts()}")
+def figures(stand: Stand) -> Iterator[Figure]:
+    """Answers a second and the server's CPU time for each kind of request."""
+    folder = stand.folder / "http"
+    folder.mkdir()
+    commit = Repository.create(folder, "m").commit(b"first")
+    counting = CountingGit(folder)
+    with running(folder, counting.folder) as server:
+        for title, request in _requests(commit).items():
+            result = _measure(server, request, stand.rounds)
+            yield Figure(f"{title}: answers a second", result.rate, "/s")
+            goal = Goal(1000, "< 1 ms")
+            yield Figure(f"{title}: server's CPU each", result.cpu * 1e6, "µs", goal=goal)
+        name = "git processes started for all of them"
+        yield Figure(name, counting.starts(), "", note="the first of each kind may start one")
 
 
 def _requests(commit: str) -> dict[str, bytes]:
@@ -109,12 +112,11 @@ def _up_to_date(commit: str) -> bytes:
     return packet(b"command=fetch") + b"0001" + have + packet(b"done\n") + b"0000"
 
 
-def _measure(server: Server, title: str, request: bytes, count: int) -> None:
+def _measure(server: Server, request: bytes, rounds: int) -> Result:
     size = _answer_size(server, request)
-    rounds = [uvloop.run(_round(server, request, size, count)) for _ in range(ROUNDS)]
-    rate = statistics.median(result.rate for result in rounds)
-    cpu = statistics.median(result.cpu for result in rounds)
-    print(f"{title:24} {rate:10.0f} {cpu * 1e6:12.0f} {1 / cpu:13.0f}", flush=True)
+    results = [uvloop.run(_round(server, request, size)) for _ in range(rounds)]
+    rate = statistics.median(result.rate for result in results)
+    return Result(rate, statistics.median(result.cpu for result in results))
 
 
 def _answer_size(server: Server, request: bytes) -> int:
@@ -130,9 +132,9 @@ def _answer_size(server: Server, request: bytes) -> int:
         return len(head) + 4 + (int(length[0].split(b":")[1]) if length else 0)
 
 
-async def _round(server: Server, request: bytes, size: int, count: int) -> Result:
+async def _round(server: Server, request: bytes, size: int) -> Result:
     loop = asyncio.get_running_loop()
-    each = count // CONNECTIONS
+    each = REQUESTS // CONNECTIONS
     cpu, begin = _cpu(server.process.pid), time.monotonic()
     made = [
         await loop.create_connection(lambda: Loader(request, size, each), "127.0.0.1", server.port)
@@ -152,7 +154,3 @@ def _cpu(pid: int) -> float:
     """Seconds of CPU time, user and system."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-if __name__ == "__main__":
-    main()

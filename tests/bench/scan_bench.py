@@ -1,100 +1,67 @@
-"""How long reading a whole tree takes, side by side: find, rsync, both scanners.
+"""Reading a whole tree and committing it the first time, beside find and rsync.
 
-    python tests/bench/scan_bench.py DIR [--entries N] [--cold] [--rounds N]
-
-Makes a tree of N entries in DIR (once; later runs take it as it is), prints medians.  `--cold`
-drops the page cache before every run and needs root.
+The commit is a whole process, from start to durable; the scanners alone are shown to tell
+where its time goes.
 """
 
-import argparse
-import os
-import statistics
-import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 
-_PROJECT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(_PROJECT), *(str(_PROJECT / part) for part in ("schema", "server"))]
+from tests.bench.figures import Figure, Goal
+from tests.bench.programs import Program
+from tests.bench.spending import Contestant, Spent, cpu, peak, spend, take_turns, wall
+from tests.bench.stand import Stand
 
-from huai_server.scan import native, python  # noqa: E402 (after the path is known)
-from huai_server.scan.types import ScannedDirectory, ScanOptions, Unreadable  # noqa: E402
-from tests.bench.trees import make_tree  # noqa: E402
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--entries", type=int, default=300_000)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--cold", action="store_true")
-    options = parser.parse_args()
-    root = options.folder / f"tree-{options.entries}"
-    if not root.exists():
-        began = time.perf_counter()
-        make_tree(root, options.entries)
-        print(f"made {options.entries} entries in {time.perf_counter() - began:.1f} s")
-    _print_table(root, _contestants(root), options.rounds, cold=options.cold)
+_SCANNER = """
+import sys
+from huai_server.scan import native, python
+from huai_server.scan.types import ScanOptions
+library = native.library()
+threads = int(sys.argv[2])
+found = (
+    native.scan(library, sys.argv[1], ScanOptions(threads=threads))
+    if threads else python.scan(sys.argv[1], ScanOptions())
+)
+for each in found:
+    pass
+"""
+_SCANNERS = {"native scanner, 1 thread": 1, "native scanner, 4 threads": 4, "Python scanner": 0}
 
 
-def _contestants(root: Path) -> dict[str, Callable[[], int]]:
-    find = ["find", str(root), "-printf", "%P %s %T@ %m %U %G\\n"]
-    runs: dict[str, Callable[[], int]] = {
-        "find -printf": lambda: _run(find),
-        "rsync -r --list-only": lambda: _run(["rsync", "-r", "--list-only", f"{root}/"]),
+def figures(stand: Stand) -> Iterator[Figure]:
+    """Time of a first commit, its memory, and what the scanners alone need."""
+    samples = take_turns(_contestants(stand), stand.rounds, stand.rest)
+    commit, base = samples["commit"], samples["find"]
+    what = "full scan + first commit"
+    twice = Goal(2, "≤ 2 x find", ratio=True)
+    yield Figure(what, wall(commit), "s", "find -printf", wall(base), twice)
+    yield Figure(f"{what}, CPU", cpu(commit), "s", "find -printf", cpu(base))
+    listing = samples["rsync"]
+    yield Figure(what, wall(commit), "s", "rsync -r --list-only", wall(listing))
+    memory = Goal(400 << 20, "< 400 MiB at 1 million")
+    yield Figure(f"{what}, peak memory", peak(commit), "B", goal=memory)
+    for name in _SCANNERS:
+        yield Figure(f"{name} alone", wall(samples[name]), "s", "find -printf", wall(base))
+
+
+def _contestants(stand: Stand) -> dict[str, Contestant]:
+    tree = str(stand.tree)
+    contestants = {
+        "commit": partial(_first_commit, stand),
+        "find": partial(spend, ["find", tree, "-printf", "%P %s %T@ %m %U %G\\n"]),
+        "rsync": partial(spend, ["rsync", "-r", "--list-only", f"{tree}/"]),
     }
-    if native.library() is not None:
-        for threads in (1, 2, 4, 8):
-            runs[f"native, {threads} threads"] = partial(_native, root, threads)
-    runs["python"] = lambda: _count(python.scan(root, ScanOptions()))
-    return runs
+    for name, threads in _SCANNERS.items():
+        scanner = [sys.executable, "-c", _SCANNER, tree, str(threads)]
+        contestants[name] = partial(spend, scanner)
+    return dict(contestants)
 
 
-def _print_table(
-    root: Path, runs: dict[str, Callable[[], int]], rounds: int, *, cold: bool
-) -> None:
-    seconds: dict[str, list[float]] = {name: [] for name in runs}
-    for _ in range(rounds):  # interleaved, so that a slow minute hits everybody
-        for name, run in runs.items():
-            if cold:
-                os.sync()
-                Path("/proc/sys/vm/drop_caches").write_text("3\n")
-            began = time.perf_counter()
-            run()
-            seconds[name].append(time.perf_counter() - began)
-    entries = _count(python.scan(root, ScanOptions()))
-    base = statistics.median(seconds["find -printf"])
-    print(f"{entries} entries, {'cold' if cold else 'warm'}, median of {rounds}")
-    for name, taken in seconds.items():
-        median = statistics.median(taken)
-        rate = entries / median / 1000
-        print(f"{name:22} {median:7.3f} s {rate:7.0f} k/s {median / base:6.2f} x find")
-
-
-def _native(root: Path, threads: int) -> int:
-    loaded = native.library()
-    if loaded is None:
-        raise SystemExit("the native scanner is not built")
-    return _count(native.scan(loaded, root, ScanOptions(threads=threads)))
-
-
-def _count(found: Iterable[ScannedDirectory | Unreadable]) -> int:
-    """Entries, without keeping what was found."""
-    entries = 0
-    for each in found:
-        if isinstance(each, ScannedDirectory):
-            entries += 1 + each.listing.leaves.count(b"\n")
-    return entries
-
-
-def _run(command: list[str]) -> int:
-    subprocess.run(
-        command, stdout=subprocess.DEVNULL, check=True, env={**os.environ, "LC_ALL": "C"}
-    )
-    return 0
-
-
-if __name__ == "__main__":
-    main()
+def _first_commit(stand: Stand) -> Spent:
+    """Of a module that was never committed."""
+    server = Program("huai-server", stand.folder / "first")
+    server.run("add", "first", stand.tree, "--digest", "off")
+    spent = spend(server.command("commit", "first"))
+    server.run("remove", "first", "--purge")
+    return spent

@@ -3,9 +3,6 @@
 The same arguments give the same tree, down to the nanosecond, on every machine.
 """
 
-# A path object for every file would take longer than the file.
-# ruff: noqa: PTH
-
 import os
 import random
 from collections.abc import Iterator
@@ -18,6 +15,7 @@ _SYMLINK_SHARE = 0.03
 _EPOCH = 1_600_000_000_000_000_000
 _YEARS = 150_000_000_000_000_000
 _TODAY = 1_760_000_000_000_000_000
+_DAY = 86_400_000_000_000
 
 
 class Churn(NamedTuple):
@@ -60,12 +58,12 @@ def churn(root: Path, fraction: float, seed: int = 1) -> Churn:
     new, changed, touched = chosen[: cuts[0]], chosen[cuts[0] : cuts[1]], chosen[cuts[1] : cuts[2]]
     deleted = chosen[cuts[2] :]
     for number, path in enumerate(new):
-        _write(f"{path}+new{number}", rng.randbytes(rng.randrange(1, 400)), _TODAY + number)
-    for number, path in enumerate(changed):
-        _write(f"{path}.part", rng.randbytes(rng.randrange(400, 800)), _TODAY - number - 1)
+        _write(f"{path}+new{number}", rng.randbytes(rng.randrange(1, 400)), _today(rng))
+    for path in changed:
+        _write(f"{path}.part", rng.randbytes(rng.randrange(400, 800)), _today(rng))
         os.replace(f"{path}.part", path)
-    for number, path in enumerate(touched):
-        os.utime(path, ns=(_TODAY, _TODAY + 7 * number))
+    for path in touched:
+        os.utime(path, ns=(_TODAY, _today(rng)))
     for path in deleted:
         os.unlink(path)
     renamed = 1 + len(os.listdir(moved))
@@ -73,11 +71,41 @@ def churn(root: Path, fraction: float, seed: int = 1) -> Churn:
     return Churn(len(new), len(changed), len(touched), len(deleted), renamed)
 
 
+def update(root: Path, fraction: float, seed: int = 1) -> Churn:
+    """Change about `fraction` of the entries as a release does: whole neighbouring packages.
+
+    In each, two files of three get a new version under another name, one is written anew.
+    """
+    rng = random.Random(seed)
+    packages, files = _survey(root)
+    packages.sort()
+    amount = max(4, int(len(files) * fraction))
+    start = rng.randrange(len(packages))
+    new = changed = number = 0
+    for package in packages[start:] + packages[:start]:
+        for name in sorted(os.listdir(package)):
+            path = f"{package}/{name}"
+            if os.path.islink(path):
+                continue
+            number += 1
+            content = rng.randbytes(rng.randrange(1, 400))
+            if number % 3:
+                os.unlink(path)
+                _write(f"{path.removesuffix('.deb')}+u{seed}.deb", content, _today(rng))
+                new += 1
+            else:
+                _write(path, content, _today(rng))
+                changed += 1
+        if 2 * new + changed >= amount:
+            break
+    return Churn(new, changed, touched=0, deleted=new, renamed=0)
+
+
 class _Maker:
     def __init__(self, rng: random.Random, entries: int, size: int) -> None:
         self._rng = rng
         self._left = entries
-        self._content = rng.randbytes(2 * size)
+        self._size = size
 
     def fill_flat(self, top: Path, entries: int) -> None:
         number = 0
@@ -139,9 +167,8 @@ class _Maker:
     def _file(self, directory: int, name: str) -> None:
         handle = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644, dir_fd=directory)
         try:
-            if self._content:
-                start = self._rng.randrange(len(self._content))
-                os.write(handle, self._content[start:])
+            if self._size:  # as good as never the content of another file
+                os.write(handle, self._rng.randbytes(self._rng.randrange(1, 2 * self._size)))
             time = self._time()
             os.utime(handle, ns=(time, time))
         finally:
@@ -167,6 +194,10 @@ def _survey(root: Path) -> tuple[list[str], list[str]]:
         with os.scandir(directory) as found:
             files += sorted(each.path for each in found if each.is_file(follow_symlinks=False))
     return packages, files
+
+
+def _today(rng: random.Random) -> int:
+    return _TODAY + rng.randrange(_DAY)
 
 
 def _write(path: str, content: bytes, time: int) -> None:

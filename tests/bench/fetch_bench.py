@@ -1,0 +1,74 @@
+"""Bytes of the metadata for a changed entry, as they pass on the wire in both directions.
+
+Counted for huai-client's own fetch and for stock git, after scattered changes, and after
+changes of whole neighbouring packages, as a distribution's update makes them.
+"""
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+from huai_client.store import Repository
+from huai_client.upstream import MetadataUrl
+from tests.bench.figures import Figure, Goal
+from tests.bench.stand import Stand
+from tests.bench.wire import Wire
+
+_GOALS = {"plain": Goal(100, "< 100 B"), "digests": Goal(150, "< 150 B")}
+_TITLES = {"plain": "without digests", "digests": "with digests"}
+_SECONDS = 300
+
+
+def figures(stand: Stand) -> Iterator[Figure]:
+    """For both modules and both kinds of change; then the size of a first fetch."""
+    first = {module: _both(stand, module) for module in stand.modules}
+    for clustered in (False, True):
+        churn = stand.churn(clustered=clustered)
+        for module in stand.modules:
+            entries = stand.commit(module)
+            ours, theirs = _both(stand, module)
+            yield Figure(
+                f"fetch per changed entry, {'clustered' if clustered else 'scattered'}, "
+                f"{_TITLES[module]}",
+                ours / entries,
+                "bytes",
+                "git fetch --depth 1",
+                theirs / entries,
+                _GOALS[module],
+                f"{ours:,} bytes for {entries:,} entries that differ, directories whose time "
+                f"changed included; {ours / churn.total:.0f} for each of the {churn.total:,} "
+                "entries changed on purpose",
+            )
+    for module, (ours, theirs) in first.items():
+        name = f"first fetch, an entry, {_TITLES[module]}"
+        count = stand.entries
+        yield Figure(name, ours / count, "bytes", "git clone --depth 1", theirs / count)
+
+
+def _both(stand: Stand, module: str) -> tuple[int, int]:
+    return _huai(stand, module), _git(stand, module)
+
+
+def _huai(stand: Stand, module: str) -> int:
+    repository = Repository(stand.folder / f"fetched-{module}")
+    with Wire(stand.port) as wire:
+        commit = repository.fetch(MetadataUrl.of(wire.url, module))
+    repository.keep([commit.id])
+    return wire.sent + wire.received
+
+
+def _git(stand: Stand, module: str) -> int:
+    folder = stand.folder / f"git-{module}"
+    if not folder.exists():
+        _run_git("init", "--quiet", "--bare", folder)
+    with Wire(stand.port) as wire:
+        url = MetadataUrl.of(wire.url, module).url
+        branch = "+refs/heads/main:refs/heads/main"
+        _run_git("-C", folder, "fetch", "--quiet", "--depth", "1", url, branch)
+    return wire.sent + wire.received
+
+
+def _run_git(*arguments: str | Path) -> None:
+    environment = {**os.environ, "LC_ALL": "C", "GIT_CONFIG_GLOBAL": "/dev/null"}
+    subprocess.run(["git", *map(str, arguments)], check=True, env=environment, timeout=_SECONDS)

@@ -1,0 +1,78 @@
+"""The figures, ours and the peer's side by side in one run: `./dev bench`.
+
+Prints a Markdown table, and appends a line of JSON for each figure to a file, for comparison
+with later runs.  Nothing is asserted.  Everything made is removed.
+"""
+
+import argparse
+import os
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from importlib import import_module
+from pathlib import Path
+
+PROJECT = Path(__file__).resolve().parents[2]
+sys.path[0:1] = [str(PROJECT), *(str(PROJECT / part) for part in ("schema", "server", "client"))]
+
+from tests.bench.figures import append_json, markdown  # noqa: E402 (after the path is known)
+from tests.bench.stand import Stand, say  # noqa: E402
+
+DEFAULT = ("scan", "commit", "fetch", "idle", "churn", "reads", "http")
+"""What the README shows; the other modules here are asked for by name."""
+
+
+def main() -> None:
+    """Measure what was asked for."""
+    options = _options()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # tidy up then too
+    os.environ["PYTHONPATH"] = os.pathsep.join(sys.path[:4])
+    folder = Path(tempfile.mkdtemp(prefix="huai-bench-", dir=options.dir))
+    all_figures = []
+    try:
+        with Stand(folder, options.entries, options.rounds, cold=options.cold) as stand:
+            for name in options.names or DEFAULT:
+                began = time.monotonic()
+                found = list(import_module(f"tests.bench.{name}_bench").figures(stand))
+                say(f"{name}: {time.monotonic() - began:.0f} s, load {os.getloadavg()[0]:.1f}")
+                circumstances = {"entries": options.entries, "rounds": options.rounds}
+                append_json(options.json, name, found, cold=options.cold, **circumstances)
+                all_figures += found
+        cache = "cold" if options.cold else "warm"
+        print(
+            f"{options.entries:,} entries, {cache} cache, medians of {options.rounds} rounds, "
+            f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}\n"
+        )
+        print(markdown(all_figures), flush=True)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="./dev bench", description=__doc__.split("\n", 1)[0])
+    known = sorted(path.stem[:-6] for path in Path(__file__).parent.glob("*_bench.py"))
+    default = f"some of {', '.join(known)}; default {', '.join(DEFAULT)}"
+    parser.add_argument("names", nargs="*", metavar="NAME", help=default)
+    parser.add_argument("--entries", type=int, default=300_000, help="of the tree; default 300000")
+    parser.add_argument("--rounds", type=int, default=3, help="medians are of so many; default 3")
+    parser.add_argument("--dir", type=Path, help="trees are made below; default $TMPDIR or /tmp")
+    parser.add_argument(
+        "--cold", action="store_true", help="drop the page cache before every run; needs root"
+    )
+    parser.add_argument(
+        "--json",
+        type=Path,
+        default=PROJECT / "build" / "bench.jsonl",
+        metavar="FILE",
+        help="append a line for each figure to FILE; default build/bench.jsonl",
+    )
+    options = parser.parse_args()
+    if unknown := set(options.names) - set(known):
+        parser.error(f"no such figure: {', '.join(sorted(unknown))}")
+    return options
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,144 @@
+"""What the figures share: a tree, its upstream, a downstream; made when first asked for.
+
+Everything lies below one folder and ends with `close`.  The two modules are the same tree:
+`plain` is committed without digests, `digests` with.
+"""
+
+import contextlib
+import json
+import subprocess
+import sys
+from concurrent.futures import ProcessPoolExecutor
+from functools import cached_property
+from multiprocessing import get_context
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from tests.bench import trees
+from tests.bench.disk_reads import DiskReads, NotCountedError, drop_caches
+from tests.bench.programs import Program, serving
+from tests.integration.rsyncd import rsync_daemon
+
+MODULES = {"plain": "off", "digests": "now"}
+CHURN = 0.005
+_BYTES = 100
+"""Of a file, on average."""
+
+
+class Stand:
+    """As a context manager."""
+
+    def __init__(self, folder: Path, entries: int, rounds: int, *, cold: bool) -> None:
+        self.folder = folder
+        self.entries = entries
+        self.rounds = rounds
+        self.cold = cold
+        self.server = Program("huai-server", folder / "server")
+        self._seed = 0
+        self._closing = contextlib.ExitStack()
+        # Trees are made by a process of their own: see `spending`.
+        self._maker = ProcessPoolExecutor(1, mp_context=get_context("spawn"))
+        self._closing.callback(self._maker.shutdown)
+
+    def __enter__(self) -> Self:
+        """Nothing yet."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """End all processes."""
+        self._closing.close()
+
+    @cached_property
+    def tree(self) -> Path:
+        """The mirror's own tree."""
+        root = self.folder / "tree"
+        say(f"making a tree of {self.entries} entries")
+        self._maker.submit(trees.make_tree, root, self.entries, 1, _BYTES).result()
+        return root
+
+    def churn(self, *, clustered: bool = False) -> trees.Churn:
+        """Change half a percent of the tree, otherwise every time."""
+        self._seed += 1
+        change = trees.update if clustered else trees.churn
+        return self._maker.submit(change, self.tree, CHURN, self._seed).result()
+
+    @cached_property
+    def modules(self) -> list[str]:
+        """The modules, added and committed once."""
+        for name, digest in MODULES.items():
+            self.server.run("add", name, self.tree, "--digest", digest)
+            self.commit(name)
+        return list(MODULES)
+
+    def commit(self, module: str) -> int:
+        """Commit; how many entries it added, removed or changed, and directories it moved."""
+        counts = json.loads(self.server.run("commit", module, "--json"))["counts"]
+        return int(counts["added"] + counts["removed"] + counts["changed"] + counts["moved"])
+
+    @cached_property
+    def server_reads(self) -> DiskReads | None:
+        """Counts what `huai-server serve` reads; None if this machine cannot."""
+        return self._reads("server")
+
+    @cached_property
+    def daemon_reads(self) -> DiskReads | None:
+        """Counts what the rsync daemon reads."""
+        return self._reads("rsyncd")
+
+    @cached_property
+    def port(self) -> int:
+        """Of the running `huai-server serve`."""
+        assert self.modules
+        with _joined(self.server_reads):
+            return self._closing.enter_context(serving(self.server))
+
+    @cached_property
+    def daemon(self) -> str:
+        """The URL of the tree at a stock rsync daemon."""
+        with _joined(self.daemon_reads):
+            url = self._closing.enter_context(rsync_daemon({"tree": self.tree}))
+        return f"{url}/tree"
+
+    @cached_property
+    def client(self) -> Program:
+        """A downstream in step with module `digests`, in `folder/ours`."""
+        dest = self.copy("ours")
+        client = Program("huai-client", self.folder / "client")
+        url = f"http://127.0.0.1:{self.port}"
+        client.run("add", "digests", url, dest, "--content-url", self.daemon)
+        client.run("sync", "digests", "--quiet")
+        return client
+
+    def copy(self, name: str) -> Path:
+        """A copy of the tree as it is now, made without anybody's daemon."""
+        say(f"copying it to {name}")
+        dest = self.folder / name
+        subprocess.run(["cp", "-a", str(self.tree), str(dest)], check=True)
+        return dest
+
+    def rest(self) -> None:
+        """Before every measurement: nothing is dropped unless that was asked for."""
+        if self.cold:
+            drop_caches()
+
+    def _reads(self, name: str) -> DiskReads | None:
+        try:
+            return self._closing.enter_context(DiskReads(name, self.folder))
+        except NotCountedError as reason:
+            say(f"disk reads are not counted: {reason}")
+            return None
+
+
+def say(text: str) -> None:
+    """What goes on, for the impatient."""
+    sys.stderr.write(f"bench: {text}\n")
+
+
+def _joined(group: DiskReads | None) -> contextlib.AbstractContextManager[None]:
+    return group.joined() if group else contextlib.nullcontext()

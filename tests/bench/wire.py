@@ -1,0 +1,88 @@
+"""A TCP proxy on loopback that counts what passes: bytes either way, HTTP requests.
+
+It changes nothing, and speaks no HTTP: a request is a line that ends as one does.
+"""
+
+import contextlib
+import re
+import socket
+import threading
+from collections.abc import Callable
+from types import TracebackType
+from typing import Self
+
+_PIECE = 1 << 16
+_SECONDS = 120
+_REQUEST = re.compile(rb"^(?:GET|POST|HEAD) \S+ HTTP/1\.[01]\r$", re.MULTILINE)
+
+
+class Wire:
+    """Forwards connections to a port on loopback, as a context manager."""
+
+    def __init__(self, target: int) -> None:
+        self._target = target
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._lock = threading.Lock()
+        self._threads: list[threading.Thread] = []
+        self.port: int = self._listener.getsockname()[1]
+        self.sent = 0
+        """Bytes from the client."""
+        self.received = 0
+        """Bytes from the server."""
+        self.requests = 0
+
+    def __enter__(self) -> Self:
+        """Start."""
+        self._start(self._accept)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Stop, and wait until what was under way is counted."""
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        for thread in self._threads:
+            thread.join(_SECONDS)
+
+    @property
+    def url(self) -> str:
+        """Where to connect."""
+        return f"http://127.0.0.1:{self.port}"
+
+    def _start(self, work: Callable[..., None], *arguments: object) -> None:
+        thread = threading.Thread(target=work, args=arguments, daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                client, _ = self._listener.accept()
+            except OSError:
+                return
+            server = socket.create_connection(("127.0.0.1", self._target), timeout=_SECONDS)
+            client.settimeout(_SECONDS)
+            self._start(self._pass_on, client, server, self._count_sent)
+            self._start(self._pass_on, server, client, self._count_received)
+
+    def _pass_on(
+        self, source: socket.socket, sink: socket.socket, count: Callable[[bytes], None]
+    ) -> None:
+        with contextlib.suppress(OSError):
+            while data := source.recv(_PIECE):
+                count(data)
+                sink.sendall(data)
+            sink.shutdown(socket.SHUT_WR)
+
+    def _count_sent(self, data: bytes) -> None:
+        with self._lock:
+            self.sent += len(data)
+            self.requests += len(_REQUEST.findall(data))
+
+    def _count_received(self, data: bytes) -> None:
+        with self._lock:
+            self.received += len(data)
