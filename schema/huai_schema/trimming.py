@@ -14,6 +14,8 @@ from huai_schema.lines import count_files
 
 _UNIT = re.compile(rb"^[^/\t\n]+/\t", re.MULTILINE)
 _DIRECTORY = re.compile(rb"^[^\t\n]*/\t", re.MULTILINE)
+_SLASHED = re.compile(rb"\t>[^\t\n]*/\t")
+"""A symlink whose target ends in a slash."""
 
 
 class Text(NamedTuple):
@@ -21,16 +23,6 @@ class Text(NamedTuple):
 
     text: bytes
     column: bytes
-
-    def without(self, head: int, tail: int) -> "Text":
-        """What stands between the first `head` and the last `tail` bytes of the text."""
-        end = len(self.text) - tail
-        if not self.column:
-            return Text(self.text[head:end], b"")
-        first = DIGEST_BYTES * _files(self.text[:head])
-        last = DIGEST_BYTES * _files(self.text[end:])
-        column = self.column[first : len(self.column) - last]
-        return Text(self.text[head:end], column if column.strip(b"\0") else b"")
 
 
 def trim_units(old: Text, new: Text) -> tuple[Text, Text]:
@@ -52,18 +44,28 @@ def _trim(
     if bool(old.column) != bool(new.column):
         return old, new
     a, b = old.text, new.text
+    if old.column and not (_fits(old) and _fits(new)):
+        return old, new
     shorter = min(len(a), len(b))
     head = cut_before(a, _longest(shorter, lambda n: a[:n] == b[:n]))
     tail = _longest(shorter - head, lambda n: a[len(a) - n :] == b[len(b) - n :])
     tail = min(len(a) - cut_after(a, len(a) - tail), len(b) - cut_after(b, len(b) - tail))
+    first = last = 0
     if old.column:
         first = DIGEST_BYTES * _files(a[:head])
         if old.column[:first] != new.column[:first]:
-            head = 0
+            head = first = 0
         last = DIGEST_BYTES * _files(a[len(a) - tail :])
         if old.column[len(old.column) - last :] != new.column[len(new.column) - last :]:
-            tail = 0
-    return old.without(head, tail), new.without(head, tail)
+            tail = last = 0
+    return _between(old, head, tail, first, last), _between(new, head, tail, first, last)
+
+
+def _between(whole: Text, head: int, tail: int, first: int, last: int) -> Text:
+    """Without so many bytes of text, and of the column, at either end."""
+    text, column = whole
+    column = column[first : len(column) - last]
+    return Text(text[head : len(text) - tail], column if column.strip(b"\0") else b"")
 
 
 def _line_before(text: bytes, end: int) -> int:
@@ -107,8 +109,16 @@ def _own_line(text: bytes) -> bytes:
 
 
 def _files(text: bytes) -> int:
-    """Regular files among the lines of a manifest."""
-    return count_files(text) - len(_DIRECTORY.findall(text))
+    """Regular files among the lines of a manifest; too few if an owner's name ends in a slash."""
+    directories = text.count(b"/\t")
+    if directories and b"\t>" in text:
+        directories -= len(_SLASHED.findall(text))
+    return count_files(text) - directories
+
+
+def _fits(text: Text) -> bool:
+    """Whether `_files` counts right here, so that the column can be cut by it."""
+    return len(text.column) == DIGEST_BYTES * _files(text.text)
 
 
 def _longest(most: int, equal: Callable[[int], bool]) -> int:

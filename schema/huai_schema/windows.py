@@ -85,6 +85,10 @@ def _by_start(
     old: Snapshot, gone: dict[bytes, Piece], new: Snapshot, added: dict[bytes, Piece], place: str
 ) -> Iterator[tuple[bytes, bytes]]:
     """Keys of pieces that begin at one place, in the order of these; empty for none."""
+    if gone.keys() == added.keys():
+        # Equal keys are equal starts: both sides are cut at the same places.
+        yield from zip(gone, gone, strict=True)
+        return
     if len(gone) <= 1 and len(added) <= 1:
         # There is nothing to sort, so the pieces need not be read for their starts.
         yield next(iter(gone), b""), next(iter(added), b"")

@@ -1,0 +1,55 @@
+"""One request to the upstream for one commit; what comes back goes into a pack.
+
+Rule: nothing that the upstream does or leaves undone makes this last for ever: silence ends
+it, and so does a trickle.
+"""
+
+import time
+from collections.abc import Callable
+
+from huai_client.gitfetch.bounds import REPLY_BYTES
+from huai_client.gitfetch.packets import Read
+from huai_client.gitfetch.reply import pack_of
+from huai_client.upstream import Answer, MetadataUrl, UpstreamError, UpstreamSilentError, ask
+from huai_schema.errors import FormatError
+
+_SERVICE = "git-upload-pack"
+_REQUEST_TYPE = "application/x-git-upload-pack-request"
+_RESULT_TYPE = "application/x-git-upload-pack-result"
+_PATIENCE_SECONDS = 600
+"""For an upstream that has to think; after that, at least `_PACE` bytes a second on average."""
+_PACE = 1024
+
+
+def receive_pack(
+    metadata: MetadataUrl, request: bytes, write: Callable[[bytes], None], *, timeout: float
+) -> None:
+    """Send `request`; `write` gets the pack piece by piece.
+
+    `timeout` (s) is for each time that nothing comes.
+    """
+    with ask(metadata, _SERVICE, request, content_type=_REQUEST_TYPE, timeout=timeout) as answer:
+        if answer.content_type != _RESULT_TYPE:
+            raise UpstreamError(
+                f"{metadata}: the answer is of type {answer.content_type!r}, not of git's",
+                hint="look at the URL",
+            )
+        for data in pack_of(_bounded(answer, metadata), str(metadata)):
+            write(data)
+
+
+def _bounded(answer: Answer, metadata: MetadataUrl) -> Read:
+    """Reads on only while the upstream neither says too much nor takes too long."""
+    began, received = time.monotonic(), 0
+
+    def read(size: int) -> bytes:
+        nonlocal received
+        data = answer.read(size)
+        received += len(data)
+        if received > REPLY_BYTES:
+            raise FormatError(f"a reply of more than {REPLY_BYTES} bytes", str(metadata))
+        if time.monotonic() - began > _PATIENCE_SECONDS + received / _PACE:
+            raise UpstreamSilentError(f"{metadata}: sends too slowly", hint="run again later")
+        return data
+
+    return read
