@@ -25,6 +25,7 @@ from huai_client.config import (
 from huai_client.options import SyncOptions
 from huai_client.places import module_places
 from huai_client.run import Run, Talk, module_lock
+from huai_client.upstream import MetadataUrl
 from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.program.ending import conclude, print_json, tell
 from huai_schema.program.locking import holder
@@ -239,7 +240,7 @@ def status(root: Path, names: tuple[str, ...], as_json: bool) -> None:
                 "module",
                 module=name,
                 dest=module.dest,
-                url=module.url,
+                url=str(MetadataUrl(module.url)),
                 applied=state.applied,
                 serial=state.serial or None,
                 attempted=list(state.attempted),

@@ -90,6 +90,16 @@ def load(root: Path) -> ClientConfig:
         raise ConfigError(f"{path}: {error}", hint="see the README's configuration") from None
 
 
+def make_root(root: Path) -> None:
+    """Make the state root if it is missing."""
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(
+            f"{root}: {error.strerror}", hint="choose another state root with --root"
+        ) from error
+
+
 def add_module(root: Path, name: str, module: Module) -> None:
     """Write a new module into the configuration; `ConfigError` if the name is taken."""
     import tomlkit  # loads slowly, and a sync never writes configuration

@@ -65,6 +65,14 @@ def content_is_here(candidate: Candidate) -> bool:
     return bool(known) and wanted.digest is not None and set(known) == {wanted.digest}
 
 
+def replaces(candidate: Candidate) -> bool:
+    """Whether a regular file, first of its hardlink group, gets another inode."""
+    wanted = candidate.wanted
+    if not isinstance(wanted, File) or wanted.link is not None:
+        return False
+    return "link" in candidate.differing or not content_is_here(candidate)
+
+
 def make_plan(
     candidates: Iterable[Candidate],
     moves: Iterable[Move],
@@ -175,13 +183,20 @@ class _Planner:
         """Add the hardlinks that must be made anew: their leader is replaced, or they hang off."""
         replaced = {file.path for each in self._stages for file in each.fetches}
         for candidate, wanted in self._groups.members:
-            mine = self._stages[self._stage_of(wanted.path)] is stage
+            mine = self._stage(wanted) is stage
             if mine and ("link" in candidate.differing or wanted.link in replaced):
                 stage.links.append(wanted)
         return stage
 
     def _stage(self, wanted: Entry) -> Stage:
-        return self._stages[self._stage_of(wanted.path)]
+        return self._stages[self._number(wanted)]
+
+    def _number(self, wanted: Entry) -> int:
+        """A hardlink cannot come before what it links to."""
+        number = self._stage_of(wanted.path)
+        if isinstance(wanted, File) and wanted.link is not None:
+            return max(number, self._stage_of(wanted.link))
+        return number
 
 
 class _Groups:

@@ -1,7 +1,8 @@
 """What must hold before a sync touches anything; each check raises its own error."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from huai_schema.descriptor import Descriptor
 from huai_schema.entries import File
 from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.paths import ROOT, RelPath
-from huai_schema.snapshot import Snapshot, decode_listing
+from huai_schema.snapshot import Snapshot
 
 _SAMPLES = 32
 
@@ -48,31 +49,33 @@ def check_module(commit: Commit, name: str) -> None:
 
 
 def check_serial(commit: Commit, state: State) -> None:
-    """The serial only grows; a commit that was accepted before is fine."""
-    if commit.id == state.applied or commit.id in state.attempted:
-        return
-    if commit.info.serial <= state.serial:
+    """The serial only grows; a commit that was accepted before is fine while it is the newest."""
+    known = commit.id == state.applied or commit.id in state.attempted
+    if commit.info.serial < state.serial or (commit.info.serial == state.serial and not known):
         raise RolledBackError(
-            f"the upstream offers serial {commit.info.serial}, "
-            f"and {state.serial} was accepted before",
+            f"the upstream offers serial {commit.info.serial}, and {state.serial} "
+            "was accepted before",
             hint="its metadata was restored or replaced; if that is right: --accept-rollback",
         )
 
 
-def check_destination(view: View, applied: Snapshot) -> None:
-    """The destination has to hold something of what was applied: else its disk is not mounted."""
-    listing = applied.listing(ROOT)
-    if listing is None:
-        return
-    names = [entry.path for entry in islice(decode_listing(listing), 1, _SAMPLES)]
-    own = applied.own_directory(ROOT, applied.tree)
-    names += [RelPath(name) for name in islice(own.children, _SAMPLES)]
-    if names and all(observe(view, path) is None for path in names):
+def check_destination(view: View, past: Iterable[Snapshot]) -> None:
+    """The destination has to hold something of what was put there: else its disk is not mounted."""
+    paths = [path for snapshot in past for path in _samples(snapshot)]
+    if paths and all(observe(view, path) is None for path in paths):
         raise DestinationError(
             f"{view.dest} holds nothing of what was synced there before",
-            hint="is its disk mounted?  "
-            "--adopt compares the whole tree and fetches what is missing",
+            hint="is its disk mounted?  --adopt compares everything and fetches what is missing",
         )
+
+
+def _samples(snapshot: Snapshot) -> Iterator[RelPath]:
+    """The paths that come first in the tree, and directories of its top level."""
+    for entry in islice(snapshot.entries(), 1, _SAMPLES):
+        yield entry.path
+    own = snapshot.own_directory(ROOT, snapshot.tree)
+    for name in islice(own.children, _SAMPLES):
+        yield RelPath(name)
 
 
 def check_space(dest: Path, files: Iterable[File]) -> None:
@@ -96,21 +99,25 @@ def check_space(dest: Path, files: Iterable[File]) -> None:
         )
 
 
-def content_urls(configured: Iterable[str], descriptor: Descriptor) -> list[ContentUrl]:
-    """Where the content is: as configured here, else as the upstream says.
+def upstream_urls(descriptor: Descriptor) -> list[ContentUrl]:
+    """Where the upstream says that the content is.
 
     An upstream may only name rsync daemons: a local path or a shell login that it chose
     would make this machine hand out its own files, or its keys.
     """
-    own = [ContentUrl.parse(text) for text in configured]
-    if own:
-        return own
-    named = [ContentUrl.parse(text) for text in descriptor.content_urls]
-    usable = [url for url in named if url.transport is Transport.DAEMON]
+    usable = [url for text in descriptor.content_urls for url in _daemon(text)]
     if not usable:
         raise ContentUrlError(
-            "no content URL is known that could be used",
+            "the upstream names no content URL that may be used",
             hint="the upstream sets one with `huai-server add --content-url rsync://HOST/MODULE`; "
             "here content_urls in client.toml does",
         )
     return usable
+
+
+def _daemon(text: str) -> Iterator[ContentUrl]:
+    """The URL if it is of an rsync daemon; other kinds may come with later versions."""
+    with suppress(ContentUrlError):
+        url = ContentUrl.parse(text)
+        if url.transport is Transport.DAEMON:
+            yield url

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from huai_client.operations import Plan, Remove, Stage
 from huai_client.progress import human
+from huai_client.results import Prepared, SyncResult
 from huai_client.summary import Summary
 from huai_client.symlinks import unsafe_symlinks
-from huai_client.sync import Prepared, SyncResult
 from huai_schema.paths import RelPath, show
 
 

@@ -4,6 +4,8 @@ What is heavy is imported when it is known to be needed.
 """
 
 import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,7 +13,7 @@ from typing import TYPE_CHECKING
 from huai_client import state as states
 from huai_client.config import Module
 from huai_client.options import SyncOptions
-from huai_client.places import module_places
+from huai_client.places import ModulePlaces, module_places
 from huai_client.poll import nothing_new
 from huai_client.upstream import MetadataUrl
 from huai_schema.errors import ExitCode
@@ -20,7 +22,8 @@ from huai_schema.program.ending import print_json
 from huai_schema.program.locking import locked
 
 if TYPE_CHECKING:
-    from huai_client.sync import Observer, Prepared, Sync, SyncResult
+    from huai_client.results import Observer, Prepared, SyncResult
+    from huai_client.sync import Sync
     from huai_client.verify import Difference
 
 
@@ -35,6 +38,13 @@ class Talk:
         """Something that the user asked for."""
         if not self.as_json:
             sys.stdout.write(text + "\n")
+
+    def totals(self, received: int, total: int) -> None:
+        """The end of a good run; the last two lines are what mirror managers read sizes from."""
+        if not self.quiet:
+            self.result(f"Total bytes received: {received}")
+            self.result(f"Total file size: {total} bytes")
+            self.result(f"Total size is {total}")
 
     def remark(self, text: str) -> None:
         """Something by the way."""
@@ -51,6 +61,23 @@ class Talk:
             print_json(kind, **values)
 
 
+@contextmanager
+def module_lock(places: ModulePlaces, *, wait: float) -> Iterator[None]:
+    """Hold the lock of a module, in a folder that is made if it is missing."""
+    lock = locked(places.lock, wait=wait)
+    try:
+        places.folder.mkdir(parents=True, exist_ok=True)
+        lock.__enter__()
+    except OSError as error:
+        raise states.StateError(
+            f"{places.folder}: {error.strerror}",
+            hint="run as the user that the state belongs to, or give another --root",
+        ) from error
+    with ExitStack() as stack:
+        stack.push(lock.__exit__)
+        yield
+
+
 class Run:
     """The commands of one module."""
 
@@ -63,8 +90,7 @@ class Run:
 
     def sync(self, options: SyncOptions, *, wait: float) -> ExitCode:
         """Bring the tree to the newest commit."""
-        self._places.folder.mkdir(parents=True, exist_ok=True)
-        with locked(self._places.lock, wait=wait):
+        with module_lock(self._places, wait=wait):
             if not options.adopt and self._is_current():
                 return ExitCode.OK
             observer = self._observer()
@@ -73,22 +99,22 @@ class Run:
 
     def plan(self, options: SyncOptions, *, wait: float) -> ExitCode:
         """Show what a sync would do."""
-        from huai_client.report import plan_lines, summary_line
+        from huai_client.report import plan_lines, summary_line, warnings
 
-        self._places.folder.mkdir(parents=True, exist_ok=True)
-        with locked(self._places.lock, wait=wait):
+        with module_lock(self._places, wait=wait):
             prepared = self._sync(options).prepare()
         for what, path, detail in plan_lines(prepared.plan):
             self._talk.result(f"{what:10} {show(path)}" + (f"  ({detail})" if detail else ""))
             self._talk.event("operation", operation=what, path=show(path), detail=detail)
+        for warning in warnings(prepared):
+            self._talk.complaint(f"{self._name}: {warning}")
         self._talk.result(f"{self._name}: {summary_line(prepared.summary)}")
         self._talk.event("plan", module=self._name, **prepared.summary._asdict())
         return ExitCode.OK
 
     def verify(self, options: SyncOptions, *, content: bool, repair: bool, wait: float) -> ExitCode:
         """Compare the tree with the applied commit, and mend it if asked to."""
-        self._places.folder.mkdir(parents=True, exist_ok=True)
-        with locked(self._places.lock, wait=wait):
+        with module_lock(self._places, wait=wait):
             sync = self._sync(options)
             damage = [self._shown(difference) for difference in sync.damage(content=content)]
             self._talk.event("verified", module=self._name, differences=len(damage))
@@ -107,8 +133,14 @@ class Run:
             return False
         self._talk.remark(f"{self._name}: nothing new, serial {state.serial}")
         self._talk.event(
-            "sync", module=self._name, commit=state.applied, serial=state.serial, changed=False
+            "sync",
+            module=self._name,
+            commit=state.applied,
+            serial=state.serial,
+            total_bytes=state.total_bytes,
+            changed=False,
         )
+        self._talk.totals(0, state.total_bytes)
         return True
 
     def _sync(self, options: SyncOptions) -> "Sync":
@@ -118,7 +150,7 @@ class Run:
 
     def _observer(self) -> "Observer":
         from huai_client.progress import choose
-        from huai_client.sync import Observer
+        from huai_client.results import Observer
 
         listener = choose(
             quiet=self._talk.quiet, as_json=self._talk.as_json, out=sys.stdout, err=sys.stderr
@@ -137,18 +169,16 @@ class Run:
             self._talk.complaint(f"{self._name}: {warning}")
 
     def _conclude(self, result: "SyncResult") -> ExitCode:
-        """Tell how it ended; the last two lines are what mirror managers read sizes from."""
+        """Tell how it ended."""
         from huai_client.report import failures, result_values
 
         for failure in failures(result):
             self._talk.complaint(f"{self._name}: {failure}")
         self._talk.event("sync", module=self._name, **result_values(result))
-        if result.exit_code == ExitCode.OK and not self._talk.quiet:
+        if result.exit_code == ExitCode.OK:
             received = result.outcome.bytes_received if result.outcome else 0
-            self._talk.result(f"Total bytes received: {received}")
-            self._talk.result(f"Total file size: {result.total_bytes} bytes")
-            self._talk.result(f"Total size is {result.total_bytes}")
-        elif result.exit_code != ExitCode.OK:
+            self._talk.totals(received, result.total_bytes)
+        else:
             self._talk.complaint(f"{self._name}: {result.exit_code.meaning}")
         return result.exit_code
 

@@ -5,16 +5,18 @@ Written as a whole, durably, before the first change to the tree and after the l
 
 import json
 import os
+import re
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from huai_schema.errors import ExitCode, HuaiError
 
 _VERSION = 1
+_COMMIT = re.compile("[0-9a-f]{40}")
 
 
 class StateError(HuaiError):
-    """The state file cannot be read."""
+    """The state of a module cannot be read or written."""
 
     exit_code = ExitCode.FILE_IO
 
@@ -31,6 +33,18 @@ class State:
     """Commits that the tree was being brought to when a run was cut; empty: it is whole."""
     time: int = 0
     """When the last sync ended well, seconds since the epoch."""
+    total_bytes: int = 0
+    """Of all files of the applied commit."""
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot have been written here: `ValueError`."""
+        numbers: tuple[object, ...] = (self.serial, self.time, self.total_bytes)
+        if not all(isinstance(number, int) for number in numbers):
+            raise ValueError("a number is none")
+        applied: tuple[object, ...] = () if self.applied is None else (self.applied,)
+        for commit in (*self.attempted, *applied):
+            if not isinstance(commit, str) or not _COMMIT.fullmatch(commit):
+                raise ValueError(f"{str(commit)[:60]!r} is no commit")
 
 
 def load(path: Path) -> State:
@@ -42,6 +56,10 @@ def load(path: Path) -> State:
         return State(**{**values, "attempted": tuple(values["attempted"])})
     except FileNotFoundError:
         return State()
+    except OSError as error:
+        raise StateError(
+            f"{path}: {error.strerror}", hint="run as the user that the state belongs to"
+        ) from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise StateError(
             f"{path}: not a state file of this program ({error})",
@@ -51,9 +69,18 @@ def load(path: Path) -> State:
 
 def save(path: Path, state: State) -> None:
     """Replace the state in one durable step."""
+    try:
+        _replace(path, json.dumps({"version": _VERSION, **asdict(state)}, indent=1))
+    except OSError as error:
+        raise StateError(
+            f"{path}: {error.strerror}", hint="make room, or look at the folder's owner; run again"
+        ) from error
+
+
+def _replace(path: Path, text: str) -> None:
     temporary = path.with_suffix(".new")
     with temporary.open("w", encoding="utf-8") as file:
-        json.dump({"version": _VERSION, **asdict(state)}, file, indent=1)
+        file.write(text)
         file.flush()
         os.fsync(file.fileno())
     temporary.replace(path)

@@ -1,31 +1,64 @@
 """The metadata repository of one module on the downstream: the only place that knows pygit2.
 
 Fetches the newest commit without history, reads objects, and keeps what refs name: the
-applied commit and those that a cut run was going for.
+applied commit and those that a cut run was going for.  All of it can be fetched anew, so a
+damaged repository is thrown away, never mended.
 """
 
+import shutil
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
 import pygit2
 from pygit2.enums import ObjectType, Option
 
-from huai_client.upstream import BRANCH, MetadataUrl, NotServedError, UpstreamError, is_http
+from huai_client.gitfetch import Found, Here, fetch_commit, write_shallow
+from huai_client.upstream import (
+    BRANCH,
+    MetadataUrl,
+    NotServedError,
+    UpstreamError,
+    find_newest,
+    is_http,
+    newest_commit,
+)
 from huai_schema.commits import CommitInfo
 from huai_schema.descriptor import Descriptor, read_root
-from huai_schema.errors import FormatError
+from huai_schema.errors import ExitCode, FormatError, HuaiError
 from huai_schema.gitobjects import Kind
 from huai_schema.limits import OBJECT_BYTES
+from huai_schema.program.packs import sync_folder
 from huai_schema.snapshot import Snapshot
 
 _FETCHED = "refs/huai/fetched"
+_BEFORE = "refs/huai/before"
+"""What `_FETCHED` was, so that it is still offered while the next fetch runs."""
 _KEPT = "refs/huai/kept/"
-_KINDS: dict[Kind, ObjectType] = {
-    "blob": ObjectType.BLOB,
-    "tree": ObjectType.TREE,
-    "commit": ObjectType.COMMIT,
+_PACKS = 40
+"""More are made into one."""
+_CONNECT_SECONDS = 60
+_OWN_REFS = "refs/huai/"
+_NAMES: dict[int, Kind] = {
+    int(ObjectType.BLOB): "blob",
+    int(ObjectType.TREE): "tree",
+    int(ObjectType.COMMIT): "commit",
 }
+_FAILURES = (pygit2.GitError, KeyError, ValueError, OSError)
+"""What pygit2 raises, depending on libgit2's code."""
+
+
+class StoreError(HuaiError):
+    """The repository cannot be written."""
+
+    exit_code = ExitCode.FILE_IO
+
+
+class DamagedRepositoryError(HuaiError):
+    """Objects that should be in the repository are not, or cannot be read."""
+
+    exit_code = ExitCode.UNSOUND
 
 
 class Commit(NamedTuple):
@@ -42,69 +75,226 @@ class Commit(NamedTuple):
 class Repository:
     """An `ObjectReader` over the downstream's copy of the metadata."""
 
-    def __init__(self, path: Path) -> None:
-        """Open the repository at `path`, made anew if it is missing or cannot be used."""
+    def __init__(self, path: Path, *, timeout: int = 600) -> None:
+        """Open the repository at `path`, made anew if it is missing or cannot be opened.
+
+        `timeout`: seconds without any data after which a fetch fails.  Nobody else may
+        work on the repository.
+        """
+        # A mirror's user may change; what protects these files is the state root.
+        pygit2.option(Option.SET_OWNER_VALIDATION, False)
         pygit2.option(Option.ENABLE_FSYNC_GITDIR, True)
+        pygit2.option(Option.SET_SERVER_CONNECT_TIMEOUT, _CONNECT_SECONDS * 1000)
+        pygit2.option(Option.SET_SERVER_TIMEOUT, timeout * 1000)
+        self._path = path
+        self._timeout = timeout
         try:
             self._git = pygit2.Repository(str(path))
         except pygit2.GitError:
-            self._git = pygit2.init_repository(str(path), bare=True, initial_head="main")
+            self._git = self._make()
+
+    def start_over(self) -> None:
+        """Throw everything away."""
+        # Else libgit2 would take the next pack of an equal name for the one it has mapped.
+        self._git.free()
+        self._git = self._make()
+
+    def _make(self) -> pygit2.Repository:
+        try:
+            if self._path.exists():
+                shutil.rmtree(self._path)
+            return pygit2.init_repository(str(self._path), bare=True, initial_head="main")
+        except _FAILURES as error:
+            raise self._unwritable(error) from error
 
     def newest_commit(self, metadata: MetadataUrl) -> str:
         """The commit that the upstream's branch points to, by any transport git knows."""
-        remote = self._git.remotes.create_anonymous(metadata.url)
+        if is_http(metadata.url):
+            return newest_commit(metadata)
         try:
+            remote = self._git.remotes.create_anonymous(metadata.url)
             heads = {head.name: str(head.oid) for head in remote.list_heads()}
-        except pygit2.GitError as error:
-            raise UpstreamError(f"{metadata.url}: {error}") from error
+        except _FAILURES as error:
+            raise UpstreamError(f"{metadata}: {error}", hint="look at the URL") from error
         if BRANCH not in heads:
-            raise NotServedError(f"{metadata.url}: nothing is committed there yet")
+            raise NotServedError(
+                f"{metadata}: nothing is committed there yet",
+                hint="run huai-server commit on the upstream",
+            )
         return heads[BRANCH]
 
     def fetch(self, metadata: MetadataUrl) -> Commit:
         """Bring the newest commit here; only what this side does not have is sent."""
-        remote = self._git.remotes.create_anonymous(metadata.url)
-        # libgit2 refuses a depth for repositories on the local disk.
-        depth = 1 if is_http(metadata.url) else 0
+        self._drop_unfinished()
+        if is_http(metadata.url):
+            return self._fetch_over_http(metadata)
         try:
-            remote.fetch([f"+{BRANCH}:{_FETCHED}"], depth=depth)
-        except pygit2.GitError as error:
+            self._set_aside()
+            remote = self._git.remotes.create_anonymous(metadata.url)
+            remote.fetch([f"+{BRANCH}:{_FETCHED}"], callbacks=_Interruptible())
+        except _FAILURES as error:
+            self.newest_commit(metadata)  # has the better words, if it fails too
             raise UpstreamError(
-                f"{metadata.url}: fetching the metadata failed: {error}", hint="run again"
+                f"{metadata}: fetching the metadata failed: {error}", hint="run again"
             ) from error
-        return self.commit(str(self._git.references[_FETCHED].target))
+        fetched = self._git.references.get(_FETCHED)
+        if fetched is None:
+            raise NotServedError(
+                f"{metadata}: nothing is committed there yet",
+                hint="run huai-server commit on the upstream",
+            )
+        return self.commit(str(fetched.target))
+
+    def _fetch_over_http(self, metadata: MetadataUrl) -> Commit:
+        newest = find_newest(metadata)
+        try:
+            fetch_commit(newest, Here(self._path, self, self._complete()), timeout=self._timeout)
+            self._git.references.create(_FETCHED, newest.commit, force=True)
+        except (pygit2.GitError, OSError) as error:
+            raise self._unwritable(error) from error
+        return self.commit(newest.commit)
+
+    def _complete(self) -> set[str]:
+        """The commits that refs name: everything in them is here."""
+        refs = [self._git.references[name] for name in self._git.references]
+        commits = {str(ref.target) for ref in refs if ref.name.startswith(_OWN_REFS)}
+        return {commit for commit in commits if self.has(commit)}
 
     def commit(self, commit: str) -> Commit:
-        """A commit that is here; `FormatError` if it is not, or is no commit of a module."""
-        try:
-            found = self._git[commit].peel(pygit2.Commit)
-        except (KeyError, ValueError, pygit2.GitError) as error:
-            raise FormatError("there is no such commit", commit) from error
+        """A commit that is here; `DamagedRepositoryError` if it is not."""
+        found = self._get(commit)
+        if found is None:
+            raise self._damaged("there is no such commit", commit)
         info = CommitInfo.decode(found.message)
         descriptor, tree = read_root(found.tree_id.raw, self)
         return Commit(commit, info, found.commit_time, descriptor, Snapshot(self, tree))
 
     def has(self, commit: str) -> bool:
         """Whether a commit is here."""
-        return self._git.get(commit) is not None
+        return self._get(commit) is not None
 
     def keep(self, commits: Iterable[str]) -> None:
         """Name exactly these commits, so that they stay and are offered in the next fetch."""
         wanted = set(commits)
-        for name in list(self._git.references):
-            if name.startswith(_KEPT) and name.removeprefix(_KEPT) not in wanted:
-                self._git.references.delete(name)
-        for commit in wanted:
-            self._git.references.create(_KEPT + commit, commit, force=True)
+        self._drop_unfinished()
+        try:
+            for commit in wanted:
+                self._git.references.create(_KEPT + commit, commit, force=True)
+            for name in list(self._git.references):
+                if name.startswith(_KEPT) and name.removeprefix(_KEPT) not in wanted:
+                    self._git.references.delete(name)
+        except _FAILURES as error:
+            raise self._unwritable(error) from error
 
     def read(self, oid: bytes, kind: Kind) -> bytes:
-        """The content of an object (`ObjectReader`)."""
+        """The content of an object (`ObjectReader`).
+
+        Raises `DamagedRepositoryError` if it cannot be read, `FormatError` if it is another.
+        """
+        found = self.find(oid)
+        if found is None:
+            raise self._damaged("the object is not here", oid.hex())
+        if found.kind != kind:
+            raise FormatError(f"a {kind} was expected", oid.hex())
+        return found.data
+
+    def find(self, oid: bytes) -> Found | None:
+        """An object of any kind, if it is here (`Objects`).
+
+        Raises `DamagedRepositoryError` if it is here and cannot be read.
+        """
         name = pygit2.Oid(raw=oid)
         try:
-            found, size = self._git.odb.read_header(name)
-            if found != _KINDS[kind] or size > OBJECT_BYTES:
-                reason = f"a {kind} of at most {OBJECT_BYTES} bytes was expected"
-                raise FormatError(reason, str(name))
-            return self._git.odb.read(name)[1]
-        except (KeyError, pygit2.GitError) as error:
-            raise FormatError(f"the object cannot be read: {error}", str(name)) from error
+            kind, size = self._git.odb.read_header(name)
+            if kind in _NAMES and size <= OBJECT_BYTES:
+                return Found(_NAMES[kind], self._git.odb.read(name)[1])
+        except KeyError:
+            return None
+        except _FAILURES as error:
+            raise self._damaged(str(error), str(name)) from error
+        raise FormatError(f"an object of at most {OBJECT_BYTES} bytes was expected", str(name))
+
+    def __contains__(self, oid: object) -> bool:
+        """Whether an object is here (`Objects`)."""
+        return isinstance(oid, bytes) and pygit2.Oid(raw=oid) in self._git.odb
+
+    def tidy(self, limit: int = _PACKS) -> None:
+        """If there are more than `limit` packs, make one of what is kept and drop all others.
+
+        May be cut anywhere: the new pack is complete before the first old one goes, and a
+        commit without its parents is known as such before they go.  A failure changes
+        nothing and may be ignored; the next run tries again.
+        """
+        packs = self._path / "objects" / "pack"
+        old = sorted(packs.glob("pack-*.pack"))
+        if len(old) <= limit:
+            return
+        fresh = self._path / "fresh-pack"
+        try:
+            shutil.rmtree(fresh, ignore_errors=True)
+            fresh.mkdir()
+            kept = self._repack(fresh)
+            write_shallow(self._path, kept)
+            names = {name.stem for name in fresh.iterdir()}
+            for part in sorted(fresh.iterdir(), key=lambda part: part.suffix == ".idx"):
+                part.rename(packs / part.name)
+            sync_folder(packs)
+        except _FAILURES:
+            return
+        finally:
+            shutil.rmtree(fresh, ignore_errors=True)
+        for pack in old:
+            if pack.stem not in names:
+                pack.with_suffix(".idx").unlink(missing_ok=True)  # without it, it is no pack
+                pack.unlink()
+
+    def _repack(self, folder: Path) -> list[str]:
+        """Write one pack of all that kept commits hold; their ids, sorted."""
+        for name in (_FETCHED, _BEFORE):
+            if name in self._git.references:
+                self._git.references.delete(name)
+        names = [name for name in self._git.references if name.startswith(_KEPT)]
+        kept = sorted(name.removeprefix(_KEPT) for name in names)
+        builder = pygit2.PackBuilder(self._git)
+        for commit in kept:
+            builder.add_recur(pygit2.Oid(hex=commit))
+        builder.write(str(folder))
+        return kept
+
+    def _set_aside(self) -> None:
+        """An upstream that lost its branch must not leave us with what it had before."""
+        fetched = self._git.references.get(_FETCHED)
+        if fetched is not None:
+            self._git.references.create(_BEFORE, fetched.target, force=True)
+            fetched.delete()
+
+    def _drop_unfinished(self) -> None:
+        """What a run that was killed left behind: half packs, and locks of refs."""
+        half = (self._path / "objects" / "pack").glob("*_git2_*")
+        locks = (self._path / "refs").rglob("*.lock")
+        for part in [*half, *locks, *self._path.glob("*.lock")]:
+            with suppress(OSError):
+                part.unlink()
+
+    def _get(self, commit: str) -> pygit2.Commit | None:
+        try:
+            found = self._git.get(commit)
+            return None if found is None else found.peel(pygit2.Commit)
+        except _FAILURES as error:
+            raise self._damaged(str(error), commit) from error
+
+    def _damaged(self, reason: str, name: str) -> DamagedRepositoryError:
+        return DamagedRepositoryError(
+            f"{self._path}: {name}: {reason}",
+            hint="huai-client sync NAME --adopt fetches the metadata anew",
+        )
+
+    def _unwritable(self, error: Exception) -> StoreError:
+        return StoreError(f"{self._path}: {error}", hint="look at the disk and its permissions")
+
+
+class _Interruptible(pygit2.RemoteCallbacks):
+    """Lets Python see a signal while libgit2 receives."""
+
+    def transfer_progress(self, stats: object) -> None:
+        """Called with every piece that came; an exception raised by a signal ends the fetch."""

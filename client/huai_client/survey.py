@@ -6,22 +6,21 @@ compared as a whole.
 """
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from huai_client.collect import Collected, entries_below, gone
 from huai_client.hashing import digest_of
 from huai_client.merge import Match, Missing, Stranger, merge
 from huai_client.observe import Observed, Unreadable, differences, observe
 from huai_client.operations import Move
-from huai_client.plan import Candidate, worth_hashing
+from huai_client.plan import Candidate, replaces, worth_hashing
 from huai_client.tree import PathError, View
 from huai_client.verify import Difference
-from huai_schema.changes import Change
-from huai_schema.diff import diff
 from huai_schema.entries import Directory, Entry, File
 from huai_schema.errors import ExitCode, HuaiError
-from huai_schema.paths import RelPath, show
-from huai_schema.snapshot import Snapshot, decode_listing
+from huai_schema.paths import ROOT, RelPath, ancestors, parent, show
+from huai_schema.snapshot import Snapshot
 
 
 class UnreadableTreeError(HuaiError):
@@ -43,13 +42,17 @@ class Survey(NamedTuple):
     """Paths that no snapshot names; found only when the whole tree was compared."""
 
 
-def survey_whole(view: View, wanted: Snapshot, *, delete_strangers: bool) -> Survey:
+def survey_whole(
+    view: View, past: Sequence[Snapshot], wanted: Snapshot, *, delete_strangers: bool
+) -> Survey:
     """Compare everything; for a tree that some other tool made.
 
-    What no snapshot names is a stranger: told, and deleted only if asked for.
+    What none of the snapshots names, `past` included, is a stranger: told, and deleted only
+    if asked for.
     """
     candidates: list[Candidate] = []
     strangers: list[RelPath] = []
+    ours = gone(past, wanted)
     for finding in merge(view, wanted.entries(), owners=view.owners):
         if isinstance(finding, Match):
             if finding.attributes:
@@ -59,23 +62,42 @@ def survey_whole(view: View, wanted: Snapshot, *, delete_strangers: bool) -> Sur
         elif isinstance(finding, Missing):
             candidates.append(Candidate(finding.wanted.path, None, finding.wanted))
         elif isinstance(finding, Stranger):
-            strangers.append(finding.path)
-            if delete_strangers:
+            if finding.path not in ours:
+                strangers.append(finding.path)
+            if delete_strangers or finding.path in ours:
                 candidates.append(_observed(view, finding.path, None, ()))
         else:
             raise _unreadable(finding)
-    return Survey(candidates, [], strangers)
+    return Survey(_with_members(view, candidates, wanted), [], strangers)
 
 
-def survey_changes(view: View, past: Iterable[Snapshot], wanted: Snapshot) -> Survey:
+def survey_changes(view: View, past: Sequence[Snapshot], wanted: Snapshot) -> Survey:
     """Look at the paths in which any snapshot of `past` differs from `wanted`.
 
     The first of `past` is the applied one; the others are those that cut runs were going for.
     """
-    collected = _Collected(view, wanted)
-    for number, snapshot in enumerate(past):
-        collected.add(snapshot, movable=number == 0)
-    return collected.survey()
+    try:
+        collected = Collected(view, past, wanted)
+    except PathError as error:
+        raise _unreadable(Unreadable(error.path, error.reason)) from error
+    found: dict[RelPath, Candidate] = {}
+    for path, entry in collected.paths.items():
+        before = tuple(collected.past.get(path, ()))
+        if path in collected.vacated:
+            found[path] = Candidate(path, None, entry, before)
+        else:
+            found[path] = _observed(view, path, entry, before)
+    # A run that was cut has left the times, and perhaps the modes, of these as they were then.
+    disturbed = {ROOT, *collected.parents} if len(past) > 1 else {ROOT}
+    for path in disturbed - found.keys():
+        candidate = _observed(view, path, wanted.directory(path), ())
+        if isinstance(candidate.have, Directory) and candidate.wanted is not None:
+            found[path] = candidate
+    for path in _lost_directories(view, found.values()):
+        for entry in entries_below(wanted, path):
+            if entry.path not in found:
+                found[entry.path] = _observed(view, entry.path, entry, ())
+    return Survey(list(found.values()), collected.moves, [])
 
 
 def survey_damage(
@@ -97,54 +119,43 @@ def survey_damage(
             # Size and time are right, so only this tells the planner that the content is not.
             candidate = candidate._replace(digest=_DAMAGED)
         candidates.append(candidate)
-    return Survey(candidates, [], strangers)
+    return Survey(_with_members(view, candidates, wanted), [], strangers)
 
 
-class _Collected:
-    """The union of several differences, by path."""
-
-    def __init__(self, view: View, wanted: Snapshot) -> None:
-        self._view = view
-        self._wanted = wanted
-        self._paths: dict[RelPath, Entry | None] = {}
-        self._past: dict[RelPath, list[Entry]] = {}
-        self._moves: list[Move] = []
-
-    def add(self, past: Snapshot, *, movable: bool) -> None:
-        for difference in diff(past, self._wanted):
-            if isinstance(difference, Change):
-                self._change(difference)
-            elif movable and self._can_move(difference.old, difference.new):
-                self._moves.append(Move(difference.old, difference.new))
-            else:
-                for change in _expanded(past, difference.old, self._wanted, difference.new):
-                    self._change(change)
-
-    def survey(self) -> Survey:
-        candidates = [
-            _observed(self._view, path, wanted, tuple(self._past.get(path, ())))
-            for path, wanted in self._paths.items()
-        ]
-        return Survey(candidates, self._moves, [])
-
-    def _change(self, change: Change) -> None:
-        self._paths[change.path] = change.new or self._paths.get(change.path)
-        if change.old is not None:
-            self._past.setdefault(change.path, []).append(change.old)
-
-    def _can_move(self, old: RelPath, new: RelPath) -> bool:
-        here, there = observe(self._view, old), observe(self._view, new)
-        return here is not None and isinstance(here.entry, Directory) and there is None
+def _lost_directories(view: View, candidates: Iterable[Candidate]) -> set[RelPath]:
+    """Directories that were there before and that somebody has taken away, uppermost only."""
+    lost: set[RelPath] = set()
+    for path in {_expected_directory(candidate) for candidate in candidates}:
+        missing = [each for each in (path, *ancestors(path)) if not _is_directory(view, each)]
+        lost |= set(missing[-1:])
+    return lost
 
 
-def _expanded(past: Snapshot, old: RelPath, wanted: Snapshot, new: RelPath) -> Iterator[Change]:
-    """A move as what it is for each path: gone there, new here."""
-    for listing in past.subtree(old):
-        for entry in decode_listing(listing):
-            yield Change(entry.path, entry, None)
-    for listing in wanted.subtree(new):
-        for entry in decode_listing(listing):
-            yield Change(entry.path, None, entry)
+def _expected_directory(candidate: Candidate) -> RelPath:
+    """What has to be a directory if the tree is as it was left, and may not be one."""
+    if candidate.wanted is None or not candidate.past or isinstance(candidate.have, Directory):
+        return ROOT
+    was_directory = any(isinstance(entry, Directory) for entry in candidate.past)
+    if was_directory and isinstance(candidate.wanted, Directory):
+        return candidate.path
+    return parent(candidate.path) if candidate.have is None else ROOT
+
+
+def _is_directory(view: View, path: RelPath) -> bool:
+    found = observe(view, path)
+    return found is not None and isinstance(found.entry, Directory)
+
+
+def _with_members(view: View, candidates: list[Candidate], wanted: Snapshot) -> list[Candidate]:
+    """With all hardlinks of files that are replaced: they have to become links of the new one."""
+    leaders = {each.path for each in candidates if each.links > 1 and replaces(each)}
+    known = {candidate.path for candidate in candidates}
+    members = [
+        _observed(view, entry.path, entry, ())
+        for entry in (wanted.entries() if leaders else ())
+        if isinstance(entry, File) and entry.link in leaders and entry.path not in known
+    ]
+    return candidates + members
 
 
 def _observed(
@@ -185,16 +196,16 @@ def _candidate(
     return candidate
 
 
-def _digest(view: View, path: RelPath) -> bytes | None:
-    """The digest of a local file; None, which leads to a transfer, if it cannot be read."""
+def _digest(view: View, path: RelPath) -> bytes:
+    """The digest of a local file; one that leads to a transfer if it cannot be read."""
     try:
         handle = view.open_file(path)
     except PathError:
-        return None
+        return _DAMAGED
     try:
         return digest_of(handle)
     except OSError:
-        return None
+        return _DAMAGED
     finally:
         os.close(handle)
 

@@ -8,15 +8,15 @@ the next one, which looks at what stands there instead of trusting a record of i
 
 import os
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
 
 from huai_client import state as states
 from huai_client.config import Module
 from huai_client.execute import Report, execute
+from huai_client.gitfetch import MissingObjectError
 from huai_client.operations import Plan
 from huai_client.options import SyncOptions
 from huai_client.places import ModulePlaces
@@ -26,22 +26,23 @@ from huai_client.preconditions import (
     check_module,
     check_serial,
     check_space,
-    content_urls,
+    upstream_urls,
 )
+from huai_client.results import Observer, Prepared, SyncResult
 from huai_client.stages import stage_of
-from huai_client.staging import Staging
+from huai_client.staging import Staging, key_of
 from huai_client.state import State
-from huai_client.store import Commit, Repository
-from huai_client.summary import Summary, check_deletions, summarize
+from huai_client.store import Commit, DamagedRepositoryError, Repository
+from huai_client.summary import check_deletions, summarize
 from huai_client.survey import Survey, survey_changes, survey_damage, survey_whole
-from huai_client.transfer import Listener, Outcome, TransferOptions, fetch
+from huai_client.transfer import ContentUrl, Outcome, TransferOptions, fetch
 from huai_client.tree import STAGING, Tree, View
-from huai_client.upstream import MetadataUrl, is_http, newest_commit
+from huai_client.upstream import MetadataUrl
 from huai_client.verify import Difference, verify
 from huai_client.withhold import withhold
 from huai_schema.entries import Directory
 from huai_schema.errors import ExitCode, HuaiError
-from huai_schema.paths import ROOT, RelPath
+from huai_schema.paths import ROOT
 
 _RESTARTS = 5
 """How often one run follows an upstream that moves on under it."""
@@ -57,124 +58,106 @@ class NotSyncedError(HuaiError):
     exit_code = ExitCode.DIFFERS
 
 
-class Prepared(NamedTuple):
-    """A plan that was not carried out yet."""
-
-    commit: Commit
-    plan: Plan
-    summary: Summary
-    survey: Survey
-
-
-@dataclass(frozen=True, slots=True)
-class SyncResult:
-    """What a run did."""
-
-    commit: str
-    serial: int
-    total_bytes: int
-    """Of all files of the module."""
-    prepared: Prepared | None = None
-    """None: there was nothing new."""
-    report: Report | None = None
-    outcome: Outcome | None = None
-
-    @property
-    def exit_code(self) -> ExitCode:
-        """How the program should end."""
-        if self.outcome and self.outcome.mismatched:
-            return ExitCode.MISMATCH
-        if self.outcome and self.outcome.missing:
-            return ExitCode.VANISHED
-        if self.report and self.report.problems:
-            return ExitCode.PARTIAL
-        return ExitCode.OK
-
-
-class Observer(NamedTuple):
-    """Who is told how a run goes."""
-
-    listener: Listener
-    planned: Callable[[Prepared], None]
-    """Called before the first byte is moved."""
-    step: Callable[[str, RelPath], None]
-    """Called after each change to the tree."""
-
-
 class Sync:
     """One run for one module; the caller holds the module's lock."""
 
     def __init__(
         self, name: str, module: Module, places: ModulePlaces, options: SyncOptions
     ) -> None:
-        """Read the state; nothing else is touched yet."""
+        """Read the state; the tree is not touched yet."""
         self._name = module.upstream_name or name
         self._module = module
         self._places = places
         self._options = options
         self._metadata = MetadataUrl.of(module.url, self._name)
         self._state = states.load(places.state)
-
-    @property
-    def state(self) -> State:
-        """What is recorded about the tree."""
-        return self._state
+        self._transfer_options = _transfer_options(module)
+        self._own_urls = [ContentUrl.parse(url) for url in module.content_urls]
+        self._repository = Repository(places.repository, timeout=module.timeout)
 
     def damage(self, *, content: bool) -> Iterator[Difference]:
         """What differs between the tree and the applied commit; reads, changes nothing."""
-        commit = self._applied_commit(Repository(self._places.repository))
+        commit = self._applied_commit()
         with View(Path(self._module.dest)) as view:
             yield from verify(view, commit.snapshot.entries(), content=content, owners=True)
 
     def repair(self, damage: Collection[Difference], observer: Observer) -> SyncResult:
         """Bring the paths in `damage` back to what the applied commit says."""
-        repository = Repository(self._places.repository)
-        commit = self._applied_commit(repository)
+        commit = self._applied_commit()
+        before = self._state
         with Tree(Path(self._module.dest)) as tree:
             survey = survey_damage(
                 tree, damage, commit.snapshot, delete_strangers=self._options.delete_strangers
             )
             prepared = self._plan(survey, commit, commit)
             observer.planned(prepared)
-            return self._carry_out(prepared, tree, repository, observer, follow=False)
+            result = self._carry_out(prepared, tree, observer, follow=False)
+        if result.exit_code == ExitCode.OK:
+            self._save(before)
+        return result
 
     def prepare(self) -> Prepared:
         """Fetch the newest metadata and plan; changes nothing in the tree."""
-        repository = Repository(self._places.repository)
         with View(Path(self._module.dest)) as view:
-            return self._prepare(view, repository)
+            return self._prepare(view)
 
     def run(self, observer: Observer) -> SyncResult:
         """Bring the tree to the newest commit."""
-        repository = Repository(self._places.repository)
         for _ in range(_RESTARTS):
             with suppress(_MovedOnError):
-                return self._round(repository, observer, follow=True)
-        return self._round(repository, observer, follow=False)
+                return self._round(observer, follow=True)
+        return self._round(observer, follow=False)
 
-    def _round(self, repository: Repository, observer: Observer, *, follow: bool) -> SyncResult:
+    def _round(self, observer: Observer, *, follow: bool) -> SyncResult:
         with Tree(Path(self._module.dest)) as tree:
-            prepared = self._prepare(tree, repository)
+            prepared = self._prepare(tree)
             observer.planned(prepared)
-            return self._carry_out(prepared, tree, repository, observer, follow=follow)
+            result = self._carry_out(prepared, tree, observer, follow=follow)
+        if result.exit_code == ExitCode.OK:
+            self._finish(prepared.commit)
+        return result
 
-    def _prepare(self, view: View, repository: Repository) -> Prepared:
-        commit = repository.fetch(self._metadata)
-        state = self._state
+    def _prepare(self, view: View) -> Prepared:
+        try:
+            return self._prepared(view)
+        except (DamagedRepositoryError, MissingObjectError) as error:
+            # An upstream that sends half of it must not cost us what we have.
+            applied = self._state.applied
+            sound = isinstance(error, MissingObjectError)
+            if sound and applied is not None and self._repository.has(applied):
+                raise
+        self._repository.start_over()
+        return self._prepared(view)
+
+    def _prepared(self, view: View) -> Prepared:
+        commit = self._repository.fetch(self._metadata)
         check_module(commit, self._name)
         if not self._options.accept_rollback:
-            check_serial(commit, state)
-        applied = self._applied(repository)
-        if applied is None:
+            check_serial(commit, self._state)
+        applied, attempted = self._past()
+        past = [each.snapshot for each in (applied, *attempted) if each is not None]
+        if applied is None or self._options.adopt:
             survey = survey_whole(
-                view, commit.snapshot, delete_strangers=self._options.delete_strangers
+                view, past, commit.snapshot, delete_strangers=self._options.delete_strangers
             )
         else:
-            check_destination(view, applied.snapshot)
-            attempted = [repository.commit(one) for one in state.attempted if repository.has(one)]
-            past = [each.snapshot for each in (applied, *attempted)]
+            check_destination(view, past)
             survey = survey_changes(view, past, commit.snapshot)
         return self._plan(survey, commit, applied or commit)
+
+    def _past(self) -> tuple[Commit | None, list[Commit]]:
+        """The applied commit and those that were attempted since, as far as they are here.
+
+        No applied commit means that the whole tree has to be compared: there was none, it is
+        not here any more, or a repair of the tree was cut.
+        """
+        state, repository = self._state, self._repository
+        here = [commit for commit in state.attempted if repository.has(commit)]
+        attempted = [repository.commit(commit) for commit in here]
+        known = len(here) == len(state.attempted) and state.applied not in here
+        if state.applied is None or not known or not repository.has(state.applied):
+            return None, attempted
+        return repository.commit(state.applied), attempted
 
     def _plan(self, survey: Survey, commit: Commit, before: Commit) -> Prepared:
         plan = make_plan(survey.candidates, survey.moves, stage_of)
@@ -184,100 +167,75 @@ class Sync:
         check_deletions(summary, limit, before.info.totals.entries)
         return Prepared(commit, plan, summary, survey)
 
-    def _applied_commit(self, repository: Repository) -> Commit:
-        if self._state.applied is None:
+    def _applied_commit(self) -> Commit:
+        applied = self._state.applied
+        if applied is None:
             raise NotSyncedError(
-                f"{self._name}: was never synced", hint="run huai-client sync first"
+                f"{self._name}: was never synced to its end", hint="run huai-client sync first"
             )
-        return repository.commit(self._state.applied)
-
-    def _applied(self, repository: Repository) -> Commit | None:
-        """The applied commit; None if the whole tree has to be compared."""
-        state = self._state
-        if state.applied is None or self._options.adopt or not repository.has(state.applied):
-            return None
-        return repository.commit(state.applied)
+        return self._repository.commit(applied)
 
     def _disturbed(self, plan: Plan, commit: Commit) -> list[Directory]:
-        found = (commit.snapshot.directory(path) for path in sorted(touched(plan)))
+        settled = {directory.path for directory in plan.directories}
+        found = (commit.snapshot.directory(path) for path in sorted(touched(plan) - settled))
         return [directory for directory in found if directory is not None]
 
     def _carry_out(
-        self,
-        prepared: Prepared,
-        tree: Tree,
-        repository: Repository,
-        observer: Observer,
-        *,
-        follow: bool,
+        self, prepared: Prepared, tree: Tree, observer: Observer, *, follow: bool
     ) -> SyncResult:
-        """Transfer, publish, record; with `follow`, `_MovedOnError` where a new plan helps."""
+        """Transfer and publish; with `follow`, `_MovedOnError` where a new plan helps."""
         commit, plan = prepared.commit, prepared.plan
-        if prepared.summary.nothing:
-            self._finish(commit, repository)
+        if prepared.summary.nothing and tree.stat(STAGING) is None:
             return self._result(prepared, None, None)
+        fetches = [file for stage in plan.stages for file in stage.fetches]
+        urls = self._own_urls or upstream_urls(commit.descriptor) if fetches else []
+        if tree.stat(STAGING) is None:
+            check_space(tree.dest, fetches)
         with Staging(tree.dest / os.fsdecode(STAGING)) as staging:
-            outcome = self._transfer(prepared, tree, staging, observer)
+            staging.prune({key_of(file) for file in fetches})
+            check_space(tree.dest, (file for file in fetches if not staging.ready(file)))
+            options = self._transfer_options
+            outcome = fetch(fetches, urls, tree.dest, staging, options, observer.listener)
             if not outcome.complete:
-                if follow and self._newest(repository) != commit.id:
+                if follow and self._repository.newest_commit(self._metadata) != commit.id:
                     raise _MovedOnError
                 plan = withhold(plan, {*outcome.missing, *outcome.mismatched})
-            self._record_attempt(commit, repository)
+            self._record_attempt(commit)
             report = execute(plan, tree, staging.path_of, observer.step)
             result = self._result(prepared, report, outcome)
             if result.exit_code == ExitCode.OK:
                 staging.remove()
-        if result.exit_code == ExitCode.OK:
-            # Removing the staging area was the last change to the top directory.
-            if top := commit.snapshot.directory(ROOT):
-                tree.set_directory(top)
-            self._finish(commit, repository)
+        # The staging area lies in the top directory.
+        if top := commit.snapshot.directory(ROOT):
+            tree.set_directory(top)
         return result
 
-    def _transfer(
-        self, prepared: Prepared, tree: Tree, staging: Staging, observer: Observer
-    ) -> Outcome:
-        files = [file for stage in prepared.plan.stages for file in stage.fetches]
-        waiting = [file for file in files if not staging.ready(file)]
-        check_space(tree.dest, waiting)
-        if not waiting:
-            return Outcome(files, [], [], 0)
-        module = self._module
-        options = TransferOptions(
-            streams=module.streams,
-            batch_files=module.batch_files,
-            batch_bytes=module.batch_size,
-            bwlimit=module.bwlimit,
-            timeout=module.timeout,
-            extra=module.rsync_options,
-        )
-        urls = content_urls(module.content_urls, prepared.commit.descriptor)
-        return fetch(files, urls, tree.dest, staging, options, observer.listener)
-
-    def _newest(self, repository: Repository) -> str:
-        if is_http(self._metadata.url):
-            return newest_commit(self._metadata)
-        return repository.newest_commit(self._metadata)
-
-    def _record_attempt(self, commit: Commit, repository: Repository) -> None:
+    def _record_attempt(self, commit: Commit) -> None:
         """From here on the tree may be anything between the commits that are named."""
         state = self._state
         attempted = tuple(dict.fromkeys((*state.attempted, commit.id)))
+        self._save(replace(state, attempted=attempted, serial=self._accepted_serial(commit)))
+
+    def _finish(self, commit: Commit) -> None:
+        serial = self._accepted_serial(commit)
+        total = commit.info.totals.bytes
+        self._save(State(commit.id, serial, (), int(time.time()), total))
+        self._repository.tidy()
+
+    def _accepted_serial(self, commit: Commit) -> int:
         serial = commit.info.serial
-        if not self._options.accept_rollback:
-            serial = max(serial, state.serial)
-        self._state = replace(state, attempted=attempted, serial=serial)
-        self._save(repository)
+        return serial if self._options.accept_rollback else max(serial, self._state.serial)
 
-    def _finish(self, commit: Commit, repository: Repository) -> None:
-        self._state = State(commit.id, commit.info.serial, (), int(time.time()))
-        self._save(repository)
-
-    def _save(self, repository: Repository) -> None:
+    def _save(self, state: State) -> None:
         # The refs first: a state that names a commit must never lack it.
-        named = {self._state.applied, *self._state.attempted} - {None}
-        repository.keep({commit for commit in named if commit and repository.has(commit)})
-        states.save(self._places.state, self._state)
+        self._keep(state, self._state)
+        states.save(self._places.state, state)
+        self._keep(state)
+        self._state = state
+
+    def _keep(self, *named: State) -> None:
+        commits = {each for state in named for each in (state.applied, *state.attempted) if each}
+        self._repository.keep(commit for commit in commits if self._repository.has(commit))
 
     def _result(
         self, prepared: Prepared, report: Report | None, outcome: Outcome | None
@@ -286,3 +244,14 @@ class Sync:
         return SyncResult(
             prepared.commit.id, info.serial, info.totals.bytes, prepared, report, outcome
         )
+
+
+def _transfer_options(module: Module) -> TransferOptions:
+    return TransferOptions(
+        streams=module.streams,
+        batch_files=module.batch_files,
+        batch_bytes=module.batch_size,
+        bwlimit=module.bwlimit,
+        timeout=module.timeout,
+        extra=module.rsync_options,
+    )

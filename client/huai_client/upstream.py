@@ -1,14 +1,18 @@
-"""Asking the upstream for its newest commit: one small request, answered from its memory.
+"""Asking the upstream over HTTP, above all for its newest commit: one small request.
 
 Any git server that speaks the smart HTTP protocol will do (git's own documentation:
 gitprotocol-http); the plain advertisement of version 0 is what every one of them can send.
-Other transports are left to `store`.
+Other transports are left to `store`, the fetch itself to `gitfetch`.
 """
 
+import base64
 import http.client
 import re
 import urllib.error
+import urllib.parse
 import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
 
 from huai_schema.errors import ExitCode, HuaiError
@@ -16,7 +20,9 @@ from huai_schema.errors import ExitCode, HuaiError
 BRANCH = "refs/heads/main"
 _ANSWER_BYTES = 1 << 20
 _TIMEOUT_SECONDS = 30.0
+_ADVERT = "info/refs?service=git-upload-pack"
 _REF = re.compile(rb"^([0-9a-f]{40}) ([^\0\n]+)")
+_LOGIN = re.compile(r"^([a-z][a-z0-9+.-]*://)([^/@]*)@")
 
 
 class UpstreamError(HuaiError):
@@ -49,65 +55,166 @@ class MetadataUrl(NamedTuple):
             return cls(url)
         return cls(f"{url.rstrip('/')}/git/{module}.git")
 
+    def __str__(self) -> str:
+        """For people: without the login."""
+        return _LOGIN.sub(r"\1", self.url)
+
 
 def is_http(url: str) -> bool:
     """Whether `newest_commit` can ask there."""
     return url.startswith(("http://", "https://"))
 
 
+class Newest(NamedTuple):
+    """The newest commit of an upstream."""
+
+    commit: str
+    """Its hex id."""
+    found: MetadataUrl
+    """Where the upstream is, after redirections."""
+
+
+class Answer:
+    """What the upstream says, as it comes."""
+
+    def __init__(self, response: http.client.HTTPResponse, metadata: MetadataUrl) -> None:
+        """Made by `ask`."""
+        self._response = response
+        self._metadata = metadata
+        self.url: str = response.url
+        self.content_type: str = response.headers.get_content_type()
+
+    def whole(self, limit: int) -> bytes:
+        """All of it, up to `limit` bytes."""
+        try:
+            return self._response.read(limit)
+        except (OSError, http.client.HTTPException) as error:
+            raise _broken(self._metadata, error) from error
+
+    def read(self, size: int) -> bytes:
+        """At most `size` bytes, as soon as there are any; none at the end."""
+        try:
+            return self._response.read1(size)
+        except (OSError, http.client.HTTPException) as error:
+            raise _broken(self._metadata, error) from error
+
+
 def newest_commit(metadata: MetadataUrl) -> str:
     """The hex id of the commit that the branch points to; `UpstreamError` if there is none."""
-    url = f"{metadata.url.rstrip('/')}/info/refs?service=git-upload-pack"
-    request = urllib.request.Request(url, headers={"User-Agent": "huai-client"})  # noqa: S310 - is_http
+    return find_newest(metadata).commit
+
+
+def find_newest(metadata: MetadataUrl) -> Newest:
+    """The commit that the branch points to, and where to fetch it."""
+    with ask(metadata, _ADVERT) as answer:
+        body, url = answer.whole(_ANSWER_BYTES), answer.url
+    found = metadata
+    if url != f"{str(metadata).rstrip('/')}/{_ADVERT}":
+        found = MetadataUrl(url.removesuffix(f"/{_ADVERT}"))
+    return Newest(_branch(body, metadata), found)
+
+
+@contextmanager
+def ask(
+    metadata: MetadataUrl,
+    what: str,
+    body: bytes | None = None,
+    *,
+    content_type: str = "",
+    timeout: float = _TIMEOUT_SECONDS,
+) -> Iterator[Answer]:
+    """Ask for the address `what` below the repository's, by POST if there is a `body`.
+
+    `timeout` (s) is for each time that nothing comes.  Every failure is an `UpstreamError`.
+    """
     try:
-        with urllib.request.urlopen(request, timeout=_TIMEOUT_SECONDS) as answer:  # noqa: S310
-            body = answer.read(_ANSWER_BYTES)
+        request = _request(metadata, what, body, content_type)
+        response = urllib.request.urlopen(request, timeout=timeout)  # noqa: S310 - is_http
     except urllib.error.HTTPError as error:
-        if error.code in (http.client.NOT_FOUND, http.client.GONE):
-            raise NotServedError(
-                f"{metadata.url}: the upstream has no such module",
-                hint="look at the URL and the module's name",
-            ) from error
-        raise UpstreamError(f"{metadata.url}: HTTP {error.code} {error.reason}") from error
-    except TimeoutError as error:
-        raise UpstreamSilentError(
-            f"{metadata.url}: no answer within {_TIMEOUT_SECONDS:.0f} s", hint="run again later"
-        ) from error
-    except (OSError, http.client.HTTPException) as error:
-        reason = getattr(error, "reason", None) or error
-        if isinstance(reason, TimeoutError):
-            raise UpstreamSilentError(f"{metadata.url}: {reason}") from error
-        raise UpstreamError(
-            f"{metadata.url}: {reason}", hint="is the upstream running, and the URL right?"
-        ) from error
-    return _branch(body, metadata.url)
+        with error:
+            raise _refused(metadata, error.code, error.reason) from error
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        raise _broken(metadata, error) from error
+    with response:
+        if not isinstance(response, http.client.HTTPResponse):
+            raise UpstreamError(f"{metadata}: leads to something else than HTTP")
+        yield Answer(response, metadata)
 
 
-def _branch(body: bytes, url: str) -> str:
-    """Find the branch in an advertisement of refs."""
-    lines = list(_packets(body))
-    if not lines or not lines[0].startswith(b"# service=git-upload-pack"):
-        raise UpstreamError(
-            f"{url}: this is no git repository served over HTTP", hint="look at the URL"
-        )
-    for line in lines[1:]:
-        found = _REF.match(line)
-        if found and found[2] == BRANCH.encode():
-            return found[1].decode()
-    raise NotServedError(
-        f"{url}: nothing is committed there yet", hint="run huai-server commit on the upstream"
+def _request(
+    metadata: MetadataUrl, what: str, body: bytes | None, content_type: str
+) -> urllib.request.Request:
+    """The question; a login in the URL goes into a header, where urllib does not put it."""
+    login = _LOGIN.match(metadata.url)
+    headers = {"User-Agent": "huai-client"}
+    if content_type:
+        headers["Content-Type"] = content_type
+    url = f"{str(metadata).rstrip('/')}/{what}"
+    request = urllib.request.Request(url, body, headers)  # noqa: S310 - is_http
+    if login:
+        secret = base64.b64encode(urllib.parse.unquote_to_bytes(login[2])).decode()
+        # Whoever the upstream redirects to has no business with the login.
+        request.add_unredirected_header("Authorization", f"Basic {secret}")
+    return request
+
+
+def _broken(metadata: MetadataUrl, error: Exception) -> UpstreamError:
+    reason = getattr(error, "reason", None) or error
+    if isinstance(reason, TimeoutError):
+        return UpstreamSilentError(f"{metadata}: no answer in time", hint="try again later")
+    return UpstreamError(
+        f"{metadata}: {reason}", hint="is the upstream running, and the URL right?"
     )
 
 
-def _packets(body: bytes) -> list[bytes]:
-    """The payloads of a sequence of pkt-lines; ends quietly where they stop making sense."""
-    found = []
-    position = 0
-    while position + 4 <= len(body):
-        try:
-            size = int(body[position : position + 4], 16)
-        except ValueError:
-            break
-        found.append(body[position + 4 : position + size])
+def _refused(metadata: MetadataUrl, code: int, reason: str) -> UpstreamError:
+    if code in (http.client.NOT_FOUND, http.client.GONE):
+        return NotServedError(
+            f"{metadata}: the upstream has no such module",
+            hint="look at the URL and the module's name",
+        )
+    hint = "try again later"
+    if code in (http.client.UNAUTHORIZED, http.client.FORBIDDEN):
+        hint = "a login stands in the URL: https://USER:PASSWORD@HOST"
+    return UpstreamError(f"{metadata}: HTTP {code} {reason}", hint=hint)
+
+
+def _branch(body: bytes, metadata: MetadataUrl) -> str:
+    """Find the branch in an advertisement of refs."""
+    packets = _packets(body)
+    first = next(packets, b"")
+    if first is None or not first.startswith(b"# service=git-upload-pack"):
+        raise UpstreamError(
+            f"{metadata}: this is no git repository served over HTTP", hint="look at the URL"
+        )
+    for packet in packets:
+        if packet is None:
+            raise UpstreamError(
+                f"{metadata}: the answer ends in the middle", hint="try again later"
+            )
+        found = _REF.match(packet)
+        if found and found[2] == BRANCH.encode():
+            return found[1].decode()
+    raise NotServedError(
+        f"{metadata}: nothing is committed there yet", hint="run huai-server commit on the upstream"
+    )
+
+
+def _packets(body: bytes) -> Iterator[bytes | None]:
+    """The payloads of a sequence of pkt-lines; None where one is cut or makes no sense.
+
+    The sequence ends with its second flush packet (gitprotocol-http, "Smart Clients").
+    """
+    position = flushes = 0
+    while flushes < 2:
+        head = body[position : position + 4]
+        size = int(head, 16) if re.fullmatch(rb"[0-9a-f]{4}", head) else 1
+        packet = body[position + 4 : position + size]
+        if size == 0:
+            flushes += 1
+        elif size < 4 or len(packet) != size - 4:
+            yield None
+            return
+        else:
+            yield packet
         position += max(size, 4)
-    return found

@@ -7,6 +7,8 @@ from huai_schema.errors import ExitCode, HuaiError
 
 _FORBIDDEN = ("--del", "--remove-", "--files-from", "--backup", "--inplace", "--append", "--daemon")
 
+_HINT = "change it in the module's table of client.toml, or leave it out"
+
 
 class TransferOptionsError(HuaiError):
     """An option that cannot be obeyed."""
@@ -42,10 +44,10 @@ class TransferOptions:
         """Refuse what would hang, do nothing or delete."""
         for name in ("streams", "batch_files", "batch_bytes", "timeout", "contimeout"):
             if getattr(self, name) < 1:
-                raise TransferOptionsError(f"{name} has to be at least 1")
+                raise TransferOptionsError(f"{name} has to be at least 1", hint=_HINT)
         for name in ("bwlimit", "retries", "backoff", "patience"):
             if getattr(self, name) < 0:
-                raise TransferOptionsError(f"{name} must not be negative")
+                raise TransferOptionsError(f"{name} must not be negative", hint=_HINT)
         for argument in self.extra:
             if argument.startswith(_FORBIDDEN) or "\0" in argument:
                 raise TransferOptionsError(

@@ -18,6 +18,8 @@ from huai_client.transfer.errors import UpstreamFullError
 from huai_client.transfer.runs import Runs
 from huai_schema.entries import File
 
+_FEW_FILES = 100
+"""So many are not worth a connection of their own; more are spread evenly over the streams."""
 _WAIT_MAX = 30.0
 _DOUBLINGS = 10
 
@@ -25,7 +27,9 @@ _DOUBLINGS = 10
 def transfer(files: Sequence[File], context: Context) -> list[tuple[File, Verdict]]:
     """Bring `files`; returns those that did not arrive, raises what ended it early."""
     options = context.options
-    cut = batches(files, max_files=options.batch_files, max_bytes=options.batch_bytes)
+    even = max(_FEW_FILES, -(-len(files) // options.streams))
+    max_files = min(options.batch_files, even)
+    cut = batches(files, max_files=max_files, max_bytes=options.batch_bytes)
     return _Streams([Batch(batch) for batch in cut], context).run() if files else []
 
 

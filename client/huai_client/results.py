@@ -1,0 +1,58 @@
+"""What a sync hands over: its plan before the first byte, its result at the end."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from huai_client.execute import Report
+from huai_client.operations import Plan
+from huai_client.store import Commit
+from huai_client.summary import Summary
+from huai_client.survey import Survey
+from huai_client.transfer import Listener, Outcome
+from huai_schema.errors import ExitCode
+from huai_schema.paths import RelPath
+
+
+class Prepared(NamedTuple):
+    """A plan that was not carried out yet."""
+
+    commit: Commit
+    plan: Plan
+    summary: Summary
+    survey: Survey
+
+
+@dataclass(frozen=True, slots=True)
+class SyncResult:
+    """What a run did."""
+
+    commit: str
+    serial: int
+    total_bytes: int
+    """Of all files of the module."""
+    prepared: Prepared | None = None
+    """None: there was nothing new."""
+    report: Report | None = None
+    outcome: Outcome | None = None
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """How the program should end."""
+        if self.outcome and self.outcome.mismatched:
+            return ExitCode.MISMATCH
+        if self.outcome and self.outcome.missing:
+            return ExitCode.VANISHED
+        if self.report and self.report.problems:
+            return ExitCode.PARTIAL
+        return ExitCode.OK
+
+
+class Observer(NamedTuple):
+    """Who is told how a run goes."""
+
+    listener: Listener
+    planned: Callable[[Prepared], None]
+    """Called before the first byte is moved."""
+    step: Callable[[str, RelPath], None]
+    """Called after each change to the tree."""

@@ -1,0 +1,57 @@
+"""A sync that ends itself by SIGKILL at one of the points where something may be half done.
+
+A program of its own: `python -m tests.fault.cut_sync ROOT NAME POINT` prints how many points
+it passed, if it got to its end.
+"""
+
+import os
+import signal
+import sys
+from pathlib import Path
+
+from huai_client import config
+from huai_client.options import SyncOptions
+from huai_client.places import module_places
+from huai_client.progress import SilentProgress
+from huai_client.results import Observer
+from huai_client.run import module_lock
+from huai_client.sync import Sync
+
+CHANGING = {
+    f"os.{call}"
+    for call in ("rename", "mkdir", "chmod", "chown", "link", "symlink", "remove", "rmdir", "utime")
+}
+"""Audit events of the system calls that change what is on the disk (sys.audit)."""
+
+
+class Cut:
+    """Counts points, and ends this process at one of them."""
+
+    def __init__(self, point: int) -> None:
+        self._point = point
+        self.passed = 0
+
+    def reach(self) -> None:
+        self.passed += 1
+        if self.passed == self._point:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def on_audit(self, event: str, _: tuple[object, ...]) -> None:
+        if event in CHANGING:
+            self.reach()
+
+
+def main(root: Path, name: str, point: int) -> None:
+    """Sync once."""
+    cut = Cut(point)
+    places = module_places(root, name)
+    observer = Observer(SilentProgress(), lambda _: cut.reach(), lambda *_: cut.reach())
+    with module_lock(places, wait=0):
+        sync = Sync(name, config.load(root).module(name), places, SyncOptions())
+        sys.addaudithook(cut.on_audit)
+        result = sync.run(observer)
+    sys.stdout.write(f"{cut.passed} {int(result.exit_code)}\n")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]))

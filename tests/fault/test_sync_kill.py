@@ -1,0 +1,290 @@
+"""A sync that was killed anywhere is finished by the next one, wherever the upstream is then."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import pygit2
+import pytest
+
+from tests.integration.http_fixtures import descendants, until
+from tests.integration.rsyncd import rsync_daemon
+from tests.integration.upstream import (
+    ENVIRONMENT,
+    ROOT,
+    SECONDS,
+    Downstream,
+    Site,
+    Upstream,
+    ended,
+    rsync_differences,
+    serving,
+)
+
+POINTS = int(os.environ.get("HUAI_TEST_CUTS", "8"))
+"""Cuts in a run, spread evenly; it has some hundred points."""
+
+
+@dataclass
+class Story:
+    """An upstream with four commits, a copy of its tree at each, and a downstream at the first."""
+
+    up: Upstream
+    down: Downstream
+    commits: dict[str, str]
+
+    def publish(self, which: str) -> Upstream:
+        """Let the upstream be at one of its commits; the upstream as it was then."""
+        git = pygit2.Repository(str(self.up.places.repository))
+        git.references.create("refs/heads/main", self.commits[which], force=True)
+        tree = self.up.tree.with_name(f"{self.up.name}-{which}")
+        return Upstream(self.up.name, tree, self.up.root)
+
+    def downstream(self, folder: Path, up: Upstream, *, empty: bool = False) -> Downstream:
+        """A downstream that is at the first commit, or has nothing yet."""
+        down = Downstream(self.up.name, folder / "dest", folder / "root")
+        if empty:
+            down.dest.mkdir(parents=True)
+            down.root.mkdir()
+            shutil.copy(self.down.root / "client.toml", down.root)
+        else:
+            for source, target in ((self.down.dest, down.dest), (self.down.root, down.root)):
+                target.parent.mkdir(parents=True, exist_ok=True)
+                subprocess.run(["cp", "-a", source, target], check=True, timeout=SECONDS)
+        down.configure(dest=str(down.dest), content_urls=(str(up.tree),))
+        return down
+
+
+@pytest.fixture(name="story", scope="module")
+def four_commits(place: Site) -> Story:
+    up = place.upstream()
+    commits = {}
+
+    def commit(which: str) -> None:
+        commits[which] = up.commit().head.commit
+        copy = up.tree.with_name(f"{up.name}-{which}")
+        subprocess.run(["cp", "-a", up.tree, copy], check=True, timeout=SECONDS)
+
+    first(up)
+    commit("a")
+    down = place.downstream(up)
+    down.synced()
+    second(up)
+    commit("b")
+    third(up)
+    commit("c")
+    shutil.rmtree(up.tree)
+    subprocess.run(["cp", "-a", f"{up.tree}-a", up.tree], check=True, timeout=SECONDS)
+    commit("back")
+    return Story(up, down, commits)
+
+
+def first(up: Upstream) -> None:
+    up.many(b"moves", 150)
+    up.many(b"stays", 10)
+    up.put(b"becomes-folder", b"1")
+    up.put(b"becomes-file/a/b", b"1")
+    up.put(b"goes/deep/er", b"1")
+    up.put(b"h/one", b"linked")
+    up.at(b"h/two").hardlink_to(up.at(b"h/one"))
+    up.put(b"closed/file", b"1")
+    up.at(b"closed").chmod(0o555)
+    up.put(b"dists/Release", b"1")
+    os.symlink("stays", up.at(b"link"))
+
+
+def second(up: Upstream) -> None:
+    up.at(b"moves").rename(up.at(b"moved"))
+    os.symlink("moved", up.at(b"moves"))
+    up.at(b"becomes-folder").unlink()
+    up.put(b"becomes-folder/x/y", b"2")
+    shutil.rmtree(up.at(b"becomes-file"))
+    up.put(b"becomes-file", b"2")
+    shutil.rmtree(up.at(b"goes"))
+    up.at(b"h/one").unlink()
+    up.put(b"h/one", b"alone now", mtime=2)
+    up.at(b"h/three").hardlink_to(up.at(b"h/two"))
+    # In place: the times of their directories do not change.
+    up.put(b"closed/file", b"22", mtime=2)
+    up.put(b"stays/1", b"rewritten 2", mtime=2)
+    up.at(b"stays/2").chmod(0o600)
+    up.put(b"only-in-b", b"2")
+    up.put(b"dists/Release", b"22", mtime=2)
+    up.at(b"link").unlink()
+    os.symlink("h", up.at(b"link"))
+
+
+def third(up: Upstream) -> None:
+    up.at(b"moves").unlink()
+    up.at(b"moved").rename(up.at(b"archive"))
+    up.at(b"only-in-b").unlink()
+    up.at(b"becomes-file").unlink()
+    up.put(b"becomes-file/again", b"3")
+    up.put(b"stays/1", b"3", mtime=3)
+    up.at(b"h/one").unlink()
+    up.put(b"dists/Release", b"333", mtime=3)
+
+
+def cut(down: Downstream, point: int) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "tests.fault.cut_sync", str(down.root), down.name, str(point)],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env=ENVIRONMENT,
+        timeout=SECONDS,
+        check=False,
+    )
+
+
+def finish(down: Downstream, up: Upstream) -> None:
+    """One more run, and all is as it should be."""
+    done = down.run("sync", down.name)
+    assert done.code == 0, done
+    assert rsync_differences(up, down) == ""
+    verified = down.verify("--content")
+    assert verified.code == 0, verified
+    assert not (down.dest / ".~tmp~").exists()
+    assert down.state.attempted == ()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("empty", [False, True])
+@pytest.mark.parametrize("newest", ["b", "c", "back"])
+def test_a_kill_at_many_points(story: Story, tmp_path: Path, newest: str, *, empty: bool) -> None:
+    up = story.publish("b")
+    whole = cut(story.downstream(tmp_path / "whole", up, empty=empty), 0)
+    assert whole.stdout.endswith(" 0\n"), whole
+    total = int(whole.stdout.split()[0])
+    assert total > 100, "the cuts miss the run"
+    offset = ["b", "c", "back"].index(newest)
+    for point in range(1 + offset, total + 1, total // POINTS):
+        up = story.publish("b")
+        down = story.downstream(tmp_path / str(point), up, empty=empty)
+        assert cut(down, point).returncode == -signal.SIGKILL
+        up = story.publish(newest)
+        down.configure(content_urls=(str(up.tree),))
+        finish(down, up)
+        shutil.rmtree(tmp_path / str(point))
+
+
+@pytest.mark.slow
+def test_cut_again_and_again(story: Story, tmp_path: Path) -> None:
+    """Towards one commit, then the other, cut each time, a little later."""
+    down = story.downstream(tmp_path, story.publish("b"))
+    for point in range(20, 200, 20):
+        up = story.publish("b" if point % 40 else "c")
+        down.configure(content_urls=(str(up.tree),))
+        # The serial goes back and forth, which no upstream's does.
+        state = down.state_file.read_text()
+        down.state_file.write_text(state.replace('"serial": 3', '"serial": 1'))
+        cut(down, point)
+    up = story.publish("back")
+    down.configure(content_urls=(str(up.tree),))
+    finish(down, up)
+
+
+@pytest.fixture(name="large")
+def large_pair(place: Site) -> tuple[Upstream, Downstream]:
+    up = place.upstream()
+    for number in range(30):
+        up.put(b"large/%d" % number, os.urandom(100_000))
+    up.commit()
+    return up, place.downstream(up, bwlimit=800, batch_files=3)
+
+
+def some_are_ready(down: Downstream, number: int) -> bool:
+    ready = down.dest / ".~tmp~" / "huai" / "ready"
+    return ready.is_dir() and len(list(ready.iterdir())) >= number
+
+
+def test_nothing_complete_is_fetched_twice(large: tuple[Upstream, Downstream]) -> None:
+    up, down = large
+    process = down.spawn("sync", down.name)
+    until(lambda: some_are_ready(down, 10))
+    process.kill()
+    process.communicate()
+    down.configure(bwlimit=0)
+    result = down.synced()
+    assert 0 < result["received"] < 2_100_000
+    finish(down, up)
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal(large: tuple[Upstream, Downstream], number: int, code: int) -> None:
+    up, down = large
+    process = down.spawn("sync", down.name)
+    until(lambda: some_are_ready(down, 5))
+    children = descendants(process.pid)
+    assert children, "no rsync was running"
+    process.send_signal(number)
+    done = ended(process)
+    assert done.code == code
+    assert "the next run goes on from here" in done.err
+    until(lambda: not any(Path(f"/proc/{child}").exists() for child in children))
+    assert not down.state_file.exists()
+    down.configure(bwlimit=0)
+    assert down.synced()["received"] < 2_600_000
+    finish(down, up)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_a_dead_daemon(large: tuple[Upstream, Downstream], place: Site) -> None:
+    up, down = large
+    before = descendants(os.getpid())
+    with rsync_daemon({"trees": place.folder / "trees"}) as url:
+        daemon = descendants(os.getpid()) - before
+        down.configure(content_urls=(f"{url}/trees/{up.name}",))
+        process = down.spawn("sync", down.name)
+        until(lambda: some_are_ready(down, 5))
+        for pid in daemon | {child for each in daemon for child in descendants(each)}:
+            with suppress(ProcessLookupError):  # one may have ended with another
+                os.kill(pid, signal.SIGKILL)
+        done = ended(process, seconds=240)
+        assert done.code == 10, done
+        assert down.state.applied is None
+    down.configure(bwlimit=0, content_urls=())
+    assert down.synced()["received"] < 2_600_000
+    finish(down, up)
+
+
+def test_a_dead_server(place: Site) -> None:
+    up = place.upstream()
+    up.many(b"folder", 10)
+    up.commit()
+    down = place.downstream(up)
+    with serving(up.root) as (server, url):
+        down.configure(url=url)
+        down.synced()
+        server.kill()
+        server.wait()
+        up.put(b"new", b"1")
+        up.commit()
+        done = down.sync()
+        assert done.code == 10
+    with serving(up.root) as (_, url):
+        down.configure(url=url)
+        down.synced()
+        finish(down, up)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_kills_at_any_time(story: Story, tmp_path: Path) -> None:
+    up = story.publish("b")
+    down = story.downstream(tmp_path, up)
+    for milliseconds in range(150, 1500, 90):
+        process = down.spawn("sync", "-q", down.name)
+        try:
+            process.communicate(timeout=milliseconds / 1000)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+    finish(down, up)

@@ -1,0 +1,86 @@
+"""A proxy on loopback that counts requests and bytes."""
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
+
+_SECONDS = 30
+
+
+@dataclass
+class Counted:
+    """What passed."""
+
+    url: str = ""
+    requests: list[bytes] = field(default_factory=list)
+    """First lines."""
+    received: int = 0
+    """Bytes that the upstream sent."""
+
+
+@contextmanager
+def counting(upstream: str) -> Iterator[Counted]:
+    """Pass everything on to the server at `upstream`; yields the proxy's figures and address."""
+    split = urlsplit(upstream)
+    assert split.hostname is not None
+    assert split.port is not None
+    target = (split.hostname, split.port)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        counted = Counted(f"http://127.0.0.1:{listener.getsockname()[1]}")
+        thread = threading.Thread(target=_accept, args=(listener, target, counted), daemon=True)
+        thread.start()
+        try:
+            yield counted
+        finally:
+            listener.shutdown(socket.SHUT_RDWR)
+            thread.join(_SECONDS)
+
+
+def _accept(listener: socket.socket, target: tuple[str, int], counted: Counted) -> None:
+    while True:
+        try:
+            client, _ = listener.accept()
+        except OSError:
+            return
+        threading.Thread(target=_serve, args=(client, target, counted), daemon=True).start()
+
+
+def _serve(client: socket.socket, target: tuple[str, int], counted: Counted) -> None:
+    with client, socket.create_connection(target, timeout=_SECONDS) as server:
+        client.settimeout(_SECONDS)
+        back = threading.Thread(target=_answers, args=(server, client, counted), daemon=True)
+        back.start()
+        while data := _receive(client):
+            counted.requests += [
+                line for line in data.split(b"\r\n") if line.endswith((b" HTTP/1.1", b" HTTP/1.0"))
+            ]
+            server.sendall(data)
+        _end(server)
+        back.join(_SECONDS)
+
+
+def _answers(server: socket.socket, client: socket.socket, counted: Counted) -> None:
+    while data := _receive(server):
+        counted.received += len(data)
+        try:
+            client.sendall(data)
+        except OSError:
+            return
+    _end(client)
+
+
+def _receive(connection: socket.socket) -> bytes:
+    try:
+        return connection.recv(1 << 16)
+    except OSError:
+        return b""
+
+
+def _end(connection: socket.socket) -> None:
+    try:
+        connection.shutdown(socket.SHUT_WR)
+    except OSError:
+        return

@@ -1,0 +1,205 @@
+"""An upstream that breaks off, lies or sends the client elsewhere: an error of ours, no traces."""
+
+import base64
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from huai_client.gitfetch import Here, fetch_commit
+from huai_client.gitfetch.objects import MissingObjectError
+from huai_client.store import DamagedRepositoryError, Repository
+from huai_client.upstream import (
+    MetadataUrl,
+    UpstreamError,
+    UpstreamSilentError,
+    find_newest,
+)
+from huai_schema.errors import FormatError, HuaiError
+from tests.integration.scripted_upstream import (
+    ADVERT,
+    SERVICE,
+    Reply,
+    Script,
+    advert,
+    reply,
+    scripted,
+)
+from tests.packs import Held, appended, on_name, pack, whole
+
+TEXT = b"a line of text\n" * 20
+
+
+@pytest.fixture
+def script() -> Iterator[Script]:
+    with scripted() as found:
+        yield found
+
+
+class Mirror:
+    """A commit and the pack of all that is in it."""
+
+    def __init__(self) -> None:
+        self.held = Held()
+        blob = self.held.blob(TEXT)
+        tree = self.held.tree(m=blob, t1=self.held.tree(m=self.held.blob(b"x")))
+        self.head = self.held.commit(tree)
+        extra = on_name(blob, appended(TEXT, b"y"))
+        self.pack = pack([*self.records(), extra])
+
+    def records(self, *, without: bytes = b"") -> list[bytes]:
+        """All objects, but one."""
+        items = self.held.objects.items()
+        return [whole(found.data, found.kind) for oid, found in items if oid != without]
+
+
+@pytest.fixture
+def mirror() -> Mirror:
+    return Mirror()
+
+
+class Downstream:
+    """Fetches into a repository."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.store = Repository(path)
+
+    def fetch(self, url: str, *, timeout: float = 30) -> str:
+        newest = find_newest(MetadataUrl(url))
+        fetch_commit(newest, Here(self.path, self.store, ()), timeout=timeout)
+        return newest.commit
+
+    def traces(self) -> list[str]:
+        """What is left of a fetch."""
+        return [path.name for path in (self.path / "objects" / "pack").iterdir()]
+
+
+@pytest.fixture
+def down(tmp_path: Path) -> Downstream:
+    return Downstream(tmp_path / "down")
+
+
+def test_the_script_can_be_followed(script: Script, mirror: Mirror, down: Downstream) -> None:
+    script.serve(mirror.head, mirror.pack)
+    assert down.fetch(f"{script.url}/m.git") == mirror.head
+    assert down.store.has(mirror.head)
+    assert len(down.traces()) == 2
+
+
+def test_a_reply_that_breaks_off_anywhere(script: Script, mirror: Mirror, down: Downstream) -> None:
+    script.serve(mirror.head, mirror.pack)
+    said = script.replies[SERVICE]
+    for end in range(0, len(said.body), 5):
+        for length in (None, len(said.body)):
+            script.replies[SERVICE] = Reply(said.body[:end], length=length)
+            with pytest.raises(UpstreamError, match="ended early"):
+                down.fetch(f"{script.url}/m.git")
+            assert not down.traces()
+
+
+def test_a_reply_with_a_wrong_byte_anywhere(
+    script: Script, mirror: Mirror, down: Downstream
+) -> None:
+    script.serve(mirror.head, mirror.pack)
+    said = script.replies[SERVICE].body
+    for at in range(0, len(said), 3):
+        broken = said[:at] + bytes([said[at] ^ 1]) + said[at + 1 :]
+        script.replies[SERVICE] = Reply(broken)
+        with pytest.raises((UpstreamError, FormatError)):
+            down.fetch(f"{script.url}/m.git")
+        assert not down.traces()
+
+
+def test_silence(script: Script, mirror: Mirror, down: Downstream) -> None:
+    script.serve(mirror.head, mirror.pack)
+    half = script.replies[SERVICE].body[:100]
+    script.replies[SERVICE] = Reply(half, length=1000, stall=True)
+    with pytest.raises(UpstreamSilentError):
+        down.fetch(f"{script.url}/m.git", timeout=0.5)
+    assert not down.traces()
+
+
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        (Reply(b"<html>", content_type="text/html"), "text/html"),
+        (Reply(b"", status=500), "HTTP 500"),
+        (Reply(b"", status=404), "no such module"),
+        (Reply(b"", status=302, location="/elsewhere"), "no such module"),
+        (Reply(b"", status=302, location="file:///etc/passwd"), "302"),
+        (Reply(b"", status=307, location="/elsewhere"), "HTTP 307"),
+        (Reply(b"0000" + b"000e\x03not today"), "not today"),
+        (Reply(b"<html>"), "does not begin a packet"),
+        (Reply(b"0000" + b"0008NAK\n" + b"0000"), "without a pack"),
+    ],
+)
+def test_other_answers(
+    script: Script, mirror: Mirror, down: Downstream, said: Reply, reason: str
+) -> None:
+    script.serve(mirror.head, mirror.pack)
+    script.replies[SERVICE] = said
+    with pytest.raises(HuaiError, match=reason):
+        down.fetch(f"{script.url}/m.git")
+    assert not down.traces()
+
+
+def test_a_pack_that_lacks_something(script: Script, mirror: Mirror, tmp_path: Path) -> None:
+    for number, oid in enumerate(mirror.held.objects):
+        down = Downstream(tmp_path / str(number))
+        script.serve(mirror.head, pack(mirror.records(without=oid)))
+        with pytest.raises(MissingObjectError):
+            down.fetch(f"{script.url}/m.git")
+
+
+def test_what_is_wrong_is_not_recorded(script: Script, mirror: Mirror, tmp_path: Path) -> None:
+    script.serve(mirror.head, pack(mirror.records(without=mirror.held.blob(b"x"))))
+    store = Repository(tmp_path / "repository")
+    for _ in range(2):
+        with pytest.raises(MissingObjectError):
+            store.fetch(MetadataUrl(f"{script.url}/m.git"))
+    # What came is there, and still no part of it is offered or believed.
+    assert store.has(mirror.head)
+    assert not [asked for asked in script.asked if b"have" in asked.body]
+    script.serve(mirror.head, mirror.pack)
+    with pytest.raises((FormatError, DamagedRepositoryError), match=r"."):
+        store.fetch(MetadataUrl(f"{script.url}/m.git"))  # whole, but no commit of a module
+
+
+def test_a_repository_that_moved(script: Script, mirror: Mirror, down: Downstream) -> None:
+    script.serve(mirror.head, mirror.pack)
+    script.replies[ADVERT.replace("m.git", "old.git")] = Reply(status=301, location=ADVERT)
+    assert down.fetch(f"{script.url}/old.git") == mirror.head
+    lines = [asked.line for asked in script.asked]
+    assert lines == [
+        f"GET {ADVERT.replace('m.git', 'old.git')}",
+        f"GET {ADVERT}",
+        f"POST {SERVICE}",
+    ]
+
+
+def test_the_login_goes_to_the_upstream_and_nobody_else(
+    script: Script, mirror: Mirror, down: Downstream
+) -> None:
+    address = script.url.replace("http://", "http://me:s%40fe@")
+    script.serve(mirror.head, mirror.pack)
+    down.fetch(f"{address}/m.git")
+    login = "Basic " + base64.b64encode(b"me:s@fe").decode()
+    assert [asked.login for asked in script.asked] == [login, login]
+    with scripted() as other:
+        other.serve(mirror.head, mirror.pack)
+        script.replies[ADVERT] = Reply(status=302, location=f"{other.url}{ADVERT}")
+        down.fetch(f"{address}/m.git")
+        assert [asked.login for asked in other.asked] == [None, None]
+    script.replies[ADVERT] = Reply(status=500)
+    with pytest.raises(UpstreamError) as seen:
+        down.fetch(f"{address}/m.git")
+    assert "s%40fe" not in str(seen.value)
+
+
+def test_a_branch_that_is_no_commit(script: Script, mirror: Mirror, down: Downstream) -> None:
+    blob = mirror.held.blob(TEXT).hex()
+    script.replies[ADVERT] = Reply(advert(blob))
+    script.replies[SERVICE] = Reply(reply(mirror.pack))
+    with pytest.raises(FormatError, match="no such commit"):
+        down.fetch(f"{script.url}/m.git")

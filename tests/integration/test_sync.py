@@ -1,0 +1,354 @@
+"""The main job over real HTTP, a real rsync daemon and real trees."""
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from huai_client import config as client_config
+from tests.integration.upstream import T0, Site, Upstream, assert_equal
+
+NANOSECOND = 1_600_000_000_987_654_321
+
+
+def fill(up: Upstream) -> None:
+    """Something of every kind."""
+    up.many(b"many", 300)
+    up.put(b"top", b"top")
+    up.put(b"deep/er/est/file", b"deep")
+    up.put(b"odd/new\nline\t\\ \xff#;-'\"", b"odd")
+    up.put(b"-leading", b"dash")
+    up.put(b"trailing ", b"blank", mtime=NANOSECOND)
+    up.put(b"empty")
+    os.symlink("top", up.at(b"link"))
+    os.symlink("/etc/passwd", up.at(b"absolute"))
+    os.utime(up.at(b"link"), ns=(5, 7), follow_symlinks=False)
+    up.put(b"h/one", b"linked" * 100)
+    up.at(b"h/two").hardlink_to(up.at(b"h/one"))
+    up.at(b"another").hardlink_to(up.at(b"h/one"))
+    up.put(b"modes/suid", b"s", mode=0o4755)
+    up.put(b"modes/none", b"n", mode=0o000)
+    up.at(b"sticky").mkdir(mode=0o777)
+    up.at(b"sticky").chmod(0o1777)
+    up.at(b"setgid").mkdir()
+    up.at(b"setgid").chmod(0o2775)
+    up.put(b"readonly/file", b"r")
+    up.at(b"readonly").chmod(0o555)
+    with up.put(b"sparse", b"x").open("r+b") as sparse:
+        sparse.truncate(20 << 20)
+    os.utime(up.tree, ns=(NANOSECOND, NANOSECOND))
+
+
+def test_a_first_sync_brings_everything(place: Site) -> None:
+    up = place.upstream()
+    fill(up)
+    up.commit()
+    down = place.downstream(up)
+    result = down.synced()
+    assert result["changed"]
+    assert result["summary"]["deletions"] == 0
+    assert_equal(up, down)
+    assert down.state.attempted == ()
+    assert down.state.total_bytes == result["total_bytes"]
+    assert os.stat(down.dest / "sparse").st_blocks < 100
+    assert os.stat(down.dest / "h" / "two").st_nlink == 3
+    assert os.readlink(down.dest / "absolute") == "/etc/passwd"
+
+
+def inode(path: Path) -> int:
+    return path.lstat().st_ino
+
+
+def test_every_kind_of_change(place: Site) -> None:
+    up = place.upstream()
+    fill(up)
+    for name in (b"to-dir", b"to-link", b"to-hard", b"grows", b"goes"):
+        up.put(name, b"file " + name)
+    os.symlink("top", up.at(b"link-to-file"))
+    os.symlink("top", up.at(b"link-to-dir"))
+    for name in (b"dir-to-file", b"dir-to-link", b"dir-goes"):
+        up.many(name + b"/sub/sub", 3)
+    up.commit()
+    down = place.downstream(up)
+    down.synced()
+    for name in (b"to-dir", b"to-link", b"to-hard", b"goes", b"link-to-file", b"link-to-dir"):
+        up.at(name).unlink()
+    for name in (b"dir-to-file", b"dir-to-link", b"dir-goes"):
+        shutil.rmtree(up.at(name))
+    up.put(b"to-dir/deep/file", b"now below")
+    up.put(b"link-to-dir/file", b"below too")
+    up.put(b"link-to-file", b"a file")
+    up.put(b"dir-to-file", b"a file too")
+    up.put(b"grows", b"x" * 100_000)
+    os.symlink("nowhere", up.at(b"to-link"))
+    os.symlink("h", up.at(b"dir-to-link"))
+    up.at(b"to-hard").hardlink_to(up.at(b"top"))
+    up.at(b"link").unlink()
+    os.symlink("elsewhere", up.at(b"link"))
+    up.at(b"h/one").unlink()
+    up.at(b"modes/suid").chmod(0o755)
+    up.at(b"sticky").chmod(0o755)
+    up.at(b"readonly").chmod(0o755)
+    up.put(b"readonly/file", b"changed")
+    up.at(b"readonly").chmod(0o555)
+    up.commit()
+    down.synced()
+    assert_equal(up, down)
+
+
+def test_a_renamed_directory_is_renamed(place: Site) -> None:
+    up = place.upstream()
+    up.many(b"pool/stays", 200)
+    up.many(b"pool/old", 200)
+    up.many(b"pool/old/sub", 10)
+    up.put(b"other", b"o")
+    up.commit()
+    down = place.downstream(up)
+    down.synced()
+    inodes = {name: inode(down.dest / "pool/old" / name) for name in ("0", "199", "sub/9")}
+    up.at(b"archive").mkdir()
+    up.at(b"pool/old").rename(up.at(b"archive/new"))
+    up.commit()
+    assert ("move", "archive/new") in down.plan()
+    result = down.synced()
+    assert result["summary"]["moves"] == 1
+    assert result["summary"]["fetches"] == 0
+    assert result.get("received", 0) == 0
+    assert {name: inode(down.dest / "archive/new" / name) for name in inodes} == inodes
+    assert_equal(up, down)
+
+
+def test_a_renamed_directory_that_leaves_a_symlink(place: Site) -> None:
+    up = place.upstream()
+    up.many(b"5.0", 200)
+    up.commit()
+    down = place.downstream(up)
+    down.synced()
+    up.at(b"5.0").rename(up.at(b"5.1"))
+    os.symlink("5.1", up.at(b"5.0"))
+    up.commit()
+    result = down.synced()
+    assert (result["summary"]["moves"], result["summary"]["fetches"]) == (1, 0)
+    assert_equal(up, down)
+
+
+def test_a_directory_that_leaves_one_that_becomes_a_file(place: Site) -> None:
+    up = place.upstream()
+    up.many(b"release/packages", 200)
+    up.commit()
+    down = place.downstream(up)
+    down.synced()
+    up.at(b"release/packages").rename(up.at(b"packages"))
+    up.at(b"release").rmdir()
+    up.put(b"release", b"see packages")
+    up.commit()
+    down.synced()
+    assert_equal(up, down)
+
+
+def test_a_renamed_directory_with_hardlinks_out_of_it(place: Site) -> None:
+    up = place.upstream()
+    up.many(b"p/d", 200)
+    up.put(b"p/a", b"shared")
+    up.at(b"p/d/z").hardlink_to(up.at(b"p/a"))
+    up.put(b"q/b", b"b")
+    up.commit()
+    down = place.downstream(up)
+    down.synced()
+    up.at(b"p/d").rename(up.at(b"q/d"))
+    up.at(b"p/a").rename(up.at(b"q/a"))
+    up.commit()
+    down.synced()
+    assert_equal(up, down)
+
+
+def test_a_touch_costs_no_content(place: Site) -> None:
+    up = place.upstream()
+    up.put(b"big", os.urandom(300_000))
+    up.commit()
+    down = place.downstream(up)
+    down.synced()
+    before = inode(down.dest / "big")
+    os.utime(up.at(b"big"), ns=(9, NANOSECOND))
+    up.at(b"big").chmod(0o600)
+    up.commit()
+    # No rsync in sight: what changes attributes must not need one.
+    ended = down.process("sync", down.name, "--json", environment={"PATH": "/nonexistent"})
+    assert ended.code == 0, ended
+    assert ended.events("sync")[0]["summary"]["fetches"] == 0
+    assert inode(down.dest / "big") == before
+    assert_equal(up, down)
+
+
+def test_a_touch_without_digests_costs_a_delta(place: Site) -> None:
+    up = place.upstream(digest="off")
+    up.put(b"big", os.urandom(300_000))
+    up.commit()
+    down = place.downstream(up)
+    down.synced()
+    os.utime(up.at(b"big"), ns=(9, NANOSECOND))
+    up.commit()
+    assert down.synced()["received"] < 10_000
+    assert_equal(up, down)
+
+
+def test_an_edit_with_equal_size_and_time_is_fetched(place: Site) -> None:
+    up = place.upstream()
+    up.put(b"file", b"one")
+    up.commit()
+    down = place.downstream(up)
+    down.synced()
+    up.put(b"file", b"two")
+    assert up.commit().changed
+    assert down.synced()["summary"]["fetches"] == 1
+    assert (down.dest / "file").read_bytes() == b"two"
+    assert_equal(up, down)
+
+
+def test_a_small_change_in_a_large_file_costs_little(place: Site) -> None:
+    up = place.upstream()
+    content = os.urandom(2_000_000)
+    up.put(b"image", content)
+    up.commit()
+    down = place.downstream(up)
+    down.synced()
+    up.put(b"image", content[:1_000_000] + b"!" + content[1_000_000:], mtime=NANOSECOND)
+    up.commit()
+    assert down.synced()["received"] < 50_000
+    assert_equal(up, down)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda up: up.at(b"a").unlink(),
+        lambda up: up.at(b"b").unlink(),
+        lambda up: (up.at(b"a").unlink(), up.put(b"a", b"alone", mtime=T0)),
+        lambda up: (up.at(b"b").unlink(), up.put(b"b", b"shared", mtime=T0)),
+        lambda up: (up.at(b"c").unlink(), up.at(b"c").hardlink_to(up.at(b"x"))),
+        lambda up: (up.at(b"x").unlink(), up.at(b"x").hardlink_to(up.at(b"a"))),
+        lambda up: (up.at(b"a").unlink(), up.at(b"b").unlink(), up.put(b"b", b"shared")),
+        lambda up: up.put(b"a", b"all three change"),
+        lambda up: up.at(b"a").rename(up.at(b"z")),
+        lambda up: (up.put(b"d/e", b"1"), up.at(b"aa").hardlink_to(up.at(b"d/e"))),
+        lambda up: up.at(b"a").chmod(0o600),
+    ],
+)
+def test_hardlink_groups_change(place: Site, change: Callable[[Upstream], object]) -> None:
+    up = place.upstream()
+    up.put(b"a", b"shared")
+    up.at(b"b").hardlink_to(up.at(b"a"))
+    up.at(b"c").hardlink_to(up.at(b"a"))
+    up.put(b"x", b"other")
+    up.at(b"y").hardlink_to(up.at(b"x"))
+    up.commit()
+    down = place.downstream(up)
+    down.synced()
+    change(up)
+    up.commit()
+    down.synced()
+    assert_equal(up, down)
+
+
+def test_hardlinks_across_stages(place: Site) -> None:
+    up = place.upstream()
+    up.put(b"dists/sid/InRelease", b"pointer")
+    up.at(b"pool").mkdir()
+    up.at(b"pool/copy").hardlink_to(up.at(b"dists/sid/InRelease"))
+    up.commit()
+    down = place.downstream(up)
+    down.synced()
+    up.put(b"dists/sid/InRelease", b"a new pointer")
+    up.commit()
+    down.synced()
+    assert_equal(up, down)
+
+
+def test_several_modules_one_of_which_fails(place: Site) -> None:
+    first, second = place.upstream(), place.upstream()
+    for up in (first, second):
+        up.put(b"file", up.name.encode())
+    second.commit()
+    down, other = place.downstream(first), place.downstream(second)
+    client_config.add_module(
+        down.root, second.name, client_config.Module(url=place.url, dest=str(other.dest))
+    )
+    ended = down.run("sync", first.name, second.name, "--json")
+    assert ended.code == 45  # nothing is committed of the first
+    assert [event["module"] for event in ended.events("sync")] == [second.name]
+    assert ended.events("error")[0]["code"] == 45
+    first.commit()
+    assert down.run("sync", first.name, second.name).code == 0
+    assert_equal(first, down)
+
+
+def test_deep_paths_and_long_names(place: Site) -> None:
+    up = place.upstream()
+    up.put(b"n" * 255, b"long")
+    deep = b"/".join([b"d" * 200] * 15)
+    up.put(deep + b"/file", b"deep")
+    up.commit()
+    down = place.downstream(up)
+    down.synced()
+    assert_equal(up, down)
+    shutil.rmtree(up.at(b"d" * 200))
+    up.commit()
+    down.synced()
+    assert_equal(up, down)
+
+
+def test_an_owner_is_kept(place: Site) -> None:
+    assert os.geteuid() == 0, "only root gives files away"
+    up = place.upstream()
+    os.chown(up.put(b"file", b"1"), 12345, 1)
+    os.chown(up.put(b"games/nobody", b"1"), 65534, 65534)
+    up.commit()
+    down = place.downstream(up)
+    down.synced()
+    status = (down.dest / "file").stat()
+    assert (status.st_uid, status.st_gid) == (12345, 1)
+    assert_equal(up, down)
+
+
+def test_the_order_of_publication(place: Site) -> None:
+    up = place.upstream()
+    for path in (b"pool/p", b"dists/sid/Packages", b"dists/sid/InRelease"):
+        up.put(path, b"1")
+    up.commit()
+    down = place.downstream(up)
+    fetched = [path for operation, path in down.plan() if operation == "fetch"]
+    assert fetched == ["pool/p", "dists/sid/Packages", "dists/sid/InRelease"]
+
+
+def test_directories_that_somebody_took_away_are_filled_again(place: Site) -> None:
+    up = place.upstream()
+    up.many(b"a/b", 20)
+    up.many(b"c", 20)
+    up.commit()
+    down = place.downstream(up)
+    down.synced()
+    shutil.rmtree(down.dest / "a")
+    up.put(b"a/b/3", b"changed", mtime=NANOSECOND)
+    up.commit()
+    down.synced()
+    assert_equal(up, down)
+
+
+def test_a_symlink_of_somebody_is_not_traversed(place: Site, tmp_path: Path) -> None:
+    up = place.upstream()
+    up.many(b"a", 5)
+    up.put(b"b", b"b")
+    up.commit()
+    down = place.downstream(up)
+    down.synced()
+    (down.dest / "a").rename(tmp_path / "outside")
+    (down.dest / "a").symlink_to(tmp_path / "outside")
+    up.put(b"a/3", b"changed", mtime=NANOSECOND)
+    up.at(b"a/4").unlink()
+    up.commit()
+    down.synced()
+    assert sorted(path.name for path in (tmp_path / "outside").iterdir()) == list("01234")
+    assert (tmp_path / "outside" / "3").read_bytes() == b"a/3 a/3 a/"
+    assert_equal(up, down)

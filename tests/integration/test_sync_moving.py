@@ -1,0 +1,174 @@
+"""An upstream that changes between its commit and the transfer."""
+
+import os
+from collections.abc import Callable
+
+import pytest
+
+from huai_client.results import Prepared
+from huai_schema.errors import ExitCode
+from tests.integration.upstream import T0, Downstream, Site, Upstream, assert_equal
+
+
+@pytest.fixture(name="pair")
+def synced_pair(place: Site) -> tuple[Upstream, Downstream]:
+    up = place.upstream()
+    up.many(b"pool", 5)
+    up.put(b"dists/sid/Packages", b"old index")
+    up.put(b"dists/sid/InRelease", b"old pointer")
+    up.put(b"goes", b"goes")
+    up.commit()
+    down = place.downstream(up)
+    down.synced()
+    up.at(b"goes").unlink()
+    up.put(b"pool/new", b"new")
+    up.put(b"pool/other", b"other")
+    up.put(b"dists/sid/Packages", b"new index", mtime=5)
+    up.put(b"dists/sid/InRelease", b"new pointer", mtime=5)
+    up.commit()
+    return up, down
+
+
+def once(action: Callable[[], object]) -> Callable[[Prepared], None]:
+    """Act when the first plan is made, and not again."""
+    waiting = [action]
+
+    def planned(_: Prepared) -> None:
+        if waiting:
+            waiting.pop()()
+
+    return planned
+
+
+def test_a_file_vanished(pair: tuple[Upstream, Downstream]) -> None:
+    up, down = pair
+    up.at(b"pool/new").unlink()
+    ended = down.sync("--json")
+    assert ended.code == 24
+    assert "pool/new: vanished upstream" in ended.err
+    assert ended.events("sync")[0]["failures"] == ["pool/new: vanished upstream"]
+    # Payload that came is published; what may refer to what did not come is not.
+    assert (down.dest / "pool/other").read_bytes() == b"other"
+    assert (down.dest / "dists/sid/Packages").read_bytes() == b"old index"
+    assert (down.dest / "goes").exists()
+    assert down.state.attempted != ()
+    up.commit()
+    down.synced()
+    assert_equal(up, down)
+
+
+def test_a_file_vanished_and_came_back(pair: tuple[Upstream, Downstream]) -> None:
+    up, down = pair
+    up.at(b"pool/new").rename(up.at(b"hidden"))
+    assert down.sync().code == 24
+    up.at(b"hidden").rename(up.at(b"pool/new"))
+    result = down.synced()
+    assert result["summary"]["fetches"] == 3
+    assert result["received"] < 1000
+    up.commit()
+    down.synced()
+    assert_equal(up, down)
+
+
+def test_content_does_not_match(pair: tuple[Upstream, Downstream]) -> None:
+    up, down = pair
+    up.put(b"pool/new", b"NEW")  # the same size and time
+    ended = down.sync()
+    assert ended.code == 48
+    assert "pool/new: the content does not match the metadata" in ended.err
+    assert not (down.dest / "pool/new").exists()
+    assert (down.dest / "pool/other").read_bytes() == b"other"
+    assert (down.dest / "dists/sid/InRelease").read_bytes() == b"old pointer"
+    up.commit()
+    down.synced()
+    assert (down.dest / "pool/new").read_bytes() == b"NEW"
+    assert_equal(up, down)
+
+
+def test_a_changed_file_keeps_its_old_content(pair: tuple[Upstream, Downstream]) -> None:
+    up, down = pair
+    down.synced()
+    up.put(b"pool/1", b"committed")
+    up.commit()
+    up.put(b"pool/1", b"replaced!")
+    before = (down.dest / "pool/1").read_bytes()
+    assert down.sync().code == 48
+    assert (down.dest / "pool/1").read_bytes() == before
+    up.commit()
+    down.synced()
+    assert_equal(up, down)
+
+
+def test_a_type_change_waits_for_everything(pair: tuple[Upstream, Downstream]) -> None:
+    up, down = pair
+    for path in up.at(b"pool").iterdir():
+        path.unlink()
+    up.at(b"pool").rmdir()
+    up.put(b"pool", b"a file now")
+    up.commit()
+    up.at(b"pool").unlink()
+    assert down.sync().code == 24
+    assert sorted(path.name for path in (down.dest / "pool").iterdir()) == list("01234")
+    up.commit()
+    down.synced()
+    assert_equal(up, down)
+
+
+def test_a_move_waits_for_everything(pair: tuple[Upstream, Downstream]) -> None:
+    up, down = pair
+    up.many(b"large", 200)
+    up.commit()
+    down.synced()
+    up.at(b"large").rename(up.at(b"renamed"))
+    up.at(b"renamed/0").touch()  # times are set back, so that only its directory tells
+    os.utime(up.at(b"renamed/0"), ns=(T0, T0))
+    os.symlink("renamed", up.at(b"large"))
+    up.put(b"vanishes", b"1")
+    up.commit()
+    up.at(b"vanishes").unlink()
+    ended = down.sync()
+    assert ended.code == 24
+    assert [line for line in ended.err.splitlines() if "renamed" in line or "large" in line] == []
+    up.commit()
+    assert down.synced()["summary"]["moves"] == 1
+    assert_equal(up, down)
+
+
+@pytest.mark.parametrize("back", [False, True])
+def test_the_upstream_moves_on(pair: tuple[Upstream, Downstream], *, back: bool) -> None:
+    up, down = pair
+
+    def move_on() -> None:
+        up.at(b"pool/new").unlink()
+        up.at(b"pool/other").unlink()
+        if back:
+            up.put(b"goes", b"goes")
+            up.put(b"dists/sid/Packages", b"old index")
+            up.put(b"dists/sid/InRelease", b"old pointer")
+        up.commit()
+
+    result = down.observed(once(move_on))
+    assert result.exit_code is ExitCode.OK
+    assert result.serial == 3
+    assert_equal(up, down)
+
+
+def test_an_upstream_that_never_rests(pair: tuple[Upstream, Downstream]) -> None:
+    up, down = pair
+    numbers = iter(range(100))
+
+    def move_on(_: Prepared) -> None:
+        number = next(numbers)
+        up.at(b"pool/new").unlink()
+        up.commit()
+        up.put(b"pool/new", b"%d" % number, mtime=number)
+        up.commit()
+        up.at(b"pool/new").rename(up.at(b"pool/kept"))
+        up.put(b"pool/new", b"not committed")
+
+    result = down.observed(move_on)
+    assert result.exit_code is ExitCode.MISMATCH
+    assert next(numbers) == 6
+    up.commit()
+    down.synced()
+    assert_equal(up, down)

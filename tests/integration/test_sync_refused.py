@@ -1,0 +1,476 @@
+"""What a sync refuses, each with its exit code, a hint, and nothing touched."""
+
+import os
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pygit2
+import pytest
+
+from huai_client import config as client_config
+from tests.integration.upstream import (
+    ENVIRONMENT,
+    SECONDS,
+    Downstream,
+    Ended,
+    Site,
+    Upstream,
+    assert_equal,
+    refresh,
+)
+from tests.unprivileged import NOBODY
+
+
+@pytest.fixture(name="pair")
+def committed_pair(place: Site) -> tuple[Upstream, Downstream]:
+    up = place.upstream()
+    up.many(b"folder", 5)
+    up.put(b"file", b"1")
+    up.commit()
+    return up, place.downstream(up)
+
+
+def refused(ended: Ended, code: int, *words: str) -> None:
+    """The run ended with `code`, said all of `words`, and what to do next."""
+    assert ended.code == code, ended
+    assert all(word in ended.err for word in words), ended.err
+    assert len(ended.err.strip().splitlines()) >= 2, "no hint"
+
+
+# ---------------------------------------------------------------- the upstream
+
+
+def test_an_unknown_module(pair: tuple[Upstream, Downstream]) -> None:
+    _, down = pair
+    refused(down.run("sync", "nonesuch"), 45, "nonesuch")
+    down.configure(upstream_name="nonesuch")
+    refused(down.sync(), 45, "no such module")
+    assert list(down.dest.iterdir()) == []
+
+
+def test_a_module_that_the_upstream_removed(pair: tuple[Upstream, Downstream]) -> None:
+    _, down = pair
+    down.synced()
+    down.configure(upstream_name="nonesuch")
+    refused(down.sync(), 45, "no such module")
+
+
+def test_a_server_that_is_down(pair: tuple[Upstream, Downstream]) -> None:
+    _, down = pair
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    down.configure(url=f"http://127.0.0.1:{port}")
+    refused(down.sync(), 10, "refused")
+    down.configure(url="http://no-such-host.invalid")
+    refused(down.sync(), 10, "no-such-host.invalid")
+
+
+@pytest.mark.parametrize("url", ["http://[::1", "http://127.0.0.1:port", "http://a..b", "/none"])
+def test_urls_that_make_no_sense(pair: tuple[Upstream, Downstream], url: str) -> None:
+    _, down = pair
+    down.configure(url=url)
+    refused(down.sync(), 10)
+
+
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/x-git-upload-pack-advertisement\r\n"
+ADVERT = b"001e# service=git-upload-pack\n0000"
+FIRST = b"00a0" + b"0" * 40 + b" capabilities^{}\0"
+
+
+@contextmanager
+def saying(answer: bytes) -> Iterator[str]:
+    """A server that gives one answer to everything, and hangs up."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def serve() -> None:
+            for _ in range(20):
+                try:
+                    connection, _ = listener.accept()
+                except OSError:
+                    return
+                with connection:
+                    connection.recv(1 << 16)
+                    connection.sendall(answer)
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        finally:
+            listener.shutdown(socket.SHUT_RDWR)
+            thread.join(SECONDS)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"",
+        b"HTTP/1.1 2",
+        b"nonsense\r\n\r\n",
+        HEAD + b"\r\n",
+        HEAD + b"Content-Length: 500\r\n\r\n" + ADVERT,
+        HEAD + b"Content-Length: 500\r\n\r\n" + ADVERT + FIRST,
+        HEAD + b"Transfer-Encoding: chunked\r\n\r\n20\r\n" + ADVERT,
+        HEAD + b"\r\n001e# service=git-upload-pack\n0000zzzz",
+        HEAD + b"\r\n001e# service=git-upload-pack\n00000001",
+        b"HTTP/1.1 500 Oops\r\n\r\n",
+    ],
+)
+@pytest.mark.parametrize("synced", [False, True])
+def test_half_an_answer(pair: tuple[Upstream, Downstream], answer: bytes, *, synced: bool) -> None:
+    _, down = pair
+    if synced:
+        down.synced()
+    with saying(answer) as url:
+        down.configure(url=url)
+        refused(down.sync(), 10)
+
+
+def test_half_a_pack(place: Site, pair: tuple[Upstream, Downstream]) -> None:
+    up, down = pair
+    down.synced()
+    up.many(b"more", 500, size=300)
+    up.commit()
+    with cutting(place.url, after=3000) as url:
+        down.configure(url=url)
+        refused(down.sync(), 10)
+    down.configure(url=place.url)
+    down.synced()
+    assert_equal(up, down)
+
+
+@contextmanager
+def cutting(upstream: str, *, after: int) -> Iterator[str]:
+    """A proxy that breaks each connection after some bytes of the answers."""
+    host, _, port = upstream.removeprefix("http://").partition(":")
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def serve() -> None:
+            for _ in range(50):
+                try:
+                    client, _ = listener.accept()
+                except OSError:
+                    return
+                threading.Thread(target=pipe, args=(client,), daemon=True).start()
+
+        def pipe(client: socket.socket) -> None:
+            with client, socket.create_connection((host, int(port)), SECONDS) as server:
+                threading.Thread(target=pump, args=(client, server), daemon=True).start()
+                left = after
+                while left > 0 and (data := server.recv(min(left, 1024))):
+                    client.sendall(data)
+                    left -= len(data)
+                for end in (client, server):
+                    end.shutdown(socket.SHUT_RDWR)  # closing would wait for the other thread
+
+        def pump(client: socket.socket, server: socket.socket) -> None:
+            try:
+                while data := client.recv(1 << 16):
+                    server.sendall(data)
+            except OSError:
+                return
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        finally:
+            listener.shutdown(socket.SHUT_RDWR)
+            thread.join(SECONDS)
+
+
+class PlainPages(BaseHTTPRequestHandler):
+    """A web server that has a page for everything."""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html")
+        self.end_headers()
+        self.wfile.write(b"<html>Welcome</html>")
+
+    def log_message(self, *_: object) -> None:
+        """Quietly."""
+
+
+@pytest.mark.parametrize("synced", [False, True])
+def test_a_plain_web_server(pair: tuple[Upstream, Downstream], *, synced: bool) -> None:
+    _, down = pair
+    if synced:
+        down.synced()
+    with ThreadingHTTPServer(("127.0.0.1", 0), PlainPages) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        down.configure(url=f"http://127.0.0.1:{server.server_port}")
+        refused(down.sync(), 10, "no git repository")
+        server.shutdown()
+
+
+def test_the_repository_of_another_module(place: Site, pair: tuple[Upstream, Downstream]) -> None:
+    up, down = pair
+    other = place.upstream()
+    other.put(b"file", b"1")
+    other.commit()
+    down.configure(url=f"{place.url}/git/{other.name}.git")
+    refused(down.sync(), 45, repr(other.name), repr(up.name), "upstream_name")
+    assert list(down.dest.iterdir()) == []
+
+
+def test_a_serial_that_went_back(pair: tuple[Upstream, Downstream]) -> None:
+    up, down = pair
+    up.put(b"second", b"2")
+    up.commit()
+    down.synced()
+    git = pygit2.Repository(str(up.places.repository))
+    newest = git.branches["main"].peel(pygit2.Commit)
+    git.references.create("refs/heads/main", newest.parents[0].id, force=True)
+    state = down.state
+    refused(down.sync(), 46, "serial 1", "2 was accepted", "--accept-rollback")
+    assert (down.dest / "second").exists()
+    assert down.state == state
+    up.at(b"second").unlink()
+    assert down.sync("--accept-rollback").code == 0
+    assert down.state.serial == 1
+    assert not (down.dest / "second").exists()
+    assert down.verify("--content").code == 0
+
+
+def test_another_commit_with_the_same_serial(pair: tuple[Upstream, Downstream]) -> None:
+    up, down = pair
+    down.synced()
+    git = pygit2.Repository(str(up.places.repository))
+    commit = git.branches["main"].peel(pygit2.Commit)
+    who = pygit2.Signature("huai", "huai@localhost", 1, 0)
+    again = git.create_commit(None, who, who, commit.message, commit.tree_id, [])
+    git.references.create("refs/heads/main", again, force=True)
+    refused(down.sync(), 46)
+
+
+@pytest.mark.parametrize(
+    ("descriptor", "words"),
+    [
+        (b"format\t2\nmodule\tNAME\ndigest\tblake3\n", "format version 2 is unknown"),
+        (b"format\t1\nMust\tunderstand\nmodule\tNAME\ndigest\tblake3\n", "must understand"),
+        (b"format\t1\nmodule\t../x\ndigest\tblake3\n", "cannot be a module's name"),
+        (b"format\t1\nmodule\tNAME\ndigest\tblake3\ncontent\t--rsh=sh\n", "content URL"),
+        (b"", "too long, or cut"),
+    ],
+)
+def test_metadata_that_is_not_understood(
+    pair: tuple[Upstream, Downstream], descriptor: bytes, words: str
+) -> None:
+    up, down = pair
+    down.synced()
+    rewrite_descriptor(up, descriptor.replace(b"NAME", up.name.encode()))
+    before = down.state
+    refused(down.sync(), 44, words)
+    assert down.state == before
+
+
+def rewrite_descriptor(up: Upstream, descriptor: bytes) -> None:
+    """A further commit, with this descriptor and the same tree."""
+    git = pygit2.Repository(str(up.places.repository))
+    head = git.branches["main"].peel(pygit2.Commit)
+    builder = git.TreeBuilder(head.tree)
+    builder.insert("huai", git.create_blob(descriptor), pygit2.enums.FileMode.BLOB)
+    who = pygit2.Signature("huai", "huai@localhost", 1, 0)
+    number = int(head.message.partition("Huai-Serial: ")[2].partition("\n")[0])
+    message = head.message.replace(f"Huai-Serial: {number}", f"Huai-Serial: {number + 1}")
+    message = message.replace(f"{up.name} {number}: ", f"{up.name} {number + 1}: ")
+    newer = git.create_commit(None, who, who, message, builder.write(), [head.id])
+    git.references.create("refs/heads/main", newer, force=True)
+
+
+@pytest.mark.parametrize(
+    "url", ["/etc/", "root@127.0.0.1:/etc", "127.0.0.1:etc", "https://127.0.0.1/x", "file:///etc"]
+)
+def test_content_urls_that_an_upstream_may_not_name(
+    pair: tuple[Upstream, Downstream], url: str
+) -> None:
+    up, down = pair
+    own = b"\ncontent\t".join([b"", url.encode()])
+    descriptor = b"format\t1\nmodule\t" + up.name.encode() + b"\ndigest\tblake3" + own + b"\n"
+    rewrite_descriptor(up, descriptor)
+    refused(down.sync(), 40, "no content URL that may be used", "content_urls")
+    assert not (down.dest / "file").exists()
+    # The administrator's own choice is another matter.
+    down.configure(content_urls=(str(up.tree),))
+    down.synced()
+
+
+# ---------------------------------------------------------------- the destination
+
+
+def test_a_destination_that_is_missing(pair: tuple[Upstream, Downstream]) -> None:
+    _, down = pair
+    down.dest.rmdir()
+    refused(down.sync(), 52, "does not exist", "mkdir -p")
+
+
+def test_a_destination_that_is_a_file(pair: tuple[Upstream, Downstream]) -> None:
+    _, down = pair
+    down.dest.rmdir()
+    down.dest.write_text("")
+    refused(down.sync(), 52, "not a directory")
+
+
+def test_a_destination_that_is_a_symlink(pair: tuple[Upstream, Downstream], tmp_path: Path) -> None:
+    _, down = pair
+    down.dest.rmdir()
+    down.dest.symlink_to(tmp_path)
+    refused(down.sync(), 52, "symlink", str(tmp_path))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_destination_that_is_not_mounted(pair: tuple[Upstream, Downstream]) -> None:
+    up, down = pair
+    down.synced()
+    refresh(down.dest)
+    up.put(b"new", b"1")
+    up.commit()
+    refused(down.sync(), 52, "holds nothing", "--adopt", "mounted")
+    assert list(down.dest.iterdir()) == []
+    assert down.sync("--adopt").code == 0
+    assert_equal(up, down)
+
+
+def test_an_unmounted_destination_of_small_folders(place: Site) -> None:
+    up = place.upstream()
+    up.put(b"small/folder/file", b"1")
+    up.commit()
+    down = place.downstream(up)
+    down.synced()
+    refresh(down.dest)
+    up.put(b"small/folder/file", b"2")
+    up.commit()
+    refused(down.sync(), 52, "holds nothing")
+
+
+def test_a_destination_that_is_full(pair: tuple[Upstream, Downstream], tmp_path: Path) -> None:
+    assert os.geteuid() == 0, "only root mounts"
+    up, down = pair
+    up.put(b"large", os.urandom(3 << 20))
+    up.commit()
+    subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", tmp_path], check=True, timeout=SECONDS
+    )
+    try:
+        down.configure(dest=str(tmp_path))
+        refused(down.sync(), 49, "are needed", "are free", "nothing was touched")
+        assert list(tmp_path.iterdir()) == []
+        os.truncate(up.at(b"large"), 1 << 19)
+        up.commit()
+        (tmp_path / "filler").write_bytes(bytes(1 << 20))
+        down.synced()
+        assert down.verify("--content").code == 47  # for the filler
+    finally:
+        subprocess.run(["umount", tmp_path], check=True, timeout=SECONDS)
+
+
+def test_another_users_destination(
+    place: Site, pair: tuple[Upstream, Downstream], short_path: Path
+) -> None:
+    assert os.geteuid() == 0, "only root can become somebody else"
+    up, _ = pair
+    short_path.chmod(0o755)
+    root, dest = short_path / "client", short_path / "dest"
+    root.mkdir()
+    dest.mkdir()
+    client_config.add_module(root, up.name, client_config.Module(url=place.url, dest=str(dest)))
+    os.chown(root, NOBODY, NOBODY)
+    (root / "client.toml").chmod(0o644)
+    # Imported before the rights are dropped: the sources need not be readable for everybody.
+    program = (
+        "import os, encodings.idna, tenacity, blake3, huai_client.tree.system\n"
+        "import huai_client.report, huai_client.sync, huai_client.cli as cli\n"
+        f"os.setgroups([]); os.setgid({NOBODY}); os.setuid({NOBODY})\n"
+        "cli.main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, "--root", root, "sync", up.name],
+        capture_output=True,
+        text=True,
+        env=ENVIRONMENT,
+        timeout=SECONDS,
+        check=False,
+    )
+    refused(Ended(done.returncode, done.stdout, done.stderr), 52, "belongs to root", "nobody")
+    assert list(dest.iterdir()) == []
+    os.chown(dest, NOBODY, NOBODY)
+    subprocess.run(done.args, env=ENVIRONMENT, timeout=SECONDS, check=True)
+    assert (dest / "file").stat().st_uid == NOBODY
+
+
+# ---------------------------------------------------------------- this machine
+
+
+def test_rsync_is_missing(pair: tuple[Upstream, Downstream]) -> None:
+    _, down = pair
+    ended = down.process("sync", down.name, environment={"PATH": "/nonexistent"})
+    refused(ended, 51, "rsync cannot be started", "install rsync 3.1")
+
+
+def test_rsync_is_too_old(pair: tuple[Upstream, Downstream], tmp_path: Path) -> None:
+    _, down = pair
+    old = tmp_path / "rsync"
+    old.write_text("#!/bin/sh\necho 'rsync  version 3.0.9  protocol version 30'\n")
+    old.chmod(0o755)
+    ended = down.process("sync", down.name, environment={"PATH": f"{tmp_path}:/usr/bin:/bin"})
+    refused(ended, 51, "version 3.0", "too old")
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("stream = 3", ["'stream'", "did you mean 'streams'?"]),
+        ("streams = 'many'", ["streams", "int"]),
+        ("streams = 0", ["streams"]),
+        ("max_delete = 'lots'", ["max_delete", "lots"]),
+        ("content_urls = ['ftp://x']", ["ftp://x"]),
+        ("streams = ", ["client.toml"]),
+        ("rsync_options = ['--delete']", ["--delete"]),
+        ("bwlimit = -1", ["bwlimit"]),
+    ],
+)
+def test_a_configuration_with_a_typo(
+    pair: tuple[Upstream, Downstream], line: str, words: list[str]
+) -> None:
+    _, down = pair
+    with (down.root / "client.toml").open("a") as config:
+        config.write(line + "\n")
+    refused(down.sync(), 40, *words)
+    assert list(down.dest.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", '{"version": 2}', '{"version": 1, "attempted": "abc"}', "\xff"]
+)
+def test_a_damaged_state_file(pair: tuple[Upstream, Downstream], text: str) -> None:
+    up, down = pair
+    down.synced()
+    down.state_file.write_text(text, encoding="latin-1")
+    for command in ("sync", "plan", "verify", "status"):
+        refused(down.run(command, down.name), 11, "state.json", "move it away")
+    down.state_file.rename(down.root / "state.old")
+    down.synced()
+    assert_equal(up, down)
+
+
+def test_a_state_root_that_cannot_be_written(pair: tuple[Upstream, Downstream]) -> None:
+    _, down = pair
+    (down.root / "modules").write_text("not a folder")
+    refused(down.sync(), 11, "modules", "--root")
+
+
+def test_errors_as_json(pair: tuple[Upstream, Downstream]) -> None:
+    _, down = pair
+    down.dest.rmdir()
+    ended = down.sync("--json")
+    error = ended.events("error")[0]
+    assert (error["code"], error["name"]) == (52, "DESTINATION")
+    assert error["message"] in ended.err
+    assert error["hint"] in ended.err

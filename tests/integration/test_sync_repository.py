@@ -1,0 +1,261 @@
+"""The downstream's copy of the metadata: lost, damaged, from other transports, and kept small."""
+
+import shutil
+import subprocess
+import threading
+from base64 import b64encode
+from http.client import HTTPConnection
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from huai_client.store import Repository
+from tests.integration.counting_proxy import counting
+from tests.integration.upstream import (
+    ENVIRONMENT,
+    SECONDS,
+    Downstream,
+    Site,
+    Upstream,
+    assert_equal,
+    rsync_differences,
+)
+
+UNBORN = "notice: HEAD points to an unborn branch (main)\n"
+
+
+@pytest.fixture(name="pair")
+def synced_pair(place: Site) -> tuple[Upstream, Downstream]:
+    up = place.upstream()
+    for folder in range(20):
+        up.many(b"folder%d" % folder, 100)
+    up.commit()
+    down = place.downstream(up)
+    down.synced()
+    return up, down
+
+
+def change(up: Upstream, number: int) -> None:
+    up.put(b"folder%d/%d" % (number % 20, number % 100), b"changed %d" % number, mtime=number)
+    up.commit()
+
+
+def packs(down: Downstream) -> list[Path]:
+    return sorted((down.repository / "objects" / "pack").glob("*.pack"))
+
+
+def git(down: Downstream, *arguments: str, stdin: bytes = b"") -> str:
+    done = subprocess.run(
+        ["git", "-C", down.repository, *arguments],
+        input=stdin,
+        capture_output=True,
+        env=ENVIRONMENT,
+        timeout=SECONDS,
+        check=True,
+    )
+    return (done.stdout + done.stderr).decode()
+
+
+def test_a_lost_repository(pair: tuple[Upstream, Downstream]) -> None:
+    up, down = pair
+    change(up, 1)
+    shutil.rmtree(down.repository)
+    result = down.synced()
+    assert result["summary"]["fetches"] == 1
+    assert_equal(up, down)
+
+
+@pytest.mark.parametrize("part", ["HEAD", "config", "objects", "refs"])
+def test_a_repository_without_a_part(pair: tuple[Upstream, Downstream], part: str) -> None:
+    up, down = pair
+    change(up, 1)
+    found = down.repository / part
+    shutil.rmtree(found) if found.is_dir() else found.write_text("\0nonsense")
+    assert down.synced()["summary"]["fetches"] == 1
+    assert_equal(up, down)
+
+
+@pytest.mark.parametrize("new", [False, True])
+@pytest.mark.parametrize("damage", ["cut", "overwritten", "missing", "no index"])
+def test_a_damaged_pack(pair: tuple[Upstream, Downstream], damage: str, *, new: bool) -> None:
+    up, down = pair
+    if new:
+        change(up, 1)
+    pack = packs(down)[0]
+    content = pack.read_bytes()
+    pack.unlink()
+    if damage == "cut":
+        pack.write_bytes(content[: len(content) // 2])
+    elif damage == "overwritten":
+        pack.write_bytes(content[:100] + bytes(len(content) - 200) + content[-100:])
+    elif damage == "no index":
+        pack.write_bytes(content)
+        pack.with_suffix(".idx").unlink()
+        pack.with_suffix(".idx").write_bytes(b"")
+    # In other processes: this one still has the pack mapped.
+    if new:
+        ended = down.process("sync", down.name, "--json")
+        assert ended.events("sync")[0]["summary"]["fetches"] == 1
+    else:
+        ended = down.process("verify", down.name)
+        assert ended.code == 50, ended
+        assert "--adopt" in ended.err
+        assert down.process("sync", "--adopt", down.name).code == 0
+    assert down.process("verify", "--content", down.name).code == 0
+    assert rsync_differences(up, down) == ""
+
+
+def test_a_commit_that_the_repository_lost(pair: tuple[Upstream, Downstream]) -> None:
+    up, down = pair
+    applied = down.state.applied
+    assert applied is not None
+    text = down.state_file.read_text()
+    down.state_file.write_text(text.replace(applied, "0" * 40))
+    change(up, 1)
+    (down.dest / "folder3" / "3").unlink()
+    assert down.synced()["summary"]["fetches"] == 2  # all was compared
+    assert_equal(up, down)
+
+
+@pytest.mark.parametrize("form", ["file://{}", "{}"])
+def test_a_repository_on_the_local_disk(place: Site, form: str) -> None:
+    up = place.upstream()
+    up.many(b"folder", 10)
+    up.commit()
+    down = place.downstream(up, url=form.format(up.places.repository))
+    down.synced()
+    up.put(b"new", b"1")
+    up.commit()
+    down.synced()
+    assert_equal(up, down)
+    assert down.synced()["changed"] is False
+
+
+def test_a_url_that_ends_in_git(place: Site, pair: tuple[Upstream, Downstream]) -> None:
+    up, down = pair
+    down.configure(url=f"{place.url}/git/{up.name}.git")
+    change(up, 1)
+    down.synced()
+    assert_equal(up, down)
+    assert down.synced()["changed"] is False
+
+
+@pytest.mark.parametrize("url", [False, True])
+def test_a_login_in_the_url(place: Site, pair: tuple[Upstream, Downstream], *, url: bool) -> None:
+    up, down = pair
+    change(up, 1)
+    host, _, port = place.url.removeprefix("http://").partition(":")
+    wanted = "Basic " + b64encode(b"me:p@ss").decode()
+
+    class Guard(BaseHTTPRequestHandler):
+        """Passes on what carries the right login."""
+
+        def do_GET(self) -> None:
+            self.do_POST()
+
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            if self.headers.get("Authorization") != wanted:
+                self.send_response(401)
+                self.send_header("WWW-Authenticate", 'Basic realm="mirror"')
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+                return
+            passed = {
+                name: value
+                for name, value in self.headers.items()
+                if name.lower() in {"content-type", "git-protocol", "content-encoding"}
+            }
+            connection = HTTPConnection(host, int(port), timeout=SECONDS)
+            connection.request(self.command, self.path, body, passed)
+            answer = connection.getresponse()
+            content = answer.read()
+            connection.close()
+            self.send_response(answer.status)
+            self.send_header("Content-Type", answer.headers["Content-Type"])
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, *_: object) -> None:
+            """Quietly."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Guard) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        login = "me:p%40ss@" if url else "me:wrong@"
+        down.configure(url=f"http://{login}127.0.0.1:{server.server_port}")
+        ended = down.sync()
+        again = down.sync()
+        server.shutdown()
+    if url:
+        assert (ended.code, again.code) == (0, 0), ended
+        assert "nothing new" in again.err
+        assert_equal(up, down)
+    else:
+        assert ended.code == 10
+        assert "HTTP 401" in ended.err
+        assert "wrong" not in ended.err
+
+
+@pytest.mark.parametrize("local", [False, True])
+def test_the_repository_stays_small(
+    place: Site, pair: tuple[Upstream, Downstream], *, local: bool
+) -> None:
+    up, down = pair
+    if local:
+        down.configure(url=str(up.places.repository))
+    sizes = []
+    for number in range(8):
+        change(up, number)
+        down.synced()
+        Repository(down.repository).tidy(limit=2)
+        sizes.append(sum(path.stat().st_size for path in packs(down)))
+        assert len(packs(down)) <= 2
+    assert max(sizes) < 2 * sizes[0]
+    # Sound for git itself, and the next fetch still is a small one.
+    assert git(down, "fsck", "--full", "--strict") in ("", UNBORN)
+    change(up, 90)
+    if not local:
+        with counting(place.url) as counted:
+            down.configure(url=counted.url)
+            down.synced()
+        assert 0 < counted.received < 10_000
+    else:
+        down.synced()
+    assert_equal(up, down)
+
+
+def test_a_sync_tidies_up(pair: tuple[Upstream, Downstream]) -> None:
+    up, down = pair
+    for number in range(45):
+        blob = git(down, "hash-object", "-w", "--stdin", stdin=b"%d" % number)
+        git(down, "pack-objects", "-q", "objects/pack/pack", stdin=blob.encode())
+    assert len(packs(down)) == 46
+    change(up, 1)
+    down.synced()
+    assert len(packs(down)) == 1
+    assert git(down, "rev-list", "--all", "--count").strip() == "1"
+    change(up, 2)
+    down.synced()
+    assert len(packs(down)) == 2
+    assert_equal(up, down)
+
+
+def test_what_a_killed_fetch_left_is_removed(pair: tuple[Upstream, Downstream]) -> None:
+    up, down = pair
+    left = down.repository / "objects" / "pack" / "pack_git2_abcdef"
+    left.write_bytes(b"half")
+    change(up, 1)
+    down.synced()
+    assert not left.exists()
+
+
+def test_an_upstream_that_was_emptied(pair: tuple[Upstream, Downstream]) -> None:
+    up, down = pair
+    shutil.rmtree(up.places.repository)
+    assert down.sync().code == 45
+    subprocess.run(["git", "init", "-q", "--bare", up.places.repository], check=True, timeout=60)
+    down.configure(url=str(up.places.repository))
+    ended = down.sync()
+    assert (ended.code, "nothing is committed there yet" in ended.err) == (45, True)

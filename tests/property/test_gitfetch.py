@@ -1,0 +1,144 @@
+"""Whatever comes in gives objects or an error of ours; what git packs gives git's own ids."""
+
+import hashlib
+from contextlib import suppress
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from huai_client.gitfetch.bounds import Work
+from huai_client.gitfetch.delta import apply_delta
+from huai_client.gitfetch.incoming import IncomingPack
+from huai_client.gitfetch.packets import packet
+from huai_client.gitfetch.reply import pack_of
+from huai_client.store import Repository
+from huai_schema.errors import FormatError, HuaiError
+from huai_schema.packfile import pack_index
+from tests.integration.http_fixtures import git
+from tests.packs import Held, appended, on_name, on_offset, pack, resolve, whole
+from tests.schema_support.damage import damaged
+from tests.schema_support.strategies import RANDOMS
+
+BYTES = st.binary(max_size=200)
+TEXT = b"a line of text\n" * 20
+
+
+@given(st.lists(BYTES, max_size=4), st.integers(1, 50))
+def test_any_reply_is_read_or_refused(payloads: list[bytes], piece: int) -> None:
+    reply = b"".join(packet(payload) for payload in payloads)
+    for data in (reply, b"0000" + reply, b"00000008NAK\n" + reply, b"".join(payloads)):
+        pieces = iter([data[at : at + piece] for at in range(0, len(data), piece)])
+        with suppress(HuaiError):
+            b"".join(pack_of(lambda _: next(pieces, b""), "here"))  # noqa: B023 - used at once
+
+
+@given(BYTES, BYTES)
+def test_any_delta_is_applied_or_refused(base: bytes, delta: bytes) -> None:
+    with suppress(FormatError):
+        apply_delta(base, delta)
+    with suppress(FormatError):
+        apply_delta(base, bytes([len(base) & 0x7F, 40]) + delta)
+
+
+@given(RANDOMS, st.lists(BYTES, max_size=5), st.sampled_from([0, 100, 1 << 20]))
+def test_any_pack_is_resolved_or_refused(random: Random, records: list[bytes], room: int) -> None:
+    here = Held()
+    base = here.blob(TEXT)
+    sound = [whole(TEXT[:100]), on_name(base, appended(TEXT, b"x"))]
+    sound.append(on_offset(len(sound[1]), appended(TEXT + b"x", b"y")))
+    for candidate in (records, [damaged(record, random) for record in sound], [*sound, *records]):
+        with suppress(FormatError):
+            resolve(pack(candidate), here, room=room)
+    with suppress(FormatError):
+        resolve(damaged(pack(sound), random), here, room=room)
+
+
+def family(random: Random, size: int) -> list[bytes]:
+    """Contents that are made from each other, so that deltas of all shapes are found."""
+    found = [random.randbytes(random.randrange(3000)) for _ in range(2)]
+    while len(found) < size:
+        before = random.choice(found)
+        for _ in range(random.randrange(1, 4)):
+            at = random.randrange(len(before) + 1)
+            cut = at + random.choice([0, 0, 10, 70_000])
+            new = random.choice([b"", random.randbytes(random.choice([1, 200, 70_000]))])
+            before = before[:at] + new + before[cut:]
+        found.append(before)
+    return found
+
+
+@settings(max_examples=15)
+@given(
+    RANDOMS,
+    st.sampled_from(["--delta-base-offset", "--no-reuse-delta"]),
+    st.sampled_from(["--depth=50", "--depth=4095", "--depth=1"]),
+    st.sampled_from([0, 10_000, 1 << 30]),
+)
+def test_what_git_packs(random: Random, form: str, depth: str, room: int) -> None:
+    with TemporaryDirectory() as folder:
+        top = Path(folder)
+        store = Repository(top / "all")
+        contents = family(random, 25)
+        for number, content in enumerate(contents):
+            (top / str(number)).write_bytes(content)
+        names = git(
+            "-C", top / "all", "hash-object", "-w", "--stdin-paths",
+            stdin="".join(f"{top}/{number}\n" for number in range(len(contents))).encode(),
+        )  # fmt: skip
+        options = ("--window=20", "-q", form, depth)
+        base = top / "all" / "objects" / "pack" / "pack"
+        name = git("-C", top / "all", "pack-objects", *options, base, stdin=names.encode())
+        packed = Path(f"{base}-{name}.pack").read_bytes()
+        places, bases = resolve(packed, room=room, work=1 << 40)
+        assert not bases
+        index = Path(f"{base}-{name}.idx").read_bytes()
+        assert pack_index(places, packed[-20:]) == index
+        assert set(places) == {bytes.fromhex(line) for line in names.split()}
+        check_thin(random, store, names.split(), top)
+
+
+def check_thin(random: Random, store: Repository, names: list[str], top: Path) -> None:
+    """Some of the objects, packed against the others, which a second repository has."""
+    here = Held()
+    old = random.sample(sorted(set(names)), len(set(names)) // 2)
+    for name in old:
+        found = store.find(bytes.fromhex(name))
+        assert found is not None
+        assert here.blob(found.data).hex() == name
+    tree = f"tree {make_tree(top, old)}\n"
+    wanted = make_tree(top, sorted(set(names)))
+    commits = [make_commit(top, tree), make_commit(top, f"tree {wanted}\n")]
+    folder = top / "received"
+    for oid in (tree.split()[1], commits[0]):
+        found = store.find(bytes.fromhex(oid))
+        assert found is not None
+        here.add(*found)
+    with IncomingPack(folder) as incoming:
+        incoming.write(pack_thin(top, *commits))
+        received = incoming.install(here, Work())
+    assert {oid.hex() for oid in received} >= {*names} - {*old} | {wanted, commits[1]}
+    (index,) = folder.glob("*.idx")
+    git("verify-pack", index)
+
+
+def make_tree(top: Path, names: list[str]) -> str:
+    lines = "".join(f"100644 blob {name}\t{number:03}\n" for number, name in enumerate(names))
+    return git("-C", top / "all", "mktree", stdin=lines.encode())
+
+
+def make_commit(top: Path, head: str) -> str:
+    text = f"{head}author a <a@b> 1 +0000\ncommitter a <a@b> 1 +0000\n\nx\n".encode()
+    git("-C", top / "all", "hash-object", "-t", "commit", "-w", "--stdin", stdin=text)
+    return hashlib.sha1(b"commit %d\0" % len(text) + text, usedforsecurity=False).hexdigest()
+
+
+def pack_thin(top: Path, old: str, new: str) -> bytes:
+    """What `new` has and `old` has not: a bundle is a thin pack behind a few lines."""
+    git("-C", top / "all", "update-ref", "refs/heads/old", old)
+    git("-C", top / "all", "update-ref", "refs/heads/main", new)
+    git("-C", top / "all", "bundle", "create", "-q", top / "bundle", "main", "^old")
+    bundle = (top / "bundle").read_bytes()
+    return bundle[bundle.index(b"\n\n") + 2 :]

@@ -1,0 +1,233 @@
+"""Replaying a plan gives the wanted tree, whatever was there before."""
+
+from typing import NamedTuple
+
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from huai_client.operations import Move, Plan
+from huai_client.plan import Candidate, content_is_here, make_plan, settle, touched
+from huai_client.stages import stage_of
+from huai_client.summary import summarize
+from huai_client.withhold import withhold
+from huai_schema.changes import differing
+from huai_schema.entries import Directory, Entry, File, Symlink
+from huai_schema.paths import RelPath, ancestors, join, sort_key
+from tests.memory_tree import MemoryTree, assert_same, digest_of
+
+NAMES = st.sampled_from([b"a", b"b", b"c", b"dists", b"Release", b"latest"])
+CONTENTS = st.sampled_from([b"1", b"2", b"33", b"44"])
+
+
+class Described(NamedTuple):
+    """A snapshot, and what its files hold."""
+
+    entries: dict[RelPath, Entry]
+    contents: dict[RelPath, bytes]
+
+    @property
+    def tree(self) -> MemoryTree:
+        return MemoryTree.of(list(self.entries.values()), self.contents)
+
+
+@st.composite
+def described(draw: st.DrawFn, *, digests: bool = True) -> Described:
+    """A small tree: few names, so that two trees meet often."""
+    folders = [RelPath(b"")]
+    entries: dict[RelPath, Entry] = {folders[0]: Directory(folders[0], draw(st.integers(1, 3)))}
+    contents: dict[RelPath, bytes] = {}
+    leaders: list[RelPath] = []
+    for _ in range(draw(st.integers(0, 14))):
+        path = join(draw(st.sampled_from(folders)), draw(NAMES))
+        kind = draw(st.sampled_from(["file", "file", "hardlink", "directory", "symlink"]))
+        mtime, mode = draw(st.integers(1, 2)), draw(st.sampled_from([0o644, 0o600]))
+        if path in entries:
+            continue
+        if kind == "directory":
+            entries[path] = Directory(path, mtime, draw(st.sampled_from([0o755, 0o555])))
+            folders.append(path)
+        elif kind == "symlink":
+            entries[path] = Symlink(path, draw(NAMES), mtime)
+        elif kind == "hardlink" and leaders:
+            leader = entries[draw(st.sampled_from(leaders))]
+            assert isinstance(leader, File)
+            entries[path] = leader._replace(path=path, link=leader.path)
+        else:
+            content = draw(CONTENTS)
+            if not digests:
+                mtime += 10 * content[0]  # without digests, a time stands for a content
+            digest = digest_of(content) if digests else None
+            entries[path] = File(path, len(content), mtime, mode, digest=digest)
+            contents[path] = content
+            leaders.append(path)
+    return Described(entries, contents)
+
+
+def changed(have: Described, want: Described) -> list[Candidate]:
+    """What a survey of the differences between two snapshots yields."""
+    tree = have.tree
+    found = []
+    for path in have.entries.keys() | want.entries.keys():
+        old, new = have.entries.get(path), want.entries.get(path)
+        if old is None or new is None or differing(old, new):
+            found.append(tree.candidate(path, new, () if old is None else (old,)))
+    return found
+
+
+def compared(have: Described, want: Described) -> list[Candidate]:
+    """What a survey of the whole tree yields, with strangers to be deleted."""
+    tree = have.tree
+    paths = have.entries.keys() | want.entries.keys()
+    return [tree.candidate(path, want.entries.get(path)) for path in paths]
+
+
+def whole_plan(candidates: list[Candidate], moves: list[Move], want: Described) -> Plan:
+    plan = make_plan(candidates, moves, stage_of)
+    found = (want.entries.get(path) for path in touched(plan))
+    return settle(plan, [entry for entry in found if isinstance(entry, Directory)])
+
+
+@given(described(), described())
+def test_the_difference_of_two_snapshots(have: Described, want: Described) -> None:
+    tree = have.tree
+    plan = whole_plan(changed(have, want), [], want)
+    tree.execute(plan, want.contents)
+    assert_same(tree, want.tree)
+
+
+@given(described(digests=False), described(digests=False))
+def test_without_digests(have: Described, want: Described) -> None:
+    tree = have.tree
+    plan = whole_plan(changed(have, want), [], want)
+    tree.execute(plan, want.contents)
+    assert_same(tree, want.tree)
+
+
+@given(described(), described(), described())
+def test_a_run_that_was_cut(first: Described, cut: Described, want: Described) -> None:
+    """On the disk is the second; recorded are the first and the second."""
+    tree = cut.tree
+    candidates = {}
+    for past in (first, cut):
+        for path in past.entries.keys() | want.entries.keys():
+            said = (past.entries.get(path) for past in (first, cut))
+            entries = tuple(entry for entry in said if entry is not None)
+            candidates[path] = tree.candidate(path, want.entries.get(path), entries)
+    tree.execute(whole_plan(list(candidates.values()), [], want), want.contents)
+    assert_same(tree, want.tree)
+
+
+@given(described(digests=False), described(digests=False))
+def test_a_tree_of_unknown_origin(have: Described, want: Described) -> None:
+    # Two groups that are one here are told apart by the comparison, which is not under test.
+    assume(not any(isinstance(entry, File) and entry.link for entry in have.entries.values()))
+    tree = have.tree
+    tree.execute(whole_plan(compared(have, want), [], want), want.contents)
+    assert_same(tree, want.tree)
+
+
+@given(described(), described(), st.data())
+def test_a_directory_that_was_renamed(
+    have: Described, want: Described, data: st.DataObject
+) -> None:
+    folders = [path for path, entry in have.entries.items() if path and _is_dir(entry)]
+    assume(folders)
+    old = data.draw(st.sampled_from(folders))
+    new = RelPath(data.draw(st.sampled_from([b"new", b"deep/new"])))
+    inside = {path for path in have.entries if path == old or path.startswith(old + b"/")}
+    assume(not any(_links_across(entry, inside) for entry in have.entries.values()))
+    assume(not isinstance(want.entries.get(old), Directory))
+    assume(all(_is_dir(want.entries.get(above, Directory(above, 1))) for above in ancestors(old)))
+    candidates = [each for each in changed(have, want) if each.path not in inside]
+    if old in want.entries:
+        candidates.append(Candidate(old, None, want.entries[old]))
+    for path in inside:
+        _move(have, want, path, RelPath(new + path[len(old) :]), old, new)
+    for above in ancestors(new)[:-1]:
+        want.entries[above] = Directory(above, 1)
+        candidates.append(Candidate(above, None, want.entries[above]))
+    tree = have.tree
+    plan = whole_plan(candidates, [Move(old, new)], want)
+    tree.execute(plan, want.contents)
+    assert_same(tree, want.tree)
+
+
+def _is_dir(entry: Entry) -> bool:
+    return isinstance(entry, Directory)
+
+
+def _links_across(entry: Entry, inside: set[RelPath]) -> bool:
+    return (
+        isinstance(entry, File)
+        and bool(entry.link)
+        and (entry.path in inside) != (entry.link in inside)
+    )
+
+
+def _move(
+    have: Described, want: Described, path: RelPath, target: RelPath, old: RelPath, new: RelPath
+) -> None:
+    entry = have.entries[path]._replace(path=target)
+    if isinstance(entry, File) and entry.link:
+        entry = entry._replace(link=RelPath(new + entry.link[len(old) :]))
+    want.entries[target] = entry
+    if path in have.contents:
+        want.contents[target] = have.contents[path]
+
+
+@given(described())
+def test_equal_trees_need_nothing(have: Described) -> None:
+    for candidates in (changed(have, have), compared(have, have)):
+        assert summarize(whole_plan(candidates, [], have)).nothing
+
+
+@given(described(), described())
+def test_the_order_of_a_plan(have: Described, want: Described) -> None:
+    plan = whole_plan(changed(have, want), [], want)
+    for removals in (plan.clear, plan.removals):
+        paths = [removal.path for removal in removals]
+        assert paths == sorted(paths, key=sort_key, reverse=True)
+    assert plan.make == sorted(plan.make, key=sort_key)
+    directories = [directory.path for directory in plan.directories]
+    assert directories == sorted(directories, key=sort_key, reverse=True)
+    summary = summarize(plan)
+    assert summary.deletions == len(plan.clear) + len(plan.removals)
+    assert summary.fetch_bytes == sum(file.size for stage in plan.stages for file in stage.fetches)
+
+
+@given(described(), described())
+def test_what_is_not_proven_is_fetched(have: Described, want: Described) -> None:
+    for candidate in changed(have, want):
+        wanted = candidate.wanted
+        if isinstance(wanted, File) and wanted.link is None and content_is_here(candidate):
+            present = have.entries[candidate.path]
+            assert isinstance(present, File)
+            assert have.contents[present.link or present.path] == want.contents[wanted.path]
+
+
+@given(described(), described(), st.data())
+def test_what_is_withheld(have: Described, want: Described, data: st.DataObject) -> None:
+    plan = whole_plan(changed(have, want), [], want)
+    fetches = [file for stage in plan.stages for file in stage.fetches]
+    assume(fetches)
+    failed = data.draw(st.lists(st.sampled_from(fetches), min_size=1, unique=True))
+    part = withhold(plan, failed)
+    assert not part.clear
+    assert not part.removals
+    assert not part.moves
+    assert [stage.name for stage in part.stages] in ([], ["payload"])
+    assert not {file for stage in part.stages for file in stage.fetches} & set(failed)
+    # It can be carried out, and what comes after a repaired upstream finishes the job.
+    tree = have.tree
+    tree.execute(part, want.contents)
+    rest = [
+        tree.candidate(path, want.entries.get(path), _past(path, have, want))
+        for path in have.entries.keys() | want.entries.keys()
+    ]
+    tree.execute(whole_plan(rest, [], want), want.contents)
+    assert_same(tree, want.tree)
+
+
+def _past(path: RelPath, *snapshots: Described) -> tuple[Entry, ...]:
+    found = (snapshot.entries.get(path) for snapshot in snapshots)
+    return tuple(entry for entry in found if entry is not None)

@@ -1,0 +1,27 @@
+"""URLs of metadata, and what an advertisement of refs says."""
+
+import pytest
+
+from huai_client.upstream import MetadataUrl
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("http://host", "http://host/git/m.git"),
+        ("http://host/", "http://host/git/m.git"),
+        ("https://host/mirror", "https://host/mirror/git/m.git"),
+        ("https://host/x/m.git", "https://host/x/m.git"),
+        ("https://host/x/m.git/", "https://host/x/m.git/"),
+        ("file:///srv/m.git", "file:///srv/m.git"),
+        ("/srv/m", "/srv/m"),
+        ("ssh://git@host/m", "ssh://git@host/m"),
+    ],
+)
+def test_where_the_repository_is(url: str, expected: str) -> None:
+    assert MetadataUrl.of(url, "m").url == expected
+
+
+def test_a_login_is_not_shown() -> None:
+    assert str(MetadataUrl("https://me:secret@host/m.git")) == "https://host/m.git"
+    assert str(MetadataUrl("/srv/a@b")) == "/srv/a@b"
