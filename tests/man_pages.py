@@ -82,7 +82,7 @@ def exit_codes() -> Iterator[str]:
 
 def page(program: str, command: click.Command, release: str) -> str:
     """The whole page of one program."""
-    top = click.Context(command, info_name=program)
+    top = click.Context(command, info_name=program, **command.context_settings)
     below = list(commands(top))
     summary = command.get_short_help_str(limit=100).rstrip(".")
     lines = [

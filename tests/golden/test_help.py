@@ -14,7 +14,8 @@ WIDTH = 100
 
 def help_texts(program: str, command: click.Command) -> Iterator[str]:
     """What `--help` says, of the program and of each of its commands."""
-    top = click.Context(command, info_name=program, terminal_width=WIDTH)
+    settings = {**command.context_settings, "terminal_width": WIDTH}
+    top = click.Context(command, info_name=program, **settings)
     for name, context in [(program, top), *commands(top)]:
         yield f"$ {name} --help\n{context.get_help()}\n"
 
