@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pygit2
-from pygit2.enums import ObjectType, Option
+from pygit2.enums import Option
 
 from huai_client.gitfetch import Found, Here, fetch_commit, write_shallow
 from huai_client.upstream import (
@@ -36,15 +36,11 @@ _FETCHED = "refs/huai/fetched"
 _BEFORE = "refs/huai/before"
 """What `_FETCHED` was, so that it is still offered while the next fetch runs."""
 _KEPT = "refs/huai/kept/"
-_PACKS = 40
-"""More are made into one."""
+_PACKS_MAX = 40
 _CONNECT_SECONDS = 60
 _OWN_REFS = "refs/huai/"
-_NAMES: dict[int, Kind] = {
-    int(ObjectType.BLOB): "blob",
-    int(ObjectType.TREE): "tree",
-    int(ObjectType.COMMIT): "commit",
-}
+_NAMES: dict[int, Kind] = {1: "commit", 2: "tree", 3: "blob"}
+"""Git's numbers of the types of objects (gitformat-pack)."""
 _FAILURES = (pygit2.GitError, KeyError, ValueError, OSError)
 """What pygit2 raises, depending on libgit2's code."""
 
@@ -81,8 +77,10 @@ class Repository:
         `timeout`: seconds without any data after which a fetch fails.  Nobody else may
         work on the repository.
         """
-        # A mirror's user may change; what protects these files is the state root.
+        # The state root protects these files, whoever owns them.  Ids are verified when objects
+        # arrive; what decays on the disk later fails zlib's own checksum.
         pygit2.option(Option.SET_OWNER_VALIDATION, False)
+        pygit2.option(Option.ENABLE_STRICT_HASH_VERIFICATION, False)
         pygit2.option(Option.ENABLE_FSYNC_GITDIR, True)
         pygit2.option(Option.SET_SERVER_CONNECT_TIMEOUT, _CONNECT_SECONDS * 1000)
         pygit2.option(Option.SET_SERVER_TIMEOUT, timeout * 1000)
@@ -167,7 +165,8 @@ class Repository:
             raise self._damaged("there is no such commit", commit)
         info = CommitInfo.decode(found.message)
         descriptor, tree = read_root(found.tree_id.raw, self)
-        return Commit(commit, info, found.commit_time, descriptor, Snapshot(self, tree))
+        snapshot = Snapshot(self, tree, info.totals.entries)
+        return Commit(commit, info, found.commit_time, descriptor, snapshot)
 
     def has(self, commit: str) -> bool:
         """Whether a commit is here."""
@@ -218,7 +217,7 @@ class Repository:
         """Whether an object is here (`Objects`)."""
         return isinstance(oid, bytes) and pygit2.Oid(raw=oid) in self._git.odb
 
-    def tidy(self, limit: int = _PACKS) -> None:
+    def tidy(self, limit: int = _PACKS_MAX) -> None:
         """If there are more than `limit` packs, make one of what is kept and drop all others.
 
         May be cut anywhere: the new pack is complete before the first old one goes, and a
