@@ -14,7 +14,6 @@ from huai_schema.listing import Listing
 from huai_schema.listing_diff import all_of, compare_listings
 from huai_schema.manifest import Group
 from huai_schema.moves import Moves
-from huai_schema.own_directory import OwnDirectory
 from huai_schema.paths import ROOT, RelPath, join, show, sort_key
 from huai_schema.snapshot import Snapshot, listing_of
 from huai_schema.windows import OneSide, windows
@@ -81,8 +80,9 @@ class _Comparison:
             inline_new |= after.groups.keys()
             yield from compare_listings(before.listing(pair.path), after.listing(pair.path))
             for name in before.groups.keys() | after.groups.keys():
-                have = self._one_side(self._old, old, name, before.groups.get(name))
-                want = self._one_side(self._new, new, name, after.groups.get(name))
+                was, now = before.groups.get(name), after.groups.get(name)
+                have = self._one_side(OneSide(self._old, old), name, was, now)
+                want = self._one_side(OneSide(self._new, new), name, now, was)
                 yield from _compare_subtrees(have, want)
         for name in old.children.keys() | new.children.keys():
             path = join(pair.path, name)
@@ -96,15 +96,34 @@ class _Comparison:
                 self._added.append(_Tree(path, new_id))
 
     def _one_side(
-        self, snapshot: Snapshot, directory: OwnDirectory, name: bytes, group: Group | None
+        self, side: OneSide, name: bytes, group: Group | None, other: Group | None
     ) -> Iterator[Listing]:
-        """A subdirectory that stands in a manifest on at least one side; nothing if it is not."""
+        """A subdirectory that stands in a manifest on at least one side; nothing if it is not.
+
+        Where it has a tree of its own, the directories below that have one too and are not in
+        the `other` side's manifest stand on this side alone, and may have moved.
+        """
+        path = side.directory.path
         if group is not None:
-            return (listing_of(directory.path, block) for block in group.blocks)
-        if name not in directory.children:
-            return iter(())
-        budget = self._old_budget if snapshot is self._old else self._new_budget
-        return snapshot.listings_below(join(directory.path, name), directory.children[name], budget)
+            yield from (listing_of(path, block) for block in group.blocks)
+            return
+        if name not in side.directory.children:
+            return
+        is_old = side.snapshot is self._old
+        budget = self._old_budget if is_old else self._new_budget
+        alone = self._gone if is_old else self._added
+        inlined = {listing_of(path, block).path for block in (other.blocks if other else ())}
+        levels = [side.snapshot.level(join(path, name), side.directory.children[name], budget)]
+        while levels:
+            step = next(levels[-1], None)
+            if step is None:
+                levels.pop()
+            elif isinstance(step, Listing):
+                yield step
+            elif step[0] in inlined:
+                levels.append(side.snapshot.level(*step, budget))
+            else:
+                alone.append(_Tree(*step))
 
     def _moves(self) -> Moves:
         """What left and may have arrived elsewhere: every own directory; reads no manifest."""

@@ -98,9 +98,11 @@ def test_every_kind_of_change(place: Site) -> None:
     assert_equal(up, down)
 
 
-def test_a_renamed_directory_is_renamed(place: Site) -> None:
+@pytest.mark.parametrize("staying", [200, 1])
+def test_a_renamed_directory_is_renamed(place: Site, staying: int) -> None:
+    # With one file left, the old parent moves into its own parent's manifest.
     up = place.upstream()
-    up.many(b"pool/stays", 200)
+    up.many(b"pool/stays", staying)
     up.many(b"pool/old", 200)
     up.many(b"pool/old/sub", 10)
     up.put(b"other", b"o")

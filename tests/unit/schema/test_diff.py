@@ -115,7 +115,25 @@ def test_a_directory_can_move_into_another_level() -> None:
     old = tree_of(directory(b"a"), *files(b"a", 150), directory(b"z"))
     new = tree_of(directory(b"z"), directory(b"z/deep"), *files(b"z/deep", 150))
     moved = [each for each in compare_shared(old, new) if isinstance(each, Moved)]
-    assert moved == [Moved(RelPath(b"a"), RelPath(b"z/deep"))] or not moved
+    assert moved == [Moved(RelPath(b"a"), RelPath(b"z/deep"))]
+
+
+def test_a_directory_can_leave_one_that_becomes_small() -> None:
+    # What stays of `a` fits into its parent's manifest; what left it is moved all the same.
+    inside = files(b"a/b", 200)
+    apart: list[Entry] = [directory(b"a"), file(b"a/left"), directory(b"z")]
+    old = tree_of(*apart, directory(b"a/b"), *inside)
+    new = tree_of(*apart, directory(b"z/c"), *files(b"z/c", 200))
+    assert compare(old, new) == [Moved(RelPath(b"a/b"), RelPath(b"z/c"))]
+    assert compare(new, old) == [Moved(RelPath(b"z/c"), RelPath(b"a/b"))]
+
+
+def test_what_stays_in_a_directory_that_becomes_small_is_compared() -> None:
+    large = tree_of(directory(b"a"), directory(b"a/b"), *files(b"a/b", 200))
+    small = tree_of(directory(b"a"), directory(b"a/b"), *files(b"a/b", 20))
+    gone = {each.path for each in files(b"a/b", 200)[20:]}
+    assert paths(compare(large, small)) == gone
+    assert paths(compare(small, large)) == gone
 
 
 def test_equal_directories_are_moved_one_by_one() -> None:
