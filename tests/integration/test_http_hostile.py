@@ -38,13 +38,22 @@ def running_server(
 
 
 @pytest.fixture
-def server(running_server: Server, counting: CountingGit) -> Iterator[Server]:
-    """The server, which after the test still answers, has no child, and ran git for none of it."""
-    before = counting.starts()
+def streaming(running_server: Server) -> Iterator[Server]:
+    """The server, which after the test still answers and has no child.
+
+    A body beyond 64 KiB is fed to git while it arrives, so git may have begun before it is refused.
+    """
     yield running_server
-    assert counting.starts() == before
     assert status(running_server.exchange(post(ls_refs()))) == 200
     running_server.until_no_children()
+
+
+@pytest.fixture
+def server(streaming: Server, counting: CountingGit) -> Iterator[Server]:
+    """The same, and it ran git for none of what the test asked."""
+    before = counting.starts()
+    yield streaming
+    assert counting.starts() == before
 
 
 def get(target: str, *headers: str, method: str = "GET") -> bytes:
@@ -134,9 +143,8 @@ def test_broken_framing(server: Server, body: bytes) -> None:
         (gzip.compress(ls_refs())[:5], [GZIP], 400),
         (b"\x1f\x8b" + b"x" * 100, [GZIP], 400),
         (gzip.compress(ls_refs()) + b"more", [GZIP], 400),
-        (gzip.compress(b"0000" * 50_000_000), [GZIP], 413),
     ],
-    ids=["type", "encoding", "large", "cut", "header", "damaged", "trailing", "bomb"],
+    ids=["type", "encoding", "large", "cut", "header", "damaged", "trailing"],
 )
 def test_bad_bodies(server: Server, body: bytes, headers: list[str], expected: int) -> None:
     assert status(server.exchange(post(body, *headers))) == expected
@@ -148,10 +156,15 @@ def test_a_length_beyond_the_limit_is_refused_unread(server: Server) -> None:
         assert status(connection.recv(1 << 16)) == 413
 
 
-def test_chunks_beyond_the_limit(server: Server) -> None:
+def test_a_bomb(streaming: Server) -> None:
+    bomb = gzip.compress(b"0000" * 50_000_000)
+    assert status(streaming.exchange(post(bomb, GZIP))) == 413
+
+
+def test_chunks_beyond_the_limit(streaming: Server) -> None:
     head = post(b"").replace(b"Content-Length: 0", b"Transfer-Encoding: chunked")
     data = packet(b"x" * 1000) * 400
-    answer = server.exchange(head + b"%x\r\n" % len(data) + data + b"\r\n0\r\n\r\n")
+    answer = streaming.exchange(head + b"%x\r\n" % len(data) + data + b"\r\n0\r\n\r\n")
     assert status(answer) == 413
 
 
