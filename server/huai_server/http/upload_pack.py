@@ -69,16 +69,20 @@ class UploadPack:
 
     async def feed(self, body: Body | None) -> None:
         """Write the request and close the input; a process that stops reading is no error."""
-        stdin = self._in
         with suppress(BrokenPipeError, ConnectionResetError):
             if body is not None:
-                stdin.write(body.head)
-                await stdin.drain()
+                await self._write(body.head)
                 if not body.complete:
                     async for chunk in body.rest():
-                        stdin.write(chunk)
-                        await stdin.drain()
-            stdin.close()
+                        await self._write(chunk)
+            self._in.close()
+
+    async def _write(self, data: bytes) -> None:
+        # Once the process has closed its end, uvloop answers a write with a RuntimeError.
+        if self._in.is_closing():
+            raise BrokenPipeError
+        self._in.write(data)
+        await self._in.drain()
 
     async def read(self) -> bytes:
         """The next piece of the answer; empty at its end."""
