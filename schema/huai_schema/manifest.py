@@ -37,8 +37,6 @@ class Manifest(NamedTuple):
     digests: bytes
     """The part of the column that belongs to `leaves`; empty: all absent."""
     groups: tuple[Group, ...]
-    start: bytes
-    """What the piece is named after: where it begins (`piece_start`)."""
 
 
 def piece_start(text: bytes, place: str) -> bytes:
@@ -51,7 +49,7 @@ def piece_start(text: bytes, place: str) -> bytes:
 
 def decode_manifest(text: bytes, column: bytes = b"", place: str = "") -> Manifest:
     """Split `text`; `column` is its digest column, empty if there is none."""
-    start = piece_start(text, place)
+    piece_start(text, place)  # checks that it begins with a name
     if text.count(b"\n") > limits.MANIFEST_LINES:
         raise FormatError(f"more than {limits.MANIFEST_LINES} lines in a manifest", place)
     if not text.endswith(b"\n"):
@@ -65,7 +63,7 @@ def decode_manifest(text: bytes, column: bytes = b"", place: str = "") -> Manife
             raise FormatError("the directory's own line is not the first", place)
         own = below.pop(0)
         attributes = own.attributes
-    return Manifest(attributes, own.leaves, own.digests, _groups(below, place), start)
+    return Manifest(attributes, own.leaves, own.digests, _groups(below, place))
 
 
 def _blocks(text: bytes, column: bytes, place: str) -> list[Block]:
