@@ -1,9 +1,10 @@
-"""What all tests share: the rule on skipped tests, Hypothesis' profiles, short paths, goldens.
+"""What all tests share: signals, the rule on skipped tests, profiles, short paths, goldens.
 
 Rule to keep: with `CI=true` a test that is skipped has failed, for whatever reason it was.
 """
 
 import os
+import signal
 import subprocess
 import tempfile
 from collections.abc import Generator, Iterator
@@ -13,6 +14,11 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 CI = os.environ.get("CI") == "true"
+
+# A shell starts what it puts in the background with SIGINT ignored, and programs under test
+# would inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # No deadlines: a slow machine is no bug.  In CI a failure has to come again.
 _COMMON = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
