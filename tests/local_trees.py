@@ -58,7 +58,8 @@ class Staged:
     def __call__(self, wanted: File) -> Path:
         self._ready.mkdir(parents=True, exist_ok=True)
         path = self._ready / hashlib.sha256(wanted.path).hexdigest()
-        path.write_bytes(content(wanted.path, wanted.size))
+        if not path.exists() or path.stat().st_size != wanted.size:
+            path.write_bytes(content(wanted.path, wanted.size))
         return path
 
 

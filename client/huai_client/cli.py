@@ -24,6 +24,7 @@ from huai_client.config import (
 )
 from huai_client.options import SyncOptions
 from huai_client.places import module_places
+from huai_client.publishing import waiting
 from huai_client.run import Run, Talk, module_lock
 from huai_client.upstream import MetadataUrl
 from huai_schema.errors import ExitCode, HuaiError
@@ -235,6 +236,7 @@ def status(root: Path, names: tuple[str, ...], as_json: bool) -> None:
     for name in names or sorted(config.modules):
         module, places = config.module(name), module_places(root, name)
         state, running = states.load(places.state), holder(places.lock)
+        waits = waiting.head(places.waiting)
         if as_json:
             print_json(
                 "module",
@@ -246,9 +248,11 @@ def status(root: Path, names: tuple[str, ...], as_json: bool) -> None:
                 attempted=list(state.attempted),
                 time=state.time or None,
                 running=running,
+                waiting=waits.paths,
             )
         else:
-            click.echo(_status_line(name, module, state, running))
+            line = _status_line(name, module, state, running)
+            click.echo(line + (f", {waits.paths:,} deletions wait" if waits.paths else ""))
 
 
 @command_line.command()

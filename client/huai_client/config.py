@@ -2,12 +2,13 @@
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
+from msgspec import Meta
 
 from huai_schema.descriptor import check_module
-from huai_schema.errors import ExitCode, HuaiError
+from huai_schema.errors import ExitCode, FormatError, HuaiError
 from huai_schema.program.configuration import (
     ConfigError,
     check_keys,
@@ -15,6 +16,7 @@ from huai_schema.program.configuration import (
     read_toml,
     rewrite,
 )
+from huai_schema.publishing import own_rules
 
 _NAME = "client.toml"
 
@@ -44,6 +46,10 @@ class Module(msgspec.Struct, frozen=True):
     rsync_options: tuple[str, ...] = ()
     max_delete: str = "10%"
     """A count, or a share of the entries; a share never stops fewer than 1000 deletions."""
+    delete_after: Annotated[str, Meta(pattern=r"^[0-9]{1,9}[smhd]?$")] = "0"
+    """How long what is gone stays: seconds, or a number and s, m, h or d."""
+    publish: tuple[str, ...] = ()
+    """Publish rules (FORMAT.md); they come before the upstream's."""
     timeout: int = 600
     """Seconds without any data after which a connection counts as dead."""
 
@@ -85,9 +91,12 @@ def load(root: Path) -> ClientConfig:
         check_module(name)
         check_keys(f"{path}: [modules.{name}]", modules[name], Module.__struct_fields__)
     try:
-        return msgspec.convert(table, ClientConfig)
-    except msgspec.ValidationError as error:
+        config = msgspec.convert(table, ClientConfig)
+        for module in config.modules.values():
+            own_rules(module.publish)
+    except (msgspec.ValidationError, FormatError, UnicodeError) as error:
         raise ConfigError(f"{path}: {error}", hint="see the README's configuration") from None
+    return config
 
 
 def make_root(root: Path) -> None:

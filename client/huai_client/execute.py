@@ -2,9 +2,11 @@
 
 Knows no policy: what to do was decided by the plan, how each step is done safely is the
 tree's.  Rule: nothing is deleted, and nothing of a later stage is published, after
-something before it failed.
+something before it failed.  All files get their attributes before the first is published, so
+that a stage is renames, one after the other.
 """
 
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -13,6 +15,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from huai_client.operations import Plan, Remove, Stage
+from huai_client.stages import PAYLOAD, STAGES
 from huai_client.tree import PathError, StorageError, StrangersError, Tree
 from huai_schema.entries import Directory, Entry, File
 from huai_schema.paths import RelPath
@@ -55,6 +58,14 @@ class Counts(NamedTuple):
     directories: int
 
 
+class Published(NamedTuple):
+    """How long it took to put a stage in place."""
+
+    stage: str
+    changes: int
+    seconds: float
+
+
 class Report(NamedTuple):
     """What was done, and what failed."""
 
@@ -65,6 +76,13 @@ class Report(NamedTuple):
     unknown_users: frozenset[bytes]
     """Names that this machine does not know; the entries kept their owner."""
     unknown_groups: frozenset[bytes]
+    published: tuple[Published, ...] = ()
+    """The stages in which anything was done, in their order."""
+
+    @property
+    def mixed_seconds(self) -> float:
+        """How long the tree was between two snapshots: from the first index to the last pointer."""
+        return sum(each.seconds for each in self.published if each.stage != STAGES[PAYLOAD])
 
 
 def execute(
@@ -85,6 +103,7 @@ def execute(
     try:
         run.prepare(plan)
         if any(stage.fetches for stage in plan.stages):
+            run.equip(plan)
             # Content on disk before its name: a power cut must not leave empty files.
             tree.sync()
         for stage in plan.stages:
@@ -119,6 +138,7 @@ class _Run:
         self._done: Counter[Step] = Counter()
         self.problems: list[Problem] = []
         self._strangers: list[RelPath] = []
+        self._published: list[Published] = []
 
     def _each(
         self,
@@ -150,16 +170,32 @@ class _Run:
             lambda path: tree.make_directory(path, final.get(path)),
         )
         self._each(
-            Step.MOVE, plan.moves, lambda move: move.new, lambda move: tree.move(move.old, move.new)
+            Step.MOVE,
+            plan.moves,
+            lambda move: move.new,
+            lambda move: tree.move(move.old, move.new, plan.forwards.get(move.old)),
         )
+
+    def equip(self, plan: Plan) -> None:
+        """Give what was staged its owner, mode and times."""
+        for stage in plan.stages:
+            for file in stage.fetches:
+                try:
+                    self._tree.equip(self._staged(file), file)
+                except PathError as error:
+                    self.problems.append(Problem(error.path, error.reason))
 
     def publish(self, stage: Stage) -> None:
         """Content, hardlinks, symlinks, attributes."""
         tree = self._tree
+        begun, before = time.perf_counter(), self._done.total()
         self._each(Step.PUBLISH, stage.fetches, _path, self._publish)
         self._each(Step.LINK, stage.links, _path, self._link)
         self._each(Step.SYMLINK, stage.symlinks, _path, tree.symlink)
         self._each(Step.ATTRIBUTES, stage.attributes, _path, tree.set_attributes)
+        if changes := self._done.total() - before:
+            seconds = time.perf_counter() - begun
+            self._published.append(Published(stage.name, changes, seconds))
 
     def remove(self, removals: list[Remove]) -> None:
         """Delete; a directory with strangers stays and is named."""
@@ -180,6 +216,7 @@ class _Run:
             strangers=tuple(self._strangers),
             unknown_users=owners.unknown_users if owners else frozenset(),
             unknown_groups=owners.unknown_groups if owners else frozenset(),
+            published=tuple(self._published),
         )
 
     def _remove(self, item: Remove) -> None:
@@ -197,7 +234,7 @@ class _Run:
         return True
 
     def _publish(self, file: File) -> None:
-        self._tree.publish(self._staged(file), file)
+        self._tree.put(self._staged(file), file)
 
     def _link(self, file: File) -> None:
         if file.link is None:

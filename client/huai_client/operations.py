@@ -53,3 +53,5 @@ class Plan:
     """Deletions, deepest first; only after everything before has succeeded."""
     directories: list[Directory]
     """Final attributes of every directory that was made or touched, deepest first."""
+    forwards: dict[RelPath, Symlink] = field(default_factory=dict)
+    """By `Move.old`: a symlink to where the directory went, for those who still look there."""

@@ -4,6 +4,7 @@
 - `ROOT/modules/NAME/state.json`: what the tree was brought to
 - `ROOT/modules/NAME/repository.git`: the metadata that was fetched
 - `ROOT/modules/NAME/lock`
+- `ROOT/modules/NAME/waiting`: deletions that wait for their time
 """
 
 from pathlib import Path
@@ -19,6 +20,11 @@ class ModulePlaces(NamedTuple):
     def state(self) -> Path:
         """What the tree was brought to."""
         return self.folder / "state.json"
+
+    @property
+    def waiting(self) -> Path:
+        """Deletions that wait for their time."""
+        return self.folder / "waiting"
 
     @property
     def repository(self) -> Path:

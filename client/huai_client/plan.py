@@ -4,9 +4,9 @@ Pure.  The input is one `Candidate` for each path that may differ; the rules by 
 content counts as already here stand in `content_is_here` and nowhere else.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from huai_client.operations import Move, Plan, Remove, Stage
 from huai_client.stages import STAGES
@@ -32,6 +32,13 @@ class Candidate(NamedTuple):
     """Names that the inode has."""
     digest: bytes | None = None
     """Of the content here, where `worth_hashing` asked for it."""
+
+
+class StageOf(Protocol):
+    """Says in which stage a file or symlink is published: an index into `STAGES`."""
+
+    def __call__(self, path: RelPath, *, symlink: bool = False) -> int:
+        """`path` is one of the wanted snapshot, or one that it no longer names."""
 
 
 def worth_hashing(candidate: Candidate) -> bool:
@@ -76,9 +83,9 @@ def replaces(candidate: Candidate) -> bool:
 def make_plan(
     candidates: Iterable[Candidate],
     moves: Iterable[Move],
-    stage_of: Callable[[RelPath], int],
+    stage_of: StageOf,
 ) -> Plan:
-    """The operations for `candidates`; `stage_of` gives an index into `STAGES`."""
+    """The operations for `candidates`."""
     ordered = sorted(candidates, key=lambda candidate: sort_key(candidate.path))
     planner = _Planner(ordered, stage_of)
     for candidate in ordered:
@@ -106,8 +113,9 @@ def settle(plan: Plan, directories: Iterable[Directory]) -> Plan:
 
 
 class _Planner:
-    def __init__(self, candidates: list[Candidate], stage_of: Callable[[RelPath], int]) -> None:
+    def __init__(self, candidates: list[Candidate], stage_of: StageOf) -> None:
         self._stage_of = stage_of
+        self._present = {each.path for each in candidates if each.have is not None}
         self._stages = [Stage(name) for name in STAGES]
         self._clear: list[Remove] = []
         self._make: list[RelPath] = []
@@ -180,7 +188,12 @@ class _Planner:
             self._stage(wanted).attributes.append(wanted)
 
     def _linked(self, stage: Stage) -> Stage:
-        """Add the hardlinks that must be made anew: their leader is replaced, or they hang off."""
+        """Add the hardlinks that must be made anew: their leader is replaced, or they hang off.
+
+        What is replaced comes after what is new: only for the former is there a moment in
+        which neither the old indices nor the new ones are right.
+        """
+        stage.fetches.sort(key=lambda file: file.path in self._present)
         replaced = {file.path for each in self._stages for file in each.fetches}
         for candidate, wanted in self._groups.members:
             mine = self._stage(wanted) is stage
@@ -193,7 +206,7 @@ class _Planner:
 
     def _number(self, wanted: Entry) -> int:
         """A hardlink cannot come before what it links to."""
-        number = self._stage_of(wanted.path)
+        number = self._stage_of(wanted.path, symlink=isinstance(wanted, Symlink))
         if isinstance(wanted, File) and wanted.link is not None:
             return max(number, self._stage_of(wanted.link))
         return number

@@ -3,8 +3,10 @@
 Text for people, one JSON object a line for programs; nothing here decides anything.
 """
 
+import time
 from collections.abc import Iterator
 
+from huai_client.execute import Report
 from huai_client.operations import Plan, Remove, Stage
 from huai_client.progress import human
 from huai_client.results import Prepared, SyncResult
@@ -54,8 +56,28 @@ def summary_line(summary: Summary) -> str:
         (summary.symlinks, f"{summary.symlinks:,} symlinks"),
         (summary.attributes, f"{summary.attributes:,} to touch"),
         (summary.deletions, f"{summary.deletions:,} to delete"),
+        (summary.put_off, f"{summary.put_off:,} to delete later"),
     )
     return ", ".join(text for count, text in parts if count)
+
+
+def waiting_lines(prepared: Prepared, patience: int) -> Iterator[tuple[RelPath, str]]:
+    """What will wait to be deleted, and until when; `patience` in seconds."""
+    for each in prepared.waiting:
+        if each.since:
+            until = time.localtime(each.since + patience)
+            yield each.path, time.strftime("%Y-%m-%d %H:%M:%S", until)
+        else:
+            yield each.path, f"{patience} s from the sync on"
+
+
+def published_line(report: Report) -> str:
+    """How long each stage took to put in place."""
+    parts = (
+        f"{each.changes:,} {each.stage} in {1000 * each.seconds:.1f} ms"
+        for each in report.published
+    )
+    return f"published {', '.join(parts)}"
 
 
 def warnings(prepared: Prepared) -> Iterator[str]:
@@ -96,11 +118,22 @@ def result_values(result: SyncResult) -> dict[str, object]:
         "changed": result.prepared is not None and not result.prepared.summary.nothing,
     }
     if result.prepared:
+        values["waiting"] = len(result.prepared.waiting)
         values["summary"] = result.prepared.summary._asdict()
     if result.outcome:
         values["received"] = result.outcome.bytes_received
     if result.report:
         values["done"] = result.report.counts._asdict()
+        values["published"] = [
+            {
+                "stage": each.stage,
+                "changes": each.changes,
+                "milliseconds": round(1000 * each.seconds, 3),
+            }
+            for each in result.report.published
+        ]
+        values["mixed_milliseconds"] = round(1000 * result.report.mixed_seconds, 3)
+    values["plans"] = result.plans
     values["failures"] = list(failures(result))
     return values
 

@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 from huai_client.execute import Report
 from huai_client.operations import Plan
+from huai_client.publishing.order import Repository
+from huai_client.publishing.patience import Waiting
 from huai_client.store import Commit
 from huai_client.summary import Summary
 from huai_client.survey import Survey
@@ -21,6 +23,10 @@ class Prepared(NamedTuple):
     plan: Plan
     summary: Summary
     survey: Survey
+    waiting: tuple[Waiting, ...] = ()
+    """Deletions that wait when the plan is carried out, by path."""
+    repositories: tuple[Repository, ...] = ()
+    """Those in which anything changes, as far as they are recognised."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +41,8 @@ class SyncResult:
     """None: there was nothing new."""
     report: Report | None = None
     outcome: Outcome | None = None
+    plans: int = 1
+    """How often the run planned, following an upstream that moved on."""
 
     @property
     def exit_code(self) -> ExitCode:

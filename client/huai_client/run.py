@@ -4,6 +4,7 @@ What is heavy is imported when it is known to be needed.
 """
 
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -15,6 +16,8 @@ from huai_client.config import Module
 from huai_client.options import SyncOptions
 from huai_client.places import ModulePlaces, module_places
 from huai_client.poll import nothing_new
+from huai_client.publishing import waiting
+from huai_client.publishing.patience import seconds
 from huai_client.upstream import MetadataUrl
 from huai_schema.errors import ExitCode
 from huai_schema.paths import RelPath, show
@@ -91,21 +94,32 @@ class Run:
     def sync(self, options: SyncOptions, *, wait: float) -> ExitCode:
         """Bring the tree to the newest commit."""
         with module_lock(self._places, wait=wait):
-            if not options.adopt and self._is_current():
-                return ExitCode.OK
+            state = states.load(self._places.state)
+            if not options.adopt and nothing_new(state, self._metadata()):
+                if self._anything_due():
+                    return self._conclude(self._sync(options).delete_due(self._observer()))
+                return self._nothing_new(state)
             observer = self._observer()
             result = self._sync(options).run(observer)
             return self._conclude(result)
 
     def plan(self, options: SyncOptions, *, wait: float) -> ExitCode:
         """Show what a sync would do."""
-        from huai_client.report import plan_lines, summary_line, warnings
+        from huai_client.report import plan_lines, summary_line, waiting_lines, warnings
 
         with module_lock(self._places, wait=wait):
             prepared = self._sync(options).prepare()
         for what, path, detail in plan_lines(prepared.plan):
             self._talk.result(f"{what:10} {show(path)}" + (f"  ({detail})" if detail else ""))
             self._talk.event("operation", operation=what, path=show(path), detail=detail)
+        for path, when in waiting_lines(prepared, seconds(self._module.delete_after)):
+            self._talk.result(f"{'waits':10} {show(path)}  ({when})")
+            self._talk.event("waits", path=show(path), until=when)
+        for each in prepared.repositories:
+            self._talk.remark(f"{each.profile} repository: {show(each.top)} ({each.found_by})")
+            self._talk.event(
+                "repository", path=show(each.top), profile=each.profile, found_by=each.found_by
+            )
         for warning in warnings(prepared):
             self._talk.complaint(f"{self._name}: {warning}")
         self._talk.result(f"{self._name}: {summary_line(prepared.summary)}")
@@ -126,11 +140,14 @@ class Run:
                 return ExitCode.DIFFERS
             return self._conclude(sync.repair(damage, self._observer()))
 
-    def _is_current(self) -> bool:
-        state = states.load(self._places.state)
-        metadata = MetadataUrl.of(self._module.url, self._module.upstream_name or self._name)
-        if not nothing_new(state, metadata):
-            return False
+    def _metadata(self) -> MetadataUrl:
+        return MetadataUrl.of(self._module.url, self._module.upstream_name or self._name)
+
+    def _anything_due(self) -> bool:
+        head = waiting.head(self._places.waiting)
+        return head.due(seconds(self._module.delete_after), int(time.time()))
+
+    def _nothing_new(self, state: states.State) -> ExitCode:
         self._talk.remark(f"{self._name}: nothing new, serial {state.serial}")
         self._talk.event(
             "sync",
@@ -141,7 +158,7 @@ class Run:
             changed=False,
         )
         self._talk.totals(0, state.total_bytes)
-        return True
+        return ExitCode.OK
 
     def _sync(self, options: SyncOptions) -> "Sync":
         from huai_client.sync import Sync
@@ -170,8 +187,10 @@ class Run:
 
     def _conclude(self, result: "SyncResult") -> ExitCode:
         """Tell how it ended."""
-        from huai_client.report import failures, result_values
+        from huai_client.report import failures, published_line, result_values
 
+        if result.report and result.report.published:
+            self._talk.remark(f"{self._name}: {published_line(result.report)}")
         for failure in failures(result):
             self._talk.complaint(f"{self._name}: {failure}")
         self._talk.event("sync", module=self._name, **result_values(result))

@@ -69,18 +69,23 @@ def load(path: Path) -> State:
 
 def save(path: Path, state: State) -> None:
     """Replace the state in one durable step."""
+    replace_durably(path, json.dumps({"version": _VERSION, **asdict(state)}, indent=1).encode())
+
+
+def replace_durably(path: Path, data: bytes) -> None:
+    """Replace a file of the state as a whole, so that no cut can leave half of it."""
     try:
-        _replace(path, json.dumps({"version": _VERSION, **asdict(state)}, indent=1))
+        _replace(path, data)
     except OSError as error:
         raise StateError(
             f"{path}: {error.strerror}", hint="make room, or look at the folder's owner; run again"
         ) from error
 
 
-def _replace(path: Path, text: str) -> None:
+def _replace(path: Path, data: bytes) -> None:
     temporary = path.with_suffix(".new")
-    with temporary.open("w", encoding="utf-8") as file:
-        file.write(text)
+    with temporary.open("wb") as file:
+        file.write(data)
         file.flush()
         os.fsync(file.fileno())
     temporary.replace(path)

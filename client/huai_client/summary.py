@@ -37,6 +37,8 @@ class Summary(NamedTuple):
     moves: int
     new_directories: int
     deletions: int
+    put_off: int = 0
+    """Deletions that will wait."""
 
     @property
     def nothing(self) -> bool:

@@ -192,11 +192,11 @@ def _candidate(
         links=found.nlinks,
     )
     if worth_hashing(candidate):
-        return candidate._replace(digest=_digest(view, wanted.path))
+        return candidate._replace(digest=digest_here(view, wanted.path))
     return candidate
 
 
-def _digest(view: View, path: RelPath) -> bytes:
+def digest_here(view: View, path: RelPath) -> bytes:
     """The digest of a local file; one that leads to a transfer if it cannot be read."""
     try:
         handle = view.open_file(path)

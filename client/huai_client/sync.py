@@ -2,20 +2,21 @@
 
 Only composes.  Order of writes: the attempt is recorded before the first change to the tree;
 content is staged and verified before anything is published; deletions come last; the
-applied commit is recorded when all of it is on the disk.  A run that was cut is finished by
-the next one, which looks at what stands there instead of trusting a record of it.
+applied commit is recorded when all of it is on the disk, after the deletions that wait.  A run
+that was cut is finished by the next one, which looks at what stands there instead of trusting
+a record of it.
 """
 
 import os
 import time
 from collections.abc import Collection, Iterator
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 from huai_client import state as states
 from huai_client.config import Module
 from huai_client.execute import Report, execute
+from huai_client.following import Following
 from huai_client.gitfetch import MissingObjectError
 from huai_client.operations import Plan
 from huai_client.options import SyncOptions
@@ -28,8 +29,9 @@ from huai_client.preconditions import (
     check_space,
     upstream_urls,
 )
+from huai_client.publication import Publication
+from huai_client.publishing import waiting as waiting_file
 from huai_client.results import Observer, Prepared, SyncResult
-from huai_client.stages import stage_of
 from huai_client.staging import Staging, key_of
 from huai_client.state import State
 from huai_client.store import Commit, DamagedRepositoryError, Repository
@@ -38,14 +40,11 @@ from huai_client.survey import Survey, survey_changes, survey_damage, survey_who
 from huai_client.transfer import ContentUrl, Outcome, TransferOptions, fetch
 from huai_client.tree import STAGING, Tree, View
 from huai_client.upstream import MetadataUrl
-from huai_client.verify import Difference, verify
+from huai_client.verify import Difference, Kind, verify
 from huai_client.withhold import withhold
-from huai_schema.entries import Directory
+from huai_schema.entries import Directory, File
 from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.paths import ROOT
-
-_RESTARTS = 5
-"""How often one run follows an upstream that moves on under it."""
 
 
 class _MovedOnError(Exception):
@@ -78,8 +77,11 @@ class Sync:
     def damage(self, *, content: bool) -> Iterator[Difference]:
         """What differs between the tree and the applied commit; reads, changes nothing."""
         commit = self._applied_commit()
+        waits = {each.path for each in waiting_file.load(self._places.waiting)}
         with View(Path(self._module.dest)) as view:
-            yield from verify(view, commit.snapshot.entries(), content=content, owners=True)
+            for found in verify(view, commit.snapshot.entries(), content=content, owners=True):
+                if found.kind is not Kind.STRANGER or found.path not in waits:
+                    yield found
 
     def repair(self, damage: Collection[Difference], observer: Observer) -> SyncResult:
         """Bring the paths in `damage` back to what the applied commit says."""
@@ -91,9 +93,22 @@ class Sync:
             )
             prepared = self._plan(survey, commit, commit)
             observer.planned(prepared)
-            result = self._carry_out(prepared, tree, observer, follow=False)
+            result = self._carry_out(prepared, tree, observer, None)
         if result.exit_code == ExitCode.OK:
             self._save(before)
+        return result
+
+    def delete_due(self, observer: Observer) -> SyncResult:
+        """Delete what has waited long enough; the tree is at the newest commit otherwise."""
+        commit = self._applied_commit()
+        with Tree(Path(self._module.dest)) as tree:
+            check_destination(tree, [commit.snapshot])
+            prepared = self._plan(Survey([], [], []), commit, commit, tree)
+            observer.planned(prepared)
+            report = execute(prepared.plan, tree, _nothing_staged, observer.step)
+        result = self._result(prepared, report, None)
+        if result.exit_code == ExitCode.OK:
+            self._save_waiting(prepared)
         return result
 
     def prepare(self) -> Prepared:
@@ -103,17 +118,20 @@ class Sync:
 
     def run(self, observer: Observer) -> SyncResult:
         """Bring the tree to the newest commit."""
-        for _ in range(_RESTARTS):
-            with suppress(_MovedOnError):
-                return self._round(observer, follow=True)
-        return self._round(observer, follow=False)
+        following = Following()
+        while True:
+            try:
+                return replace(self._round(observer, following), plans=following.plans)
+            except _MovedOnError:
+                continue
 
-    def _round(self, observer: Observer, *, follow: bool) -> SyncResult:
+    def _round(self, observer: Observer, following: Following) -> SyncResult:
         with Tree(Path(self._module.dest)) as tree:
             prepared = self._prepare(tree)
             observer.planned(prepared)
-            result = self._carry_out(prepared, tree, observer, follow=follow)
+            result = self._carry_out(prepared, tree, observer, following)
         if result.exit_code == ExitCode.OK:
+            self._save_waiting(prepared)
             self._finish(prepared.commit)
         return result
 
@@ -143,7 +161,7 @@ class Sync:
         else:
             check_destination(view, past)
             survey = survey_changes(view, past, commit.snapshot)
-        return self._plan(survey, commit, applied or commit)
+        return self._plan(survey, commit, applied or commit, view)
 
     def _past(self) -> tuple[Commit | None, list[Commit]]:
         """The applied commit and those that were attempted since, as far as they are here.
@@ -159,13 +177,21 @@ class Sync:
             return None, attempted
         return repository.commit(state.applied), attempted
 
-    def _plan(self, survey: Survey, commit: Commit, before: Commit) -> Prepared:
-        plan = make_plan(survey.candidates, survey.moves, stage_of)
-        plan = settle(plan, self._disturbed(plan, commit))
-        summary = summarize(plan)
+    def _plan(
+        self, survey: Survey, commit: Commit, before: Commit, view: View | None = None
+    ) -> Prepared:
+        """Plan; with `view`, deletions may wait, and those that waited may be due."""
+        publication = Publication(commit, self._module, waiting_file.load(self._places.waiting))
+        survey = publication.narrowed(survey, view)
+        plan = make_plan(survey.candidates, survey.moves, publication.order.stage_of)
         limit = self._options.max_delete or self._module.max_delete
-        check_deletions(summary, limit, before.info.totals.entries)
-        return Prepared(commit, plan, summary, survey)
+        check_deletions(summarize(plan), limit, before.info.totals.entries)
+        found = publication.put_off(plan, view, int(time.time()))
+        publication.check_due(found.plan, limit)
+        plan = settle(found.plan, self._disturbed(found.plan, commit))
+        summary = summarize(plan)._replace(put_off=found.put_off)
+        repositories = tuple(publication.order.repositories)
+        return Prepared(commit, plan, summary, survey, tuple(found.waiting), repositories)
 
     def _applied_commit(self) -> Commit:
         applied = self._state.applied
@@ -181,9 +207,9 @@ class Sync:
         return [directory for directory in found if directory is not None]
 
     def _carry_out(
-        self, prepared: Prepared, tree: Tree, observer: Observer, *, follow: bool
+        self, prepared: Prepared, tree: Tree, observer: Observer, following: Following | None
     ) -> SyncResult:
-        """Transfer and publish; with `follow`, `_MovedOnError` where a new plan helps."""
+        """Transfer and publish; with `following`, `_MovedOnError` where a new plan helps."""
         commit, plan = prepared.commit, prepared.plan
         if prepared.summary.nothing and tree.stat(STAGING) is None:
             return self._result(prepared, None, None)
@@ -197,9 +223,10 @@ class Sync:
             options = self._transfer_options
             outcome = fetch(fetches, urls, tree.dest, staging, options, observer.listener)
             if not outcome.complete:
-                if follow and self._repository.newest_commit(self._metadata) != commit.id:
+                failed = {*outcome.missing, *outcome.mismatched}
+                if following and following.has_moved_on(len(failed), lambda: self._is_old(commit)):
                     raise _MovedOnError
-                plan = withhold(plan, {*outcome.missing, *outcome.mismatched})
+                plan = withhold(plan, failed)
             self._record_attempt(commit)
             report = execute(plan, tree, staging.path_of, observer.step)
             result = self._result(prepared, report, outcome)
@@ -215,6 +242,12 @@ class Sync:
         state = self._state
         attempted = tuple(dict.fromkeys((*state.attempted, commit.id)))
         self._save(replace(state, attempted=attempted, serial=self._accepted_serial(commit)))
+
+    def _is_old(self, commit: Commit) -> bool:
+        return self._repository.newest_commit(self._metadata) != commit.id
+
+    def _save_waiting(self, prepared: Prepared) -> None:
+        waiting_file.save(self._places.waiting, prepared.waiting, now=int(time.time()))
 
     def _finish(self, commit: Commit) -> None:
         serial = self._accepted_serial(commit)
@@ -244,6 +277,10 @@ class Sync:
         return SyncResult(
             prepared.commit.id, info.serial, info.totals.bytes, prepared, report, outcome
         )
+
+
+def _nothing_staged(file: File) -> Path:
+    raise AssertionError(file)  # a plan of deletions publishes nothing
 
 
 def _transfer_options(module: Module) -> TransferOptions:

@@ -7,6 +7,7 @@ from huai_schema.errors import FormatError
 from huai_schema.escaping import escape, unescape
 from huai_schema.gitobjects import ObjectReader, ObjectWriter, TreeItem, decode_tree, encode_tree
 from huai_schema.paths import show
+from huai_schema.publishing import check_rules
 
 FORMAT_VERSION = 1
 DIGEST_ALGORITHM = "blake3"
@@ -14,7 +15,7 @@ DESCRIPTOR, TREE = b"huai", b"tree"
 BYTES_MAX = 65_536
 _MODULE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 _KEY = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,63}")
-_KNOWN = ("format", "module", "digest", "content")
+_KNOWN = ("format", "module", "digest", "content", "publish")
 
 
 class Descriptor(NamedTuple):
@@ -23,12 +24,15 @@ class Descriptor(NamedTuple):
     module: str
     content_urls: tuple[str, ...] = ()
     """Where rsync finds the content, best first."""
+    publish: tuple[str, ...] = ()
+    """Publish rules, as they are spelt; the first that matches counts."""
 
     def encode(self) -> bytes:
         """The blob."""
         lines = [b"format\t%d" % FORMAT_VERSION, b"module\t" + self.module.encode()]
         lines.append(b"digest\t" + DIGEST_ALGORITHM.encode())
         lines += [b"content\t" + escape(url.encode()) for url in self.content_urls]
+        lines += [b"publish\t" + escape(rule.encode()) for rule in self.publish]
         return b"\n".join(lines) + b"\n"
 
     @classmethod
@@ -63,7 +67,9 @@ class Descriptor(NamedTuple):
             raise FormatError("an unknown digest algorithm")
         if len(values["module"]) != 1:
             raise FormatError("not exactly one module")
-        found = cls(check_module(values["module"][0]), tuple(map(_check_url, values["content"])))
+        urls = tuple(map(_check_url, values["content"]))
+        rules = check_rules(tuple(values["publish"]))
+        found = cls(check_module(values["module"][0]), urls, rules)
         if found.encode() != known:
             raise FormatError("keys out of order")
         return found

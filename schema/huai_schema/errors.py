@@ -42,6 +42,7 @@ class ExitCode(IntEnum):
     UNSOUND = 50, "the metadata repository is damaged"
     REQUIREMENT = 51, "a program that is needed is missing or too old"
     DESTINATION = 52, "the destination cannot be used"
+    FALLBACK = 53, "the fallback cannot serve a module as it should; what is wrong is said"
     INTERRUPTED = 130, "interrupted; the next run goes on from here"
     TERMINATED = 143, "terminated; the next run goes on from here"
 

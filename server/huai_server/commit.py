@@ -109,7 +109,7 @@ class _Commit:
         try:
             tree = layout.build(self._assembly.listings(self._scan(root)), writer)
             self._check_not_empty(root)
-            descriptor = Descriptor(self._name, self._module.content_urls)
+            descriptor = Descriptor(self._name, self._module.content_urls, self._module.publish)
             top = write_root(descriptor, tree, writer)
             if self._head and bytes.fromhex(self._head.tree) == top:
                 writer.abort()

@@ -16,11 +16,14 @@ from huai_schema.program.configuration import (
     read_toml,
     rewrite,
 )
+from huai_schema.publishing import own_rules
 
 DEFAULT_ROOT = Path("/var/lib/huai")
 _NAME = "server.toml"
 _SEE = "see the README's configuration"
 _Table = TypeVar("_Table", bound=msgspec.Struct)
+_Line = Annotated[str, Meta(pattern=r"^[^\x00\r\n]*$")]
+"""Goes into a line of another program's configuration."""
 
 
 class UnknownModuleError(HuaiError):
@@ -42,6 +45,67 @@ class Listen(msgspec.Struct, frozen=True):
     """Seconds that transfers get to finish when the server is asked to stop."""
 
 
+class Fallback(msgspec.Struct, frozen=True):
+    """The rsync daemon for clients that know nothing of huai, as rsyncd.conf calls things."""
+
+    folder: Annotated[str, Meta(pattern=r"^/[^\x00\n]*$")] = "/run/huai/fallback"
+    """Holds the attr trees; in memory (tmpfs), or wherever sparse files can be made."""
+    rsync: Annotated[str, Meta(pattern=r"^[^\x00\n]+$")] = "rsync"
+    """The program; found on PATH unless it is a path."""
+    address: Annotated[str, Meta(pattern=r"^[^\x00\n]*$")] = ""
+    """Empty: all addresses of the machine."""
+    port: Annotated[int, Meta(ge=0, le=65535)] = 873
+    uid: _Line = "nobody"
+    gid: _Line = ""
+    """Empty: the group of `uid`."""
+    use_chroot: bool = True
+    """Only root can; others must turn it off."""
+    max_connections: Annotated[int, Meta(ge=0)] = 50
+    """At a time, for each module; 0: no limit."""
+    timeout: Annotated[int, Meta(ge=0)] = 600
+    """Seconds without any data after which a client is let go; 0: never."""
+    motd_file: _Line = ""
+    secrets_file: _Line = ""
+    hosts_allow: tuple[_Line, ...] = ()
+    hosts_deny: tuple[_Line, ...] = ()
+    refuse_options: tuple[_Line, ...] = ("checksum",)
+    dont_compress: tuple[_Line, ...] = tuple(
+        f"*.{suffix}"
+        for suffix in (
+            *("gz", "tgz", "zip", "z", "xz", "zst", "rpm", "deb", "bz2", "tbz", "lzma"),
+            *("7z", "rar", "iso", "ova", "dmg", "pkg"),
+        )
+    )
+    log_file: Annotated[str, Meta(pattern=r"^/[^\x00\n]*$")] = "/dev/stderr"
+    extra: str = ""
+    """Lines to add to the global part of rsyncd.conf as they are."""
+    shutdown_grace: Annotated[float, Meta(ge=0, le=86400)] = 60.0
+    """Seconds that transfers get to finish when the daemon is asked to stop."""
+    check_interval: Annotated[float, Meta(ge=0)] = 3600.0
+    """Seconds between proofs that the attr trees are whole; 0: never."""
+
+
+ATTR_KINDS = frozenset(("sparse", "erofs"))
+"""Kinds of `ModuleFallback` that list from an attr tree."""
+
+
+class ModuleFallback(msgspec.Struct, frozen=True):
+    """How plain rsync clients get one module; what is empty is as in `Fallback`."""
+
+    kind: Literal["sparse", "erofs", "real", "off"] = "sparse"
+    """What is listed: sparse files, an EROFS image, the tree itself; or the module not at all."""
+    comment: _Line = ""
+    list: bool = True
+    """Whether clients that ask for the modules see it."""
+    max_connections: Annotated[int, Meta(ge=0)] | None = None
+    auth_users: tuple[_Line, ...] = ()
+    secrets_file: _Line = ""
+    hosts_allow: tuple[_Line, ...] = ()
+    hosts_deny: tuple[_Line, ...] = ()
+    extra: str = ""
+    """Lines to add to the module's part of rsyncd.conf as they are."""
+
+
 class Module(msgspec.Struct, frozen=True):
     """One mirrored tree."""
 
@@ -52,6 +116,9 @@ class Module(msgspec.Struct, frozen=True):
     one_file_system: bool = True
     owners: bool = True
     """Whether owner and group are part of the metadata."""
+    publish: tuple[str, ...] = ()
+    """Publish rules for downstreams (FORMAT.md, "Publish rules")."""
+    fallback: ModuleFallback = ModuleFallback()
 
 
 class ServerConfig(msgspec.Struct, frozen=True):
@@ -59,6 +126,7 @@ class ServerConfig(msgspec.Struct, frozen=True):
 
     listen: Listen = Listen()
     modules: dict[str, Module] = msgspec.field(default_factory=dict)
+    fallback: Fallback = Fallback()
 
     def module(self, name: str) -> Module:
         """One module, or `UnknownModuleError`."""
@@ -81,10 +149,12 @@ def load(root: Path) -> ServerConfig:
     table = read_toml(path)
     check_keys(str(path), table, ServerConfig.__struct_fields__)
     listen = _convert(f"{path}: [listen]", table.get("listen", {}), Listen)
+    fallback = _convert(f"{path}: [fallback]", table.get("fallback", {}), Fallback)
     modules = table.get("modules", {})
     if not isinstance(modules, dict):
         raise ConfigError(f"{path}: modules: tables were expected", hint=_SEE)
-    return ServerConfig(listen, {name: _module(path, name, modules[name]) for name in modules})
+    named = {name: _module(path, name, modules[name]) for name in modules}
+    return ServerConfig(listen, named, fallback)
 
 
 def add_module(root: Path, name: str, module: Module) -> None:
@@ -126,11 +196,14 @@ def remove_module(root: Path, name: str) -> None:
 def _module(path: Path, name: str, table: object) -> Module:
     """One module's table, checked as far as that is possible without its tree."""
     place = f"{path}: [modules.{name}]"
+    if isinstance(table, dict):
+        _convert(f"{path}: [modules.{name}.fallback]", table.get("fallback", {}), ModuleFallback)
     module = _convert(place, table, Module)
     try:
         check_module(name)
         # As clients will read it.
-        Descriptor.decode(Descriptor(name, module.content_urls).encode())
+        Descriptor.decode(Descriptor(name, module.content_urls, module.publish).encode())
+        own_rules(module.publish)
     except FormatError as error:
         raise ConfigError(f"{place}: {error.reason}", hint=_SEE) from None
     except UnicodeError as error:

@@ -11,7 +11,7 @@ from zlib import crc32
 import pytest
 from blake3 import blake3
 
-from huai_schema import commits, cutting, descriptor, layout, limits, pieces
+from huai_schema import commits, cutting, descriptor, layout, limits, pieces, publishing
 from huai_schema.commits import CommitInfo, Counts, Totals
 from huai_schema.descriptor import Descriptor, read_root, write_root
 from huai_schema.entries import Directory, File, Symlink
@@ -209,7 +209,7 @@ def test_the_table_of_limits_says_what_the_program_does() -> None:
         name: int(value)
         for name, value in re.findall(r"^\| `(\w+)` \| (\d+) \|", table, re.MULTILINE)
     }
-    modules = (limits, layout, cutting, pieces, descriptor, commits)
+    modules = (limits, layout, cutting, pieces, descriptor, publishing, commits)
     defined = {
         name: value
         for module in modules

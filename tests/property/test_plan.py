@@ -7,13 +7,16 @@ from hypothesis import strategies as st
 
 from huai_client.operations import Move, Plan
 from huai_client.plan import Candidate, content_is_here, make_plan, settle, touched
-from huai_client.stages import stage_of
+from huai_client.publishing.grace import Grace, back_again, put_off
+from huai_client.publishing.order import PublishOrder
+from huai_client.publishing.patience import Waiting
+from huai_client.publishing.profiles import profiles
 from huai_client.summary import summarize
 from huai_client.withhold import withhold
 from huai_schema.changes import differing
 from huai_schema.entries import Directory, Entry, File, Symlink
-from huai_schema.paths import RelPath, join, sort_key
-from tests.memory_tree import MemoryTree, assert_same, digest_of
+from huai_schema.paths import RelPath, ancestors, join, sort_key
+from tests.memory_tree import Inode, MemoryTree, assert_same, digest_of
 
 NAMES = st.sampled_from([b"a", b"b", b"c", b"dists", b"Release", b"latest"])
 CONTENTS = st.sampled_from([b"1", b"2", b"33", b"44"])
@@ -81,6 +84,16 @@ def compared(have: Described, want: Described) -> list[Candidate]:
     return [tree.candidate(path, want.entries.get(path)) for path in paths]
 
 
+class Flat:
+    """A snapshot in which each directory is the top of an apt archive."""
+
+    def has(self, _folder: RelPath, marker: str) -> bool:
+        return marker == "dists/*/Release"
+
+
+stage_of = PublishOrder(Flat(), profiles(), [], []).stage_of
+
+
 def whole_plan(candidates: list[Candidate], moves: list[Move], want: Described) -> Plan:
     plan = make_plan(candidates, moves, stage_of)
     found = (want.entries.get(path) for path in touched(plan))
@@ -115,6 +128,52 @@ def test_a_run_that_was_cut(first: Described, cut: Described, want: Described) -
             candidates[path] = tree.candidate(path, want.entries.get(path), entries)
     tree.execute(whole_plan(list(candidates.values()), [], want), want.contents)
     assert_same(tree, want.tree)
+
+
+@given(described(), described(), described())
+def test_deletions_that_wait(first: Described, second: Described, third: Described) -> None:
+    """Two syncs within the grace, then one after it."""
+    tree, waiting = first.tree, list[Waiting]()
+    for have, want, now in ((first, second, 100), (second, third, 105), (third, third, 115)):
+        waiting = _sync_with_grace(tree, waiting, have, want, now)
+        extra = tree.nodes.keys() - want.entries.keys()
+        assert extra == {each.path for each in waiting}
+        assert all(each.since + 10 > now for each in waiting if each.path not in _above(waiting))
+    assert_same(tree, third.tree)
+
+
+def _above(waiting: list[Waiting]) -> set[RelPath]:
+    return {above for each in waiting for above in ancestors(each.path)}
+
+
+def _digest_in(tree: MemoryTree, path: RelPath) -> bytes:
+    node = tree.nodes[path]
+    assert isinstance(node, Inode)
+    return digest_of(node.content)
+
+
+def _sync_with_grace(
+    tree: MemoryTree, waiting: list[Waiting], have: Described, want: Described, now: int
+) -> list[Waiting]:
+    """Carry out a plan with a grace of 10 s; what waits from then on."""
+    candidates = [
+        tree.candidate(path, want.entries.get(path), _past(path, have))
+        for path in have.entries.keys() | want.entries.keys()
+        if have.entries.get(path) != want.entries.get(path) or not path
+    ]
+    waits = {each.path for each in waiting}
+    candidates = [
+        back_again(each, lambda path: _digest_in(tree, path)) if each.path in waits else each
+        for each in candidates
+    ]
+    plan = make_plan(candidates, [], stage_of)
+    grace = Grace(now, 10, lambda _: False, lambda path: path in want.entries)
+    changed, left, _ = put_off(plan, waiting, grace)
+    found = (want.entries.get(path) for path in touched(changed))
+    tree.execute(
+        settle(changed, [entry for entry in found if isinstance(entry, Directory)]), want.contents
+    )
+    return [each._replace(since=each.since or now) for each in left]
 
 
 @given(described(digests=False), described(digests=False))

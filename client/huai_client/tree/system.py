@@ -9,6 +9,7 @@ import os
 from functools import cache
 
 _RENAME_NOREPLACE = 1
+_RENAME_EXCHANGE = 2
 _UNSUPPORTED = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP)
 
 
@@ -29,9 +30,14 @@ def rename_to_nothing(source: int, old: bytes, target: int, new: bytes) -> None:
 
     Where kernel, C library or file system know no such flag: `rename_after_look`.
     """
-    if _rename_no_replace(source, old, target, new):
+    if _renameat2(source, old, target, new, _RENAME_NOREPLACE):
         return
     rename_after_look(source, old, target, new)
+
+
+def exchange(source: int, old: bytes, target: int, new: bytes) -> bool:
+    """Let two names change places at once; False where that is not known (renameat2(2))."""
+    return _renameat2(source, old, target, new, _RENAME_EXCHANGE)
 
 
 def rename_after_look(source: int, old: bytes, target: int, new: bytes) -> None:
@@ -44,14 +50,13 @@ def rename_after_look(source: int, old: bytes, target: int, new: bytes) -> None:
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
 
 
-def _rename_no_replace(source: int, old: bytes, target: int, new: bytes) -> bool:
+def _renameat2(source: int, old: bytes, target: int, new: bytes, flags: int) -> bool:
     """False where the call is not known; nothing happened then."""
     try:
         call = _libc().renameat2
     except AttributeError:
         return False
-    flag = ctypes.c_uint(_RENAME_NOREPLACE)
-    if call(ctypes.c_int(source), old, ctypes.c_int(target), new, flag) == 0:
+    if call(ctypes.c_int(source), old, ctypes.c_int(target), new, ctypes.c_uint(flags)) == 0:
         return True
     code = ctypes.get_errno()
     if code in _UNSUPPORTED:

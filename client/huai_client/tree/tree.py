@@ -9,6 +9,7 @@ import errno
 import os
 import stat
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from huai_client.tree import attributes
@@ -90,22 +91,35 @@ class Tree(View):
     def _rmdir(self, path: RelPath) -> None:
         os.rmdir(basename(path), dir_fd=self._folders.open(parent(path)))
 
-    def move(self, old: RelPath, new: RelPath) -> None:
-        """Rename a directory with all that it holds to a path where nothing stands."""
+    def move(self, old: RelPath, new: RelPath, forward: Symlink | None = None) -> None:
+        """Rename a directory with all that it holds to a path where nothing stands.
+
+        `forward` is a symlink to stand at `old` from the same moment on.
+        """
         # ctypes costs start-up time that only runs with changes should pay.
-        from huai_client.tree.system import rename_to_nothing
+        from huai_client.tree.system import exchange, rename_to_nothing
 
         def rename() -> None:
             source = self._folders.open(parent(old))
             target = self._folders.open(parent(new))
-            rename_to_nothing(source, basename(old), target, basename(new))
+            if forward is None or not exchange(source, basename(old), target, basename(new)):
+                if forward is not None:
+                    with suppress(FileNotFoundError):
+                        os.unlink(basename(new), dir_fd=target)
+                rename_to_nothing(source, basename(old), target, basename(new))
 
         with at(new):
             if not self._is(stat.S_ISDIR, old):
                 raise PathError(old, "there is no directory to move")
+            if forward is not None:
+                if self.stat(new) is not None:
+                    raise PathError(new, "something stands there already")
+                self.symlink(forward._replace(path=new))
             # The moved one too: its ".." changes, so it has to be writable.
             self._permitted(rename, parent(old), parent(new), old)
             self._folders.forget(old, new)
+        if forward is not None and self.stat(old) is None:
+            self.symlink(forward)
 
     # Files and symlinks
 
@@ -114,9 +128,19 @@ class Tree(View):
 
         `staged` lies below DEST; owner, mode and times are set before the rename.
         """
+        self.equip(staged, wanted)
+        self.put(staged, wanted)
+
+    def equip(self, staged: Path, wanted: File) -> None:
+        """The first half of `publish`: owner, mode and times."""
         source = self._inside(staged, wanted.path)
         with at(wanted.path):
             self._settle_file(source, wanted)
+
+    def put(self, staged: Path, wanted: File) -> None:
+        """The second half: the rename."""
+        source = self._inside(staged, wanted.path)
+        with at(wanted.path):
             self._rename(source, wanted.path)
 
     def link(self, leader: RelPath, path: RelPath) -> None:

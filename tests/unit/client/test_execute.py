@@ -84,6 +84,31 @@ def test_every_kind_of_step_in_order(short_path: Path) -> None:
     assert (short_path / "new/moved/f").exists()
 
 
+def test_each_stage_is_timed(short_path: Path) -> None:
+    build(short_path)
+    report, _ = run(short_path, WHOLE)
+    assert [(each.stage, each.changes) for each in report.published] == [
+        ("payload", 2),
+        ("pointers", 3),
+    ]
+    assert 0 < report.mixed_seconds < sum(each.seconds for each in report.published)
+
+
+def test_everything_is_ready_before_the_first_rename(short_path: Path) -> None:
+    """A file that is not there stops all stages, not only its own and the later ones."""
+    build(short_path)
+    with Tree(short_path) as tree:
+        staged = Staged(short_path)
+        missing = short_path / ".~tmp~" / "huai" / "ready" / "nothing"
+        report = execute(
+            WHOLE, tree, lambda file: missing if file.path == b"way" else staged(file), print
+        )
+    assert [problem.path for problem in report.problems] == [b"way"]
+    assert report.counts.published == 0
+    assert report.published == ()
+    assert (short_path / "gone/f").exists()
+
+
 def test_an_empty_plan_does_nothing(short_path: Path) -> None:
     report, steps = run(short_path, Plan([], [], [], [], [], []))
     assert steps == []

@@ -1,0 +1,93 @@
+"""How a commit is published in one tree: the order of its paths, and what of it waits.
+
+Only composes: the rules of client.toml and of the upstream, the profiles, the snapshot, and
+the record of deletions that wait.
+"""
+
+from collections import Counter
+from stat import S_ISDIR
+
+from huai_client.config import Module
+from huai_client.operations import Plan, Remove
+from huai_client.publishing.grace import Grace, PutOff, back_again, put_off
+from huai_client.publishing.lookup import Lookup
+from huai_client.publishing.order import PublishOrder
+from huai_client.publishing.patience import Waiting, seconds
+from huai_client.publishing.profiles import profiles
+from huai_client.stages import POINTERS
+from huai_client.store import Commit
+from huai_client.summary import TooManyDeletionsError, allowed_deletions
+from huai_client.survey import Survey, digest_here
+from huai_client.tree import View
+from huai_schema.paths import RelPath
+from huai_schema.program.configuration import ConfigError, closest
+from huai_schema.publishing import ProfileRule, own_rules, usable_rules
+
+
+class Publication:
+    """One commit, to be published in one tree."""
+
+    def __init__(self, commit: Commit, module: Module, waiting: list[Waiting]) -> None:
+        """`waiting` is what is recorded; `ConfigError` for a profile that there is not."""
+        own = own_rules(module.publish)
+        for rule in own:
+            if isinstance(rule, ProfileRule) and rule.profile not in profiles():
+                raise ConfigError(
+                    f"publish rule {rule.text!r}: there is no profile {rule.profile!r}",
+                    hint=closest(rule.profile, profiles()),
+                )
+        self._commit = commit
+        self._waiting = waiting
+        self._patience = seconds(module.delete_after)
+        self._lookup = Lookup(commit.snapshot)
+        upstream = usable_rules(commit.descriptor.publish)
+        self.order = PublishOrder(self._lookup, profiles(), own, upstream)
+
+    def narrowed(self, survey: Survey, view: View | None) -> Survey:
+        """The survey with what waits in mind, which is no stranger, and of unknown content."""
+        waits = {each.path for each in self._waiting}
+        if view is None or not waits:
+            return survey
+        strangers = [path for path in survey.strangers if path not in waits]
+        candidates = [
+            back_again(each, lambda path: digest_here(view, path)) if each.path in waits else each
+            for each in survey.candidates
+        ]
+        return survey._replace(candidates=candidates, strangers=strangers)
+
+    def put_off(self, plan: Plan, view: View | None, now: int) -> PutOff:
+        """The plan with the deletions that are due, and without those that are not yet.
+
+        Without `view` nothing is put off, and what waits goes on waiting.
+        """
+        if view is None:
+            return PutOff(plan, self._waiting, 0)
+        here = [each for each in self._waiting if _still_there(view, each)]
+        return put_off(plan, here, Grace(now, self._patience, self._at_once, self._lookup.names))
+
+    def check_due(self, plan: Plan, limit: str) -> None:
+        """Hold deletions that waited against `limit`, those of each earlier run by themselves.
+
+        They were within the limit when they were put off; it may be another one by now.
+        Raises `TooManyDeletionsError`.
+        """
+        removed = {item.path for item in plan.removals}
+        runs = Counter(each.since for each in self._waiting if each.path in removed)
+        entries = self._commit.info.totals.entries
+        allowed = allowed_deletions(limit, entries)
+        for count in runs.values():
+            if count > allowed:
+                raise TooManyDeletionsError(
+                    f"{count:,} deletions that waited are due, more than the {allowed:,} that "
+                    f"max_delete = {limit!r} allows; nothing was touched",
+                    hint=f"if that is right: --max-delete {count}",
+                )
+
+    def _at_once(self, item: Remove) -> bool:
+        return not item.directory and self.order.stage_of(RelPath(item.path)) == POINTERS
+
+
+def _still_there(view: View, waiting: Waiting) -> bool:
+    """Whether the path is there as what it was; else somebody else has dealt with it."""
+    status = view.stat(waiting.path)
+    return status is not None and S_ISDIR(status.st_mode) == waiting.directory

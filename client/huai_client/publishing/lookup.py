@@ -1,0 +1,116 @@
+"""Looks into a snapshot: what names a directory holds, without decoding what they are.  Pure.
+
+Reads each own directory once for all that is inlined in it, and keeps the last few: paths
+are judged in order, so neighbours come together.
+"""
+
+import re
+from functools import cache, lru_cache
+from typing import NamedTuple
+
+from huai_client.publishing.patterns import component
+from huai_schema.budget import Budget
+from huai_schema.escaping import escape
+from huai_schema.listing import Listing
+from huai_schema.paths import ROOT, RelPath, basename, join, parent
+from huai_schema.snapshot import Snapshot
+
+_KEPT = 32
+"""Own directories."""
+
+
+class _Level(NamedTuple):
+    """An own directory: what stands in its manifest, and its other subdirectories."""
+
+    leaves: dict[RelPath, bytes]
+    """The lines of files and symlinks of each directory that is described there."""
+    folders: dict[RelPath, set[bytes]]
+    """Names of the subdirectories of each."""
+
+
+class _Leaf(NamedTuple):
+    """A file or symlink that a marker asks for."""
+
+    hint: bytes
+    """A part of its name: looking for that is quick, and most directories have none."""
+    line: re.Pattern[bytes]
+
+    def is_in(self, leaves: bytes) -> bool:
+        """Whether the lines of a directory hold it."""
+        return self.hint in leaves and self.line.search(leaves) is not None
+
+
+@cache
+def _taken_apart(marker: str) -> tuple[list[bytes], _Leaf | None]:
+    """The directories that a marker leads through, and the leaf there, if it names one."""
+    *names, leaf = marker.encode().split(b"/")
+    if not leaf:
+        return names, None
+    hint = max(re.split(rb"[*?]+", leaf), key=len)
+    line = re.compile(b"^" + component(leaf, rb"[^\t\n]") + b"\t", re.MULTILINE)
+    return names, _Leaf(hint, line)
+
+
+class Lookup:
+    """Answers about the directories of one snapshot."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        """Reads nothing yet."""
+        self._snapshot = snapshot
+        self._level = lru_cache(_KEPT)(self._read)
+        self._of = lru_cache(_KEPT)(self._find)
+
+    def has(self, folder: RelPath, marker: str) -> bool:
+        """Whether `folder` holds what a marker says: "a/b" a leaf, "a/" a directory; globs."""
+        names, leaf = _taken_apart(marker)
+        found = [folder]
+        for name in names:
+            found = [join(each, child) for each in found for child in self._children(each, name)]
+        if leaf is None:
+            return bool(found)
+        return any(leaf.is_in(self._leaves(each)) for each in found)
+
+    def names(self, path: RelPath) -> bool:
+        """Whether anything stands at `path`."""
+        if not path or basename(path) in self._folders(parent(path)):
+            return True
+        line = b"\n" + escape(basename(path)) + b"\t"
+        return line in b"\n" + self._leaves(parent(path))
+
+    def _children(self, folder: RelPath, glob: bytes) -> list[bytes]:
+        names = self._folders(folder)
+        if b"*" not in glob and b"?" not in glob:
+            return [glob] if glob in names else []
+        pattern = re.compile(component(glob))
+        return [name for name in names if pattern.fullmatch(name)]
+
+    def _leaves(self, folder: RelPath) -> bytes:
+        level = self._of(folder)
+        return level.leaves.get(folder, b"") if level else b""
+
+    def _folders(self, folder: RelPath) -> set[bytes]:
+        level = self._of(folder)
+        return level.folders.get(folder, set()) if level else set()
+
+    def _find(self, folder: RelPath) -> _Level | None:
+        """The own directory that describes `folder`; None: no such directory."""
+        tree, names = self._snapshot.tree, folder.split(b"/") if folder else []
+        here = ROOT
+        for name in names:
+            children = self._snapshot.own_directory(here, tree).children
+            if name not in children:
+                break
+            here, tree = join(here, name), children[name]
+        level: _Level = self._level(here, tree)
+        return level if folder in level.leaves else None
+
+    def _read(self, path: RelPath, tree: bytes) -> _Level:
+        leaves: dict[RelPath, bytes] = {}
+        folders: dict[RelPath, set[bytes]] = {}
+        for step in self._snapshot.level(path, tree, Budget(self._snapshot.limit)):
+            here = step.path if isinstance(step, Listing) else step[0]
+            if isinstance(step, Listing):
+                leaves[here] = step.leaves
+            if here != path:
+                folders.setdefault(parent(here), set()).add(basename(here))
+        return _Level(leaves, folders)

@@ -1,0 +1,209 @@
+"""Readers on a mirror that is synced again and again: they never meet a hole."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from huai_client import sync as syncing
+from huai_client.execute import execute
+from huai_client.operations import Plan
+from huai_client.publishing import waiting
+from huai_client.results import SyncResult
+from huai_schema.errors import ExitCode
+from huai_schema.paths import RelPath
+from tests.integration.readers import Archive, HoleError, Reader, apt, dnf
+from tests.integration.upstream import Downstream, Site, assert_equal
+
+ROUNDS = 6
+
+
+@pytest.fixture(name="archive")
+def new_archive(place: Site) -> Archive:
+    archive = Archive(place.upstream())
+    archive.change()
+    return archive
+
+
+class Crowd:
+    """Readers at every point of their reading; with each step of a sync they go one file on."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._readers: list[Reader] = []
+        self.passes = self.again = 0
+
+    def __call__(self, _kind: str, _path: RelPath) -> None:
+        self._readers += [Reader(self._root, apt), Reader(self._root, dnf)]
+        for reader in self._readers:
+            reader.step()
+        self._leave()
+
+    def finish(self) -> None:
+        """Let all read to their end, while nothing changes."""
+        for reader in self._readers:
+            reader.finish()
+        self._leave()
+        assert not self._readers
+
+    def _leave(self) -> None:
+        left = [reader for reader in self._readers if reader.done]
+        self.passes += len(left)
+        self.again += sum(reader.again for reader in left)
+        self._readers = [reader for reader in self._readers if not reader.done]
+
+
+def synced_while_read(archive: Archive, down: Downstream) -> Crowd:
+    """Several syncs with readers at work; those of one sync are still there in the next."""
+    crowd = Crowd(down.dest)
+    for _ in range(ROUNDS):
+        archive.change()
+        assert down.observed(step=crowd).exit_code is ExitCode.OK
+    crowd.finish()
+    return crowd
+
+
+def test_no_reader_ever_meets_a_hole(place: Site, archive: Archive) -> None:
+    down = place.downstream(archive.up, delete_after="1h")
+    down.synced()
+    crowd = synced_while_read(archive, down)
+    assert crowd.passes > 100
+    # The package that is replaced under its name is seen as another one for a moment.
+    assert 0 < crowd.again < crowd.passes
+    assert waiting.head(down.state_file.with_name("waiting")).paths > 20
+    down.configure(delete_after="0")
+    down.synced()
+    assert_equal(archive.up, down)
+
+
+def test_the_readers_see_an_order_that_is_wrong(
+    place: Site, archive: Archive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    down = place.downstream(archive.up, delete_after="1h")
+    down.synced()
+
+    def reversed_stages(plan: Plan, *rest: object) -> object:
+        return execute(replace(plan, stages=plan.stages[::-1]), *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(syncing, "execute", reversed_stages)
+    with pytest.raises(HoleError):
+        synced_while_read(archive, down)
+
+
+def test_the_readers_see_deletions_that_do_not_wait(place: Site, archive: Archive) -> None:
+    down = place.downstream(archive.up)
+    down.synced()
+    with pytest.raises(HoleError):
+        synced_while_read(archive, down)
+
+
+def test_a_renamed_directory_is_found_under_both_names(place: Site) -> None:
+    up = place.upstream()
+    up.many(b"pool/large", 200)
+    up.commit()
+    down = place.downstream(up, delete_after="1h")
+    down.synced()
+    up.at(b"pool/large").rename(up.at(b"renamed"))
+    up.commit()
+
+    def look(_kind: str, _path: RelPath) -> None:
+        assert (down.dest / "pool/large/7").exists()
+
+    assert down.observed(step=look).exit_code is ExitCode.OK
+    assert (down.dest / "pool/large").readlink() == Path("../renamed")
+    assert (down.dest / "renamed/7").exists()
+    assert down.verify().code == 0
+    down.configure(delete_after="0")
+    assert down.synced()["done"]["removed"] == 1
+    assert_equal(up, down)
+
+
+@contextmanager
+def reading(root: Path) -> Iterator[list[Reader]]:
+    """Both readers, one after the other, again and again in a thread."""
+    finished: list[Reader] = []
+    failures: list[BaseException] = []
+    stop = threading.Event()
+
+    def work() -> None:
+        try:
+            while not stop.is_set():
+                for files in (apt, dnf):
+                    reader = Reader(root, files)
+                    while not reader.done:
+                        reader.step()
+                    finished.append(reader)
+        except BaseException as error:  # noqa: BLE001 - told by the test's own thread
+            failures.append(error)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        yield finished
+    finally:
+        stop.set()
+        thread.join()
+    assert failures == []
+
+
+def test_readers_in_real_time(place: Site, archive: Archive) -> None:
+    down = place.downstream(archive.up, delete_after="1h")
+    down.synced()
+    with reading(down.dest) as finished:
+        for _ in range(ROUNDS):
+            archive.change()
+            ended = down.process("sync", down.name)
+            assert ended.code == 0, ended
+    assert len(finished) > ROUNDS
+
+
+def test_how_long_the_mixed_window_was_is_told(place: Site, archive: Archive) -> None:
+    down = place.downstream(archive.up)
+    down.synced()
+    archive.change()
+    ended = down.sync("--json")
+    result = ended.events("sync")[0]
+    assert [each["stage"] for each in result["published"]] == ["payload", "indices", "pointers"]
+    assert all(each["milliseconds"] > 0 and each["changes"] for each in result["published"])
+    assert (
+        0 < result["mixed_milliseconds"] < sum(each["milliseconds"] for each in result["published"])
+    )
+    archive.change()
+    assert " pointers in " in down.sync().err
+
+
+def test_the_plan_lists_what_was_recognised(place: Site, archive: Archive) -> None:
+    down = place.downstream(archive.up)
+    ended = down.run("plan", down.name, "--json")
+    found = {event["path"]: event["profile"] for event in ended.events("repository")}
+    assert found == {"debian": "apt", "rpm": "rpm"}
+    assert "apt repository: debian (dists/*/InRelease)" in down.run("plan", down.name).err
+
+
+def stage_of(result: SyncResult, path: bytes) -> str:
+    assert result.prepared is not None
+    stages = result.prepared.plan.stages
+    return next(s.name for s in stages if any(file.path == path for file in s.fetches))
+
+
+def test_rules_of_the_upstream_and_of_the_client(place: Site) -> None:
+    up = place.upstream()
+    up.change(publish=("pointers /serial", "profile rpm /os"))
+    for name in (b"serial", b"os/repodata/primary.xml", b"data"):
+        up.put(name, name)
+    up.commit()
+    result = place.downstream(up).observed()
+    assert stage_of(result, b"serial") == "pointers"
+    assert stage_of(result, b"os/repodata/primary.xml") == "indices"
+    down = place.downstream(up, publish=("indices /data", "profile generic /"))
+    result = down.observed()
+    assert stage_of(result, b"data") == "indices"
+    assert stage_of(result, b"serial") == "pointers"
+    assert stage_of(result, b"os/repodata/primary.xml") == "payload"
+    down.configure(publish=("profile deb /",))
+    ended = down.sync("--adopt")
+    assert ended.code == 40
+    assert "no profile 'deb'" in ended.err
