@@ -1,23 +1,72 @@
-"""Builds the native scanner; everything else about the project stands in pyproject.toml.
+"""Builds the native libraries; everything else about the project stands in pyproject.toml.
 
-Optional: without a C compiler huai installs all the same and scans in Python.
+Optional: without a C compiler huai installs all the same, scans in Python, and says that the
+fallback for plain rsync clients needs them. None of them is a Python module in truth: they are
+loaded by ctypes, or preloaded into rsync.
 """
 
 from setuptools import Extension, setup
 
-_SCAN = "server/huai_server/scan"
-_PARTS = ("buffer", "directory", "filter", "leaf", "names", "nodes", "opening", "owners", "scanner")
-_HARDENING = ["-fstack-protector-strong", "-D_FORTIFY_SOURCE=2", "-fvisibility=hidden"]
+_SCAN = "server/huai_server/scan/c"
+_ATTR = "server/huai_server/fallback/attr/c"
+_REDIRECT = "server/huai_server/fallback/redirect/c"
+
+_SCANNER = (
+    "buffer",
+    "directory",
+    "filter",
+    "leaf",
+    "names",
+    "nodes",
+    "opening",
+    "owners",
+    "scanner",
+)
+_MAKER = ("attributes", "entry", "maker", "place")
+_REDIRECTION = (
+    *("binding", "hooks_open", "hooks_path", "hooks_read"),
+    *("opening", "reading", "system", "translating"),
+)
+
+
+def library(
+    name: str,
+    sources: list[str],
+    *,
+    standard: str = "c11",
+    fortified: tuple[str, ...] = ("-D_FORTIFY_SOURCE=2",),
+    **settings: object,
+) -> Extension:
+    """One library, with the warnings and the hardening that all of them have."""
+    return Extension(
+        f"huai_server.{name}",
+        sources=sources,
+        extra_compile_args=[
+            f"-std={standard}",
+            *("-O2", "-Wall", "-Wextra", "-Wshadow", "-pthread"),
+            *("-fstack-protector-strong", "-fvisibility=hidden", *fortified),
+        ],
+        extra_link_args=["-pthread", "-Wl,-z,relro,-z,now"],
+        optional=True,
+        **settings,
+    )
+
 
 setup(
     ext_modules=[
-        Extension(
-            "huai_server.scan._scanner",
-            sources=[f"{_SCAN}/c/{part}.c" for part in _PARTS],
-            depends=[f"{_SCAN}/c/{part}.h" for part in _PARTS],
-            extra_compile_args=["-std=c11", "-O2", "-Wall", "-Wextra", "-pthread", *_HARDENING],
-            extra_link_args=["-pthread", "-Wl,-z,relro,-z,now"],
-            optional=True,
-        )
+        library("scan._scanner", [f"{_SCAN}/{part}.c" for part in _SCANNER]),
+        library(
+            "fallback.attr._maker",
+            [*(f"{_ATTR}/{part}.c" for part in _MAKER), f"{_SCAN}/opening.c"],
+            include_dirs=[_SCAN],
+        ),
+        library(
+            "fallback.redirect._redirect",
+            [f"{_REDIRECT}/{part}.c" for part in _REDIRECTION],
+            standard="gnu11",
+            define_macros=[("_GNU_SOURCE", None)],
+            # A fortified header would replace the very functions that are defined here.
+            fortified=("-U_FORTIFY_SOURCE",),
+        ),
     ]
 )

@@ -23,6 +23,7 @@ from huai_server.config import (
     load,
     remove_module,
 )
+from huai_server.fallback.cli import drop, fallback, follow
 from huai_server.places import module_places
 from huai_server.report import commit_line, status_line, status_values, totals_values
 from huai_server.storage import storing
@@ -173,7 +174,8 @@ def commit(root: Path, name: str, allow_empty: bool, wait: float, as_json: bool)
         )
     else:
         click.echo(commit_line(name, result.head.info, seconds, changed=result.changed))
-    return result.exit_code
+    followed = follow(root, name, as_json=as_json)
+    return result.exit_code or followed
 
 
 @command_line.command()
@@ -271,8 +273,10 @@ def remove(root: Path, name: str, purge: bool, as_json: bool) -> None:
     """
     from huai_server.modules import purge_module
 
-    load(root).module(name)
+    config = load(root)
+    config.module(name)
     places = module_places(root, name)
+    drop(config, root, name)
     if purge:  # first, so that one that is refused can be repeated
         purge_module(places)
     remove_module(root, name)
@@ -285,3 +289,6 @@ def remove(root: Path, name: str, purge: bool, as_json: bool) -> None:
             else f"; its metadata stays in {places.folder}"
         )
         click.echo(f"{name}: removed{kept}")
+
+
+command_line.add_command(fallback)

@@ -4,6 +4,15 @@
 - `ROOT/modules/NAME/repository.git`: the metadata, served
 - `ROOT/modules/NAME/digests.sqlite`: a cache, may be deleted
 - `ROOT/modules/NAME/lock`
+
+What the fallback serves stands below its own folder, in memory as a rule:
+
+- `FOLDER/rsyncd.conf`, `FOLDER/rsyncd.lock`
+- `FOLDER/NAME/state.json`: which commit the attr tree is of
+- `FOLDER/NAME/real`: a symlink to the tree that holds the content
+- `FOLDER/NAME/tree`: a symlink to the generation that is served
+- `FOLDER/NAME/generations/NUMBER/`: an attr tree
+- `FOLDER/NAME/lock`
 """
 
 from pathlib import Path
@@ -34,3 +43,49 @@ class ModulePlaces(NamedTuple):
 def module_places(root: Path, name: str) -> ModulePlaces:
     """The places of the module `name`, a checked name."""
     return ModulePlaces(root / "modules" / name)
+
+
+class FallbackPlaces(NamedTuple):
+    """The files of one module of the fallback."""
+
+    folder: Path
+
+    @property
+    def state(self) -> Path:
+        """Which commit the attr tree is of, and whether an update of it was cut."""
+        return self.folder / "state.json"
+
+    @property
+    def real(self) -> Path:
+        """A symlink to the tree that holds the content."""
+        return self.folder / "real"
+
+    @property
+    def tree(self) -> Path:
+        """A symlink to the generation that is served."""
+        return self.folder / "tree"
+
+    @property
+    def seal(self) -> Path:
+        """A symlink that holds the time of the tree's root: an emptied tree has another."""
+        return self.folder / "seal"
+
+    @property
+    def generations(self) -> Path:
+        """The attr trees: one, or two while clients finish on the old one."""
+        return self.folder / "generations"
+
+    @property
+    def served(self) -> Path:
+        """The `path` in rsyncd.conf: it exists for a daemon that redirects, and for nobody else."""
+        return self.folder / ".redirected"
+
+    @property
+    def lock(self) -> Path:
+        """Held while the attr tree changes."""
+        return self.folder / "lock"
+
+
+def fallback_places(folder: Path, name: str) -> FallbackPlaces:
+    """The places of the module `name`, a checked name, below the fallback's `folder`."""
+    return FallbackPlaces(folder / name)

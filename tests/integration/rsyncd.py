@@ -17,16 +17,22 @@ _GRACE = 10
 
 @contextmanager
 def rsync_daemon(
-    modules: Mapping[str, Path], *, program: str = "rsync", **extra: str
+    modules: Mapping[str, Path],
+    *,
+    program: str = "rsync",
+    preload: Path | None = None,
+    **extra: str,
 ) -> Iterator[str]:
     """Serve `modules` (name to folder); yields `rsync://127.0.0.1:PORT`, without a slash.
 
-    `extra` are global settings of rsyncd.conf with `_` for blanks: `use_chroot="no"`.
+    `preload` is a library that the daemon loads first; `extra` are global settings of rsyncd.conf
+    with `_` for blanks: `use_chroot="no"`.
     """
     with tempfile.TemporaryDirectory(prefix="rsyncd-") as folder:
         config = Path(folder, "rsyncd.conf")
         config.write_text(_config(modules, Path(folder), extra))
-        process, port = _start(program, config)
+        environment = os.environ | ({} if preload is None else {"LD_PRELOAD": str(preload)})
+        process, port = _start(program, config, environment)
         try:
             yield f"rsync://127.0.0.1:{port}"
         finally:
@@ -54,14 +60,16 @@ def _config(modules: Mapping[str, Path], folder: Path, extra: Mapping[str, str])
     return "\n".join(lines) + "\n"
 
 
-def _start(program: str, config: Path) -> tuple[subprocess.Popen[bytes], int]:
+def _start(
+    program: str, config: Path, environment: Mapping[str, str]
+) -> tuple[subprocess.Popen[bytes], int]:
     for _ in range(_STARTS):
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             port: int = probe.getsockname()[1]
         arguments = ["--daemon", "--no-detach", "--address=127.0.0.1", f"--port={port}"]
         process = subprocess.Popen(
-            [program, *arguments, f"--config={config}"], stdin=subprocess.DEVNULL
+            [program, *arguments, f"--config={config}"], stdin=subprocess.DEVNULL, env=environment
         )
         for _ in range(_POLLS):
             if process.poll() is not None:

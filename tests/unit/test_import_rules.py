@@ -24,7 +24,7 @@ BREAKING = {
         "server/huai_server/planted.py",
         "def f():\n    import pygit2",
     ),
-    "One module on each side starts programs": (
+    "One module on each side starts rsync": (
         "client/huai_client/planted.py",
         "from subprocess import run",
     ),

@@ -14,12 +14,13 @@ from tests.man_pages import PROGRAMS, command_line
 
 TOP = Path(__file__).parents[2]
 TEXT = (TOP / "README.md").read_text(encoding="utf-8")
+FALLBACK = (TOP / "server/FALLBACK.md").read_text(encoding="utf-8")
 REQUIRED = object()
 
 
-def section(title: str) -> str:
+def section(title: str, text: str = TEXT) -> str:
     """What stands under a heading."""
-    return TEXT.split(f"\n## {title}\n")[1].split("\n## ")[0]
+    return text.split(f"\n## {title}\n")[1].split("\n## ", maxsplit=1)[0]
 
 
 def rows(text: str) -> list[list[str]]:
@@ -34,9 +35,9 @@ def test_the_table_of_exit_codes_is_the_one_of_the_programs() -> None:
     assert sorted(shown) == [(code.value, code.meaning) for code in ExitCode]
 
 
-def described(file: str) -> dict[str, object]:
-    """`TABLE.KEY` to its default, as the README tells of a configuration file."""
-    text = section("Configuration").split(f"{file}`")[1].split("\n\n`/")[0]
+def described(file: str, page: str = TEXT) -> dict[str, object]:
+    """`TABLE.KEY` to its default, as a page tells of a configuration file."""
+    text = section("Configuration", page).split(f"{file}`")[1].split("\n\n`/")[0]
     found: dict[str, object] = {}
     table = ""
     for first, keys, defaults, _ in rows(text)[1:]:
@@ -53,6 +54,8 @@ def real(tables: dict[str, type[msgspec.Struct]]) -> dict[str, object]:
     for table, struct in tables.items():
         for field in msgspec.structs.fields(struct):
             default = REQUIRED if field.default is msgspec.NODEFAULT else field.default
+            if isinstance(default, msgspec.Struct):
+                continue  # a table of its own
             found[f"{table}.{field.name}"] = [*default] if isinstance(default, tuple) else default
     return found
 
@@ -68,6 +71,14 @@ def test_every_key_is_described_with_its_default(
     file: str, tables: dict[str, type[msgspec.Struct]]
 ) -> None:
     assert described(file) == real(tables)
+
+
+def test_every_key_of_the_fallback_is_described_with_its_default() -> None:
+    tables: dict[str, type[msgspec.Struct]] = {
+        "fallback": server.Fallback,
+        "modules.NAME.fallback": server.ModuleFallback,
+    }
+    assert described("server.toml", FALLBACK) == real(tables)
 
 
 def test_every_command_and_option_named_exists() -> None:

@@ -1,0 +1,1 @@
+"""Serving clients that know only rsync: attr trees, the redirection to content, the daemon."""

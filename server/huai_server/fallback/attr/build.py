@@ -1,0 +1,84 @@
+"""Making a whole attr tree from a snapshot.
+
+Streams: memory does not grow with the tree.  Records of one part are packed while the maker,
+without Python's lock, works on those of the part before.
+"""
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from huai_schema.lines import decode_directory, decode_leaves
+from huai_schema.paths import ROOT, ancestors, parent
+from huai_schema.snapshot import Snapshot
+from huai_server.fallback.attr.maker import Maker
+from huai_server.fallback.attr.records import Records
+from huai_server.fallback.owners import OwnerIds
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+    from huai_schema.entries import Directory
+
+_PART_BYTES = 512 << 10
+
+
+def build(folder: Path, snapshot: Snapshot, owners: OwnerIds | None) -> int:
+    """Fill `folder`, which does not exist; returns how many entries did not get their owner."""
+    folder.mkdir(mode=0o700)
+    records = Records(owners)
+    unfinished: list[Directory] = []
+    with Maker(folder) as maker:
+        with _Pipeline(maker) as pipeline:
+            for listing in snapshot.listings():
+                directory = decode_directory(listing.path, listing.attributes)
+                # Attributes come last: permissions may bar the owner, and each new name
+                # changes the time.
+                while unfinished and unfinished[-1].path not in ancestors(directory.path)[:1]:
+                    records.attributes(unfinished.pop())
+                unfinished.append(directory)
+                if directory.path != ROOT:
+                    records.enter(parent(directory.path))
+                    records.directory(directory)
+                records.enter(directory.path)
+                for leaf in decode_leaves(listing.path, listing.leaves):
+                    records.leaf(leaf)
+                    if records.size > _PART_BYTES:
+                        pipeline.put(records.take())
+            for directory in reversed(unfinished):
+                records.attributes(directory)
+            pipeline.put(records.take())
+        return maker.unowned
+
+
+class _Pipeline:
+    """One part in the making, one waiting."""
+
+    def __init__(self, maker: Maker) -> None:
+        self._maker = maker
+        self._thread = ThreadPoolExecutor(1)
+        self._running: Future[None] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def put(self, part: bytes) -> None:
+        self._wait()
+        self._running = self._thread.submit(self._maker.apply, part)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        _error: BaseException | None,
+        _trace: TracebackType | None,
+    ) -> None:
+        try:
+            if kind is None:
+                self._wait()
+        finally:
+            self._thread.shutdown()
+
+    def _wait(self) -> None:
+        if self._running is not None:
+            self._running.result()

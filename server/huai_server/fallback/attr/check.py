@@ -1,0 +1,174 @@
+"""Proving an attr tree: is every entry what the commit says?
+
+Walks the attr tree, which reads no disk where it is in memory, and compares text with text;
+only what is not equal to the letter is decoded.
+"""
+
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from huai_schema.changes import differing
+from huai_schema.entries import Entry
+from huai_schema.listing import Listing
+from huai_schema.paths import RelPath, show, sort_key
+from huai_schema.program.locking import locked
+from huai_schema.snapshot import Snapshot, decode_listing
+from huai_server.assembly import Assembly
+from huai_server.config import Module
+from huai_server.fallback.attr import generations
+from huai_server.fallback.attr import state as states
+from huai_server.fallback.attr.state import AttrState
+from huai_server.fallback.kind import AttrTreeError
+from huai_server.fallback.owners import OwnerIds
+from huai_server.places import FallbackPlaces, ModulePlaces
+from huai_server.scan import scan
+from huai_server.scan.types import ScanOptions
+from huai_server.storage import storing
+from huai_server.store import Head, Repository
+
+_SHOWN = 20
+_OWNERS = frozenset(("owner", "group"))
+_UNLISTED = frozenset(("digest",))
+
+
+@dataclass(frozen=True, slots=True)
+class AttrReport:
+    """What was compared, and what differs."""
+
+    commit: str
+    """Hex id of the commit that the attr tree says it is of."""
+    entries: int
+    differences: int
+    shown: tuple[str, ...]
+    """The first of them, in words."""
+
+
+def check(
+    name: str,
+    module: Module,
+    places: ModulePlaces,
+    fallback: FallbackPlaces,
+    *,
+    wait: float = 600.0,
+) -> AttrReport:
+    """Compare the attr tree of `name` with the commit that it is of; reads no disk but git's."""
+    with storing(fallback.folder):
+        if not fallback.folder.is_dir():
+            raise _not_there(name)
+        with locked(fallback.lock, wait=wait):
+            state = states.load(fallback.state)
+            if state is None:
+                raise _not_there(name)
+            repository = Repository(places.repository)
+            head = repository.head()
+            if head is None:
+                raise _not_there(name)
+            snapshot = repository.snapshot(Head(state.commit, state.tree, 0, head.info))[1]
+            return _Check(module, fallback, state, snapshot).run()
+
+
+class _Check:
+    def __init__(
+        self, module: Module, fallback: FallbackPlaces, state: AttrState, snapshot: Snapshot
+    ) -> None:
+        self._module = module
+        self._fallback = fallback
+        self._state = state
+        self._snapshot = snapshot
+        self._ids = OwnerIds()
+        self._faults: list[str] = []
+        self._count = 0
+
+    def run(self) -> AttrReport:
+        self._check_links()
+        entries = 0
+        generation = self._fallback.generations / self._state.generation
+        if generation.is_dir():
+            pairs = _pairs(self._snapshot.listings(), self._listed(generation))
+            for wanted, found in pairs:
+                if wanted is not None:
+                    entries += 1 + wanted.leaves.count(b"\n")
+                self._compare(wanted, found)
+        return AttrReport(self._state.commit, entries, self._count, tuple(self._faults))
+
+    def _check_links(self) -> None:
+        state, fallback = self._state, self._fallback
+        if state.target is not None:
+            self._fault(f"an update to {state.target} was cut")
+        if generations.served(fallback) != state.generation:
+            self._fault(f"{fallback.tree}: does not name generation {state.generation}")
+        elif not generations.is_sealed(fallback):
+            self._fault(f"{fallback.seal}: the root has another time: it was changed by hand")
+        if not generations.points_to(fallback, self._module.path):
+            self._fault(f"{fallback.real}: does not name {self._module.path}")
+
+    def _listed(self, generation: Path) -> Iterator[Listing]:
+        assembly = Assembly(None)
+        options = ScanOptions(owners=self._module.owners)
+        yield from assembly.listings(scan(generation, options))
+        for problem in assembly.problems:
+            self._fault(f"{show(problem.path)}: {problem.reason}")
+
+    def _compare(self, wanted: Listing | None, found: Listing | None) -> None:
+        if wanted and found and wanted[1:3] == found[1:3]:
+            return
+        want, have = _entries(wanted), _entries(found)
+        for path in sorted({*want, *have}, key=sort_key):
+            if path not in have:
+                self._fault(f"{show(path)}: missing")
+            elif path not in want:
+                self._fault(f"{show(path)}: belongs to no entry")
+            elif names := self._differing(want[path], have[path]):
+                self._fault(f"{show(path)}: has another {', '.join(sorted(names))}")
+
+    def _differing(self, want: Entry, have: Entry) -> frozenset[str]:
+        names = differing(want, have) - _UNLISTED
+        if names & _OWNERS and (os.geteuid() != 0 or self._same_ids(want, have)):
+            return names - _OWNERS
+        return names
+
+    def _same_ids(self, want: Entry, have: Entry) -> bool:
+        """Whether the owners are those that the attr tree was made with."""
+        ids = self._ids
+        return (ids.uid(want.owner), ids.gid(want.group)) == (
+            ids.uid(have.owner),
+            ids.gid(have.group),
+        )
+
+    def _fault(self, text: str) -> None:
+        self._count += 1
+        if len(self._faults) < _SHOWN:
+            self._faults.append(text)
+
+
+def _pairs(
+    wanted: Iterable[Listing], found: Iterable[Listing]
+) -> Iterator[tuple[Listing | None, Listing | None]]:
+    """Listings of the same directory, side by side; both come in tree order."""
+    wants, finds = iter(wanted), iter(found)
+    want, have = next(wants, None), next(finds, None)
+    while want is not None or have is not None:
+        if want is not None and have is not None and want.path == have.path:
+            yield want, have
+            want, have = next(wants, None), next(finds, None)
+        elif have is None or (want is not None and sort_key(want.path) < sort_key(have.path)):
+            yield want, None
+            want = next(wants, None)
+        else:
+            yield None, have
+            have = next(finds, None)
+
+
+def _entries(listing: Listing | None) -> dict[RelPath, Entry]:
+    """By path; digests are not of interest."""
+    if listing is None:
+        return {}
+    return {entry.path: entry for entry in decode_listing(listing._replace(digests=b""))}
+
+
+def _not_there(name: str) -> AttrTreeError:
+    return AttrTreeError(
+        f"module {name!r} has no attr tree", hint=f"run: huai-server fallback build {name}"
+    )

@@ -1,0 +1,217 @@
+"""Bringing a module's attr tree up to its newest commit.
+
+Order of writes: a new generation is whole before it is served; an update in place is announced
+in the state before its first change, so that one that was cut is followed by a build.
+"""
+
+import errno
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Literal
+
+from huai_schema.errors import FormatError
+from huai_schema.program.locking import locked
+from huai_schema.snapshot import Snapshot
+from huai_server.config import Module
+from huai_server.fallback.attr import generations
+from huai_server.fallback.attr import state as states
+from huai_server.fallback.attr.kinds import kind_of
+from huai_server.fallback.attr.state import AttrState
+from huai_server.fallback.attr.update import root_time
+from huai_server.fallback.kind import AttrTreeError, Update
+from huai_server.fallback.owners import OwnerIds
+from huai_server.places import FallbackPlaces, ModulePlaces
+from huai_server.storage import storing
+from huai_server.store import Head, Repository, StoreError
+
+WAIT_SECONDS = 600.0
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.ENOMEM)
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What was done, and what the attr tree is now."""
+
+    action: Literal["none", "updated", "built"]
+    kind: str
+    commit: str
+    """Hex id of the newest commit, which the attr tree is of now."""
+    serial: int
+    entries: int
+    """All of the tree."""
+    changes: int
+    """Entries that differed before; all of them after a build."""
+    memory: int
+    """Bytes that it takes, about."""
+    seconds: float
+    warnings: tuple[str, ...] = ()
+
+
+def ensure(
+    name: str,
+    module: Module,
+    places: ModulePlaces,
+    fallback: FallbackPlaces,
+    *,
+    rebuild: bool = False,
+    wait: float = WAIT_SECONDS,
+) -> Result:
+    """Build or update, whichever is needed; `rebuild`: make a new one whatever there is.
+
+    Waits `wait` seconds for another run at it, then `LockedError`.  `AttrTreeError` (53) if there
+    is nothing to make it from or no room, `StoreError` if the metadata repository is damaged.
+    """
+    with storing(fallback.folder):
+        fallback.folder.mkdir(parents=True, exist_ok=True)
+        with locked(fallback.lock, wait=wait), _explained(name, fallback):
+            return _Ensure(name, module, places, fallback).run(rebuild=rebuild)
+
+
+class _Ensure:
+    """One run; the caller holds the lock."""
+
+    def __init__(
+        self, name: str, module: Module, places: ModulePlaces, fallback: FallbackPlaces
+    ) -> None:
+        self._module = module
+        self._fallback = fallback
+        self._kind = kind_of(name, module, places)
+        if not places.repository.exists():
+            raise _nothing_to_list(name)
+        self._repository = Repository(places.repository)
+        head = self._repository.head()
+        if head is None:
+            raise _nothing_to_list(name)
+        self._head: Head = head
+        self._owners = OwnerIds() if module.owners else None
+        self._started = time.monotonic()
+
+    def run(self, *, rebuild: bool) -> Result:
+        state = states.load(self._fallback.state)
+        if rebuild or state is None or not self._is_whole(state):
+            result = self._build()
+        elif state.commit == self._head.commit:
+            result = self._result("none", 0, 0)
+        else:
+            result = self._update(state)
+        generations.discard_old(self._fallback, self._kind.discard)
+        return result
+
+    def _is_whole(self, state: AttrState) -> bool:
+        return (
+            state.target is None
+            and state.kind == self._module.fallback.kind
+            and state.generation == generations.served(self._fallback)
+            and generations.points_to(self._fallback, self._module.path)
+            and generations.is_sealed(self._fallback)
+        )
+
+    def _update(self, state: AttrState) -> Result:
+        generation = self._fallback.generations / state.generation
+        new = self._snapshot()
+        update = self._planned(state, new)
+        if update is None:
+            return self._build()
+        states.save(self._fallback.state, _with(state, self._head, target=self._head.commit))
+        generations.seal(self._fallback, root_time(new))
+        try:
+            unowned = update.run()
+        except OSError as error:
+            if error.errno in _FULL or not generation.is_dir():
+                raise
+            # Not what the state says: somebody changed it by hand.
+            return self._build()
+        states.save(self._fallback.state, _with(state, self._head, target=None))
+        return self._result("updated", update.changes, unowned)
+
+    def _planned(self, state: AttrState, new: Snapshot) -> Update | None:
+        generation = self._fallback.generations / state.generation
+        try:
+            before = Head(state.commit, state.tree, 0, self._head.info)
+            old = self._repository.snapshot(before)[1]
+            return self._kind.plan(generation, old, new, self._owners)
+        except FormatError:
+            return None  # the commit that it is of is not here any more
+
+    def _build(self) -> Result:
+        totals = self._head.info.totals
+        # What nobody reads any more makes room for the new one.
+        generations.discard_old(self._fallback, self._kind.discard)
+        self._kind.check_room(self._fallback.folder, totals)
+        name = generations.next_name(self._fallback)
+        generation = self._fallback.generations / name
+        try:
+            unowned = self._kind.make(generation, self._snapshot(), self._owners)
+        except BaseException:
+            if generation.exists():
+                self._kind.discard(generation)
+            raise
+        generations.serve(self._fallback, name, self._module.path)
+        head = self._head
+        kind = self._module.fallback.kind
+        state = AttrState(kind, head.commit, head.tree, head.info.serial, totals.entries, name)
+        states.save(self._fallback.state, state)
+        return self._result("built", totals.entries, unowned)
+
+    def _snapshot(self) -> Snapshot:
+        return self._repository.snapshot(self._head)[1]
+
+    def _result(
+        self, action: Literal["none", "updated", "built"], changes: int, unowned: int
+    ) -> Result:
+        info = self._head.info
+        return Result(
+            action,
+            self._module.fallback.kind,
+            self._head.commit,
+            info.serial,
+            info.totals.entries,
+            changes,
+            self._kind.memory(info.totals),
+            time.monotonic() - self._started,
+            tuple(self._warnings(unowned)),
+        )
+
+    def _warnings(self, unowned: int) -> Iterator[str]:
+        if unowned:
+            yield f"{unowned:,} entries have another owner here: only root can give files away"
+        unknown = sorted(self._owners.unknown) if self._owners else []
+        if unknown:
+            yield f"{', '.join(unknown[:5])}: not known on this machine, listed as root's"
+
+
+def _with(state: AttrState, head: Head, *, target: str | None) -> AttrState:
+    """The state before (`target`) or after an update to `head`."""
+    if target is not None:
+        commit, tree, serial, entries = state.commit, state.tree, state.serial, state.entries
+    else:
+        commit, tree, serial = head.commit, head.tree, head.info.serial
+        entries = head.info.totals.entries
+    return AttrState(state.kind, commit, tree, serial, entries, state.generation, target)
+
+
+def _nothing_to_list(name: str) -> AttrTreeError:
+    return AttrTreeError(
+        f"module {name!r} has no commit to list", hint=f"run: huai-server commit {name}"
+    )
+
+
+@contextmanager
+def _explained(name: str, fallback: FallbackPlaces) -> Iterator[None]:
+    try:
+        yield
+    except FormatError as error:
+        raise StoreError(
+            f"the metadata of {name}: {error.message}",
+            hint=f"`huai-server check {name}` tells what is damaged",
+        ) from error
+    except OSError as error:
+        if error.errno not in _FULL:
+            raise
+        raise AttrTreeError(
+            f"{fallback.folder}: {error.strerror}: no room for the attr tree of {name}",
+            hint="make room there, or let fallback.folder name another place; then run "
+            f"huai-server fallback build {name}",
+        ) from error

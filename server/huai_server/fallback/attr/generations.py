@@ -1,0 +1,92 @@
+"""The generations of an attr tree, and the links that say which one is served.
+
+A daemon holds a shared lock on the root of the generation that it serves from; so an old one
+is deleted only when nobody holds it.  Rule to keep: between any two steps a daemon either sees
+a whole generation with its seal, or refuses the module.
+"""
+
+import fcntl
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from huai_server.places import FallbackPlaces
+
+
+def served(places: FallbackPlaces) -> str | None:
+    """The name of the generation that is served; None: none is."""
+    target = _target(places.tree)
+    return None if target is None else Path(target).name
+
+
+def points_to(places: FallbackPlaces, real: str) -> bool:
+    """Whether content is taken from `real`."""
+    return _target(places.real) == real
+
+
+def is_sealed(places: FallbackPlaces) -> bool:
+    """Whether the root of the generation that is served has the time that it was given."""
+    try:
+        return _target(places.seal) == str(places.tree.stat().st_mtime_ns)
+    except OSError:
+        return False
+
+
+def seal(places: FallbackPlaces, mtime: int) -> None:
+    """The root has, or is about to have, this time in nanoseconds."""
+    _link(places.seal, str(mtime))
+
+
+def serve(places: FallbackPlaces, name: str, real: str) -> None:
+    """Let the generation `name` be what is listed, and `real` where the content is."""
+    _link(places.real, real)
+    _link(places.tree, f"{places.generations.name}/{name}")
+    seal(places, (places.generations / name).stat().st_mtime_ns)
+
+
+def stop(places: FallbackPlaces) -> None:
+    """Let nothing be served any more; clients finish."""
+    places.tree.unlink(missing_ok=True)
+
+
+def next_name(places: FallbackPlaces) -> str:
+    """A name that no generation has."""
+    places.generations.mkdir(parents=True, exist_ok=True)
+    names = (each.name for each in places.generations.iterdir())
+    return str(1 + max((int(name) for name in names if name.isdecimal()), default=0))
+
+
+def discard_old(places: FallbackPlaces, discard: Callable[[Path], None]) -> None:
+    """Delete each generation that is not served and that no client reads any more."""
+    current = served(places)
+    if not places.generations.is_dir():
+        return
+    for generation in sorted(places.generations.iterdir()):
+        if generation.name != current and _let_go(generation):
+            discard(generation)
+
+
+def _let_go(generation: Path) -> bool:
+    root = os.open(generation, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        fcntl.flock(root, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    finally:
+        # Whoever comes now finds that it is not the one that is served.
+        os.close(root)
+    return True
+
+
+def _target(link: Path) -> str | None:
+    try:
+        return os.readlink(link)
+    except OSError:
+        return None
+
+
+def _link(link: Path, target: str) -> None:
+    new = link.with_name(f"{link.name}.new")
+    new.unlink(missing_ok=True)
+    new.symlink_to(target)
+    new.replace(link)

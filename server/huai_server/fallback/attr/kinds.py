@@ -1,0 +1,20 @@
+"""Which kind of attr tree a module has."""
+
+from huai_server.config import Module
+from huai_server.fallback.attr.sparse import SparseKind
+from huai_server.fallback.erofs.kind import ErofsKind
+from huai_server.fallback.kind import AttrTreeError, AttrTreeKind
+from huai_server.places import ModulePlaces
+
+
+def kind_of(name: str, module: Module, places: ModulePlaces) -> AttrTreeKind:
+    """The kind that is configured; `AttrTreeError` if that is to have none."""
+    chosen = module.fallback.kind
+    if chosen == "sparse":
+        return SparseKind()
+    if chosen == "erofs":
+        return ErofsKind(places.folder)
+    raise AttrTreeError(
+        f"module {name!r} has no attr tree: its fallback.kind is {chosen!r}",
+        hint='set it to "sparse" or "erofs" in server.toml',
+    )

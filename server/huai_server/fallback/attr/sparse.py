@@ -1,0 +1,84 @@
+"""Attr trees of sparse files: on a file system in memory as a rule.
+
+Memory is what Linux 6 takes of tmpfs for an entry: its inode and its name, neither of which
+can be paged out.
+"""
+
+import os
+from pathlib import Path
+
+from huai_schema.commits import Totals
+from huai_schema.snapshot import Snapshot
+from huai_server.fallback.attr.build import build
+from huai_server.fallback.attr.deleting import delete_tree
+from huai_server.fallback.attr.update import SparseUpdate
+from huai_server.fallback.kind import AttrTreeError
+from huai_server.fallback.owners import OwnerIds
+
+ENTRY_BYTES = 1100
+"""Measured: 1040 to 1100 an entry, names of 40 bytes."""
+_KIB = 1024
+
+
+class SparseKind:
+    """Sparse files, changed in place (`kind.AttrTreeKind`)."""
+
+    def memory(self, totals: Totals) -> int:
+        """Bytes of an attr tree of so many entries, about."""
+        return totals.entries * ENTRY_BYTES
+
+    def check_room(self, folder: Path, totals: Totals) -> None:
+        """`AttrTreeError` unless one of this size can be made below `folder` here and now."""
+        needed = self.memory(totals)
+        room = os.statvfs(folder)
+        if room.f_files and room.f_favail < totals.entries:
+            raise AttrTreeError(
+                f"{folder}: {totals.entries:,} entries need as many inodes, "
+                f"and {room.f_favail:,} are free",
+                hint="mount it with more (nr_inodes=0 for a tmpfs), or let fallback.folder name "
+                "another place",
+            )
+        if _is_in_memory(folder) and (free := _available_memory()) < needed:
+            raise AttrTreeError(
+                f"{totals.entries:,} entries would take about {needed >> 20:,} MiB of memory "
+                f"({ENTRY_BYTES} bytes each), and {free >> 20:,} MiB are available",
+                hint='fallback.kind = "erofs" takes a fifth of it; or let fallback.folder name a '
+                "folder on an SSD",
+            )
+
+    def make(self, generation: Path, snapshot: Snapshot, owners: OwnerIds | None) -> int:
+        """Make a whole one; returns how many entries could not be given their owner."""
+        return build(generation, snapshot, owners)
+
+    def plan(
+        self, generation: Path, old: Snapshot, new: Snapshot, owners: OwnerIds | None
+    ) -> SparseUpdate:
+        """How to take the one at `generation` from `old` to `new`."""
+        return SparseUpdate(generation, old, new, owners)
+
+    def discard(self, generation: Path) -> None:
+        """Delete it."""
+        delete_tree(generation)
+
+
+def _is_in_memory(folder: Path) -> bool:
+    """Whether the file system is tmpfs, by the mount table's longest match."""
+    here = os.path.realpath(folder)
+    best, kind = "", ""
+    for line in (
+        Path("/proc/self/mounts").read_text(encoding="utf-8", errors="replace").splitlines()
+    ):
+        _, point, found, *_ = line.split(" ")
+        inside = here == point or here.startswith(point.rstrip("/") + "/")
+        if inside and len(point) >= len(best):
+            best, kind = point, found
+    return kind in ("tmpfs", "ramfs")
+
+
+def _available_memory() -> int:
+    """Bytes, as the kernel estimates it."""
+    for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
+        name, _, value = line.partition(":")
+        if name == "MemAvailable":
+            return int(value.split()[0]) * _KIB
+    raise AttrTreeError("/proc/meminfo: no MemAvailable", hint="huai needs Linux 3.14 or newer")

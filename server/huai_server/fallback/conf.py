@@ -1,0 +1,102 @@
+"""The rsyncd.conf of the fallback, with the customs of mirrors.
+
+Pure.  Rsync reads the file anew for each connection, so replacing it is all that a change of
+modules takes.
+"""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from huai_schema.program.configuration import ConfigError
+from huai_server.config import Fallback, Module
+
+LOG_FORMAT = "%o [%a] %m %b %f %l"
+"""As mirrors have it: what, who, module, bytes sent, path, size."""
+
+
+class Served(NamedTuple):
+    """A module as rsync sees it."""
+
+    module: Module
+    path: Path
+    """What `path` says."""
+
+
+def render(
+    settings: Fallback, modules: Mapping[str, Served], lock_file: Path, *, privileged: bool
+) -> str:
+    """The text; `ConfigError` for what rsyncd.conf cannot say.
+
+    Without privileges there is no other user to become.
+    """
+    lines = ["# Written by huai-server; change server.toml instead."]
+    lines += _assignments(_global(settings, lock_file, privileged=privileged))
+    lines += settings.extra.splitlines()
+    for name, served in modules.items():
+        lines += ["", f"[{name}]", *_assignments(_module(served))]
+        lines += served.module.fallback.extra.splitlines()
+    return "\n".join(lines) + "\n"
+
+
+def _global(
+    settings: Fallback, lock_file: Path, *, privileged: bool
+) -> Iterable[tuple[str, object]]:
+    if privileged:
+        yield "uid", settings.uid
+        yield "gid", settings.gid or "*"
+    yield "use chroot", settings.use_chroot
+    yield "read only", True
+    # Symlinks are listed as they are, with and without chroot; nobody writes any here.
+    yield "munge symlinks", False
+    yield "max connections", settings.max_connections
+    yield "lock file", lock_file
+    yield "timeout", settings.timeout
+    yield "motd file", settings.motd_file
+    yield "secrets file", settings.secrets_file
+    yield "hosts allow", " ".join(settings.hosts_allow)
+    yield "hosts deny", " ".join(settings.hosts_deny)
+    yield "ignore nonreadable", True
+    yield "reverse lookup", False
+    yield "refuse options", " ".join(settings.refuse_options)
+    yield "dont compress", " ".join(settings.dont_compress)
+    yield "log file", settings.log_file
+    yield "transfer logging", True
+    yield "log format", LOG_FORMAT
+
+
+def _module(served: Served) -> Iterable[tuple[str, object]]:
+    settings = served.module.fallback
+    yield "path", served.path
+    yield "comment", settings.comment
+    yield "list", settings.list
+    if settings.max_connections is not None:
+        yield "max connections", settings.max_connections
+    yield "auth users", " ".join(settings.auth_users)
+    yield "secrets file", settings.secrets_file
+    yield "hosts allow", " ".join(settings.hosts_allow)
+    yield "hosts deny", " ".join(settings.hosts_deny)
+
+
+def _assignments(values: Iterable[tuple[str, object]]) -> Iterable[str]:
+    """Lines; what is empty stays as rsync has it."""
+    for name, value in values:
+        text = {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
+        if text:
+            yield f"{name} = {_checked(name, text)}"
+
+
+def _checked(name: str, text: str) -> str:
+    """A value that rsync reads as it stands here."""
+    if "\n" in text or "\r" in text or "\0" in text:
+        reason = "a line break"
+    elif text != text.strip() or text.endswith("\\"):
+        reason = "a blank at an end, or a backslash at the last one"
+    elif name != "log format" and text.count("%") > 1:
+        reason = "two percent signs, which stand for a variable"
+    else:
+        return text
+    raise ConfigError(
+        f"rsyncd.conf cannot hold `{name}` with {reason}: {text!r}",
+        hint="rename it, or serve it from another path",
+    )

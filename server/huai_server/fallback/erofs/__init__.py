@@ -1,0 +1,26 @@
+"""Attr trees as EROFS images: one file a module, read by the kernel, and memory that it can drop.
+
+The image holds names and attributes; each file that is not empty is one hole of its true size.
+Nothing but Python and the kernel is needed: no mkfs, no mount program, no copy of the tree.
+
+Reading content through a mounted image gives zeros: serve it only through what redirects.
+"""
+
+from huai_server.fallback.erofs.builder import ImageLimitError, Owners
+from huai_server.fallback.erofs.image import Built, build
+from huai_server.fallback.erofs.mounting import MountError, mount, unmount
+from huai_server.fallback.erofs.probe import available
+from huai_server.fallback.erofs.seal import DamagedImageError, verify
+
+__all__ = [
+    "Built",
+    "DamagedImageError",
+    "ImageLimitError",
+    "MountError",
+    "Owners",
+    "available",
+    "build",
+    "mount",
+    "unmount",
+    "verify",
+]

@@ -1,0 +1,92 @@
+"""EROFS images as attr trees: each update makes a new image, mounted beside the old one."""
+
+import os
+from pathlib import Path
+
+from huai_schema.commits import Totals
+from huai_schema.snapshot import Snapshot
+from huai_server.fallback.erofs.image import build
+from huai_server.fallback.erofs.mounting import mount, unmount
+from huai_server.fallback.erofs.probe import available
+from huai_server.fallback.erofs.seal import DamagedImageError, verify
+from huai_server.fallback.kind import AttrTreeError
+from huai_server.fallback.owners import OwnerIds
+
+ENTRY_BYTES = 219
+"""On the disk, and of memory that the kernel takes back when it needs some."""
+
+
+class _NoOwners:
+    """All belongs to whoever builds."""
+
+    def uid(self, name: bytes) -> int:  # noqa: ARG002 (the interface)
+        return os.geteuid()
+
+    def gid(self, name: bytes) -> int:  # noqa: ARG002 (the interface)
+        return os.getegid()
+
+
+class ErofsKind:
+    """One image a generation (`kind.AttrTreeKind`), in a folder on a disk."""
+
+    def __init__(self, images: Path) -> None:
+        """`images` is the folder that holds the image files."""
+        self._images = images
+
+    def memory(self, totals: Totals) -> int:
+        """Bytes of an image of so many entries, about."""
+        return totals.entries * ENTRY_BYTES
+
+    def check_room(self, folder: Path, totals: Totals) -> None:  # noqa: ARG002 (the interface)
+        """`AttrTreeError` unless there is room for the image; `MountError` if none is mounted."""
+        available(self._images)
+        needed = self.memory(totals)
+        room = os.statvfs(self._images)
+        if room.f_bavail * room.f_frsize < needed:
+            raise AttrTreeError(
+                f"{self._images}: an image of {totals.entries:,} entries takes about "
+                f"{needed >> 20:,} MiB, and less is free",
+                hint="make room there",
+            )
+
+    def make(self, generation: Path, snapshot: Snapshot, owners: OwnerIds | None) -> int:
+        """Build the image and mount it; one that is there already, and proved whole, will do."""
+        image = self._images / f"attr-{generation.name}-{snapshot.tree.hex()}.erofs"
+        self._discard_forgotten(generation.parent, snapshot.tree)
+        if not self._take_over(image, snapshot.tree):
+            build(snapshot, image, owners or _NoOwners())
+        generation.mkdir()
+        mount(image, generation)
+        return 0
+
+    def plan(self, generation: Path, old: Snapshot, new: Snapshot, owners: OwnerIds | None) -> None:
+        """Never in place."""
+
+    def discard(self, generation: Path) -> None:
+        """Unmount it; clients that have it open finish on it."""
+        unmount(generation)
+        generation.rmdir()
+        for image in self._images.glob(f"attr-{generation.name}-*.erofs"):
+            image.unlink()
+
+    def _take_over(self, image: Path, tree: bytes) -> bool:
+        """Let `image` be what another generation had of the same tree, if that is sound.
+
+        So a machine that starts need not build again: its images are on the disk still.
+        """
+        for other in self._images.glob(f"attr-*-{tree.hex()}.erofs"):
+            try:
+                verify(other, tree)
+            except DamagedImageError:
+                other.unlink()
+            else:
+                other.rename(image)
+                return True
+        return False
+
+    def _discard_forgotten(self, generations: Path, tree: bytes) -> None:
+        """Images of generations that went away with the memory that they were mounted in."""
+        for image in self._images.glob("attr-*.erofs"):
+            _, number, of_tree = image.stem.split("-")
+            if of_tree != tree.hex() and not (generations / number).exists():
+                image.unlink()

@@ -1,0 +1,83 @@
+"""Mounting an image, and letting go of it, by the system calls themselves.
+
+From Linux 6.12 on the image file is mounted as it is, where its file system allows that (ext4,
+XFS and Btrfs do, tmpfs does not); otherwise through a loop device.  A mount belongs to the
+mount namespace of the process that made it.
+"""
+
+import ctypes
+import errno
+import os
+from functools import cache
+from pathlib import Path
+
+from huai_schema.errors import ExitCode, HuaiError
+from huai_server.fallback.erofs.loop import LoopError, loop_device
+
+_READ_ONLY, _NO_SETUID, _NO_DEVICES, _NO_PROGRAMS = 1, 2, 4, 8
+_FLAGS = _READ_ONLY | _NO_SETUID | _NO_DEVICES | _NO_PROGRAMS
+_DETACH, _NO_FOLLOW = 2, 8
+_HINTS = {
+    errno.EPERM: "mounting needs root (CAP_SYS_ADMIN), which containers lack as a rule",
+    errno.ENODEV: "this kernel has no EROFS: load it (modprobe erofs), or use another kind",
+    errno.EINVAL: "the kernel's log says why; an image needs Linux 5.15 or newer",
+    errno.ENOMEM: "the kernel is short of memory",
+}
+_OTHER = 'the kernel\'s log may say more; fallback.kind = "sparse" needs no mount'
+
+
+class MountError(HuaiError):
+    """An image that cannot be mounted, or a mount that cannot be let go."""
+
+    exit_code = ExitCode.FALLBACK
+
+
+def mount(image: Path, folder: Path) -> None:
+    """Mount `image` on the folder `folder`, read-only; `MountError` says what is in the way.
+
+    The content of an image is not checked here: `verify` an image that was not just built.
+    """
+    try:
+        try:
+            _mount(image, folder)
+        except OSError as error:
+            if error.errno != errno.ENOTBLK:
+                raise
+            with loop_device(image) as device:
+                _mount(device, folder)
+    except LoopError as error:
+        raise MountError(f"cannot mount {image}: {error.reason}", hint=error.hint) from error
+    except OSError as error:
+        raise _refusal(f"cannot mount {image} on {folder}", error) from error
+
+
+def unmount(folder: Path) -> None:
+    """Take the mount off `folder`; what has files open there goes on with it.
+
+    Nothing happens if nothing is mounted there.  The image may be deleted at once.
+    """
+    # Whether something is mounted there cannot be asked before: the answer may be old.
+    if _library().umount2(os.fsencode(folder), _DETACH | _NO_FOLLOW):
+        error = _last_error()
+        if error.errno not in (errno.EINVAL, errno.ENOENT):
+            raise _refusal(f"cannot unmount {folder}", error)
+
+
+def _mount(source: Path, folder: Path) -> None:
+    names = os.fsencode(source), os.fsencode(folder), b"erofs"
+    if _library().mount(*names, ctypes.c_ulong(_FLAGS), None):
+        raise _last_error()
+
+
+def _refusal(what: str, error: OSError) -> MountError:
+    return MountError(f"{what}: {error.strerror}", hint=_HINTS.get(error.errno or 0, _OTHER))
+
+
+def _last_error() -> OSError:
+    number = ctypes.get_errno()
+    return OSError(number, os.strerror(number))
+
+
+@cache
+def _library() -> ctypes.CDLL:
+    return ctypes.CDLL(None, use_errno=True)

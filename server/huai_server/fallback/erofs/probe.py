@@ -1,0 +1,47 @@
+"""Whether images can be mounted here, found out by mounting one."""
+
+import os
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from huai_schema.entries import Directory
+from huai_schema.lines import encode_directory
+from huai_schema.listing import Listing
+from huai_schema.paths import ROOT
+from huai_server.fallback.erofs.image import write_image
+from huai_server.fallback.erofs.mounting import MountError, mount, unmount
+from huai_server.storage import storing
+
+_TIME = 1_000_000_001
+_EMPTY = Listing(ROOT, encode_directory(Directory(ROOT, _TIME)), b"")
+
+
+class _NoOwners:
+    """All is root's."""
+
+    def uid(self, name: bytes) -> int:  # noqa: ARG002 (the interface)
+        return 0
+
+    def gid(self, name: bytes) -> int:  # noqa: ARG002 (the interface)
+        return 0
+
+
+def available(folder: Path) -> None:
+    """`MountError` unless an image that stands in `folder` can be mounted.
+
+    Makes an empty image there, mounts it below, looks at it, and takes all of it away again.
+    """
+    with storing(folder), TemporaryDirectory(prefix=".probe-", dir=folder) as place:
+        image, point = Path(place, "image"), Path(place, "point")
+        point.mkdir()
+        write_image(lambda: [_EMPTY], bytes(20), image, _NoOwners())
+        mount(image, point)
+        try:
+            found = os.stat(point).st_mtime_ns
+        finally:
+            unmount(point)
+    if found != _TIME:
+        raise MountError(
+            f"an image in {folder} was mounted, and is not seen",
+            hint="something hides or changes mounts; use another kind of attr tree",
+        )

@@ -1,0 +1,165 @@
+/* Binding: a connection's process becomes the server of one module.
+ *
+ * rsyncd.conf says `path = FOLDER/NAME/.redirected`, which exists nowhere.  When the daemon's
+ * process for a connection enters it, before it gives up root and is shut into a chroot, this
+ * opens what it will need: the generation of the attr tree, locked against its deletion, the
+ * real tree, and /proc, which tells the path of a descriptor even inside a chroot.  A daemon
+ * without this library finds no such path, and serves nothing. */
+
+#include "redirect.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+/* An update of the attr tree is over long before these have passed. */
+enum { ATTEMPTS = 200, PAUSE_NS = 10 * 1000 * 1000 };
+
+/* Above what programs count on for themselves. */
+enum { FIRST_DESCRIPTOR = 200 };
+
+static int generation = -1;
+static int real_root = -1;
+static int processes = -1;
+
+bool huai_bound(void) {
+    return generation >= 0;
+}
+
+int huai_real_root(void) {
+    return real_root;
+}
+
+static int descriptor_of(const char *path, int flags) {
+    int low = huai_open_at(AT_FDCWD, path, flags | O_DIRECTORY | O_CLOEXEC);
+    if (low < 0) {
+        return -1;
+    }
+    int high = fcntl(low, F_DUPFD_CLOEXEC, FIRST_DESCRIPTOR);
+    if (high < 0) {
+        return low;
+    }
+    huai_close(low);
+    return high;
+}
+
+static bool beside(const char *folder, const char *name, huai_path *path) {
+    int length = snprintf(path->text, sizeof path->text, "%s/%s", folder, name);
+    return length > 0 && (size_t)length < sizeof path->text;
+}
+
+/* Whether the root of the generation has the time that the builder sealed it with. */
+static bool is_sealed(const char *folder, const struct stat *root) {
+    huai_path path;
+    char seal[32];
+    if (!beside(folder, "seal", &path)) {
+        return false;
+    }
+    long length = huai_system(SYS_readlinkat, (long)AT_FDCWD, path.text, seal,
+                              (long)sizeof seal - 1, 0L, 0L);
+    if (length <= 0) {
+        return false;
+    }
+    seal[length] = '\0';
+    char *end;
+    errno = 0;
+    long long expected = strtoll(seal, &end, 10);
+    long long found = (long long)root->st_mtim.tv_sec * 1000000000LL + root->st_mtim.tv_nsec;
+    return errno == 0 && *end == '\0' && expected == found;
+}
+
+static bool is_current(const char *tree, const struct stat *root) {
+    struct stat now;
+    long result = huai_system(SYS_newfstatat, (long)AT_FDCWD, tree, &now, 0L, 0L, 0L);
+    return result == 0 && now.st_ino == root->st_ino && now.st_dev == root->st_dev;
+}
+
+/* The generation that is served now, locked, or -1: it is being changed or taken away. */
+static int lock_generation(const char *folder) {
+    huai_path tree;
+    struct stat root;
+    if (!beside(folder, "tree", &tree)) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    int found = descriptor_of(tree.text, O_RDONLY);
+    if (found < 0) {
+        return -1;
+    }
+    bool held = flock(found, LOCK_SH | LOCK_NB) == 0 && fstat(found, &root) == 0;
+    if (held && root.st_nlink > 0 && is_current(tree.text, &root) && is_sealed(folder, &root)) {
+        return found;
+    }
+    huai_close(found);
+    errno = EIO;
+    return -1;
+}
+
+static int wait_for_generation(const char *folder) {
+    const struct timespec pause = {0, PAUSE_NS};
+    for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
+        int found = lock_generation(folder);
+        if (found >= 0 || errno != EIO) {
+            return found;
+        }
+        nanosleep(&pause, NULL);
+    }
+    errno = EIO;
+    return -1;
+}
+
+int huai_bind(const char *folder) {
+    huai_path path;
+    if (huai_bound()) {
+        errno = EBUSY;
+        return -1;
+    }
+    if (!beside(folder, "real", &path)) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    int real = descriptor_of(path.text, O_PATH);
+    int proc = descriptor_of("/proc", O_PATH);
+    int found = real < 0 || proc < 0 ? -1 : wait_for_generation(folder);
+    if (found < 0) {
+        int why = errno;
+        huai_close(real);
+        huai_close(proc);
+        errno = why;
+        return -1;
+    }
+    real_root = real;
+    processes = proc;
+    generation = found;
+    return 0;
+}
+
+/* The path of an open file as this process sees it; false: it has none, or /proc is gone. */
+bool huai_location(int descriptor, huai_path *path) {
+    char link[40];
+    snprintf(link, sizeof link, "self/fd/%d", descriptor);
+    long length = huai_system(SYS_readlinkat, (long)processes, link, path->text,
+                              (long)sizeof path->text - 1, 0L, 0L);
+    /* An absolute one, and not cut: "(unreachable)/…" lies outside of the chroot. */
+    if (length <= 0 || (size_t)length >= PATH_MAX - 1 || path->text[0] != '/') {
+        return false;
+    }
+    path->text[length] = '\0';
+    return true;
+}
+
+bool huai_generation(huai_path *path) {
+    return huai_location(generation, path);
+}
+
+/* Opens a file anew that is open for looking at only, as `flags` say. */
+int huai_reopen(int descriptor, int flags) {
+    char link[40];
+    snprintf(link, sizeof link, "self/fd/%d", descriptor);
+    return huai_open_at(processes, link, flags & ~O_NOFOLLOW);
+}

@@ -1,0 +1,209 @@
+/* Every way in which rsync 3.1 to 3.5, built against any glibc, may open a file. */
+
+#include "redirect.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static int opened(int folder, const char *path, int flags, mode_t mode) {
+    huai_path space;
+    const char *translated;
+    int failed = (flags & O_DIRECTORY) != 0 ? huai_enter(folder, path, &space, &translated)
+                                            : huai_translate(folder, path, &space, &translated);
+    if (failed != 0) {
+        return -1;
+    }
+    if (translated != NULL && huai_refuses_write(folder, translated, flags)) {
+        errno = EROFS;
+        return -1;
+    }
+    long found = huai_system(SYS_openat, (long)folder, translated, (long)flags, (long)mode, 0L, 0L);
+    return huai_redirect((int)found, flags);
+}
+
+/* The mode is there only if a file may be made. */
+#define MODE_OF(flags, last)                                    \
+    mode_t mode = 0;                                            \
+    if (((flags) & (O_CREAT | O_TMPFILE)) != 0) {               \
+        va_list list;                                           \
+        va_start(list, last);                                   \
+        mode = (mode_t)va_arg(list, unsigned int);              \
+        va_end(list);                                           \
+    }
+
+EXPORT int open(const char *path, int flags, ...) {
+    MODE_OF(flags, flags)
+    return opened(AT_FDCWD, path, flags, mode);
+}
+
+EXPORT int open64(const char *path, int flags, ...) {
+    MODE_OF(flags, flags)
+    return opened(AT_FDCWD, path, flags, mode);
+}
+
+EXPORT int openat(int folder, const char *path, int flags, ...) {
+    MODE_OF(flags, flags)
+    return opened(folder, path, flags, mode);
+}
+
+EXPORT int openat64(int folder, const char *path, int flags, ...) {
+    MODE_OF(flags, flags)
+    return opened(folder, path, flags, mode);
+}
+
+/* The names of fortified builds. */
+EXPORT int __open_2(const char *path, int flags);
+EXPORT int __open64_2(const char *path, int flags);
+EXPORT int __openat_2(int folder, const char *path, int flags);
+EXPORT int __openat64_2(int folder, const char *path, int flags);
+
+int __open_2(const char *path, int flags) {
+    return opened(AT_FDCWD, path, flags, 0);
+}
+
+int __open64_2(const char *path, int flags) {
+    return opened(AT_FDCWD, path, flags, 0);
+}
+
+int __openat_2(int folder, const char *path, int flags) {
+    return opened(folder, path, flags, 0);
+}
+
+int __openat64_2(int folder, const char *path, int flags) {
+    return opened(folder, path, flags, 0);
+}
+
+EXPORT int creat(const char *path, mode_t mode) {
+    return opened(AT_FDCWD, path, O_CREAT | O_WRONLY | O_TRUNC, mode);
+}
+
+EXPORT int creat64(const char *path, mode_t mode) {
+    return opened(AT_FDCWD, path, O_CREAT | O_WRONLY | O_TRUNC, mode);
+}
+
+EXPORT DIR *opendir(const char *path) {
+    int folder = opened(AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NONBLOCK, 0);
+    if (folder < 0) {
+        return NULL;
+    }
+    DIR *stream = fdopendir(folder);
+    if (stream == NULL) {
+        huai_close(folder);
+    }
+    return stream;
+}
+
+/* ---- streams: the C library opens them without a call that could be seen */
+
+static int flags_of_mode(const char *mode) {
+    bool both = strchr(mode, '+') != NULL;
+    if (mode[0] == 'r') {
+        return both ? O_RDWR : O_RDONLY;
+    }
+    return (both ? O_RDWR : O_WRONLY) | O_CREAT;
+}
+
+static FILE *redirected(FILE *stream, int flags) {
+    if (stream == NULL || huai_redirect(fileno(stream), flags) >= 0) {
+        return stream;
+    }
+    int why = errno;
+    /* Its descriptor is closed already. */
+    fclose(stream);
+    errno = why;
+    return NULL;
+}
+
+typedef FILE *(*file_opener)(const char *, const char *);
+typedef FILE *(*file_reopener)(const char *, const char *, FILE *);
+
+static FILE *stream_of(const char *symbol, const char *path, const char *mode) {
+    huai_path space;
+    const char *translated;
+    int flags = flags_of_mode(mode);
+    if (huai_translate(AT_FDCWD, path, &space, &translated) != 0) {
+        return NULL;
+    }
+    if (huai_refuses_write(AT_FDCWD, translated, flags)) {
+        errno = EROFS;
+        return NULL;
+    }
+    file_opener next;
+    *(void **)&next = huai_next(symbol);
+    return redirected(next(translated, mode), flags);
+}
+
+EXPORT FILE *fopen(const char *path, const char *mode) {
+    return stream_of("fopen", path, mode);
+}
+
+EXPORT FILE *fopen64(const char *path, const char *mode) {
+    return stream_of("fopen64", path, mode);
+}
+
+static FILE *stream_again(const char *symbol, const char *path, const char *mode, FILE *stream) {
+    huai_path space;
+    const char *translated;
+    int flags = flags_of_mode(mode);
+    if (huai_translate(AT_FDCWD, path, &space, &translated) != 0) {
+        return NULL;
+    }
+    if (path != NULL && huai_refuses_write(AT_FDCWD, translated, flags)) {
+        errno = EROFS;
+        return NULL;
+    }
+    file_reopener next;
+    *(void **)&next = huai_next(symbol);
+    return redirected(next(translated, mode, stream), flags);
+}
+
+EXPORT FILE *freopen(const char *path, const char *mode, FILE *stream) {
+    return stream_again("freopen", path, mode, stream);
+}
+
+EXPORT FILE *freopen64(const char *path, const char *mode, FILE *stream) {
+    return stream_again("freopen64", path, mode, stream);
+}
+
+/* ---- by number: openat2 has no function in the C library */
+
+EXPORT long syscall(long number, ...) {
+    long values[6];
+    va_list list;
+    va_start(list, number);
+    for (int index = 0; index < 6; index++) {
+        values[index] = va_arg(list, long);
+    }
+    va_end(list);
+#ifdef SYS_open
+    if (number == SYS_open) {
+        return opened(AT_FDCWD, (const char *)values[0], (int)values[1], (mode_t)values[2]);
+    }
+#endif
+    if (number == SYS_openat) {
+        return opened((int)values[0], (const char *)values[1], (int)values[2], (mode_t)values[3]);
+    }
+    if (number == SYS_openat2) {
+        const struct open_how *how = (const struct open_how *)values[2];
+        int flags = (int)how->flags;
+        if (huai_refuses_write((int)values[0], (const char *)values[1], flags)) {
+            errno = EROFS;
+            return -1;
+        }
+        long found = huai_system(number, values[0], values[1], values[2], values[3], 0L, 0L);
+        return huai_redirect((int)found, flags);
+    }
+    long result = huai_system(number, values[0], values[1], values[2], values[3], values[4],
+                              values[5]);
+    if (number == SYS_read || number == SYS_pread64) {
+        return huai_still_listed((int)values[0], (void *)values[1], result);
+    }
+    return result;
+}

@@ -1,0 +1,57 @@
+/* Every way in which rsync reads what it sends. */
+
+#include "redirect.h"
+
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static ssize_t read_from(int descriptor, void *buffer, size_t size) {
+    ssize_t count = huai_system(SYS_read, (long)descriptor, buffer, (long)size, 0L, 0L, 0L);
+    return huai_still_listed(descriptor, buffer, count);
+}
+
+static ssize_t read_at(int descriptor, void *buffer, size_t size, off_t offset) {
+    ssize_t count =
+        huai_system(SYS_pread64, (long)descriptor, buffer, (long)size, (long)offset, 0L, 0L);
+    return huai_still_listed(descriptor, buffer, count);
+}
+
+EXPORT ssize_t read(int descriptor, void *buffer, size_t size) {
+    return read_from(descriptor, buffer, size);
+}
+
+EXPORT ssize_t pread(int descriptor, void *buffer, size_t size, off_t offset) {
+    return read_at(descriptor, buffer, size, offset);
+}
+
+EXPORT ssize_t pread64(int descriptor, void *buffer, size_t size, off64_t offset) {
+    return read_at(descriptor, buffer, size, offset);
+}
+
+/* Fortified builds know how large the buffer is. */
+EXPORT ssize_t __read_chk(int descriptor, void *buffer, size_t size, size_t space);
+EXPORT ssize_t __pread_chk(int descriptor, void *buffer, size_t size, off_t offset, size_t space);
+EXPORT ssize_t __pread64_chk(int descriptor, void *buffer, size_t size, off_t offset,
+                             size_t space);
+
+static void check(size_t size, size_t space) {
+    if (size > space) {
+        abort();
+    }
+}
+
+ssize_t __read_chk(int descriptor, void *buffer, size_t size, size_t space) {
+    check(size, space);
+    return read_from(descriptor, buffer, size);
+}
+
+ssize_t __pread_chk(int descriptor, void *buffer, size_t size, off_t offset, size_t space) {
+    check(size, space);
+    return read_at(descriptor, buffer, size, offset);
+}
+
+ssize_t __pread64_chk(int descriptor, void *buffer, size_t size, off_t offset, size_t space) {
+    check(size, space);
+    return read_at(descriptor, buffer, size, offset);
+}

@@ -1,0 +1,46 @@
+/* What the parts of the preload library know of each other; the idea stands in binding.c. */
+
+#ifndef HUAI_REDIRECT_H
+#define HUAI_REDIRECT_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+
+#define EXPORT __attribute__((visibility("default")))
+
+/* A path that readlink gives, or that a hook was given. */
+typedef struct {
+    char text[2 * PATH_MAX];
+} huai_path;
+
+/* system.c: calls that never come back to the hooks of this library. */
+long huai_system(long number, ...);
+int huai_open_at(int folder, const char *path, int flags);
+int huai_close(int descriptor);
+void *huai_next(const char *symbol);
+
+/* binding.c: the one module that this process serves. */
+bool huai_bound(void);
+int huai_bind(const char *path);
+int huai_real_root(void);
+bool huai_location(int descriptor, huai_path *path);
+bool huai_generation(huai_path *path);
+int huai_reopen(int descriptor, int flags);
+
+/* translating.c: from the path in rsyncd.conf to the attr tree. */
+int huai_translate(int folder, const char *path, huai_path *space, const char **translated);
+int huai_enter(int folder, const char *path, huai_path *space, const char **translated);
+
+/* opening.c: content instead of a hole. */
+bool huai_refuses_write(int folder, const char *path, int flags);
+int huai_redirect(int descriptor, int flags);
+
+/* reading.c: what was redirected must stay as it was. */
+bool huai_watch(int descriptor, const struct stat *listed);
+ssize_t huai_still_listed(int descriptor, void *buffer, ssize_t count);
+bool huai_same_content(const struct stat *one, const struct stat *other);
+
+#endif

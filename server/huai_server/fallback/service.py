@@ -1,0 +1,223 @@
+"""The fallback as a service: attr trees, self-test, configuration, and a stock rsync daemon.
+
+Rule to keep: nothing listens before the self-test has passed with this very rsync.  Rsync reads
+its configuration anew for each connection, so a change of modules costs no connection.
+"""
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import NamedTuple
+
+from huai_schema.errors import ExitCode, HuaiError
+from huai_schema.program.locking import locked
+from huai_server.config import Fallback, ServerConfig, config_path, load
+from huai_server.fallback import programs
+from huai_server.fallback.attr import Result
+from huai_server.fallback.conf import render
+from huai_server.fallback.redirect import library
+from huai_server.fallback.selftest import self_test
+from huai_server.fallback.trees import Trees
+from huai_server.storage import storing
+
+_TICK_SECONDS = 1.0
+_LONGEST_PAUSE = 30.0
+_CALM_SECONDS = 60.0
+"""A daemon that ran for so long has not failed at its start."""
+
+
+class FallbackError(HuaiError):
+    """The fallback cannot serve."""
+
+    exit_code = ExitCode.FALLBACK
+
+
+class Told(NamedTuple):
+    """Whom the service tells what happens."""
+
+    listening: Callable[[str, int], None]
+    """The address and the port, once connections are accepted."""
+    tree: Callable[[str, Result], None]
+    """An attr tree was built or updated."""
+    trouble: Callable[[str], None]
+    line: Callable[[str], None]
+    """What rsync writes, its transfer log among it."""
+
+
+def configuration(root: Path, *, test: bool) -> tuple[str, Path]:
+    """The text of rsyncd.conf for the attr trees that are there, and the preload library."""
+    config = load(root)
+    folder = Path(config.fallback.folder)
+    preload = library()
+    if test:
+        with storing(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+            self_test(config.fallback, programs.find(config.fallback.rsync), preload)
+    return _text(Trees(root, config, _ignore, _ignore)), preload
+
+
+def serve(root: Path, told: Told) -> None:
+    """Serve until SIGTERM or SIGINT, then let transfers finish."""
+    config = load(root)
+    folder = Path(config.fallback.folder)
+    with storing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        with locked(folder / "serve.lock"):
+            _Service(root, config, told).run()
+
+
+def _ignore(_name: str, _what: object) -> None:
+    """Nobody asked."""
+
+
+def _text(trees: Trees) -> str:
+    settings = trees.config.fallback
+    lock = Path(settings.folder) / "rsyncd.lock"
+    return render(settings, trees.served(), lock, privileged=os.geteuid() == 0)
+
+
+class _Service:
+    def __init__(self, root: Path, config: ServerConfig, told: Told) -> None:
+        self._root = root
+        self._told = told
+        self._trees = Trees(root, config, told.tree, self._module_failed)
+        self._program = programs.find(config.fallback.rsync)
+        self._library = library()
+        self._daemon: programs.Daemon | None = None
+        self._started = 0.0
+        self._pause = 0.0
+        self._groups: list[int] = []
+        self._written = ""
+        self._read = self._configured()
+        self._proved = time.monotonic()
+        self._wake = threading.Event()
+        self._stopping = False
+
+    def run(self) -> None:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._stop)
+        signal.signal(signal.SIGHUP, self._hurry)
+        self_test(self._settings, self._program, self._library)
+        self._trees.refresh()
+        self._write()
+        try:
+            self._start()
+            while not self._stopping:
+                self._wake.wait(_TICK_SECONDS)
+                self._wake.clear()
+                if not self._stopping:
+                    self._tick()
+        finally:
+            self._end()
+
+    @property
+    def _settings(self) -> Fallback:
+        return self._trees.config.fallback
+
+    def _tick(self) -> None:
+        self._watch()
+        self._reload()
+        self._trees.refresh()
+        interval = self._settings.check_interval
+        if interval and time.monotonic() - self._proved > interval:
+            self._trees.prove()
+            self._proved = time.monotonic()
+        self._write()
+
+    def _start(self) -> None:
+        settings = self._settings
+        port = settings.port or programs.free_port(settings.address or "127.0.0.1")
+        if self._daemon is not None and not settings.port:
+            port = self._daemon.port
+        config = Path(settings.folder) / "rsyncd.conf"
+        self._daemon = programs.Daemon(
+            self._program, config, (settings.address, port), self._library
+        )
+        # Connections of a daemon that was replaced go on in its group.
+        self._groups = [*filter(programs.is_running, self._groups), self._daemon.group]
+        self._daemon.relay(self._told.line)
+        self._started = time.monotonic()
+        self._daemon.wait_until_ready()
+        self._told.listening(settings.address or "*", port)
+
+    def _watch(self) -> None:
+        """A daemon that ended is started again, at once or after a growing pause."""
+        if self._daemon is None or (status := self._daemon.ended()) is None:
+            return
+        lived = time.monotonic() - self._started
+        if lived < self._pause:
+            return
+        self._pause = 0.0 if lived > _CALM_SECONDS else min(_LONGEST_PAUSE, self._pause * 2 + 1)
+        self._told.trouble(f"rsync ended with status {status}; starting it again")
+        try:
+            self._start()
+        except HuaiError as error:
+            self._told.trouble(error.message)
+
+    def _reload(self) -> None:
+        """Take up a server.toml that was changed; one that is wrong changes nothing."""
+        read = self._configured()
+        if read == self._read:
+            return
+        self._read = read
+        try:
+            config = load(self._root)
+        except HuaiError as error:
+            self._told.trouble(f"{error.message}; the old configuration stays in force")
+            return
+        before = self._settings
+        if config.fallback.folder != before.folder:
+            self._told.trouble("fallback.folder: takes effect when the service is started again")
+            return
+        self._trees.config = config
+        changed = (config.fallback.address, config.fallback.port) != (before.address, before.port)
+        if changed and self._daemon is not None:
+            self._write()
+            self._daemon.stop_listening()
+            self._start()
+
+    def _configured(self) -> tuple[int, int]:
+        try:
+            status = config_path(self._root).stat()
+        except FileNotFoundError:
+            return 0, 0
+        return status.st_mtime_ns, status.st_ino
+
+    def _write(self) -> None:
+        try:
+            text = _text(self._trees)
+        except HuaiError as error:
+            text = self._written
+            self._told.trouble(error.message)
+        path = Path(self._settings.folder) / "rsyncd.conf"
+        if text != self._written or not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            new = path.with_suffix(".new")
+            new.write_text(text, encoding="utf-8")
+            new.replace(path)
+            self._written = text
+
+    def _module_failed(self, name: str, error: HuaiError) -> None:
+        self._told.trouble(f"{name}: {error.message}" + (f" ({error.hint})" if error.hint else ""))
+
+    def _end(self) -> None:
+        """Stop listening, let transfers finish for a while, then end them."""
+        if self._daemon is not None:
+            self._daemon.stop_listening()
+        deadline = time.monotonic() + self._settings.shutdown_grace
+        while time.monotonic() < deadline and any(map(programs.is_running, self._groups)):
+            time.sleep(0.05)
+        for group in self._groups:
+            programs.end_group(group)
+
+    def _stop(self, _number: int, _frame: FrameType | None) -> None:
+        self._stopping = True
+        self._wake.set()
+
+    def _hurry(self, _number: int, _frame: FrameType | None) -> None:
+        self._read = (0, 0)
+        self._wake.set()

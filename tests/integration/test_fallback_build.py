@@ -1,0 +1,284 @@
+"""Attr trees: built, updated, proved; equal to the tree, whatever it holds."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from huai_schema.errors import ExitCode
+from huai_schema.program.locking import LockedError, locked
+from huai_server.config import ModuleFallback
+from huai_server.fallback.attr import is_current
+from huai_server.fallback.kind import AttrTreeError
+from tests.attr_trees import Fallback, seen
+from tests.committing import NAME, run_server
+
+KINDS = ["sparse", "erofs"]
+
+
+@pytest.fixture(params=KINDS)
+def module(request: pytest.FixtureRequest, short_path: Path) -> Fallback:
+    made = Fallback(short_path)
+    made.configure(fallback=ModuleFallback(kind=request.param))
+    return made
+
+
+@pytest.fixture(autouse=True)
+def _unmounted(short_path: Path) -> Iterator[None]:
+    """Nothing that a test mounted outlives it."""
+    yield
+    for line in reversed(Path("/proc/self/mounts").read_text(encoding="utf-8").splitlines()):
+        point = line.split(" ")[1]
+        if point.startswith(f"{short_path}/"):
+            subprocess.run(["umount", "-l", point], check=True, timeout=30)
+
+
+def fill(tree: Path) -> None:
+    """One of everything."""
+    (tree / "folder/deep/er").mkdir(parents=True)
+    for name in (
+        b"plain",
+        b"new\nline",
+        b"tab\t",
+        b"\xff\xfe",
+        b"%41",
+        b"x" * 255,
+        b"-n",
+        b".hidden",
+    ):
+        Path(os.fsdecode(os.path.join(os.fsencode(tree), b"folder", name))).write_bytes(name)
+    (tree / "closed").write_text("x")
+    (tree / "closed").chmod(0)
+    (tree / "program").write_text("x")
+    (tree / "program").chmod(0o4755)
+    (tree / "sticky").mkdir()
+    (tree / "sticky").chmod(0o1777)
+    (tree / "shut").mkdir()
+    (tree / "shut/inside").write_text("x")
+    (tree / "shut").chmod(0)
+    (tree / "large").touch()
+    os.truncate(tree / "large", 5 << 40)
+    os.link(tree / "folder/plain", tree / "folder/deep/linked")
+    os.link(tree / "folder/plain", tree / "a-first-name")
+    (tree / "folder/out").symlink_to("../../../etc/passwd")
+    (tree / "folder/odd").symlink_to(os.fsdecode(b"\xff\n"))
+    (tree / "empty").mkdir()
+    os.utime(tree / "large", ns=(0, -12_345_678_901))
+    os.utime(tree / "folder/odd", ns=(0, 1_234_567_890_123_456_789), follow_symlinks=False)
+    if os.geteuid() == 0:
+        os.chown(tree / "program", 70_000, 80_000)
+        (tree / "program").chmod(0o4755)
+
+
+def test_it_lists_what_the_tree_holds(module: Fallback) -> None:
+    fill(module.tree)
+    module.commit()
+    built = module.ensure()
+    entries = len(seen(module.tree))
+    assert (built.action, built.entries, built.changes) == ("built", entries, entries)
+    assert built.memory > 100 * entries
+    module.assert_equal()
+    assert module.ensure().action == "none"
+    assert is_current(module.module, module.places, module.attr)
+    assert (module.attr.tree / "folder/plain").read_bytes() == bytes(len("plain"))
+
+
+def test_an_update_equals_a_build(module: Fallback) -> None:
+    fill(module.tree)
+    module.commit()
+    module.ensure()
+    (module.tree / "folder/deep").rename(module.tree / "elsewhere")
+    (module.tree / "closed").unlink()
+    (module.tree / "closed").mkdir()
+    (module.tree / "closed/now").write_text("a folder")
+    shutil.rmtree(module.tree / "sticky")
+    (module.tree / "sticky").symlink_to("was a folder")
+    (module.tree / "empty").rmdir()
+    (module.tree / "empty").write_text("a file")
+    (module.tree / "a-first-name").unlink()
+    (module.tree / "program").chmod(0o700)
+    (module.tree / "shut").chmod(0o711)
+    module.write("folder/plain", "other content")
+    module.commit()
+    action = "updated" if module.module.fallback.kind == "sparse" else "built"
+    assert module.ensure().action == action
+    module.assert_equal()
+    assert not is_left(module)
+
+
+def is_left(module: Fallback) -> list[str]:
+    """Anything beside what belongs there."""
+    known = {"state.json", "real", "tree", "seal", "generations", "lock"}
+    return [path.name for path in module.attr.folder.iterdir() if path.name not in known]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_random_changes(short_path: Path, seed: int) -> None:
+    module = Fallback(short_path)
+    random = Random(seed)
+    for number in range(300):
+        module.write(f"d{number % 7}/e{number % 3}/f{number}", "x" * random.randrange(9))
+    module.commit()
+    assert module.ensure().action == "built"
+    for _ in range(8):
+        for _ in range(12):
+            mutate(module.tree, random)
+        if module.commit().changed:
+            assert module.ensure().action == "updated"
+        module.assert_equal(seed)
+
+
+def mutate(tree: Path, random: Random) -> None:
+    """One change of one path."""
+    paths = sorted(path for path in tree.rglob("*") if path.exists() or path.is_symlink())
+    path = random.choice(paths)
+    new = tree / f"d{random.randrange(7)}" / f"n{random.randrange(10**6)}"
+    new.parent.mkdir(exist_ok=True)
+    folder = path.is_dir() and not path.is_symlink()
+    match random.randrange(8):
+        case 0 if not folder:
+            path.unlink()
+        case 1 if path not in new.parents:
+            path.rename(new)
+        case 2 if not folder and not path.is_symlink():
+            os.link(path, new)
+        case 3 if folder:
+            shutil.rmtree(path)
+            path.write_text("was a folder")
+        case 4 if not folder:
+            path.unlink()
+            path.mkdir()
+            (path / "inside").write_text("was none")
+        case 5:
+            new.symlink_to("anything")
+        case 6 if not path.is_symlink():
+            path.chmod(random.choice([0o755, 0o700, 0o711]))
+        case _:
+            new.write_text("new")
+
+
+def test_what_was_cut_or_changed_by_hand_is_built_anew(module: Fallback) -> None:
+    fill(module.tree)
+    module.commit()
+    module.ensure()
+    module.write("more")
+    module.commit()
+    state = module.attr.state.read_text()
+    module.attr.state.write_text(state.replace('"target":null', f'"target":"{"0" * 40}"'))
+    assert not is_current(module.module, module.places, module.attr)
+    assert module.ensure().action == "built"
+    module.assert_equal()
+    module.attr.state.write_text("nonsense")
+    assert module.ensure().action == "built"
+    module.attr.tree.unlink()
+    assert module.ensure().action == "built"
+    module.assert_equal()
+    assert len(list(module.attr.generations.iterdir())) == 1
+
+
+def test_check_finds_what_is_wrong(short_path: Path) -> None:
+    module = Fallback(short_path)
+    fill(module.tree)
+    module.commit()
+    module.ensure()
+    tree = module.attr.tree
+    (tree / "folder/plain").chmod(0o600)
+    os.truncate(tree / "large", 7)
+    os.utime(tree / "folder/deep/er", ns=(0, 0))
+    (tree / "empty").rmdir()
+    (tree / "folder/stranger").write_text("x")
+    report = module.prove()
+    found = "\n".join(report.shown)
+    for path in ("folder/plain", "large", "folder/deep/er", "empty", "folder/stranger", "seal"):
+        assert path in found, (path, found)
+    assert report.differences >= 6
+    module.ensure(rebuild=True)
+    module.assert_equal()
+
+
+def test_an_old_generation_stays_while_a_client_holds_it(module: Fallback) -> None:
+    module.write("f")
+    module.commit()
+    module.ensure()
+    (old,) = module.attr.generations.iterdir()
+    with subprocess.Popen(["flock", "-s", old, "sleep", "60"]) as holding:
+        try:
+            wait_until_held(old)
+            module.ensure(rebuild=True)
+            assert min(module.attr.generations.iterdir()) == old
+            assert (old / "f").exists()
+        finally:
+            subprocess.run(["pkill", "-P", str(holding.pid)], check=False, timeout=30)
+    module.ensure()
+    assert old not in module.attr.generations.iterdir()
+
+
+def wait_until_held(folder: Path) -> None:
+    for _ in range(1000):
+        if subprocess.run(["flock", "-n", folder, "true"], check=False, timeout=30).returncode:
+            return
+    raise AssertionError
+
+
+def test_no_room(short_path: Path) -> None:
+    module = Fallback(short_path)
+    for number in range(200):
+        module.write(f"d/{number}")
+    module.commit()
+    module.attr.folder.mkdir(parents=True)
+    mount = ["mount", "-t", "tmpfs", "-o", "nr_inodes=150", "tmpfs", str(module.attr.folder)]
+    subprocess.run(mount, check=True, timeout=30)
+    with pytest.raises(AttrTreeError, match="as many inodes") as refused:
+        module.ensure()
+    assert refused.value.exit_code == ExitCode.FALLBACK
+    remount = ["mount", "-o", "remount,nr_inodes=215", str(module.attr.folder)]
+    subprocess.run(remount, check=True, timeout=30)
+    assert module.ensure().action == "built"
+    before = seen(module.attr.tree)
+    for number in range(100):
+        module.write(f"e/{number}")
+    module.commit()
+    with pytest.raises(AttrTreeError, match="no room"):
+        module.ensure()
+    # Each entry is an old or a new one.
+    now, real = seen(module.attr.tree), seen(module.tree)
+    for path, listed in now.items():
+        assert path == b"." or listed in (before.get(path), real.get(path)), path
+    remount[-2] = "remount,nr_inodes=0"
+    subprocess.run(remount, check=True, timeout=30)
+    assert module.ensure().action == "built"
+    module.assert_equal()
+
+
+def test_one_at_a_time(short_path: Path) -> None:
+    module = Fallback(short_path)
+    module.write("f")
+    module.commit()
+    module.attr.folder.mkdir(parents=True)
+    with locked(module.attr.lock), pytest.raises(LockedError):
+        module.ensure()
+
+
+def test_the_commands(short_path: Path) -> None:
+    tree, root = short_path / "tree", short_path / "state"
+    tree.mkdir()
+    (tree / "f").write_text("x")
+    run_server(root, "add", NAME, str(tree))
+    text = (root / "server.toml").read_text()
+    (root / "server.toml").write_text(f'[fallback]\nfolder = "{short_path}/fallback"\n\n{text}')
+    assert run_server(root, "fallback", "build", NAME).returncode == ExitCode.FALLBACK
+    assert run_server(root, "fallback", "check", NAME).returncode == ExitCode.FALLBACK
+    run_server(root, "commit", NAME)
+    assert "built" in run_server(root, "fallback", "build", NAME).stdout
+    (tree / "g").write_text("y")
+    assert "attr tree updated: serial 2" in run_server(root, "commit", NAME).stdout
+    assert "equal" in run_server(root, "fallback", "check", NAME).stdout
+    (short_path / "fallback" / NAME / "tree/f").unlink()
+    assert run_server(root, "fallback", "check", NAME, "--json").returncode == ExitCode.FALLBACK
+    assert run_server(root, "remove", NAME).returncode == 0
+    assert not (short_path / "fallback" / NAME / "state.json").exists()
+    assert not list((short_path / "fallback" / NAME / "generations").iterdir())

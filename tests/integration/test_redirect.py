@@ -1,0 +1,264 @@
+"""A stock rsync daemon behind the preload library: the listed bytes, or none."""
+
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from huai_server.fallback.redirect import library
+from tests.redirecting import SECONDS, Stage, contents
+
+BIG = 4 << 20
+ODD = "odd \n [name]* \udcff"
+
+
+@pytest.fixture
+def stage(short_path: Path) -> Stage:
+    made = Stage(short_path)
+    made.write("small", b"small")
+    made.write("folder/big", os.urandom(BIG))
+    made.write(f"folder/{ODD}", b"odd")
+    made.write("folder/empty", b"")
+    os.link(made.real / "small", made.real / "folder/linked")
+    (made.real / "link").symlink_to("small")
+    return made
+
+
+@pytest.mark.parametrize("chroot", ["yes", "no"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        [],
+        ["--checksum"],
+        ["--no-inc-recursive"],
+        ["-H"],
+        ["-S"],
+        ["-z"],
+        ["-HX", "--append-verify"],
+        ["--inplace"],
+        ["--copy-links"],
+        ["-F"],
+        ["--whole-file", "-I"],
+    ],
+    ids=" ".join,
+)
+def test_the_content_is_the_real_one(stage: Stage, chroot: str, options: list[str]) -> None:
+    stage.list_it()
+    with stage.daemon(use_chroot=chroot) as url:
+        for _ in range(2):
+            done = stage.fetch(url, *options)
+            assert (done.returncode, done.stderr) == (0, "")
+    copied = contents(stage.copy)
+    assert {name: copied[name] for name in contents(stage.real)} == contents(stage.real)
+
+
+def test_named_files_wildcards_and_filter_files(stage: Stage, tmp_path: Path) -> None:
+    stage.write("folder/.rsync-filter", b"- big\n")
+    stage.write("list", b"small\nfolder/big\n")
+    stage.list_it()
+    names = tmp_path / "names"
+    names.write_bytes(b"folder/big\0small\0")
+    with stage.daemon() as url:
+        assert stage.fetch(url, "--from0", f"--files-from={names}").returncode == 0
+        assert set(contents(stage.copy)) == {"folder/big", "small"}
+        shutil.rmtree(stage.copy)
+        # The list, and the filter, are content that the server reads.
+        assert stage.fetch(url, "--files-from=:list").returncode == 0
+        assert set(contents(stage.copy)) == {"folder/big", "small"}
+        shutil.rmtree(stage.copy)
+        assert stage.fetch(url, "-F").returncode == 0
+        assert "folder/big" not in contents(stage.copy)
+        shutil.rmtree(stage.copy)
+        assert stage.fetch(f"{url}sm*").returncode == 0
+        assert set(contents(stage.copy)) == {"small"}
+
+
+def _delete(path: Path) -> None:
+    path.unlink()
+
+
+def _shorten(path: Path) -> None:
+    os.truncate(path, BIG // 2)
+
+
+def _lengthen(path: Path) -> None:
+    os.truncate(path, BIG * 2)
+
+
+def _replace_with_equal_size(path: Path) -> None:
+    path.unlink()
+    path.write_bytes(os.urandom(BIG))
+
+
+def _replace_with_symlink(path: Path) -> None:
+    times = path.stat()
+    elsewhere = path.parents[2] / "elsewhere"
+    elsewhere.write_bytes(os.urandom(BIG))
+    os.utime(elsewhere, ns=(times.st_atime_ns, times.st_mtime_ns))
+    path.unlink()
+    path.symlink_to(elsewhere)
+
+
+def _replace_with_directory(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+def _replace_with_fifo(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
+def _make_unreadable(path: Path) -> None:
+    path.chmod(0)
+
+
+def _symlink_above(path: Path) -> None:
+    moved = path.parents[2] / "moved"
+    path.parent.rename(moved)
+    path.parent.symlink_to(moved)
+
+
+@pytest.mark.parametrize("chroot", ["yes", "no"])
+@pytest.mark.parametrize(
+    "change",
+    [
+        _delete,
+        _shorten,
+        _lengthen,
+        _replace_with_equal_size,
+        _replace_with_symlink,
+        _replace_with_directory,
+        _replace_with_fifo,
+        _make_unreadable,
+        _symlink_above,
+    ],
+    ids=lambda change: change.__name__.strip("_"),
+)
+def test_what_is_not_as_listed_is_not_sent(
+    stage: Stage, chroot: str, change: Callable[[Path], None]
+) -> None:
+    stage.list_it()
+    change(stage.real / "folder/big")
+    with stage.daemon(use_chroot=chroot) as url:
+        done = stage.fetch(url)
+    assert done.returncode in (23, 24), done.stderr
+    copied = contents(stage.copy)
+    assert "folder/big" not in copied
+    assert copied["small"] == b"small"
+
+
+def test_a_file_that_changes_while_it_is_sent_does_not_arrive(stage: Stage) -> None:
+    path = stage.write("slow", os.urandom(BIG))
+    stage.list_it()
+    with stage.daemon() as url:
+        client = subprocess.Popen(
+            ["rsync", "-a", "--no-o", "--no-g", "--bwlimit=1000", f"{url}slow", f"{stage.copy}/"],
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        until(lambda: any(stage.copy.glob(".slow.*")))
+        with path.open("r+b") as file:  # in place, the size stays
+            file.seek(BIG - 4096)
+            file.write(b"x" * 4096)
+        said = client.communicate(timeout=SECONDS)[1]
+    assert client.returncode in (23, 24), said
+    assert not (stage.copy / "slow").exists()
+
+
+def test_nothing_outside_of_the_module(stage: Stage) -> None:
+    secret = stage.real.parent / "secret"
+    secret.write_bytes(b"secret")
+    (stage.real / "out").symlink_to(secret)
+    (stage.real / "etc").symlink_to("/etc/passwd")
+    stage.list_it()
+    for chroot in ("yes", "no"):
+        with stage.daemon(use_chroot=chroot) as url:
+            stage.fetch(f"{url}../secret")
+            stage.fetch(f"{url}/../../secret")
+            stage.fetch(url, "--copy-links")
+            stage.fetch(f"{url}/etc/passwd")
+    assert not [name for name, data in contents(stage.copy).items() if b"secret" in data]
+    assert not (stage.copy / "etc").exists()
+    assert not (stage.copy / "passwd").exists()
+
+
+def test_without_the_library_there_is_no_module(stage: Stage, tmp_path: Path) -> None:
+    stage.list_it()
+    broken = tmp_path / "broken.so"
+    foreign = bytearray(library().read_bytes())
+    foreign[18:20] = b"\xf3\x00"  # e_machine of another processor
+    broken.write_bytes(foreign)
+    for preload in (broken, tmp_path / "missing.so"):
+        for chroot in ("yes", "no"):
+            with stage.daemon(preload=preload, use_chroot=chroot) as url:
+                done = stage.fetch(url)
+            assert done.returncode == 5
+            assert "@ERROR" in done.stderr + done.stdout
+            assert not stage.copy.exists()
+
+
+def test_an_emptied_attr_tree_is_refused(stage: Stage) -> None:
+    generation = stage.list_it()
+    for each in generation.iterdir():
+        if each.is_dir() and not each.is_symlink():
+            shutil.rmtree(each)
+        else:
+            each.unlink()
+    with stage.daemon() as url:
+        done = stage.fetch(url)
+    assert done.returncode == 5, done.stderr
+    assert not stage.copy.exists()
+
+
+def test_a_client_finishes_on_the_generation_that_it_began_with(stage: Stage) -> None:
+    for number in range(40):
+        stage.write(f"many/{number:02}", os.urandom(100_000))
+    before = contents(stage.real)
+    old = stage.list_it()
+    with stage.daemon() as url:
+        client = subprocess.Popen(
+            ["rsync", "-a", "--no-o", "--no-g", "--bwlimit=2000", url, f"{stage.copy}/"],
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        until((stage.copy / "many/00").exists)
+        client.send_signal(signal.SIGSTOP)
+        stage.write("new", b"new")
+        stage.list_it("2")
+        assert is_held(old)
+        client.send_signal(signal.SIGCONT)
+        said = client.communicate(timeout=SECONDS)[1]
+        assert (client.returncode, said) == (0, "")
+        assert contents(stage.copy) == before
+        assert not is_held(old)
+        assert stage.fetch(url).returncode == 0
+        assert contents(stage.copy) == contents(stage.real)
+
+
+def is_held(generation: Path) -> bool:
+    """Whether a client is served from `generation`, as the builder asks."""
+    done = subprocess.run(["flock", "-n", generation, "true"], check=False, timeout=SECONDS)
+    return done.returncode != 0
+
+
+def test_the_library_may_go_while_the_daemon_runs(stage: Stage, tmp_path: Path) -> None:
+    stage.list_it()
+    mine = tmp_path / "redirect.so"
+    shutil.copy(library(), mine)
+    with stage.daemon(preload=mine) as url:
+        mine.unlink()
+        assert stage.fetch(url).returncode == 0
+    assert contents(stage.copy) == contents(stage.real)
+
+
+def until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + SECONDS
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)

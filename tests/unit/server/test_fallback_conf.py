@@ -1,0 +1,74 @@
+"""The rsyncd.conf that is written: the customs of mirrors, each on its line."""
+
+from pathlib import Path
+
+import pytest
+
+from huai_schema.program.configuration import ConfigError
+from huai_server.config import Fallback, Module, ModuleFallback
+from huai_server.fallback.conf import Served, render
+
+LOCK = Path("/run/lock")
+
+
+def text(settings: Fallback | None = None, *, privileged: bool = True, **values: object) -> str:
+    module = Module("/srv/m", fallback=ModuleFallback(**values))  # type: ignore[arg-type]
+    modules = {"m": Served(module, Path("/run/fallback/m/.redirected"))}
+    return render(settings or Fallback(), modules, LOCK, privileged=privileged)
+
+
+def test_the_customs() -> None:
+    lines = text().splitlines()
+    assert lines[1:12] == [
+        "uid = nobody",
+        "gid = *",
+        "use chroot = yes",
+        "read only = yes",
+        "munge symlinks = no",
+        "max connections = 50",
+        "lock file = /run/lock",
+        "timeout = 600",
+        "ignore nonreadable = yes",
+        "reverse lookup = no",
+        "refuse options = checksum",
+    ]
+    assert lines[12].startswith("dont compress = *.gz *.tgz ")
+    assert lines[-4:] == ["", "[m]", "path = /run/fallback/m/.redirected", "list = yes"]
+    assert "log format = %o [%a] %m %b %f %l" in lines
+    assert "transfer logging = yes" in lines
+
+
+def test_who_is_not_root_becomes_nobody_else() -> None:
+    assert "uid =" not in text(privileged=False)
+
+
+def test_what_a_module_says_itself() -> None:
+    found = text(
+        comment="The mirror",
+        list=False,
+        max_connections=3,
+        auth_users=("a", "b"),
+        secrets_file="/etc/secrets",
+        hosts_allow=("192.0.2.0/24",),
+        hosts_deny=("*",),
+        extra="exclude = /private\nlog file = /var/log/m\n",
+    )
+    module = found[found.index("[m]") :].splitlines()
+    assert module[2:] == [
+        "comment = The mirror",
+        "list = no",
+        "max connections = 3",
+        "auth users = a b",
+        "secrets file = /etc/secrets",
+        "hosts allow = 192.0.2.0/24",
+        "hosts deny = *",
+        "exclude = /private",
+        "log file = /var/log/m",
+    ]
+
+
+@pytest.mark.parametrize("path", ["/a\nuid = root", "/a ", "/a\\", "/%HOME%"])
+def test_a_path_that_rsync_would_read_otherwise(path: str) -> None:
+    modules = {"m": Served(Module(path), Path(path))}
+    with pytest.raises(ConfigError, match="cannot hold `path`"):
+        render(Fallback(), modules, LOCK, privileged=True)
