@@ -74,6 +74,10 @@ class DiskReads:
         finally:
             (home / "cgroup.procs").write_text(f"{os.getpid()}\n")
 
+    def adopt(self, process: int) -> None:
+        """Count a process, and what it starts from now on."""
+        (self._group / "cgroup.procs").write_text(f"{process}\n")
+
     def now(self) -> Reads:
         """What was read so far."""
         return Reads(self._read("io_serviced"), self._read("io_service_bytes"))
