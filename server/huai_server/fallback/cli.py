@@ -1,5 +1,6 @@
 """The command line of `huai-server fallback`."""
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -162,6 +163,10 @@ def follow(root: Path, name: str, *, as_json: bool) -> ExitCode:
     config = load(root)
     module, places = config.module(name), _places(config, name)
     if module.fallback.kind not in ATTR_KINDS or not places.state.exists():
+        return ExitCode.OK
+    if not os.access(places.folder, os.W_OK):
+        text = f"{name}: the attr tree belongs to another user; `fallback serve` brings it along"
+        click.echo(f"huai-server: {text}", err=True)
         return ExitCode.OK
     from huai_server.fallback.attr import ensure
 

@@ -1,0 +1,64 @@
+# One image for every service of docker-compose.yml: huai, git and a stock rsync.
+# Needs no BuildKit. Standard build arguments pass a proxy or an own package index through. Where
+# the build reaches no index, fill build/wheels with `pip download` and pass PIP_NO_INDEX=1 and
+# PIP_FIND_LINKS=wheels; whatever the source, hashes decide (requirements/*.lock).
+ARG BASE_IMAGE=debian:12-slim
+
+# pygit2 does not even start without certificates.
+FROM ${BASE_IMAGE} AS programs
+RUN apt-get update \
+ && DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends \
+    ca-certificates git python3 rsync \
+ && rm -rf /var/lib/apt/lists/*
+
+# The compiler stays behind in this stage.
+FROM programs AS build
+RUN apt-get update \
+ && DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends \
+    gcc libc6-dev python3-venv \
+ && rm -rf /var/lib/apt/lists/*
+ARG PIP_INDEX_URL
+ARG PIP_EXTRA_INDEX_URL
+ARG PIP_TRUSTED_HOST
+ARG PIP_NO_INDEX
+ARG PIP_FIND_LINKS
+WORKDIR /build
+# The brackets make the wheels optional: a pattern may match nothing, a name may not.
+COPY requirements/server.lock requirements/dev.lock build/wheel[s] wheels/
+# pip and setuptools work from an environment of their own, so that the image holds neither.
+RUN python3 -m venv tools \
+ && python3 -m venv --without-pip /opt/huai \
+ && sed -n '/^setuptools==/,/[^\\]$/p' wheels/dev.lock >wheels/build.lock \
+ && tools/bin/pip install --no-cache-dir --only-binary=:all: --require-hashes -r wheels/build.lock \
+ && tools/bin/pip --python /opt/huai/bin/python install --no-cache-dir --only-binary=:all: \
+    --require-hashes -r wheels/server.lock
+COPY LICENSE README.md pyproject.toml setup.py ./
+COPY schema schema
+COPY server server
+COPY client client
+# setup.py lets a library be missing, for packagers without a compiler; here is one.
+RUN tools/bin/pip wheel --no-deps --no-build-isolation --wheel-dir made . \
+ && tools/bin/pip --python /opt/huai/bin/python install --no-cache-dir --no-deps made/*.whl \
+ && tools/bin/python -c "import setuptools, distutils.core as core; \
+    print(*(one.name for one in core.run_setup('setup.py', stop_after='init').ext_modules), sep='\n')" \
+  | tr . / | while read -r library; do \
+      ls /opt/huai/lib/python3*/site-packages/"$library".*.so || exit 1; \
+    done
+
+FROM programs
+COPY --from=build /opt/huai /opt/huai
+COPY hooks/post-sync hooks/compose/repeat hooks/compose/update-sample /opt/huai/bin/
+# Docker fills a new named volume with what the image has at its place: that is how the volumes get
+# their owner and their configuration.
+RUN groupadd --gid 8440 huai \
+ && useradd --uid 8440 --gid 8440 --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin huai \
+ && install -d -o huai -g huai /srv/mirror /srv/mirror/sample /srv/copy /srv/copy/sample \
+    /srv/plain /srv/plain/sample /var/lib/huai /var/lib/huai-client /run/huai /run/huai/fallback
+COPY --chown=8440:8440 hooks/compose/server.toml /var/lib/huai/
+COPY --chown=8440:8440 hooks/compose/client.toml /var/lib/huai-client/
+ENV PATH=/opt/huai/bin:/usr/local/bin:/usr/bin:/bin \
+    LC_ALL=C.UTF-8 \
+    HUAI_ROOT=/var/lib/huai \
+    HUAI_CLIENT_ROOT=/var/lib/huai-client
+USER 8440:8440
+CMD ["huai-server", "--help"]

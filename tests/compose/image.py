@@ -1,0 +1,116 @@
+"""What the image is built from, where no registry or no package index can be reached from it.
+
+- The base image that the Dockerfile names, by a pull; where that fails, the same system by
+  debootstrap from the mirror that this machine's own apt uses.
+- The Python packages of the lock files, fetched by this machine's own pip, which knows how.
+
+Both are kept, and made anew only when their sources have changed.
+"""
+
+import hashlib
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from tests.compose.engine import CACHE, TOP, ComposeError, Engine, run
+
+BASE = "debian:12-slim"
+_RELEASE, _PYTHON = "bookworm", "3.11"
+"""What is behind `BASE`, for debootstrap and pip."""
+_MADE = "huai-compose-base"
+_LABEL = "huai.test-compose=base"
+_WHEELS = CACHE / "wheels"
+"""The Dockerfile knows this place."""
+_BUILD_LOCK = "build.lock"
+
+
+def base_image(engine: Engine) -> str:
+    """The name of a base image that is here."""
+    for name in (BASE, _MADE):
+        if engine.docker("image", "ls", "--quiet", name).strip():
+            return name
+    try:
+        engine.docker("pull", "--quiet", BASE, seconds=120)
+    except ComposeError:
+        print(f"  {BASE} cannot be pulled: debootstrap makes the same system", flush=True)
+        _debootstrap()
+        return _MADE
+    return BASE
+
+
+def wheels() -> None:
+    """Fill the folder that the Dockerfile takes packages from."""
+    locks = [TOP / "requirements" / f"{name}.lock" for name in ("server", "dev")]
+    wanted = hashlib.sha256(b"".join(lock.read_bytes() for lock in locks)).hexdigest()
+    stamp = CACHE / "wheels.stamp"
+    if _WHEELS.is_dir() and stamp.exists() and stamp.read_text() == wanted:
+        return
+    shutil.rmtree(_WHEELS, ignore_errors=True)
+    _WHEELS.mkdir(parents=True)
+    with tempfile.TemporaryDirectory() as folder:
+        build_lock = Path(folder, _BUILD_LOCK)
+        build_lock.write_text(_setuptools(locks[1].read_text(encoding="utf-8")), encoding="utf-8")
+        run(_download(locks[0], build_lock), seconds=300)
+    stamp.write_text(wanted)
+
+
+def _download(*locks: Path) -> list[str]:
+    machine = platform.machine()
+    systems = ("manylinux2014", "manylinux_2_17", "manylinux_2_28")
+    return [
+        *(sys.executable, "-m", "pip", "download", "--quiet", "--require-hashes"),
+        *("--only-binary=:all:", f"--python-version={_PYTHON}", "--implementation=cp"),
+        *(f"--abi={abi}" for abi in (f"cp{_PYTHON.replace('.', '')}", "abi3", "none")),
+        *(f"--platform={system}_{machine}" for system in systems),
+        *(f"--requirement={lock}" for lock in locks),
+        f"--dest={_WHEELS}",
+    ]
+
+
+def _setuptools(lock: str) -> str:
+    """Of the lock file only what builds huai itself."""
+    found = re.search(r"^setuptools==(?:.*\\\n)*.*\n", lock, re.MULTILINE)
+    if found is None:
+        raise ComposeError("requirements/dev.lock names no setuptools")
+    return found[0]
+
+
+def _debootstrap() -> None:
+    if os.geteuid() != 0:
+        raise ComposeError(f"pull {BASE} for this user, or run as root: debootstrap needs that")
+    if shutil.which("debootstrap") is None:
+        run(["apt-get", "-qq", "update"], seconds=120)
+        run(["apt-get", "-qq", "install", "--yes", "debootstrap"], seconds=120)
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder, "root")
+        command = ["debootstrap", "--variant=minbase", _RELEASE, str(root), *_mirror()]
+        run(command, seconds=600)
+        for leftover in ("var/cache/apt/archives", "var/lib/apt/lists"):
+            shutil.rmtree(root / leftover)
+            Path(root, leftover, "partial").mkdir(parents=True)
+        _import(root)
+
+
+def _mirror() -> list[str]:
+    """Where this machine's apt finds Debian; nothing, for the default, if it does not."""
+    targets = run(
+        ["apt-get", "indextargets", "--format", "$(LABEL) $(CODENAME) $(REPO_URI)"], seconds=60
+    )
+    found = re.search(rf"^Debian {_RELEASE} (\S+)$", targets, re.MULTILINE)
+    return [found[1]] if found else []
+
+
+def _import(root: Path) -> None:
+    pack = ["tar", "--directory", str(root), "--create", "."]
+    take = ["docker", "import", "--change", f"LABEL {_LABEL}", "-", _MADE]
+    with subprocess.Popen(pack, stdout=subprocess.PIPE) as packing:
+        taken = subprocess.run(
+            take, stdin=packing.stdout, capture_output=True, timeout=300, check=False
+        )
+    if packing.returncode or taken.returncode:
+        raise ComposeError(f"docker import failed: {taken.stderr.decode(errors='replace')}")

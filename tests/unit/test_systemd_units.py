@@ -1,0 +1,153 @@
+"""The systemd units, by systemd's own checks, and by what the programs say of themselves."""
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from huai_schema.errors import ExitCode
+from tests.man_pages import PROGRAMS, command_line
+
+TOP = Path(__file__).parents[2]
+FOLDER = TOP / "hooks" / "systemd"
+UNITS = sorted(path for path in FOLDER.iterdir() if path.suffix in {".service", ".timer", ".mount"})
+SERVICES = [unit for unit in UNITS if unit.suffix == ".service"]
+INSTALLED = "/usr/local/bin/"
+PROGRAMS_HERE = f"{Path(sys.executable).parent}/"
+EROFS = FOLDER / "huai-fallback-erofs.conf"
+MOST_EXPOSED = {"huai-server.service": 15, "huai-client@.service": 20, "huai-fallback.service": 35}
+"""Tenths, of 100; a service without any protection has 96."""
+WITH_EROFS = 50
+ASSIGNMENT = re.compile(r"^([A-Z][A-Za-z]+)=(.*)$", re.MULTILINE)
+INSTANCE = "tools"
+
+
+@pytest.fixture
+def installed(tmp_path: Path) -> Path:
+    """The units as their comments say to install them, for the programs of this checkout."""
+    for unit in UNITS:
+        text = unit.read_text(encoding="utf-8").replace(INSTALLED, PROGRAMS_HERE)
+        name = unit.name.replace("@.", f"@{INSTANCE}.")
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    return tmp_path
+
+
+def analyze(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    assert shutil.which("systemd-analyze"), "systemd is missing: run this by ./dev test"
+    return subprocess.run(
+        ["systemd-analyze", "--man=no", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def verify(folder: Path) -> subprocess.CompletedProcess[str]:
+    return analyze("verify", *sorted(path for path in folder.iterdir() if path.is_file()))
+
+
+def exposure(unit: Path, threshold: int) -> int:
+    """The exit code: 0 for less exposed than `threshold`, in tenths."""
+    return analyze("security", "--offline=true", f"--threshold={threshold}", unit).returncode
+
+
+def values(unit: Path, key: str) -> list[str]:
+    """What a key is set to, in the order of the file."""
+    found = ASSIGNMENT.findall(unit.read_text(encoding="utf-8"))
+    return [value for name, value in found if name == key]
+
+
+def test_systemd_finds_nothing_to_say(installed: Path) -> None:
+    done = verify(installed)
+    assert (done.returncode, done.stdout + done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("break_it", ["Restrat=on-failure", "ExecStart=/no/such/program"])
+def test_systemd_would_find_a_mistake(installed: Path, break_it: str) -> None:
+    unit = installed / "huai-server.service"
+    text = unit.read_text(encoding="utf-8").replace("[Service]\n", f"[Service]\n{break_it}\n")
+    unit.write_text(text, encoding="utf-8")
+    done = verify(installed)
+    assert done.stderr
+
+
+def test_the_variant_for_images_is_sound_too(installed: Path) -> None:
+    folder = installed / "huai-fallback.service.d"
+    folder.mkdir()
+    shutil.copy(EROFS, folder / "erofs.conf")
+    done = verify(installed)
+    assert (done.returncode, done.stdout + done.stderr) == (0, "")
+    with (folder / "erofs.conf").open("a") as file:
+        file.write("PrivateDevises=no\n")
+    assert "PrivateDevises" in verify(installed).stderr
+
+
+@pytest.mark.parametrize("unit", SERVICES, ids=lambda unit: unit.name)
+def test_a_service_is_exposed_little(unit: Path, installed: Path) -> None:
+    here = installed / unit.name.replace("@.", f"@{INSTANCE}.")
+    assert exposure(here, MOST_EXPOSED[unit.name]) == 0
+    bare = installed / "bare.service"
+    bare.write_text(f"[Service]\nExecStart={PROGRAMS_HERE}huai-server serve\n", encoding="utf-8")
+    assert exposure(bare, MOST_EXPOSED[unit.name]) != 0
+
+
+def test_mounting_costs_what_it_says(installed: Path) -> None:
+    unit = installed / "huai-fallback.service"
+    text = unit.read_text(encoding="utf-8") + EROFS.read_text(encoding="utf-8")
+    unit.write_text(text, encoding="utf-8")
+    assert exposure(unit, WITH_EROFS) == 0
+    assert exposure(unit, MOST_EXPOSED[unit.name]) != 0
+
+
+@pytest.mark.parametrize("unit", SERVICES, ids=lambda unit: unit.name)
+def test_every_hardening_has_its_reason(unit: Path) -> None:
+    hardening = unit.read_text(encoding="utf-8").split("\n# --")[1].split("\n[Install]")[0]
+    blocks = re.findall(r"((?:^#.*\n)*)((?:^[A-Z].*\n)+)", f"#{hardening}\n", re.MULTILINE)
+    assert sum(settings.count("\n") for _, settings in blocks) > 15
+    assert [settings for reason, settings in blocks if not reason] == []
+
+
+@pytest.mark.parametrize("unit", SERVICES, ids=lambda unit: unit.name)
+def test_it_starts_a_command_that_exists(unit: Path) -> None:
+    (command,) = values(unit, "ExecStart")
+    program, *words = command.removeprefix(INSTALLED).split()
+    assert program in PROGRAMS
+    group = command_line(program)
+    while words and not words[0].startswith("-") and hasattr(group, "commands"):
+        group = group.commands[words.pop(0)]
+    assert not hasattr(group, "commands"), command
+    known = {option for parameter in group.params for option in parameter.opts}
+    assert {word for word in words if word.startswith("-")} <= known
+
+
+@pytest.mark.parametrize("unit", SERVICES, ids=lambda unit: unit.name)
+def test_the_exit_codes_are_those_of_the_programs(unit: Path) -> None:
+    known = {str(code.value) for code in ExitCode}
+    for key in ("SuccessExitStatus", "RestartPreventExitStatus"):
+        for value in values(unit, key):
+            assert value
+            assert set(value.split()) <= known
+
+
+@pytest.mark.parametrize("key", ["OnCalendar", "RandomizedDelaySec"])
+def test_the_timer_means_a_time(key: str) -> None:
+    (value,) = values(FOLDER / "huai-client@.timer", key)
+    verb = "calendar" if key == "OnCalendar" else "timespan"
+    assert analyze(verb, value).returncode == 0
+
+
+def test_the_users_of_the_services_are_made() -> None:
+    made = set(re.findall(r"^u (\S+)", (FOLDER / "huai.sysusers.conf").read_text(), re.MULTILINE))
+    users = {user for unit in SERVICES for user in values(unit, "User")}
+    assert users == made
+
+
+def test_the_mount_is_where_the_fallback_looks() -> None:
+    from huai_server.config import Fallback
+
+    assert values(FOLDER / "run-huai-fallback.mount", "Where") == [Fallback().folder]
+    assert values(FOLDER / "huai-fallback.service", "RequiresMountsFor") == [Fallback().folder]
