@@ -7,7 +7,7 @@
 
 What the fallback serves stands below its own folder, in memory as a rule:
 
-- `FOLDER/rsyncd.conf`, `FOLDER/rsyncd.lock`
+- `FOLDER/rsyncd.conf`, `FOLDER/rsyncd.lock-NAME`
 - `FOLDER/NAME/state.json`: which commit the attr tree is of
 - `FOLDER/NAME/real`: a symlink to the tree that holds the content
 - `FOLDER/NAME/tree`: a symlink to the generation that is served

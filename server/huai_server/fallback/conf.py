@@ -4,6 +4,7 @@ Pure.  Rsync reads the file anew for each connection, so replacing it is all tha
 modules takes.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -13,6 +14,9 @@ from huai_server.config import Fallback, Module
 
 LOG_FORMAT = "%o [%a] %m %b %f %l"
 """As mirrors have it: what, who, module, bytes sent, path, size."""
+_VARIABLE = re.compile(r"%[A-Z][^%]*%")
+_GLOBAL = "global"
+"""A section of this name holds no module."""
 
 
 class Served(NamedTuple):
@@ -30,18 +34,31 @@ def render(
 
     Without privileges there is no other user to become.
     """
+    _check_names(modules)
     lines = ["# Written by huai-server; change server.toml instead."]
-    lines += _assignments(_global(settings, lock_file, privileged=privileged))
+    lines += _assignments(_global(settings, privileged=privileged))
     lines += settings.extra.splitlines()
     for name, served in modules.items():
-        lines += ["", f"[{name}]", *_assignments(_module(served))]
+        # Of a lock file that they shared, modules would count each other's connections.
+        lock = lock_file.with_name(f"{lock_file.name}-{name}")
+        lines += ["", f"[{name}]", *_assignments(_module(served, lock))]
         lines += served.module.fallback.extra.splitlines()
     return "\n".join(lines) + "\n"
 
 
-def _global(
-    settings: Fallback, lock_file: Path, *, privileged: bool
-) -> Iterable[tuple[str, object]]:
+def _check_names(names: Iterable[str]) -> None:
+    """Rsync takes two sections whose names differ in case for one, with the path of the last."""
+    known: dict[str, str] = {_GLOBAL: _GLOBAL}
+    for name in names:
+        other = known.setdefault(name.lower(), name)
+        if name != other or name == _GLOBAL:
+            raise ConfigError(
+                f"rsync cannot tell the module {name!r} from {other!r}",
+                hint="rename it, or set its fallback.kind to off",
+            )
+
+
+def _global(settings: Fallback, *, privileged: bool) -> Iterable[tuple[str, object]]:
     if privileged:
         yield "uid", settings.uid
         yield "gid", settings.gid or "*"
@@ -50,7 +67,6 @@ def _global(
     # Symlinks are listed as they are, with and without chroot; nobody writes any here.
     yield "munge symlinks", False
     yield "max connections", settings.max_connections
-    yield "lock file", lock_file
     yield "timeout", settings.timeout
     yield "motd file", settings.motd_file
     yield "secrets file", settings.secrets_file
@@ -65,9 +81,10 @@ def _global(
     yield "log format", LOG_FORMAT
 
 
-def _module(served: Served) -> Iterable[tuple[str, object]]:
+def _module(served: Served, lock_file: Path) -> Iterable[tuple[str, object]]:
     settings = served.module.fallback
     yield "path", served.path
+    yield "lock file", lock_file
     yield "comment", settings.comment
     yield "list", settings.list
     if settings.max_connections is not None:
@@ -92,8 +109,8 @@ def _checked(name: str, text: str) -> str:
         reason = "a line break"
     elif text != text.strip() or text.endswith("\\"):
         reason = "a blank at an end, or a backslash at the last one"
-    elif name != "log format" and text.count("%") > 1:
-        reason = "two percent signs, which stand for a variable"
+    elif _VARIABLE.search(text):
+        reason = "a word between percent signs, which stands for a variable"
     else:
         return text
     raise ConfigError(

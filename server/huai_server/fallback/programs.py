@@ -1,9 +1,12 @@
 """Starting rsync: the one place of the server, beside git's, where programs run.
 
 The daemon is stock rsync.  All that makes it a fallback stands in its environment (the preload
-library) and in its configuration.
+library) and in its configuration.  Rule to keep: daemons are started by the main thread, because
+a listener ends when the thread that started it does.
 """
 
+import ctypes
+import errno
 import os
 import shutil
 import signal
@@ -12,6 +15,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import cache, partial
 from pathlib import Path
 from threading import Thread
 from typing import IO
@@ -23,12 +27,26 @@ _POLL_SECONDS = 0.02
 _KILL_SECONDS = 2.0
 _QUESTION = b"@RSYNCD: 29.0\n#list\n"
 """Ends a connection so that nothing has to be logged as an error."""
+_PARENT_DEATH_SIGNAL, _CHILD_SUBREAPER = 1, 36
+"""Of prctl(2)."""
+_LACKING = (errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL)
+"""What a machine without IPv6 says."""
+_LISTEN_HINTS = {
+    errno.EADDRINUSE: "end what listens there, or let fallback.port name another port",
+    errno.EACCES: "ports below 1024 need root (CAP_NET_BIND_SERVICE): set fallback.port",
+}
 
 
 class ProgramError(HuaiError):
     """Rsync is missing, or does not start."""
 
     exit_code = ExitCode.REQUIREMENT
+
+
+class ListenError(HuaiError):
+    """The address or the port cannot be had."""
+
+    exit_code = ExitCode.CONFIG
 
 
 def find(program: str) -> Path:
@@ -47,21 +65,27 @@ class Daemon:
     def __init__(
         self, program: Path, config: Path, address: tuple[str, int], library: Path | None
     ) -> None:
-        """Start it; `wait_until_ready` tells when it accepts connections."""
+        """Start it; `wait_until_ready` tells when it accepts connections.
+
+        `ListenError` if somebody else listens there: rsync would end, or serve the other half of
+        the addresses only, while the other one answers our clients.
+        """
         self._host, self.port = address
-        environment = {key: value for key, value in os.environ.items() if key != "LD_PRELOAD"}
-        if library is not None:
-            environment["LD_PRELOAD"] = str(library)
+        _check_free(*address)
+        # Connections whose listener has ended become ours, which tells when they end.
+        _control(_CHILD_SUBREAPER, 1)
         command = [str(program), "--daemon", "--no-detach", f"--config={config}"]
         command += [f"--port={self.port}", *([f"--address={self._host}"] if self._host else [])]
-        self._process = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            env=environment,
-            start_new_session=True,
-        )
+        with _starting(program):
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                env=_environment(library),
+                start_new_session=True,
+                preexec_fn=partial(_end_with, os.getpid()),  # noqa: PLW1509 (takes no lock)
+            )
 
     @property
     def group(self) -> int:
@@ -120,22 +144,26 @@ class Daemon:
 
 
 def is_running(group: int) -> bool:
-    """Whether a process group has any process."""
-    try:
-        os.killpg(group, 0)
-    except ProcessLookupError:
-        return False
-    return True
+    """Whether connections of a listener that has ended go on.
+
+    Its number stays theirs until the last of them was waited for here, so that no stranger's
+    group is ever meant.
+    """
+    with suppress(ChildProcessError):
+        while os.waitpid(-group, os.WNOHANG)[0]:
+            pass
+        return True
+    return False
 
 
 def end_group(group: int) -> None:
-    """Ask all of a group to end, and make it end."""
-    with suppress(ProcessLookupError):
-        os.killpg(group, signal.SIGTERM)
-        deadline = time.monotonic() + _KILL_SECONDS
-        while time.monotonic() < deadline and is_running(group):
-            time.sleep(_POLL_SECONDS)
-        os.killpg(group, signal.SIGKILL)
+    """Ask all connections of a listener that has ended to end, and make them end."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        if is_running(group):
+            os.killpg(group, number)
+            deadline = time.monotonic() + _KILL_SECONDS
+            while time.monotonic() < deadline and is_running(group):
+                time.sleep(_POLL_SECONDS)
 
 
 def free_port(host: str) -> int:
@@ -165,14 +193,89 @@ def daemon(
 def fetch(program: Path, url: str, folder: Path, *, seconds: float) -> int:
     """Run rsync as a client, to bring all below `url` into `folder`; returns its exit code."""
     command = [str(program), "-r", "--times", "--links", "--timeout=10", url, f"{folder}/"]
-    environment = {key: value for key, value in os.environ.items() if key != "LD_PRELOAD"}
-    done = subprocess.run(
-        command, capture_output=True, timeout=seconds, check=False, env=environment
-    )
+    with _starting(program):
+        try:
+            done = subprocess.run(
+                command, capture_output=True, timeout=seconds, check=False, env=_environment(None)
+            )
+        except subprocess.TimeoutExpired as error:
+            raise ProgramError(
+                f"{program}: a small transfer took more than {seconds:.0f} seconds",
+                hint="is this machine overloaded?",
+            ) from error
     return done.returncode
 
 
 def _relay(stream: IO[bytes], line: Callable[[str], None]) -> None:
     with stream:
         for raw in stream:
-            line(raw.decode("utf-8", "replace").rstrip("\n"))
+            with suppress(OSError):  # nobody reads ours; rsync must not wait for that
+                line(raw.decode("utf-8", "replace").rstrip("\n"))
+
+
+@contextmanager
+def _starting(program: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise ProgramError(
+            f"{program}: cannot be started: {error.strerror}",
+            hint="let fallback.rsync name an rsync that runs here",
+        ) from error
+
+
+def _environment(library: Path | None) -> dict[str, str]:
+    """Ours, without what makes rsync connect elsewhere, and with nothing but `library` loaded."""
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if name != "LD_PRELOAD" and not name.startswith("RSYNC_")
+    }
+    return kept if library is None else {**kept, "LD_PRELOAD": str(library)}
+
+
+def _check_free(host: str, port: int) -> None:
+    """Ask for each address that rsync is going to ask for."""
+    try:
+        wanted = socket.getaddrinfo(
+            host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )
+        for family, kind, protocol, _, address in wanted:
+            _try_to_bind((family, kind, protocol), address, required=bool(host))
+    except OSError as error:
+        raise ListenError(
+            f"cannot listen on {host or '*'}:{port}: {error.strerror}",
+            hint=_LISTEN_HINTS.get(error.errno or 0, "set fallback.address and fallback.port"),
+        ) from error
+
+
+def _try_to_bind(
+    kind: tuple[int, int, int], address: tuple[object, ...], *, required: bool
+) -> None:
+    try:
+        with socket.socket(*kind) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if kind[0] == socket.AF_INET6:
+                probe.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            probe.bind(address)
+    except OSError as error:
+        if required or error.errno not in _LACKING:
+            raise
+
+
+def _end_with(parent: int) -> None:
+    """Let this process end when its parent does, however that ends."""
+    _control(_PARENT_DEATH_SIGNAL, signal.SIGTERM)
+    if os.getppid() != parent:
+        os._exit(1)
+
+
+def _control(option: int, value: int) -> None:
+    if _library().prctl(option, ctypes.c_ulong(value), *[ctypes.c_ulong(0)] * 3):
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+
+
+@cache
+def _library() -> ctypes.CDLL:
+    return ctypes.CDLL(None, use_errno=True)

@@ -92,6 +92,7 @@ class _Service:
         self._pause = 0.0
         self._groups: list[int] = []
         self._written = ""
+        self._unwritable = ""
         self._read = self._configured()
         self._proved = time.monotonic()
         self._wake = threading.Event()
@@ -129,6 +130,7 @@ class _Service:
         self._write()
 
     def _start(self) -> None:
+        self._started = time.monotonic()
         settings = self._settings
         port = settings.port or programs.free_port(settings.address or "127.0.0.1")
         if self._daemon is not None and not settings.port:
@@ -140,7 +142,6 @@ class _Service:
         # Connections of a daemon that was replaced go on in its group.
         self._groups = [*filter(programs.is_running, self._groups), self._daemon.group]
         self._daemon.relay(self._told.line)
-        self._started = time.monotonic()
         self._daemon.wait_until_ready()
         self._told.listening(settings.address or "*", port)
 
@@ -153,10 +154,14 @@ class _Service:
             return
         self._pause = 0.0 if lived > _CALM_SECONDS else min(_LONGEST_PAUSE, self._pause * 2 + 1)
         self._told.trouble(f"rsync ended with status {status}; starting it again")
+        self._start_again()
+
+    def _start_again(self) -> None:
+        """What cannot be started now is tried again by `_watch`."""
         try:
             self._start()
         except HuaiError as error:
-            self._told.trouble(error.message)
+            self._told.trouble(f"{error.message} ({error.hint})")
 
     def _reload(self) -> None:
         """Take up a server.toml that was changed; one that is wrong changes nothing."""
@@ -178,7 +183,8 @@ class _Service:
         if changed and self._daemon is not None:
             self._write()
             self._daemon.stop_listening()
-            self._start()
+            self._pause = 0.0
+            self._start_again()
 
     def _configured(self) -> tuple[int, int]:
         try:
@@ -190,9 +196,14 @@ class _Service:
     def _write(self) -> None:
         try:
             text = _text(self._trees)
+            self._unwritable = ""
         except HuaiError as error:
+            if not self._written:
+                raise  # what an earlier run has left must not be served in its place
             text = self._written
-            self._told.trouble(error.message)
+            if error.message != self._unwritable:
+                self._unwritable = error.message
+                self._told.trouble(f"{error.message}; the modules stay as they were")
         path = Path(self._settings.folder) / "rsyncd.conf"
         if text != self._written or not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)

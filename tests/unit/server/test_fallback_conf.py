@@ -19,21 +19,21 @@ def text(settings: Fallback | None = None, *, privileged: bool = True, **values:
 
 def test_the_customs() -> None:
     lines = text().splitlines()
-    assert lines[1:12] == [
+    assert lines[1:11] == [
         "uid = nobody",
         "gid = *",
         "use chroot = yes",
         "read only = yes",
         "munge symlinks = no",
         "max connections = 50",
-        "lock file = /run/lock",
         "timeout = 600",
         "ignore nonreadable = yes",
         "reverse lookup = no",
         "refuse options = checksum",
     ]
-    assert lines[12].startswith("dont compress = *.gz *.tgz ")
-    assert lines[-4:] == ["", "[m]", "path = /run/fallback/m/.redirected", "list = yes"]
+    assert lines[11].startswith("dont compress = *.gz *.tgz ")
+    assert lines[-4:-1] == ["[m]", "path = /run/fallback/m/.redirected", "lock file = /run/lock-m"]
+    assert lines[-1] == "list = yes"
     assert "log format = %o [%a] %m %b %f %l" in lines
     assert "transfer logging = yes" in lines
 
@@ -54,7 +54,7 @@ def test_what_a_module_says_itself() -> None:
         extra="exclude = /private\nlog file = /var/log/m\n",
     )
     module = found[found.index("[m]") :].splitlines()
-    assert module[2:] == [
+    assert module[3:] == [
         "comment = The mirror",
         "list = no",
         "max connections = 3",
@@ -72,3 +72,14 @@ def test_a_path_that_rsync_would_read_otherwise(path: str) -> None:
     modules = {"m": Served(Module(path), Path(path))}
     with pytest.raises(ConfigError, match="cannot hold `path`"):
         render(Fallback(), modules, LOCK, privileged=True)
+
+
+@pytest.mark.parametrize("names", [("global",), ("Global",), ("m", "Data", "data")])
+def test_names_that_rsync_takes_for_another_s(names: tuple[str, ...]) -> None:
+    modules = {name: Served(Module("/srv"), Path("/srv")) for name in names}
+    with pytest.raises(ConfigError, match="cannot tell the module"):
+        render(Fallback(), modules, LOCK, privileged=True)
+
+
+def test_percent_signs_that_mean_nothing_to_rsync() -> None:
+    assert "comment = 100% of the 50% that is new" in text(comment="100% of the 50% that is new")

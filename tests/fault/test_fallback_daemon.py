@@ -1,0 +1,151 @@
+"""The fallback's daemon when processes are killed, ports are taken and the surroundings are odd."""
+
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from huai_schema.errors import ExitCode
+from tests.committing import SECONDS, run_server
+from tests.fallback_service import Service, configure, service, until, upstream
+from tests.integration.rsyncd import rsync_daemon
+
+BIG = os.urandom(3_000_000)
+
+
+@pytest.fixture
+def root(short_path: Path) -> Path:
+    return upstream(short_path, {"file": b"content", "big": BIG})
+
+
+def rsync(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["rsync", *arguments], capture_output=True, text=True, timeout=SECONDS, check=False
+    )
+
+
+def slow_client(running: Service, place: Path) -> subprocess.Popen[bytes]:
+    """One that is in the middle of a file when this returns."""
+    client = subprocess.Popen(["rsync", "-a", "--bwlimit=1000", f"{running.url}big", f"{place}/"])
+    until(lambda: any(place.glob(".big.*")))
+    return client
+
+
+def runs(process: int) -> bool:
+    """Whether it is there, and not only waited for."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def test_no_listener_outlives_its_service(root: Path) -> None:
+    with service(root) as first:
+        configure(root, root.parent / "tree", port=first.port)
+        (listener,) = first.children()
+        first.process.kill()
+        first.process.wait(SECONDS)
+        until(lambda: not runs(listener))
+    with service(root) as second:
+        assert second.port == first.port
+        (listener,) = second.children()
+        assert rsync(second.url).returncode == 0
+        assert second.children() == [listener]  # it was this one that answered
+
+
+def test_a_port_on_which_another_daemon_answers(root: Path) -> None:
+    other = root.parent / "other"
+    other.mkdir()
+    with rsync_daemon({"m": other}) as url:
+        port = url.rpartition(":")[2]
+        configure(root, root.parent / "tree", port=int(port))
+        done = run_server(root, "fallback", "serve")
+    assert done.returncode == ExitCode.CONFIG
+    assert f"127.0.0.1:{port}" in done.stderr
+    assert "in use" in done.stderr
+    assert "listening" not in done.stdout
+
+
+def test_a_new_port_that_is_taken_ends_no_service(root: Path) -> None:
+    tree = root.parent / "tree"
+    with rsync_daemon({"m": tree}) as url, service(root) as running:
+        client = slow_client(running, root.parent / "copy")
+        configure(root, tree, port=int(url.rpartition(":")[2]))
+        until(lambda: "in use" in (root.parent / "log").read_text())
+        configure(root, tree, port=running.port)
+        until(lambda: rsync(running.url).returncode == 0)
+        assert client.wait(SECONDS) == 0
+        assert (root.parent / "copy/big").read_bytes() == BIG
+
+
+def test_it_waits_for_transfers_and_for_nothing_else(root: Path) -> None:
+    # Far longer than the test may take: only an end that is seen ends the waiting.
+    configure(root, root.parent / "tree", shutdown_grace=1000.0)
+    with service(root) as running:
+        client = slow_client(running, root.parent / "copy")
+        (listener,) = running.children()
+        os.kill(listener, signal.SIGKILL)
+        until(lambda: rsync(running.url).returncode == 0)
+        running.process.terminate()
+        until(lambda: rsync(running.url).returncode != 0)
+        assert client.wait(SECONDS) == 0
+        assert running.process.wait(SECONDS) == 0
+    assert (root.parent / "copy/big").read_bytes() == BIG
+
+
+def test_transfers_that_do_not_end_are_ended(root: Path) -> None:
+    configure(root, root.parent / "tree", shutdown_grace=0.0)
+    with service(root) as running:
+        client = slow_client(running, root.parent / "copy")
+        running.process.terminate()
+        assert running.process.wait(SECONDS) == 0
+        assert client.wait(SECONDS) != 0
+    assert not (root.parent / "copy/big").exists()
+
+
+def test_variables_of_the_environment_lead_nowhere_else(root: Path) -> None:
+    with service(root, RSYNC_PROXY="127.0.0.1:1", RSYNC_CONNECT_PROG="false") as running:
+        assert rsync(running.url).returncode == 0
+
+
+def test_a_program_that_is_none(root: Path) -> None:
+    program = root.parent / "garbage"
+    program.write_bytes(b"\0garbage" * 20)
+    program.chmod(0o755)
+    configure(root, root.parent / "tree", rsync=str(program))
+    done = run_server(root, "fallback", "serve")
+    assert done.returncode == ExitCode.REQUIREMENT
+    assert str(program) in done.stderr
+
+
+@pytest.mark.parametrize("name", ["global", "M"])
+def test_a_hidden_module_is_not_served_under_another_s_name(root: Path, name: str) -> None:
+    hidden = root.parent / "hidden"
+    hidden.mkdir()
+    (hidden / "secret").touch()
+    tree = root.parent / "tree"
+    module = f'[modules.{name}]\npath = "{hidden}"\nfallback = {{kind = "real", list = false}}\n'
+    with service(root) as running:
+        configure(root, tree, modules=module)
+        until(lambda: "cannot tell the module" in (root.parent / "log").read_text())
+        listed = rsync(running.url)
+        assert listed.returncode == 0
+        assert "secret" not in listed.stdout
+    done = run_server(root, "fallback", "serve")
+    assert done.returncode == ExitCode.CONFIG
+    assert "listening" not in done.stdout
+
+
+def test_modules_count_their_own_connections(root: Path) -> None:
+    tree = root.parent / "tree"
+    other = f'[modules.n]\npath = "{tree}"\nfallback = {{kind = "real", max_connections = 1}}\n'
+    configure(root, tree, modules=f"fallback = {{max_connections = 1}}\n{other}")
+    with service(root) as running:
+        client = slow_client(running, root.parent / "copy")
+        refused = rsync(running.url)
+        assert refused.returncode == 5
+        assert "@ERROR: max connections (1) reached -- try again later" in refused.stderr
+        assert rsync(running.url.replace("/m/", "/n/")).returncode == 0
+        assert client.wait(SECONDS) == 0
