@@ -22,7 +22,7 @@ _SCANNER = (
     "owners",
     "scanner",
 )
-_MAKER = ("attributes", "entry", "maker", "place")
+_MAKER = ("attributes", "entry", "listing", "maker", "place")
 _REDIRECTION = (
     *("binding", "hooks_open", "hooks_path", "hooks_read"),
     *("opening", "reading", "system", "translating"),

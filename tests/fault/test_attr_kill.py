@@ -9,6 +9,8 @@ from huai_schema.errors import HuaiError
 from tests.attr_trees import Fallback, seen
 from tests.system_calls import CHANGING, KILL, at, never, supervise
 
+CALLS = (*CHANGING, "owner", "symlink", "times")
+
 
 def run(module: Fallback) -> str:
     try:
@@ -27,6 +29,8 @@ def module(request: pytest.FixtureRequest, short_path: Path) -> Fallback:
         made.ensure()
         made.write("d1/new", "new")
         made.write("d1/f1", "changed content")
+        (made.tree / "d1/to").symlink_to("f1")
+        (made.tree / "d1/linked").hardlink_to(made.tree / "d1/f4")
         (made.tree / "d2/f2").unlink()
         (made.tree / "d0/f0").unlink()
         (made.tree / "d0/f0").mkdir()
@@ -47,11 +51,11 @@ def test_a_kill_before_every_system_call(module: Fallback) -> None:
         if saved.exists():
             shutil.copytree(saved, folder, symlinks=True, copy_function=_copy)
 
-    steps = supervise(CHANGING, lambda: run(module), never).calls
+    steps = supervise(CALLS, lambda: run(module), never).calls
     assert len(steps) > 15
     for call in steps:
         reset()
-        outcome = supervise(CHANGING, lambda: run(module), at(call.step, KILL))
+        outcome = supervise(CALLS, lambda: run(module), at(call.step, KILL))
         assert outcome.killed, call
         if module.attr.tree.exists():
             for path, listed in seen(module.attr.tree).items():

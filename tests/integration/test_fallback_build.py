@@ -4,8 +4,10 @@ import os
 import shutil
 import subprocess
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from random import Random
+from typing import Literal
 
 import pytest
 
@@ -17,7 +19,8 @@ from huai_server.fallback.kind import AttrTreeError
 from tests.attr_trees import Fallback, seen
 from tests.committing import NAME, run_server
 
-KINDS = ["sparse", "erofs"]
+Kind = Literal["sparse", "erofs"]
+KINDS: list[Kind] = ["sparse", "erofs"]
 
 
 @pytest.fixture(params=KINDS)
@@ -222,6 +225,70 @@ def wait_until_held(folder: Path) -> None:
         if subprocess.run(["flock", "-n", folder, "true"], check=False, timeout=30).returncode:
             return
     raise AssertionError
+
+
+@pytest.mark.parametrize(("before", "after"), [KINDS, KINDS[::-1]])
+def test_the_kind_may_change(short_path: Path, before: Kind, after: Kind) -> None:
+    module = Fallback(short_path)
+    fill(module.tree)
+    module.commit()
+    for kind in (before, after, before):
+        module.configure(fallback=ModuleFallback(kind=kind))
+        assert not is_current(module.module, module.places, module.attr)
+        assert module.ensure().action == "built"
+        module.assert_equal(kind)
+        assert len(list(module.attr.generations.iterdir())) == 1
+    assert module.ensure().action == "none"
+
+
+def test_what_a_cut_update_left_goes_with_the_next_build(short_path: Path) -> None:
+    module = Fallback(short_path)
+    fill(module.tree)
+    module.commit()
+    module.ensure()
+    for left in ("building/old.0/deep", "gone.7/x", "generations/gone.3/x", "generations/0"):
+        (module.attr.folder / left).mkdir(parents=True)
+    assert module.ensure(rebuild=True).action == "built"
+    assert not is_left(module)
+    assert len(list(module.attr.generations.iterdir())) == 1
+    module.assert_equal()
+
+
+def test_a_daemon_without_rights_can_pass_through(short_path: Path) -> None:
+    module = Fallback(short_path)
+    module.write("f")
+    module.commit()
+    before = os.umask(0o077)
+    try:
+        module.ensure()
+    finally:
+        os.umask(before)
+    for folder in (module.attr.folder.parent, module.attr.folder, module.attr.generations):
+        assert folder.stat().st_mode & 0o777 == 0o755, folder
+
+
+def test_every_look_at_it_finds_old_or_new_entries(short_path: Path) -> None:
+    """And none is missing while another takes its place, however large the folder."""
+    module = Fallback(short_path)
+    for number in range(5000):
+        module.write(f"large/{number:04}", mtime=1_000_000)
+    module.commit()
+    module.ensure()
+    for number in range(0, 5000, 2):
+        module.write(f"large/{number:04}", "longer", mtime=2_000_000)
+    module.commit()
+    looks = 0
+    with ThreadPoolExecutor(1) as thread:
+        update = thread.submit(module.ensure)
+        while looks == 0 or not update.done():
+            looks += 1
+            names = os.listdir(module.attr.tree / "large")
+            assert len(set(names)) == 5000
+            for name in names:
+                status = os.lstat(module.attr.tree / "large" / name)
+                assert (status.st_size, status.st_mtime) in ((0, 1_000_000), (6, 2_000_000)), name
+    assert update.result().changes in (2500, 2501)
+    module.assert_equal()
 
 
 def test_no_room(short_path: Path) -> None:

@@ -9,8 +9,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from huai_schema.lines import decode_directory, decode_leaves
-from huai_schema.paths import ROOT, ancestors, parent
+from huai_schema.lines import decode_directory
+from huai_schema.paths import ROOT, parent
 from huai_schema.snapshot import Snapshot
 from huai_server.fallback.attr.maker import Maker
 from huai_server.fallback.attr.records import Records
@@ -35,17 +35,17 @@ def build(folder: Path, snapshot: Snapshot, owners: OwnerIds | None) -> int:
                 directory = decode_directory(listing.path, listing.attributes)
                 # Attributes come last: permissions may bar the owner, and each new name
                 # changes the time.
-                while unfinished and unfinished[-1].path not in ancestors(directory.path)[:1]:
+                while unfinished and unfinished[-1].path != parent(directory.path):
                     records.attributes(unfinished.pop())
                 unfinished.append(directory)
                 if directory.path != ROOT:
                     records.enter(parent(directory.path))
                     records.directory(directory)
-                records.enter(directory.path)
-                for leaf in decode_leaves(listing.path, listing.leaves):
-                    records.leaf(leaf)
-                    if records.size > _PART_BYTES:
-                        pipeline.put(records.take())
+                if listing.leaves:
+                    records.enter(directory.path)
+                    records.leaves(listing)
+                if records.size > _PART_BYTES:
+                    pipeline.put(records.take())
             for directory in reversed(unfinished):
                 records.attributes(directory)
             pipeline.put(records.take())

@@ -8,6 +8,8 @@ import errno
 import os
 from pathlib import Path
 
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
 
 def delete_tree(top: Path) -> None:
     """Delete the folder `top` with all below it; nothing happens if it is not there.
@@ -23,16 +25,25 @@ def delete_tree(top: Path) -> None:
         folder = waiting.pop()
         # What an attr tree lists as closed to its owner is closed to whoever deletes it, too.
         folder.chmod(0o700)
-        for name in os.listdir(folder):
-            if not _unlinked(folder / name):
-                number += 1
-                waiting.append((folder / name).rename(top.with_name(f"gone.{number}")))
+        for name in _emptied(folder):
+            number += 1
+            (folder / name).chmod(0o700)  # or it could not be moved
+            waiting.append((folder / name).rename(top.with_name(f"gone.{number}")))
         folder.rmdir()
 
 
-def _unlinked(path: Path) -> bool:
+def _emptied(folder: Path) -> list[str]:
+    """The names of the folders in it, once all else is deleted."""
+    handle = os.open(folder, _DIRECTORY)
     try:
-        path.unlink()
+        return [name for name in os.listdir(handle) if not _unlinked(handle, name)]
+    finally:
+        os.close(handle)
+
+
+def _unlinked(folder: int, name: str) -> bool:
+    try:
+        os.unlink(name, dir_fd=folder)
     except OSError as error:
         if error.errno in (errno.EISDIR, errno.EPERM):
             return False

@@ -17,7 +17,7 @@ from huai_schema.snapshot import Snapshot
 from huai_server.config import Module
 from huai_server.fallback.attr import generations
 from huai_server.fallback.attr import state as states
-from huai_server.fallback.attr.kinds import kind_of
+from huai_server.fallback.attr.kinds import discard_of, kind_of
 from huai_server.fallback.attr.state import AttrState
 from huai_server.fallback.attr.update import root_time
 from huai_server.fallback.kind import AttrTreeError, Update
@@ -28,6 +28,7 @@ from huai_server.store import Head, Repository, StoreError
 
 WAIT_SECONDS = 600.0
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.ENOMEM)
+_TOO_LARGE = (errno.EFBIG, errno.EOVERFLOW)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,8 @@ def ensure(
     is nothing to make it from or no room, `StoreError` if the metadata repository is damaged.
     """
     with storing(fallback.folder):
-        fallback.folder.mkdir(parents=True, exist_ok=True)
+        generations.make_folder(fallback.folder.parent)
+        generations.make_folder(fallback.folder)
         with locked(fallback.lock, wait=wait), _explained(name, fallback):
             return _Ensure(name, module, places, fallback).run(rebuild=rebuild)
 
@@ -78,6 +80,7 @@ class _Ensure:
         self._module = module
         self._fallback = fallback
         self._kind = kind_of(name, module, places)
+        self._discard = discard_of(places)
         if not places.repository.exists():
             raise _nothing_to_list(name)
         self._repository = Repository(places.repository)
@@ -96,7 +99,7 @@ class _Ensure:
             result = self._result("none", 0, 0)
         else:
             result = self._update(state)
-        generations.discard_old(self._fallback, self._kind.discard)
+        generations.discard_old(self._fallback, self._discard)
         return result
 
     def _is_whole(self, state: AttrState) -> bool:
@@ -138,7 +141,7 @@ class _Ensure:
     def _build(self) -> Result:
         totals = self._head.info.totals
         # What nobody reads any more makes room for the new one.
-        generations.discard_old(self._fallback, self._kind.discard)
+        generations.discard_old(self._fallback, self._discard)
         self._kind.check_room(self._fallback.folder, totals)
         name = generations.next_name(self._fallback)
         generation = self._fallback.generations / name
@@ -208,6 +211,11 @@ def _explained(name: str, fallback: FallbackPlaces) -> Iterator[None]:
             hint=f"`huai-server check {name}` tells what is damaged",
         ) from error
     except OSError as error:
+        if error.errno in _TOO_LARGE:
+            raise AttrTreeError(
+                f"{error.filename}: this file system cannot hold its size or its time",
+                hint="let fallback.folder name a folder on a tmpfs",
+            ) from error
         if error.errno not in _FULL:
             raise
         raise AttrTreeError(

@@ -13,6 +13,13 @@ from pathlib import Path
 from huai_server.places import FallbackPlaces
 
 
+def make_folder(folder: Path) -> None:
+    """If it is not there; a daemon without rights can pass through it, whatever the umask."""
+    if not folder.is_dir():
+        folder.mkdir(parents=True, exist_ok=True)
+        folder.chmod(0o755)
+
+
 def served(places: FallbackPlaces) -> str | None:
     """The name of the generation that is served; None: none is."""
     target = _target(places.tree)
@@ -51,7 +58,7 @@ def stop(places: FallbackPlaces) -> None:
 
 def next_name(places: FallbackPlaces) -> str:
     """A name that no generation has."""
-    places.generations.mkdir(parents=True, exist_ok=True)
+    make_folder(places.generations)
     names = (each.name for each in places.generations.iterdir())
     return str(1 + max((int(name) for name in names if name.isdecimal()), default=0))
 
@@ -62,7 +69,8 @@ def discard_old(places: FallbackPlaces, discard: Callable[[Path], None]) -> None
     if not places.generations.is_dir():
         return
     for generation in sorted(places.generations.iterdir()):
-        if generation.name != current and _let_go(generation):
+        # Folders that a cut deletion left go with the next one.
+        if generation.name != current and generation.exists() and _let_go(generation):
             discard(generation)
 
 

@@ -1,5 +1,8 @@
 """Which kind of attr tree a module has."""
 
+from collections.abc import Callable
+from pathlib import Path
+
 from huai_server.config import Module
 from huai_server.fallback.attr.sparse import SparseKind
 from huai_server.fallback.erofs.kind import ErofsKind
@@ -18,3 +21,13 @@ def kind_of(name: str, module: Module, places: ModulePlaces) -> AttrTreeKind:
         f"module {name!r} has no attr tree: its fallback.kind is {chosen!r}",
         hint='set it to "sparse" or "erofs" in server.toml',
     )
+
+
+def discard_of(places: ModulePlaces) -> Callable[[Path], None]:
+    """How to delete a generation of whichever kind: the configuration may have had another."""
+
+    def discard(generation: Path) -> None:
+        kind = ErofsKind(places.folder) if generation.is_mount() else SparseKind()
+        kind.discard(generation)
+
+    return discard

@@ -9,8 +9,6 @@ from types import TracebackType
 from typing import Self
 
 from huai_schema.errors import ExitCode, HuaiError
-from huai_schema.paths import ROOT
-from huai_server.fallback.attr.records import last_entered, path_at
 
 
 class MakerMissingError(HuaiError):
@@ -27,7 +25,6 @@ class Maker:
         failure = ctypes.c_int(0)
         folder = None if building is None else os.fsencode(building)
         self._root = root
-        self._entered = ROOT
         self._handle = _library().huai_maker_open(os.fsencode(root), folder, ctypes.byref(failure))
         if not self._handle:
             raise OSError(failure.value, os.strerror(failure.value), str(root))
@@ -45,24 +42,21 @@ class Maker:
 
     def apply(self, records: bytes) -> None:
         """Do all of it in order; an `OSError` names the path at which it ended."""
-        at = ctypes.c_size_t(0)
-        error = _library().huai_maker_apply(self._handle, records, len(records), ctypes.byref(at))
-        if error:
-            path = path_at(records, at.value, self._entered)
-            place = self._root / os.fsdecode(path)
-            raise OSError(error, os.strerror(error), str(place))
-        self._entered = last_entered(records, self._entered)
+        self._check(_library().huai_maker_apply(self._handle, records, len(records)))
 
     def leave(self) -> None:
         """The last directory that was entered gets its times back."""
-        error = _library().huai_maker_leave(self._handle)
-        if error:
-            raise OSError(error, os.strerror(error), str(self._root))
+        self._check(_library().huai_maker_leave(self._handle))
 
     @property
     def unowned(self) -> int:
         """How many entries could not be given their owner."""
         return int(_library().huai_maker_unowned(self._handle))
+
+    def _check(self, error: int) -> None:
+        if error:
+            path = os.fsdecode(_library().huai_maker_failure(self._handle))
+            raise OSError(error, os.strerror(error), str(self._root / path))
 
 
 @cache
@@ -79,16 +73,12 @@ def _library() -> ctypes.CDLL:
 
 def _load(path: Path) -> ctypes.CDLL:
     loaded = ctypes.CDLL(str(path))
-    size, error = ctypes.POINTER(ctypes.c_size_t), ctypes.POINTER(ctypes.c_int)
+    error = ctypes.POINTER(ctypes.c_int)
     loaded.huai_maker_open.argtypes = [ctypes.c_char_p, ctypes.c_char_p, error]
     loaded.huai_maker_open.restype = ctypes.c_void_p
-    # As an address: the records hold NUL.
-    loaded.huai_maker_apply.argtypes = [
-        ctypes.c_void_p,
-        ctypes.c_char_p,
-        ctypes.c_size_t,
-        size,
-    ]
+    loaded.huai_maker_apply.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t]
+    loaded.huai_maker_failure.argtypes = [ctypes.c_void_p]
+    loaded.huai_maker_failure.restype = ctypes.c_char_p
     loaded.huai_maker_leave.argtypes = [ctypes.c_void_p]
     loaded.huai_maker_unowned.argtypes = [ctypes.c_void_p]
     loaded.huai_maker_unowned.restype = ctypes.c_uint64

@@ -3,27 +3,22 @@
 Pure.  A maintainer has to keep `_HEADER` and the numbers in step with the C header.
 """
 
+import re
 import struct
-from collections.abc import Iterator
-from typing import NamedTuple
 
-from huai_schema.entries import Directory, File, Symlink
-from huai_schema.paths import ROOT, RelPath, basename, join
+from huai_schema.entries import ROOT_OWNER, Directory, File, Symlink
+from huai_schema.escaping import unescape
+from huai_schema.listing import Listing
+from huai_schema.paths import RelPath, basename
 from huai_server.fallback.owners import OwnerIds
 
 _HEADER = struct.Struct("=qqIIIIIIII")
-_ENTER, _FILE, _SYMLINK, _LINK, _DIRECTORY, _ATTRIBUTES, _MOVE, _REMOVE = range(1, 9)
+_ENTER, _FILE, _SYMLINK, _LINK, _DIRECTORY, _REMOVE, _LEAVES = range(1, 8)
+_ATTRIBUTES, _MOVE, _OWNER = range(8, 11)
 _NANOSECONDS = 1_000_000_000
 _LEAVE_OWNER = (1 << 32) - 1
-_IN_A_DIRECTORY = (_FILE, _SYMLINK, _LINK, _DIRECTORY, _REMOVE)
-
-
-class Record(NamedTuple):
-    """One record, read back."""
-
-    offset: int
-    operation: int
-    name: bytes
+_OWNER_FIELD = re.compile(rb"\t([ug][^\t\n]+)")
+"""Nothing else in a line begins so: the other columns begin with digits, `-` or `>`."""
 
 
 class Records:
@@ -33,6 +28,7 @@ class Records:
         """Numbers come from `owners`; None: entries keep the owner they are made with."""
         self._owners = owners
         self._parts: list[bytes] = []
+        self._told: set[bytes] = set()
         self.size = 0
         """Bytes that wait to be taken."""
 
@@ -56,6 +52,15 @@ class Records:
             self._add(_FILE, name, leaf, size=leaf.size)
         else:
             self._add(_LINK, name, other=leaf.link)
+
+    def leaves(self, listing: Listing) -> None:
+        """All files and symlinks of the directory entered, as their lines say."""
+        uid = gid = _LEAVE_OWNER
+        if self._owners is not None:
+            uid, gid = self._owners.uid(ROOT_OWNER), self._owners.gid(ROOT_OWNER)
+            for field in set(_OWNER_FIELD.findall(listing.leaves)) - self._told:
+                self._tell(field, self._owners)
+        self._pack((0, 0, 0, uid, gid, 0, _LEAVES), listing.path, listing.leaves)
 
     def directory(self, directory: Directory) -> None:
         """An empty one, in the directory entered."""
@@ -89,36 +94,21 @@ class Records:
             mode = entry.mode
             if self._owners is not None:
                 uid, gid = self._owners.uid(entry.owner), self._owners.gid(entry.group)
-        second = 0 if other is None else len(other) + 1
-        numbers = size, seconds, nanoseconds, uid, gid, mode, operation, len(name) + 1, second, 0
-        record = _HEADER.pack(*numbers) + name + b"\0"
-        if other is not None:
-            record += other + b"\0"
+        self._pack((size, seconds, nanoseconds, uid, gid, mode, operation), name, other)
+
+    def _tell(self, field: bytes, owners: OwnerIds) -> None:
+        name = unescape(field[1:])
+        number = owners.uid(name) if field[:1] == b"u" else owners.gid(name)
+        self._told.add(field)
+        self._pack((0, 0, 0, number, 0, 0, _OWNER), field, None)
+
+    def _pack(
+        self, numbers: tuple[int, int, int, int, int, int, int], name: bytes, other: bytes | None
+    ) -> None:
+        if other is None:
+            record = _HEADER.pack(*numbers, len(name) + 1, 0, 0) + name + b"\0"
+        else:
+            lengths = len(name) + 1, len(other) + 1, 0
+            record = b"%s%s\0%s\0" % (_HEADER.pack(*numbers, *lengths), name, other)
         self._parts.append(record)
         self.size += len(record)
-
-
-def path_at(records: bytes, offset: int, entered: RelPath) -> RelPath:
-    """The path that the record at `offset` is about, if `entered` was so before the first one."""
-    for record in _read(records):
-        if record.operation == _ENTER:
-            entered = RelPath(record.name)
-        if record.offset == offset:
-            inside = record.operation in _IN_A_DIRECTORY
-            return join(entered, record.name) if inside else RelPath(record.name)
-    return ROOT
-
-
-def last_entered(records: bytes, entered: RelPath) -> RelPath:
-    """The directory that is entered after all of them."""
-    paths = [record.name for record in _read(records) if record.operation == _ENTER]
-    return RelPath(paths[-1]) if paths else entered
-
-
-def _read(records: bytes) -> Iterator[Record]:
-    offset = 0
-    while offset < len(records):
-        *_, operation, name, other, _ = _HEADER.unpack_from(records, offset)
-        begin = offset + _HEADER.size
-        yield Record(offset, operation, records[begin : begin + name - 1])
-        offset = begin + name + other

@@ -2,9 +2,7 @@
 
 from huai_schema.program.locking import locked
 from huai_server.fallback.attr import generations
-from huai_server.fallback.attr import state as states
-from huai_server.fallback.attr.sparse import SparseKind
-from huai_server.fallback.erofs.kind import ErofsKind
+from huai_server.fallback.attr.kinds import discard_of
 from huai_server.places import FallbackPlaces, ModulePlaces
 from huai_server.storage import storing
 
@@ -14,11 +12,9 @@ def remove(places: ModulePlaces, fallback: FallbackPlaces) -> None:
 
     What clients still read stays until a later build or removal.
     """
-    state = states.load(fallback.state)
-    if state is None:
+    if not fallback.state.exists():
         return
-    kind = ErofsKind(places.folder) if state.kind == "erofs" else SparseKind()
     with storing(fallback.folder), locked(fallback.lock):
         generations.stop(fallback)
-        generations.discard_old(fallback, kind.discard)
+        generations.discard_old(fallback, discard_of(places))
         fallback.state.unlink(missing_ok=True)

@@ -11,7 +11,7 @@ from huai_schema.commits import Totals
 from huai_schema.snapshot import Snapshot
 from huai_server.fallback.attr.build import build
 from huai_server.fallback.attr.deleting import delete_tree
-from huai_server.fallback.attr.update import SparseUpdate
+from huai_server.fallback.attr.update import SparseUpdate, building
 from huai_server.fallback.kind import AttrTreeError
 from huai_server.fallback.owners import OwnerIds
 
@@ -48,6 +48,7 @@ class SparseKind:
 
     def make(self, generation: Path, snapshot: Snapshot, owners: OwnerIds | None) -> int:
         """Make a whole one; returns how many entries could not be given their owner."""
+        delete_tree(building(generation))
         return build(generation, snapshot, owners)
 
     def plan(

@@ -1,7 +1,8 @@
 """Taking an attr tree from one snapshot to another, in place, at the cost of what changed.
 
-What is new comes first, what is gone last; times of directories at the very end.  Each entry
-is old or new to whoever looks, and nothing is half of each.
+The root's own attributes come first, for a daemon takes no client until they are what the seal
+says; then what is new, then what is gone; times of other directories at the very end.  Each
+entry is old or new to whoever looks, and nothing is half of each.
 """
 
 from collections.abc import Iterable
@@ -25,6 +26,11 @@ _UNLISTED = frozenset(("digest",))
 """What changes no listing."""
 
 
+def building(generation: Path) -> Path:
+    """The folder in which entries are made; one that was cut leaves it behind."""
+    return generation.parent.parent / "building"
+
+
 class SparseUpdate:
     """An update of sparse files in place (`kind.Update`)."""
 
@@ -33,7 +39,7 @@ class SparseUpdate:
     ) -> None:
         """Compare the snapshots; nothing is changed yet."""
         self._generation = generation
-        self._building = generation.parent.parent / "building"
+        self._building = building(generation)
         self._new = new
         self._owners = owners
         self._moves: list[Moved] = []
@@ -59,10 +65,11 @@ class SparseUpdate:
         delete_tree(self._building)
         self._building.mkdir(mode=0o700)
         with Maker(self._generation, self._building) as maker:
+            maker.apply(self._attributes(root=True))
             for part in self._parts():
                 maker.apply(part)
             maker.leave()
-            maker.apply(self._attributes())
+            maker.apply(self._attributes(root=False))
             unowned = maker.unowned
         delete_tree(self._building)
         return unowned
@@ -101,15 +108,19 @@ class SparseUpdate:
         """The uppermost of what is to go: all below goes with it."""
         lost = {each.path for each in self._changes if isinstance(each.old, Directory)}
         lost -= {each.path for each in self._changes if isinstance(each.new, Directory)}
+        # A directory that moved may stand where a file was; that one made way for it.
+        taken = {move.new for move in self._moves}
         for change in self._changes:
-            if change.new is None and lost.isdisjoint(ancestors(change.path)):
+            if change.new is not None or change.path in taken:
+                continue
+            if lost.isdisjoint(ancestors(change.path)):
                 yield change.path
 
-    def _attributes(self) -> bytes:
-        """Of directories that stay, the deepest first."""
+    def _attributes(self, *, root: bool) -> bytes:
+        """Of the root, or of the other directories that stay, the deepest first."""
         records = Records(self._owners)
         for change in reversed(self._changes):
-            if isinstance(change.new, Directory):
+            if isinstance(change.new, Directory) and root == (change.path == ROOT):
                 records.attributes(change.new)
         return records.take()
 

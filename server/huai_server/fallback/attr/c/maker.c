@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "entry.h"
+#include "listing.h"
 #include "opening.h"
 #include "place.h"
 
@@ -28,8 +29,21 @@ struct huai_maker {
     struct ground ground;
     int building; /* -1: entries are made in place */
     struct place current;
+    struct owner_numbers owners;
     uint64_t unowned, displaced;
+    char entered[PATH_BYTES + 1];
+    char failure[PATH_BYTES + 1 + PATH_BYTES + 1]; /* the path at which it ended */
 };
+
+/* Remember what could not be done; `entered` is the directory that `name` is in. */
+static int fail(struct huai_maker *maker, const char *entered, const char *name, int error)
+{
+    const char *between = *entered && *name ? "/" : "";
+    if (error && !*maker->failure)
+        snprintf(maker->failure, sizeof maker->failure, "%.*s%s%.*s", PATH_BYTES, entered, between,
+                 PATH_BYTES, name);
+    return error;
+}
 
 static int exchange(int from, const char *name, int to, const char *other)
 {
@@ -76,7 +90,35 @@ static int make(struct huai_maker *maker, const struct step *step)
 static int enter(struct huai_maker *maker, const struct step *step)
 {
     int error = place_close(&maker->current);
-    return error ? error : place_open(&maker->ground, step->name, &maker->current);
+    if (error)
+        return fail(maker, "", maker->entered, error);
+    snprintf(maker->entered, sizeof maker->entered, "%s", step->name);
+    return place_open(&maker->ground, step->name, &maker->current);
+}
+
+/* All leaves of the directory entered. */
+static int make_leaves(struct huai_maker *maker, const struct step *listing)
+{
+    if (!listing->record.other)
+        return EINVAL;
+    struct lines lines = {
+        .directory = listing->name,
+        .at = listing->other,
+        .end = listing->other + listing->record.other - 1,
+        .uid = listing->record.uid,
+        .gid = listing->record.gid,
+        .owners = &maker->owners,
+    };
+    struct step leaf = {.attributes = {.unowned = &maker->unowned}};
+    for (;;) {
+        int error = lines_next(&lines, &leaf);
+        if (error == ENODATA)
+            return 0;
+        if (!error)
+            error = make(maker, &leaf);
+        if (error)
+            return fail(maker, maker->entered, lines.name, error);
+    }
 }
 
 static int change_directory(struct huai_maker *maker, const struct step *step)
@@ -142,6 +184,10 @@ static int perform(struct huai_maker *maker, const struct step *step)
         return make(maker, step);
     case ATTRIBUTES:
         return change_directory(maker, step);
+    case LEAVES:
+        return make_leaves(maker, step);
+    case OWNER:
+        return owner_learn(&maker->owners, step->name, step->record.uid);
     case MOVE:
         return maker->building < 0 ? EINVAL : move(maker, step);
     case REMOVE:
@@ -174,18 +220,24 @@ static bool read_step(struct huai_maker *maker, const char *at, size_t left, str
     return true;
 }
 
-int huai_maker_apply(struct huai_maker *maker, const void *records, size_t length, size_t *at)
+int huai_maker_apply(struct huai_maker *maker, const void *records, size_t length)
 {
     struct step step;
-    for (*at = 0; *at < length;) {
-        if (!read_step(maker, (const char *)records + *at, length - *at, &step))
+    for (size_t at = 0; at < length;) {
+        if (!read_step(maker, (const char *)records + at, length - at, &step))
             return EINVAL;
+        bool inside = step.record.operation > ENTER && step.record.operation < ATTRIBUTES;
         int error = perform(maker, &step);
         if (error)
-            return error;
-        *at += sizeof step.record + step.record.name + step.record.other;
+            return fail(maker, inside ? maker->entered : "", step.name, error);
+        at += sizeof step.record + step.record.name + step.record.other;
     }
     return 0;
+}
+
+const char *huai_maker_failure(const struct huai_maker *maker)
+{
+    return maker->failure;
 }
 
 int huai_maker_leave(struct huai_maker *maker)
@@ -229,6 +281,7 @@ struct huai_maker *huai_maker_open(const char *root, const char *building, int *
 void huai_maker_close(struct huai_maker *maker)
 {
     place_close(&maker->current);
+    owners_forget(&maker->owners);
     if (maker->building >= 0)
         close(maker->building);
     if (maker->ground.root >= 0)

@@ -17,9 +17,11 @@ enum operation {
     SYMLINK,    /* to `other` */
     LINK,       /* one more name of the file at the path `other` */
     DIRECTORY,  /* empty; without a building folder its attributes come later */
+    REMOVE,     /* `name` out of the directory entered; a directory goes to the building folder */
+    LEAVES,     /* of the listing at the path `name`, which is entered: `other` is their lines */
     ATTRIBUTES, /* of the directory at the path `name` */
     MOVE,       /* the directory at the path `name` to the path `other` */
-    REMOVE,     /* `name` out of the directory entered; a directory goes to the building folder */
+    OWNER,      /* `uid` is the number of what stands in lines as `name`: u or g, escaped name */
 };
 
 struct record {
@@ -40,9 +42,11 @@ struct huai_maker;
  * made in place and must not exist.  NULL and an errno in `error` if that is impossible. */
 HUAI_EXPORT struct huai_maker *huai_maker_open(const char *root, const char *building, int *error);
 
-/* Do what the records say, in order.  0, or an errno, with the failed record's offset in `at`. */
-HUAI_EXPORT int huai_maker_apply(struct huai_maker *maker, const void *records, size_t length,
-                                 size_t *at);
+/* Do what the records say, in order.  0, or an errno; nothing more is done after one. */
+HUAI_EXPORT int huai_maker_apply(struct huai_maker *maker, const void *records, size_t length);
+
+/* The path, seen from the root, at which it ended. */
+HUAI_EXPORT const char *huai_maker_failure(const struct huai_maker *maker);
 
 /* Give the directory that is entered its times back.  0 or an errno. */
 HUAI_EXPORT int huai_maker_leave(struct huai_maker *maker);

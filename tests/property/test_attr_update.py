@@ -1,0 +1,180 @@
+"""An attr tree that was updated in place is the one that would have been built."""
+
+import shutil
+import tempfile
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING
+
+from hypothesis import example, given, settings
+
+from huai_schema.changes import Moved
+from huai_schema.diff import diff
+from huai_schema.entries import Directory, Entry, File, Symlink
+from huai_schema.paths import ROOT, RelPath
+from huai_schema.snapshot import decode_listing
+from huai_server.assembly import Assembly
+from huai_server.fallback.attr.sparse import SparseKind
+from huai_server.fallback.owners import OwnerIds
+from huai_server.scan import scan
+from tests.schema_support.memory import MemoryObjects
+from tests.schema_support.strategies import RANDOMS, Seeded
+from tests.schema_support.trees import (
+    Tree,
+    changed_tree,
+    directory,
+    file,
+    files,
+    random_tree,
+    settle_links,
+    snapshot,
+    tree_of,
+)
+
+if TYPE_CHECKING:
+    from huai_schema.snapshot import Snapshot
+
+OWNERS = (b"root", b"#5", b"#70000")
+
+
+def listable(tree: Tree) -> Tree:
+    """The same as an attr tree can show it: numbers that every machine keeps, no digests."""
+    found: Tree = {}
+    for path, entry in tree.items():
+        number = sum(path) % len(OWNERS)
+        owned = entry._replace(owner=OWNERS[number], group=OWNERS[-1 - number])
+        if isinstance(owned, Symlink):
+            owned = owned._replace(mode=0o777)
+        elif isinstance(owned, File):
+            owned = owned._replace(digest=None)
+        found[path] = owned
+    settle_links(found)
+    return found
+
+
+def listed(generation: Path) -> dict[RelPath, Entry]:
+    """What an attr tree shows; an id without a name as it is."""
+    assembly = Assembly(None)
+    entries = [
+        entry
+        for listing in assembly.listings(scan(generation))
+        for entry in decode_listing(listing)
+    ]
+    assert assembly.problems == []
+    ids = OwnerIds()
+    return {
+        entry.path: entry._replace(
+            owner=b"#%d" % ids.uid(entry.owner), group=b"#%d" % ids.gid(entry.group)
+        )
+        for entry in entries
+    }
+
+
+def wanted(tree: Tree) -> dict[RelPath, Entry]:
+    """The same of a tree."""
+    names = {b"root": b"#0"}
+    return {
+        path: entry._replace(
+            owner=names.get(entry.owner, entry.owner), group=names.get(entry.group, entry.group)
+        )
+        for path, entry in tree.items()
+    }
+
+
+def prove(*steps: Tree) -> None:
+    """Build the first, update to each of the others; equal after each."""
+    folder = Path(tempfile.mkdtemp(prefix="h"))
+    try:
+        kind, objects = SparseKind(), MemoryObjects()
+        (folder / "generations").mkdir()
+        generation = folder / "generations/1"
+        before: Snapshot | None = None
+        for tree in steps:
+            now = snapshot(tree, objects)
+            if before is None:
+                assert kind.make(generation, now, OwnerIds()) == 0
+            else:
+                assert kind.plan(generation, before, now, OwnerIds()).run() == 0
+            assert listed(generation) == wanted(tree)
+            assert generation.stat().st_mtime_ns == tree[ROOT].mtime
+            before = now
+        assert [path.name for path in folder.iterdir()] == ["generations"]
+    finally:
+        shutil.rmtree(folder)
+
+
+@settings(max_examples=25, deadline=None)
+@given(RANDOMS)
+@example(Seeded(1))
+def test_any_changes(random: Random) -> None:
+    tree = listable(random_tree(random, random.choice([3, 30, 500])))
+    steps = [tree]
+    for _ in range(4):
+        steps.append(listable(changed_tree(random, steps[-1], random.choice([1, 3, 20]))))
+    prove(*steps)
+
+
+def moved(old: Tree, new: Tree) -> list[Moved]:
+    objects = MemoryObjects()
+    found = diff(snapshot(old, objects), snapshot(new, objects))
+    return [each for each in found if isinstance(each, Moved)]
+
+
+def test_a_folder_moves_to_where_a_file_was() -> None:
+    old = tree_of(file(b"x", 7), directory(b"d", 5), *files(b"d", 300))
+    new = tree_of(directory(b"x", 5), *files(b"x", 300))
+    assert moved(old, new) == [Moved(RelPath(b"d"), RelPath(b"x"))]
+    prove(old, new, old)
+
+
+def test_a_folder_moves_out_of_one_that_becomes_a_file() -> None:
+    old = tree_of(directory(b"a"), directory(b"a/d", 5), *files(b"a/d", 300))
+    new = tree_of(file(b"a", 1), directory(b"b"), directory(b"b/d", 5), *files(b"b/d", 300))
+    assert len(moved(old, new)) == 1
+    prove(old, new, old)
+
+
+def test_links_that_lead_out_of_a_folder_that_moves() -> None:
+    def tree(where: bytes) -> Tree:
+        folder, linked = where + b"/d", where + b"/d/zz"
+        found = tree_of(
+            *(directory(name) for name in (b"a", b"b", folder)),
+            *(file(name + b"/leader", 9, 3) for name in (b"a", b"b")),
+            *files(folder, 300),
+        )
+        found[RelPath(linked)] = file(linked, 9, 3, link=RelPath(where + b"/leader"))
+        return found
+
+    old, new = tree(b"a"), tree(b"b")
+    assert len(moved(old, new)) == 1
+    prove(old, new, old)
+
+
+def test_groups_fall_apart_and_come_together() -> None:
+    def tree(*groups: str) -> Tree:
+        found = tree_of(directory(b"d"))
+        for group in groups:
+            leader, *rest = (RelPath(name.encode()) for name in group.split())
+            found[leader] = file(leader, 4, 8)
+            found.update((name, file(name, 4, 8, link=leader)) for name in rest)
+        return found
+
+    prove(
+        tree("a b c d/e"),
+        tree("a", "b c", "d/e"),
+        tree("b c d/e", "a d/f"),
+        tree("a c", "b", "d/e d/f"),
+        tree("a b c d/e d/f"),
+    )
+
+
+def test_types_change_places() -> None:
+    link = Symlink(RelPath(b"l"), b"d", 4)
+    old = tree_of(directory(b"d", 5), *files(b"d", 3), file(b"f", 3), link)
+    new = tree_of(
+        Symlink(RelPath(b"d"), b"f", 1),
+        Directory(RelPath(b"f"), 2, 0o700),
+        file(b"f/l", 1),
+        file(b"l", 2),
+    )
+    prove(old, new, old)
