@@ -98,7 +98,6 @@ def _committed_only(stack: Stack) -> None:
 
 def _kill_in_mid_transfer(stack: Stack) -> None:
     _say("upstream and rsyncd are killed while a large file is on its way")
-    before = copy_lines(stack, "downstream")
     script = (
         f"mkdir -p /srv/mirror/sample/{_LARGE.rpartition('/')[0]} && "
         f"head -c {_LARGE_SIZE} /dev/urandom >/srv/mirror/sample/{_LARGE} && exec post-sync sample"
@@ -111,6 +110,9 @@ def _kill_in_mid_transfer(stack: Stack) -> None:
             lambda parts: bool(parts.strip()),
             seconds=30,
         )
+    # Only now: the commit may be seen before rsyncd lists it, and then a first run has set what
+    # needs no content.
+    before = copy_lines(stack, "downstream")
     stack.kill("upstream", "rsyncd")
     for service in COPIES:
         wait_for(
