@@ -6,9 +6,10 @@ Nothing but Python and the kernel is needed: no mkfs, no mount program, no copy 
 Reading content through a mounted image gives zeros: serve it only through what redirects.
 """
 
-from huai_server.fallback.erofs.builder import ImageLimitError, Owners
+from huai_server.fallback.erofs.builder import ImageLimitError
 from huai_server.fallback.erofs.image import Built, build
 from huai_server.fallback.erofs.mounting import MountError, mount, unmount
+from huai_server.fallback.erofs.owners import Owners
 from huai_server.fallback.erofs.probe import available
 from huai_server.fallback.erofs.seal import DamagedImageError, verify
 

@@ -8,7 +8,6 @@ known only once it, and the one above it, have got their places; they are patche
 from array import array
 from collections.abc import Iterator
 from heapq import merge
-from typing import Protocol
 
 from huai_schema.entries import Directory, Entry, File, Symlink
 from huai_schema.errors import ExitCode, FormatError, HuaiError
@@ -20,6 +19,7 @@ from huai_server.fallback.erofs.blocks import BlockWriter
 from huai_server.fallback.erofs.children import Child, Children
 from huai_server.fallback.erofs.directory import place_directory
 from huai_server.fallback.erofs.ondisk import BLOCK, INODE_BYTES, MODE_BITS, SLOT, Attributes
+from huai_server.fallback.erofs.owners import OwnerNumbers
 
 _MOST_BLOCKS = (1 << 32) - 1
 
@@ -28,16 +28,6 @@ class ImageLimitError(HuaiError):
     """A tree that no image can hold."""
 
     exit_code = ExitCode.FALLBACK
-
-
-class Owners(Protocol):
-    """Names of owners as numbers of this machine."""
-
-    def uid(self, name: bytes) -> int:
-        """The user's number, whatever becomes of an unknown one."""
-
-    def gid(self, name: bytes) -> int:
-        """The group's number, whatever becomes of an unknown one."""
 
 
 class _OpenDirectory:
@@ -61,12 +51,13 @@ class _OpenDirectory:
 class ImageBuilder:
     """Takes listings in tree order, the root first."""
 
-    def __init__(self, writer: BlockWriter, owners: Owners, links: dict[RelPath, int]) -> None:
+    def __init__(
+        self, writer: BlockWriter, owners: OwnerNumbers, links: dict[RelPath, int]
+    ) -> None:
         """`links` tells how many names each hardlink group has, by its first one."""
         self.entries = 0
         self._writer = writer
         self._owners = owners
-        self._numbers: dict[tuple[bytes, bytes], tuple[int, int]] = {}
         self._links = links
         self._leaders: dict[RelPath, int] = {}
         self._open: list[_OpenDirectory] = []
@@ -149,9 +140,5 @@ class ImageBuilder:
             self._open[-1].subdirectories.add(basename(entry.path), placed.nid, ondisk.DIRECTORY)
 
     def _attributes(self, entry: Entry, kind: int, links: int = 1) -> Attributes:
-        owners = entry.owner, entry.group
-        numbers = self._numbers.get(owners)
-        if numbers is None:
-            numbers = self._owners.uid(entry.owner), self._owners.gid(entry.group)
-            self._numbers[owners] = numbers
-        return Attributes(MODE_BITS[kind] | entry.mode, *numbers, entry.mtime, links)
+        uid, gid = self._owners.pair(entry.owner, entry.group)
+        return Attributes(MODE_BITS[kind] | entry.mode, uid, gid, entry.mtime, links)

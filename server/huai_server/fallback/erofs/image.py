@@ -17,8 +17,8 @@ from huai_schema.paths import RelPath
 from huai_schema.program.packs import sync_folder
 from huai_schema.snapshot import Snapshot
 from huai_server.fallback.erofs.blocks import BlockWriter
-from huai_server.fallback.erofs.builder import ImageBuilder, Owners
-from huai_server.fallback.erofs.ondisk import BLOCK
+from huai_server.fallback.erofs.builder import ImageBuilder
+from huai_server.fallback.erofs.owners import OwnerNumbers, Owners
 from huai_server.fallback.erofs.seal import write_seal
 from huai_server.storage import storing
 
@@ -66,12 +66,12 @@ def write_image(
 def _write(
     listings: Callable[[], Iterable[Listing]], tree: bytes, handle: int, owners: Owners
 ) -> Built:
-    builder = ImageBuilder(BlockWriter(handle), owners, _count_links(listings()))
+    numbers = OwnerNumbers(owners)
+    builder = ImageBuilder(BlockWriter(handle), numbers, _count_links(listings()))
     for listing in listings():
         builder.add(listing)
     blocks = builder.finish(blake3(tree).digest()[:16])
-    write_seal(handle, blocks, tree)
-    return Built(builder.entries, (blocks + 1) * BLOCK)
+    return Built(builder.entries, write_seal(handle, blocks, tree, numbers.table()))
 
 
 def _count_links(listings: Iterable[Listing]) -> dict[RelPath, int]:

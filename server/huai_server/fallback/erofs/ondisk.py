@@ -95,6 +95,14 @@ def superblock(first_block: bytes, blocks: int, inodes: int, uuid: bytes) -> byt
     return first_block[:SUPERBLOCK_OFFSET] + packed(checksum) + rest
 
 
+def block_count(first_block: bytes) -> int:
+    """How many blocks the superblock says there are; 0 if it is none."""
+    if len(first_block) < BLOCK:
+        return 0
+    fields = _SUPERBLOCK.unpack_from(first_block, SUPERBLOCK_OFFSET)
+    return int(fields[9]) if fields[0] == _MAGIC else 0
+
+
 def crc32c(data: bytes) -> int:
     """The Castagnoli CRC from all ones, not inverted at the end: what the kernel compares."""
     table = _crc_table()

@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from shutil import rmtree
 from tempfile import TemporaryDirectory
 
 from huai_schema.entries import Directory
@@ -12,6 +13,7 @@ from huai_server.fallback.erofs.image import write_image
 from huai_server.fallback.erofs.mounting import MountError, mount, unmount
 from huai_server.storage import storing
 
+_PREFIX, _POINT = ".probe-", "point"
 _TIME = 1_000_000_001
 _EMPTY = Listing(ROOT, encode_directory(Directory(ROOT, _TIME)), b"")
 
@@ -29,10 +31,15 @@ class _NoOwners:
 def available(folder: Path) -> None:
     """`MountError` unless an image that stands in `folder` can be mounted.
 
-    Makes an empty image there, mounts it below, looks at it, and takes all of it away again.
+    Makes an empty image there, mounts it below, looks at it, and takes all of it away again;
+    the caller sees to it that nobody else does so in `folder` meanwhile.
     """
-    with storing(folder), TemporaryDirectory(prefix=".probe-", dir=folder) as place:
-        image, point = Path(place, "image"), Path(place, "point")
+    with storing(folder):
+        for left in folder.glob(f"{_PREFIX}*"):  # by one that was killed
+            unmount(left / _POINT)
+            rmtree(left)
+    with storing(folder), TemporaryDirectory(prefix=_PREFIX, dir=folder) as place:
+        image, point = Path(place, "image"), Path(place, _POINT)
         point.mkdir()
         write_image(lambda: [_EMPTY], bytes(20), image, _NoOwners())
         mount(image, point)

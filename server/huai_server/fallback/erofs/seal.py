@@ -1,4 +1,4 @@
-"""The last block of an image file, behind the file system: which tree it is of, and a checksum.
+"""What stands behind the file system in an image file: what it is an image of, and a checksum.
 
 An image that lies on a disk is looked at again before it is mounted: the kernel itself checks
 no more than the superblock.
@@ -11,15 +11,21 @@ from pathlib import Path
 from blake3 import blake3
 
 from huai_schema.errors import ExitCode, HuaiError
-from huai_server.fallback.erofs.ondisk import BLOCK
+from huai_server.fallback.erofs.ondisk import BLOCK, block_count
+from huai_server.fallback.erofs.owners import Owners, first_changed
 from huai_server.storage import storing
 
 _CHUNK = 1 << 20
-_SEAL = re.compile(rb"huai attr image 1\ntree ([0-9a-f]{40})\nblake3 ([0-9a-f]{64})\n\0+")
+_MOST_BYTES = 64 << 20
+"""Of a seal: the names of a million owners."""
+_SEAL = re.compile(
+    rb"(huai attr image 1\ntree ([0-9a-f]{40})\n"
+    rb"((?:(?:user|group)\t[^\t\n]+\t[0-9]{1,10}\n)*))blake3 ([0-9a-f]{64})\n\0*"
+)
 
 
 class DamagedImageError(HuaiError):
-    """An image that is not, or no longer, what was built."""
+    """An image that is not, or no longer, what is wanted."""
 
     exit_code = ExitCode.FALLBACK
 
@@ -28,33 +34,54 @@ class DamagedImageError(HuaiError):
         super().__init__(f"{image}: {reason}", hint="delete the image and build it again")
 
 
-def write_seal(handle: int, blocks: int, tree: bytes) -> None:
-    """Close an image of `blocks` blocks that describes the git tree `tree`."""
-    size = blocks * BLOCK
-    digest = _digest(handle, size, tree)
-    seal = b"huai attr image 1\ntree %s\nblake3 %s\n" % (tree.hex().encode(), digest)
-    os.pwrite(handle, seal.ljust(BLOCK, b"\0"), size)
+def write_seal(handle: int, blocks: int, tree: bytes, table: bytes) -> int:
+    """Close an image of `blocks` blocks; returns the size of the file.
+
+    It describes the git tree `tree`, with the owners of `table` (`owners.OwnerNumbers`).
+    """
+    at = blocks * BLOCK
+    text = b"huai attr image 1\ntree %s\n%s" % (tree.hex().encode(), table)
+    seal = text + b"blake3 %s\n" % _digest(handle, at, text)
+    seal += bytes(-len(seal) % BLOCK)
+    while seal:
+        written = os.pwrite(handle, seal, at)
+        seal, at = seal[written:], at + written
+    return at
 
 
-def verify(image: Path, tree: bytes) -> None:
-    """Read all of an image; `DamagedImageError` unless it is whole and of the git tree `tree`."""
+def verify(image: Path, tree: bytes, owners: Owners) -> None:
+    """Read all of an image; `DamagedImageError` unless it is whole and of the git tree `tree`.
+
+    An image in which an owner has another number than now is refused as well.
+    """
     with storing(image):
         handle = os.open(image, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
         try:
-            size = os.fstat(handle).st_size - BLOCK
-            seal = _SEAL.fullmatch(os.pread(handle, BLOCK, size)) if size > 0 else None
-            if seal is None:
-                raise DamagedImageError(image, "no image, or one that was cut")
-            if bytes.fromhex(seal[1].decode()) != tree:
-                raise DamagedImageError(image, "an image of another tree")
-            if _digest(handle, size, tree) != seal[2]:
-                raise DamagedImageError(image, "its checksum is wrong")
+            reason = _fault(handle, tree, owners)
         finally:
             os.close(handle)
+    if reason is not None:
+        raise DamagedImageError(image, reason)
 
 
-def _digest(handle: int, size: int, tree: bytes) -> bytes:
-    hasher = blake3(tree)
+def _fault(handle: int, tree: bytes, owners: Owners) -> str | None:
+    size = block_count(os.pread(handle, BLOCK, 0)) * BLOCK
+    rest = os.fstat(handle).st_size - size
+    within = size > 0 and 0 < rest <= _MOST_BYTES
+    seal = _SEAL.fullmatch(os.pread(handle, rest, size)) if within else None
+    if seal is None:
+        return "no image, or one that was cut"
+    text, of_tree, table, digest = seal.groups()
+    if _digest(handle, size, text) != digest:
+        return "its checksum is wrong"
+    if bytes.fromhex(of_tree.decode()) != tree:
+        return "an image of another tree"
+    changed = first_changed(table, owners)
+    return None if changed is None else f"the {changed} has another number now"
+
+
+def _digest(handle: int, size: int, text: bytes) -> bytes:
+    hasher = blake3(text)
     for at in range(0, size, _CHUNK):
         hasher.update(os.pread(handle, min(_CHUNK, size - at), at))
     return hasher.hexdigest().encode()
