@@ -116,11 +116,13 @@ def test_it_starts_a_command_that_exists(unit: Path) -> None:
     (command,) = values(unit, "ExecStart")
     program, *words = command.removeprefix(INSTALLED).split()
     assert program in PROGRAMS
-    group = command_line(program)
-    while words and not words[0].startswith("-") and hasattr(group, "commands"):
-        group = group.commands[words.pop(0)]
-    assert not hasattr(group, "commands"), command
-    known = {option for parameter in group.params for option in parameter.opts}
+    called = command_line(program)
+    while words and isinstance(called, click.Group):
+        found = called.get_command(click.Context(called), words.pop(0))
+        assert found is not None, command
+        called = found
+    assert not isinstance(called, click.Group), command
+    known = {option for parameter in called.params for option in parameter.opts}
     assert {word for word in words if word.startswith("-")} <= known
 
 

@@ -1,0 +1,32 @@
+"""`huai-client remove`: forget a module."""
+
+from pathlib import Path
+from shutil import rmtree
+
+import click
+
+from huai_client.arguments import json_option
+from huai_client.config import load, remove_module
+from huai_client.places import module_places
+from huai_client.run import module_lock
+from huai_schema.program.ending import print_json
+
+
+@click.command()
+@click.argument("name")
+@json_option
+@click.pass_obj
+def command(root: Path, name: str, as_json: bool) -> None:
+    """Forget module NAME; its tree stays as it is.
+
+    Its configuration, its state and the metadata that was fetched are deleted.
+    """
+    load(root).module(name)
+    places = module_places(root, name)
+    with module_lock(places, wait=0):
+        remove_module(root, name)
+        rmtree(places.folder)
+    if as_json:
+        print_json("removed", module=name)
+    else:
+        click.echo(f"{name}: removed; its tree stays as it is")
