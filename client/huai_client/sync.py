@@ -9,7 +9,7 @@ a record of it.
 
 import os
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,31 +18,26 @@ from huai_client.config import Module
 from huai_client.execute import Report, execute
 from huai_client.following import Following
 from huai_client.gitfetch import MissingObjectError
-from huai_client.operations import Plan
 from huai_client.options import SyncOptions
 from huai_client.places import ModulePlaces
-from huai_client.plan import make_plan, settle, touched
+from huai_client.planning import Planning
 from huai_client.preconditions import (
-    check_destination,
     check_module,
     check_serial,
     check_space,
     upstream_urls,
 )
-from huai_client.publication import Publication
 from huai_client.publishing import waiting as waiting_file
 from huai_client.results import Observer, Prepared, SyncResult
 from huai_client.staging import Staging, key_of
 from huai_client.state import State
 from huai_client.store import Commit, DamagedRepositoryError, Repository
-from huai_client.summary import check_deletions, summarize
-from huai_client.survey import Survey, survey_changes, survey_damage, survey_whole
 from huai_client.transfer import ContentUrl, Outcome, TransferOptions, fetch
 from huai_client.tree import STAGING, Tree, View
 from huai_client.upstream import MetadataUrl
 from huai_client.verify import Difference, Kind, verify
 from huai_client.withhold import withhold
-from huai_schema.entries import Directory, File
+from huai_schema.entries import File
 from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.paths import ROOT
 
@@ -73,6 +68,7 @@ class Sync:
         self._transfer_options = _transfer_options(module)
         self._own_urls = [ContentUrl.parse(url) for url in module.content_urls]
         self._repository = Repository(places.repository, timeout=module.timeout)
+        self._planning = Planning(module, places, options, self._repository)
 
     def damage(self, *, content: bool) -> Iterator[Difference]:
         """What differs between the tree and the applied commit; reads, changes nothing."""
@@ -83,15 +79,12 @@ class Sync:
                 if found.kind is not Kind.STRANGER or found.path not in waits:
                     yield found
 
-    def repair(self, damage: Collection[Difference], observer: Observer) -> SyncResult:
+    def repair(self, damage: list[Difference], observer: Observer) -> SyncResult:
         """Bring the paths in `damage` back to what the applied commit says."""
         commit = self._applied_commit()
         before = self._state
         with Tree(Path(self._module.dest)) as tree:
-            survey = survey_damage(
-                tree, damage, commit.snapshot, delete_strangers=self._options.delete_strangers
-            )
-            prepared = self._plan(survey, commit, commit)
+            prepared = self._planning.repair(tree, commit, damage)
             observer.planned(prepared)
             result = self._carry_out(prepared, tree, observer, None)
         if result.exit_code == ExitCode.OK:
@@ -102,8 +95,7 @@ class Sync:
         """Delete what has waited long enough; the tree is at the newest commit otherwise."""
         commit = self._applied_commit()
         with Tree(Path(self._module.dest)) as tree:
-            check_destination(tree, [commit.snapshot])
-            prepared = self._plan(Survey([], [], []), commit, commit, tree)
+            prepared = self._planning.due(tree, commit)
             observer.planned(prepared)
             report = execute(prepared.plan, tree, _nothing_staged, observer.step)
         result = self._result(prepared, report, None)
@@ -152,46 +144,7 @@ class Sync:
         check_module(commit, self._name)
         if not self._options.accept_rollback:
             check_serial(commit, self._state)
-        applied, attempted = self._past()
-        past = [each.snapshot for each in (applied, *attempted) if each is not None]
-        if applied is None or self._options.adopt:
-            survey = survey_whole(
-                view, past, commit.snapshot, delete_strangers=self._options.delete_strangers
-            )
-        else:
-            check_destination(view, past)
-            survey = survey_changes(view, past, commit.snapshot)
-        return self._plan(survey, commit, applied or commit, view)
-
-    def _past(self) -> tuple[Commit | None, list[Commit]]:
-        """The applied commit and those that were attempted since, as far as they are here.
-
-        No applied commit means that the whole tree has to be compared: there was none, it is
-        not here any more, or a repair of the tree was cut.
-        """
-        state, repository = self._state, self._repository
-        here = [commit for commit in state.attempted if repository.has(commit)]
-        attempted = [repository.commit(commit) for commit in here]
-        known = len(here) == len(state.attempted) and state.applied not in here
-        if state.applied is None or not known or not repository.has(state.applied):
-            return None, attempted
-        return repository.commit(state.applied), attempted
-
-    def _plan(
-        self, survey: Survey, commit: Commit, before: Commit, view: View | None = None
-    ) -> Prepared:
-        """Plan; with `view`, deletions may wait, and those that waited may be due."""
-        publication = Publication(commit, self._module, waiting_file.load(self._places.waiting))
-        survey = publication.narrowed(survey, view)
-        plan = make_plan(survey.candidates, survey.moves, publication.order.stage_of)
-        limit = self._options.max_delete or self._module.max_delete
-        check_deletions(summarize(plan), limit, before.info.totals.entries)
-        found = publication.put_off(plan, view, int(time.time()))
-        publication.check_due(found.plan, limit)
-        plan = settle(found.plan, self._disturbed(found.plan, commit))
-        summary = summarize(plan)._replace(put_off=found.put_off)
-        repositories = tuple(publication.order.repositories)
-        return Prepared(commit, plan, summary, survey, tuple(found.waiting), repositories)
+        return self._planning.update(view, commit, self._state)
 
     def _applied_commit(self) -> Commit:
         applied = self._state.applied
@@ -200,11 +153,6 @@ class Sync:
                 f"{self._name}: was never synced to its end", hint="run huai-client sync first"
             )
         return self._repository.commit(applied)
-
-    def _disturbed(self, plan: Plan, commit: Commit) -> list[Directory]:
-        settled = {directory.path for directory in plan.directories}
-        found = (commit.snapshot.directory(path) for path in sorted(touched(plan) - settled))
-        return [directory for directory in found if directory is not None]
 
     def _carry_out(
         self, prepared: Prepared, tree: Tree, observer: Observer, following: Following | None
