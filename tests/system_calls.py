@@ -33,6 +33,7 @@ _NUMBERS = {
         "rename": (82, 264, 316),
         "symlink": (88, 266),
         "sync": (74, 75),
+        "syncfs": (306,),
         "times": (280,),
         "truncate": (76, 77),
         "unlink": (84, 87, 263),
@@ -49,6 +50,7 @@ _NUMBERS = {
         "rename": (38, 276),
         "symlink": (36,),
         "sync": (82, 83),
+        "syncfs": (267,),
         "times": (88,),
         "truncate": (45, 46),
         "unlink": (35,),
@@ -75,6 +77,10 @@ class Call(NamedTuple):
     step: int
     """Counted from 1."""
     name: str
+    thread: int = 0
+    """Of the child, or of a program that it started."""
+    arguments: tuple[int, ...] = ()
+    """All six, as they stand in the registers."""
 
 
 class Outcome(NamedTuple):
@@ -169,8 +175,8 @@ def _watch(
             fcntl.ioctl(listener, _RECEIVE, notice)
         except FileNotFoundError:
             continue  # it died meanwhile
-        identity, _, _, number = struct.unpack_from("QIIi", notice)
-        calls.append(Call(len(calls) + 1, name_of[number]))
+        identity, thread, _, number, _, _, *arguments = struct.unpack("QIIiIQ6Q", notice)
+        calls.append(Call(len(calls) + 1, name_of[number], thread, tuple(arguments)))
         answer = decide(calls[-1])
         if answer == KILL:
             os.kill(child, signal.SIGKILL)
