@@ -39,7 +39,7 @@ from huai_client.verify import Difference, Kind, verify
 from huai_client.withhold import withhold
 from huai_schema.entries import File
 from huai_schema.errors import ExitCode, HuaiError
-from huai_schema.paths import ROOT
+from huai_schema.paths import ROOT, parent
 
 
 class _MovedOnError(Exception):
@@ -159,7 +159,7 @@ class Sync:
     ) -> SyncResult:
         """Transfer and publish; with `following`, `_MovedOnError` where a new plan helps."""
         commit, plan = prepared.commit, prepared.plan
-        if prepared.summary.nothing and tree.stat(STAGING) is None:
+        if prepared.summary.nothing and tree.stat(parent(STAGING)) is None:
             return self._result(prepared, None, None)
         fetches = [file for stage in plan.stages for file in stage.fetches]
         urls = self._own_urls or upstream_urls(commit.descriptor) if fetches else []
@@ -180,9 +180,10 @@ class Sync:
             result = self._result(prepared, report, outcome)
             if result.exit_code == ExitCode.OK:
                 staging.remove()
-        # The staging area lies in the top directory.
+        # The staging area lies in the top directory, and goes after the tree was synced.
         if top := commit.snapshot.directory(ROOT):
             tree.set_directory(top)
+        tree.sync_top()
         return result
 
     def _record_attempt(self, commit: Commit) -> None:

@@ -206,6 +206,11 @@ class Tree(View):
         with at(ROOT):
             sync_file_system(self._root)
 
+    def sync_top(self) -> None:
+        """Bring the names in the top directory and its attributes to disk: fsync(2)."""
+        with at(ROOT):
+            os.fsync(self._root)
+
     def tighten(self) -> list[RelPath]:
         """Put back the modes of directories that were opened up; returns where that failed."""
         return self._folders.tighten()

@@ -1,0 +1,134 @@
+"""A power cut at any moment of a sync: nothing that was published as good is lost or half.
+
+What is on the disk afterwards is not tried but derived (`tests.crash_states`), from the real
+system calls of a real sync, rsync's included, so that it is the worst that may happen.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+
+from huai_client.staging import journal
+from tests.crash_states import GROUPS, Moment, Node, Recorder, State, crash_states, lay
+from tests.fault.story import CUTS, Story, finish
+from tests.integration.upstream import Downstream, Upstream, refresh
+from tests.system_calls import supervise
+
+Tree = dict[str, Node]
+T = TypeVar("T")
+EXTREMES = 4
+"""The states of a crash that come before those of single changes."""
+STAGING = ".~tmp~"
+
+
+@dataclass
+class Recorded:
+    """A sync to the second commit, from the first or from nothing."""
+
+    up: Upstream
+    commit: str
+    down: Downstream
+    before: Tree
+    after: Tree
+    moments: list[Moment]
+
+    def states(self) -> Iterator[tuple[int, State]]:
+        for number, moment in enumerate(self.moments):
+            for state in crash_states(moment):
+                yield number, state
+
+    def state_file(self, state: State) -> dict[str, object] | None:
+        """What is recorded in a state of the disk."""
+        place = self.down.state_file.relative_to(self.down.root.parent)
+        inode = state.paths().get(str(place))
+        if inode is None:
+            return None
+        found: dict[str, object] = json.loads(state.nodes[inode].data)
+        return found
+
+
+def spread(items: Sequence[T]) -> Sequence[T]:
+    """As many of them as cuts are wanted, evenly."""
+    return items[:: max(1, len(items) // CUTS)]
+
+
+def tree_of(state: State, top: str = "") -> Tree:
+    """All that is published; "" is the top directory."""
+    paths = {"": state.top, **state.paths()}
+    inside = {path: path.removeprefix(top).removeprefix("/") for path in paths}
+    return {
+        inside[path]: state.nodes[inode]
+        for path, inode in paths.items()
+        if (f"{path}/".startswith(f"{top}/") or not top) and STAGING not in path.split("/")
+    }
+
+
+def look(folder: Path) -> Tree:
+    with Recorder(folder) as recorder:
+        return tree_of(recorder.look())
+
+
+def record(story: Story, folder: Path, *, empty: bool) -> Recorded:
+    up = story.publish("b")
+    down = story.downstream(folder, up, empty=empty)
+    before = look(down.dest)
+    with Recorder(folder) as recorder:
+        outcome = supervise(GROUPS, lambda: int(down.observed().exit_code), recorder.before)
+    assert outcome.result == 0, outcome.result
+    assert len(recorder.moments) > 100, "the cuts miss the run"
+    return Recorded(up, story.commits["b"], down, before, look(up.tree), recorder.moments)
+
+
+@pytest.fixture(name="recorded", scope="module", params=[False, True], ids=["update", "first"])
+def recorded_sync(
+    story: Story, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> Recorded:
+    return record(story, tmp_path_factory.mktemp("recorded"), empty=request.param)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_no_file_is_ever_half(recorded: Recorded) -> None:
+    versions: dict[str, set[bytes]] = {}
+    for tree in (recorded.before, recorded.after):
+        for path, node in tree.items():
+            versions.setdefault(path, set()).add(node.data)
+    for number, state in recorded.states():
+        for path, node in tree_of(state, "dest").items():
+            assert node.data in versions[path], (recorded.moments[number].call, path)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_what_is_said_to_be_applied_is_there(recorded: Recorded) -> None:
+    said = 0
+    for number, state in recorded.states():
+        found = recorded.state_file(state)
+        if found is None or found["attempted"] or found["applied"] != recorded.commit:
+            continue
+        said += 1
+        assert tree_of(state, "dest") == recorded.after, recorded.moments[number].call
+    assert said > 0
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_the_next_sync_finishes(
+    recorded: Recorded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    boot = tmp_path / "boot"
+    boot.write_text("another boot")
+    monkeypatch.setattr(journal, "BOOT_ID", boot)
+    laid = tmp_path / "laid"
+    down = Downstream(recorded.down.name, laid / "dest", laid / "root")
+    for moment in spread(recorded.moments):
+        states = list(crash_states(moment))
+        for state in [*states[:EXTREMES], *spread(states[EXTREMES:])]:
+            refresh(laid)
+            lay(state, laid)
+            down.configure(dest=str(down.dest))
+            finish(down, recorded.up)
