@@ -12,6 +12,8 @@ from tests.integration.upstream import SECONDS, Downstream, Site, Upstream, rsyn
 
 CUTS = int(os.environ.get("HUAI_TEST_CUTS", "8"))
 """Cuts in a run, spread evenly; it has some hundred points."""
+LONG = 300 + 40 * CUTS
+"""Seconds that a test with so many cuts may take."""
 
 
 @dataclass

@@ -14,12 +14,14 @@ import pytest
 
 from huai_client.staging import journal
 from tests.crash_states import GROUPS, Moment, Node, Recorder, State, crash_states, lay
-from tests.fault.story import CUTS, Story, finish
+from tests.fault.story import CUTS, LONG, Story, finish
 from tests.integration.upstream import Downstream, Upstream, refresh
 from tests.system_calls import supervise
 
 Tree = dict[str, Node]
 T = TypeVar("T")
+STATES_MAX = 40
+"""There are some thousand moments, each with up to some hundred states."""
 EXTREMES = 4
 """The states of a crash that come before those of single changes."""
 STAGING = ".~tmp~"
@@ -53,7 +55,7 @@ class Recorded:
 
 def spread(items: Sequence[T]) -> Sequence[T]:
     """As many of them as cuts are wanted, evenly."""
-    return items[:: max(1, len(items) // CUTS)]
+    return items[:: max(1, len(items) // min(CUTS, STATES_MAX))]
 
 
 def tree_of(state: State, top: str = "") -> Tree:
@@ -116,7 +118,7 @@ def test_what_is_said_to_be_applied_is_there(recorded: Recorded) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(LONG)
 def test_the_next_sync_finishes(
     recorded: Recorded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

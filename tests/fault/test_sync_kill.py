@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fault.story import CUTS, Story, finish
+from tests.fault.story import CUTS, LONG, Story, finish
 from tests.integration.http_fixtures import descendants, until
 from tests.integration.rsyncd import rsync_daemon
 from tests.integration.upstream import (
@@ -38,7 +38,7 @@ def cut(down: Downstream, point: int) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(LONG)
 @pytest.mark.parametrize("empty", [False, True])
 @pytest.mark.parametrize("newest", ["b", "c", "back"])
 def test_a_kill_at_many_points(story: Story, tmp_path: Path, newest: str, *, empty: bool) -> None:
@@ -48,7 +48,7 @@ def test_a_kill_at_many_points(story: Story, tmp_path: Path, newest: str, *, emp
     total = int(whole.stdout.split()[0])
     assert total > 100, "the cuts miss the run"
     offset = ["b", "c", "back"].index(newest)
-    for point in range(1 + offset, total + 1, total // CUTS):
+    for point in range(1 + offset, total + 1, max(1, total // CUTS)):
         up = story.publish("b")
         down = story.downstream(tmp_path / str(point), up, empty=empty)
         assert cut(down, point).returncode == -signal.SIGKILL
