@@ -12,7 +12,7 @@ import signal
 import subprocess
 import textwrap
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, NamedTuple
 
@@ -46,14 +46,12 @@ class Processes:
         """Logs of services go to `folder`."""
         self.folder = folder
         self._environment = dict(environment)
-        self._services: list[subprocess.Popen[str]] = []
+        self._running: list[subprocess.Popen[str]] = []
 
     def service(self, name: str, *command: Argument) -> subprocess.Popen[str]:
         """Start something that runs until `end`; its standard output can be read."""
         with Path(self.folder, f"{name}.log").open("w") as log:
-            process = self._start(command, subprocess.PIPE, log)
-        self._services.append(process)
-        return process
+            return self._start(command, subprocess.PIPE, log)
 
     def run(self, *command: Argument, accept: Sequence[int] = (0,)) -> Finished:
         """Run a command to its end; `DemoError` with its words if that is none of `accept`."""
@@ -64,35 +62,57 @@ class Processes:
         except BaseException:
             _end(process)
             raise
+        finally:
+            self._running.remove(process)
         if process.returncode not in accept:
             words = textwrap.shorten(" ".join(map(str, command)), _SHOWN)
             raise DemoError(f"{words}\nended with exit code {process.returncode}:\n{output}")
         return Finished(output, time.monotonic() - begin)
 
     def end(self) -> None:
-        """End all services, the last one first."""
-        while self._services:
-            _end(self._services.pop())
+        """End all that run, the last one first."""
+        while self._running:
+            _end(self._running.pop())
 
     def keep(self) -> None:
         """Let the services run on; `end_kept` ends them."""
-        kept = [[process.pid, _started(process.pid)] for process in self._services]
+        kept = [[process.pid, _started(process.pid)] for process in self._running]
         _kept_file(self.folder).write_text(json.dumps(kept))
-        self._services.clear()
+        self._running.clear()
 
     def _start(
         self, command: Sequence[Argument], stdout: int, stderr: int | IO[str]
     ) -> subprocess.Popen[str]:
-        return subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=stdout,
-            stderr=stderr,
-            env=self._environment,
-            text=True,
-            errors="surrogateescape",
-            start_new_session=True,
-        )
+        with _uninterrupted():
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=stdout,
+                stderr=stderr,
+                env=self._environment,
+                text=True,
+                errors="surrogateescape",
+                start_new_session=True,
+            )
+            self._running.append(process)
+        return process
+
+
+@contextlib.contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Signals come afterwards: a process has to be known before anything can end it."""
+    came: list[int] = []
+    before = {
+        number: signal.signal(number, lambda number, _: came.append(number))
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    }
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        for late in came:
+            signal.raise_signal(late)
 
 
 def first_line(process: subprocess.Popen[str]) -> str:
