@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -82,7 +83,7 @@ def exit_codes() -> Iterator[str]:
 
 def page(program: str, command: click.Command, release: str) -> str:
     """The whole page of one program."""
-    top = click.Context(command, info_name=program, **command.context_settings)
+    top = top_context(program, command)
     below = list(commands(top))
     summary = command.get_short_help_str(limit=100).rstrip(".")
     lines = [
@@ -111,6 +112,11 @@ def command_line(program: str) -> click.Command:
     command = import_module(PROGRAMS[program]).command_line
     assert isinstance(command, click.Command)  # the module's type is not known to mypy
     return command
+
+
+def top_context(program: str, command: click.Command, **settings: Any) -> click.Context:
+    """The context of a program; click keeps what the first one says of --help."""
+    return click.Context(command, info_name=program, **{**command.context_settings, **settings})
 
 
 def main(folder: Path) -> None:

@@ -2,25 +2,23 @@
 
 from collections.abc import Iterator
 
-import click
 import pytest
 
 from tests.conftest import Golden
-from tests.man_pages import PROGRAMS, command_line, commands
+from tests.man_pages import PROGRAMS, command_line, commands, top_context
 
 WIDTH = 100
 """Independent of the terminal in which the tests run."""
 
 
-def help_texts(program: str, command: click.Command) -> Iterator[str]:
+def help_texts(program: str) -> Iterator[str]:
     """What `--help` says, of the program and of each of its commands."""
-    settings = {**command.context_settings, "terminal_width": WIDTH}
-    top = click.Context(command, info_name=program, **settings)
+    top = top_context(program, command_line(program), terminal_width=WIDTH)
     for name, context in [(program, top), *commands(top)]:
         yield f"$ {name} --help\n{context.get_help()}\n"
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_help(program: str, golden: Golden) -> None:
-    text = "\n".join(help_texts(program, command_line(program)))
+    text = "\n".join(help_texts(program))
     golden.check(f"help/{program}.txt", text)

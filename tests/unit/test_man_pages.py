@@ -4,7 +4,7 @@ import click
 import pytest
 
 from huai_schema.errors import ExitCode
-from tests.man_pages import PROGRAMS, command_line, commands, escape, page
+from tests.man_pages import PROGRAMS, command_line, commands, escape, page, top_context
 
 
 @click.group()
@@ -61,6 +61,6 @@ def test_a_page_explains_every_exit_code() -> None:
 def test_every_command_of_a_program_has_its_section(program: str) -> None:
     command = command_line(program)
     text = page(program, command, "0")
-    names = [name for name, _ in commands(click.Context(command, info_name=program))]
+    names = [name for name, _ in commands(top_context(program, command))]
     assert names
     assert [name for name in names if f"\n.SS {escape(name)}\n" not in text] == []
