@@ -1,0 +1,94 @@
+"""Collects rules in order, from the forms in which rsync takes them.
+
+Pure: the text of a merged file comes from whoever made the parser.
+"""
+
+import re
+from collections.abc import Callable, Iterable
+from typing import TypeAlias
+
+from huai_client.filters.grammar import Clear, Context, FilterError, Merge, Style, read_rule
+from huai_client.filters.rule import Rule
+from huai_schema.paths import show
+
+MERGE_DEPTH = 32
+"""Files within files; rsync's limit."""
+_LINE_END = re.compile(rb"\r\n?|\n")
+_BOTH_SIDES = frozenset("sr")
+_SENDER = frozenset("s")
+
+ReadFile: TypeAlias = Callable[[bytes], bytes]
+"""The text of the file that a merge rule names, or a `HuaiError`."""
+
+
+def no_files(name: bytes) -> bytes:
+    """For places where a filter has to stand by itself."""
+    raise FilterError(f"{show(name)}: files cannot be merged here", hint="write its rules here")
+
+
+class Parser:
+    """Rules so far; each method reads some more, or raises `FilterError`.
+
+    The methods are called as the options come on a command line, for their order counts.
+    """
+
+    def __init__(self, read_file: ReadFile = no_files, *, delete_excluded: bool = False) -> None:
+        """With `delete_excluded`, rules that name no side protect nothing from deletion."""
+        self._read_file = read_file
+        self._sides = _SENDER if delete_excluded else _BOTH_SIDES
+        self._rules: list[Rule] = []
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """In the order in which they apply."""
+        return tuple(self._rules)
+
+    def filter(self, text: bytes, place: str = "--filter") -> None:
+        """One rule, as of `--filter=TEXT`; an empty text is none."""
+        self._read(text, Context(place))
+
+    def include(self, text: bytes, place: str = "--include") -> None:
+        """One pattern, as of `--include=TEXT`."""
+        self._read(text, Context(place, Style.PREFIXED, include=True))
+
+    def exclude(self, text: bytes, place: str = "--exclude") -> None:
+        """One pattern, as of `--exclude=TEXT`."""
+        self._read(text, Context(place, Style.PREFIXED))
+
+    def include_from(self, name: bytes) -> None:
+        """The patterns of a file, as of `--include-from=NAME`."""
+        self._lines(self._read_file(name), Context(show(name), Style.PREFIXED, include=True))
+
+    def exclude_from(self, name: bytes) -> None:
+        """The patterns of a file, as of `--exclude-from=NAME`."""
+        self._lines(self._read_file(name), Context(show(name), Style.PREFIXED))
+
+    def list(self, rules: Iterable[bytes], place: str) -> None:
+        """A list of rules; blank ones and comments (`#` or `;` in front) are none."""
+        for number, text in enumerate(rules, 1):
+            if not text.startswith((b"#", b";")) and text.strip():
+                self.filter(text, f"{place} {number}")
+
+    def _lines(self, text: bytes, context: Context) -> None:
+        for number, line in enumerate(_LINE_END.split(text), 1):
+            if not line.startswith((b"#", b";")):
+                self._read(line, context._replace(place=f"{context.place} line {number}"))
+
+    def _read(self, text: bytes, context: Context) -> None:
+        if not text:
+            return
+        step = read_rule(text, context, sides=self._sides)
+        if isinstance(step, Rule):
+            self._rules.append(step)
+        elif isinstance(step, Clear):
+            self._rules.clear()
+        else:
+            self._merge(step, context)
+
+    def _merge(self, merge: Merge, context: Context) -> None:
+        if merge.context.depth > MERGE_DEPTH:
+            raise FilterError(
+                f"{context.place}: more than {MERGE_DEPTH} files, one within the other",
+                hint=f"does {show(merge.name)} merge itself?",
+            )
+        self._lines(self._read_file(merge.name), merge.context)

@@ -1,0 +1,175 @@
+"""A filter: which paths of a module are mirrored, and which are protected from deletion.
+
+Pure, and cheap: all rules together are one regular expression.  As in rsync the first rule that
+matches decides, what no rule matches is included, and nothing below an excluded directory is
+ever asked for.
+"""
+
+import re
+from collections.abc import Callable, Iterable
+from functools import cached_property, lru_cache
+from itertools import groupby
+from typing import NamedTuple, Self
+
+from huai_client.filters.parser import Parser, ReadFile, no_files
+from huai_client.filters.pattern import Pattern, subject, translate
+from huai_client.filters.rule import Rule
+from huai_schema.escaping import escape, unescape
+from huai_schema.paths import RelPath, ancestors, parent
+
+_HIGH_BYTE = re.compile(rb"\\x([89a-f][0-9a-f])")
+"""In a key: a byte that is not UTF-8; the backslash itself is spelt `\\x5c`."""
+_RECENT = 4096
+"""Directories whose fate is kept: what is asked for next is mostly beside or below them."""
+
+
+class Decision(NamedTuple):
+    """Why a path is included or excluded."""
+
+    rule: Rule
+    path: RelPath
+    """What the rule matched: the path that was asked for, or a directory above it."""
+
+
+class Rules:
+    """An ordered list of rules; two are equal if they hold the same rules."""
+
+    def __init__(self, rules: Iterable[Rule] = ()) -> None:
+        """Most are made by `Rules.parse`, or from what a `Parser` has read."""
+        self.rules = tuple(rules)
+        self._sender = _Side(rule for rule in self.rules if rule.sender)
+        self._receiver = _Side(rule for rule in self.rules if rule.receiver)
+        self._reaches = lru_cache(_RECENT)(self._reaches_directory)
+
+    @classmethod
+    def parse(
+        cls, lines: Iterable[bytes], read_file: ReadFile = no_files, *, place: str = "filter rule"
+    ) -> Self:
+        """Rules in the syntax of rsync's `--filter`, one each; comments and blank ones are none."""
+        parser = Parser(read_file)
+        parser.list(lines, place)
+        return cls(parser.rules)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Rules) and self.rules == other.rules
+
+    def __hash__(self) -> int:
+        return hash(self.rules)
+
+    def __bool__(self) -> bool:
+        """Whether there is any rule."""
+        return bool(self.rules)
+
+    def key(self) -> str:
+        r"""A line for each rule; equal keys mean that the rules are equal.
+
+        For people and for the recorded state: bytes that are not UTF-8 become `\xHH`.
+        """
+        return "".join(
+            escape(rule.text).decode("utf-8", "backslashreplace") + "\n" for rule in self.rules
+        )
+
+    @classmethod
+    def from_key(cls, key: str) -> Self:
+        """The rules that `key` says; `HuaiError` if it is none."""
+        raw = _HIGH_BYTE.sub(lambda found: bytes((int(found[1], 16),)), key.encode())
+        return cls.parse(map(unescape, raw.splitlines()), place="rule of the recorded filter")
+
+    def included(self, path: bytes, *, directory: bool) -> bool:
+        """Whether `path` is mirrored, if the directories above it are."""
+        return not path or not self._sender.excludes(path, directory)
+
+    def reaches(self, path: RelPath, *, directory: bool) -> bool:
+        """Whether `path` and all directories above it are included."""
+        if directory:
+            return self._reaches(path)
+        return self.included(path, directory=False) and self._reaches(parent(path))
+
+    def excludes_whole(self, path: RelPath) -> bool:
+        """Whether the directory `path` is left out, and so everything in it."""
+        return not self._reaches(path)
+
+    def protected(self, path: bytes, *, directory: bool) -> bool:
+        """Whether `path`, which the upstream has not, stays if nothing above it goes."""
+        return bool(path) and self._receiver.excludes(path, directory)
+
+    def why(self, path: RelPath, *, directory: bool) -> Decision | None:
+        """What decides on `path`: the rule that excludes it or the first directory above it.
+
+        If it is included, the rule that includes the path itself; None: no rule matches.
+        """
+        for above in reversed(ancestors(path)[:-1]):
+            rule = self._sender.decide(above, directory=True)
+            if rule is not None and not rule.include:
+                return Decision(rule, above)
+        rule = self._sender.decide(path, directory=directory) if path else None
+        return None if rule is None else Decision(rule, path)
+
+    def alike_below(self, one: bytes, other: bytes) -> bool:
+        """Whether surely the same is included below two directories, whatever is in them.
+
+        So a directory that moves from one to the other can be moved as it stands.
+        """
+        return one == other or self._sender.blind_below(one, other)
+
+    def _reaches_directory(self, path: RelPath) -> bool:
+        if not path:
+            return True
+        return self.included(path, directory=True) and self._reaches(parent(path))
+
+
+class _Side:
+    """The rules that apply on one side; made ready to match when something is asked."""
+
+    def __init__(self, rules: Iterable[Rule]) -> None:
+        self._rules = tuple(rules)
+        self._runs = [(keep, [*run]) for keep, run in groupby(self._rules, lambda r: r.include)]
+        self._excluding = (False, *(not keep for keep, _ in self._runs))
+
+    @cached_property
+    def _match(self) -> Callable[[bytes], re.Match[bytes] | None]:
+        """A group for each run of rules that decide alike: many groups would make it slow."""
+        expression = b"|".join(b"(%s)" % _any_of(run) for _, run in self._runs)
+        return re.compile(expression, re.DOTALL).match
+
+    @cached_property
+    def _heads(self) -> set[bytes]:
+        patterns = (translate(rule.pattern) for rule in self._rules)
+        return {pattern.head for pattern in patterns if not pattern.by_name}
+
+    def excludes(self, path: bytes, directory: bool) -> bool:
+        if not self._rules:
+            return False
+        found = self._match(subject(path, directory=directory))
+        return found is not None and self._excluding[found.lastindex or 0]
+
+    def decide(self, path: bytes, *, directory: bool) -> Rule | None:
+        text = subject(path, directory=directory)
+        matching = (each for each in self._rules if re.match(_any_of([each]), text, re.DOTALL))
+        return next(matching, None)
+
+    def blind_below(self, *directories: bytes) -> bool:
+        """Whether no rule but those on names alone can match below any of `directories`."""
+        return not any(
+            head.startswith(directory + b"/") or (directory + b"/").startswith(head)
+            for directory in directories
+            for head in self._heads
+        )
+
+
+def _any_of(rules: Iterable[Rule]) -> bytes:
+    """One expression for what any of `rules` matches."""
+    pairs = [(rule, translate(rule.pattern)) for rule in rules]
+    parts: list[bytes] = []
+    for by_name, group in groupby(pairs, key=lambda pair: pair[1].by_name):
+        inside = b"|".join(_one(rule, pattern) for rule, pattern in group)
+        parts.append(b"(?>.*/)(?:%s)" % inside if by_name else inside)
+    return b"|".join(parts)
+
+
+def _one(rule: Rule, pattern: Pattern) -> bytes:
+    return b"(?!%s)" % pattern.expression if rule.negated else pattern.expression
+
+
+EVERYTHING = Rules()
+"""No filter."""
