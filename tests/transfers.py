@@ -37,6 +37,12 @@ def put(root: Path, path: bytes, content: bytes, *, mtime: int | None = None) ->
     return described(root, path)
 
 
+def put_many(root: Path, number: int, size: int, folder: bytes = b"f") -> list[File]:
+    """Files of random content, `size` bytes each."""
+    paths = [b"%b/%d" % (folder, index) for index in range(number)]
+    return [put(root, path, os.urandom(size)) for path in paths]
+
+
 class Recorder:
     """A listener that keeps what it was told."""
 

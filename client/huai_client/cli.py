@@ -14,7 +14,20 @@ import click
 from huai_client.config import default_root
 from huai_schema.program.ending import conclude
 
-COMMANDS = ("add", "plan", "remove", "status", "sync", "verify")
+COMMANDS = (
+    "add",
+    "completion",
+    "diff",
+    "doctor",
+    "log",
+    "plan",
+    "remove",
+    "status",
+    "sync",
+    "undo",
+    "verify",
+    "why",
+)
 """Each a module of `huai_client.commands`, as --help lists them."""
 
 

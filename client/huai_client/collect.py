@@ -6,21 +6,26 @@ nor where it goes; otherwise its entries are taken one by one, and what is there
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
+from huai_client.filters.difference import differences
+from huai_client.filters.selection import Selection
 from huai_client.observe import observe
 from huai_client.operations import Move
 from huai_client.tree import View
 from huai_schema.changes import Change
-from huai_schema.diff import diff
 from huai_schema.entries import Directory, Entry, File
 from huai_schema.paths import RelPath, ancestors, parent
-from huai_schema.snapshot import Snapshot, decode_listing
+
+
+def anywhere(_old: RelPath, _new: RelPath) -> bool:
+    """Nothing forbids a move."""
+    return True
 
 
 class _PastMove(NamedTuple):
-    past: Snapshot
+    past: Selection
     old: RelPath
     new: RelPath
 
@@ -28,21 +33,28 @@ class _PastMove(NamedTuple):
 class Collected:
     """The union of several differences, by path."""
 
-    def __init__(self, view: View, past: Iterable[Snapshot], wanted: Snapshot) -> None:
-        """Compare each of `past` with `wanted`."""
+    def __init__(
+        self,
+        view: View,
+        past: Iterable[Selection],
+        wanted: Selection,
+        may_move: Callable[[RelPath, RelPath], bool] = anywhere,
+    ) -> None:
+        """Compare each of `past` with `wanted`; `may_move` says what may be renamed whole."""
         self._view = view
+        self._may_move = may_move
         self._wanted = wanted
         self.paths: dict[RelPath, Entry | None] = {}
         """What each path should be; None: nothing."""
         self.past: dict[RelPath, list[Entry]] = {}
         """What the past snapshots said of those paths."""
         moves: list[_PastMove] = []
-        for snapshot in past:
-            for difference in diff(snapshot, wanted):
+        for selection in past:
+            for difference in differences(selection, wanted):
                 if isinstance(difference, Change):
                     self._add(difference)
                 else:
-                    moves.append(_PastMove(snapshot, difference.old, difference.new))
+                    moves.append(_PastMove(selection, difference.old, difference.new))
         self.parents = {parent(path) for move in moves for path in (move.old, move.new)}
         """The directories in which something happens."""
         self.moves = self._settle(moves)
@@ -88,18 +100,17 @@ class Collected:
             or isinstance(vacant, Directory)
             or sum(other.old == move.old for other in possible) > 1
             or any(_is_leaf(self.paths.get(above)) for above in ancestors(move.old))
+            or not self._may_move(move.old, move.new)
             or self._links_out(move.new)
         )
 
     def _links_out(self, new: RelPath) -> bool:
         """Whether a file in it is a hardlink of one outside: another one than before."""
         inside = new + b"/"
-        for listing in self._wanted.subtree(new):
-            if b"\th" in listing.leaves:
-                for entry in decode_listing(listing):
-                    if isinstance(entry, File) and entry.link and not entry.link.startswith(inside):
-                        return True
-        return False
+        return any(
+            isinstance(entry, File) and entry.link and not entry.link.startswith(inside)
+            for entry in self._wanted.linked_below(new)
+        )
 
     def _is_directory(self, path: RelPath) -> bool:
         found = observe(self._view, path)
@@ -107,26 +118,20 @@ class Collected:
 
     def _expand(self, move: _PastMove) -> None:
         """A move as what it is for each path: gone there, new here."""
-        for entry in entries_below(move.past, move.old):
+        for entry in move.past.entries_below(move.old):
             self._add(Change(entry.path, entry, None))
-        for entry in entries_below(self._wanted, move.new):
+        for entry in self._wanted.entries_below(move.new):
             self._add(Change(entry.path, None, entry))
 
 
-def entries_below(snapshot: Snapshot, path: RelPath) -> Iterator[Entry]:
-    """The directory at `path` and everything in it; nothing if there is none."""
-    for listing in snapshot.subtree(path):
-        yield from decode_listing(listing)
-
-
-def gone(past: Iterable[Snapshot], wanted: Snapshot) -> set[RelPath]:
+def gone(past: Iterable[Selection], wanted: Selection) -> set[RelPath]:
     """What any of `past` named, and `wanted` does not."""
     paths: set[RelPath] = set()
     kept: set[RelPath] = set()
-    for snapshot in past:
-        for difference in diff(snapshot, wanted):
+    for selection in past:
+        for difference in differences(selection, wanted):
             if not isinstance(difference, Change):
-                paths |= {entry.path for entry in entries_below(snapshot, difference.old)}
+                paths |= {entry.path for entry in selection.entries_below(difference.old)}
             elif difference.new is None:
                 paths.add(difference.path)
             else:

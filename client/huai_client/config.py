@@ -2,7 +2,7 @@
 
 import os
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
@@ -30,8 +30,8 @@ class UnknownModuleError(HuaiError):
 class Module(msgspec.Struct, frozen=True):
     """One downstream tree."""
 
-    url: str
-    """The upstream's base address, or the URL of its metadata repository."""
+    url: str | Annotated[tuple[str, ...], Meta(min_length=1)]
+    """The upstream's base address, or the URL of its metadata repository; several: best first."""
     dest: str
     upstream_name: str = ""
     """What the upstream calls the module; empty: the same name as here."""
@@ -41,17 +41,48 @@ class Module(msgspec.Struct, frozen=True):
     batch_files: int = 1000
     batch_size: int = 1 << 30
     """Bytes."""
+    connections: Annotated[int, Meta(ge=0)] = 0
+    """To each host, of all runs of this client; 0: 4, or as many as there are streams."""
+    queue_time: Annotated[str, Meta(pattern=r"^[0-9]{1,9}[smhd]?$")] = "1h"
+    """How long to stand in line at an upstream that is full, spelt like `delete_after`."""
     bwlimit: int = 0
     """KiB/s of all streams together; 0: no limit."""
     rsync_options: tuple[str, ...] = ()
     max_delete: str = "10%"
     """A count, or a share of the entries; a share never stops fewer than 1000 deletions."""
+    max_delete_in: dict[str, str | int] = msgspec.field(default_factory=dict)
+    """By directory ("/dists", or "/*": every top-level one), a count or a share."""
+    protect: tuple[str, ...] = ()
+    """Patterns as of rsync's --exclude: paths that are never touched."""
+    trash: Annotated[str, Meta(pattern=r"^[0-9]{1,9}[smhd]?$")] = "0"
+    """How long what was deleted or replaced is kept in DEST, spelt like `delete_after`; 0: not."""
     delete_after: Annotated[str, Meta(pattern=r"^[0-9]{1,9}[smhd]?$")] = "0"
     """How long what is gone stays: seconds, or a number and s, m, h or d."""
+    max_age: Annotated[str, Meta(pattern=r"^[0-9]{1,9}[smhd]?$")] = "0"
+    """A commit that is older is warned of, spelt like `delete_after`; 0: never."""
+    duplicates: Literal["copy", "hardlink"] = "copy"
+    """How a file gets content that stays under another name too; a copy is a reflink if it can."""
+    reuse_from: tuple[str, ...] = ()
+    """Names of other modules, whose trees may have the content too."""
+    reuse_check: Literal["stat", "digest"] = "stat"
+    """What proves that a local file is still what the applied commit says."""
     publish: tuple[str, ...] = ()
     """Publish rules (FORMAT.md); they come before the upstream's."""
+    filter: tuple[str, ...] = ()
+    """What is mirrored: rules of rsync's --filter; the files they merge count from ROOT."""
+    keep_commits: Annotated[int, Meta(ge=0, le=1000)] = 10
+    """How many commits that were applied before stay here, for `log`, `diff` and `why`."""
+    owners: bool = True
+    """Set owner and group, where this user may."""
+    safe_links: bool = False
+    """Leave out symlinks that lead out of the tree, as rsync's option of this name does."""
     timeout: int = 600
     """Seconds without any data after which a connection counts as dead."""
+
+    @property
+    def urls(self) -> tuple[str, ...]:
+        """Where the metadata are, best first."""
+        return (self.url,) if isinstance(self.url, str) else self.url
 
 
 class ClientConfig(msgspec.Struct, frozen=True):

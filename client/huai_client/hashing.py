@@ -11,6 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 from typing import TYPE_CHECKING, Generic, NamedTuple, Self, TypeVar
 
+from huai_client.priority import give_way
+
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
@@ -44,8 +46,8 @@ class Hashing(Generic[T]):
     """Files go in with `add`, and come out hashed, in the same order."""
 
     def __init__(self) -> None:
-        """Start the threads."""
-        self._pool = ThreadPoolExecutor(_WORKERS, "huai-hash")
+        """Start the threads, which give way to everybody else: all of this has time."""
+        self._pool = ThreadPoolExecutor(_WORKERS, "huai-hash", initializer=give_way)
         self._waiting: deque[tuple[T, int, Future[bytes]]] = deque()
 
     def __enter__(self) -> Self:

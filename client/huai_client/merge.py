@@ -4,12 +4,12 @@ Compares attributes only.  Memory grows with the largest directory and the numbe
 hardlink groups, not with the tree.
 """
 
-from collections.abc import Iterable, Iterator
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple, TypeAlias
 
 from huai_client.observe import Observed, Unreadable, differences, observe, walk
 from huai_client.owners import Owners
+from huai_client.scope import WHOLE, Scope, tree_order
 from huai_client.tree import PathError, View
 from huai_schema.entries import Directory, Entry, File
 from huai_schema.paths import RelPath, parent
@@ -39,40 +39,26 @@ class Stranger(NamedTuple):
 Finding: TypeAlias = Match | Missing | Stranger | Unreadable
 
 
-def tree_order(path: RelPath, *, directory: bool) -> bytes:
-    r"""A key that sorts entries in tree order; a directory's is the prefix of all below it.
-
-    Each component is ended by \0 and begins with \0 for a leaf, \1 for a directory.
-    """
-    if not path:
-        return b""
-    above, _, name = path.rpartition(b"/")
-    mark = b"\1" if directory else b"\0"
-    return _below(above) + mark + name + b"\0"
-
-
-@lru_cache(maxsize=64)
-def _below(folder: bytes) -> bytes:
-    """The key of a directory; kept, because siblings come one after the other."""
-    if not folder:
-        return b""
-    return b"".join(b"\1" + name + b"\0" for name in folder.split(b"/"))
-
-
-def merge(view: View, wanted: Iterable[Entry], *, owners: Owners | None) -> Iterator[Finding]:
-    """Every path of either side once; `wanted` is in tree order.
+def merge(
+    view: View, wanted: Iterable[Entry], *, owners: Owners | None, scope: Scope = WHOLE
+) -> Iterator[Finding]:
+    """Every path of either side once; `wanted` is in tree order, and all of it in `scope`.
 
     In tree order too, but for stranger leaves, which come after the directories beside
     them: one of those may be wanted under the stranger's name, and that is one finding,
     a `Match` with the attribute "type".
     """
-    yield from _Merge(view, owners).run(wanted)
+    yield from Merge(view, owners, scope).run(wanted)
 
 
-class _Merge:
-    def __init__(self, view: View, owners: Owners | None) -> None:
+class Merge:
+    """What `merge` does, for who wants to stop on the way."""
+
+    def __init__(self, view: View, owners: Owners | None, scope: Scope) -> None:
+        """As `merge`."""
         self._view = view
         self._owners = owners
+        self._scope = scope
         self._strangers: dict[RelPath, bytes] = {}
         """Stranger leaves that wait, innermost last, with the key of their directory."""
         self._retyped: set[RelPath] = set()
@@ -82,10 +68,13 @@ class _Merge:
         self._groups: set[tuple[int, int]] = set()
 
     def run(self, wanted: Iterable[Entry]) -> Iterator[Finding]:
-        walked = walk(self._view)
+        """The findings; what `scope` has passed is left out of `wanted` here."""
+        walked = walk(self._view, self._scope)
         here = next(walked, None)
         for entry in wanted:
             key = tree_order(entry.path, directory=isinstance(entry, Directory))
+            if self._scope.after and key <= self._scope.after:
+                continue
             while here is not None and _comes_first(here, key):
                 yield from self._only_here(here)
                 here = next(walked, None)
@@ -99,6 +88,12 @@ class _Merge:
             yield from self._only_here(here)
             here = next(walked, None)
         yield from (Stranger(path, directory=False) for path in self._strangers)
+
+    def strangers(self, wanted: Callable[[RelPath], bool]) -> Iterator[Stranger]:
+        """Those that still wait to be told, now; but for those that are `wanted` after all."""
+        for path in [path for path in self._strangers if not wanted(path)]:
+            del self._strangers[path]
+            yield Stranger(path, directory=False)
 
     def _only_here(self, here: Observed | Unreadable) -> Iterator[Finding]:
         key = _key(here)

@@ -10,6 +10,7 @@ from os import stat_result
 from typing import NamedTuple
 
 from huai_client.owners import Owners
+from huai_client.scope import WHOLE, Scope
 from huai_client.tree import STAGING_NAME, PathError, View
 from huai_schema.entries import Directory, Entry, File, Symlink
 from huai_schema.paths import ROOT, RelPath, join
@@ -64,23 +65,25 @@ def _entry(view: View, path: RelPath, status: stat_result) -> Entry | None:
     return None
 
 
-def walk(view: View) -> Iterator[Observed | Unreadable]:
-    """The whole tree in tree order: a directory, its leaves by name, then its subdirectories.
+def walk(view: View, scope: Scope = WHOLE) -> Iterator[Observed | Unreadable]:
+    """What stands in `scope`, in tree order.
 
     Leaves out folders named `.~tmp~`; other file systems are not entered but reported.
     Memory grows with the largest directory and the depth, not with the tree.
     """
     view.refresh()
     root = view.stat(ROOT)
-    waiting = [ROOT]
+    waiting = [scope.top]
     while waiting:
         path = waiting.pop()
         try:
             status = view.stat(path)
             if status is None or root is None:
                 continue
-            yield _observed(view, path, status)
-            if not stat.S_ISDIR(status.st_mode):
+            directory = stat.S_ISDIR(status.st_mode)
+            if scope.holds(path, directory=directory):
+                yield _observed(view, path, status)
+            if not directory:
                 continue
             if status.st_dev != root.st_dev:
                 yield Unreadable(
@@ -91,14 +94,19 @@ def walk(view: View) -> Iterator[Observed | Unreadable]:
         except PathError as error:
             yield Unreadable(path, error.reason, directory=True)
             continue
-        yield from _leaves(view, path, sorted(leaves))
+        yield from _leaves(view, scope, path, sorted(leaves))
         folders.sort(reverse=True)
-        waiting += (join(path, name) for name in folders if name != STAGING_NAME)
+        below = (join(path, name) for name in folders if name != STAGING_NAME)
+        waiting += (folder for folder in below if scope.enters(folder))
 
 
-def _leaves(view: View, folder: RelPath, names: list[bytes]) -> Iterator[Observed | Unreadable]:
+def _leaves(
+    view: View, scope: Scope, folder: RelPath, names: list[bytes]
+) -> Iterator[Observed | Unreadable]:
     for name in names:
         path = join(folder, name)
+        if not scope.holds(path, directory=False):
+            continue
         try:
             found = observe(view, path)
         except PathError as error:

@@ -25,6 +25,22 @@ class Move(NamedTuple):
     new: RelPath
 
 
+class Reuse(NamedTuple):
+    """Where the content of a wanted file is already."""
+
+    source: RelPath
+    mtime: int
+    """Of the source; its size is that of the wanted file."""
+    names: int = 0
+    """The wanted file may take over an inode that has no more names than so many."""
+    sure: bool = True
+    """Whether the size and time of the source prove its content; else its digest has to."""
+    tree: str = ""
+    """The root of the tree that holds it; empty: the plan's own."""
+    twin: bool = False
+    """The plan brings `source` too: it has to come once only."""
+
+
 @dataclass(frozen=True, slots=True)
 class Stage:
     """What is published together: payload, then indices, then pointers."""
@@ -55,3 +71,5 @@ class Plan:
     """Final attributes of every directory that was made or touched, deepest first."""
     forwards: dict[RelPath, Symlink] = field(default_factory=dict)
     """By `Move.old`: a symlink to where the directory went, for those who still look there."""
+    reuses: dict[RelPath, Reuse] = field(default_factory=dict)
+    """By path: those of the `fetches` that need no transfer."""

@@ -1,6 +1,12 @@
 """What a single run may do differently from the configuration."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from huai_client.deadline import NEVER, Deadline
+
+if TYPE_CHECKING:
+    from huai_client.filters import Rules
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,3 +21,13 @@ class SyncOptions:
     """Delete what no snapshot names, where the whole tree is compared."""
     accept_rollback: bool = False
     """Go back to a lower serial."""
+    max_delete_in: tuple[str, ...] = ()
+    """Each DIRECTORY=LIMIT, instead of what is configured for that directory."""
+    release: bool = False
+    """Go on after an undo."""
+    filter: tuple[str, ...] | None = None
+    """To be planned for instead of the configured one; its files count from where we are."""
+    only: "Rules | None" = None
+    """Add and change what these let through, delete nothing: a part of the next whole run."""
+    deadline: Deadline = NEVER
+    """When to stop."""

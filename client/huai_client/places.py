@@ -1,10 +1,15 @@
 """Where the state of a module stands below the client's root, outside of every served tree.
 
 - `ROOT/client.toml`
+- `ROOT/upstreams.json`: upstreams that failed lately
+- `ROOT/hosts/HOST`: a locked file for each connection to that host
 - `ROOT/modules/NAME/state.json`: what the tree was brought to
 - `ROOT/modules/NAME/repository.git`: the metadata that was fetched
 - `ROOT/modules/NAME/lock`
 - `ROOT/modules/NAME/waiting`: deletions that wait for their time
+- `ROOT/modules/NAME/verified`: when each part of the tree was last verified
+- `ROOT/modules/NAME/verifying`: the lock of `verify`
+- `ROOT/modules/NAME/history`: how the runs ended, for people
 """
 
 from pathlib import Path
@@ -17,6 +22,11 @@ class ModulePlaces(NamedTuple):
     folder: Path
 
     @property
+    def root(self) -> Path:
+        """The client's state root."""
+        return self.folder.parents[1]
+
+    @property
     def state(self) -> Path:
         """What the tree was brought to."""
         return self.folder / "state.json"
@@ -25,6 +35,21 @@ class ModulePlaces(NamedTuple):
     def waiting(self) -> Path:
         """Deletions that wait for their time."""
         return self.folder / "waiting"
+
+    @property
+    def history(self) -> Path:
+        """How the runs ended."""
+        return self.folder / "history"
+
+    @property
+    def verified(self) -> Path:
+        """When each part of the tree was last verified."""
+        return self.folder / "verified"
+
+    @property
+    def verifying(self) -> Path:
+        """Held by a `verify` while it runs; it leaves `lock` to those that change the tree."""
+        return self.folder / "verifying"
 
     @property
     def repository(self) -> Path:

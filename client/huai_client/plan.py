@@ -32,6 +32,8 @@ class Candidate(NamedTuple):
     """Names that the inode has."""
     digest: bytes | None = None
     """Of the content here, where `worth_hashing` asked for it."""
+    inode: tuple[int, int] = (0, 0)
+    """Device and number of what stands there."""
 
 
 class StageOf(Protocol):
@@ -68,8 +70,15 @@ def content_is_here(candidate: Candidate) -> bool:
         return candidate.digest == wanted.digest
     if have.mtime == wanted.mtime:
         return True
-    known = _matching(candidate, have)
-    return bool(known) and wanted.digest is not None and set(known) == {wanted.digest}
+    return wanted.digest is not None and known_digest(candidate) == wanted.digest
+
+
+def known_digest(candidate: Candidate) -> bytes | None:
+    """The digest of what stands there: it was read, or all earlier snapshots say the same."""
+    if candidate.digest is not None or not isinstance(candidate.have, File):
+        return candidate.digest
+    known = set(_matching(candidate, candidate.have))
+    return known.pop() if len(known) == 1 else None
 
 
 def replaces(candidate: Candidate) -> bool:

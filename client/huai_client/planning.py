@@ -4,8 +4,17 @@ Only composes: what was recorded, the survey, the publish order, the limits.  Ch
 """
 
 import time
+from functools import cached_property
+from typing import NamedTuple
 
 from huai_client.config import Module
+from huai_client.filtered import rules_of
+from huai_client.filters import Rules
+from huai_client.filters.difference import differences
+from huai_client.filters.extent import Extent
+from huai_client.filters.selection import Selection
+from huai_client.firewall import Firewall
+from huai_client.narrow import in_part
 from huai_client.operations import Plan
 from huai_client.options import SyncOptions
 from huai_client.places import ModulePlaces
@@ -14,13 +23,26 @@ from huai_client.preconditions import check_destination
 from huai_client.publication import Publication
 from huai_client.publishing import waiting as waiting_file
 from huai_client.results import Prepared
+from huai_client.reuse import Sources, parted
 from huai_client.state import State
 from huai_client.store import Commit, Repository
-from huai_client.summary import check_deletions, summarize
+from huai_client.summary import TooManyDeletionsError, check_deletions, summarize
 from huai_client.survey import Survey, survey_changes, survey_damage, survey_whole
+from huai_client.symlinks import left_out
 from huai_client.tree import View
 from huai_client.verify import Difference
 from huai_schema.entries import Directory
+from huai_schema.paths import RelPath
+
+
+class _Goal(NamedTuple):
+    """What the tree is to be like."""
+
+    commit: Commit
+    selection: Selection
+    extent: Extent
+    former: Selection
+    """What deletions are deletions from."""
 
 
 class Planning:
@@ -34,63 +56,163 @@ class Planning:
         self._places = places
         self._options = options
         self._repository = repository
+        self.firewall = Firewall(module, options.max_delete_in)
 
-    def update(self, view: View, commit: Commit, state: State) -> Prepared:
-        """Bring the tree from what `state` says to `commit`."""
+    @cached_property
+    def rules(self) -> Rules:
+        """What is mirrored from now on."""
+        return rules_of(self._module, self._places, self._options)
+
+    def walks(self, state: State) -> bool:
+        """Whether an update has to compare the whole tree."""
+        return self._options.adopt or self._past(state)[0] is None
+
+    def update(
+        self, view: View, commit: Commit, state: State, rules: Rules | None = None
+    ) -> Prepared:
+        """Bring the tree from what `state` says to `commit`; `rules` instead of the present."""
         applied, attempted = self._past(state)
-        past = [each.snapshot for each in (applied, *attempted) if each is not None]
+        past = [each for each in (applied, *attempted) if each is not None]
+        wanted = Selection(commit.snapshot, self.rules if rules is None else rules)
         if applied is None or self._options.adopt:
             strangers = self._options.delete_strangers
-            survey = survey_whole(view, past, commit.snapshot, delete_strangers=strangers)
+            survey = survey_whole(view, past, wanted, delete_strangers=strangers)
         else:
             check_destination(view, past)
-            survey = survey_changes(view, past, commit.snapshot)
-        return self._plan(survey, commit, applied or commit, view)
+            survey = survey_changes(view, past, wanted, self.firewall.may_move(view))
+            survey = self._parted(survey, cut=len(past) > 1)
+        before = None if applied is None else self._recorded(state)
+        goal = _Goal(commit, wanted, _extent(commit, wanted, applied, before), applied or wanted)
+        survey = self.firewall.shielded(survey, view)
+        prepared = self._plan(survey, goal, before or goal.extent, view)
+        return in_part(self._reusing(prepared, view, sure=True), self._options.only)
 
-    def repair(self, view: View, commit: Commit, damage: list[Difference]) -> Prepared:
+    def repair(
+        self, view: View, commit: Commit, state: State, damage: list[Difference]
+    ) -> Prepared:
         """Bring the paths in `damage` back to what `commit`, the applied one, says."""
+        goal = self._applied(commit, state)
         strangers = self._options.delete_strangers
-        survey = survey_damage(view, damage, commit.snapshot, delete_strangers=strangers)
-        return self._plan(survey, commit, commit)
+        survey = survey_damage(view, damage, goal.selection, delete_strangers=strangers)
+        prepared = self._plan(self.firewall.shielded(survey, view), goal, goal.extent)
+        return self._reusing(prepared, view, sure=False)
 
-    def due(self, view: View, commit: Commit) -> Prepared:
+    def due(self, view: View, commit: Commit, state: State) -> Prepared:
         """Delete what has waited long enough; the tree is at `commit` otherwise."""
-        check_destination(view, [commit.snapshot])
-        return self._plan(Survey([], [], []), commit, commit, view)
+        goal = self._applied(commit, state)
+        check_destination(view, [goal.selection])
+        return self._plan(Survey([], [], []), goal, goal.extent, view)
 
-    def _past(self, state: State) -> tuple[Commit | None, list[Commit]]:
-        """The applied commit and those that were attempted since, as far as they are here.
+    def _safe(self, survey: Survey) -> Survey:
+        """The survey without symlinks that are left out; what stands in their place stays."""
+        if not self._module.safe_links:
+            return survey
+        kept = [each for each in survey.candidates if not left_out(each.wanted)]
+        return survey._replace(candidates=kept)
 
-        No applied commit means that the whole tree has to be compared: there was none, it is
+    def _parted(self, survey: Survey, *, cut: bool) -> Survey:
+        """The survey with inodes of their own for names that must not share one any more."""
+        shares = self._module.duplicates == "hardlink"
+        if not cut and not shares:
+            return survey
+        return survey._replace(candidates=parted(survey.candidates, may_share=shares))
+
+    def _reusing(self, prepared: Prepared, view: View, *, sure: bool) -> Prepared:
+        """The plan without the transfer of what is here."""
+        sources = Sources(self._module, self._places)
+        candidates = prepared.survey.candidates
+        plan = sources.added(prepared.plan, candidates, view, prepared.commit, sure=sure)
+        summary = summarize(plan)._replace(put_off=prepared.summary.put_off)
+        return prepared._replace(plan=plan, summary=summary)
+
+    def _applied(self, commit: Commit, state: State) -> _Goal:
+        selection = applied_selection(commit, state)
+        return _Goal(commit, selection, self._recorded(state), selection)
+
+    def _recorded(self, state: State) -> Extent:
+        """How much the applied commit brought here."""
+        if state.applied and not state.entries:  # by a version that knew no filters
+            return Extent.of_totals(self._repository.commit(state.applied).info.totals)
+        return Extent(state.entries, state.total_bytes)
+
+    def _past(self, state: State) -> tuple[Selection | None, list[Selection]]:
+        """What was applied and what was attempted since, as far as the commits are here.
+
+        Nothing applied means that the whole tree has to be compared: nothing was, its commit is
         not here any more, or a repair of the tree was cut.
         """
         repository = self._repository
-        here = [commit for commit in state.attempted if repository.has(commit)]
-        attempted = [repository.commit(commit) for commit in here]
-        known = len(here) == len(state.attempted) and state.applied not in here
+        here = [(commit, key) for commit, key in state.attempts if repository.has(commit)]
+        attempted = [
+            Selection(repository.commit(commit).snapshot, Rules.from_key(key))
+            for commit, key in here
+        ]
+        known = len(here) == len(state.attempts) and (state.applied, state.filter) not in here
         if state.applied is None or not known or not repository.has(state.applied):
             return None, attempted
-        return repository.commit(state.applied), attempted
+        return applied_selection(repository.commit(state.applied), state), attempted
 
     def _plan(
-        self, survey: Survey, commit: Commit, before: Commit, view: View | None = None
+        self, survey: Survey, goal: _Goal, before: Extent, view: View | None = None
     ) -> Prepared:
         """Plan; with `view`, deletions may wait, and those that waited may be due."""
-        publication = Publication(commit, self._module, waiting_file.load(self._places.waiting))
-        survey = publication.narrowed(survey, view)
+        commit, rules = goal.commit, goal.selection.rules
+        waiting = self.firewall.without_protected(waiting_file.load(self._places.waiting))
+        publication = Publication(commit, self._module, waiting, rules)
+        survey = self._safe(publication.narrowed(survey, view))
         plan = make_plan(survey.candidates, survey.moves, publication.order.stage_of)
         limit = self._options.max_delete or self._module.max_delete
-        check_deletions(summarize(plan), limit, before.info.totals.entries)
+        refused = self._refused(plan, limit, before, goal.former)
         found = publication.put_off(plan, view, int(time.time()))
-        publication.check_due(found.plan, limit)
-        plan = settle(found.plan, _disturbed(found.plan, commit))
+        publication.check_due(found.plan, limit, goal.extent.entries)
+        for removals in publication.due(found.plan):
+            self.firewall.check(removals, goal.former)
+        disturbed = touched(found.plan) | publication.bereft(view)
+        plan = settle(found.plan, _unsettled(found.plan, goal.selection, disturbed))
         summary = summarize(plan)._replace(put_off=found.put_off)
         repositories = tuple(publication.order.repositories)
-        return Prepared(commit, plan, summary, survey, tuple(found.waiting), repositories)
+        return Prepared(
+            commit,
+            plan,
+            summary,
+            survey,
+            tuple(found.waiting),
+            repositories,
+            extent=goal.extent,
+            filter=rules.key(),
+            refused=refused,
+        )
+
+    def _refused(self, plan: Plan, limit: str, before: Extent, former: Selection) -> str:
+        """Why a sync would not do this; for a filter that is only tried, else it is an error."""
+        try:
+            check_deletions(summarize(plan), limit, before.entries)
+            self.firewall.check((*plan.clear, *plan.removals), former)
+        except TooManyDeletionsError as error:
+            if self._options.filter is None:
+                raise
+            return error.message
+        return ""
 
 
-def _disturbed(plan: Plan, commit: Commit) -> list[Directory]:
-    """Directories that the plan changes something in, without it being said in the plan."""
+def applied_selection(commit: Commit, state: State) -> Selection:
+    """What `commit`, the applied one, brought here."""
+    return Selection(commit.snapshot, Rules.from_key(state.filter))
+
+
+def _extent(
+    commit: Commit, wanted: Selection, applied: Selection | None, before: Extent | None
+) -> Extent:
+    """How much `wanted` is; looked through as a whole only if nothing is known of before."""
+    if not wanted.rules:
+        return Extent.of_totals(commit.info.totals)
+    if applied is None or before is None:
+        return Extent.of(wanted)
+    return before.after(differences(applied, wanted))
+
+
+def _unsettled(plan: Plan, wanted: Selection, disturbed: set[RelPath]) -> list[Directory]:
+    """Directories in which something changed or will, without it being said in the plan."""
     settled = {directory.path for directory in plan.directories}
-    found = (commit.snapshot.directory(path) for path in sorted(touched(plan) - settled))
+    found = (wanted.directory(path) for path in sorted(disturbed - settled))
     return [directory for directory in found if directory is not None]

@@ -3,12 +3,20 @@
 Loads neither git nor the planner: a poll that finds nothing ends here.
 """
 
+from functools import partial
+
 from huai_client.state import State
-from huai_client.upstream import MetadataUrl, is_http, newest_commit
+from huai_client.upstream import is_http, newest_commit
+from huai_client.upstreams import Upstreams
 
 
-def nothing_new(state: State, metadata: MetadataUrl) -> bool:
-    """Whether the tree is whole and at the upstream's newest commit: one request, no walk."""
-    if state.applied is None or state.attempted or not is_http(metadata.url):
+def nothing_new(state: State, upstreams: Upstreams, *, timeout: float) -> bool:
+    """Whether the tree is whole and at the upstream's newest commit: one request, no walk.
+
+    `timeout` in seconds, for each of the upstreams.
+    """
+    if state.applied is None or state.attempted:
         return False
-    return newest_commit(metadata) == state.applied
+    if not all(is_http(metadata.url) for metadata in upstreams.urls):
+        return False
+    return upstreams.ask(partial(newest_commit, timeout=timeout)) == state.applied

@@ -6,6 +6,7 @@ from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 
+from huai_client.filters.selection import Selection
 from huai_client.observe import observe
 from huai_client.state import State
 from huai_client.store import Commit
@@ -16,9 +17,14 @@ from huai_schema.descriptor import Descriptor
 from huai_schema.entries import File
 from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.paths import ROOT, RelPath
-from huai_schema.snapshot import Snapshot
 
 _SAMPLES = 32
+
+
+class NotSyncedError(HuaiError):
+    """There is no applied commit."""
+
+    exit_code = ExitCode.DIFFERS
 
 
 class WrongModuleError(HuaiError):
@@ -38,6 +44,21 @@ class NoSpaceError(HuaiError):
 
     exit_code = ExitCode.NO_SPACE
 
+    def __init__(self, message: str, *, bytes_short: int = 0, inodes_short: int = 0) -> None:
+        """`message` says where and how much; the numbers are what is lacking."""
+        super().__init__(message, hint="make room, or mirror less")
+        self.bytes_short = bytes_short
+        self.inodes_short = inodes_short
+
+
+def applied_id(state: State, name: str) -> str:
+    """The commit that the tree was brought to; `NotSyncedError` if there is none."""
+    if state.applied is None:
+        raise NotSyncedError(
+            f"{name}: was never synced to its end", hint="run huai-client sync first"
+        )
+    return state.applied
+
 
 def check_module(commit: Commit, name: str) -> None:
     """The metadata has to be of the module that was asked for."""
@@ -50,32 +71,40 @@ def check_module(commit: Commit, name: str) -> None:
 
 def check_serial(commit: Commit, state: State) -> None:
     """The serial only grows; a commit that was accepted before is fine while it is the newest."""
-    known = commit.id == state.applied or commit.id in state.attempted
-    if commit.info.serial < state.serial or (commit.info.serial == state.serial and not known):
+    if is_rollback(commit, state):
         raise RolledBackError(
             f"the upstream offers serial {commit.info.serial}, and {state.serial} "
             "was accepted before",
-            hint="its metadata was restored or replaced; if that is right: --accept-rollback",
+            hint="its metadata was restored or replaced, or url now names another upstream; "
+            "if that is right: --accept-rollback",
         )
 
 
-def check_destination(view: View, past: Iterable[Snapshot]) -> None:
+def is_rollback(commit: Commit, state: State) -> bool:
+    """Whether a commit is older than what was accepted before, or stands in its place."""
+    known = commit.id == state.applied or commit.id in state.attempted
+    return commit.info.serial < state.serial or (commit.info.serial == state.serial and not known)
+
+
+def check_destination(view: View, past: Iterable[Selection]) -> None:
     """The destination has to hold something of what was put there: else its disk is not mounted."""
-    paths = [path for snapshot in past for path in _samples(snapshot)]
-    if paths and all(observe(view, path) is None for path in paths):
+    samples = [list(_samples(selection)) for selection in past]
+    # A filter may have let nothing through; then an empty destination is one that is right.
+    if all(samples) and all(observe(view, path) is None for paths in samples for path in paths):
         raise DestinationError(
             f"{view.dest} holds nothing of what was synced there before",
             hint="is its disk mounted?  --adopt compares everything and fetches what is missing",
         )
 
 
-def _samples(snapshot: Snapshot) -> Iterator[RelPath]:
+def _samples(selection: Selection) -> Iterator[RelPath]:
     """The paths that come first in the tree, and directories of its top level."""
-    for entry in islice(snapshot.entries(), 1, _SAMPLES):
+    for entry in islice(selection.entries(), 1, _SAMPLES):
         yield entry.path
-    own = snapshot.own_directory(ROOT, snapshot.tree)
-    for name in islice(own.children, _SAMPLES):
-        yield RelPath(name)
+    snapshot = selection.snapshot
+    own = map(RelPath, snapshot.own_directory(ROOT, snapshot.tree).children)
+    shown = (path for path in own if not selection.rules.excludes_whole(path))
+    yield from islice(shown, _SAMPLES)
 
 
 def check_space(dest: Path, files: Iterable[File]) -> None:
@@ -89,13 +118,13 @@ def check_space(dest: Path, files: Iterable[File]) -> None:
     if needed > room:
         raise NoSpaceError(
             f"{dest}: {needed:,} bytes are needed and {room:,} are free; nothing was touched",
-            hint="make room, or mirror less",
+            bytes_short=needed - room,
         )
     if free.f_files and count > free.f_favail:
         raise NoSpaceError(
             f"{dest}: {count:,} inodes are needed and {free.f_favail:,} are free; "
             "nothing was touched",
-            hint="make room, or mirror less",
+            inodes_short=count - free.f_favail,
         )
 
 

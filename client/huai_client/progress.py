@@ -1,35 +1,41 @@
 """Shows how a transfer goes: on a terminal, in a log, as JSON lines, or not at all.
 
 The listeners of `transfer`, and the choice between them.  They write to the streams
-they are given.  The rule to keep: JSON events are an interface; `v` counts its versions.
+they are given.  The rule to keep: JSON events are an interface, described in schema/JSON.md.
 """
 
-import json
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TextIO
 
+from huai_client.logged import LoggedProgress
 from huai_client.staging import Verdict
+from huai_client.talk import Talk
 from huai_client.transfer.listener import Listener
 from huai_schema.entries import File
-from huai_schema.paths import show
+from huai_schema.paths import exact, show
+from huai_schema.program.ending import json_line
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
 Clock = Callable[[], float]
 
-JSON_VERSION = 1
 _PLAIN_INTERVAL = 30.0
 _JSON_INTERVAL = 1.0
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 
 
-def choose(*, quiet: bool, as_json: bool, out: TextIO, err: TextIO) -> Listener:
-    """The listener for these options: JSON goes to `out`, what is for people to `err`."""
-    if as_json:
-        return JsonProgress(out)
-    if quiet:
+def choose(talk: Talk, *, out: TextIO, err: TextIO) -> Listener:
+    """The listener for a command: JSON goes to `out`, what is for people to `err`."""
+    shown = _shown(talk, out, err)
+    return LoggedProgress(shown, talk.note) if talk.log else shown
+
+
+def _shown(talk: Talk, out: TextIO, err: TextIO) -> Listener:
+    if talk.as_json:
+        return JsonProgress(out, talk.module)
+    if talk.quiet:
         return SilentProgress()
     return TerminalProgress(err) if err.isatty() else PlainProgress(err)
 
@@ -192,16 +198,19 @@ class TerminalProgress:
 
 
 class JsonProgress:
-    """One JSON object a line: `v`, `type` and what belongs to the type.
-
-    Paths are UTF-8; other bytes stand as the lone surrogates of Python's `surrogateescape`.
-    """
+    """One JSON object a line: `v`, `type`, `module` and what belongs to the type."""
 
     def __init__(
-        self, out: TextIO, *, clock: Clock = time.monotonic, interval: float = _JSON_INTERVAL
+        self,
+        out: TextIO,
+        module: str,
+        *,
+        clock: Clock = time.monotonic,
+        interval: float = _JSON_INTERVAL,
     ) -> None:
         """Writes to `out`; `clock` gives seconds."""
         self._out = out
+        self._module = module
         self._clock = clock
         self._interval = interval
         self._next = 0.0
@@ -220,11 +229,11 @@ class JsonProgress:
 
     def finished(self, file: File) -> None:
         """`file-arrived`: path, bytes."""
-        self._say("file-arrived", path=_text(file.path), bytes=file.size)
+        self._say("file-arrived", path=exact(file.path), bytes=file.size)
 
     def refused(self, file: File, verdict: Verdict) -> None:
         """`file-missing` or `file-mismatch`: path, bytes."""
-        self._say(f"file-{verdict.value}", path=_text(file.path), bytes=file.size)
+        self._say(f"file-{verdict.value}", path=exact(file.path), bytes=file.size)
 
     def retried(self, reason: str) -> None:
         """`transfer-retried`: reason."""
@@ -239,9 +248,5 @@ class JsonProgress:
         self._say("transfer-ended")
 
     def _say(self, kind: str, **fields: str | int) -> None:
-        self._out.write(json.dumps({"v": JSON_VERSION, "type": kind, **fields}) + "\n")
+        self._out.write(json_line(kind, module=self._module, **fields))
         self._out.flush()
-
-
-def _text(path: bytes) -> str:
-    return path.decode("utf-8", "surrogateescape")

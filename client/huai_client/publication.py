@@ -4,10 +4,11 @@ Only composes: the rules of client.toml and of the upstream, the profiles, the s
 the record of deletions that wait.
 """
 
-from collections import Counter
+from collections import defaultdict
 from stat import S_ISDIR
 
 from huai_client.config import Module
+from huai_client.filters import EVERYTHING, Rules
 from huai_client.operations import Plan, Remove
 from huai_client.publishing.grace import Grace, PutOff, back_again, put_off
 from huai_client.publishing.lookup import Lookup
@@ -19,7 +20,7 @@ from huai_client.store import Commit
 from huai_client.summary import TooManyDeletionsError, allowed_deletions
 from huai_client.survey import Survey, digest_here
 from huai_client.tree import View
-from huai_schema.paths import RelPath
+from huai_schema.paths import RelPath, parent
 from huai_schema.program.configuration import ConfigError, closest
 from huai_schema.publishing import ProfileRule, own_rules, usable_rules
 
@@ -27,8 +28,14 @@ from huai_schema.publishing import ProfileRule, own_rules, usable_rules
 class Publication:
     """One commit, to be published in one tree."""
 
-    def __init__(self, commit: Commit, module: Module, waiting: list[Waiting]) -> None:
-        """`waiting` is what is recorded; `ConfigError` for a profile that there is not."""
+    def __init__(
+        self, commit: Commit, module: Module, waiting: list[Waiting], rules: Rules = EVERYTHING
+    ) -> None:
+        """`waiting` is what is recorded, `rules` the filter.
+
+        Repositories are recognised by what the upstream has, whether it is mirrored or not.
+        Raises `ConfigError` for a profile that there is not.
+        """
         own = own_rules(module.publish)
         for rule in own:
             if isinstance(rule, ProfileRule) and rule.profile not in profiles():
@@ -36,8 +43,8 @@ class Publication:
                     f"publish rule {rule.text!r}: there is no profile {rule.profile!r}",
                     hint=closest(rule.profile, profiles()),
                 )
-        self._commit = commit
         self._waiting = waiting
+        self._rules = rules
         self._patience = seconds(module.delete_after)
         self._lookup = Lookup(commit.snapshot)
         upstream = usable_rules(commit.descriptor.publish)
@@ -63,25 +70,48 @@ class Publication:
         if view is None:
             return PutOff(plan, self._waiting, 0)
         here = [each for each in self._waiting if _still_there(view, each)]
-        return put_off(plan, here, Grace(now, self._patience, self._at_once, self._lookup.names))
+        return put_off(plan, here, Grace(now, self._patience, self._at_once, self._names))
 
-    def check_due(self, plan: Plan, limit: str) -> None:
+    def bereft(self, view: View | None) -> set[RelPath]:
+        """Directories in which something waited and is gone: a run that was cut deleted it."""
+        if view is None:
+            return set()
+        gone = (each for each in self._waiting if not _still_there(view, each))
+        folders = {Waiting(parent(each.path), directory=True, since=0) for each in gone}
+        return {each.path for each in folders if _still_there(view, each)}
+
+    def due(self, plan: Plan) -> list[list[Remove]]:
+        """The deletions of `plan` that waited, those of each earlier run by themselves."""
+        since = {each.path: each.since for each in self._waiting}
+        runs: dict[int, list[Remove]] = defaultdict(list)
+        for item in plan.removals:
+            if item.path in since:
+                runs[since[item.path]].append(item)
+        return list(runs.values())
+
+    def check_due(self, plan: Plan, limit: str, entries: int) -> None:
         """Hold deletions that waited against `limit`, those of each earlier run by themselves.
+
+        `entries` are those of the tree.
 
         They were within the limit when they were put off; it may be another one by now.
         Raises `TooManyDeletionsError`.
         """
-        removed = {item.path for item in plan.removals}
-        runs = Counter(each.since for each in self._waiting if each.path in removed)
-        entries = self._commit.info.totals.entries
         allowed = allowed_deletions(limit, entries)
-        for count in runs.values():
+        for removals in self.due(plan):
+            count = len(removals)
             if count > allowed:
                 raise TooManyDeletionsError(
                     f"{count:,} deletions that waited are due, more than the {allowed:,} that "
                     f"max_delete = {limit!r} allows; nothing was touched",
                     hint=f"if that is right: --max-delete {count}",
                 )
+
+    def _names(self, path: RelPath) -> bool:
+        """Whether something is to stand at `path`."""
+        directory = self._lookup.is_directory(path)
+        named = directory or self._lookup.names(path)
+        return named and self._rules.reaches(path, directory=directory)
 
     def _at_once(self, item: Remove) -> bool:
         return not item.directory and self.order.stage_of(RelPath(item.path)) == POINTERS

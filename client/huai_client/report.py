@@ -3,16 +3,21 @@
 Text for people, one JSON object a line for programs; nothing here decides anything.
 """
 
+import os
 import time
 from collections.abc import Iterator
 
 from huai_client.execute import Report
-from huai_client.operations import Plan, Remove, Stage
+from huai_client.operations import Plan, Remove, Reuse, Stage
 from huai_client.progress import human
 from huai_client.results import Prepared, SyncResult
+from huai_client.reuse import Reused
 from huai_client.summary import Summary
 from huai_client.symlinks import unsafe_symlinks
-from huai_schema.paths import RelPath, show
+from huai_schema.paths import RelPath, join, show
+
+_SHOWN = 3
+"""Strangers that a sync names; `verify` names all."""
 
 
 def plan_lines(plan: Plan) -> Iterator[tuple[str, RelPath, str]]:
@@ -24,7 +29,7 @@ def plan_lines(plan: Plan) -> Iterator[tuple[str, RelPath, str]]:
     for move in plan.moves:
         yield "move", move.new, f"from {show(move.old)}"
     for stage in plan.stages:
-        yield from _stage_lines(stage)
+        yield from _stage_lines(stage, plan.reuses)
     for item in plan.removals:
         yield "delete", item.path, _kind(item)
     made = set(plan.make)
@@ -33,9 +38,12 @@ def plan_lines(plan: Plan) -> Iterator[tuple[str, RelPath, str]]:
             yield "directory", directory.path, ""
 
 
-def _stage_lines(stage: Stage) -> Iterator[tuple[str, RelPath, str]]:
+def _stage_lines(stage: Stage, reuses: dict[RelPath, Reuse]) -> Iterator[tuple[str, RelPath, str]]:
     for file in stage.fetches:
-        yield "fetch", file.path, f"{file.size} bytes, {stage.name}"
+        reuse = reuses.get(file.path)
+        source = f"from {show(join(os.fsencode(reuse.tree), reuse.source))}, " if reuse else ""
+        what = "reuse" if reuse else "fetch"
+        yield what, file.path, f"{source}{file.size} bytes, {stage.name}"
     for file in stage.links:
         yield "link", file.path, f"to {show(file.link or b'')}"
     for symlink in stage.symlinks:
@@ -50,6 +58,10 @@ def summary_line(summary: Summary) -> str:
         return "nothing to do"
     parts = (
         (summary.fetches, f"{summary.fetches:,} files to fetch ({human(summary.fetch_bytes)})"),
+        (
+            summary.reused,
+            f"{summary.reused:,} files that are here already ({human(summary.reused_bytes)})",
+        ),
         (summary.moves, f"{summary.moves:,} directories to move"),
         (summary.new_directories, f"{summary.new_directories:,} new directories"),
         (summary.links, f"{summary.links:,} hardlinks"),
@@ -59,6 +71,26 @@ def summary_line(summary: Summary) -> str:
         (summary.put_off, f"{summary.put_off:,} to delete later"),
     )
     return ", ".join(text for count, text in parts if count)
+
+
+def selection_values(prepared: Prepared) -> dict[str, int]:
+    """How much the filter lets through, of how much."""
+    totals = prepared.commit.info.totals
+    return {
+        "entries": prepared.extent.entries,
+        "bytes": prepared.extent.bytes,
+        "of_entries": totals.entries,
+        "of_bytes": totals.bytes,
+    }
+
+
+def selection_line(prepared: Prepared) -> str:
+    """The same in words."""
+    entries, size, of_entries, of_size = selection_values(prepared).values()
+    return (
+        f"the filter selects {entries:,} of {of_entries:,} entries, "
+        f"{human(size)} of {human(of_size)}"
+    )
 
 
 def waiting_lines(prepared: Prepared, patience: int) -> Iterator[tuple[RelPath, str]]:
@@ -80,16 +112,26 @@ def published_line(report: Report) -> str:
     return f"published {', '.join(parts)}"
 
 
+def reused_line(reused: Reused) -> str:
+    """What was not transferred, and what was done instead."""
+    parts = ((reused.linked, "linked"), (reused.cloned, "cloned"), (reused.copied, "copied"))
+    how = ", ".join(f"{count:,} {word}" for count, word in parts if count)
+    return f"reused {reused.files:,} files ({human(reused.bytes)}): {how}"
+
+
 def warnings(prepared: Prepared) -> Iterator[str]:
     """What the administrator should know about a plan."""
+    if prepared.refused:
+        yield f"a sync would refuse this: {prepared.refused}"
     unsafe = list(unsafe_symlinks(prepared.plan))
     if unsafe:
         yield f"{len(unsafe):,} symlinks lead out of the tree, for example {show(unsafe[0])}"
     strangers = prepared.survey.strangers
     if strangers:
+        first = ", ".join(map(show, strangers[:_SHOWN]))
         yield (
             f"{len(strangers):,} paths are in no snapshot and stay, for example "
-            f"{show(strangers[0])} (--delete-strangers deletes them)"
+            f"{first} (--delete-strangers deletes them)"
         )
 
 
@@ -100,6 +142,8 @@ def failures(result: SyncResult) -> Iterator[str]:
             yield f"{show(file.path)}: vanished upstream"
         for file in result.outcome.mismatched:
             yield f"{show(file.path)}: the content does not match the metadata"
+        if late := len(result.outcome.late):
+            yield f"time is up: {late:,} files are still to come; the next run goes on from here"
     if result.report:
         for problem in result.report.problems:
             yield f"{show(problem.path)}: {problem.reason}"
@@ -114,14 +158,19 @@ def result_values(result: SyncResult) -> dict[str, object]:
     values: dict[str, object] = {
         "commit": result.commit,
         "serial": result.serial,
+        "committed": result.committed,
         "total_bytes": result.total_bytes,
         "changed": result.prepared is not None and not result.prepared.summary.nothing,
     }
     if result.prepared:
         values["waiting"] = len(result.prepared.waiting)
+        values["strangers"] = len(result.prepared.survey.strangers)
         values["summary"] = result.prepared.summary._asdict()
     if result.outcome:
         values["received"] = result.outcome.bytes_received
+        values["late"] = len(result.outcome.late)
+    if result.reused:
+        values["reused"] = {"files": result.reused.files, **result.reused._asdict()}
     if result.report:
         values["done"] = result.report.counts._asdict()
         values["published"] = [

@@ -5,9 +5,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from huai_client.execute import Report
+from huai_client.filters.extent import Extent
 from huai_client.operations import Plan
 from huai_client.publishing.order import Repository
 from huai_client.publishing.patience import Waiting
+from huai_client.reuse import Reused
 from huai_client.store import Commit
 from huai_client.summary import Summary
 from huai_client.survey import Survey
@@ -27,6 +29,12 @@ class Prepared(NamedTuple):
     """Deletions that wait when the plan is carried out, by path."""
     repositories: tuple[Repository, ...] = ()
     """Those in which anything changes, as far as they are recognised."""
+    extent: Extent = Extent(0, 0)
+    """How much the filter lets through."""
+    filter: str = ""
+    """The filter that is planned for (`filters.Rules.key`); empty: none."""
+    refused: str = ""
+    """Why a sync would refuse this plan for a filter that is only tried."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,18 +43,24 @@ class SyncResult:
 
     commit: str
     serial: int
+    committed: int
+    """When the upstream made the commit, seconds since the epoch."""
     total_bytes: int
-    """Of all files of the module."""
+    """Of all files of the module that its filter lets through."""
     prepared: Prepared | None = None
     """None: there was nothing new."""
     report: Report | None = None
     outcome: Outcome | None = None
+    reused: Reused | None = None
+    """None: content was not asked for."""
     plans: int = 1
     """How often the run planned, following an upstream that moved on."""
 
     @property
     def exit_code(self) -> ExitCode:
         """How the program should end."""
+        if self.outcome and self.outcome.late:
+            return ExitCode.TIMEOUT
         if self.outcome and self.outcome.mismatched:
             return ExitCode.MISMATCH
         if self.outcome and self.outcome.missing:

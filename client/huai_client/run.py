@@ -7,67 +7,42 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from huai_client import state as states
+from huai_client.age import too_old
 from huai_client.config import Module
+from huai_client.explain.account import Account
+from huai_client.filtered import same_filter
+from huai_client.lines import Lines
 from huai_client.options import SyncOptions
 from huai_client.places import ModulePlaces, module_places
 from huai_client.poll import nothing_new
 from huai_client.publishing import waiting
-from huai_client.publishing.patience import seconds
-from huai_client.upstream import MetadataUrl
+from huai_client.publishing.patience import overdue, seconds
+from huai_client.talk import Talk
 from huai_schema.errors import ExitCode
-from huai_schema.paths import RelPath, show
-from huai_schema.program.ending import print_json
+from huai_schema.paths import exact, show
 from huai_schema.program.locking import locked
 
 if TYPE_CHECKING:
+    from huai_client.explain.record import Kind
     from huai_client.results import Observer, Prepared, SyncResult
     from huai_client.sync import Sync
-    from huai_client.verify import Difference
-
-
-@dataclass(frozen=True, slots=True)
-class Talk:
-    """How the user is told: text, JSON, or only errors."""
-
-    quiet: bool
-    as_json: bool
-
-    def result(self, text: str) -> None:
-        """Something that the user asked for."""
-        if not self.as_json:
-            sys.stdout.write(text + "\n")
-
-    def totals(self, received: int, total: int) -> None:
-        """The end of a good run; the last two lines are what mirror managers read sizes from."""
-        if not self.quiet:
-            self.result(f"Total bytes received: {received}")
-            self.result(f"Total file size: {total} bytes")
-            self.result(f"Total size is {total}")
-
-    def remark(self, text: str) -> None:
-        """Something by the way."""
-        if not self.quiet and not self.as_json:
-            sys.stderr.write(text + "\n")
-
-    def complaint(self, text: str) -> None:
-        """Something that went wrong."""
-        sys.stderr.write(text + "\n")
-
-    def event(self, kind: str, **values: object) -> None:
-        """The same as an object, for programs."""
-        if self.as_json:
-            print_json(kind, **values)
+    from huai_client.undo import Undo
+    from huai_client.verifying.request import Request
 
 
 @contextmanager
-def module_lock(places: ModulePlaces, *, wait: float) -> Iterator[None]:
-    """Hold the lock of a module, in a folder that is made if it is missing."""
-    lock = locked(places.lock, wait=wait)
+def module_lock(places: ModulePlaces, *, wait: float, verifying: bool = False) -> Iterator[None]:
+    """Hold the lock of a module, in a folder that is made if it is missing.
+
+    With `verifying` it is the one beside it, which keeps nobody from changing the tree.
+    """
+    lock = locked(places.verifying if verifying else places.lock, wait=wait)
     try:
         places.folder.mkdir(parents=True, exist_ok=True)
         lock.__enter__()
@@ -89,132 +64,219 @@ class Run:
         self._name = name
         self._module = module
         self._places = module_places(root, name)
-        self._talk = talk
+        self._talk = replace(talk, module=name)
 
     def sync(self, options: SyncOptions, *, wait: float) -> ExitCode:
         """Bring the tree to the newest commit."""
-        with module_lock(self._places, wait=wait):
-            state = states.load(self._places.state)
-            if not options.adopt and nothing_new(state, self._metadata()):
-                if self._anything_due():
-                    return self._conclude(self._sync(options).delete_due(self._observer()))
-                return self._nothing_new(state)
-            observer = self._observer()
-            result = self._sync(options).run(observer)
-            return self._conclude(result)
+        with module_lock(self._places, wait=wait), self._account("sync") as account:
+            state = self._state(release=options.release)
+            account.started(state)
+            options.deadline.check("it was not begun")
+            lines = self._lines(options)
+            if state.held and state.attempted:
+                account.becomes("undo")
+                return self._undone(account, lines)
+            timeout = options.deadline.bound(self._module.timeout)
+            same = not options.adopt and same_filter(self._module, self._places, state)
+            if state.held or (same and nothing_new(state, lines.upstreams, timeout=timeout)):
+                if options.only is not None or not self._anything_due(state):
+                    account.nothing_new(state)
+                    return self._nothing_new(state)
+                account.becomes("deletions")
+                result = self._sync(options, lines).delete_due(self._observer(account))
+            else:
+                result = self._sync(options, lines).run(self._observer(account))
+            return self._conclude(result, account)
+
+    def undo(self, *, wait: float) -> ExitCode:
+        """Bring the tree back to what it was before the last sync."""
+        with module_lock(self._places, wait=wait), self._account("undo") as account:
+            account.started(states.load(self._places.state))
+            return self._undone(account, self._lines(SyncOptions()))
 
     def plan(self, options: SyncOptions, *, wait: float) -> ExitCode:
         """Show what a sync would do."""
-        from huai_client.report import plan_lines, summary_line, waiting_lines, warnings
-
         with module_lock(self._places, wait=wait):
             prepared = self._sync(options).prepare()
+        return self._shown_plan(prepared)
+
+    def plan_undo(self, *, wait: float) -> ExitCode:
+        """Show what an undo would do."""
+        with module_lock(self._places, wait=wait):
+            prepared = self._undo(self._lines(SyncOptions())).prepare()
+        return self._shown_plan(prepared)
+
+    def _shown_plan(self, prepared: "Prepared") -> ExitCode:
+        from huai_client.explain.forecast import Forecast
+        from huai_client.report import (
+            plan_lines,
+            selection_line,
+            selection_values,
+            summary_line,
+            waiting_lines,
+            warnings,
+        )
+
+        self._talk.planned(prepared)
         for what, path, detail in plan_lines(prepared.plan):
             self._talk.result(f"{what:10} {show(path)}" + (f"  ({detail})" if detail else ""))
-            self._talk.event("operation", operation=what, path=show(path), detail=detail)
+            self._talk.event("operation", operation=what, path=exact(path), detail=detail)
         for path, when in waiting_lines(prepared, seconds(self._module.delete_after)):
             self._talk.result(f"{'waits':10} {show(path)}  ({when})")
-            self._talk.event("waits", path=show(path), until=when)
+            self._talk.event("waits", path=exact(path), until=when)
         for each in prepared.repositories:
             self._talk.remark(f"{each.profile} repository: {show(each.top)} ({each.found_by})")
             self._talk.event(
-                "repository", path=show(each.top), profile=each.profile, found_by=each.found_by
+                "repository", path=exact(each.top), profile=each.profile, found_by=each.found_by
             )
         for warning in warnings(prepared):
-            self._talk.complaint(f"{self._name}: {warning}")
+            self._talk.warning(warning)
+        if prepared.filter:
+            self._talk.result(f"{self._name}: {selection_line(prepared)}")
+            self._talk.event("selection", **selection_values(prepared))
+        forecast = Forecast.of(prepared, self._places.history)
+        for line in forecast.lines():
+            self._talk.result(line)
         self._talk.result(f"{self._name}: {summary_line(prepared.summary)}")
-        self._talk.event("plan", module=self._name, **prepared.summary._asdict())
+        self._talk.event("plan", **prepared.summary._asdict(), **forecast.values())
         return ExitCode.OK
 
-    def verify(self, options: SyncOptions, *, content: bool, repair: bool, wait: float) -> ExitCode:
+    def verify(self, options: SyncOptions, request: "Request", *, wait: float) -> ExitCode:
         """Compare the tree with the applied commit, and mend it if asked to."""
-        with module_lock(self._places, wait=wait):
-            sync = self._sync(options)
-            damage = [self._shown(difference) for difference in sync.damage(content=content)]
-            self._talk.event("verified", module=self._name, differences=len(damage))
-            if not damage:
-                self._talk.remark(f"{self._name}: equals the applied commit")
-                return ExitCode.OK
-            self._talk.remark(f"{self._name}: {len(damage):,} paths differ")
-            if not repair:
-                return ExitCode.DIFFERS
-            return self._conclude(sync.repair(damage, self._observer()))
+        from huai_client.verifying.patrol import Patrol
+        from huai_client.verifying.verdict import Verdict
 
-    def _metadata(self) -> MetadataUrl:
-        return MetadataUrl.of(self._module.url, self._module.upstream_name or self._name)
+        with (
+            module_lock(self._places, wait=wait, verifying=True),
+            self._account("verify") as account,
+        ):
+            account.started(states.load(self._places.state))
+            verdict = Verdict(self._talk, request)
+            name = self._module.upstream_name or self._name
+            patrol = Patrol(name, self._module, self._places, request, verdict.difference)
+            patrol.run(wait=wait)
+            code = verdict.told(patrol)
+            account.verified(verdict.differences, content=request.content)
+            if not verdict.damage:
+                return code
+            account.becomes("repair")
+            with module_lock(self._places, wait=wait):
+                sync = self._sync(options)
+                code = self._conclude(sync.repair(verdict.damage, self._observer(account)), account)
+            if code == ExitCode.OK:
+                patrol.mended()
+            return code
 
-    def _anything_due(self) -> bool:
-        head = waiting.head(self._places.waiting)
-        return head.due(seconds(self._module.delete_after), int(time.time()))
+    def _lines(self, options: SyncOptions) -> Lines:
+        def told(reason: str) -> None:
+            self._talk.remark(f"{self._name}: {reason}")
+            self._talk.event("upstream", reason=reason)
+
+        return Lines.of(
+            self._name,
+            self._module,
+            self._places,
+            deadline=options.deadline,
+            first_only=options.accept_rollback,  # only the one that decides may go back
+            told=told,
+        )
+
+    def _state(self, *, release: bool) -> states.State:
+        """What is recorded; `release` first takes back that it is held, whatever comes then."""
+        state = states.load(self._places.state)
+        if release and state.held:
+            state = replace(state, held="")
+            states.save(self._places.state, state)
+        return state
+
+    def _undone(self, account: Account, lines: Lines) -> ExitCode:
+        result = self._undo(lines).run(self._observer(account))
+        code = self._conclude(result, account)
+        self._say_if_held(states.load(self._places.state))
+        return code
+
+    def _undo(self, lines: Lines) -> "Undo":
+        from huai_client.undo import Undo
+
+        return Undo(self._name, self._module, self._places, lines)
+
+    def _say_if_held(self, state: states.State) -> None:
+        if state.held:
+            self._talk.remark(f"{self._name}: {states.HELD}")
+            self._talk.event("held", undone=state.held)
+
+    def _anything_due(self, state: states.State) -> bool:
+        now, head = int(time.time()), waiting.head(self._places.waiting)
+        due = head.due(seconds(self._module.delete_after), now)
+        return due or overdue(state.trash, self._module.trash, now)
 
     def _nothing_new(self, state: states.State) -> ExitCode:
-        self._talk.remark(f"{self._name}: nothing new, serial {state.serial}")
+        self._say_if_held(state)
+        if not state.held:
+            self._talk.remark(f"{self._name}: nothing new, serial {state.serial}")
         self._talk.event(
             "sync",
-            module=self._name,
             commit=state.applied,
             serial=state.serial,
+            committed=state.committed or None,
             total_bytes=state.total_bytes,
             changed=False,
+            stale=self._warned_of_age(state.committed),
         )
         self._talk.totals(0, state.total_bytes)
         return ExitCode.OK
 
-    def _sync(self, options: SyncOptions) -> "Sync":
+    def _warned_of_age(self, committed: int) -> bool:
+        """Whether a commit of that time is older than `max_age`, which is said then."""
+        reason = too_old(committed, self._module.max_age, time.time())
+        if reason:
+            self._talk.warning(reason)
+        return bool(reason)
+
+    def _sync(self, options: SyncOptions, lines: Lines | None = None) -> "Sync":
         from huai_client.sync import Sync
 
-        return Sync(self._name, self._module, self._places, options)
+        lines = lines or self._lines(options)
+        return Sync(self._name, self._module, self._places, options, lines)
 
-    def _observer(self) -> "Observer":
+    def _account(self, kind: "Kind") -> Account:
+        return Account(self._places.history, kind)
+
+    def _observer(self, account: Account) -> "Observer":
         from huai_client.progress import choose
         from huai_client.results import Observer
 
-        listener = choose(
-            quiet=self._talk.quiet, as_json=self._talk.as_json, out=sys.stdout, err=sys.stderr
-        )
-        return Observer(listener, self._planned, _ignore)
+        listener = choose(self._talk, out=sys.stdout, err=sys.stderr)
+        return Observer(listener, partial(self._planned, account), self._talk.step)
 
-    def _planned(self, prepared: "Prepared") -> None:
+    def _planned(self, account: Account, prepared: "Prepared") -> None:
         from huai_client.report import summary_line, warnings
 
+        account.planned(prepared)
+        self._talk.planned(prepared)
         info = prepared.commit.info
         self._talk.remark(f"{self._name}: serial {info.serial}: {summary_line(prepared.summary)}")
-        self._talk.event(
-            "planned", module=self._name, serial=info.serial, **prepared.summary._asdict()
-        )
+        self._talk.event("planned", serial=info.serial, **prepared.summary._asdict())
         for warning in warnings(prepared):
-            self._talk.complaint(f"{self._name}: {warning}")
+            self._talk.warning(warning)
 
-    def _conclude(self, result: "SyncResult") -> ExitCode:
+    def _conclude(self, result: "SyncResult", account: Account) -> ExitCode:
         """Tell how it ended."""
-        from huai_client.report import failures, published_line, result_values
+        from huai_client.report import failures, published_line, result_values, reused_line
 
+        account.ended(result, failures(result))
+        self._talk.ended(result)
+        if result.reused and result.reused.files:
+            self._talk.remark(f"{self._name}: {reused_line(result.reused)}")
         if result.report and result.report.published:
             self._talk.remark(f"{self._name}: {published_line(result.report)}")
         for failure in failures(result):
             self._talk.complaint(f"{self._name}: {failure}")
-        self._talk.event("sync", module=self._name, **result_values(result))
+        stale = self._warned_of_age(result.committed)
+        self._talk.event("sync", stale=stale, **result_values(result))
         if result.exit_code == ExitCode.OK:
             received = result.outcome.bytes_received if result.outcome else 0
             self._talk.totals(received, result.total_bytes)
         else:
             self._talk.complaint(f"{self._name}: {result.exit_code.meaning}")
         return result.exit_code
-
-    def _shown(self, difference: "Difference") -> "Difference":
-        what = ", ".join(difference.attributes) or difference.reason
-        self._talk.result(
-            f"{difference.kind:10} {show(difference.path)}" + (f"  ({what})" if what else "")
-        )
-        self._talk.event(
-            "difference",
-            path=show(difference.path),
-            difference=str(difference.kind),
-            attributes=list(difference.attributes),
-            reason=difference.reason,
-        )
-        return difference
-
-
-def _ignore(_kind: str, _path: RelPath) -> None:
-    """Nobody asked to be told of each step."""

@@ -7,12 +7,15 @@ import json
 import os
 import re
 from dataclasses import asdict, dataclass
+from itertools import zip_longest
 from pathlib import Path
 
 from huai_schema.errors import ExitCode, HuaiError
 
 _VERSION = 1
 _COMMIT = re.compile("[0-9a-f]{40}")
+
+HELD = "held since an undo: `huai-client sync --release` goes on to the newest commit"
 
 
 class StateError(HuaiError):
@@ -34,15 +37,47 @@ class State:
     time: int = 0
     """When the last sync ended well, seconds since the epoch."""
     total_bytes: int = 0
-    """Of all files of the applied commit."""
+    """Of all files of the applied commit that its filter lets through."""
+    committed: int = 0
+    """When the upstream made the applied commit, seconds since the epoch; 0: not known."""
+    entries: int = 0
+    """How many entries of the applied commit its filter lets through; 0: there is none."""
+    filter: str = ""
+    """The filter through which the commit was applied (`filters.Rules.key`); empty: none."""
+    before: str = ""
+    """The commit that was applied before, if the trash was kept since; empty: no way back."""
+    before_filter: str = ""
+    """The filter through which that was."""
+    held: str = ""
+    """The commit that was undone: no sync until that is released; empty: none."""
+    trash: int = 0
+    """Since when the oldest of the trash is there, seconds since the epoch; 0: there is none."""
+    attempted_filters: tuple[str, ...] = ()
+    """Those of `attempted`; what is missing at the end was attempted without."""
+
+    @property
+    def attempts(self) -> tuple[tuple[str, str], ...]:
+        """Each commit that was attempted, and through which filter."""
+        return tuple(zip_longest(self.attempted, self.attempted_filters, fillvalue=""))
 
     def __post_init__(self) -> None:
         """Refuse what cannot have been written here: `ValueError`."""
-        numbers: tuple[object, ...] = (self.serial, self.time, self.total_bytes)
+        numbers: tuple[object, ...] = (
+            self.serial,
+            self.time,
+            self.total_bytes,
+            self.committed,
+            self.entries,
+            self.trash,
+        )
         if not all(isinstance(number, int) for number in numbers):
             raise ValueError("a number is none")
-        applied: tuple[object, ...] = () if self.applied is None else (self.applied,)
-        for commit in (*self.attempted, *applied):
+        filters: tuple[object, ...] = (self.filter, self.before_filter, *self.attempted_filters)
+        if not all(isinstance(text, str) for text in filters):
+            raise ValueError("a filter is none")
+        named: list[object] = [] if self.applied is None else [self.applied]
+        named += [each for each in (self.before, self.held) if each]
+        for commit in (*self.attempted, *named):
             if not isinstance(commit, str) or not _COMMIT.fullmatch(commit):
                 raise ValueError(f"{str(commit)[:60]!r} is no commit")
 
@@ -53,7 +88,9 @@ def load(path: Path) -> State:
         values = json.loads(path.read_bytes())
         if values.pop("version") != _VERSION:
             raise ValueError("another version")
-        return State(**{**values, "attempted": tuple(values["attempted"])})
+        filters = tuple(values.get("attempted_filters", ()))
+        attempted = tuple(values["attempted"])
+        return State(**{**values, "attempted": attempted, "attempted_filters": filters})
     except FileNotFoundError:
         return State()
     except OSError as error:

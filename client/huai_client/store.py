@@ -14,7 +14,9 @@ from typing import NamedTuple
 import pygit2
 from pygit2.enums import Option
 
+from huai_client.deadline import NEVER, Deadline
 from huai_client.gitfetch import Found, Here, fetch_commit, write_shallow
+from huai_client.packs import drop_unfinished, exchange_packs
 from huai_client.upstream import (
     BRANCH,
     MetadataUrl,
@@ -29,16 +31,16 @@ from huai_schema.descriptor import Descriptor, read_root
 from huai_schema.errors import ExitCode, FormatError, HuaiError
 from huai_schema.gitobjects import Kind
 from huai_schema.limits import OBJECT_BYTES
-from huai_schema.program.packs import sync_folder
 from huai_schema.snapshot import Snapshot
 
 _FETCHED = "refs/huai/fetched"
 _BEFORE = "refs/huai/before"
 """What `_FETCHED` was, so that it is still offered while the next fetch runs."""
 _KEPT = "refs/huai/kept/"
+_PAST = "refs/huai/past/"
+"""Commits that were applied before, numbered: for people, not for the next fetch."""
 _PACKS_MAX = 40
 _CONNECT_SECONDS = 60
-_OWN_REFS = "refs/huai/"
 _NAMES: dict[int, Kind] = {1: "commit", 2: "tree", 3: "blob"}
 """Git's numbers of the types of objects (gitformat-pack)."""
 _FAILURES = (pygit2.GitError, KeyError, ValueError, OSError)
@@ -71,11 +73,11 @@ class Commit(NamedTuple):
 class Repository:
     """An `ObjectReader` over the downstream's copy of the metadata."""
 
-    def __init__(self, path: Path, *, timeout: int = 600) -> None:
+    def __init__(self, path: Path, *, timeout: int = 600, make: bool = True) -> None:
         """Open the repository at `path`, made anew if it is missing or cannot be opened.
 
-        `timeout`: seconds without any data after which a fetch fails.  Nobody else may
-        work on the repository.
+        `timeout`: seconds without any data after which a fetch fails.  Nobody else may write
+        to it.  Without `make` it is only to be read: `DamagedRepositoryError` if it cannot be.
         """
         # The state root protects these files, whoever owns them.  Ids are verified when objects
         # arrive; what decays on the disk later fails zlib's own checksum.
@@ -88,7 +90,9 @@ class Repository:
         self._timeout = timeout
         try:
             self._git = pygit2.Repository(str(path))
-        except pygit2.GitError:
+        except pygit2.GitError as error:
+            if not make:
+                raise self._damaged(str(error), "metadata") from error
             self._git = self._make()
 
     def start_over(self) -> None:
@@ -108,24 +112,21 @@ class Repository:
     def newest_commit(self, metadata: MetadataUrl) -> str:
         """The commit that the upstream's branch points to, by any transport git knows."""
         if is_http(metadata.url):
-            return newest_commit(metadata)
+            return newest_commit(metadata, timeout=self._timeout)
         try:
             remote = self._git.remotes.create_anonymous(metadata.url)
             heads = {head.name: str(head.oid) for head in remote.list_heads()}
         except _FAILURES as error:
             raise UpstreamError(f"{metadata}: {error}", hint="look at the URL") from error
         if BRANCH not in heads:
-            raise NotServedError(
-                f"{metadata}: nothing is committed there yet",
-                hint="run huai-server commit on the upstream",
-            )
+            raise _unborn(metadata)
         return heads[BRANCH]
 
-    def fetch(self, metadata: MetadataUrl) -> Commit:
+    def fetch(self, metadata: MetadataUrl, deadline: Deadline = NEVER) -> Commit:
         """Bring the newest commit here; only what this side does not have is sent."""
-        self._drop_unfinished()
+        drop_unfinished(self._path)
         if is_http(metadata.url):
-            return self._fetch_over_http(metadata)
+            return self._fetch_over_http(metadata, deadline)
         try:
             self._set_aside()
             remote = self._git.remotes.create_anonymous(metadata.url)
@@ -135,27 +136,25 @@ class Repository:
             raise UpstreamError(
                 f"{metadata}: fetching the metadata failed: {error}", hint="run again"
             ) from error
-        fetched = self._git.references.get(_FETCHED)
-        if fetched is None:
-            raise NotServedError(
-                f"{metadata}: nothing is committed there yet",
-                hint="run huai-server commit on the upstream",
-            )
-        return self.commit(str(fetched.target))
+        if self.fetched is None:
+            raise _unborn(metadata)
+        return self.commit(self.fetched)
 
-    def _fetch_over_http(self, metadata: MetadataUrl) -> Commit:
-        newest = find_newest(metadata)
+    def _fetch_over_http(self, metadata: MetadataUrl, deadline: Deadline) -> Commit:
+        newest = find_newest(metadata, timeout=deadline.bound(self._timeout))
         try:
-            fetch_commit(newest, Here(self._path, self, self._complete()), timeout=self._timeout)
+            complete = self._named(_FETCHED, _BEFORE, _KEPT)
+            here = Here(self._path, self, complete, self._named(_PAST) - complete, deadline)
+            fetch_commit(newest, here, timeout=deadline.bound(self._timeout))
             self._git.references.create(_FETCHED, newest.commit, force=True)
         except (pygit2.GitError, OSError) as error:
             raise self._unwritable(error) from error
         return self.commit(newest.commit)
 
-    def _complete(self) -> set[str]:
+    def _named(self, *prefixes: str) -> set[str]:
         """The commits that refs name: everything in them is here."""
         refs = [self._git.references[name] for name in self._git.references]
-        commits = {str(ref.target) for ref in refs if ref.name.startswith(_OWN_REFS)}
+        commits = {str(ref.target) for ref in refs if ref.name.startswith(prefixes)}
         return {commit for commit in commits if self.has(commit)}
 
     def commit(self, commit: str) -> Commit:
@@ -175,7 +174,7 @@ class Repository:
     def keep(self, commits: Iterable[str]) -> None:
         """Name exactly these commits, so that they stay and are offered in the next fetch."""
         wanted = set(commits)
-        self._drop_unfinished()
+        drop_unfinished(self._path)
         try:
             for commit in wanted:
                 self._git.references.create(_KEPT + commit, commit, force=True)
@@ -184,6 +183,34 @@ class Repository:
                     self._git.references.delete(name)
         except _FAILURES as error:
             raise self._unwritable(error) from error
+
+    def put_by(self, commit: str | None, most: int) -> None:
+        """Let a commit that was applied stay for a while, beside the last `most` of that kind."""
+        try:
+            refs = self._past_refs()
+            newest = str(self._git.references[refs[-1]].target) if refs else None
+            if commit is not None and commit != newest and most and self.has(commit):
+                number = int(refs[-1].removeprefix(_PAST)) + 1 if refs else 1
+                refs.append(f"{_PAST}{number:08d}")
+                self._git.references.create(refs[-1], commit, force=True)
+            for name in refs[: max(0, len(refs) - most)]:
+                self._git.references.delete(name)
+        except _FAILURES as error:
+            raise self._unwritable(error) from error
+
+    def past(self) -> list[str]:
+        """The commits that were put by, newest first."""
+        commits = [str(self._git.references[name].target) for name in self._past_refs()]
+        return [commit for commit in reversed(commits) if self.has(commit)]
+
+    def _past_refs(self) -> list[str]:
+        return sorted(name for name in self._git.references if name.startswith(_PAST))
+
+    @property
+    def fetched(self) -> str | None:
+        """The newest commit that was fetched, whether it was applied or not."""
+        found = self._git.references.get(_FETCHED)
+        return None if found is None else str(found.target)
 
     def read(self, oid: bytes, kind: Kind) -> bytes:
         """The content of an object (`ObjectReader`).
@@ -200,7 +227,7 @@ class Repository:
     def find(self, oid: bytes) -> Found | None:
         """An object of any kind, if it is here (`Objects`).
 
-        Raises `DamagedRepositoryError` if it is here and cannot be read.
+        Raises `DamagedRepositoryError` for one that cannot be read, or is unlike any that came.
         """
         name = pygit2.Oid(raw=oid)
         try:
@@ -211,7 +238,7 @@ class Repository:
             return None
         except _FAILURES as error:
             raise self._damaged(str(error), str(name)) from error
-        raise FormatError(f"an object of at most {OBJECT_BYTES} bytes was expected", str(name))
+        raise self._damaged(f"no object of at most {OBJECT_BYTES} bytes", str(name))
 
     def __contains__(self, oid: object) -> bool:
         """Whether an object is here (`Objects`)."""
@@ -220,45 +247,22 @@ class Repository:
     def tidy(self, limit: int = _PACKS_MAX) -> None:
         """If there are more than `limit` packs, make one of what is kept and drop all others.
 
-        May be cut anywhere: the new pack is complete before the first old one goes, and a
-        commit without its parents is known as such before they go.  A failure changes
-        nothing and may be ignored; the next run tries again.
+        May be cut anywhere.  A failure changes nothing; the next run tries again.
         """
-        packs = self._path / "objects" / "pack"
-        old = sorted(packs.glob("pack-*.pack"))
-        if len(old) <= limit:
-            return
-        fresh = self._path / "fresh-pack"
-        try:
-            shutil.rmtree(fresh, ignore_errors=True)
-            fresh.mkdir()
-            kept = self._repack(fresh)
-            write_shallow(self._path, kept)
-            names = {name.stem for name in fresh.iterdir()}
-            for part in sorted(fresh.iterdir(), key=lambda part: part.suffix == ".idx"):
-                part.rename(packs / part.name)
-            sync_folder(packs)
-        except _FAILURES:
-            return
-        finally:
-            shutil.rmtree(fresh, ignore_errors=True)
-        for pack in old:
-            if pack.stem not in names:
-                pack.with_suffix(".idx").unlink(missing_ok=True)  # without it, it is no pack
-                pack.unlink()
+        with suppress(*_FAILURES):
+            exchange_packs(self._path, limit, self._repack)
 
-    def _repack(self, folder: Path) -> list[str]:
-        """Write one pack of all that kept commits hold; their ids, sorted."""
+    def _repack(self, folder: Path) -> None:
+        """Write one pack of all that kept and past commits hold."""
         for name in (_FETCHED, _BEFORE):
             if name in self._git.references:
                 self._git.references.delete(name)
-        names = [name for name in self._git.references if name.startswith(_KEPT)]
-        kept = sorted(name.removeprefix(_KEPT) for name in names)
+        commits = sorted(self._named(_KEPT) | self._named(_PAST))
         builder = pygit2.PackBuilder(self._git)
-        for commit in kept:
+        for commit in commits:
             builder.add_recur(pygit2.Oid(hex=commit))
         builder.write(str(folder))
-        return kept
+        write_shallow(self._path, commits)
 
     def _set_aside(self) -> None:
         """An upstream that lost its branch must not leave us with what it had before."""
@@ -266,14 +270,6 @@ class Repository:
         if fetched is not None:
             self._git.references.create(_BEFORE, fetched.target, force=True)
             fetched.delete()
-
-    def _drop_unfinished(self) -> None:
-        """What a run that was killed left behind: half packs, and locks of refs."""
-        half = (self._path / "objects" / "pack").glob("*_git2_*")
-        locks = (self._path / "refs").rglob("*.lock")
-        for part in [*half, *locks, *self._path.glob("*.lock")]:
-            with suppress(OSError):
-                part.unlink()
 
     def _get(self, commit: str) -> pygit2.Commit | None:
         try:
@@ -290,6 +286,11 @@ class Repository:
 
     def _unwritable(self, error: Exception) -> StoreError:
         return StoreError(f"{self._path}: {error}", hint="look at the disk and its permissions")
+
+
+def _unborn(metadata: MetadataUrl) -> NotServedError:
+    message = f"{metadata}: nothing is committed there yet"
+    return NotServedError(message, hint="run huai-server commit on the upstream")
 
 
 class _Interruptible(pygit2.RemoteCallbacks):

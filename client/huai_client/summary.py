@@ -39,6 +39,9 @@ class Summary(NamedTuple):
     deletions: int
     put_off: int = 0
     """Deletions that will wait."""
+    reused: int = 0
+    """Files whose content is here already, under another name; not among `fetches`."""
+    reused_bytes: int = 0
 
     @property
     def nothing(self) -> bool:
@@ -48,7 +51,8 @@ class Summary(NamedTuple):
 
 def summarize(plan: Plan) -> Summary:
     """Add up a plan."""
-    fetches = [file for stage in plan.stages for file in stage.fetches]
+    files = [file for stage in plan.stages for file in stage.fetches]
+    fetches = [file for file in files if file.path not in plan.reuses]
     made = set(plan.make)
     return Summary(
         fetches=len(fetches),
@@ -60,6 +64,8 @@ def summarize(plan: Plan) -> Summary:
         moves=len(plan.moves),
         new_directories=len(made),
         deletions=len(plan.clear) + len(plan.removals),
+        reused=len(files) - len(fetches),
+        reused_bytes=sum(file.size for file in files if file.path in plan.reuses),
     )
 
 
@@ -79,11 +85,15 @@ def check_deletions(summary: Summary, limit: str, entries: int) -> None:
 
 def allowed_deletions(limit: str, entries: int) -> int:
     """How many deletions `limit` allows in a tree of `entries` entries."""
+    number, is_share = parse_limit(limit)
+    return max(_LEAST_SHARE, entries * number // 100) if is_share else number
+
+
+def parse_limit(limit: str) -> tuple[int, bool]:
+    """A limit as a number, and whether it is a share, in percent."""
     number = limit.removesuffix("%")
     if not number.isascii() or not number.isdigit():
         raise DeleteLimitError(
             f"max_delete: {limit!r} is neither a count nor a share", hint="for example 5000 or 10%"
         )
-    if number == limit:
-        return int(limit)
-    return max(_LEAST_SHARE, entries * int(number) // 100)
+    return int(number), number != limit

@@ -6,10 +6,11 @@ compared as a whole.
 """
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from huai_client.collect import Collected, entries_below, gone
+from huai_client.collect import Collected, anywhere, gone
+from huai_client.filters.selection import Selection
 from huai_client.hashing import digest_of
 from huai_client.merge import Match, Missing, Stranger, merge
 from huai_client.observe import Observed, Unreadable, differences, observe
@@ -20,7 +21,6 @@ from huai_client.verify import Difference
 from huai_schema.entries import Directory, Entry, File
 from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.paths import ROOT, RelPath, ancestors, parent, show
-from huai_schema.snapshot import Snapshot
 
 
 class UnreadableTreeError(HuaiError):
@@ -39,11 +39,11 @@ class Survey(NamedTuple):
     candidates: list[Candidate]
     moves: list[Move]
     strangers: list[RelPath]
-    """Paths that no snapshot names; found only when the whole tree was compared."""
+    """Paths that no snapshot names and that stay; found only when the whole tree was compared."""
 
 
 def survey_whole(
-    view: View, past: Sequence[Snapshot], wanted: Snapshot, *, delete_strangers: bool
+    view: View, past: Sequence[Selection], wanted: Selection, *, delete_strangers: bool
 ) -> Survey:
     """Compare everything; for a tree that some other tool made.
 
@@ -62,22 +62,28 @@ def survey_whole(
         elif isinstance(finding, Missing):
             candidates.append(Candidate(finding.wanted.path, None, finding.wanted))
         elif isinstance(finding, Stranger):
-            if finding.path not in ours:
+            if not delete_strangers and finding.path not in ours:
                 strangers.append(finding.path)
-            if delete_strangers or finding.path in ours:
+            else:
                 candidates.append(_observed(view, finding.path, None, ()))
         else:
             raise _unreadable(finding)
     return Survey(_with_members(view, candidates, wanted), [], strangers)
 
 
-def survey_changes(view: View, past: Sequence[Snapshot], wanted: Snapshot) -> Survey:
-    """Look at the paths in which any snapshot of `past` differs from `wanted`.
+def survey_changes(
+    view: View,
+    past: Sequence[Selection],
+    wanted: Selection,
+    may_move: Callable[[RelPath, RelPath], bool] = anywhere,
+) -> Survey:
+    """Look at the paths in which any selection of `past` differs from `wanted`.
 
     The first of `past` is the applied one; the others are those that cut runs were going for.
+    `may_move` says which directories may be renamed whole.
     """
     try:
-        collected = Collected(view, past, wanted)
+        collected = Collected(view, past, wanted, may_move)
     except PathError as error:
         raise _unreadable(Unreadable(error.path, error.reason)) from error
     found: dict[RelPath, Candidate] = {}
@@ -94,24 +100,27 @@ def survey_changes(view: View, past: Sequence[Snapshot], wanted: Snapshot) -> Su
         if isinstance(candidate.have, Directory) and candidate.wanted is not None:
             found[path] = candidate
     for path in _lost_directories(view, found.values()):
-        for entry in entries_below(wanted, path):
+        for entry in wanted.entries_below(path):
             if entry.path not in found:
                 found[entry.path] = _observed(view, entry.path, entry, ())
     return Survey(list(found.values()), collected.moves, [])
 
 
 def survey_damage(
-    view: View, damage: Iterable[Difference], wanted: Snapshot, *, delete_strangers: bool
+    view: View, damage: Iterable[Difference], wanted: Selection, *, delete_strangers: bool
 ) -> Survey:
     """Look again at what `verify` found, to mend it."""
     candidates: list[Candidate] = []
     strangers: list[RelPath] = []
+    damage = list(damage)
+    entries = wanted.entries_at(difference.path for difference in damage)
     for difference in damage:
         path = difference.path
-        entry = wanted.entry(path)
+        entry = entries.get(path)
         if entry is None:
-            strangers.append(path)
-            if delete_strangers:
+            if not delete_strangers:
+                strangers.append(path)
+            else:
                 candidates.append(_observed(view, path, None, ()))
             continue
         candidate = _observed(view, path, entry, ())
@@ -146,7 +155,7 @@ def _is_directory(view: View, path: RelPath) -> bool:
     return found is not None and isinstance(found.entry, Directory)
 
 
-def _with_members(view: View, candidates: list[Candidate], wanted: Snapshot) -> list[Candidate]:
+def _with_members(view: View, candidates: list[Candidate], wanted: Selection) -> list[Candidate]:
     """With all hardlinks of files that are replaced: they have to become links of the new one."""
     leaders = {each.path for each in candidates if each.links > 1 and replaces(each)}
     known = {candidate.path for candidate in candidates}
@@ -166,8 +175,15 @@ def _observed(
         if found is None:
             return Candidate(path, None, wanted, past)
         if wanted is None:
-            special = found.entry is None
-            return Candidate(path, found.entry, None, past, special=special)
+            return Candidate(
+                path,
+                found.entry,
+                None,
+                past,
+                special=found.entry is None,
+                links=found.nlinks,
+                inode=(found.device, found.inode),
+            )
         leader = observe(view, wanted.link) if isinstance(wanted, File) and wanted.link else None
     except PathError as error:
         raise _unreadable(Unreadable(error.path, error.reason)) from error
@@ -190,6 +206,7 @@ def _candidate(
         special=found.entry is None,
         differing=differing,
         links=found.nlinks,
+        inode=(found.device, found.inode),
     )
     if worth_hashing(candidate):
         return candidate._replace(digest=digest_here(view, wanted.path))

@@ -1,11 +1,13 @@
 """Which symlinks lead out of the tree.
 
-Pure.  Such a symlink is kept as it is and never followed; the administrator is told.
+Pure.  Such a symlink is kept as it is and never followed, and the administrator is told; with
+`safe_links` it is left out.
 """
 
 from collections.abc import Iterator
 
 from huai_client.operations import Plan
+from huai_schema.entries import Entry, Symlink
 from huai_schema.paths import RelPath
 
 
@@ -22,6 +24,22 @@ def leads_out(path: RelPath, target: bytes) -> bool:
         if depth < 0:
             return True
     return False
+
+
+def left_out(entry: Entry | None) -> bool:
+    """Whether `entry` is a symlink that rsync's `--safe-links` leaves out.
+
+    By its rule one with `..` behind a name or at the end is unsafe too, wherever it leads
+    (rsync's util1.c, `unsafe_symlink`).
+    """
+    if not isinstance(entry, Symlink):
+        return False
+    if not entry.target or entry.target.endswith(b"/.."):
+        return True
+    names = [name for name in entry.target.split(b"/") if name]
+    inside = [name for name in names if name != b".."]
+    climbs_again = bool(inside) and b".." in names[names.index(inside[0]) :]
+    return climbs_again or leads_out(entry.path, entry.target)
 
 
 def unsafe_symlinks(plan: Plan) -> Iterator[RelPath]:

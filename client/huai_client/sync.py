@@ -9,103 +9,100 @@ a record of it.
 
 import os
 import time
-from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from huai_client import state as states
 from huai_client.config import Module
 from huai_client.execute import Report, execute
+from huai_client.finished import finished
 from huai_client.following import Following
 from huai_client.gitfetch import MissingObjectError
+from huai_client.lines import Lines
 from huai_client.options import SyncOptions
 from huai_client.places import ModulePlaces
-from huai_client.planning import Planning
+from huai_client.planning import Planning, applied_selection
 from huai_client.preconditions import (
+    applied_id,
     check_module,
     check_serial,
-    check_space,
-    upstream_urls,
+    is_rollback,
 )
 from huai_client.publishing import waiting as waiting_file
 from huai_client.results import Observer, Prepared, SyncResult
-from huai_client.staging import Staging, key_of
+from huai_client.reuse import Brought
+from huai_client.staging import Staging
 from huai_client.state import State
 from huai_client.store import Commit, DamagedRepositoryError, Repository
-from huai_client.transfer import ContentUrl, Outcome, TransferOptions, fetch
+from huai_client.supply import Supply
+from huai_client.transfer import Outcome
+from huai_client.trash.ground import Ground
 from huai_client.tree import STAGING, Tree, View
-from huai_client.upstream import MetadataUrl
-from huai_client.verify import Difference, Kind, verify
+from huai_client.verify import Difference
+from huai_client.verifying.follow import keep_in_step
 from huai_client.withhold import withhold
 from huai_schema.entries import File
-from huai_schema.errors import ExitCode, HuaiError
-from huai_schema.paths import ROOT, parent
+from huai_schema.errors import ExitCode
+from huai_schema.paths import parent
 
 
 class _MovedOnError(Exception):
     """The upstream has a newer commit, and the content of the old one is no longer there."""
 
 
-class NotSyncedError(HuaiError):
-    """There is no applied commit."""
-
-    exit_code = ExitCode.DIFFERS
-
-
 class Sync:
     """One run for one module; the caller holds the module's lock."""
 
     def __init__(
-        self, name: str, module: Module, places: ModulePlaces, options: SyncOptions
+        self,
+        name: str,
+        module: Module,
+        places: ModulePlaces,
+        options: SyncOptions,
+        lines: Lines,
     ) -> None:
         """Read the state; the tree is not touched yet."""
         self._name = module.upstream_name or name
         self._module = module
         self._places = places
         self._options = options
-        self._metadata = MetadataUrl.of(module.url, self._name)
+        self._lines = lines
         self._state = states.load(places.state)
-        self._transfer_options = _transfer_options(module)
-        self._own_urls = [ContentUrl.parse(url) for url in module.content_urls]
+        self._supply = Supply(module, lines)
         self._repository = Repository(places.repository, timeout=module.timeout)
         self._planning = Planning(module, places, options, self._repository)
-
-    def damage(self, *, content: bool) -> Iterator[Difference]:
-        """What differs between the tree and the applied commit; reads, changes nothing."""
-        commit = self._applied_commit()
-        waits = {each.path for each in waiting_file.load(self._places.waiting)}
-        with View(Path(self._module.dest)) as view:
-            for found in verify(view, commit.snapshot.entries(), content=content, owners=True):
-                if found.kind is not Kind.STRANGER or found.path not in waits:
-                    yield found
+        self._ground = Ground(module)
 
     def repair(self, damage: list[Difference], observer: Observer) -> SyncResult:
         """Bring the paths in `damage` back to what the applied commit says."""
         commit = self._applied_commit()
         before = self._state
-        with Tree(Path(self._module.dest)) as tree:
-            prepared = self._planning.repair(tree, commit, damage)
+        with self._ground.tree(self._state) as tree:
+            prepared = self._planning.repair(tree, commit, before, damage)
             observer.planned(prepared)
             result = self._carry_out(prepared, tree, observer, None)
         if result.exit_code == ExitCode.OK:
-            self._save(before)
+            self._save(replace(before, trash=self._state.trash))
         return result
 
     def delete_due(self, observer: Observer) -> SyncResult:
         """Delete what has waited long enough; the tree is at the newest commit otherwise."""
         commit = self._applied_commit()
-        with Tree(Path(self._module.dest)) as tree:
-            prepared = self._planning.due(tree, commit)
+        with self._ground.tree(self._state) as tree:
+            prepared = self._planning.due(tree, commit, self._state)
             observer.planned(prepared)
             report = execute(prepared.plan, tree, _nothing_staged, observer.step)
+            self._state = self._ground.settled(tree, commit, self._state)
         result = self._result(prepared, report, None)
         if result.exit_code == ExitCode.OK:
             self._save_waiting(prepared)
+            self._save(self._state)
         return result
 
     def prepare(self) -> Prepared:
         """Fetch the newest metadata and plan; changes nothing in the tree."""
-        with View(Path(self._module.dest)) as view:
+        with View(Path(self._module.dest), owners=self._module.owners) as view:
             return self._prepare(view)
 
     def run(self, observer: Observer) -> SyncResult:
@@ -118,13 +115,13 @@ class Sync:
                 continue
 
     def _round(self, observer: Observer, following: Following) -> SyncResult:
-        with Tree(Path(self._module.dest)) as tree:
+        with self._ground.tree(self._state) as tree:
             prepared = self._prepare(tree)
             observer.planned(prepared)
             result = self._carry_out(prepared, tree, observer, following)
-        if result.exit_code == ExitCode.OK:
+        if result.exit_code == ExitCode.OK and self._options.only is None:
             self._save_waiting(prepared)
-            self._finish(prepared.commit)
+            self._finish(prepared)
         return result
 
     def _prepare(self, view: View) -> Prepared:
@@ -140,19 +137,17 @@ class Sync:
         return self._prepared(view)
 
     def _prepared(self, view: View) -> Prepared:
-        commit = self._repository.fetch(self._metadata)
+        upstreams, deadline = self._lines.upstreams, self._lines.deadline
+        fetch = partial(self._repository.fetch, deadline=deadline)
+        commit = upstreams.ask(fetch, self._is_behind)
         check_module(commit, self._name)
         if not self._options.accept_rollback:
             check_serial(commit, self._state)
+        deadline.check("the metadata are here, and nothing was changed")
         return self._planning.update(view, commit, self._state)
 
     def _applied_commit(self) -> Commit:
-        applied = self._state.applied
-        if applied is None:
-            raise NotSyncedError(
-                f"{self._name}: was never synced to its end", hint="run huai-client sync first"
-            )
-        return self._repository.commit(applied)
+        return self._repository.commit(applied_id(self._state, self._name))
 
     def _carry_out(
         self, prepared: Prepared, tree: Tree, observer: Observer, following: Following | None
@@ -161,48 +156,70 @@ class Sync:
         commit, plan = prepared.commit, prepared.plan
         if prepared.summary.nothing and tree.stat(parent(STAGING)) is None:
             return self._result(prepared, None, None)
-        fetches = [file for stage in plan.stages for file in stage.fetches]
-        urls = self._own_urls or upstream_urls(commit.descriptor) if fetches else []
-        if tree.stat(STAGING) is None:
-            check_space(tree.dest, fetches)
+        listener = observer.listener
+        check = partial(self._supply.check, prepared, tree)
+        self._ground.with_room(check, listener.retried)
+        if prepared.filter != self._state.filter:
+            # If the filter goes back after a cut, nothing else tells that a run has to tidy up.
+            self._record_attempt(prepared)
         with Staging(tree.dest / os.fsdecode(STAGING)) as staging:
-            staging.prune({key_of(file) for file in fetches})
-            check_space(tree.dest, (file for file in fetches if not staging.ready(file)))
-            options = self._transfer_options
-            outcome = fetch(fetches, urls, tree.dest, staging, options, observer.listener)
+            synced = self._state.time
+            bring = partial(self._supply.bring, prepared, tree, staging, listener, synced)
+            brought = self._ground.with_room(bring, listener.retried)
+            outcome = brought.outcome
             if not outcome.complete:
-                failed = {*outcome.missing, *outcome.mismatched}
-                if following and following.has_moved_on(len(failed), lambda: self._is_old(commit)):
+                failed = {*outcome.missing, *outcome.mismatched, *outcome.late}
+                if following and self._has_moved_on(following, outcome, commit):
                     raise _MovedOnError
                 plan = withhold(plan, failed)
-            self._record_attempt(commit)
+            self._record_attempt(prepared)
             report = execute(plan, tree, staging.path_of, observer.step)
-            result = self._result(prepared, report, outcome)
+            result = self._result(prepared, report, brought)
             if result.exit_code == ExitCode.OK:
                 staging.remove()
-        # The staging area lies in the top directory, and goes after the tree was synced.
-        if top := commit.snapshot.directory(ROOT):
-            tree.set_directory(top)
-        tree.sync_top()
+        self._state = self._ground.settled(tree, commit, self._state)
         return result
 
-    def _record_attempt(self, commit: Commit) -> None:
+    def _record_attempt(self, prepared: Prepared) -> None:
         """From here on the tree may be anything between the commits that are named."""
-        state = self._state
-        attempted = tuple(dict.fromkeys((*state.attempted, commit.id)))
-        self._save(replace(state, attempted=attempted, serial=self._accepted_serial(commit)))
+        state, commit = self._state, prepared.commit
+        attempts = dict.fromkeys((*state.attempts, (commit.id, prepared.filter)))
+        changed = replace(
+            state,
+            attempted=tuple(each for each, _ in attempts),
+            attempted_filters=tuple(key for _, key in attempts),
+            serial=self._accepted_serial(commit),
+        )
+        self._save(self._ground.begun(changed))
+
+    def _has_moved_on(self, following: Following, outcome: Outcome, commit: Commit) -> bool:
+        if self._lines.deadline.over:
+            return False
+        failed = len(outcome.missing) + len(outcome.mismatched)
+        return following.has_moved_on(failed, lambda: self._is_old(commit))
 
     def _is_old(self, commit: Commit) -> bool:
-        return self._repository.newest_commit(self._metadata) != commit.id
+        newest = self._repository.newest_commit
+        return self._lines.upstreams.ask(newest) != commit.id
+
+    def _is_behind(self, commit: Commit) -> bool:
+        """Whether another upstream may know better."""
+        return not self._options.accept_rollback and is_rollback(commit, self._state)
 
     def _save_waiting(self, prepared: Prepared) -> None:
         waiting_file.save(self._places.waiting, prepared.waiting, now=int(time.time()))
 
-    def _finish(self, commit: Commit) -> None:
-        serial = self._accepted_serial(commit)
-        total = commit.info.totals.bytes
-        self._save(State(commit.id, serial, (), int(time.time()), total))
+    def _finish(self, prepared: Prepared) -> None:
+        if self._state.applied != prepared.commit.id:
+            self._repository.put_by(self._state.applied, self._module.keep_commits)
+        self._save(self._finished(prepared))
+        selection = applied_selection(prepared.commit, self._state)
+        keep_in_step(self._places.verified, prepared.commit.id, selection)
         self._repository.tidy()
+
+    def _finished(self, prepared: Prepared) -> State:
+        serial = self._accepted_serial(prepared.commit)
+        return finished(prepared, self._state, serial=serial, keeps=self._ground.keeps)
 
     def _accepted_serial(self, commit: Commit) -> int:
         serial = commit.info.serial
@@ -216,28 +233,29 @@ class Sync:
         self._state = state
 
     def _keep(self, *named: State) -> None:
-        commits = {each for state in named for each in (state.applied, *state.attempted) if each}
+        commits = {
+            each
+            for state in named
+            for each in (state.applied, state.before, *state.attempted)
+            if each
+        }
         self._repository.keep(commit for commit in commits if self._repository.has(commit))
 
     def _result(
-        self, prepared: Prepared, report: Report | None, outcome: Outcome | None
+        self, prepared: Prepared, report: Report | None, brought: Brought | None
     ) -> SyncResult:
         info = prepared.commit.info
         return SyncResult(
-            prepared.commit.id, info.serial, info.totals.bytes, prepared, report, outcome
+            prepared.commit.id,
+            info.serial,
+            prepared.commit.time,
+            prepared.extent.bytes,
+            prepared,
+            report,
+            brought and brought.outcome,
+            brought and brought.reused,
         )
 
 
 def _nothing_staged(file: File) -> Path:
     raise AssertionError(file)  # a plan of deletions publishes nothing
-
-
-def _transfer_options(module: Module) -> TransferOptions:
-    return TransferOptions(
-        streams=module.streams,
-        batch_files=module.batch_files,
-        batch_bytes=module.batch_size,
-        bwlimit=module.bwlimit,
-        timeout=module.timeout,
-        extra=module.rsync_options,
-    )

@@ -6,8 +6,12 @@ Other transports are left to `store`, the fetch itself to `gitfetch`.
 """
 
 import base64
+import email.utils
 import http.client
 import re
+import socket
+import ssl
+import time
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -15,11 +19,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
+from huai_client.hosts import service_of
+from huai_client.paced import SlowError, open_url
 from huai_schema.errors import ExitCode, HuaiError
 
 BRANCH = "refs/heads/main"
 _ANSWER_BYTES = 1 << 20
 _TIMEOUT_SECONDS = 30.0
+_PASSING = {http.client.REQUEST_TIMEOUT, http.client.TOO_MANY_REQUESTS}
+_TALK = 300
 _ADVERT = "info/refs?service=git-upload-pack"
 _REF = re.compile(rb"^([0-9a-f]{40}) ([^\0\n]+)")
 _LOGIN = re.compile(r"^([a-z][a-z0-9+.-]*://)([^/@]*)@")
@@ -31,7 +39,16 @@ class UpstreamError(HuaiError):
     exit_code = ExitCode.NETWORK
 
 
-class UpstreamSilentError(UpstreamError):
+class UpstreamDownError(UpstreamError):
+    """The upstream does not answer now, and may soon."""
+
+    def __init__(self, message: str, *, hint: str = "", retry_after: float = 0) -> None:
+        """`retry_after`: seconds that the upstream asks to be left alone for."""
+        super().__init__(message, hint=hint)
+        self.retry_after = retry_after
+
+
+class UpstreamSilentError(UpstreamDownError):
     """The upstream does not answer in time."""
 
     exit_code = ExitCode.TIMEOUT
@@ -55,9 +72,20 @@ class MetadataUrl(NamedTuple):
             return cls(url)
         return cls(f"{url.rstrip('/')}/git/{module}.git")
 
+    @property
+    def service(self) -> str:
+        """What has to answer there, whichever module it is asked for."""
+        return service_of(self.url)
+
     def __str__(self) -> str:
         """For people: without the login."""
         return _LOGIN.sub(r"\1", self.url)
+
+
+def printable(text: str) -> str:
+    """What an upstream says, without anything that a terminal would obey."""
+    words = " ".join(text[:_TALK].split())
+    return "".join(letter if letter.isprintable() else "?" for letter in words)
 
 
 def is_http(url: str) -> bool:
@@ -72,6 +100,8 @@ class Newest(NamedTuple):
     """Its hex id."""
     found: MetadataUrl
     """Where the upstream is, after redirections."""
+    clock: float | None = None
+    """What its clock said, seconds since the epoch; None: it did not say."""
 
 
 class Answer:
@@ -83,6 +113,7 @@ class Answer:
         self._metadata = metadata
         self.url: str = response.url
         self.content_type: str = response.headers.get_content_type()
+        self.clock = _moment(response.headers.get("Date", ""))
 
     def whole(self, limit: int) -> bytes:
         """All of it, up to `limit` bytes."""
@@ -99,19 +130,22 @@ class Answer:
             raise _broken(self._metadata, error) from error
 
 
-def newest_commit(metadata: MetadataUrl) -> str:
+def newest_commit(metadata: MetadataUrl, *, timeout: float = _TIMEOUT_SECONDS) -> str:
     """The hex id of the commit that the branch points to; `UpstreamError` if there is none."""
-    return find_newest(metadata).commit
+    return find_newest(metadata, timeout=timeout).commit
 
 
-def find_newest(metadata: MetadataUrl) -> Newest:
-    """The commit that the branch points to, and where to fetch it."""
-    with ask(metadata, _ADVERT) as answer:
-        body, url = answer.whole(_ANSWER_BYTES), answer.url
+def find_newest(metadata: MetadataUrl, *, timeout: float = _TIMEOUT_SECONDS) -> Newest:
+    """The commit that the branch points to, and where to fetch it.
+
+    A `timeout` (s) that is longer than what suits so small a question is not made use of.
+    """
+    with ask(metadata, _ADVERT, timeout=min(timeout, _TIMEOUT_SECONDS)) as answer:
+        body, url, clock = answer.whole(_ANSWER_BYTES), answer.url, answer.clock
     found = metadata
     if url != f"{str(metadata).rstrip('/')}/{_ADVERT}":
         found = MetadataUrl(url.removesuffix(f"/{_ADVERT}"))
-    return Newest(_branch(body, metadata), found)
+    return Newest(_branch(body, metadata), found, clock)
 
 
 @contextmanager
@@ -125,14 +159,14 @@ def ask(
 ) -> Iterator[Answer]:
     """Ask for the address `what` below the repository's, by POST if there is a `body`.
 
-    `timeout` (s) is for each time that nothing comes.  Every failure is an `UpstreamError`.
+    `timeout` (s) is for each time that nothing comes, and for a trickle (`paced`).  Every
+    failure is an `UpstreamError`, an `UpstreamDownError` if it may pass.
     """
     try:
-        request = _request(metadata, what, body, content_type)
-        response = urllib.request.urlopen(request, timeout=timeout)  # noqa: S310 - is_http
+        response = open_url(_request(metadata, what, body, content_type), timeout=timeout)
     except urllib.error.HTTPError as error:
         with error:
-            raise _refused(metadata, error.code, error.reason) from error
+            raise _refused(metadata, error) from error
     except (OSError, http.client.HTTPException, ValueError) as error:
         raise _broken(metadata, error) from error
     with response:
@@ -160,23 +194,48 @@ def _request(
 
 def _broken(metadata: MetadataUrl, error: Exception) -> UpstreamError:
     reason = getattr(error, "reason", None) or error
+    if isinstance(reason, SlowError):
+        return UpstreamSilentError(f"{metadata}: {reason}", hint="try again later")
     if isinstance(reason, TimeoutError):
         return UpstreamSilentError(f"{metadata}: no answer in time", hint="try again later")
-    return UpstreamError(
-        f"{metadata}: {reason}", hint="is the upstream running, and the URL right?"
-    )
+    unknown_name = isinstance(reason, socket.gaierror) and reason.errno != socket.EAI_AGAIN
+    lasting = unknown_name or isinstance(reason, (ValueError, ssl.SSLCertVerificationError))
+    kind = UpstreamError if lasting or isinstance(error, ValueError) else UpstreamDownError
+    said = f"{metadata}: {printable(str(reason))}"
+    return kind(said, hint="is the upstream running, and the URL right?")
 
 
-def _refused(metadata: MetadataUrl, code: int, reason: str) -> UpstreamError:
-    if code in (http.client.NOT_FOUND, http.client.GONE):
+def _refused(metadata: MetadataUrl, error: urllib.error.HTTPError) -> UpstreamError:
+    if error.code in (http.client.NOT_FOUND, http.client.GONE):
         return NotServedError(
             f"{metadata}: the upstream has no such module",
             hint="look at the URL and the module's name",
         )
-    hint = "try again later"
-    if code in (http.client.UNAUTHORIZED, http.client.FORBIDDEN):
-        hint = "a login stands in the URL: https://USER:PASSWORD@HOST"
-    return UpstreamError(f"{metadata}: HTTP {code} {reason}", hint=hint)
+    said = f"{metadata}: HTTP {error.code} {printable(str(error.reason))}"
+    if error.code in (http.client.UNAUTHORIZED, http.client.FORBIDDEN):
+        return UpstreamError(said, hint="a login stands in the URL: https://USER:PASSWORD@HOST")
+    if error.code in _PASSING or error.code >= http.client.INTERNAL_SERVER_ERROR:
+        after = retry_after(error.headers.get("Retry-After"), time.time())
+        return UpstreamDownError(said, hint="try again later", retry_after=after)
+    return UpstreamError(said, hint="try again later")
+
+
+def retry_after(text: str | None, now: float) -> float:
+    """Seconds from `now` (s since the epoch) to what a Retry-After says (RFC 9110, 10.2.3)."""
+    if text is None:
+        return 0
+    if re.fullmatch("[0-9]{1,9}", text.strip()):
+        return float(text)
+    moment = _moment(text)
+    return 0 if moment is None else max(0.0, moment - now)
+
+
+def _moment(text: str) -> float | None:
+    """Seconds since the epoch of an HTTP date (RFC 9110, 5.6.7); None if it is none."""
+    try:
+        return email.utils.parsedate_to_datetime(text).timestamp()
+    except (ValueError, OverflowError):
+        return None
 
 
 def _branch(body: bytes, metadata: MetadataUrl) -> str:

@@ -4,15 +4,17 @@ Streaming: see `merge` for what memory it takes.  Rule: what could not be read i
 missing nor right.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
 from huai_client.hashing import Hashed, Hashing
 from huai_client.merge import Finding, Match, Missing, merge
 from huai_client.observe import Unreadable
+from huai_client.scope import tree_order
 from huai_client.tree import PathError, View
-from huai_schema.entries import Entry, File
+from huai_schema.entries import Directory, Entry, File
 from huai_schema.paths import RelPath
 
 
@@ -36,6 +38,36 @@ class Difference(NamedTuple):
     """For `UNREADABLE`: why."""
 
 
+class Found(NamedTuple):
+    """A difference, and the entry that should stand there; None for a stranger."""
+
+    difference: Difference
+    wanted: Entry | None = None
+
+
+class Mark(NamedTuple):
+    """Everything up to here was looked at, but for stranger leaves that wait to be told."""
+
+    order: bytes
+    """A key of `scope.tree_order`."""
+
+
+@dataclass(slots=True)
+class Tally:
+    """What was looked at."""
+
+    entries: int = 0
+    """Of the snapshot."""
+    files: int = 0
+    """Regular files among them."""
+    hashed: int = 0
+    """Files that were read and compared by digest."""
+    bytes: int = 0
+    """Of the files that were read."""
+    undigested: int = 0
+    """Files that carry no digest, so that only their attributes could be compared."""
+
+
 def verify(
     view: View, wanted: Iterable[Entry], *, content: bool, owners: bool
 ) -> Iterator[Difference]:
@@ -45,21 +77,61 @@ def verify(
     `owners` owner and group, where this process may set them.  In tree order, but for
     stranger leaves and files that were read, which come a little later.
     """
-    names = view.owners if owners else None
+    findings = merge(view, wanted, owners=view.owners if owners else None)
+    for item in check(view, findings, Tally(), content=content):
+        if isinstance(item, Found):
+            yield item.difference
+
+
+def _never() -> bool:
+    return False
+
+
+def check(
+    view: View,
+    findings: Iterable[Finding],
+    tally: Tally,
+    *,
+    content: bool,
+    pause: Callable[[], bool] = _never,
+) -> Iterator[Found | Mark]:
+    """What is wrong about `findings` (in tree order), reading files where that can tell more.
+
+    Adds to `tally`.  Where `pause` says so, all that is under way is ended and a `Mark` given.
+    """
+    order = b""
     with Hashing[Match]() as hashing:
-        for finding in merge(view, wanted, owners=names):
-            if not (content and isinstance(finding, Match) and _worth_reading(finding)):
+        for finding in findings:
+            if isinstance(finding, Match | Missing):
+                wanted = finding.wanted
+                order = tree_order(wanted.path, directory=isinstance(wanted, Directory))
+                _count(tally, wanted)
+            if content and isinstance(finding, Match) and _worth_reading(finding):
+                yield from _read(view, finding, hashing, tally)
+            else:
                 yield from _difference(finding)
-                continue
-            try:
-                handle = view.open_file(finding.wanted.path)
-            except PathError as error:
-                yield Difference(error.path, Kind.UNREADABLE, reason=error.reason)
-                continue
-            for hashed in hashing.add(finding, handle):
-                yield from _hashed(hashed)
-        for hashed in hashing.rest():
-            yield from _hashed(hashed)
+            # The key of the top directory is empty: before it and behind it are the same mark.
+            if order and pause():
+                yield from _hashed(hashing.rest(), tally)
+                yield Mark(order)
+        yield from _hashed(hashing.rest(), tally)
+
+
+def _count(tally: Tally, wanted: Entry) -> None:
+    tally.entries += 1
+    if isinstance(wanted, File):
+        tally.files += 1
+        tally.undigested += wanted.digest is None
+
+
+def _read(view: View, match: Match, hashing: Hashing[Match], tally: Tally) -> Iterator[Found]:
+    try:
+        handle = view.open_file(match.wanted.path)
+    except PathError as error:
+        difference = Difference(error.path, Kind.UNREADABLE, reason=error.reason)
+        yield Found(difference, match.wanted)
+        return
+    yield from _hashed(hashing.add(match, handle), tally)
 
 
 def _worth_reading(match: Match) -> bool:
@@ -72,25 +144,29 @@ def _worth_reading(match: Match) -> bool:
     return wanted.link is None or "link" in match.attributes
 
 
-def _hashed(hashed: Hashed[Match]) -> Iterator[Difference]:
-    match = hashed.tag
-    wanted = match.wanted
-    if hashed.digest is None:
-        yield Difference(wanted.path, Kind.UNREADABLE, reason=hashed.reason)
-    elif isinstance(wanted, File) and hashed.digest != wanted.digest:
-        yield from _difference(match._replace(attributes=match.attributes | {"digest"}))
-    else:
+def _hashed(done: Iterable[Hashed[Match]], tally: Tally) -> Iterator[Found]:
+    for hashed in done:
+        match = hashed.tag
+        wanted = match.wanted
+        assert isinstance(wanted, File)  # noqa: S101 - `_worth_reading` lets nothing else through
+        if hashed.digest is None:
+            yield Found(Difference(wanted.path, Kind.UNREADABLE, reason=hashed.reason), wanted)
+            continue
+        tally.hashed += 1
+        tally.bytes += wanted.size
+        if hashed.digest != wanted.digest:
+            match = match._replace(attributes=match.attributes | {"digest"})
         yield from _difference(match)
 
 
-def _difference(finding: Finding) -> Iterator[Difference]:
+def _difference(finding: Finding) -> Iterator[Found]:
     if isinstance(finding, Match):
         if finding.attributes:
             names = tuple(sorted(finding.attributes))
-            yield Difference(finding.wanted.path, Kind.DIFFERS, names)
+            yield Found(Difference(finding.wanted.path, Kind.DIFFERS, names), finding.wanted)
     elif isinstance(finding, Missing):
-        yield Difference(finding.wanted.path, Kind.MISSING)
+        yield Found(Difference(finding.wanted.path, Kind.MISSING), finding.wanted)
     elif isinstance(finding, Unreadable):
-        yield Difference(finding.path, Kind.UNREADABLE, reason=finding.reason)
+        yield Found(Difference(finding.path, Kind.UNREADABLE, reason=finding.reason))
     else:
-        yield Difference(finding.path, Kind.STRANGER)
+        yield Found(Difference(finding.path, Kind.STRANGER))

@@ -28,7 +28,7 @@ class ExitCode(IntEnum):
     PARTIAL = 23, "some files could not be transferred; what was verified is published"
     VANISHED = 24, "files vanished upstream during the run; what was verified is published"
     MAX_DELETE = 25, "more deletions than the limit allows; nothing was touched"
-    TIMEOUT = 30, "the other side stopped sending"
+    TIMEOUT = 30, "the other side stopped sending, or the time of --max-time is over"
     CONFIG = 40, "the configuration is wrong"
     INCOMPLETE = 41, "committed, but some paths could not be read; their old entries stay"
     EMPTY_ROOT = 42, "the tree to commit is missing or empty; nothing was committed"
@@ -43,6 +43,7 @@ class ExitCode(IntEnum):
     REQUIREMENT = 51, "a program that is needed is missing or too old"
     DESTINATION = 52, "the destination cannot be used"
     FALLBACK = 53, "the fallback cannot serve a module as it should; what is wrong is said"
+    STALE = 54, "the newest commit that is here is older than max_age allows"
     INTERRUPTED = 130, "interrupted; the next run goes on from here"
     TERMINATED = 143, "terminated; the next run goes on from here"
 

@@ -23,6 +23,11 @@ def show(path: bytes) -> str:
     return text or "."
 
 
+def exact(path: bytes) -> str:
+    """A path for programs: UTF-8, and each other byte as a lone surrogate (`surrogateescape`)."""
+    return path.decode("utf-8", "surrogateescape") or "."
+
+
 def check_name(name: bytes) -> bytes:
     """`name` itself, if it can be one path component; else `FormatError`."""
     if not name or name in (b".", b".."):

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 from huai_client import config
+from huai_client.lines import Lines
 from huai_client.options import SyncOptions
 from huai_client.places import module_places
 from huai_client.progress import SilentProgress
@@ -47,7 +48,8 @@ def main(root: Path, name: str, point: int) -> None:
     places = module_places(root, name)
     observer = Observer(SilentProgress(), lambda _: cut.reach(), lambda *_: cut.reach())
     with module_lock(places, wait=0):
-        sync = Sync(name, config.load(root).module(name), places, SyncOptions())
+        module = config.load(root).module(name)
+        sync = Sync(name, module, places, SyncOptions(), Lines.of(name, module, places))
         sys.addaudithook(cut.on_audit)
         result = sync.run(observer)
     sys.stdout.write(f"{cut.passed} {int(result.exit_code)}\n")

@@ -4,37 +4,21 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from tests.fault.story import CUTS, LONG, Story, finish
+from tests.fault.story import CUTS, LONG, Story, cut, finish
 from tests.integration.http_fixtures import descendants, until
 from tests.integration.rsyncd import rsync_daemon
 from tests.integration.upstream import (
-    ENVIRONMENT,
-    ROOT,
-    SECONDS,
     Downstream,
     Site,
     Upstream,
     ended,
     serving,
 )
-
-
-def cut(down: Downstream, point: int) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "tests.fault.cut_sync", str(down.root), down.name, str(point)],
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        env=ENVIRONMENT,
-        timeout=SECONDS,
-        check=False,
-    )
 
 
 @pytest.mark.slow

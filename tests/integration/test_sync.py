@@ -277,12 +277,12 @@ def test_several_modules_one_of_which_fails(place: Site) -> None:
     client_config.add_module(
         down.root, second.name, client_config.Module(url=place.url, dest=str(other.dest))
     )
-    ended = down.run("sync", first.name, second.name, "--json")
+    ended = down.process("sync", first.name, second.name, "--json")
     assert ended.code == 45  # nothing is committed of the first
     assert [event["module"] for event in ended.events("sync")] == [second.name]
     assert ended.events("error")[0]["code"] == 45
     first.commit()
-    assert down.run("sync", first.name, second.name).code == 0
+    assert down.process("sync", first.name, second.name).code == 0
     assert_equal(first, down)
 
 
@@ -317,7 +317,7 @@ def test_an_owner_is_kept(place: Site) -> None:
 def test_the_order_of_publication(place: Site) -> None:
     up = place.upstream()
     for path in (b"pool/p", b"dists/sid/Packages", b"dists/sid/InRelease"):
-        up.put(path, b"1")
+        up.put(path, path)
     up.commit()
     down = place.downstream(up)
     fetched = [path for operation, path in down.plan() if operation == "fetch"]

@@ -28,6 +28,7 @@ import click
 
 from huai_client import config as client_config
 from huai_client.cli import command_line
+from huai_client.lines import Lines
 from huai_client.options import SyncOptions
 from huai_client.places import module_places as client_places
 from huai_client.progress import SilentProgress
@@ -39,6 +40,7 @@ from huai_schema.program.ending import conclude
 from huai_server import config as server_config
 from huai_server.commit import CommitResult, commit
 from huai_server.places import module_places
+from tests import json_events
 from tests.integration.rsyncd import rsync_daemon
 
 SECONDS = 60
@@ -64,9 +66,10 @@ class Ended(NamedTuple):
     err: str
 
     def events(self, kind: str = "") -> list[dict[str, Any]]:
-        """The lines of `--json`, each of which has to be one."""
+        """The lines of `--json`, each of which has to be as schema/JSON.md says."""
         found = [json.loads(line) for line in self.out.splitlines()]
-        assert all(event["v"] == 1 and event["type"] for event in found)
+        wrong = {fault for event in found for fault in json_events.faults("huai-client", event)}
+        assert wrong == set()
         return [event for event in found if kind in ("", event["type"])]
 
 
@@ -197,7 +200,7 @@ class Downstream:
         places = client_places(self.root, self.name)
         places.folder.mkdir(parents=True, exist_ok=True)
         module = client_config.load(self.root).module(self.name)
-        sync = Sync(self.name, module, places, SyncOptions())
+        sync = Sync(self.name, module, places, SyncOptions(), Lines.of(self.name, module, places))
         return sync.run(Observer(SilentProgress(), planned, step))
 
     @property

@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from huai_client.execute import execute
-from huai_client.merge import Match, Missing, merge, tree_order
+from huai_client.merge import Match, Missing, merge
+from huai_client.scope import tree_order
 from huai_client.tree import Tree
 from huai_client.verify import verify
 from huai_schema.entries import Directory, Entry, File

@@ -16,10 +16,17 @@ TOP = Path(__file__).parents[2]
 FOLDER = TOP / "hooks" / "systemd"
 UNITS = sorted(path for path in FOLDER.iterdir() if path.suffix in {".service", ".timer", ".mount"})
 SERVICES = [unit for unit in UNITS if unit.suffix == ".service"]
+TIMERS = [unit for unit in UNITS if unit.suffix == ".timer"]
 INSTALLED = "/usr/local/bin/"
 PROGRAMS_HERE = f"{Path(sys.executable).parent}/"
 EROFS = FOLDER / "huai-fallback-erofs.conf"
-MOST_EXPOSED = {"huai-server.service": 15, "huai-client@.service": 20, "huai-fallback.service": 35}
+MOST_EXPOSED = {
+    "huai-server.service": 15,
+    "huai-client.service": 20,
+    "huai-client@.service": 20,
+    "huai-verify@.service": 20,
+    "huai-fallback.service": 35,
+}
 """Tenths, of 100; a service without any protection has 96."""
 WITH_EROFS = 50
 ASSIGNMENT = re.compile(r"^([A-Z][A-Za-z]+)=(.*)$", re.MULTILINE)
@@ -136,11 +143,23 @@ def test_the_exit_codes_are_those_of_the_programs(unit: Path) -> None:
             assert set(value.split()) <= known
 
 
+@pytest.mark.parametrize("timer", TIMERS, ids=lambda timer: timer.name)
 @pytest.mark.parametrize("key", ["OnCalendar", "RandomizedDelaySec"])
-def test_the_timer_means_a_time(key: str) -> None:
-    (value,) = values(FOLDER / "huai-client@.timer", key)
+def test_the_timer_means_a_time(timer: Path, key: str) -> None:
+    (value,) = values(timer, key)
     verb = "calendar" if key == "OnCalendar" else "timespan"
     assert analyze(verb, value).returncode == 0
+
+
+def test_one_module_and_all_are_synced_under_the_same_rules() -> None:
+    own = ("Description", "ExecStart", "SuccessExitStatus")
+    one, every = (
+        [pair for pair in ASSIGNMENT.findall(unit.read_text()) if pair[0] not in own]
+        for unit in (FOLDER / "huai-client@.service", FOLDER / "huai-client.service")
+    )
+    assert one == every
+    timers = [ASSIGNMENT.findall(timer.read_text()) for timer in TIMERS]
+    assert timers[0][1:] == timers[1][1:]
 
 
 def test_the_users_of_the_services_are_made() -> None:

@@ -14,6 +14,14 @@ from huai_schema.program.ending import print_json
 @click.argument("url")
 @click.argument("dest", type=click.Path(path_type=Path))
 @click.option(
+    "--other-url",
+    "other_urls",
+    multiple=True,
+    metavar="URL",
+    help="Ask here if URL does not answer: another server of the same metadata. May be given "
+    "several times, best first.",
+)
+@click.option(
     "--content-url",
     "content_urls",
     multiple=True,
@@ -34,6 +42,7 @@ def command(
     name: str,
     url: str,
     dest: Path,
+    other_urls: tuple[str, ...],
     content_urls: tuple[str, ...],
     upstream_name: str,
     as_json: bool,
@@ -49,7 +58,7 @@ def command(
         ContentUrl.parse(content_url)
     make_root(root)
     module = Module(
-        url=url,
+        url=(url, *other_urls) if other_urls else url,
         dest=str(dest.absolute()),
         content_urls=content_urls,
         upstream_name=upstream_name,

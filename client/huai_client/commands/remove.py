@@ -5,7 +5,7 @@ from shutil import rmtree
 
 import click
 
-from huai_client.arguments import json_option
+from huai_client.arguments import json_option, module_argument
 from huai_client.config import load, remove_module
 from huai_client.places import module_places
 from huai_client.run import module_lock
@@ -13,7 +13,7 @@ from huai_schema.program.ending import print_json
 
 
 @click.command()
-@click.argument("name")
+@module_argument
 @json_option
 @click.pass_obj
 def command(root: Path, name: str, as_json: bool) -> None:
@@ -23,7 +23,7 @@ def command(root: Path, name: str, as_json: bool) -> None:
     """
     load(root).module(name)
     places = module_places(root, name)
-    with module_lock(places, wait=0):
+    with module_lock(places, wait=0, verifying=True), module_lock(places, wait=0):
         remove_module(root, name)
         rmtree(places.folder)
     if as_json:

@@ -1,57 +1,174 @@
 """`huai-client status`: where the trees stand."""
 
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
 
 from huai_client import state as states
-from huai_client.arguments import json_option
+from huai_client.age import too_old
+from huai_client.arguments import json_option, modules_argument
 from huai_client.config import Module, load
-from huai_client.places import module_places
+from huai_client.hosts import Hosts
+from huai_client.places import ModulePlaces, module_places
 from huai_client.publishing import waiting
 from huai_client.upstream import MetadataUrl
+from huai_client.verifying.summary import Look, Summary, read_account
+from huai_schema.errors import ExitCode
+from huai_schema.paths import exact, show
 from huai_schema.program.ending import print_json
 from huai_schema.program.locking import holder
 
 
 @click.command()
-@click.argument("names", nargs=-1, metavar="[NAME]...")
+@modules_argument
+@click.option(
+    "--parts",
+    is_flag=True,
+    help="Show when each directory of the top level was last verified, too.",
+)
 @json_option
 @click.pass_obj
-def command(root: Path, names: tuple[str, ...], as_json: bool) -> None:
-    """Show where the trees of the modules NAME stand, or of all."""
+def command(root: Path, names: tuple[str, ...], parts: bool, as_json: bool) -> int:
+    """Show where the trees of the modules NAME stand, or of all, and which upstreams fail.
+
+    Ends with exit code 54 if a module's commit is older than its max_age allows.
+    """
     config = load(root)
+    code = ExitCode.OK
     for name in names or sorted(config.modules):
-        module, places = config.module(name), module_places(root, name)
-        state, running = states.load(places.state), holder(places.lock)
-        waits = waiting.head(places.waiting)
+        found = _Standing(name, config.module(name), module_places(root, name))
+        if found.stale:
+            code = ExitCode.STALE
         if as_json:
-            print_json(
-                "module",
-                module=name,
-                dest=module.dest,
-                url=str(MetadataUrl(module.url)),
-                applied=state.applied,
-                serial=state.serial or None,
-                attempted=list(state.attempted),
-                time=state.time or None,
-                running=running,
-                waiting=waits.paths,
-            )
+            print_json("module", **found.values())
         else:
-            line = _status_line(name, module, state, running)
-            click.echo(line + (f", {waits.paths:,} deletions wait" if waits.paths else ""))
+            click.echo(f"{name}: {found.module.dest}: {', '.join(found.remarks())}")
+        for top in found.tops if parts else ():
+            if as_json:
+                print_json("part", module=name, path=exact(top.path), **top.values())
+            else:
+                click.echo(f"  {show(top.path)}: {', '.join(_verified_remarks(top))}")
+    for failing in Hosts(root).memory.failing():
+        if as_json:
+            print_json("failing", **failing._asdict())
+        else:
+            since, until = _local(failing.since), _local(failing.until)
+            click.echo(
+                f"upstream {failing.service}: fails since {since}, asked last until {until}: "
+                f"{failing.reason}"
+            )
+    return code
 
 
-def _status_line(name: str, module: Module, state: states.State, running: int | None) -> str:
-    if state.applied is None:
-        what = "never synced to its end"
-    else:
-        when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(state.time))
-        what = f"serial {state.serial}, synced {when}"
-    if state.attempted:
-        what += ", a run was cut: the next one finishes it"
-    if running:
-        what += f", running (process {running})"
-    return f"{name}: {module.dest}: {what}"
+class _Standing:
+    """What is known of one module; reads its state, asks nobody."""
+
+    def __init__(self, name: str, module: Module, places: ModulePlaces) -> None:
+        self.name = name
+        self.module = module
+        self._state = states.load(places.state)
+        self._running = holder(places.lock)
+        self._verifying = holder(places.verifying)
+        self._waits = waiting.head(places.waiting).paths
+        account = read_account(places.verified)
+        self._verified = account.whole if account else None
+        self.tops = account.tops if account else []
+        # A sync that was cut right before its end; the next `verify` finds out.
+        self._as_before = account is not None and account.applied != self._state.applied
+        self.stale = too_old(self._state.committed, module.max_age, time.time())
+
+    def values(self) -> dict[str, object]:
+        """For JSON; times in seconds since the epoch."""
+        state = self._state
+        return {
+            "module": self.name,
+            "dest": self.module.dest,
+            "url": str(MetadataUrl(self.module.urls[0])),
+            "applied": state.applied,
+            "serial": state.serial or None,
+            "attempted": list(state.attempted),
+            "time": state.time or None,
+            "committed": state.committed or None,
+            "stale": bool(self.stale),
+            "running": self._running,
+            "verifying": self._verifying,
+            "waiting": self._waits,
+            "verified": self._verified
+            and {**self._verified.values(), "current": not self._as_before},
+            "filter": state.filter.splitlines(),
+            "held": state.held or None,
+            "before": state.before or None,
+            "trash_since": state.trash or None,
+        }
+
+    def remarks(self) -> Iterator[str]:
+        """For people, the most important first."""
+        if self._state.applied is None:
+            yield "never synced to its end"
+        else:
+            yield f"serial {self._state.serial}, synced {_local(self._state.time)}"
+        if self._state.held:
+            yield states.HELD
+        if self.stale:
+            yield self.stale
+        yield from self._runs()
+        yield from self._filter()
+        yield from self._looks()
+
+    def _runs(self) -> Iterator[str]:
+        if self._state.attempted:
+            yield "a run was cut: the next one finishes it"
+        if self._running:
+            yield f"running (process {self._running})"
+        if self._verifying:
+            yield f"being verified (process {self._verifying})"
+        if self._waits:
+            yield f"{self._waits:,} deletions wait"
+
+    def _filter(self) -> Iterator[str]:
+        if rules := self._state.filter.count("\n"):
+            yield f"a part of it by a filter of {rules:,} rules"
+        if self.module.filter and not rules:
+            yield "its filter is applied by the next sync"
+
+    def _looks(self) -> Iterator[str]:
+        if self._verified:
+            yield from _verified_remarks(self._verified)
+        elif self._state.applied is not None:
+            yield "never verified"
+        if self._as_before:
+            yield "what was verified was an earlier commit"
+
+
+def _verified_remarks(summary: Summary) -> Iterator[str]:
+    """When all of it was verified, for people."""
+    yield f"compared {_look(summary.metadata, summary.parts)}"
+    yield f"read {_look(summary.content, summary.parts)}"
+    if summary.damaged:
+        yield f"{summary.damaged:,} paths differed"
+
+
+def _look(look: Look, parts: int) -> str:
+    """When the parts were looked at, and how many of them."""
+    texts: list[str] = []
+    if look.oldest:
+        texts.append(f"{_local(look.oldest)} to {_local(look.newest)}")
+    if look.changed:
+        texts.append(f"{_share(look.changed, parts)} not since it changed")
+    if look.never:
+        texts.append(f"{_share(look.never, parts)} never")
+    return " and ".join(texts)
+
+
+def _share(count: int, parts: int) -> str:
+    """A part of the whole that is never rounded away, nor up to the whole."""
+    if count == parts:
+        return "all of it"
+    return f"{min(99, max(1, round(100 * count / parts)))}%"
+
+
+def _local(moment: float) -> str:
+    """A time of day, here."""
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(moment))

@@ -5,42 +5,73 @@ from pathlib import Path
 import click
 import msgspec
 
-from huai_client.arguments import json_option, sync_options, transfer_options
-from huai_client.config import load
+from huai_client.arguments import (
+    json_option,
+    log_option,
+    max_time_option,
+    modules_argument,
+    sync_options,
+    transfer_options,
+)
+from huai_client.config import ClientConfig, load
+from huai_client.deadline import Deadline
+from huai_client.logfile import LogFile, failures_told
 from huai_client.options import SyncOptions
-from huai_client.run import Run, Talk
-from huai_schema.errors import ExitCode, HuaiError
-from huai_schema.program.ending import tell
+from huai_client.run import Run
+from huai_client.talk import Talk
+from huai_schema.errors import ExitCode
 
 
 @click.command()
-@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+@modules_argument
+@click.option("--all", "every", is_flag=True, help="Sync all modules of client.toml.")
+@click.option(
+    "--parallel",
+    type=click.IntRange(1, 64),
+    default=2,
+    show_default=True,
+    metavar="N",
+    help="How many modules are synced at a time, each by a process of its own.",
+)
 @sync_options
+@click.option("--release", is_flag=True, help="Go on after an undo, which holds the tree.")
 @click.option("-n", "--dry-run", is_flag=True, help="Show the plan and change nothing.")
 @transfer_options
+@max_time_option
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
+@log_option
 @json_option
 @click.pass_obj
 def command(
     root: Path,
     names: tuple[str, ...],
+    every: bool,
+    parallel: int,
     max_delete: str | None,
+    max_delete_in: tuple[str, ...],
     adopt: bool,
     delete_strangers: bool,
     accept_rollback: bool,
     wait: float,
+    release: bool,
     dry_run: bool,
     streams: int | None,
     batch_files: int | None,
     batch_size: int | None,
     bwlimit: int | None,
     rsync_options: tuple[str, ...],
+    max_time: int | None,
     quiet: bool,
+    log: LogFile | None,
     as_json: bool,
 ) -> int:
     """Bring the modules NAME to the upstream's newest commit.
 
     Asks one question if there is nothing new. A run that was cut is finished by the next one.
+
+    Several modules do not disturb each other: each is told of with its name in front, and the exit
+    code is the gravest of all; what the next run may mend by itself (24, 43, 30, 10, 23) counts
+    least.
     """
     overrides = {
         "streams": streams,
@@ -50,18 +81,36 @@ def command(
         "rsync_options": rsync_options or None,
     }
     changes = {key: value for key, value in overrides.items() if value is not None}
-    options = SyncOptions(max_delete, adopt, delete_strangers, accept_rollback)
+    deadline = Deadline.after(max_time)
+    options = SyncOptions(
+        max_delete,
+        adopt,
+        delete_strangers,
+        accept_rollback,
+        max_delete_in=max_delete_in,
+        release=release,
+        deadline=deadline,
+    )
     config = load(root)
-    modules = {name: msgspec.structs.replace(config.module(name), **changes) for name in names}
-    code = ExitCode.OK
-    for name, module in modules.items():
-        run = Run(root, name, module, Talk(quiet=quiet, as_json=as_json))
-        try:
-            ended = run.plan(options, wait=wait) if dry_run else run.sync(options, wait=wait)
-        except HuaiError as error:
-            if len(modules) == 1:
-                raise
-            tell("huai-client", error, as_json=as_json)
-            ended = error.exit_code
-        code = code or ended
-    return code
+    modules = {
+        name: msgspec.structs.replace(config.module(name), **changes)
+        for name in _chosen(config, names, every=every)
+    }
+
+    def one(name: str) -> ExitCode:
+        run = Run(root, name, modules[name], Talk(quiet=quiet, as_json=as_json, log=log))
+        with failures_told(log, name):
+            return run.plan(options, wait=wait) if dry_run else run.sync(options, wait=wait)
+
+    if len(modules) == 1 and not every:
+        return one(*modules)
+    from huai_client.fleet import several
+
+    talk = Talk(quiet=quiet, as_json=as_json, log=log)
+    return several(one, list(modules), parallel=parallel, talk=talk)
+
+
+def _chosen(config: ClientConfig, names: tuple[str, ...], *, every: bool) -> tuple[str, ...]:
+    if every == bool(names):
+        raise click.UsageError("name the modules to sync, or say --all for all of client.toml")
+    return tuple(sorted(config.modules)) if every else names

@@ -1,18 +1,55 @@
 """`huai-client verify`: compare a tree with the commit applied last."""
 
+import re
 from pathlib import Path
 
 import click
 
-from huai_client.arguments import json_option, wait_option
+from huai_client.arguments import json_option, log_option, module_argument, span, wait_option
 from huai_client.config import load
+from huai_client.deadline import Deadline
+from huai_client.explain.asked import asked_path
+from huai_client.logfile import LogFile, failures_told
 from huai_client.options import SyncOptions
-from huai_client.run import Run, Talk
+from huai_client.run import Run
+from huai_client.talk import Talk
+from huai_client.verifying.request import Request
+
+_SHARE = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,6})?)%")
+
+
+def _share(_context: click.Context, _parameter: click.Parameter, text: str | None) -> float | None:
+    """`--sample` as a number from 0 to 1."""
+    if text is None:
+        return None
+    found = _SHARE.fullmatch(text)
+    share = float(found[1]) / 100 if found else 0.0
+    if not 0 < share <= 1:
+        raise click.BadParameter(f"{text!r} is no share such as 1% or 0.5%")
+    return share
 
 
 @click.command()
-@click.argument("name")
+@module_argument
 @click.option("--content", is_flag=True, help="Read every file too, and compare its digest.")
+@click.option(
+    "--path", "asked", default="", metavar="PATH", help="Only this path and what is below it."
+)
+@click.option(
+    "--sample",
+    callback=_share,
+    metavar="N%",
+    help="Only files picked at random, so many of them: for a look that is quick.",
+)
+@click.option("--seed", type=int, metavar="N", help="With --sample: pick the same files again.")
+@click.option(
+    "--time",
+    "seconds",
+    callback=span,
+    metavar="TIME",
+    help="Stop after so long (90s, 30m, 2h). Begins with what was verified the longest ago, and "
+    "goes on where the last such run stopped.",
+)
 @click.option("--repair", is_flag=True, help="Mend what differs.")
 @click.option(
     "--delete-strangers",
@@ -21,22 +58,40 @@ from huai_client.run import Run, Talk
 )
 @wait_option
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
+@log_option
 @json_option
 @click.pass_obj
 def command(
     root: Path,
     name: str,
     content: bool,
+    asked: str,
+    sample: float | None,
+    seed: int | None,
+    seconds: int | None,
     repair: bool,
     delete_strangers: bool,
     wait: float,
     quiet: bool,
+    log: LogFile | None,
     as_json: bool,
 ) -> int:
     """Compare the tree of NAME with the commit applied last.
 
-    Lists what differs, and ends with exit code 47 if anything does and was not mended.
+    Lists what differs, and ends with exit code 47 if anything does and was not mended. Keeps no
+    sync waiting, and leaves the disk to whoever else wants it.
     """
-    run = Run(root, name, load(root).module(name), Talk(quiet=quiet, as_json=as_json))
-    options = SyncOptions(delete_strangers=delete_strangers)
-    return run.verify(options, content=content, repair=repair, wait=wait)
+    if asked and sample is not None:
+        raise click.UsageError("--path and --sample exclude each other")
+    module = load(root).module(name)
+    request = Request(
+        content=content,
+        path=asked_path(asked, module.dest),
+        sample=sample,
+        seed=seed,
+        deadline=Deadline.after(seconds),
+        mending=repair,
+    )
+    run = Run(root, name, module, Talk(quiet=quiet, as_json=as_json, log=log))
+    with failures_told(log, name):
+        return run.verify(SyncOptions(delete_strangers=delete_strangers), request, wait=wait)

@@ -1,24 +1,20 @@
 """One request to the upstream for one commit; what comes back goes into a pack.
 
 Rule: nothing that the upstream does or leaves undone makes this last for ever: silence ends
-it, and so does a trickle.
+it, and so do a trickle (`ask`) and a flood.
 """
 
-import time
 from collections.abc import Callable
 
 from huai_client.gitfetch.bounds import REPLY_BYTES
 from huai_client.gitfetch.packets import Read
 from huai_client.gitfetch.reply import pack_of
-from huai_client.upstream import Answer, MetadataUrl, UpstreamError, UpstreamSilentError, ask
+from huai_client.upstream import Answer, MetadataUrl, UpstreamError, ask
 from huai_schema.errors import FormatError
 
 _SERVICE = "git-upload-pack"
 _REQUEST_TYPE = "application/x-git-upload-pack-request"
 _RESULT_TYPE = "application/x-git-upload-pack-result"
-_PATIENCE_SECONDS = 600
-"""For an upstream that has to think; after that, at least `_PACE` bytes a second on average."""
-_PACE = 1024
 
 
 def receive_pack(
@@ -26,7 +22,7 @@ def receive_pack(
 ) -> None:
     """Send `request`; `write` gets the pack piece by piece.
 
-    `timeout` (s) is for each time that nothing comes.
+    `timeout` (s): see `ask`.
     """
     with ask(metadata, _SERVICE, request, content_type=_REQUEST_TYPE, timeout=timeout) as answer:
         if answer.content_type != _RESULT_TYPE:
@@ -39,8 +35,8 @@ def receive_pack(
 
 
 def _bounded(answer: Answer, metadata: MetadataUrl) -> Read:
-    """Reads on only while the upstream neither says too much nor takes too long."""
-    began, received = time.monotonic(), 0
+    """Reads on only while the upstream does not say too much."""
+    received = 0
 
     def read(size: int) -> bytes:
         nonlocal received
@@ -48,8 +44,6 @@ def _bounded(answer: Answer, metadata: MetadataUrl) -> Read:
         received += len(data)
         if received > REPLY_BYTES:
             raise FormatError(f"a reply of more than {REPLY_BYTES} bytes", str(metadata))
-        if time.monotonic() - began > _PATIENCE_SECONDS + received / _PACE:
-            raise UpstreamSilentError(f"{metadata}: sends too slowly", hint="run again later")
         return data
 
     return read

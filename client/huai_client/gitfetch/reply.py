@@ -8,14 +8,13 @@ import re
 from collections.abc import Iterator
 
 from huai_client.gitfetch.packets import Packets, Read
-from huai_client.upstream import UpstreamError
+from huai_client.upstream import UpstreamError, printable
 from huai_schema.errors import FormatError
 
 _BOUNDARY = re.compile(rb"(?:un)?shallow [0-9a-f]{40}\n?")
 _ANSWER = re.compile(rb"(?:NAK|ACK [0-9a-f]{40})\n?")
 _ERROR = b"ERR "
 _DATA, _PROGRESS, _FATAL = 1, 2, 3
-_TALK = 300
 
 
 def pack_of(read: Read, place: str) -> Iterator[bytes]:
@@ -45,6 +44,5 @@ def _unexpected(payload: bytes, place: str) -> FormatError | UpstreamError:
 
 
 def _refusal(text: bytes, place: str) -> UpstreamError:
-    said = " ".join(text.decode(errors="replace").split())
-    shown = "".join(letter if letter.isprintable() else "?" for letter in said[:_TALK])
-    return UpstreamError(f"{place}: the upstream says: {shown}", hint="run again later")
+    said = printable(text.decode(errors="replace"))
+    return UpstreamError(f"{place}: the upstream says: {said}", hint="run again later")

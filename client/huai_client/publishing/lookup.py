@@ -72,10 +72,14 @@ class Lookup:
 
     def names(self, path: RelPath) -> bool:
         """Whether anything stands at `path`."""
-        if not path or basename(path) in self._folders(parent(path)):
+        if self.is_directory(path):
             return True
         line = b"\n" + escape(basename(path)) + b"\t"
         return line in b"\n" + self._leaves(parent(path))
+
+    def is_directory(self, path: RelPath) -> bool:
+        """Whether a directory stands at `path`."""
+        return not path or basename(path) in self._folders(parent(path))
 
     def _children(self, folder: RelPath, glob: bytes) -> list[bytes]:
         names = self._folders(folder)

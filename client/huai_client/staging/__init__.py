@@ -4,11 +4,13 @@
         incoming/N/PATH         what stream N's rsync writes, under the module's paths
         partial/HASH-OF-PATH    what a cut run left: a basis for deltas, never trusted
         ready/KEY               verified content; the rename into it is the journal
+        copying                 a copy of a local file that is being made
         doubted/KEY             was ready before the machine went down; verified again on demand
         boot, lock              the boot that `ready` belongs to; held while rsync may write
 
 Everything is reached through directory handles, never through a symlink.  The rule to
-keep: nothing enters `ready` except by `Staging.accept` and the second look at `doubted`.
+keep: nothing enters `ready` except by `Staging.accept`, the second look at `doubted`, and what
+`reuse` has checked.
 """
 
 from huai_client.staging.area import Staging

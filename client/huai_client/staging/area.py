@@ -7,8 +7,8 @@ May be used by several threads as long as each stream is used by one at a time.
 import errno
 import os
 import stat
-from collections.abc import Container, Iterable
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Container, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -22,6 +22,7 @@ from huai_schema.entries import File
 from huai_schema.paths import RelPath, basename, join, parent
 
 LOCK_PATIENCE = 30.0
+_MAKING = b"copying"
 _NOT_THERE = {errno.ENOENT}
 _NO_FILE = {errno.ENOTDIR, errno.ELOOP, errno.ENXIO, errno.EACCES}
 
@@ -84,8 +85,36 @@ class Staging:
         return self._journal.handle, os.fsencode(key_of(file))
 
     def prune(self, keep: Container[str]) -> None:
-        """Drop ready content whose key (`key_of`) is not in `keep`."""
+        """Drop ready content whose key (`key_of`) is not in `keep`, or that a tree shares.
+
+        A file of the tree that became ready as a link is linked again, if that is still right.
+        """
         self._journal.prune(keep)
+
+    def link(self, file: File, handle: int) -> None:
+        """Take the very file that `handle` is of, whose content is known to be that of `file`.
+
+        Raises `OSError` where that is not possible.
+        """
+        self._journal.link(file, handle)
+
+    @contextmanager
+    def making(self, file: File) -> Iterator[int]:
+        """A handle to write the content of `file` to; ready when the block ends well."""
+        with suppress(FileNotFoundError):
+            os.unlink(_MAKING, dir_fd=self._root)  # a run was killed here
+        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        target = os.open(_MAKING, flags, 0o600, dir_fd=self._root)
+        try:
+            yield target
+            os.utime(target, ns=(file.mtime, file.mtime))
+            self._journal.enter(file, self._root, _MAKING)
+        except BaseException:
+            with suppress(OSError):  # what went wrong first is what to tell
+                os.unlink(_MAKING, dir_fd=self._root)
+            raise
+        finally:
+            os.close(target)
 
     def clear(self) -> None:
         """Drop everything; the area itself stays and can be used on."""

@@ -138,6 +138,8 @@ def remove(handle: int, name: bytes) -> None:
 
 def names(handle: int) -> list[bytes]:
     """What the directory `handle` holds."""
+    # Btrfs shows a handle nothing that was made after it was opened, or rewound.
+    os.lseek(handle, 0, os.SEEK_SET)
     return [os.fsencode(name) for name in os.listdir(handle)]
 
 

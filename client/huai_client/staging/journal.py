@@ -64,6 +64,11 @@ class Journal:
         """Take `name` in `handle`, just verified, as the content of `file`."""
         os.rename(name, key_of(file), src_dir_fd=handle, dst_dir_fd=self.handle)
 
+    def link(self, file: File, handle: int) -> None:
+        """Take the file that `handle` is of, just verified, as the content of `file`."""
+        # Its name may have become another file's since it was opened.
+        os.link(f"/proc/self/fd/{handle}", key_of(file), dst_dir_fd=self.handle)
+
     def take_doubted(self, file: File) -> tuple[int, bytes] | None:
         """Give up what is doubted of `file`: where it lies, for use as a basis; None if nothing."""
         key = os.fsencode(key_of(file))
@@ -73,10 +78,14 @@ class Journal:
         return self._doubted, key
 
     def prune(self, keep: Container[str]) -> None:
-        """Drop all content whose key is not in `keep`."""
+        """Drop all content whose key is not in `keep`, or whose file has names elsewhere.
+
+        What happens to the latter's attributes would happen to a file of the tree.
+        """
         for handle in (self.handle, self._doubted):
             for name in folders.names(handle):
-                if os.fsdecode(name) not in keep:
+                shared = os.stat(name, dir_fd=handle, follow_symlinks=False).st_nlink > 1
+                if shared or os.fsdecode(name) not in keep:
                     folders.remove(handle, name)
                     self._doubts.discard(name)
 

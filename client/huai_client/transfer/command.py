@@ -36,14 +36,14 @@ _FIXED = (
 
 
 def arguments(
-    options: TransferOptions, url: ContentUrl, compare_dest: bytes, streams: int
+    options: TransferOptions, url: ContentUrl, compare_dest: bytes, bwlimit: int
 ) -> list[bytes]:
-    """The whole command line; `streams` runs share the bandwidth limit."""
+    """The whole command line; `bwlimit` (KiB/s, 0: none) is this run's share."""
     command = [options.program, *options.extra, *_FIXED, f"--timeout={options.timeout}"]
     if url.transport is Transport.DAEMON:
         command.append(f"--contimeout={options.contimeout}")
-    if options.bwlimit:
-        command.append(f"--bwlimit={max(1, options.bwlimit // streams)}")
+    if bwlimit:
+        command.append(f"--bwlimit={bwlimit}")
     encoded = [os.fsencode(argument) for argument in command]
     return [*encoded, b"--compare-dest=" + compare_dest, b"--", os.fsencode(url.source), b"./"]
 

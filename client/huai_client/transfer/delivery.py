@@ -5,22 +5,24 @@ whatever fails, nothing that arrived is asked for again.
 """
 
 import os
-import threading
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 
+from huai_client.backoff import Pauses, persistently
 from huai_client.staging import Staging, Verdict
 from huai_client.transfer import command
 from huai_client.transfer.errors import (
     TransferError,
     TransientError,
     UpstreamFullError,
-    UpstreamRefusedError,
 )
 from huai_client.transfer.judgement import judge
+from huai_client.transfer.line import Line
 from huai_client.transfer.options import TransferOptions
+from huai_client.transfer.pace import Pace
 from huai_client.transfer.process import Run
+from huai_client.transfer.room import Room, Rooms
 from huai_client.transfer.runs import Runs
 from huai_client.transfer.sources import Sources
 from huai_client.transfer.tally import Tally
@@ -36,10 +38,6 @@ class Batch:
 
     open: list[File]
     verdicts: list[tuple[File, Verdict]] = field(default_factory=list)
-    waits: int = 0
-    """How often it stood in line."""
-    waited: float = 0.0
-    """Seconds it stood in line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,66 +56,51 @@ class Context:
 class Delivery:
     """Used by all streams at once."""
 
-    def __init__(self, context: Context, runs: Runs, width: int) -> None:
-        """At most `width` rsyncs run at a time and share the bandwidth."""
+    def __init__(
+        self, context: Context, runs: Runs, line: Line, rooms: Rooms, queued: Callable[[], int]
+    ) -> None:
+        """`queued` says how many batches no stream has taken yet."""
         self._context = context
         self._runs = runs
-        self._width = width
-        self._slots = threading.Semaphore(width)
+        self._line = line
+        self._rooms = rooms
+        self._queued = queued
 
     def bring(self, batch: Batch, stream: int) -> None:
         """Transfer `batch`; what is still open then did not arrive.
 
-        Raises `UpstreamFullError` at once, other errors when no attempt is left.
+        Raises `UpstreamFullError` and `OutOfTimeError` at once, other errors when no attempt
+        is left.
         """
-        import tenacity
-
         options = self._context.options
-        attempts = tenacity.Retrying(
-            stop=tenacity.stop_after_attempt(options.retries + 1),
-            wait=tenacity.wait_exponential(options.backoff, max=_RETRY_MAX)
-            + tenacity.wait_random(0, options.backoff),
-            retry=tenacity.retry_if_exception_type(TransientError),
-            sleep=self._runs.pause,
-            reraise=True,
-        )
-        attempts(self._round, batch, stream)
+        pauses = Pauses(options.retries, options.backoff, _RETRY_MAX)
+        attempt = partial(self._round, batch, stream)
+        persistently(attempt, TransientError, pauses, self._runs.pause)
 
     def _round(self, batch: Batch, stream: int) -> None:
         """Ask every URL once, until one has answered with everything."""
         sources = self._context.sources
+        urls = sources.usable()
         failures: list[TransferError] = []
-        answered = False
-        for url in sources.usable():
+        for url in urls:
             try:
                 self._attempt(batch, stream, url)
-                answered = True
-            except UpstreamRefusedError as error:
-                failures.append(error)
-                sources.drop(url, error)
-            except (TransientError, UpstreamFullError) as error:
-                failures.append(error)
-                sources.demote(url)
+            except TransferError as failure:
+                failures.append(failure)
+                if sources.failed(url, failure):
+                    self._context.tally.retried(failure.message)
+            else:
+                sources.answered(url)
             if not batch.open:
                 return
-        if not answered:
-            self._give_up(failures)
-
-    def _give_up(self, failures: Sequence[TransferError]) -> None:
-        """Raise the failure that leaves most hope."""
-        hope = (UpstreamFullError, TransientError, TransferError)
-        error = min(
-            failures, key=lambda failure: [isinstance(failure, kind) for kind in hope].index(True)
-        )
-        if isinstance(error, TransientError):
-            self._context.tally.retried(error.message)
-        raise error
+        if len(failures) == len(urls):
+            raise min(failures, key=_hopelessness)
 
     def _attempt(self, batch: Batch, stream: int, url: ContentUrl) -> None:
         """One run of rsync, and the verdicts on what it brought."""
         context = self._context
-        with self._slots:
-            run, code = self._transfer(batch, stream, url)
+        with self._rooms.room(url, self._queued, self._runs.pause) as room:
+            run, code = self._transfer(batch, stream, url, room)
         context.tally.landed(stream, run.talk.received)
         self._runs.check()
         failure = judge(code, run.talk, url)
@@ -125,23 +108,30 @@ class Delivery:
         if batch.open or failure:  # else only directories are left, which the next batch may use
             context.staging.settle(stream, {file.path for file in batch.open})
         if failure:
+            self._runs.begin()  # at the deadline it was ended here, and did nothing wrong
             raise failure
 
-    def _transfer(self, batch: Batch, stream: int, url: ContentUrl) -> tuple[Run, int]:
+    def _transfer(self, batch: Batch, stream: int, url: ContentUrl, room: Room) -> tuple[Run, int]:
         context = self._context
         context.staging.prepare(stream, batch.open)
         folder = context.staging.open_incoming(stream)
         try:
             start = partial(
                 Run,
-                command.arguments(context.options, url, context.compare_dest, self._width),
+                command.arguments(context.options, url, context.compare_dest, room.bwlimit),
                 names=command.names(batch.open),
                 folder=folder,
-                lock=context.lock,
+                locks=(context.lock, *room.places),
+                pace=Pace(context.options.timeout),
             )
-            return self._runs.carry_out(start, partial(context.tally.flying, stream))
+            return self._runs.carry_out(start, partial(self._flying, stream))
         finally:
             os.close(folder)
+
+    def _flying(self, stream: int, size: int) -> None:
+        if size:
+            self._line.entered(stream)
+        self._context.tally.flying(stream, size)
 
     def _verify(self, batch: Batch, stream: int, *, cut: bool) -> None:
         """Accept what fits; the rest of the batch stays open."""
@@ -155,3 +145,9 @@ class Delivery:
                 verdicts.append((file, verdict))
         batch.open = [file for file, _ in verdicts]
         batch.verdicts = verdicts
+
+
+def _hopelessness(failure: TransferError) -> int:
+    """The failure with the least of it leaves most hope."""
+    kinds = (UpstreamFullError, TransientError, TransferError)
+    return [isinstance(failure, kind) for kind in kinds].index(True)

@@ -27,6 +27,10 @@ class UpstreamFullError(TransferError):
     """The upstream serves as many clients as it may: wait in line."""
 
 
+class OutOfTimeError(Exception):
+    """The deadline passed with something left to do; never leaves the package."""
+
+
 class UpstreamRefusedError(TransferError):
     """The upstream answered, and no attempt will make it answer otherwise."""
 

@@ -4,7 +4,7 @@ import errno
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from huai_client.staging import Staging, Verdict
@@ -32,11 +32,13 @@ class Outcome:
     """Something else than the metadata says came, or nothing that is a regular file."""
     bytes_received: int
     """Over the wire, all protocol included; runs that were cut are not counted."""
+    late: list[File] = field(default_factory=list)
+    """Not here when the time was up."""
 
     @property
     def complete(self) -> bool:
         """Whether everything arrived."""
-        return not self.missing and not self.mismatched
+        return not self.missing and not self.mismatched and not self.late
 
 
 def fetch(
@@ -57,7 +59,7 @@ def fetch(
         wanted = _not_ready(files, staging)
         if not wanted:
             return Outcome(list(files), [], [], 0)
-        sources = Sources(urls)
+        sources = Sources(urls, options.hosts.memory)
         require_rsync(options.program)
         tally = Tally(listener)
         with staging.exclusive() as lock:
@@ -67,14 +69,16 @@ def fetch(
             context = Context(staging, options, sources, tally, compare_dest, lock)
             tally.started(len(wanted), sum(file.size for file in wanted))
             try:
-                failed = dict(transfer(wanted, context))
+                verdicts, late = transfer(wanted, context)
             finally:
                 tally.ended()
+    failed, absent = dict(verdicts), set(late)
     return Outcome(
-        arrived=[file for file in files if file not in failed],
+        arrived=[file for file in files if file not in failed and file not in absent],
         missing=[file for file in files if failed.get(file) is Verdict.MISSING],
         mismatched=[file for file in files if failed.get(file) is Verdict.MISMATCH],
         bytes_received=tally.received,
+        late=[file for file in files if file in absent],
     )
 
 

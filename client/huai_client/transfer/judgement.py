@@ -32,6 +32,10 @@ def judge(code: int, talk: Talk, url: ContentUrl) -> HuaiError | None:
         return _local(talk)
     if code in _DONE:
         return None
+    if talk.trickles:
+        return UpstreamSilentError(
+            f"{url}: sends next to nothing", hint="sync again: what has arrived is kept"
+        )
     return _upstream(code, talk, f"{url}: {talk.summary()} (rsync exit {code})")
 
 

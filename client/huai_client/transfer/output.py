@@ -40,6 +40,8 @@ class Talk:
         """The local file system is full."""
         self.unwritable = False
         """The local file system refused something else."""
+        self.trickles = False
+        """It was ended here, because next to nothing came."""
         self._complaints: deque[bytes] = deque(maxlen=_LINES_KEPT)
         self._out = b""
         self._err = b""

@@ -15,6 +15,7 @@ from functools import lru_cache
 
 from huai_client.transfer.errors import RsyncRequirementError
 from huai_client.transfer.output import Talk
+from huai_client.transfer.pace import Pace, bytes_read
 
 _OLDEST = (3, 1)
 _VERSION = re.compile(rb"^rsync +version +v?([0-9]+)\.([0-9]+)", re.MULTILINE)
@@ -29,9 +30,21 @@ _HINT = "install rsync 3.1 or newer, or name another program"
 class Run:
     """One run of rsync; `stop` may be called by any thread, at any time."""
 
-    def __init__(self, command: Sequence[bytes], *, names: bytes, folder: int, lock: int) -> None:
-        """Starts it in the directory `folder`; it inherits `lock` and holds it till its end."""
+    def __init__(
+        self,
+        command: Sequence[bytes],
+        *,
+        names: bytes,
+        folder: int,
+        locks: Sequence[int],
+        pace: Pace,
+    ) -> None:
+        """Starts it in the directory `folder`; it inherits `locks` and holds them till its end.
+
+        It is ended when it has lost its `pace`.
+        """
         self.talk = Talk()
+        self._pace = pace
         self._stopped = False
         listing = os.memfd_create("huai-names")
         try:
@@ -46,7 +59,7 @@ class Run:
                 bufsize=0,
                 cwd=f"/proc/self/fd/{folder}",
                 env=_environment(),
-                pass_fds=(lock,),
+                pass_fds=locks,
             )
         except OSError as error:
             raise RsyncRequirementError(
@@ -88,6 +101,9 @@ class Run:
                 if not data:
                     pipes.unregister(key.fileobj)
             progressed(self.talk.progress)
+            if not self._stopped and self._pace.lost(lambda: bytes_read(self._process.pid)):
+                self.talk.trickles = True
+                self.stop()
             time.sleep(_LULL)  # rsync tells of every file; hear of many at once
             over = self._stopped or self._process.poll() is not None
             if over and deadline == float("inf"):

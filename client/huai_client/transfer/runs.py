@@ -3,6 +3,8 @@
 import threading
 from collections.abc import Callable
 
+from huai_client.deadline import Deadline
+from huai_client.transfer.errors import OutOfTimeError
 from huai_client.transfer.process import Run
 
 
@@ -13,8 +15,9 @@ class StoppedError(Exception):
 class Runs:
     """Shared by all streams of a transfer."""
 
-    def __init__(self) -> None:
-        """Nothing runs yet."""
+    def __init__(self, deadline: Deadline) -> None:
+        """Nothing runs yet, and nothing begins after the `deadline`."""
+        self._deadline = deadline
         self._over = threading.Event()
         self._guard = threading.Lock()
         self._running: set[Run] = set()
@@ -24,10 +27,21 @@ class Runs:
         """Whether `stop` was called."""
         return self._over.is_set()
 
+    @property
+    def late(self) -> bool:
+        """Whether the deadline has passed."""
+        return self._deadline.over
+
     def check(self) -> None:
         """Raise `StoppedError` after `stop`."""
         if self.over:
             raise StoppedError
+
+    def begin(self) -> None:
+        """Raise `StoppedError` after `stop`, `OutOfTimeError` after the deadline."""
+        self.check()
+        if self.late:
+            raise OutOfTimeError
 
     def stop(self) -> None:
         """End every run, and let none begin."""
@@ -37,19 +51,26 @@ class Runs:
                 run.stop()
 
     def pause(self, seconds: float) -> None:
-        """Sleep, unless `stop` is called."""
-        self._over.wait(seconds)
+        """Sleep, unless `stop` is called or the deadline comes; then raise as `begin` does."""
+        self._over.wait(max(0.0, min(seconds, self._deadline.left)))
+        self.begin()
 
     def carry_out(
         self, start: Callable[[], Run], progressed: Callable[[int], None]
     ) -> tuple[Run, int]:
         """Start a run and wait for its end; with its exit code."""
         with self._guard:
-            self.check()
+            self.begin()
             run = start()
             self._running.add(run)
+
+        def heard(size: int) -> None:
+            progressed(size)
+            if self.late:
+                run.stop()  # it keeps what it has of the file in flight
+
         try:
-            return run, run.wait(progressed)
+            return run, run.wait(heard)
         finally:
             with self._guard:
                 self._running.discard(run)

@@ -1,25 +1,33 @@
 """The content URLs of one transfer, in the order in which they are worth trying.
 
-Shared by all streams: what one learns about a URL spares the others the attempt.
+Shared by all streams: what one learns about a URL spares the others the attempt.  What
+failed lately, in this run or another, is tried last.
 """
 
 import threading
 from collections.abc import Sequence
 
-from huai_client.transfer.errors import UpstreamRefusedError
+from huai_client.hosts import Memory
+from huai_client.transfer.errors import (
+    TransferError,
+    UpstreamFullError,
+    UpstreamRefusedError,
+)
 from huai_client.transfer.urls import ContentUrl
 
 
 class Sources:
     """URLs that may still be asked, the last good one first."""
 
-    def __init__(self, urls: Sequence[ContentUrl]) -> None:
+    def __init__(self, urls: Sequence[ContentUrl], memory: Memory) -> None:
         """`urls` in the order of preference; raises `UpstreamRefusedError` if there is none."""
         if not urls:
             raise UpstreamRefusedError(
                 "no content URL is known", hint="give one on the server, or in the configuration"
             )
-        self._urls = list(dict.fromkeys(urls))
+        self._memory = memory
+        order = dict.fromkeys(urls)
+        self._urls = sorted(order, key=lambda url: memory.late(url.service, str(url)))
         self._refusal: UpstreamRefusedError | None = None
         self._lock = threading.Lock()
 
@@ -30,16 +38,25 @@ class Sources:
                 raise self._refusal
             return list(self._urls)
 
-    def demote(self, url: ContentUrl) -> None:
-        """`url` failed for now: try it after the others."""
-        with self._lock:
-            if url in self._urls:
-                self._urls.remove(url)
-                self._urls.append(url)
+    def answered(self, url: ContentUrl) -> None:
+        """`url` gave what it has."""
+        self._memory.succeeded(url.service, str(url))
 
-    def drop(self, url: ContentUrl, refusal: UpstreamRefusedError) -> None:
-        """`url` refused for good."""
+    def failed(self, url: ContentUrl, failure: TransferError) -> bool:
+        """Try `url` after the others, or not at all; whether there will be another attempt.
+
+        Being full is no failure: whoever stands in line there says so.
+        """
+        refused = isinstance(failure, UpstreamRefusedError)
+        full = isinstance(failure, UpstreamFullError)
+        if not full:
+            # What one module refuses, others at that service may allow.
+            self._memory.failed(str(url) if refused else url.service, failure.message)
         with self._lock:
-            self._refusal = refusal
             if url in self._urls:
                 self._urls.remove(url)
+                if not refused:
+                    self._urls.append(url)
+            if isinstance(failure, UpstreamRefusedError):
+                self._refusal = failure
+            return bool(self._urls) and not full

@@ -5,46 +5,57 @@ already transfers.  The rule to keep: whatever ends a transfer, every rsync is s
 and waited for, and what has arrived stays for the next run.
 """
 
-import random
 import threading
 from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from typing import NamedTuple
 
 from huai_client.batch import batches
 from huai_client.staging import Verdict
 from huai_client.transfer.delivery import Batch, Context, Delivery
-from huai_client.transfer.errors import UpstreamFullError
+from huai_client.transfer.errors import OutOfTimeError, UpstreamFullError
+from huai_client.transfer.line import Line
+from huai_client.transfer.room import Rooms
 from huai_client.transfer.runs import Runs
 from huai_schema.entries import File
 
 _FEW_FILES = 100
 """So many are not worth a connection of their own; more are spread evenly over the streams."""
-_WAIT_MAX = 30.0
-_DOUBLINGS = 10
 
 
-def transfer(files: Sequence[File], context: Context) -> list[tuple[File, Verdict]]:
+class Failed(NamedTuple):
+    """What did not arrive."""
+
+    verdicts: list[tuple[File, Verdict]]
+    late: list[File]
+    """Time was up before it was their turn, or before they were whole."""
+
+
+def transfer(files: Sequence[File], context: Context) -> Failed:
     """Bring `files`; returns those that did not arrive, raises what ended it early."""
     options = context.options
     even = max(_FEW_FILES, -(-len(files) // options.streams))
     max_files = min(options.batch_files, even)
     cut = batches(files, max_files=max_files, max_bytes=options.batch_bytes)
-    return _Streams([Batch(batch) for batch in cut], context).run() if files else []
+    return _Streams([Batch(batch) for batch in cut], context).run() if files else Failed([], [])
 
 
 class _Streams:
     def __init__(self, queue: Sequence[Batch], context: Context) -> None:
+        options = context.options
         self._queue = deque(queue)
         self._context = context
-        self._runs = Runs()
-        width = min(context.options.streams, len(queue))
+        self._runs = Runs(options.deadline)
+        self._line = Line(options.patience, options.backoff)
+        width = min(options.streams, len(queue))
         self._workers = min(width + 1, len(queue))
-        self._delivery = Delivery(context, self._runs, width)
+        rooms = Rooms(options, width, self._line, context.tally)
+        self._delivery = Delivery(context, self._runs, self._line, rooms, lambda: len(self._queue))
         self._guard = threading.Lock()
-        self._failed: list[tuple[File, Verdict]] = []
+        self._failed = Failed([], [])
 
-    def run(self) -> list[tuple[File, Verdict]]:
+    def run(self) -> Failed:
         with ThreadPoolExecutor(self._workers, thread_name_prefix="huai-stream") as pool:
             try:
                 futures = [pool.submit(self._work, stream) for stream in range(self._workers)]
@@ -53,33 +64,46 @@ class _Streams:
             except BaseException:
                 self._runs.stop()
                 raise
+        for batch in self._queue:
+            self._failed.late.extend(batch.open)
         return self._failed
 
     def _work(self, stream: int) -> None:
-        while (batch := self._next()) is not None:
-            try:
-                self._delivery.bring(batch, stream)
-            except UpstreamFullError as error:
-                with self._guard:  # another stream may have a connection, and take it over
-                    self._queue.appendleft(batch)
-                self._stand_in_line(batch, error)
-            else:
-                with self._guard:
-                    self._failed += batch.verdicts
-                for file, verdict in batch.verdicts:
-                    self._context.tally.judged(file, verdict)
+        try:
+            while (batch := self._next()) is not None:
+                self._bring(batch, stream)
+        except OutOfTimeError:
+            return  # what is left is late
+
+    def _bring(self, batch: Batch, stream: int) -> None:
+        try:
+            self._delivery.bring(batch, stream)
+        except UpstreamFullError as error:
+            self._put_back(batch)  # another stream may have a connection, and take it over
+            self._stand_in_line(stream, error)
+        except OutOfTimeError:
+            self._put_back(batch)
+            raise
+        else:
+            self._line.entered(stream)
+            with self._guard:
+                self._failed.verdicts.extend(batch.verdicts)
+            for file, verdict in batch.verdicts:
+                self._context.tally.judged(file, verdict)
 
     def _next(self) -> Batch | None:
         with self._guard:
-            return self._queue.popleft() if self._queue and not self._runs.over else None
+            idle = not self._queue or self._runs.over or self._runs.late
+            return None if idle else self._queue.popleft()
 
-    def _stand_in_line(self, batch: Batch, error: UpstreamFullError) -> None:
-        options = self._context.options
-        if batch.waited >= options.patience:
+    def _put_back(self, batch: Batch) -> None:
+        with self._guard:
+            self._queue.appendleft(batch)
+
+    def _stand_in_line(self, stream: int, error: UpstreamFullError) -> None:
+        pause = self._line.refused(stream)
+        if pause is None:
             raise error
-        longest = min(_WAIT_MAX, options.backoff * 2 ** min(batch.waits, _DOUBLINGS))
-        pause = longest * random.uniform(0.5, 1.5)  # noqa: S311 - spreads load, hides nothing
-        batch.waits += 1
-        batch.waited += pause
         self._context.tally.waiting(error.message)
-        self._runs.pause(pause)
+        with self._line.stood():
+            self._runs.pause(pause)

@@ -19,6 +19,7 @@ class Tally:
         self._done = 0
         self._flying: dict[int, int] = {}
         self._told = 0
+        self._waits: set[str] = set()
 
     def started(self, files: int, size: int) -> None:
         """The transfer begins."""
@@ -53,9 +54,11 @@ class Tally:
             self._listener.retried(reason)
 
     def waiting(self, reason: str) -> None:
-        """A stream stands in line."""
+        """A stream stands in line; said once for each reason, however often it asks again."""
         with self._lock:
-            self._listener.waiting(reason)
+            if reason not in self._waits:
+                self._waits.add(reason)
+                self._listener.waiting(reason)
 
     def ended(self) -> None:
         """The transfer is over."""

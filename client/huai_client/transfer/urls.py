@@ -8,6 +8,7 @@ import re
 from enum import Enum
 from typing import NamedTuple
 
+from huai_client.hosts import service_of
 from huai_schema.errors import ExitCode, HuaiError
 
 _USER = r"(?:[A-Za-z0-9_][A-Za-z0-9._-]*@)?"
@@ -15,6 +16,8 @@ _HOST = r"(?:[A-Za-z0-9_][A-Za-z0-9._-]*|\[[0-9A-Fa-f:.]+(?:%[A-Za-z0-9._-]+)?\]
 _DAEMON = re.compile(rf"(?P<host>rsync://{_USER}{_HOST}(?::[0-9]{{1,5}})?)/(?P<path>.+)")
 _DOUBLE_COLON = re.compile(rf"(?P<host>{_USER}{_HOST})::(?P<path>.+)")
 _SHELL = re.compile(rf"{_USER}{_HOST}:(?!//)[A-Za-z0-9/._~+@%=,][A-Za-z0-9/._~+@%=,:-]*")
+_SCHEME = "rsync://"
+_HOST_PART = re.compile(rf"(?:{_SCHEME})?{_USER}({_HOST})")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _REMOTE_PATTERN = re.compile(r"[*?\[\\]")
 _BYTES_MAX = 4096
@@ -58,6 +61,22 @@ class ContentUrl(NamedTuple):
                 hint="use rsync://HOST/MODULE, HOST::MODULE, [USER@]HOST:PATH or /ABSOLUTE/PATH",
             )
         return cls(transport, text if text.endswith("/") else text + "/")
+
+    @property
+    def host(self) -> str:
+        """The machine, without user and port; empty: this one."""
+        if self.transport is Transport.LOCAL:
+            return ""
+        found = _HOST_PART.match(self.source)
+        return found[1] if found else ""
+
+    @property
+    def service(self) -> str:
+        """What has to answer there, whichever module it is asked for; empty: nothing."""
+        if self.transport is Transport.DAEMON:
+            daemon = self.source.startswith(_SCHEME)
+            return service_of(self.source if daemon else _SCHEME + self.host)
+        return f"ssh://{self.host.lower()}" if self.host else ""
 
     def __str__(self) -> str:
         return self.source

@@ -30,9 +30,13 @@ def rename_to_nothing(source: int, old: bytes, target: int, new: bytes) -> None:
 
     Where kernel, C library or file system know no such flag: `rename_after_look`.
     """
-    if _renameat2(source, old, target, new, _RENAME_NOREPLACE):
-        return
-    rename_after_look(source, old, target, new)
+    if not rename_noreplace(source, old, target, new):
+        rename_after_look(source, old, target, new)
+
+
+def rename_noreplace(source: int, old: bytes, target: int, new: bytes) -> bool:
+    """The same by the kernel alone; False, and nothing happened, where the flag is not known."""
+    return _renameat2(source, old, target, new, _RENAME_NOREPLACE)
 
 
 def exchange(source: int, old: bytes, target: int, new: bytes) -> bool:

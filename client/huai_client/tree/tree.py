@@ -35,13 +35,13 @@ class Tree(View):
     `set_directory` or `close`.
     """
 
-    def __init__(self, dest: Path) -> None:
-        """Open DEST, which has to be ours.
+    def __init__(self, dest: Path, *, owners: bool = True) -> None:
+        """Open DEST, which has to be ours; `owners` as for `View`.
 
         Raises:
             DestinationError: DEST cannot be used.
         """
-        super().__init__(dest, write=True)
+        super().__init__(dest, write=True, owners=owners)
 
     # Directories
 

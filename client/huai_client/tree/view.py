@@ -24,8 +24,8 @@ T = TypeVar("T")
 class View:
     """One downstream tree to read; changes nothing, not even a mode."""
 
-    def __init__(self, dest: Path, *, write: bool = False) -> None:
-        """Open DEST; `write` is for `Tree` alone.
+    def __init__(self, dest: Path, *, write: bool = False, owners: bool = True) -> None:
+        """Open DEST; `write` is for `Tree` alone, without `owners` nothing is given away.
 
         Raises:
             DestinationError: DEST cannot be used.
@@ -34,8 +34,8 @@ class View:
         self._root = open_destination(dest, write=write)
         self._folders = Folders(self._root, loosen=write)
         self.names = Names()
-        self.owners = Owners() if os.geteuid() == 0 else None
-        """How to give entries away; None where we may not."""
+        self.owners = Owners() if owners and os.geteuid() == 0 else None
+        """How to give entries away; None where we may not, or should not."""
 
     def __enter__(self) -> Self:
         """The view itself."""

@@ -12,6 +12,9 @@ from contextlib import suppress
 
 from huai_schema.errors import ExitCode, HuaiError
 
+_JSON_VERSION = 1
+"""Of the schema; JSON.md says when it grows."""
+
 
 class _TerminatedError(BaseException):
     """SIGTERM, so that what must be cleaned up is."""
@@ -24,27 +27,29 @@ def conclude(
     usage_error: type[Exception],
     abort: type[Exception],
     as_json: bool,
+    **about: object,
 ) -> int:
     """Call `run`; returns the exit code after telling the user what went wrong, if anything.
 
     `usage_error` is what the command line library raises for wrong arguments, `abort` what it
-    makes of Ctrl-C.
+    makes of Ctrl-C.  `about` are facts for a JSON error, such as the module.
     """
+
+    def failed(code: ExitCode, message: str = "", hint: str = "") -> int:
+        _tell(program, code, message or code.meaning, hint, about if as_json else None)
+        return int(code)
+
     signal.signal(signal.SIGTERM, _terminated)
     try:
         return int(run() or ExitCode.OK)
     except HuaiError as error:
-        tell(program, error, as_json=as_json)
-        return int(error.exit_code)
+        return failed(error.exit_code, error.message, error.hint)
     except usage_error as error:
-        _say(program, f"{error}\n  see {program} --help")
-        return int(ExitCode.USAGE)
+        return failed(ExitCode.USAGE, str(error), f"see {program} --help")
     except (KeyboardInterrupt, abort):
-        _say(program, ExitCode.INTERRUPTED.meaning)
-        return int(ExitCode.INTERRUPTED)
+        return failed(ExitCode.INTERRUPTED)
     except _TerminatedError:
-        _say(program, ExitCode.TERMINATED.meaning)
-        return int(ExitCode.TERMINATED)
+        return failed(ExitCode.TERMINATED)
     except (BrokenPipeError, SystemExit):
         # The reader of our output went away (`| head`): nobody is left to tell.  Click makes
         # an exit of it, and nothing else below a command line does.
@@ -52,18 +57,30 @@ def conclude(
         return int(ExitCode.OK)
 
 
+def json_line(kind: str, **values: object) -> str:
+    """An event as a line, as schema/JSON.md describes it."""
+    return json.dumps({"v": _JSON_VERSION, "type": kind, **values}) + "\n"
+
+
 def print_json(kind: str, **values: object) -> None:
-    """One result as a line of JSON, in version 1 of its schema."""
-    sys.stdout.write(json.dumps({"v": 1, "type": kind, **values}) + "\n")
+    """Print an event."""
+    sys.stdout.write(json_line(kind, **values))
     sys.stdout.flush()
 
 
 def tell(program: str, error: HuaiError, *, as_json: bool) -> None:
-    """Show an expected failure."""
-    if as_json:
-        code = error.exit_code
-        print_json("error", code=int(code), name=code.name, message=error.message, hint=error.hint)
-    _say(program, f"{error.message}\n  {error.hint}" if error.hint else error.message)
+    """Show an expected failure after which the program goes on."""
+    _tell(program, error.exit_code, error.message, error.hint, {} if as_json else None)
+
+
+def _tell(
+    program: str, code: ExitCode, message: str, hint: str, about: dict[str, object] | None
+) -> None:
+    """Say it to people, and with `about` to programs."""
+    if about is not None:
+        values = {"code": int(code), "name": code.name, "message": message, "hint": hint}
+        print_json("error", **about, **values)
+    _say(program, f"{message}\n  {hint}" if hint else message)
 
 
 def _say(program: str, message: str) -> None:

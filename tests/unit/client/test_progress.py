@@ -1,6 +1,8 @@
 import io
 import json
+from pathlib import Path
 
+from huai_client.logfile import LogFile
 from huai_client.progress import (
     JsonProgress,
     PlainProgress,
@@ -10,6 +12,7 @@ from huai_client.progress import (
     human,
 )
 from huai_client.staging import Verdict
+from huai_client.talk import Talk
 from huai_client.transfer import Listener
 from huai_schema.entries import File
 from huai_schema.paths import rel_path
@@ -42,12 +45,28 @@ def _whole_transfer(listener: Listener, clock: _Clock) -> None:
     listener.ended()
 
 
+def _talk(*, quiet: bool = False, as_json: bool = False) -> Talk:
+    return Talk(quiet=quiet, as_json=as_json, module="m")
+
+
 def test_the_listener_is_chosen_by_options_and_by_what_stderr_is() -> None:
     log, terminal = io.StringIO(), _Terminal()
-    assert isinstance(choose(quiet=True, as_json=True, out=log, err=terminal), JsonProgress)
-    assert isinstance(choose(quiet=True, as_json=False, out=log, err=terminal), SilentProgress)
-    assert isinstance(choose(quiet=False, as_json=False, out=log, err=terminal), TerminalProgress)
-    assert isinstance(choose(quiet=False, as_json=False, out=log, err=log), PlainProgress)
+    assert isinstance(choose(_talk(quiet=True, as_json=True), out=log, err=terminal), JsonProgress)
+    assert isinstance(choose(_talk(quiet=True), out=log, err=terminal), SilentProgress)
+    assert isinstance(choose(_talk(), out=log, err=terminal), TerminalProgress)
+    assert isinstance(choose(_talk(), out=log, err=log), PlainProgress)
+
+
+def test_a_log_file_hears_of_troubles_only(tmp_path: Path) -> None:
+    shown, log = io.StringIO(), tmp_path / "log"
+    talk = Talk(quiet=False, as_json=True, module="m", log=LogFile(log))
+    listener = choose(talk, out=shown, err=io.StringIO())
+    _whole_transfer(listener, _Clock())
+    noted = [line.partition("] ")[2] for line in log.read_text().splitlines()]
+    assert noted == ["m: trying again: it broke", "m: waiting: it is full"]
+    kinds = [json.loads(line)["type"] for line in shown.getvalue().splitlines()]
+    assert [kinds[0], kinds[-1]] == ["transfer-started", "transfer-ended"]
+    assert {"transfer-retried", "transfer-waiting", "file-arrived", "file-missing"} <= {*kinds}
 
 
 def test_a_log_gets_a_line_every_30_seconds() -> None:
@@ -65,9 +84,9 @@ def test_a_log_gets_a_line_every_30_seconds() -> None:
 
 def test_json_lines_are_versioned_and_lose_no_byte_of_a_path() -> None:
     out, clock = io.StringIO(), _Clock()
-    _whole_transfer(JsonProgress(out, clock=clock, interval=30), clock)
+    _whole_transfer(JsonProgress(out, "m", clock=clock, interval=30), clock)
     events = [json.loads(line) for line in out.getvalue().splitlines()]
-    assert all(event.pop("v") == 1 for event in events)
+    assert all((event.pop("v"), event.pop("module")) == (1, "m") for event in events)
     path = b"odd\xff\nname".decode("utf-8", "surrogateescape")
     assert events == [
         {"type": "transfer-started", "files": 2, "bytes": 1500},

@@ -28,6 +28,12 @@ def test_what_was_saved_is_loaded(tmp_path: Path) -> None:
         {"attempted": [A, None]},
         {"attempted": None},
         {"serial": "3"},
+        {"filter": None},
+        {"attempted_filters": [5]},
+        {"before": "HEAD"},
+        {"before_filter": 5},
+        {"held": 5},
+        {"trash": "1"},
         {"unknown": 1},
     ],
 )
@@ -49,3 +55,19 @@ def test_a_state_that_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / "state.json").mkdir()
     with pytest.raises(StateError, match="Is a directory"):
         load(tmp_path / "state.json")
+
+
+def test_each_attempt_has_its_filter(tmp_path: Path) -> None:
+    path = tmp_path / "state.json"
+    state = State(A, 3, (A, B, A), entries=7, filter="H x\n", attempted_filters=("H x\n", "H y\n"))
+    save(path, state)
+    assert load(path) == state
+    assert state.attempts == ((A, "H x\n"), (B, "H y\n"), (A, ""))
+
+
+def test_a_state_from_before_there_were_filters(tmp_path: Path) -> None:
+    path = tmp_path / "state.json"
+    old = {"version": 1, "applied": A, "serial": 3, "attempted": [B], "time": 17, "total_bytes": 9}
+    path.write_text(json.dumps(old))
+    assert load(path) == State(A, 3, (B,), 17, 9)
+    assert load(path).attempts == ((B, ""),)

@@ -25,6 +25,14 @@ DENIED = b'rsync: [sender] send_files failed to open "/x" (in m): Permission den
 THEIR_DISK = b'rsync: [sender] write failed on "/log": No space left on device (28)\n'
 
 
+def test_a_run_that_was_ended_for_its_trickle() -> None:
+    talk = _talk(b"rsync error: received SIGINT, SIGTERM, or SIGHUP (code 20)\n")
+    talk.trickles = True
+    failure = judge(20, talk, URL)
+    assert isinstance(failure, UpstreamSilentError)
+    assert failure.message == "rsync://h/m/: sends next to nothing"
+
+
 def _talk(errors: bytes) -> Talk:
     talk = Talk()
     talk.hear_errors(errors)

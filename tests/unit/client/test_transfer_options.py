@@ -17,6 +17,7 @@ from huai_client.transfer import TransferOptions, TransferOptionsError
         {"retries": -1},
         {"backoff": -0.1},
         {"patience": -1.0},
+        {"connections": -1},
         {"extra": ("--delete",)},
         {"extra": ("-v", "--del")},
         {"extra": ("--delete-missing-args",)},

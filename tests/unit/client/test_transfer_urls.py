@@ -68,3 +68,21 @@ def test_what_could_be_taken_for_something_else_is_refused(text: str) -> None:
         ContentUrl.parse(text)
     assert "\n" not in caught.value.message
     assert "\0" not in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("text", "host", "service"),
+    [
+        ("rsync://h/m", "h", "rsync://h"),
+        ("rsync://u@H.example:8730/m", "H.example", "rsync://h.example:8730"),
+        ("rsync://[::1]:873/m", "[::1]", "rsync://[::1]:873"),
+        ("H::m", "H", "rsync://h"),
+        ("u@h::m/p", "h", "rsync://h"),
+        ("u@H:/srv/rsync://x/y", "H", "ssh://h"),
+        ("[fe80::1%eth0]:srv", "[fe80::1%eth0]", "ssh://[fe80::1%eth0]"),
+        ("/srv/h:x", "", ""),
+    ],
+)
+def test_who_answers_there(text: str, host: str, service: str) -> None:
+    url = ContentUrl.parse(text)
+    assert (url.host, url.service) == (host, service)

@@ -1,0 +1,37 @@
+"""`huai-client why`: everything that concerns one path."""
+
+from pathlib import Path
+
+import click
+
+from huai_client.arguments import json_option, module_argument
+from huai_client.config import load
+from huai_client.explain.asked import asked_path
+from huai_client.explain.commits import Commits
+from huai_client.explain.reasons import reasons
+from huai_client.explain.verdicts import reason_lines, reason_values
+from huai_client.places import module_places
+from huai_schema.paths import show
+from huai_schema.program.ending import print_json
+
+
+@click.command()
+@module_argument
+@click.argument("path")
+@json_option
+@click.pass_obj
+def command(root: Path, name: str, path: str, as_json: bool) -> None:
+    """Show what concerns PATH of NAME: commit, rules, stage, disk, next sync.
+
+    PATH is as the module names it, or below DEST. Asks no upstream: what the next sync would do is
+    told for the newest commit that is here, which `plan` fetches.
+    """
+    module, places = load(root).module(name), module_places(root, name)
+    asked = asked_path(path, module.dest)
+    found = reasons(asked, module, places, Commits(name, places))
+    if as_json:
+        print_json("why", module=name, **reason_values(found))
+        return
+    click.echo(f"{name}: {show(asked)}")
+    for about, line in reason_lines(found):
+        click.echo(f"  {about:10} {line}")

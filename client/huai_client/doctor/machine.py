@@ -1,0 +1,56 @@
+"""What all modules need: programs, and a state root that can be written."""
+
+import os
+import shutil
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+from huai_client.doctor.finding import Finding, fail, ok, warn
+from huai_client.doctor.room import room_findings
+from huai_client.transfer.process import require_rsync
+from huai_schema.errors import ExitCode
+
+PROGRAM = "rsync"
+
+
+def rsync(_: Path) -> Iterator[Finding]:
+    """The program is there, and new enough."""
+    version = ".".join(map(str, require_rsync(PROGRAM)))
+    yield ok(f"{shutil.which(PROGRAM)}, version {version}")
+
+
+def root(place: Path) -> Iterator[Finding]:
+    """The state root can be written by whoever runs this."""
+    try:
+        status = place.stat()
+    except FileNotFoundError:
+        yield fail(f"{place} does not exist", f"mkdir -p {place}", ExitCode.CONFIG)
+        return
+    if not stat.S_ISDIR(status.st_mode):
+        yield fail(f"{place} is not a directory", "give another --root", ExitCode.CONFIG)
+        return
+    for each in _state_files(place):
+        if not os.access(each, os.W_OK, effective_ids=True, follow_symlinks=True):
+            owner = f"user {each.stat().st_uid}"
+            fix = f"run as {owner}, give it to user {os.geteuid()}, or give another --root"
+            yield fail(f"{each} cannot be written", fix, ExitCode.FILE_IO)
+            return
+    if status.st_uid != os.geteuid():
+        message = f"{place} belongs to user {status.st_uid}, and this is user {os.geteuid()}"
+        yield warn(message, f"run as user {status.st_uid}: what you write it may not change")
+        return
+    yield ok(f"{place} can be written")
+
+
+def root_space(place: Path) -> Iterator[Finding]:
+    """There is room for state and metadata."""
+    yield from room_findings(place)
+
+
+def _state_files(place: Path) -> Iterator[Path]:
+    """The root, its modules, and what each of them writes anew."""
+    yield place
+    for folder in sorted(place.glob("modules/*")):
+        yield folder
+        yield from (each for each in sorted(folder.iterdir()) if not each.is_symlink())

@@ -1,0 +1,117 @@
+"""Everything that concerns one path of a module: commit, filter, stage, deletion, the tree.
+
+Only composes; changes nothing.
+"""
+
+from pathlib import Path
+from typing import NamedTuple
+
+from huai_client.config import Module
+from huai_client.explain.commits import Commits
+from huai_client.explain.foresight import Foresight, foresee
+from huai_client.explain.here import Here, look
+from huai_client.explain.pathlog import Event, follow
+from huai_client.filtered import rules_of
+from huai_client.filters import Decision, Rules
+from huai_client.firewall.protection import Protection
+from huai_client.options import SyncOptions
+from huai_client.places import ModulePlaces
+from huai_client.planning import applied_selection
+from huai_client.publication import Publication
+from huai_client.publishing import waiting
+from huai_client.publishing.order import GENERIC, Verdict
+from huai_client.publishing.patience import Waiting, seconds
+from huai_client.store import Commit
+from huai_client.verifying.summary import Times, times_of
+from huai_schema.entries import Directory, Entry, Symlink
+from huai_schema.paths import RelPath
+
+
+class Filtered(NamedTuple):
+    """What the module's filter says of the path."""
+
+    let_through: bool
+    decision: Decision | None
+    """The rule that decided; None: no rule matches."""
+    protected: bool
+    """Whether it stays where the upstream has not got it."""
+
+
+class Reasons(NamedTuple):
+    """What is known of one path."""
+
+    path: RelPath
+    applied: Commit
+    entry: Entry | None
+    """In the applied commit, whether a filter let it through or not."""
+    brought: Event | None
+    """What the commits that are here did to it last."""
+    filtered: Filtered | None
+    """By the rules that are configured; None: there are none."""
+    protected: bool
+    """Whether `protect` covers it."""
+    verdict: Verdict | None
+    """Where a file or symlink stands in the publish order; directories have no place there."""
+    rule_of: str
+    """Who made the publish rule: `client.toml`, `the upstream` or a profile; empty: no rule."""
+    waiting: Waiting | None
+    """The deletion of it that waits."""
+    until: int
+    """When that is due, seconds since the epoch."""
+    here: Here
+    verified: Times | None
+    """When `verify` last looked at the part of the tree that the path is in; None: never."""
+    next_sync: Foresight
+
+
+def reasons(path: RelPath, module: Module, places: ModulePlaces, commits: Commits) -> Reasons:
+    """Find out all of it."""
+    applied, dest = commits.applied, Path(module.dest)
+    entry = applied.snapshot.entry(path)
+    here = look(
+        dest, path, applied_selection(applied, commits.state).entry(path), owners=module.owners
+    )
+    directory = isinstance(entry or here.entry, Directory)
+    rules = rules_of(module, places, SyncOptions())
+    waits = waiting.load(places.waiting)
+    mine = next((each for each in waits if each.path == path), None)
+    verdict = _verdict(path, entry, Publication(applied, module, waits))
+    return Reasons(
+        path=path,
+        applied=applied,
+        entry=entry,
+        brought=next(follow(path, commits.line), None),
+        filtered=_filtered(path, rules, directory=directory) if rules else None,
+        protected=Protection(module.protect).covers(path, directory=directory),
+        verdict=verdict,
+        rule_of=_rule_of(verdict, module, applied) if verdict else "",
+        waiting=mine,
+        until=mine.since + seconds(module.delete_after) if mine else 0,
+        here=here,
+        verified=times_of(places.verified, path),
+        next_sync=foresee(path, module, places, commits),
+    )
+
+
+def _verdict(path: RelPath, entry: Entry | None, publication: Publication) -> Verdict | None:
+    if entry is None or isinstance(entry, Directory):
+        return None
+    return publication.order.judge(path, symlink=isinstance(entry, Symlink))
+
+
+def _rule_of(verdict: Verdict, module: Module, applied: Commit) -> str:
+    if not verdict.rule:
+        return ""
+    if verdict.rule in module.publish:
+        return "client.toml"
+    if verdict.rule in applied.descriptor.publish:
+        return "the upstream"
+    return f"the profile {verdict.repository.profile if verdict.repository else GENERIC}"
+
+
+def _filtered(path: RelPath, rules: Rules, *, directory: bool) -> Filtered:
+    return Filtered(
+        rules.reaches(path, directory=directory),
+        rules.why(path, directory=directory),
+        rules.protected(path, directory=directory),
+    )

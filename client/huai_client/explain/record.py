@@ -1,0 +1,104 @@
+"""One line of a module's history: a run, or several alike that follow each other.
+
+Pure.  Rule: a field that is added later has a default, and an unknown one is ignored, so that
+every version reads what every other one has written.
+"""
+
+from typing import Literal, Self
+
+import msgspec
+
+from huai_schema.errors import ExitCode
+
+REASON_MOST = 400
+"""Characters of a reason that are kept."""
+
+Kind = Literal["sync", "deletions", "verify", "repair", "undo"]
+
+
+class Record(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How a run ended."""
+
+    kind: str
+    """A `Kind`, or what a later version knows.
+
+    `deletions`: nothing was new, and deletions that had waited were due.
+    """
+    time: int
+    """When it began, seconds since the epoch."""
+    seconds: float = 0.0
+    code: int = 0
+    """The exit code."""
+    reason: str = ""
+    """What went wrong; empty: nothing."""
+    before: str = ""
+    """The applied commit when it began; empty: there was none."""
+    commit: str = ""
+    """The commit that the tree was brought to, or was to be; empty: none was known yet."""
+    serial: int = 0
+    done: dict[str, int] = {}
+    """How many steps of each kind; what was not done is not named."""
+    fetched: int = 0
+    """Files that were to be fetched."""
+    received: int = 0
+    """Bytes over the wire."""
+    total_bytes: int = 0
+    """Of all files of the module."""
+    changed: bool = True
+    """False: there was nothing to do."""
+    differences: int = 0
+    """Paths that `verify` found to differ."""
+    content: bool = False
+    """Whether `verify` read every file."""
+    times: int = 1
+    """How many runs in a row ended like this."""
+    last: int = 0
+    """When the last of several began; 0: there was one."""
+    process: int = 0
+    """Its id; tells runs of the same second apart."""
+    ended: bool = True
+    """False: it has begun to change something, and did not tell of its end."""
+
+    @property
+    def good(self) -> bool:
+        """Whether it ended well."""
+        return self.ended and self.code == ExitCode.OK
+
+    @property
+    def outcome(self) -> str:
+        """The name of the exit code, `OK` if it ended well; `CUT` if it did not end."""
+        if not self.ended:
+            return "CUT"
+        return next((code.name for code in ExitCode if code == self.code), str(self.code))
+
+    @property
+    def until(self) -> int:
+        """When the last run that this speaks of began."""
+        return self.last or self.time
+
+    def alike(self, other: Self) -> bool:
+        """Whether both are failures of one kind, for one reason, about one commit."""
+        mine = (self.kind, self.code, self.reason, self.before, self.commit)
+        return (
+            self.ended
+            and other.ended
+            and not self.good
+            and mine
+            == (
+                other.kind,
+                other.code,
+                other.reason,
+                other.before,
+                other.commit,
+            )
+        )
+
+    def begins(self, later: Self) -> bool:
+        """Whether `later` tells more of the same run."""
+        same = (self.time, self.process) == (later.time, later.process)
+        return same and not self.ended
+
+    def again(self, later: Self) -> Self:
+        """This one, with a later run that is alike."""
+        changes = {"times": self.times + later.times, "last": later.until}
+        return msgspec.structs.replace(self, **changes)

@@ -1,0 +1,31 @@
+"""The filter of one run: which rules hold, and through which ones the tree was made.
+
+Loads nothing of the filters where a module has none.
+"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from huai_client.config import Module
+from huai_client.options import SyncOptions
+from huai_client.places import ModulePlaces
+from huai_client.state import State
+
+if TYPE_CHECKING:
+    from huai_client.filters import Rules
+
+
+def rules_of(module: Module, places: ModulePlaces, options: SyncOptions) -> "Rules":
+    """The rules by which the next sync mirrors; `FilterError` if they are wrong."""
+    from huai_client.filters import load_rules
+
+    if options.filter is not None:
+        return load_rules(options.filter, Path.cwd(), place="--filter")
+    return load_rules(module.filter, places.root, place=f"{places.folder.name}: filter rule")
+
+
+def same_filter(module: Module, places: ModulePlaces, state: State) -> bool:
+    """Whether the tree was made through the filter that is configured now."""
+    if not module.filter and not state.filter:
+        return True
+    return rules_of(module, places, SyncOptions()).key() == state.filter

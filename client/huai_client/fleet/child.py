@@ -1,0 +1,99 @@
+"""One module's process: forked from ours, with its output in two pipes.
+
+A fork, since Python and the configuration are loaded by then.  Rule: nothing may have started
+a thread before, and the child never returns from here.
+"""
+
+import ctypes
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import NoReturn
+
+CRASHED = 1
+"""How Python ends after an error that nobody expected."""
+_SET_PARENT_DEATH_SIGNAL = 1
+_ENDING = (signal.SIGTERM, signal.SIGINT)
+
+
+class Child:
+    """A process that does one piece of work."""
+
+    def __init__(self, work: Callable[[], int]) -> None:
+        """Starts it; `work` gives the exit code, and runs with signals blocked until `let_in`."""
+        sys.stdout.flush()
+        sys.stderr.flush()
+        parent = os.getpid()
+        self.out, out = os.pipe()
+        self.err, err = os.pipe()
+        try:
+            with _signals_held():
+                self._process = os.fork()
+                if self._process == 0:
+                    _live(work, parent, out, err)
+        finally:
+            os.close(out)
+            os.close(err)
+
+    def stop(self, number: signal.Signals) -> None:
+        """Send it a signal; call this only before `reap`."""
+        os.kill(self._process, number)
+
+    def reap(self) -> int:
+        """Wait for its end, and return its exit code; 128 and the signal's number if one ended it.
+
+        The pipes are closed.
+        """
+        _, status = os.waitpid(self._process, 0)
+        os.close(self.out)
+        os.close(self.err)
+        code = os.waitstatus_to_exitcode(status)
+        return code if code >= 0 else 128 - code
+
+
+def let_in() -> None:
+    """Receive the signals that were held back while the process began."""
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
+
+
+@contextmanager
+def _signals_held() -> Iterator[None]:
+    """A signal in between would leave a child behind that nobody knows."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _live(work: Callable[[], int], parent: int, out: int, err: int) -> NoReturn:
+    code = CRASHED
+    try:
+        _settle(parent, out, err)
+        code = work()
+    except BaseException:  # noqa: BLE001 - nothing may get back into the parent's code
+        traceback.print_exc()
+    finally:
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError):
+                stream.flush()
+        os._exit(code)
+
+
+def _settle(parent: int, out: int, err: int) -> None:
+    """Its own session: the terminal's Ctrl-C goes to the parent, which passes it on once."""
+    os.setsid()
+    ctypes.CDLL(None).prctl(_SET_PARENT_DEATH_SIGNAL, int(signal.SIGTERM), 0, 0, 0)
+    if os.getppid() != parent:
+        os._exit(CRASHED)  # it was gone before it could be asked for
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    for number, handle in enumerate((nothing, out, err)):
+        os.dup2(handle, number)
+    # Not os.closerange: where a process may have 10^9 files open, it can take minutes.
+    for number in map(int, os.listdir("/proc/self/fd")):
+        if number > 2:
+            with suppress(OSError):  # the listing itself was one
+                os.close(number)

@@ -1,0 +1,93 @@
+"""How many connections a host is given at a time: locked files, one for each connection.
+
+`ROOT/hosts/HOST/0` and so on are the places; who holds the lock of one may have a
+connection.  rsync inherits the handle, so that a place is free when rsync itself has ended, even
+if this program was killed before; the kernel drops the lock, whatever happened.  Whoever
+finds no place stands in line: one at a time waits for a place, the others wait for `line`,
+so that nobody who has just given a place back overtakes those who wait.  The files are
+empty and stay.
+"""
+
+import fcntl
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from huai_schema.errors import ExitCode, HuaiError
+
+_LINE = "line"
+_MOMENT, _POLL_SECONDS = 0.02, 0.2
+
+
+class BudgetError(HuaiError):
+    """The places cannot be kept."""
+
+    exit_code = ExitCode.FILE_IO
+
+
+class Budget:
+    """The connections to one host."""
+
+    def __init__(self, folder: Path, connections: int) -> None:
+        """`folder` is the host's; others may count with another number of connections."""
+        self._folder = folder
+        self.connections = connections
+
+    @contextmanager
+    def place(
+        self, pause: Callable[[float], None], waits: Callable[[], None] = lambda: None
+    ) -> Iterator[int]:
+        """Hold a place: the handle that the connection's process has to inherit.
+
+        `pause` waits for so many seconds, and ends the waiting by raising; `waits` is called
+        before each pause but the first, which is short.
+        """
+        handle = self._wait(pause, waits)
+        try:
+            yield handle
+        finally:
+            os.close(handle)
+
+    def _wait(self, pause: Callable[[float], None], waits: Callable[[], None]) -> int:
+        def until(take: Callable[[], int | None]) -> int:
+            wait = _MOMENT
+            while (handle := take()) is None:
+                if wait > _MOMENT:  # somebody else who just takes a place is no reason to talk
+                    waits()
+                pause(wait)
+                wait = _POLL_SECONDS
+            return handle
+
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            line = until(lambda: _lock(self._folder / _LINE))
+            try:
+                return until(self._free)
+            finally:
+                os.close(line)
+        except OSError as error:
+            raise BudgetError(
+                f"{self._folder}: {error.strerror}",
+                hint="run as the user that the state belongs to, or give another --root",
+            ) from error
+
+    def _free(self) -> int | None:
+        """A place that nobody has, held from now on."""
+        for number in range(self.connections):
+            handle = _lock(self._folder / str(number))
+            if handle is not None:
+                return handle
+        return None
+
+
+def _lock(path: Path) -> int | None:
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(handle)
+        if isinstance(error, BlockingIOError):
+            return None
+        raise
+    return handle

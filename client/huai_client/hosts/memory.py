@@ -1,0 +1,136 @@
+"""Who failed lately: a small record in the client root, so that the next run asks them last.
+
+Rule: a service that failed is asked after the others for ten minutes, after the next failure for
+twenty, and so on up to an hour; it is never left out.  A day later it is forgotten, and so is who
+failed before the last hundred.  The record is replaced as a whole and not synced to the disk:
+it may be lost, be of another run, or be no record at all, and all that costs is a question
+asked in another order.
+"""
+
+import json
+import os
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+_FIRST_SECONDS = 600
+_LONGEST_SECONDS = 3600
+_FORGOTTEN_SECONDS = 86400
+_DOUBLINGS = 10
+_BYTES_MAX = 1 << 20
+_REASON_MAX = 300
+_SERVICES_MAX = 100
+
+
+class Failing(NamedTuple):
+    """A service that failed, and has not answered since."""
+
+    service: str
+    """Scheme, host and port: `rsync://mirror.example:873`; or a URL that alone failed."""
+    failures: int
+    """How often it failed when it was its turn."""
+    since: int
+    """When it failed first, seconds since the epoch."""
+    until: int
+    """It is asked last until then."""
+    reason: str
+    """The last failure, for people."""
+
+
+class Memory:
+    """May be used by several threads; other processes have their own, and the same file."""
+
+    def __init__(self, path: Path | None, clock: Callable[[], float] = time.time) -> None:
+        """`path` need not be there; None: remember for as long as this object lives."""
+        self._path = path
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._known = self._load()
+
+    def failing(self) -> list[Failing]:
+        """All that are remembered, by service."""
+        return sorted(self._known.values())
+
+    def late(self, *services: str) -> bool:
+        """Whether one of these failed lately, and should be asked after others."""
+        now = self._clock()
+        found = (self._known.get(service) for service in services)
+        return any(each is not None and each.until > now for each in found)
+
+    def failed(self, service: str, reason: str, *, seconds: float = 0) -> None:
+        """`service` did not answer; `seconds`: it asked not to be asked for so long."""
+        now = int(self._clock())
+        before = self._known.get(service)
+        if not service or (before and before.until > now):
+            return
+        failures = before.failures + 1 if before else 1
+        doubled = _FIRST_SECONDS * 2 ** min(failures - 1, _DOUBLINGS)
+        pause = int(min(max(doubled, seconds), _LONGEST_SECONDS))
+        since = before.since if before else now
+        failing = Failing(service, failures, since, now + pause, reason[:_REASON_MAX])
+        self._change(service, failing)
+
+    def succeeded(self, *services: str) -> None:
+        """These answered."""
+        for service in services:
+            if service in self._known:
+                self._change(service, None)
+
+    def _change(self, service: str, failing: Failing | None) -> None:
+        with self._lock:
+            known = self._known if self._path is None else self._load()
+            known.pop(service, None)
+            if failing:
+                known[service] = failing
+            for oldest in sorted(known.values(), key=_age)[:-_SERVICES_MAX]:
+                del known[oldest.service]
+            self._known = known
+            self._save()
+
+    def _load(self) -> dict[str, Failing]:
+        if self._path is None:
+            return {}
+        try:
+            with self._path.open("rb") as file:
+                rows = json.loads(file.read(_BYTES_MAX))
+            found = [_failing(row) for row in rows]
+        except (OSError, ValueError, TypeError, RecursionError):
+            return {}
+        now = int(self._clock())
+        return {
+            # A clock that was set back must not make the pause any longer.
+            each.service: each._replace(
+                since=min(each.since, now), until=min(each.until, now + _LONGEST_SECONDS)
+            )
+            for each in found
+            if now - each.until < _FORGOTTEN_SECONDS and each.since >= 0
+        }
+
+    def _save(self) -> None:
+        if self._path is None:
+            return
+        fresh = self._path.with_suffix(f".{os.getpid()}.new")
+        with suppress(OSError):
+            fresh.write_text(json.dumps([list(each) for each in self._known.values()], indent=0))
+            fresh.replace(self._path)
+
+
+def _age(failing: Failing) -> int:
+    return failing.until
+
+
+def _failing(row: object) -> Failing:
+    """A row of the record; `ValueError` or `TypeError` if it is none."""
+    if not isinstance(row, list):
+        raise TypeError(row)
+    failing = Failing(*row)
+    numbers = (failing.failures, failing.since, failing.until)
+    texts = (failing.service, failing.reason)
+    if not all(type(each) is int for each in numbers) or not all(
+        type(each) is str for each in texts
+    ):
+        raise TypeError(row)
+    return failing

@@ -1,0 +1,70 @@
+"""The log file: a line, with its time, for each thing that is told.
+
+Complete whatever the user wants to see on the screen.  Rule: it is opened for each line, so
+that whoever rotates it has nobody to notify, and several processes may write to it.
+"""
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from huai_schema.errors import ExitCode, HuaiError
+
+
+class LogFileError(HuaiError):
+    """The log file cannot be written."""
+
+    exit_code = ExitCode.FILE_IO
+
+
+class LogFile:
+    """Where lines are appended."""
+
+    def __init__(self, path: Path) -> None:
+        """Makes the file if it is missing; `LogFileError` if nothing can be written there."""
+        self._path = path
+        try:
+            self._append(b"")
+        except OSError as error:
+            raise LogFileError(
+                f"{path}: {error.strerror}", hint="make its folder, or look at the permissions"
+            ) from error
+
+    def write(self, module: str, text: str) -> None:
+        """One line; one that cannot be written is lost, for a full log stops no mirror."""
+        told = text.removeprefix(f"{module}: ").replace("\n", " ")
+        stamp = time.strftime("%Y-%m-%dT%H:%M:%S%z")
+        line = f"{stamp} [{os.getpid()}] {module}: {told}\n"
+        with suppress(OSError):
+            self._append(line.encode("utf-8", "backslashreplace"))
+
+    def _append(self, line: bytes) -> None:
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
+        handle = os.open(self._path, flags, 0o640)
+        try:
+            os.write(handle, line)
+        finally:
+            os.close(handle)
+
+
+@contextmanager
+def failures_told(log: LogFile | None, module: str) -> Iterator[None]:
+    """Write down what ends the block before its time, if there is a log."""
+    try:
+        yield
+    except BaseException as error:
+        if log:
+            log.write(module, _reason(error))
+        raise
+
+
+def _reason(error: BaseException) -> str:
+    if isinstance(error, HuaiError):
+        return f"{error.message} (exit code {int(error.exit_code)})"
+    if isinstance(error, KeyboardInterrupt):
+        return ExitCode.INTERRUPTED.meaning
+    if isinstance(error, Exception):
+        return f"crashed: {error!r}"
+    return ExitCode.TERMINATED.meaning

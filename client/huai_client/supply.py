@@ -1,0 +1,78 @@
+"""The content of the files of one plan: from this machine as far as it is here, else from upstream.
+
+Only composes.  Knows where content may come from, and that there has to be room for it.
+"""
+
+from collections.abc import Sequence
+
+from huai_client.config import Module
+from huai_client.lines import Lines
+from huai_client.operations import Plan
+from huai_client.preconditions import check_space, upstream_urls
+from huai_client.publishing.patience import seconds
+from huai_client.results import Prepared
+from huai_client.reuse import Brought, Trust, bring, roomless
+from huai_client.staging import Staging, key_of
+from huai_client.store import Commit
+from huai_client.transfer import ContentUrl, Listener, Outcome, TransferOptions, fetch
+from huai_client.tree import STAGING, Tree
+from huai_schema.entries import File
+
+_CLOCK_STEP = 1
+"""Seconds: a time that was recorded is cut to whole ones."""
+
+
+class Supply:
+    """What one run has at hand."""
+
+    def __init__(self, module: Module, lines: Lines) -> None:
+        """`ContentUrlError` for a content URL that is none."""
+        self._own_urls = [ContentUrl.parse(url) for url in module.content_urls]
+        self._hardlink = module.duplicates == "hardlink"
+        self._options = TransferOptions(
+            streams=module.streams,
+            batch_files=module.batch_files,
+            batch_bytes=module.batch_size,
+            bwlimit=module.bwlimit,
+            timeout=module.timeout,
+            extra=module.rsync_options,
+            patience=seconds(module.queue_time),
+            connections=module.connections,
+            deadline=lines.deadline,
+            hosts=lines.hosts,
+        )
+
+    def check(self, prepared: Prepared, tree: Tree) -> None:
+        """Before the first change: there has to be an upstream, and room."""
+        files = wanted_content(prepared.plan)
+        if any(file.path not in prepared.plan.reuses for file in files):
+            self._urls(prepared.commit)
+        if tree.stat(STAGING) is None:
+            no_room = roomless(prepared.plan)
+            check_space(tree.dest, (file for file in files if file.path not in no_room))
+
+    def bring(
+        self, prepared: Prepared, tree: Tree, staging: Staging, listener: Listener, synced: int
+    ) -> Brought:
+        """Stage the content of all files; `synced`: when the last sync ended well, in seconds."""
+        plan = prepared.plan
+        files = wanted_content(plan)
+        staging.prune({key_of(file) for file in files})
+
+        def transfer(wanted: Sequence[File]) -> Outcome:
+            absent = [file for file in wanted if not staging.ready(file)]
+            check_space(tree.dest, absent)
+            urls = self._urls(prepared.commit) if absent else []
+            return fetch(wanted, urls, tree.dest, staging, self._options, listener)
+
+        until = (synced + _CLOCK_STEP) * 10**9
+        trust = Trust(until, self._hardlink, self._options.deadline)
+        return bring(files, plan.reuses, tree, staging, trust, transfer)
+
+    def _urls(self, commit: Commit) -> list[ContentUrl]:
+        return self._own_urls or upstream_urls(commit.descriptor)
+
+
+def wanted_content(plan: Plan) -> list[File]:
+    """The files that get other content than is there."""
+    return [file for stage in plan.stages for file in stage.fetches]

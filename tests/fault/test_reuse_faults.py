@@ -1,0 +1,155 @@
+"""Every system call of a reuse may fail or be the last: nothing but right content is ready."""
+
+import errno
+import os
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+from blake3 import blake3
+
+from huai_client.operations import Reuse
+from huai_client.reuse import Trust, bring
+from huai_client.staging import Staging, key_of
+from huai_client.transfer import Outcome
+from huai_client.tree import StorageError, Tree
+from huai_schema.entries import File
+from tests.local_trees import T0, at, content, file
+from tests.system_calls import KILL, Call, from_on, never, supervise
+from tests.system_calls import at as at_step
+
+CALLS = ("link", "rename", "times", "truncate", "unlink", "write")
+MOVED, COPIED, COMES = file(b"moved", 3000), file(b"copied", 3000), file(b"new/comes", 100)
+WANTED = [
+    MOVED._replace(path=at(b"new/moved")),
+    COPIED._replace(path=at(b"new/copied")),
+    COPIED._replace(path=at(b"new/again"), mtime=5),
+    COMES,
+    COMES._replace(path=at(b"new/twin")),
+]
+REUSES = {
+    WANTED[0].path: Reuse(MOVED.path, T0, names=1),
+    WANTED[1].path: Reuse(COPIED.path, T0),
+    WANTED[2].path: Reuse(COPIED.path, T0, sure=False),
+    WANTED[4].path: Reuse(COMES.path, T0, twin=True),
+}
+ORIGIN = dict(zip(WANTED, (MOVED, COPIED, COPIED, COMES, COMES), strict=True))
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
+REFUSED = (errno.EIO, errno.EACCES, errno.EPERM, errno.EMLINK, errno.EXDEV)
+
+
+class Ground:
+    """A tree and its staging area, as often as needed."""
+
+    def __init__(self, folder: Path) -> None:
+        self.dest = folder / "dest"
+
+    def reset(self) -> None:
+        shutil.rmtree(self.dest, ignore_errors=True)
+        self.dest.mkdir()
+        for each in (MOVED, COPIED):
+            path = self.dest / os.fsdecode(each.path)
+            path.write_bytes(content(each.path, each.size))
+            path.chmod(each.mode)
+            os.utime(path, ns=(T0, T0))
+
+    def under(self, decide: Callable[[Call], int | None]) -> tuple[list[Call], object]:
+        """Bring everything in a child whose system calls `decide` answers, then once more."""
+        self.reset()
+        before = self._sources()
+        with self.opened() as staging, Tree(self.dest) as tree:
+            outcome = supervise(CALLS, lambda: brought(tree, staging), decide)
+            prove_ready(staging)
+        with self.opened() as staging, Tree(self.dest) as tree:
+            staging.prune({key_of(each) for each in WANTED})
+            assert brought(tree, staging) == ""
+            assert all(staging.ready(each) for each in WANTED)
+            prove_ready(staging)
+        assert self._sources() == before
+        return outcome.calls, "killed" if outcome.killed else outcome.result
+
+    def _sources(self) -> list[object]:
+        moved, copied = (self.dest / name for name in ("moved", "copied"))
+        found: list[object] = [copied.stat().st_ctime_ns, copied.stat().st_nlink]
+        for path in (moved, copied):
+            status = path.stat()
+            found += [path.read_bytes(), status.st_mode, status.st_mtime_ns, status.st_ino]
+        return found
+
+    def opened(self) -> Staging:
+        return Staging(self.dest / ".~tmp~" / "huai")
+
+
+def brought(tree: Tree, staging: Staging) -> str:
+    """Bring everything; the word is that of the error that ended it, or what did not come."""
+
+    def transfer(files: Sequence[File]) -> Outcome:
+        absent = [each for each in files if not staging.ready(each)]
+        missing: list[File] = []
+        for each in absent:
+            try:
+                with staging.making(each) as target:
+                    os.write(target, content(ORIGIN[each].path, each.size))
+            except OSError:
+                missing.append(each)
+        return Outcome([each for each in files if each not in missing], missing, [], 0)
+
+    try:
+        done = bring(WANTED, REUSES, tree, staging, Trust(1 << 62, hardlink=False), transfer)
+    except StorageError as error:
+        return error.message
+    assert {*done.outcome.arrived, *done.outcome.missing} == {*WANTED}
+    assert all(staging.ready(each) for each in done.outcome.arrived)
+    return "missing" if done.outcome.missing else ""
+
+
+def prove_ready(staging: Staging) -> None:
+    for each in WANTED:
+        if staging.ready(each):
+            found = staging.path_of(each).read_bytes()
+            assert blake3(found).digest() == each.digest, each
+
+
+@pytest.fixture
+def ground(short_path: Path) -> Ground:
+    return Ground(short_path)
+
+
+def steps_of(ground: Ground) -> list[Call]:
+    calls, result = ground.under(never)
+    assert result == ""
+    assert {call.name for call in calls} == {
+        "link",
+        "rename",
+        "times",
+        "truncate",
+        "unlink",
+        "write",
+    }
+    return calls
+
+
+def test_a_kill_at_any_operation(ground: Ground) -> None:
+    for call in steps_of(ground):
+        _, result = ground.under(at_step(call.step, KILL))
+        assert result == "killed", call
+
+
+@pytest.mark.parametrize("number", NO_ROOM)
+def test_no_room_from_any_operation_on(ground: Ground, number: int) -> None:
+    for call in steps_of(ground):
+        _, result = ground.under(from_on(call.step, number))
+        # A link that is refused is no more than a reason to copy, which is refused too.
+        assert result == "missing" or os.strerror(number) in str(result), call
+
+
+@pytest.mark.parametrize("number", REFUSED)
+def test_what_is_refused_is_transferred(ground: Ground, number: int) -> None:
+    """Any one operation; those of the transfer itself are its own matter."""
+    came = 0
+    for call in steps_of(ground):
+        _, result = ground.under(at_step(call.step, number))
+        came += result == ""
+        assert result in {"", "missing"}, call
+    assert came > len(REUSES)

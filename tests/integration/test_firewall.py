@@ -1,0 +1,241 @@
+"""What is protected is never touched, and no directory loses more than its limit."""
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from huai_client.publishing import waiting
+from tests.integration.upstream import T0, Downstream, Site, Upstream, rsync_differences
+from tests.local_trees import fingerprint
+
+PROTECT = ("/project/trace/my.host", "*.local", "/own/")
+
+
+@pytest.fixture(name="pair")
+def synced_pair(place: Site) -> tuple[Upstream, Downstream]:
+    up = place.upstream()
+    up.many(b"pool", 20)
+    up.put(b"project/trace/upstream.host", b"theirs")
+    up.put(b"project/trace/my.host", b"what they think of us")
+    up.put(b"dists/sid/InRelease", b"pointer")
+    up.put(b"gone/a", b"1")
+    up.put(b"turns/a", b"1")
+    up.commit()
+    down = place.downstream(up, protect=PROTECT)
+    (down.dest / "project/trace").mkdir(parents=True)
+    put(down, "project/trace/my.host", "ours")
+    put(down, "own/page.html", "ours")
+    down.synced()
+    return up, down
+
+
+def put(down: Downstream, path: str, text: str) -> Path:
+    place = down.dest / path
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text(text)
+    return place
+
+
+def identity(path: Path) -> tuple[int, ...]:
+    """Changes with any change to the file, its attributes and its place."""
+    status = path.stat()
+    return status.st_ino, status.st_mtime_ns, status.st_ctime_ns, status.st_nlink
+
+
+def test_a_protected_file_is_not_replaced(pair: tuple[Upstream, Downstream]) -> None:
+    up, down = pair
+    mine = down.dest / "project/trace/my.host"
+    before = identity(mine)
+    up.put(b"project/trace/my.host", b"another thought of theirs", mtime=5)
+    up.put(b"project/trace/upstream.host", b"newer")
+    up.commit()
+    assert down.synced()["summary"]["fetches"] == 1
+    up.at(b"project/trace/my.host").unlink()
+    up.commit()
+    assert down.synced()["summary"]["deletions"] == 0
+    assert down.sync("--adopt", "--delete-strangers").code == 0
+    assert (identity(mine), mine.read_text()) == (before, "ours")
+    assert (down.dest / "own/page.html").exists()
+
+
+def test_a_protected_path_is_no_damage(pair: tuple[Upstream, Downstream]) -> None:
+    _, down = pair
+    assert down.verify("--content").code == 0
+    # Written anew, as its owner does: the times of its directory change.
+    (down.dest / "project/trace/my.host").unlink()
+    put(down, "project/trace/my.host", "ours, later")
+    put(down, "dists/sid/notes.local", "ours")
+    put(down, "elsewhere/deep/notes.local", "ours")
+    ended = down.verify("--content")
+    assert ended.code == 0, ended
+    put(down, "elsewhere/stranger", "whose?")
+    ended = down.verify("--repair", "--delete-strangers")
+    assert ended.out.splitlines()[0] == "stranger   elsewhere/stranger"
+    assert not (down.dest / "elsewhere/stranger").exists()
+    assert (down.dest / "elsewhere/deep/notes.local").exists()
+
+
+def test_a_protected_file_that_is_absent_is_not_written(place: Site) -> None:
+    up = place.upstream()
+    up.put(b"project/trace/my.host", b"theirs")
+    up.put(b"a", b"1")
+    up.commit()
+    down = place.downstream(up, protect=PROTECT)
+    assert down.synced()["summary"]["fetches"] == 1
+    assert os.listdir(down.dest / "project/trace") == []
+    assert down.verify("--repair").code == 0
+    assert os.listdir(down.dest / "project/trace") == []
+
+
+def test_a_directory_that_holds_one_stays(pair: tuple[Upstream, Downstream]) -> None:
+    up, down = pair
+    kept = [put(down, path, "ours") for path in ("gone/x/y.local", "turns/y.local")]
+    before = [identity(path) for path in kept]
+    shutil.rmtree(up.at(b"gone"))
+    shutil.rmtree(up.at(b"turns"))
+    up.put(b"turns", b"a file now")
+    up.put(b"pool/new", b"1")
+    up.commit()
+    result = down.synced()
+    # All else of them goes, and nothing else waits for it.
+    assert result["summary"]["deletions"] == 2
+    assert [identity(path) for path in kept] == before
+    assert not (down.dest / "gone/a").exists()
+    assert (down.dest / "pool/new").exists()
+    assert down.synced()["changed"] is False
+
+
+@pytest.mark.parametrize("mine", ["moves/mine.local", "moves/deep/mine.local"])
+def test_a_move_falls_apart(place: Site, mine: str) -> None:
+    up = place.upstream()
+    up.many(b"moves", 150)
+    up.many(b"moves/deep", 150)
+    up.commit()
+    down = place.downstream(up, protect=PROTECT, delete_after="0")
+    down.synced()
+    here = identity(put(down, mine, "ours"))
+    up.at(b"moves").rename(up.at(b"moved"))
+    up.commit()
+    result = down.synced()
+    assert result["summary"]["moves"] == 0
+    assert identity(down.dest / mine) == here
+    assert {str(path.relative_to(down.dest)) for path in down.dest.glob("moves/**/*.local")} == {
+        mine
+    }
+    assert down.verify("--content").code == 0
+
+
+def test_other_moves_stay_moves(place: Site) -> None:
+    up = place.upstream()
+    up.many(b"moves", 150)
+    up.many(b"own2", 150)
+    up.commit()
+    down = place.downstream(up, protect=("*.local", "/own2/secret"))
+    down.synced()
+    up.at(b"moves").rename(up.at(b"moved"))
+    up.at(b"own2").rename(up.at(b"own3"))
+    up.commit()
+    assert down.synced()["summary"]["moves"] == 1
+    assert rsync_differences(up, down) == ""
+
+
+def test_what_waits_is_protected_too(place: Site) -> None:
+    up = place.upstream()
+    up.many(b"pool", 5)
+    up.commit()
+    down = place.downstream(up, delete_after="1h")
+    down.synced()
+    up.at(b"pool/1").unlink()
+    up.at(b"pool/2").unlink()
+    up.commit()
+    down.synced()
+    down.configure(protect=("/pool/1",), delete_after="0")
+    assert down.synced()["done"]["removed"] == 1
+    assert (down.dest / "pool/1").exists()
+    assert down.synced()["changed"] is False
+
+
+def test_hardlinks_of_a_protected_file(place: Site) -> None:
+    up = place.upstream()
+    up.put(b"a.local", b"theirs")
+    up.at(b"b").hardlink_to(up.at(b"a.local"))
+    up.commit()
+    down = place.downstream(up, protect=PROTECT)
+    mine = put(down, "a.local", "ours")
+    before = identity(mine)
+    down.synced()
+    assert (down.dest / "b").read_bytes() == b"theirs"
+    assert identity(mine) == before
+    assert down.verify("--content").code == 0
+
+
+def test_a_pattern_that_is_none(pair: tuple[Upstream, Downstream]) -> None:
+    up, down = pair
+    down.configure(protect=("",))
+    up.put(b"new", b"1")
+    up.commit()
+    before = fingerprint(down.dest)
+    assert down.sync().code == 40
+    assert fingerprint(down.dest) == before
+
+
+def test_limits_of_directories(pair: tuple[Upstream, Downstream]) -> None:
+    up, down = pair
+    down.configure(max_delete_in={"/pool": "10%", "/dists": 1})
+    for number in range(3):
+        up.at(b"pool/%d" % number).unlink()
+    up.commit()
+    before = fingerprint(down.dest)
+    ended = down.sync()
+    assert ended.code == 25
+    assert "3 of 21 entries in /pool would be deleted" in ended.err
+    assert "--max-delete-in /pool=3" in ended.err
+    assert fingerprint(down.dest) == before
+    assert down.sync("--max-delete", "100%").code == 25
+    assert down.run("plan", down.name).code == 25
+    assert down.sync("--max-delete-in", "/pool=3").code == 0
+    assert rsync_differences(up, down).split("\n")[0].startswith("*deleting")
+
+
+def test_limits_when_it_is_put_off_and_when_it_is_due(place: Site) -> None:
+    up = place.upstream()
+    up.many(b"pool", 20)
+    up.commit()
+    down = place.downstream(up, delete_after="1h", max_delete_in={"/*": 2})
+    down.synced()
+    for start in (0, 2):
+        for number in range(start, start + 2):
+            up.at(b"pool/%d" % number).unlink()
+        up.put(b"dists", b"%d" % start, mtime=T0 + start)
+        up.commit()
+        down.synced()
+        record = down.state_file.with_name("waiting")
+        older = [each._replace(since=each.since - 5) for each in waiting.load(record)]
+        waiting.save(record, older, now=1)
+    # Each run by itself was within the limit, so all of it may go at once.
+    down.configure(delete_after="0")
+    assert down.sync("--max-delete-in", "/pool=1").code == 25
+    assert len(list((down.dest / "pool").iterdir())) == 20
+    assert down.synced()["done"]["removed"] == 4
+
+
+def test_strangers_are_named(place: Site) -> None:
+    up = place.upstream()
+    up.put(b"a", b"1")
+    up.commit()
+    down = place.downstream(up)
+    names = [f"stranger{number}" for number in range(5)]
+    for name in names:
+        put(down, name, "whose?")
+    assert down.run("plan", down.name, "--delete-strangers").err.count("strangers") == 0
+    ended = down.sync()
+    assert "5 paths are in no snapshot and stay" in ended.err
+    assert "stranger0, stranger1, stranger2 (" in ended.err
+    assert [line.split()[1] for line in down.verify().out.splitlines()] == names
+    assert down.verify("--repair").code == 0
+    assert all((down.dest / name).exists() for name in names)
+    assert down.synced("--adopt")["strangers"] == 5
+    assert down.synced("--adopt", "--delete-strangers")["strangers"] == 0
+    assert not any((down.dest / name).exists() for name in names)

@@ -1,0 +1,205 @@
+"""Every line of `huai-client --json` is as schema/JSON.md says, and all it says is printed."""
+
+import json
+import os
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+from tests import json_events
+from tests.integration.rsyncd import rsync_daemon
+from tests.integration.upstream import SECONDS, Downstream, Ended, Site, Upstream, ended
+from tests.man_pages import command_line
+
+Lines = list[dict[str, Any]]
+PROGRAM = "huai-client"
+PATHS = ("path", "source")
+
+
+def lines(done: Ended, *codes: int) -> Lines:
+    """What a run printed, which ended with one of `codes` (default 0)."""
+    assert done.code in (codes or (0,)), done
+    return [json.loads(line) for line in done.out.splitlines()]
+
+
+def grown(place: Site) -> Upstream:
+    """A module with something of every kind, and an rpm repository."""
+    up = place.upstream()
+    up.many(b"folder", 5)
+    up.put(b"odd/\xff\n\\", b"odd")
+    up.put(b"repo/repodata/repomd.xml", b"<repomd/>")
+    up.put(b"repo/a.rpm", b"a" * 5000)
+    os.symlink("folder", up.at(b"link"))
+    up.at(b"hard").hardlink_to(up.at(b"folder/1"))
+    up.commit()
+    return up
+
+
+def changed(up: Upstream) -> None:
+    """A commit that adds, changes, touches, moves and removes."""
+    up.put(b"added", b"added")
+    up.put(b"repo/a.rpm", b"b" * 5000)
+    up.put(b"repo/repodata/repomd.xml", b"<repomd> </repomd>")
+    up.at(b"folder/2").chmod(0o600)
+    up.at(b"folder/3").unlink()
+    up.at(b"odd").rename(up.at(b"moved"))
+    up.commit()
+
+
+def life(place: Site, folder: Path) -> Iterator[Lines]:
+    """A module from its adding to its removal."""
+    up = grown(place)
+    down = place.downstream(up)
+    yield lines(down.run("remove", down.name, "--json"))
+    yield lines(down.run("add", down.name, place.url, str(folder), "--json"))
+    down.dest = folder
+    yield lines(down.run("status", "--json"))
+    yield lines(down.run("plan", down.name, "--json"))
+    yield lines(down.run("plan", down.name, "--filter", "- *.rpm", "--json"))
+    yield lines(down.run("sync", down.name, "--json"))
+    yield lines(down.run("sync", down.name, "--json"))
+    yield lines(down.run("doctor", "--json"))
+    changed(up)
+    down.configure(delete_after="1h")
+    (down.dest / "stranger").write_text("nobody knows")
+    yield lines(down.run("plan", down.name, "--json", "--adopt"))
+    yield lines(down.run("why", down.name, "added", "--json"))
+    yield lines(down.run("sync", down.name, "--json", "--adopt"))
+    yield lines(down.run("plan", down.name, "--json"))
+    yield lines(down.run("status", "--json"))
+    yield from explained(down)
+    yield from mended(down)
+    yield lines(down.run("status", "--parts", "--json"))
+
+
+def undone(place: Site, _: Path) -> Iterator[Lines]:
+    """A sync that is taken back."""
+    up = grown(place)
+    down = place.downstream(up, trash="7d")
+    yield lines(down.run("sync", down.name, "--json"))
+    yield lines(down.run("verify", down.name, "--json"))
+    yield lines(down.run("why", down.name, "folder", "--json"))
+    changed(up)
+    yield lines(down.run("sync", down.name, "--json"))
+    yield lines(down.run("status", "--json"))
+    yield lines(down.run("undo", down.name, "--json"))
+    yield lines(down.run("status", "--json"))
+    yield lines(down.run("sync", down.name, "--json"))
+
+
+def explained(down: Downstream) -> Iterator[Lines]:
+    yield lines(down.run("log", down.name, "--json"))
+    yield lines(down.run("log", down.name, "repo/a.rpm", "--json"))
+    yield lines(down.run("diff", down.name, "previous..applied", "--json"))
+    for path in ("repo/repodata/repomd.xml", "folder/3", "link", "nonesuch", "."):
+        yield lines(down.run("why", down.name, path, "--json"))
+
+
+def mended(down: Downstream) -> Iterator[Lines]:
+    """Damage of every kind, found and repaired."""
+    (down.dest / "added").write_text("edited")
+    (down.dest / "folder" / "4").unlink()
+    (down.dest / "folder" / "0").chmod(0o640)
+    yield lines(down.run("verify", down.name, "--content", "--json"), 47)
+    yield lines(down.run("verify", down.name, "--repair", "--json"), 0, 47)
+
+
+def filtered(place: Site, _: Path) -> Iterator[Lines]:
+    """A part of a module."""
+    down = place.downstream(grown(place), filter=("- *.rpm",))
+    yield lines(down.run("sync", down.name, "--json"))
+    yield lines(down.run("why", down.name, "repo/a.rpm", "--json"))
+
+
+def refusals(place: Site, _: Path) -> Iterator[Lines]:
+    """Errors of all sorts."""
+    down = place.downstream(grown(place))
+    yield lines(down.run("sync", "nonesuch", "--json"), 45)
+    yield lines(down.run("sync", "--json"), 1)
+    yield lines(down.run("sync", down.name, "--no-such-option", "--json"), 1)
+    yield lines(down.run("completion", "bash", "--json"))
+    down.configure(dest=str(down.dest / "missing"))
+    yield lines(ended(down.spawn("sync", "--all", "--json")), 52)
+
+
+def trouble(place: Site, _: Path) -> Iterator[Lines]:
+    """Content that is not there, or not right, and upstreams that do not answer."""
+    up = grown(place)
+    down = place.downstream(up, url=["http://127.0.0.1:9", place.url])
+    dead = place.downstream(up, content_urls=("rsync://127.0.0.1:9/none",))
+    yield lines(dead.run("sync", dead.name, "--max-time", "1s", "--json"), 30)
+    up.at(b"folder/3").unlink()
+    stamp = up.at(b"folder/2").stat().st_mtime_ns
+    up.put(b"folder/2", b"FOLDER/2 F", mtime=stamp)
+    yield lines(down.run("sync", down.name, "--json"), 24, 48)
+    yield lines(down.run("status", "--json"))
+
+
+def full(place: Site, _: Path) -> Iterator[Lines]:
+    """A daemon that has one place, which somebody else holds for a while."""
+    up = place.upstream()
+    up.many(b"folder", 2, 2000)
+    up.commit()
+    with rsync_daemon({"one": up.tree}, max_connections="1") as url:
+        down = place.downstream(up, content_urls=(f"{url}/one",))
+        host, port = url.removeprefix("rsync://").split(":")
+        with socket.create_connection((host, int(port)), SECONDS) as other:
+            other.sendall(b"@RSYNCD: 31.0\none\n")
+            other.recv(1000)
+            process = down.spawn("sync", down.name, "--json")
+            assert process.stdout is not None
+            told = ""
+            while "transfer-waiting" not in told:
+                line = process.stdout.readline()
+                assert line, told
+                told += line
+        done = ended(process)
+        yield lines(done._replace(out=told + done.out))
+
+
+SCENES = (life, undone, filtered, refusals, trouble, full)
+
+
+@pytest.fixture(scope="module")
+def seen(place: Site, tmp_path_factory: pytest.TempPathFactory) -> Lines:
+    """All that all scenes print."""
+    return [
+        event
+        for scene in SCENES
+        for printed in scene(place, tmp_path_factory.mktemp("json"))
+        for event in printed
+    ]
+
+
+def test_every_line_is_as_described(seen: Lines) -> None:
+    assert seen
+    assert sorted({fault for event in seen for fault in json_events.faults(PROGRAM, event)}) == []
+
+
+def test_every_event_that_is_described_happens(seen: Lines) -> None:
+    assert set(json_events.events(PROGRAM)) - {event["type"] for event in seen} == set()
+
+
+def test_every_field_that_is_described_is_printed(seen: Lines) -> None:
+    printed = {name for event in seen for name in json_events.occurring(event)}
+    assert json_events.described(PROGRAM) - printed == set()
+
+
+@pytest.mark.parametrize("kind", ["operation", "file-arrived", "waits", "change"])
+def test_no_byte_of_a_path_is_lost(seen: Lines, kind: str) -> None:
+    paths = {event.get(name) or "" for event in seen if event["type"] == kind for name in PATHS}
+    assert b"odd/\xff\n\\" in {path.encode("utf-8", "surrogateescape") for path in paths}
+
+
+def test_every_command_takes_json() -> None:
+    group = command_line(PROGRAM)
+    assert isinstance(group, click.Group)
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
+        assert any("--json" in parameter.opts for parameter in command.params), name

@@ -1,0 +1,84 @@
+"""Every line of `huai-server --json` is as schema/JSON.md says, and all it says is printed."""
+
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+from tests import json_events
+from tests.committing import NAME, SECONDS, run_server, server_command, server_environment
+from tests.man_pages import command_line, commands, top_context
+
+Lines = list[dict[str, Any]]
+PROGRAM = "huai-server"
+
+
+def run(root: Path, *arguments: str, code: int = 0) -> Lines:
+    done = run_server(root, *arguments, "--json")
+    assert done.returncode == code, done
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def first_line(root: Path, *arguments: str) -> Lines:
+    """What a service says when it serves."""
+    process = subprocess.Popen(
+        server_command(root, *arguments, "--json"),
+        env=server_environment(),
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stdout is not None
+        return [json.loads(process.stdout.readline())]
+    finally:
+        process.terminate()
+        process.communicate(timeout=SECONDS)
+
+
+def life(root: Path, tree: Path) -> Iterator[Lines]:
+    """A module from its adding to its removal."""
+    (tree / "file").write_text("content")
+    yield run(root, "nonesuch", code=1)
+    yield run(root, "commit", NAME, code=45)
+    yield run(root, "add", NAME, str(tree))
+    text = (root / "server.toml").read_text()
+    (root / "server.toml").write_text(f'[fallback]\nfolder = "{root}/attr"\n\n{text}')
+    yield run(root, "status")
+    yield run(root, "commit", NAME)
+    yield run(root, "fallback", "build", NAME)
+    (tree / "more").write_text("content")
+    yield run(root, "commit", NAME)
+    yield run(root, "commit", NAME)
+    yield run(root, "status")
+    yield run(root, "check", NAME)
+    yield run(root, "fallback", "check", NAME)
+    yield run(root, "fallback", "conf", "--no-test")
+    yield first_line(root, "serve", "--port", "0")
+    yield run(root, "remove", NAME, "--purge")
+
+
+@pytest.fixture(scope="module")
+def seen(tmp_path_factory: pytest.TempPathFactory) -> Lines:
+    """All that is printed."""
+    root, tree = tmp_path_factory.mktemp("state"), tmp_path_factory.mktemp("tree")
+    return [event for printed in life(root, tree) for event in printed]
+
+
+def test_every_line_is_as_described(seen: Lines) -> None:
+    assert sorted({fault for event in seen for fault in json_events.faults(PROGRAM, event)}) == []
+
+
+def test_every_event_and_field_that_is_described_is_printed(seen: Lines) -> None:
+    assert set(json_events.events(PROGRAM)) - {event["type"] for event in seen} == set()
+    printed = {name for event in seen for name in json_events.occurring(event)}
+    assert json_events.described(PROGRAM) - printed == set()
+
+
+def test_every_command_takes_json() -> None:
+    for name, context in commands(top_context(PROGRAM, command_line(PROGRAM))):
+        if not isinstance(context.command, click.Group):
+            assert any("--json" in each.opts for each in context.command.params), name

@@ -1,0 +1,295 @@
+"""Metadata upstreams that are down, silent, slow, busy or behind, and others that stand in."""
+
+import json
+import shutil
+import ssl
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.integration.counting_proxy import counting
+from tests.integration.test_sync_idle import loaded
+from tests.integration.upstream import Downstream, Site, Upstream, assert_equal, serving
+from tests.integration.weak_lines import Weakness, busy, nobody, silent, trickling, weak
+from tests.local_trees import fingerprint
+
+
+@pytest.fixture(name="up")
+def upstream_with_files(place: Site) -> Upstream:
+    up = place.upstream()
+    up.many(b"folder", 5)
+    up.commit()
+    return up
+
+
+@contextmanager
+def replica(up: Upstream, folder: Path) -> Iterator[str]:
+    """The address of another server, which has the metadata as they are now and stay."""
+    shutil.copytree(up.root, folder / "replica", ignore=shutil.ignore_patterns("*lock*"))
+    with serving(folder / "replica") as (_, url):
+        yield url
+
+
+def remembered(down: Downstream) -> list[str]:
+    """Of whom the client knows that they failed."""
+    path = down.root / "upstreams.json"
+    return [row[0] for row in json.loads(path.read_text())] if path.exists() else []
+
+
+def test_one_that_is_down(place: Site, up: Upstream) -> None:
+    with nobody() as dead:
+        down = place.downstream(up, url=(f"http://{dead}", place.url))
+        ended = down.sync()
+        assert ended.code == 0, ended
+        assert f"{dead}/git/{up.name}.git: [Errno 111]" in ended.err
+        assert_equal(up, down)
+        assert remembered(down) == [f"http://{dead}"]
+        again = down.sync()
+        assert again.code == 0
+        assert dead not in again.err  # it was not asked
+
+
+def test_all_are_down(place: Site, up: Upstream) -> None:
+    with nobody() as first, nobody() as second:
+        down = place.downstream(up, url=(f"http://{first}", f"http://{second}"))
+        ended = down.sync("--json")
+    assert ended.code == 10
+    assert first in ended.events("error")[0]["message"]
+    assert [first in event["reason"] for event in ended.events("upstream")] == [True, False]
+
+
+def test_one_that_is_back_is_good_again(place: Site, up: Upstream) -> None:
+    with busy(place.url) as weak:
+        weak.refusals = 1
+        down = place.downstream(up, url=(weak.url, place.url))
+        assert down.sync().code == 0
+        assert remembered(down) == [weak.url]
+        down.configure(url=weak.url)
+        assert down.sync().code == 0
+        assert remembered(down) == []
+
+
+def test_a_module_that_one_does_not_have(place: Site, up: Upstream, tmp_path: Path) -> None:
+    (tmp_path / "server").mkdir()
+    with serving(tmp_path / "server") as (_, url):
+        down = place.downstream(up, url=(url, place.url))
+        ended = down.sync()
+    assert ended.code == 0, ended
+    assert "has no such module" in ended.err
+    assert remembered(down) == []
+
+
+def test_one_that_is_behind(place: Site, up: Upstream, tmp_path: Path) -> None:
+    down = place.downstream(up)
+    with replica(up, tmp_path) as stale:
+        up.put(b"new", b"1")
+        up.commit()
+        down.synced()
+        down.configure(url=(stale, place.url))
+        ended = down.sync()
+        assert ended.code == 0, ended
+        assert f"{stale}/git/{up.name}.git: has nothing newer" in ended.err
+        up.put(b"newer", b"1")
+        up.commit()
+        assert down.synced()["serial"] == 3
+        assert_equal(up, down)
+
+
+def test_one_that_is_behind_makes_no_poll_dear(place: Site, up: Upstream, tmp_path: Path) -> None:
+    down = place.downstream(up)
+    with replica(up, tmp_path) as stale, counting(stale) as counted:
+        up.put(b"new", b"1")
+        up.commit()
+        down.synced()
+        down.configure(url=(counted.url, place.url))
+        assert down.sync().code == 0
+        asked = len(counted.requests)
+        assert asked >= 1
+        assert loaded(down) == "[]\n"
+        assert len(counted.requests) == asked
+
+
+def test_all_are_behind(place: Site, up: Upstream, tmp_path: Path) -> None:
+    down = place.downstream(up)
+    with replica(up, tmp_path) as stale, nobody() as dead:
+        up.put(b"new", b"1")
+        up.commit()
+        down.synced()
+        before = fingerprint(down.dest), down.state
+        down.configure(url=stale)
+        assert down.sync().code == 46
+        down.configure(url=(stale, f"http://{dead}"))
+        assert down.sync().code == 46
+        down.configure(url=(f"http://{dead}", stale))
+        ended = down.sync()
+        assert ended.code == 10
+        assert "nothing newer than what is here" in ended.err
+        assert (fingerprint(down.dest), down.state) == before
+        down.configure(url=(stale, place.url))
+        assert down.sync("--accept-rollback").code == 0
+        assert down.state.serial == 1
+        assert not (down.dest / "new").exists()
+
+
+def test_an_upstream_that_says_when_to_come_back(place: Site, up: Upstream) -> None:
+    with busy(place.url) as weak:
+        down = place.downstream(up, url=weak.url)
+        weak.refusals, weak.retry_after = 1, "2"
+        ended = down.sync()
+        assert ended.code == 0, ended
+        assert weak.asked[1] - weak.asked[0] >= 2
+        assert_equal(up, down)
+
+
+@pytest.mark.parametrize(
+    ("status", "after"), [(503, "3600"), (429, "Fri, 31 Dec 2100 23:59:59 GMT")]
+)
+def test_too_long_a_pause_ends_the_run(place: Site, up: Upstream, status: int, after: str) -> None:
+    with busy(place.url) as weak:
+        down = place.downstream(up, url=weak.url)
+        weak.refusals, weak.status, weak.retry_after = 9, status, after
+        ended = down.sync()
+        assert ended.code == 10
+        assert f"HTTP {status}" in ended.err
+        assert len(weak.asked) == 1
+        row = json.loads((down.root / "upstreams.json").read_text())[0]
+        assert 3500 < row[3] - time.time() <= 3600
+
+
+def test_a_busy_upstream_is_asked_three_times(place: Site, up: Upstream) -> None:
+    with busy(place.url) as weak:
+        down = place.downstream(up, url=weak.url)
+        weak.refusals, weak.retry_after = 9, "soon"
+        assert down.sync().code == 10
+        assert len(weak.asked) == 3
+
+
+def test_what_an_upstream_says_is_nothing_for_a_terminal_to_obey(place: Site, up: Upstream) -> None:
+    with busy(place.url) as weak:
+        down = place.downstream(up, url=weak.url)
+        weak.refusals, weak.retry_after, weak.reason = 9, "99", "\x1b[31mred\x07 \x9b" + "x" * 999
+        ended = down.sync()
+        assert ended.code == 10
+        assert "HTTP 503 ?[31mred? ?xxx" in ended.err
+        assert len(ended.err) < 1000
+        assert "\x1b" not in down.run("status").out
+
+
+def test_a_silent_one(place: Site, up: Upstream) -> None:
+    with silent() as hole:
+        down = place.downstream(up, url=(f"http://{hole}", place.url), timeout=1)
+        began = time.monotonic()
+        ended = down.sync()
+        assert ended.code == 0, ended
+        assert "no answer in time" in ended.err
+        assert time.monotonic() - began < 10
+
+
+def test_a_trickle(place: Site, up: Upstream) -> None:
+    split = urlsplit(place.url)
+    with trickling(place.url, 40) as slow:
+        assert slow != split.netloc
+        down = place.downstream(up, url=(f"http://{slow}", place.url), timeout=1)
+        began = time.monotonic()
+        ended = down.sync()
+        assert ended.code == 0, ended
+        assert "sends too slowly" in ended.err
+        assert time.monotonic() - began < 10
+
+
+def test_a_line_that_is_slow_and_good_enough(place: Site, up: Upstream) -> None:
+    with trickling(place.url, 4000) as slow:
+        down = place.downstream(up, url=f"http://{slow}", timeout=2)
+        assert down.sync().code == 0
+
+
+@pytest.mark.parametrize("stalls", [False, True])
+def test_metadata_that_break_off(place: Site, up: Upstream, *, stalls: bool) -> None:
+    up.many(b"more", 300)
+    up.commit()
+    broken = Weakness(most=2000, stalls=stalls)
+    with weak(place.url, broken) as bad:
+        down = place.downstream(up, url=(f"http://{bad}", place.url), timeout=1)
+        ended = down.sync()
+        assert ended.code == 0, ended
+        assert bad in ended.err
+    assert_equal(up, down)
+
+
+@pytest.fixture(name="certificate")
+def certificate_and_key(tmp_path: Path) -> Path:
+    """A certificate for 127.0.0.1 that is its own authority, and its key, in one file."""
+    path = tmp_path / "both.pem"
+    command = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2"
+    address = ["-subj", "/CN=here", "-addext", "subjectAltName=IP:127.0.0.1"]
+    files = ["-keyout", str(tmp_path / "key"), "-out", str(tmp_path / "own.pem")]
+    subprocess.run(
+        [*command.split(), *address, *files], check=True, capture_output=True, timeout=30
+    )
+    path.write_text((tmp_path / "key").read_text() + (tmp_path / "own.pem").read_text())
+    return path
+
+
+def test_tls(place: Site, up: Upstream, certificate: Path) -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+    trusting = {"SSL_CERT_FILE": str(certificate.with_name("own.pem"))}
+    with weak(place.url, Weakness(tls=context)) as good:
+        down = place.downstream(up, url=f"https://{good}")
+        began = time.monotonic()
+        doubtful = down.process("sync", down.name)
+        assert doubtful.code == 10
+        assert "certificate" in doubtful.err
+        assert time.monotonic() - began < 1.5  # nothing to wait for
+        assert down.process("sync", down.name, environment=trusting).code == 0
+    with weak(place.url, Weakness(tls=context, pace=40)) as slow:
+        down.configure(url=(f"https://{slow}", place.url), timeout=1)
+        crawling = down.process("sync", down.name, environment=trusting)
+    assert crawling.code == 0
+    assert "sends too slowly" in crawling.err
+
+
+def test_add_writes_all_urls_and_status_shows_who_fails(
+    place: Site, up: Upstream, tmp_path: Path
+) -> None:
+    down = place.downstream(up)
+    with nobody() as dead:
+        (tmp_path / "d").mkdir()
+        assert down.run("remove", up.name).code == 0
+        added = down.run(
+            "add", up.name, f"http://{dead}", str(tmp_path / "d"), "--other-url", place.url
+        )
+        assert added.code == 0, added
+        assert "upstream http" not in down.run("status").out
+        assert down.sync().code == 0
+        assert f"upstream http://{dead}: fails since" in down.run("status").out
+    failing = down.run("status", "--json").events("failing")
+    assert [each["service"] for each in failing] == [f"http://{dead}"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "url = []",
+        "url = [1]",
+        "url = 1",
+        "connections = -1",
+        'queue_time = "long"',
+        "queue_time = 9",
+    ],
+)
+def test_what_cannot_be_configured(place: Site, up: Upstream, line: str) -> None:
+    down = place.downstream(up)
+    path = down.root / "client.toml"
+    text = path.read_text()
+    if line.startswith("url"):
+        text = "\n".join(each for each in text.splitlines() if not each.startswith("url"))
+    path.write_text(f"{text}\n{line}\n")
+    ended = down.sync()
+    assert ended.code == 40, ended
+    assert "client.toml" in ended.err

@@ -1,0 +1,206 @@
+"""What is shared: an upstream's connections, by all who want them, and a module's bandwidth."""
+
+import fcntl
+import signal
+import threading
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from huai_client import config as client_config
+from huai_client.deadline import Deadline
+from huai_client.hosts import Hosts
+from huai_client.transfer import Outcome, TransferOptions, UpstreamFullError
+from huai_schema.entries import File
+from tests.integration.rsyncd import rsync_daemon
+from tests.integration.upstream import Site, ended
+from tests.transfers import TEST_OPTIONS, Downstream, put_many
+
+
+@pytest.fixture
+def upstream(tmp_path: Path) -> Path:
+    folder = tmp_path / "upstream"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def down(tmp_path: Path) -> Downstream:
+    return Downstream(tmp_path / "dest")
+
+
+def fetch_at_once(
+    downs: list[Downstream], files: list[File], url: str, options: list[TransferOptions]
+) -> list[Outcome]:
+    """As many transfers at a time."""
+    outcomes: list[Outcome] = []
+
+    def fetch(down: Downstream, own: TransferOptions) -> None:
+        outcomes.append(down.fetch(files, url, own))
+
+    pairs = zip(downs, options, strict=True)
+    threads = [threading.Thread(target=fetch, args=pair) for pair in pairs]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    return outcomes
+
+
+def test_runs_of_one_client_share_the_connections_to_a_host(upstream: Path, tmp_path: Path) -> None:
+    files = put_many(upstream, 8, 100_000)
+    downs = [Downstream(tmp_path / f"dest{number}") for number in range(2)]
+    options = [
+        replace(
+            TEST_OPTIONS,
+            streams=2,
+            batch_files=2,
+            bwlimit=1000,
+            connections=1,
+            hosts=Hosts(tmp_path),
+        )
+        for _ in downs
+    ]
+    with rsync_daemon({"m": upstream}, max_connections="1") as url:
+        outcomes = fetch_at_once(downs, files, f"{url}/m", options)
+    assert [outcome.arrived for outcome in outcomes] == [files, files]
+    # Each says once that it waits, and none was ever turned away.
+    said = {"127.0.0.1: all 1 connections are in use here"}
+    assert [set(down.listener.waits) for down in downs] == [said, said]
+    assert [len(down.listener.waits) for down in downs] == [1, 1]
+    assert [down.listener.retries for down in downs] == [[], []]
+
+
+def test_others_have_all_connections(upstream: Path, tmp_path: Path) -> None:
+    """Clients that do not know of each other queue at the upstream, and both get all."""
+    files = put_many(upstream, 6, 100_000)
+    downs = [Downstream(tmp_path / f"dest{number}") for number in range(2)]
+    options = [
+        replace(TEST_OPTIONS, streams=2, batch_files=2, bwlimit=1000, retries=0) for _ in downs
+    ]
+    with rsync_daemon({"m": upstream}, max_connections="1") as url:
+        outcomes = fetch_at_once(downs, files, f"{url}/m", options)
+    assert [outcome.arrived for outcome in outcomes] == [files, files]
+    for down in downs:
+        assert all("max connections (1) reached" in reason for reason in down.listener.waits)
+        assert len(down.listener.waits) <= 1
+        assert down.listener.retries == []
+    assert any(down.listener.waits for down in downs)
+
+
+def test_a_full_one_gives_way_to_another(upstream: Path, down: Downstream, tmp_path: Path) -> None:
+    files = put_many(upstream, 1, 10)
+    hold = Downstream(tmp_path / "hold")
+    with (
+        rsync_daemon({"m": upstream}, max_connections="1") as full,
+        rsync_daemon({"m": upstream}) as other,
+        Holding(hold, put_many(upstream, 1, 500_000, b"large"), f"{full}/m"),
+    ):
+        options = replace(TEST_OPTIONS, hosts=Hosts(tmp_path))
+        assert down.fetch(files, [f"{full}/m", f"{other}/m"], options).complete
+        assert not (tmp_path / "upstreams.json").exists()  # being full is no failure
+        with pytest.raises(UpstreamFullError):
+            down.fetch(put_many(upstream, 3, 10), f"{full}/m", replace(options, patience=0.2))
+
+
+def test_how_long_to_stand_in_line(place: Site, tmp_path: Path) -> None:
+    up = place.upstream()
+    up.many(b"f", 2)
+    up.commit()
+    large = put_many(up.tree, 1, 500_000, b"large")
+    with (
+        rsync_daemon({up.name: up.tree}, max_connections="1") as full,
+        Holding(Downstream(tmp_path / "hold"), large, f"{full}/{up.name}"),
+    ):
+        url = f"{full}/{up.name}"
+        down = place.downstream(up, content_urls=(url,), queue_time="1s")
+        began = time.monotonic()
+        given_up = down.sync("--json")
+        assert 1 <= time.monotonic() - began < 4
+        assert given_up.code == 10
+        assert "max connections (1) reached" in given_up.events("error")[0]["message"]
+        assert len(given_up.events("transfer-waiting")) == 1
+        down.configure(queue_time="1m")
+        assert down.sync().code == 0
+
+
+class Holding:
+    """A transfer that keeps a connection for some seconds, and is ended then."""
+
+    def __init__(self, down: Downstream, files: list[File], url: str) -> None:
+        self._down = down
+        options = replace(TEST_OPTIONS, bwlimit=50, deadline=Deadline.after(4))
+        self._thread = threading.Thread(target=down.fetch, args=(files, url, options))
+
+    def __enter__(self) -> None:
+        self._thread.start()
+        bound = time.monotonic() + 10
+        while not any(self._down.listener.sizes) and time.monotonic() < bound:
+            time.sleep(0.02)
+
+    def __exit__(self, *_: object) -> None:
+        self._thread.join(30)
+
+
+@pytest.mark.parametrize("streams", [1, 3])
+def test_the_bandwidth_of_all_streams_together(
+    upstream: Path, down: Downstream, streams: int
+) -> None:
+    files = put_many(upstream, 6, 100_000)
+    options = replace(TEST_OPTIONS, streams=streams, batch_files=1, bwlimit=300)
+    with rsync_daemon({"m": upstream}) as url:
+        began = time.monotonic()
+        assert down.fetch(files, f"{url}/m", options).complete
+    # 600,000 bytes; rsync evens its limit out, so each run may begin with a burst.
+    assert 1.5 < time.monotonic() - began < 8
+
+
+def _taken(place: Path) -> bool:
+    """Whether somebody has the place for a connection."""
+    if not place.exists():
+        return False
+    with place.open() as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        return False
+
+
+@pytest.mark.parametrize("killed", [False, True])
+def test_processes_share_the_connections_to_a_host(place: Site, *, killed: bool) -> None:
+    """Two modules of one root; the upstream would turn a second connection away."""
+    ups = [place.upstream() for _ in range(2)]
+    for up in ups:
+        up.many(b"f", 2, 300_000)
+        up.commit()
+    trees = {up.name: up.tree for up in ups}
+    with rsync_daemon(trees, max_connections="1", lock_file=str(place.folder / "one")) as url:
+        settings: dict[str, Any] = {"connections": 1, "streams": 1, "bwlimit": 200}
+        first, second = (
+            place.downstream(up, content_urls=(f"{url}/{up.name}",), **settings) for up in ups
+        )
+        second.root = first.root
+        module = client_config.load(first.root).module(first.name)
+        own = {"dest": str(second.dest), "content_urls": (f"{url}/{second.name}",), "bwlimit": 0}
+        client_config.add_module(first.root, second.name, msgspec.structs.replace(module, **own))
+        early = first.spawn("sync", first.name, "--json")
+        try:
+            bound = time.monotonic() + 20
+            while not _taken(first.root / "hosts" / "127.0.0.1" / "0"):
+                assert time.monotonic() < bound
+                time.sleep(0.02)
+            late = second.spawn("sync", second.name, "--json")
+            if killed:
+                early.send_signal(signal.SIGKILL)
+            done = ended(late)
+        finally:
+            left = ended(early)
+    assert left.code == (-signal.SIGKILL if killed else 0)
+    assert done.code == 0, done
+    assert "max connections" not in done.out + done.err
+    assert "all 1 connections are in use here" in done.out

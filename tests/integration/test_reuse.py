@@ -1,0 +1,329 @@
+"""What is here already is not transferred: moves, copies, twins, other modules."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.integration.upstream import T0, Downstream, Site, Upstream, assert_equal
+
+LARGE = os.urandom(300_000)
+LITTLE = 60_000
+"""Bytes over the wire: more than the protocol takes, less than the content."""
+
+
+@pytest.fixture(name="up")
+def upstream(place: Site) -> Upstream:
+    up = place.upstream()
+    up.many(b"stays", 20)
+    up.put(b"a/large", LARGE)
+    up.put(b"a/small", b"small content")
+    return up
+
+
+def synced(up: Upstream, place: Site, **settings: Any) -> Downstream:
+    up.commit()
+    down = place.downstream(up, **settings)
+    down.synced()
+    return down
+
+
+def either(result: dict[str, Any]) -> dict[str, int]:
+    """What was reused; where the file system makes reflinks, there are no copies."""
+    found: dict[str, int] = dict(result["reused"])
+    found["copied"] += found.pop("cloned")
+    return found
+
+
+def reused(up: Upstream, down: Downstream, *, files: int, **how: int) -> dict[str, Any]:
+    """Sync again; nothing but `files` was to be brought, and all of them were here."""
+    up.commit()
+    result = down.synced()
+    assert_equal(up, down)
+    assert result["summary"]["fetches"] == 0
+    assert result["summary"]["reused"] == files
+    expected = {"files": files, "linked": 0, "copied": 0, "bytes": result["reused"]["bytes"], **how}
+    assert either(result) == expected
+    assert result["reused"]["bytes"] == result["summary"]["reused_bytes"]
+    assert result["received"] == 0
+    return result
+
+
+def inode(place: Path) -> int:
+    return place.lstat().st_ino
+
+
+def move(up: Upstream, old: bytes, new: bytes) -> None:
+    up.at(new).parent.mkdir(parents=True, exist_ok=True)
+    up.at(old).rename(up.at(new))
+
+
+def test_a_moved_file_keeps_its_inode(up: Upstream, place: Site) -> None:
+    down = synced(up, place)
+    before = inode(down.dest / "a/large")
+    move(up, b"a/large", b"b/c/renamed")
+    result = reused(up, down, files=1, linked=1)
+    assert result["reused"]["bytes"] == len(LARGE)
+    assert inode(down.dest / "b/c/renamed") == before
+    assert not (down.dest / "a/large").exists()
+
+
+def test_a_move_with_other_times_or_modes_is_a_copy(up: Upstream, place: Site) -> None:
+    """The old name is public until the end: nothing may happen to its inode."""
+    down = synced(up, place)
+    move(up, b"a/large", b"b/large")
+    os.utime(up.at(b"b/large"), ns=(T0 + 1, T0 + 1))
+    move(up, b"a/small", b"b/small")
+    up.at(b"b/small").chmod(0o600)
+    reused(up, down, files=2, copied=2)
+
+
+def test_two_files_change_places(up: Upstream, place: Site) -> None:
+    up.put(b"a/other", LARGE[::-1])
+    down = synced(up, place)
+    first, second = inode(down.dest / "a/large"), inode(down.dest / "a/other")
+    up.at(b"a/large").rename(up.at(b"t"))
+    up.at(b"a/other").rename(up.at(b"a/large"))
+    up.at(b"t").rename(up.at(b"a/other"))
+    up.put(b"a/large", LARGE[::-1], mtime=T0 + 5)
+    up.put(b"a/other", LARGE, mtime=T0 + 6)
+    reused(up, down, files=2, copied=2)
+    assert {first, second}.isdisjoint({inode(down.dest / name) for name in ("a/large", "a/other")})
+
+
+def test_one_file_moves_to_several_places(up: Upstream, place: Site) -> None:
+    """One gets the inode, the others copies: they are no hardlinks."""
+    down = synced(up, place)
+    for name in (b"b/1", b"b/2", b"b/3"):
+        up.put(name, LARGE)
+    up.at(b"a/large").unlink()
+    reused(up, down, files=3, linked=1, copied=2)
+    assert len({inode(down.dest / "b" / name) for name in "123"}) == 3
+
+
+def test_a_copy_of_a_file_that_stays(up: Upstream, place: Site) -> None:
+    down = synced(up, place)
+    up.put(b"copy/large", LARGE)
+    reused(up, down, files=1, copied=1)
+    assert (down.dest / "copy/large").stat().st_nlink == 1
+
+
+def test_duplicates_as_hardlinks(up: Upstream, place: Site) -> None:
+    down = synced(up, place, duplicates="hardlink")
+    up.put(b"copy/large", LARGE)
+    up.put(b"copy/other-time", LARGE, mtime=T0 + 1)
+    reused(up, down, files=2, linked=1, copied=1)
+    assert inode(down.dest / "copy/large") == inode(down.dest / "a/large")
+    # What changes one of them must not change the other.
+    up.at(b"copy/large").chmod(0o600)
+    up.commit()
+    down.synced()
+    assert_equal(up, down)
+    assert inode(down.dest / "copy/large") != inode(down.dest / "a/large")
+
+
+def test_twins_come_once(up: Upstream, place: Site) -> None:
+    down = synced(up, place)
+    new = os.urandom(300_000)
+    for name in (b"t/1", b"t/2", b"t/3"):
+        up.put(name, new)
+    up.commit()
+    result = down.synced()
+    assert_equal(up, down)
+    assert result["summary"]["fetches"] == 1
+    assert either(result)["copied"] == 2
+    assert result["received"] < len(new) + LITTLE
+
+
+def test_a_first_sync_with_twins(up: Upstream, place: Site) -> None:
+    up.put(b"b/large", LARGE)
+    up.commit()
+    down = place.downstream(up)
+    result = down.synced()
+    assert_equal(up, down)
+    assert either(result)["copied"] == 1
+    assert result["received"] < len(LARGE) + LITTLE
+
+
+def test_what_was_changed_here_is_not_believed(up: Upstream, place: Site) -> None:
+    """Size and time as before, content not: the time of the last change gives it away."""
+    down = synced(up, place)
+    place_here = down.dest / "a/large"
+    place_here.write_bytes(LARGE[::-1])
+    os.utime(place_here, ns=(T0, T0))
+    # As if the last sync were long ago.
+    state = down.state_file.read_text().replace(f'"time": {down.state.time}', '"time": 1')
+    down.state_file.write_text(state)
+    move(up, b"a/large", b"b/large")
+    up.commit()
+    result = down.synced()
+    assert_equal(up, down)
+    assert result["summary"]["reused"] == 1
+    assert result["reused"]["files"] == 0
+    assert result["received"] > len(LARGE)
+
+
+def test_always_by_digest(up: Upstream, place: Site) -> None:
+    down = synced(up, place, reuse_check="digest")
+    place_here = down.dest / "a/large"
+    place_here.write_bytes(LARGE[::-1])
+    os.utime(place_here, ns=(T0, T0))
+    move(up, b"a/large", b"b/large")
+    move(up, b"a/small", b"b/small")
+    up.commit()
+    result = down.synced()
+    assert_equal(up, down)
+    assert result["reused"]["linked"] == result["reused"]["files"] == 1
+
+
+@pytest.mark.parametrize("kind", ["gone", "shorter", "symlink", "folder-symlink"])
+def test_a_source_that_is_another_now(up: Upstream, place: Site, kind: str) -> None:
+    down = synced(up, place)
+    large = down.dest / "a/large"
+    if kind == "shorter":
+        large.write_bytes(LARGE[:1000])
+    elif kind == "folder-symlink":
+        (down.dest / "a").rename(down.dest / "elsewhere")
+        (down.dest / "a").symlink_to("elsewhere")
+    else:
+        large.unlink()
+    if kind == "symlink":
+        large.symlink_to(down.dest / "stays/1")
+    up.put(b"b/large", LARGE)
+    up.commit()
+    down.synced()
+    assert (down.dest / "b/large").read_bytes() == LARGE
+
+
+def test_without_digests_a_move_has_to_be_plain(place: Site) -> None:
+    up = place.upstream(digest="off")
+    up.put(b"a/large", LARGE)
+    up.put(b"a/renamed", LARGE[:-1])
+    up.put(b"x/one", LARGE[:-2])
+    up.put(b"y/one", LARGE[:-2])
+    down = synced(up, place)
+    move(up, b"a/large", b"b/large")
+    move(up, b"a/renamed", b"b/other-name")
+    move(up, b"x/one", b"z/one")
+    up.at(b"y/one").unlink()
+    up.commit()
+    result = down.synced()
+    assert_equal(up, down)
+    # Another name, or two that it may have been: that is fetched.
+    assert result["reused"]["linked"] == result["summary"]["reused"] == 1
+    assert result["summary"]["fetches"] == 2
+
+
+def test_from_another_module(up: Upstream, place: Site) -> None:
+    down = synced(up, place)
+    sibling = place.upstream()
+    sibling.put(b"mine/large", LARGE, mtime=T0 + 9)
+    sibling.commit()
+    dest = place.folder / f"{sibling.name}-copy"
+    dest.mkdir()
+    other = place.downstream(sibling, dest)
+    down_config = (down.root / "client.toml").read_text()
+    own_config = (other.root / "client.toml").read_text()
+    (down.root / "client.toml").write_text(
+        f'{down_config}\n{own_config}\nreuse_from = ["{up.name}"]\n'
+    )
+    both = Downstream(sibling.name, dest, down.root)
+    result = both.synced()
+    assert_equal(sibling, both)
+    assert either(result)["copied"] == 1
+    assert result["received"] == 0
+    assert (dest / "mine/large").stat().st_nlink == 1
+
+
+def test_a_module_to_reuse_from_that_is_not_there(up: Upstream, place: Site) -> None:
+    up.commit()
+    down = place.downstream(up, reuse_from=("nobody",))
+    done = down.sync()
+    assert done.code == 45
+    assert "nobody" in done.err
+
+
+def test_files_of_a_hardlink_group_move(up: Upstream, place: Site) -> None:
+    up.at(b"a/second").hardlink_to(up.at(b"a/large"))
+    down = synced(up, place)
+    before = inode(down.dest / "a/large")
+    move(up, b"a/large", b"b/large")
+    move(up, b"a/second", b"b/second")
+    reused(up, down, files=1, linked=1)
+    assert inode(down.dest / "b/large") == inode(down.dest / "b/second") == before
+
+
+def test_one_of_a_hardlink_group_leaves_it(up: Upstream, place: Site) -> None:
+    """It may not take the inode that the others still have."""
+    up.at(b"a/second").hardlink_to(up.at(b"a/large"))
+    down = synced(up, place)
+    up.at(b"a/second").unlink()
+    up.put(b"b/second", LARGE)
+    reused(up, down, files=1, copied=1)
+    assert (down.dest / "b/second").stat().st_nlink == 1
+
+
+def test_a_sparse_file_stays_sparse(up: Upstream, place: Site) -> None:
+    with up.put(b"sparse", b"begin").open("r+b") as sparse:
+        sparse.truncate(20 << 20)
+        sparse.seek(15 << 20)
+        sparse.write(b"middle")
+    os.utime(up.at(b"sparse"), ns=(T0, T0))
+    down = synced(up, place)
+    move(up, b"sparse", b"moved")
+    os.utime(up.at(b"moved"), ns=(T0 + 1, T0 + 1))
+    reused(up, down, files=1, copied=1)
+    assert (down.dest / "moved").stat().st_blocks * 512 < 10 << 20
+
+
+def test_the_plan_says_from_where(up: Upstream, place: Site) -> None:
+    down = synced(up, place)
+    move(up, b"a/large", b"b/large")
+    up.commit()
+    done = down.run("plan", down.name)
+    assert "reuse      b/large  (from a/large, 300000 bytes, payload)" in done.out
+    assert "1 files that are here already (293.0 KiB)" in done.out
+    said = down.sync()
+    assert "reused 1 files (293.0 KiB): 1 linked" in said.err
+    assert "Total bytes received: 0\n" in said.out
+
+
+def test_old_names_that_wait_do_not_get_the_attributes_of_new_ones(
+    up: Upstream, place: Site
+) -> None:
+    down = synced(up, place, delete_after="1h")
+    move(up, b"a/large", b"b/large")
+    up.commit()
+    down.synced()
+    assert inode(down.dest / "a/large") == inode(down.dest / "b/large")
+    up.put(b"a/large", LARGE, mode=0o600)
+    up.commit()
+    down.synced()
+    assert inode(down.dest / "a/large") != inode(down.dest / "b/large")
+    assert_equal(up, down)
+
+
+def test_back_from_hardlinks_to_copies(up: Upstream, place: Site) -> None:
+    up.put(b"b/large", LARGE)
+    down = synced(up, place, duplicates="hardlink")
+    assert inode(down.dest / "a/large") == inode(down.dest / "b/large")
+    down.configure(duplicates="copy")
+    assert down.verify().code == 47
+    result = down.synced("--adopt")
+    assert_equal(up, down)
+    assert result["received"] == 0
+    assert inode(down.dest / "a/large") != inode(down.dest / "b/large")
+
+
+def test_repair_reads_what_it_mends_with(up: Upstream, place: Site) -> None:
+    up.put(b"b/large", LARGE)
+    up.put(b"c/large", LARGE)
+    down = synced(up, place)
+    for name in ("a/large", "b/large"):
+        broken = down.dest / name
+        broken.write_bytes(LARGE[::-1])
+        os.utime(broken, ns=(T0, T0))
+    done = down.verify("--content", "--repair")
+    assert done.code == 0, done
+    assert_equal(up, down)

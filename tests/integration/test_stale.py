@@ -1,0 +1,131 @@
+"""A commit that is older than max_age allows: said by sync and status, and an exit code."""
+
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.integration.upstream import ENVIRONMENT, SECONDS, Downstream, Site, Upstream
+
+
+@pytest.fixture(name="pair")
+def upstream_and_downstream(place: Site) -> tuple[Upstream, Downstream]:
+    up = place.upstream()
+    up.put(b"file", b"1")
+    up.commit()
+    down = place.downstream(up, max_age="1h")
+    return up, down
+
+
+def age(down: Downstream, seconds: int) -> None:
+    """Let the recorded commit be that much older: as time does it."""
+    text = down.state_file.read_text(encoding="ascii")
+    committed = down.state.committed
+    down.state_file.write_text(text.replace(str(committed), str(committed - seconds)), "ascii")
+
+
+def test_a_young_commit_is_fine(pair: tuple[Upstream, Downstream]) -> None:
+    _, down = pair
+    before = int(time.time()) - 60
+    result = down.synced()
+    assert before < result["committed"] <= time.time()
+    assert result["stale"] is False
+    assert down.state.committed == result["committed"]
+    assert down.synced()["stale"] is False
+    assert down.sync().err.count("max_age") == 0
+    ended = down.run("status", "--json")
+    assert (ended.code, ended.events("module")[0]["stale"]) == (0, False)
+
+
+def test_an_old_commit_is_told_by_a_sync_with_nothing_new(
+    pair: tuple[Upstream, Downstream],
+) -> None:
+    _, down = pair
+    down.synced()
+    age(down, 7300)
+    assert down.synced()["stale"] is True
+    ended = down.sync("-q")
+    assert ended.code == 0
+    assert f"{down.name}: the newest commit of the upstream is 2 hours 1 minute old" in ended.err
+
+
+def test_an_old_commit_has_its_own_code_in_status(
+    place: Site, pair: tuple[Upstream, Downstream]
+) -> None:
+    up, down = pair
+    assert down.run("status").code == 0  # never synced: nothing is known
+    down.synced()
+    age(down, 7300)
+    ended = down.run("status", "--json")
+    assert ended.code == 54
+    assert ended.events("module")[0]["stale"] is True
+    ended = down.run("status")
+    assert ended.code == 54
+    assert 'more than max_age = "1h" allows' in ended.out
+    down.configure(max_age="3d")
+    assert down.run("status").code == 0
+    down.configure(max_age="0")
+    assert down.run("status").code == 0
+    assert place.downstream(up).run("status").code == 0
+
+
+def test_an_upstream_that_goes_on_is_no_longer_stale(pair: tuple[Upstream, Downstream]) -> None:
+    up, down = pair
+    down.synced()
+    age(down, 7300)
+    up.put(b"new", b"1")
+    up.commit()
+    assert down.synced()["stale"] is False
+    assert down.run("status").code == 0
+
+
+def test_a_sync_that_brings_an_old_commit_says_so(place: Site, tmp_path: Path) -> None:
+    up = place.upstream()
+    up.put(b"file", b"1")
+    up.commit()
+    copy = tmp_path / "copy.git"
+    git("clone", "--bare", "--quiet", str(up.places.repository), str(copy))
+    # The same tree and message, committed long ago.
+    made = git("-C", str(copy), "commit-tree", "main^{tree}", "-F", str(message(copy, tmp_path)))
+    git("-C", str(copy), "update-ref", "refs/heads/main", made.strip())
+    down = place.downstream(up, max_age="2d", url=str(copy), content_urls=(f"{up.tree}/",))
+    ended = down.sync("--json")
+    assert ended.code == 0, ended
+    assert ended.events("sync")[0]["stale"] is True
+    assert "max_age" in ended.err
+    assert down.state.committed == 1_600_000_000
+    assert down.run("status").code == 54
+
+
+def message(repository: Path, folder: Path) -> Path:
+    path = folder / "message"
+    path.write_text(git("-C", str(repository), "log", "-1", "--format=%B", "main").strip() + "\n")
+    return path
+
+
+def git(*arguments: str) -> str:
+    moment = "1600000000 +0000"
+    identity = {
+        f"GIT_{who}_{what}": value
+        for who in ("AUTHOR", "COMMITTER")
+        for what, value in (("NAME", "t"), ("EMAIL", "t@t"), ("DATE", moment))
+    }
+    done = subprocess.run(
+        ["git", *arguments],
+        capture_output=True,
+        text=True,
+        env={**ENVIRONMENT, **identity},
+        timeout=SECONDS,
+        check=True,
+    )
+    return done.stdout
+
+
+@pytest.mark.parametrize("text", ["two days", "-1", "1w", ""])
+def test_a_span_that_is_none_is_refused(pair: tuple[Upstream, Downstream], text: str) -> None:
+    _, down = pair
+    down.configure(max_age=text)
+    ended = down.run("status")
+    assert ended.code == 40
+    assert "max_age" in ended.err

@@ -1,0 +1,375 @@
+"""The trash of a sync, and the way back."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.integration.counting_proxy import counting
+from tests.integration.rsyncd import rsync_daemon
+from tests.integration.upstream import SECONDS, T0, Downstream, Site, Upstream, rsync_differences
+from tests.local_trees import fingerprint
+
+TRASH = ".~tmp~/huai-trash"
+
+
+def first(up: Upstream) -> None:
+    up.many(b"moves", 150)
+    up.many(b"pool", 20)
+    up.put(b"dists/InRelease", b"pointer 1")
+    up.put(b"becomes-folder", b"1")
+    up.put(b"becomes-file/a/b", b"1")
+    up.put(b"goes/deep/er", b"1", mode=0o600)
+    up.put(b"touched", b"the same")
+    up.put(b"h/one", b"linked")
+    up.at(b"h/two").hardlink_to(up.at(b"h/one"))
+    up.put(b"closed/file", b"1")
+    up.at(b"closed").chmod(0o555)
+    os.symlink("pool", up.at(b"link"))
+
+
+def second(up: Upstream) -> None:
+    up.at(b"moves").rename(up.at(b"moved"))
+    up.at(b"becomes-folder").unlink()
+    up.put(b"becomes-folder/x", b"2")
+    shutil.rmtree(up.at(b"becomes-file"))
+    up.put(b"becomes-file", b"2")
+    shutil.rmtree(up.at(b"goes"))
+    up.at(b"pool/3").rename(up.at(b"elsewhere"))
+    up.put(b"pool/1", b"rewritten 2", mtime=T0 + 5)
+    up.put(b"new", b"2")
+    up.put(b"touched", b"the same", mtime=T0 + 5)
+    up.at(b"touched").chmod(0o640)
+    up.at(b"h/one").unlink()
+    up.put(b"h/one", b"alone", mtime=T0 + 5)
+    up.put(b"closed/file", b"22", mtime=T0 + 5)
+    up.put(b"dists/InRelease", b"pointer 2", mtime=T0 + 5)
+    up.at(b"link").unlink()
+    os.symlink("h", up.at(b"link"))
+
+
+@pytest.fixture(name="pair", params=["now", "off"])
+def two_commits(
+    request: pytest.FixtureRequest, place: Site
+) -> tuple[Upstream, Upstream, Downstream]:
+    """The upstream, a copy of it as it was at its first commit, and a downstream at its second."""
+    up = place.upstream(digest=request.param)
+    first(up)
+    up.commit()
+    down = place.downstream(up, trash="7d")
+    down.synced()
+    assert not (down.dest / ".~tmp~").exists(), "the first sync throws nothing away"
+    before = Upstream(up.name, up.tree.with_name(f"{up.name}-before"), up.root)
+    shutil.copytree(up.tree, before.tree, symlinks=True, copy_function=copy)
+    relink(before)
+    for path in up.tree.rglob("*"):
+        if path.is_dir() and not path.is_symlink():
+            same_times(path, before.tree / path.relative_to(up.tree))
+    same_times(up.tree, before.tree)
+    second(up)
+    up.commit()
+    down.synced()
+    return up, before, down
+
+
+def copy(source: str, target: str) -> str:
+    return str(shutil.copy2(source, target, follow_symlinks=False))
+
+
+def relink(before: Upstream) -> None:
+    before.at(b"h/two").unlink()
+    before.at(b"h/two").hardlink_to(before.at(b"h/one"))
+
+
+def same_times(source: Path, target: Path) -> None:
+    status = source.stat()
+    os.utime(target, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
+def batches(down: Downstream) -> list[Path]:
+    return sorted((down.dest / TRASH).glob("*"))
+
+
+def age(down: Downstream, days: int) -> None:
+    """As if all that is in the trash had been there for so much longer."""
+    for batch in batches(down):
+        serial, when = batch.name.split("-", 1)
+        batch.rename(batch.with_name(f"{serial}-{int(when[:4]) - 1}{when[4:]}"))
+    text = down.state_file.read_text()
+    since = down.state.trash
+    down.state_file.write_text(
+        text.replace(f'"trash": {since}', f'"trash": {since - 86400 * days}')
+    )
+
+
+def look(down: Downstream) -> list[object]:
+    """All that others see of the tree."""
+    return [each for each in fingerprint(down.dest) if b"/.~tmp~" not in each[0]]
+
+
+Pair = tuple[Upstream, Upstream, Downstream]
+
+
+def test_back_to_what_was_before(place: Site, pair: Pair) -> None:
+    up, before, down = pair
+    newest = down.state.applied
+    assert rsync_differences(up, down) == ""
+    with counting(place.url) as counted:
+        down.configure(url=counted.url, content_urls=("rsync://127.0.0.1:1/none",))
+        ended = down.run("undo", down.name)
+    assert ended.code == 0, ended
+    assert counted.requests == [], "an undo needs no upstream"
+    down.configure(url=place.url, content_urls=())
+    assert rsync_differences(before, down) == ""
+    assert down.verify("--content").code == 0
+    assert down.state.applied != newest
+    assert down.state.attempted == ()
+    assert "  undo  " in down.run("log", down.name).out
+    assert "held since an undo" in ended.err
+
+
+def test_shown_and_not_done(pair: Pair) -> None:
+    up, before, down = pair
+    tree, state = look(down), down.state
+    ended = down.run("undo", down.name, "--dry-run", "--json")
+    assert ended.code == 0, ended
+    operations = {(each["operation"], each["path"]) for each in ended.events("operation")}
+    assert {("move", "moves"), ("reuse", "pool/1"), ("delete", "new")} <= operations
+    assert (look(down), down.state) == (tree, state)
+    assert rsync_differences(up, down) == ""
+    assert down.run("undo", down.name).code == 0
+    assert rsync_differences(before, down) == ""
+
+
+def test_held_until_released(place: Site, pair: Pair) -> None:
+    up, before, down = pair
+    newest = down.state.applied
+    down.run("undo", down.name)
+    up.put(b"even newer", b"3")
+    up.commit()
+    with counting(place.url) as counted:
+        down.configure(url=counted.url)
+        ended = down.sync()
+    down.configure(url=place.url)
+    assert (ended.code, counted.requests) == (0, [])
+    assert "held since an undo" in ended.err
+    assert "held since an undo" in down.run("status").out
+    assert down.run("status", "--json").events("module")[0]["held"] == newest
+    assert down.sync("--json").events("held")[0]["undone"] == newest
+    assert rsync_differences(before, down) == ""
+    assert down.sync("--release").code == 0
+    assert rsync_differences(up, down) == ""
+    assert "held" not in down.run("status").out
+    assert down.verify("--content").code == 0
+    down.synced()
+
+
+def test_released_to_what_was_undone(pair: Pair) -> None:
+    up, _, down = pair
+    down.run("undo", down.name)
+    assert down.run("plan", down.name).code == 0
+    assert down.synced("--release")["changed"]
+    assert rsync_differences(up, down) == ""
+    assert down.run("undo", down.name).code == 0
+
+
+def test_released_while_the_upstream_is_away(place: Site, pair: Pair) -> None:
+    up, _, down = pair
+    down.run("undo", down.name)
+    down.configure(url="http://127.0.0.1:1")
+    assert down.sync("--release").code == 10
+    down.configure(url=place.url)
+    assert down.sync().code == 0
+    assert rsync_differences(up, down) == ""
+
+
+def test_only_one_step_back(pair: Pair) -> None:
+    _, _, down = pair
+    down.run("undo", down.name)
+    before = fingerprint(down.dest)
+    ended = down.run("undo", down.name, "--json")
+    assert ended.code == 47
+    assert "undone already" in ended.err
+    assert fingerprint(down.dest) == before
+
+
+def test_nothing_to_undo(place: Site) -> None:
+    up = place.upstream()
+    up.put(b"a", b"1")
+    up.commit()
+    down = place.downstream(up)
+    assert down.run("undo", down.name).code == 47
+    down.synced()
+    up.put(b"a", b"2", mtime=5)
+    up.commit()
+    down.synced()
+    assert not (down.dest / ".~tmp~").exists()
+    ended = down.run("undo", down.name)
+    assert ended.code == 47
+    assert 'trash = "7d"' in ended.err
+    assert (down.dest / "a").read_bytes() == b"2"
+
+
+@pytest.mark.parametrize("damage", ["gone", "changed"])
+def test_the_trash_lacks_something(pair: Pair, damage: str) -> None:
+    up, _, down = pair
+    (kept,) = (path for batch in batches(down) for path in batch.glob("pool/1"))
+    if damage == "gone":
+        kept.unlink()
+    else:
+        kept.write_bytes(b"x" * kept.stat().st_size)
+    before, state = look(down), down.state
+    ended = down.run("undo", down.name)
+    assert ended.code == 23
+    assert "1 files that were there before are not in the trash any more" in ended.err
+    assert "pool/1" in ended.err
+    assert (look(down), down.state) == (before, state)
+    assert rsync_differences(up, down) == ""
+    assert down.verify("--content").code == 0
+    assert down.synced()["changed"] is False
+
+
+def test_what_the_trash_held_too_long_goes(pair: Pair) -> None:
+    up, _, down = pair
+    assert batches(down)
+    assert down.synced()["changed"] is False
+    assert batches(down)
+    age(down, 365)
+    down.synced()
+    assert batches(down) == []
+    assert down.state.trash == 0
+    assert not (down.dest / ".~tmp~").exists()
+    assert down.verify().code == 0
+    assert rsync_differences(up, down) == ""
+    assert down.run("undo", down.name).code == 23
+
+
+def test_no_trash_any_more(pair: Pair) -> None:
+    _, _, down = pair
+    down.configure(trash="0")
+    down.synced()
+    assert not (down.dest / ".~tmp~").exists()
+    assert down.verify().code == 0
+
+
+def test_what_waits_is_not_in_the_trash_yet(place: Site) -> None:
+    up = place.upstream()
+    up.many(b"pool", 5)
+    up.commit()
+    down = place.downstream(up, trash="7d", delete_after="1h")
+    down.synced()
+    up.at(b"pool/1").unlink()
+    up.put(b"pool/new", b"2")
+    up.commit()
+    down.synced()
+    assert not (down.dest / TRASH).exists()
+    assert down.run("undo", down.name).code == 0
+    # What the undone sync brought waits in its turn.
+    assert {path.name for path in (down.dest / "pool").iterdir()} == {*"01234", "new"}
+    assert down.verify("--content").code == 0
+    assert ", 1 deletions wait" in down.run("status").out
+    down.configure(delete_after="0")
+    assert down.synced()["done"]["removed"] == 1
+    assert "held" in down.run("status").out
+    assert [path.name for batch in batches(down) for path in batch.rglob("new")] == ["new"]
+
+
+def test_strangers_go_to_the_trash_too(pair: Pair) -> None:
+    up, _, down = pair
+    (down.dest / "mine/deep").mkdir(parents=True)
+    (down.dest / "mine/deep/file").write_text("precious")
+    os.mkfifo(down.dest / "mine/fifo")
+    assert down.verify("--repair", "--delete-strangers").code == 0
+    assert rsync_differences(up, down) == ""
+    (kept,) = (path for batch in batches(down) for path in batch.glob("mine/deep/file"))
+    assert kept.read_text() == "precious"
+
+
+def test_the_trash_is_never_mirrored(place: Site, pair: Pair) -> None:
+    up, _, down = pair
+    (down.dest / TRASH / "mine").write_text("not a batch")
+    middle = place.upstream(path=str(down.dest), content_urls=(str(down.dest),))
+    middle.commit()
+    leaf = place.downstream(middle, content_urls=(str(down.dest),))
+    leaf.synced()
+    assert not (leaf.dest / ".~tmp~").exists()
+    assert rsync_differences(up, leaf) == ""
+
+
+@pytest.mark.parametrize(
+    "customs",
+    [
+        {"exclude": ".~tmp~/"},
+        {"uid": "nobody", "gid": "nogroup", "ignore_nonreadable": "yes"},
+    ],
+)
+def test_a_daemon_with_the_usual_settings_hides_the_trash(
+    place: Site, customs: dict[str, str]
+) -> None:
+    if "uid" in customs and os.geteuid() != 0:
+        customs = {"exclude": ".~tmp~/"}  # nobody else is at hand
+    up = place.upstream()
+    up.put(b"gone", b"1")
+    up.put(b"stays", b"1")
+    up.commit()
+    down = place.downstream(up, trash="1h")
+    down.synced()
+    up.at(b"gone").unlink()
+    up.commit()
+    down.synced()
+    assert len(batches(down)) == 1
+    with rsync_daemon({"tree": down.dest}, program="rsync", preload=None, **customs) as url:
+        command = ["rsync", "-r", f"{url}/tree/"]
+        listed = subprocess.run(
+            command, capture_output=True, text=True, timeout=SECONDS, check=True
+        )
+    names = [line.split()[-1] for line in listed.stdout.splitlines()]
+    assert names == [".", "stays"]
+
+
+def test_limits_do_not_hinder_an_undo(place: Site) -> None:
+    up = place.upstream()
+    up.many(b"pool", 3)
+    up.commit()
+    down = place.downstream(up, trash="1h", max_delete="1", max_delete_in={"/pool": 0})
+    down.synced()
+    up.many(b"pool/more", 9)
+    up.commit()
+    down.synced()
+    assert down.run("undo", down.name).code == 0
+    assert not (down.dest / "pool/more").exists()
+
+
+def test_a_protected_path_stays_in_an_undo(place: Site) -> None:
+    up = place.upstream()
+    up.put(b"trace/my.host", b"1")
+    up.put(b"a", b"1")
+    up.commit()
+    down = place.downstream(up, trash="1h")
+    down.synced()
+    up.put(b"trace/my.host", b"22", mtime=T0 + 5)
+    up.put(b"a", b"22", mtime=T0 + 5)
+    up.commit()
+    down.synced()
+    down.configure(protect=("/trace/my.host",))
+    assert down.run("undo", down.name).code == 0
+    assert (down.dest / "trace/my.host").read_bytes() == b"22"
+    assert (down.dest / "a").read_bytes() == b"1"
+
+
+def test_back_through_the_filter_of_that_time(place: Site) -> None:
+    up = place.upstream()
+    up.put(b"a.iso", b"1")
+    up.put(b"a.txt", b"1")
+    up.commit()
+    down = place.downstream(up, trash="1h")
+    down.synced()
+    down.configure(filter=("- *.iso",))
+    down.synced()
+    assert not (down.dest / "a.iso").exists()
+    assert down.run("undo", down.name).code == 0
+    assert (down.dest / "a.iso").read_bytes() == b"1"
+    assert down.verify("--content").code == 0
+    assert down.synced("--release")["done"]["removed"] == 1

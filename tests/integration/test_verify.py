@@ -1,0 +1,216 @@
+"""`verify`: in parts, of one path, of a sample; and what it tells."""
+
+import os
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from huai_client.places import module_places
+from huai_client.planning import applied_selection
+from huai_client.store import Repository
+from huai_client.survey import survey_damage
+from huai_client.tree import View
+from huai_client.verify import Difference, Kind
+from huai_schema.gitobjects import Kind as ObjectKind
+from huai_schema.paths import RelPath
+from tests.integration.upstream import T0, Downstream, Site, Upstream, assert_equal
+from tests.integration.verifying import cut, found, spoil, standing, totals
+
+DIRECTORIES = (b"a", b"b", b"c/d", b"c/e")
+"""Each a part of its own: it has more entries than a manifest holds of a subdirectory."""
+FILES = 150
+
+
+@pytest.fixture(name="pair")
+def synced_pair(place: Site) -> tuple[Upstream, Downstream]:
+    up = place.upstream()
+    for folder in DIRECTORIES:
+        up.many(folder, FILES)
+    up.many(b"small", 5)
+    up.put(b"file", b"content")
+    up.commit()
+    down = place.downstream(up)
+    down.synced()
+    return up, down
+
+
+def record(down: Downstream) -> Path:
+    return module_places(down.root, down.name).verified
+
+
+def test_all_of_it(pair: tuple[Upstream, Downstream]) -> None:
+    _, down = pair
+    ended = down.verify("--json")
+    assert found(ended) == []
+    assert totals(ended)["entries"] == 1 + 6 + 4 * FILES + 5 + 1
+    assert totals(ended)["files"] == 4 * FILES + 6
+    assert (totals(ended)["read"], totals(ended)["left"]) == (0, 0)
+    assert totals(down.verify("--json", "--content"))["read"] == 4 * FILES + 6
+    text = down.verify("--content")
+    assert "equals the applied commit" in text.err
+    assert "606 files read" in text.err
+    for path in ("a/7", "c/e/149", "small/2", "file"):
+        cut(down, path)
+    assert found(down.verify("--json")) == ["a/7", "c/e/149", "file", "small/2"]
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("a", ["a/7"]),
+        ("c", ["c/d/1", "c/e/2"]),
+        ("c/e", ["c/e/2"]),
+        ("small", ["small/3"]),
+        ("small/3", ["small/3"]),
+        ("small/4", []),
+        ("b", []),
+        ("stranger", ["stranger", "stranger/in"]),
+        (".", ["a/7", "c/d/1", "c/e/2", "small/3", "stranger", "stranger/in"]),
+    ],
+)
+def test_one_path(pair: tuple[Upstream, Downstream], path: str, expected: list[str]) -> None:
+    _, down = pair
+    for damaged in ("a/7", "c/d/1", "c/e/2", "small/3"):
+        cut(down, damaged)
+    (down.dest / "stranger").mkdir()
+    (down.dest / "stranger" / "in").touch()
+    os.utime(down.dest, ns=(T0, down.dest.stat().st_mtime_ns))
+    seen = [each for each in found(down.verify("--json", "--path", path)) if each != "."]
+    assert seen == expected
+
+
+@pytest.mark.parametrize("path", ["nothing", "a/nothing", "file/below", ".~tmp~", "/elsewhere"])
+def test_a_path_that_is_none(pair: tuple[Upstream, Downstream], path: str) -> None:
+    _, down = pair
+    ended = down.verify("--path", path)
+    assert ended.code == 1, ended
+
+
+def test_a_path_below_dest(pair: tuple[Upstream, Downstream]) -> None:
+    _, down = pair
+    cut(down, "a/7")
+    assert found(down.verify("--json", "--path", f"{down.dest}/a/7")) == ["a/7"]
+    (down.dest / "b" / "1").unlink()
+    assert found(down.verify("--json", "--path", "b/1")) == ["b/1"]
+
+
+def test_a_path_can_be_mended(pair: tuple[Upstream, Downstream]) -> None:
+    _, down = pair
+    spoil(down, "a/7")
+    spoil(down, "b/7")
+    assert down.verify("--content", "--path", "a/7", "--repair").code == 0
+    assert found(down.verify("--content", "--json")) == ["b/7"]
+
+
+def test_a_sample(pair: tuple[Upstream, Downstream]) -> None:
+    _, down = pair
+    for number in range(FILES):
+        spoil(down, f"a/{number}")
+    one = down.verify("--json", "--content", "--sample", "20%", "--seed", "1")
+    assert 0 < totals(one)["differences"] < FILES
+    assert 0.1 * 606 < totals(one)["read"] == totals(one)["entries"] < 0.3 * 606
+    assert found(one) == found(down.verify("--json", "--content", "--sample", "20%", "--seed", "1"))
+    assert found(one) != found(down.verify("--json", "--content", "--sample", "20%", "--seed", "2"))
+    every = down.verify("--json", "--content", "--sample", "100%")
+    assert totals(every)["differences"] == FILES
+    assert totals(every)["read"] == 606
+    assert down.verify("--sample", "100%").code == 0  # nothing was read
+    (down.dest / "b" / "1").unlink()
+    assert found(down.verify("--json", "--sample", "100%")) == ["b/1"]
+
+
+@pytest.mark.parametrize("share", ["0%", "101%", "1", "-1%", "x%", "%"])
+def test_a_share_that_is_none(pair: tuple[Upstream, Downstream], share: str) -> None:
+    _, down = pair
+    assert down.verify("--sample", share).code == 1
+
+
+def test_a_sample_says_nothing_of_the_parts(pair: tuple[Upstream, Downstream]) -> None:
+    _, down = pair
+    cut(down, "file")
+    assert down.verify("--sample", "100%").code == 47
+    assert standing(down)["metadata"]["never"] == standing(down)["parts"]
+    assert standing(down)["damaged"] == 0
+    (down.dest / "stranger").touch()
+    assert down.verify().code == 47
+    assert standing(down)["damaged"] == 3
+    assert down.verify("--sample", "100%", "--repair").code == 0
+    assert standing(down)["damaged"] == 3
+
+
+@pytest.mark.parametrize("options", [(), ("--repair",), ("--path", "a"), ("--sample", "1%")])
+def test_a_disk_that_is_not_mounted(
+    pair: tuple[Upstream, Downstream], options: tuple[str, ...]
+) -> None:
+    _, down = pair
+    down.dest.rename(down.dest.with_name(f"{down.dest.name}-away"))
+    down.dest.mkdir()
+    ended = down.verify(*options)
+    assert ended.code == 52, ended
+    assert "mounted" in ended.err
+    assert [*down.dest.iterdir()] == []
+    assert standing(down)["damaged"] == 0
+
+
+def test_files_without_digests_are_told(place: Site) -> None:
+    up = place.upstream(digest="off")
+    up.many(b"folder", 5)
+    up.commit()
+    down = place.downstream(up)
+    down.synced()
+    ended = down.verify("--content", "--json")
+    assert ended.code == 0
+    assert (totals(ended)["undigested"], totals(ended)["read"]) == (5, 0)
+    assert "5 files carry no digest" in ended.err
+    assert "digest" not in down.verify().err
+
+
+def test_a_record_that_is_damaged_is_begun_anew(pair: tuple[Upstream, Downstream]) -> None:
+    _, down = pair
+    assert down.verify().code == 0
+    for content in (b"garbage" * 1000, b"", b"SQLite format 3\0" + b"\xff" * 5000):
+        record(down).write_bytes(content)
+        assert down.run("status").code == 0
+        assert down.verify().code == 0
+        assert standing(down)["metadata"]["never"] == 0
+    with sqlite3.connect(record(down)) as db:
+        db.execute("PRAGMA user_version = 99")
+    db.close()
+    assert down.verify().code == 0
+    assert standing(down)["metadata"]["never"] == 0
+
+
+def test_mending_much_reads_each_directory_once(
+    pair: tuple[Upstream, Downstream], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    up, down = pair
+    for path in (down.dest / "a").iterdir():
+        path.unlink()
+    (down.dest / "small" / "3").unlink()
+    (down.dest / "b" / "3").chmod(0o600)
+    damage = [
+        Difference(RelPath(event["path"].encode().replace(b".", b"")), Kind(event["difference"]))
+        for event in down.verify("--json").events("difference")
+    ]
+    assert len(damage) > FILES
+    count = 0
+    real = Repository.read
+
+    def read(self: Repository, oid: bytes, kind: ObjectKind) -> bytes:
+        nonlocal count
+        count += 1
+        return real(self, oid, kind)
+
+    state = down.state
+    assert state.applied
+    commit = Repository(down.repository, make=False).commit(state.applied)
+    with monkeypatch.context() as patch, View(down.dest) as view:
+        patch.setattr(Repository, "read", read)
+        wanted = applied_selection(commit, state)
+        survey = survey_damage(view, damage, wanted, delete_strangers=False)
+    assert len(survey.candidates) == len(damage)
+    assert all(each.wanted is not None for each in survey.candidates)
+    assert count < 30
+    assert down.verify("--repair").code == 0
+    assert_equal(up, down)

@@ -1,0 +1,249 @@
+"""Somebody edits the mirror: a sync finds it in the paths it touches, `verify` elsewhere."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from huai_client.config import load
+from huai_client.places import module_places
+from huai_client.planning import applied_selection
+from huai_client.state import load as load_state
+from huai_client.store import Repository
+from huai_client.tree import View
+from huai_client.verify import verify
+from tests.integration.upstream import (
+    T0,
+    Downstream,
+    Site,
+    Upstream,
+    assert_equal,
+    rsync_differences,
+)
+from tests.integration.verifying import bit_by_bit
+
+
+@pytest.fixture(name="pair")
+def synced_pair(place: Site) -> tuple[Upstream, Downstream]:
+    up = place.upstream()
+    for folder in (b"big", b"other", b"deep/er"):
+        up.many(folder, 140)
+    up.many(b"small", 5)
+    up.put(b"file", b"content")
+    up.at(b"link").symlink_to("file")
+    up.commit()
+    down = place.downstream(up)
+    down.synced()
+    return up, down
+
+
+# ------------------------------------------------------------ in the paths that a sync touches
+
+
+def edited(path: Path) -> None:
+    path.write_bytes(b"edited here")
+
+
+def edited_unseen(path: Path) -> None:
+    status = path.stat()
+    path.write_bytes(b"X" * status.st_size)
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
+def deleted(path: Path) -> None:
+    path.unlink()
+
+
+def symlinked(path: Path) -> None:
+    path.unlink()
+    path.symlink_to("/etc/passwd")
+
+
+def made_a_directory(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+    (path / "mine").write_bytes(b"mine")
+
+
+def made_a_fifo(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
+def made_an_empty_directory(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+CHANGES = (edited, edited_unseen, deleted, symlinked, made_an_empty_directory, made_a_fifo)
+
+
+@pytest.mark.parametrize("drift", CHANGES)
+def test_a_file_that_the_sync_replaces(pair: tuple[Upstream, Downstream], drift: object) -> None:
+    up, down = pair
+    assert callable(drift)
+    drift(down.dest / "big" / "1")
+    up.put(b"big/1", b"newer")
+    up.commit()
+    down.synced()
+    assert_equal(up, down)
+
+
+@pytest.mark.parametrize("drift", [each for each in CHANGES if each is not edited_unseen])
+def test_a_file_that_the_sync_only_touches(
+    pair: tuple[Upstream, Downstream], drift: object
+) -> None:
+    up, down = pair
+    assert callable(drift)
+    drift(down.dest / "big" / "1")
+    os.utime(up.at(b"big/1"), ns=(T0 + 1, T0 + 1))
+    up.commit()
+    down.synced()
+    assert_equal(up, down)
+
+
+def test_strangers_stay_where_a_file_comes(pair: tuple[Upstream, Downstream]) -> None:
+    up, down = pair
+    made_a_directory(down.dest / "big" / "1")
+    up.put(b"big/1", b"newer")
+    up.commit()
+    ended = down.sync()
+    assert ended.code == 23, ended
+    assert "big/1: the directory is not empty" in ended.err
+    assert (down.dest / "big" / "1" / "mine").read_bytes() == b"mine"
+    assert down.sync("--adopt", "--delete-strangers").code == 0
+    assert_equal(up, down)
+
+
+def test_a_file_that_the_sync_deletes(pair: tuple[Upstream, Downstream]) -> None:
+    up, down = pair
+    for number, drift in enumerate((edited, edited_unseen, deleted, symlinked, made_a_fifo)):
+        drift(down.dest / "big" / str(number))
+        up.at(b"big/%d" % number).unlink()
+    up.commit()
+    down.synced()
+    assert_equal(up, down)
+    assert Path("/etc/passwd").exists()
+
+
+@pytest.mark.parametrize("kind", ["file", "symlink", "nothing"])
+def test_a_directory_in_which_something_comes(
+    pair: tuple[Upstream, Downstream], tmp_path: Path, kind: str
+) -> None:
+    up, down = pair
+    (down.dest / "big").rename(tmp_path / "big")
+    if kind == "file":
+        (down.dest / "big").write_bytes(b"mine")
+    elif kind == "symlink":
+        (down.dest / "big").symlink_to(tmp_path / "big")
+    before = sorted(each.name for each in (tmp_path / "big").iterdir())
+    up.put(b"big/new", b"new")
+    up.put(b"small/new", b"new")
+    up.commit()
+    ended = down.sync()
+    assert ended.code == 0, ended
+    assert (down.dest / "big" / "new").read_bytes() == b"new"
+    assert not (down.dest / "big").is_symlink()
+    assert sorted(each.name for each in (tmp_path / "big").iterdir()) == before
+    assert down.verify("--content", "--repair").code == 0
+    assert_equal(up, down)
+
+
+# ------------------------------------------------------------ elsewhere
+
+
+@pytest.mark.parametrize("drift", [*CHANGES, made_a_directory])
+def test_elsewhere_only_verify_finds_it(pair: tuple[Upstream, Downstream], drift: object) -> None:
+    up, down = pair
+    assert callable(drift)
+    drift(down.dest / "big" / "1")
+    up.put(b"other/1", b"newer")
+    up.commit()
+    down.synced()
+    before = rsync_differences(up, down)
+    assert "big/1" in before
+    ended = down.verify("--content", "--json")
+    assert ended.code == 47
+    assert "big/1" in {event["path"] for event in ended.events("difference")}
+    assert rsync_differences(up, down) == before
+    options = ["--delete-strangers"] if drift is made_a_directory else []
+    ended = down.verify("--content", "--repair", *options)
+    assert ended.code == 0, ended
+    assert_equal(up, down)
+
+
+# ------------------------------------------------------------ in parts as in one piece
+
+
+def in_one_piece(down: Downstream, *, content: bool) -> list[tuple[str, str, list[str]]]:
+    """What differs, by one walk through everything."""
+    module, places = load(down.root).module(down.name), module_places(down.root, down.name)
+    state = load_state(places.state)
+    assert state.applied
+    commit = Repository(places.repository, make=False).commit(state.applied)
+    with View(Path(module.dest)) as view:
+        entries = applied_selection(commit, state).entries()
+        differences = list(verify(view, entries, content=content, owners=True))
+    return sorted(
+        (each.path.decode() or ".", str(each.kind), list(each.attributes)) for each in differences
+    )
+
+
+def in_parts(down: Downstream, *options: str) -> list[tuple[str, str, list[str]]]:
+    ended = down.verify("--json", *options)
+    return sorted(
+        (event["path"], event["difference"], event["attributes"])
+        for event in ended.events("difference")
+    )
+
+
+def damage(down: Downstream, number: int) -> None:
+    """One of many ways to spoil a tree with parts."""
+    big, small = down.dest / "big", down.dest / "small"
+    (edited, deleted, symlinked, made_a_directory, made_a_fifo, edited_unseen)[number % 6](
+        big / str(number)
+    )
+    if number == 1:
+        symlinked(small / "1")
+        made_a_directory(small / "2")
+    elif number == 2:  # a part that is a file now
+        for each in big.iterdir():
+            each.unlink()
+        big.rmdir()
+        big.write_bytes(b"file")
+    elif number == 3:  # a part that leads elsewhere
+        big.rename(down.dest / "elsewhere")
+        big.symlink_to("elsewhere")
+    elif number == 4:  # what holds a part is gone
+        (down.dest / "deep").rename(down.dest / "deeper")
+    elif number == 5:
+        (down.dest / "deep" / "er").rename(down.dest / "moved")
+        big.chmod(0o700)
+    elif number == 6:
+        deleted(down.dest / "link")
+        (down.dest / "deep" / "-").write_bytes(b"")
+        (down.dest / "deep" / "zz").mkdir()
+        (big / "sub").mkdir()
+        (big / "sub" / "stranger").write_bytes(b"")
+
+
+@pytest.mark.parametrize("number", range(7))
+def test_parts_find_what_one_walk_finds(pair: tuple[Upstream, Downstream], number: int) -> None:
+    _, down = pair
+    damage(down, number)
+    assert in_parts(down) == in_one_piece(down, content=False)
+    assert in_parts(down, "--content") == in_one_piece(down, content=True)
+    assert in_parts(down, "--content") != []
+
+
+@pytest.mark.parametrize("number", range(7))
+def test_runs_with_little_time_find_it_too(pair: tuple[Upstream, Downstream], number: int) -> None:
+    _, down = pair
+    damage(down, number)
+    told = {
+        (each.path.decode() or ".", str(each.kind), each.attributes)
+        for seen in bit_by_bit(down, 29 + 7 * number, content=True)
+        for each in seen
+    }
+    expected = in_one_piece(down, content=True)
+    assert told == {(path, kind, tuple(names)) for path, kind, names in expected}

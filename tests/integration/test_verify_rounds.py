@@ -1,0 +1,366 @@
+"""`verify --time`: the longest ago first, gone on with, and never in the way of a sync."""
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from huai_client.deadline import Deadline
+from huai_client.merge import Finding
+from huai_client.places import module_places
+from huai_client.verifying.jobs import Look, PartJob
+from huai_client.verifying.request import Request
+from huai_schema.program.locking import holder, locked
+from tests.integration.upstream import SECONDS, Downstream, Site, Upstream, ended
+from tests.integration.verifying import (
+    Steps,
+    bit_by_bit,
+    cut,
+    found,
+    parts,
+    patrol,
+    spoil,
+    standing,
+    totals,
+)
+
+FILES = 150
+
+
+@pytest.fixture(name="pair")
+def synced_pair(place: Site) -> tuple[Upstream, Downstream]:
+    up = place.upstream()
+    for folder in (b"a", b"b", b"c"):
+        up.many(folder, FILES)
+    up.put(b"file", b"content")
+    up.commit()
+    down = place.downstream(up)
+    down.synced()
+    return up, down
+
+
+def during(monkeypatch: pytest.MonkeyPatch, number: int, act: Callable[[], object]) -> None:
+    """Do something when so many entries have been compared."""
+    real = PartJob.look
+    left = [number]
+
+    def counted(findings: Iterator[Finding]) -> Iterator[Finding]:
+        for finding in findings:
+            left[0] -= 1
+            if not left[0]:
+                act()
+            yield finding
+
+    def look(job: PartJob, *arguments: Any) -> Look:
+        looked = real(job, *arguments)
+        return looked._replace(findings=counted(looked.findings))
+
+    monkeypatch.setattr(PartJob, "look", look)
+
+
+# ------------------------------------------------------------ the record
+
+
+def test_status_tells_what_was_never_verified(pair: tuple[Upstream, Downstream]) -> None:
+    _, down = pair
+    assert down.run("status", "--json").events("module")[0]["verified"] is None
+    assert "never verified" in down.run("status").out
+    before = int(time.time())
+    assert down.verify().code == 0
+    seen = standing(down)
+    assert (seen["parts"], seen["metadata"]["never"], seen["content"]["never"]) == (4, 0, 4)
+    assert before <= seen["metadata"]["oldest"] <= seen["metadata"]["newest"] <= time.time()
+    assert seen["content"]["oldest"] is None
+    assert seen["current"] is True
+    text = down.run("status", "--parts").out
+    assert "read all of it never" in text
+    assert [line.split(":")[0].strip() for line in text.splitlines()[1:]] == [".", "a", "b", "c"]
+    assert down.verify("--content").code == 0
+    assert standing(down)["content"]["never"] == 0
+
+
+def test_one_path_is_recorded(pair: tuple[Upstream, Downstream]) -> None:
+    _, down = pair
+    assert down.verify("--path", "b").code == 0
+    never = {path: part["metadata"]["never"] for path, part in parts(down).items()}
+    assert never == {".": 1, "a": 1, "b": 0, "c": 1}
+
+
+def test_a_commit_makes_only_what_it_changed_unverified(pair: tuple[Upstream, Downstream]) -> None:
+    up, down = pair
+    assert down.verify("--content").code == 0
+    up.put(b"b/new", b"1")
+    up.many(b"e", FILES)
+    for number in range(FILES):
+        up.at(b"c/%d" % number).unlink()
+    up.at(b"c").rmdir()
+    up.commit()
+    down.synced()
+    seen = parts(down)
+    assert seen.keys() == {".", "a", "b", "e"}
+    for kind in ("metadata", "content"):
+        assert {path: part[kind]["changed"] for path, part in seen.items()} == {
+            ".": 1,  # holds the line of the top directory, whose time changed
+            "a": 0,
+            "b": 1,
+            "e": 0,
+        }
+        assert [path for path, part in seen.items() if part[kind]["never"]] == ["e"]
+    assert "50% not since it changed and 25% never" in down.run("status").out
+    assert down.verify("--content").code == 0
+    assert standing(down)["content"] == {**standing(down)["content"], "changed": 0, "never": 0}
+
+
+def test_damage_is_remembered_until_it_is_mended(pair: tuple[Upstream, Downstream]) -> None:
+    _, down = pair
+    spoil(down, "b/7")
+    spoil(down, "b/8")
+    assert down.verify("--content").code == 47
+    assert {path: part["damaged"] for path, part in parts(down).items()} == {
+        ".": 0,
+        "a": 0,
+        "b": 2,
+        "c": 0,
+    }
+    assert "2 paths differed" in down.run("status").out
+    # It comes first, because it is to be mended.
+    run, told = patrol(down, Request(content=True, mending=True, deadline=Steps(FILES)))
+    run.run(wait=0)
+    assert sorted(each.path for each in told) == [b"b/7", b"b/8"]
+    assert down.verify("--content", "--repair").code == 0
+    assert standing(down)["damaged"] == 0
+    assert down.verify("--content").code == 0
+
+
+def test_what_an_earlier_run_found_in_a_part_is_not_forgotten(
+    pair: tuple[Upstream, Downstream],
+) -> None:
+    _, down = pair
+    cut(down, "a/10")
+    cut(down, "a/90")
+    run, told = patrol(down, Request(deadline=Steps(60)))
+    run.run(wait=0)
+    assert [each.path for each in told] == [b"a/10"]
+    # Goes on behind it, and mends what it finds itself.
+    assert down.verify("--repair", "--time", "1h").code == 0
+    assert standing(down)["damaged"] == 1
+    assert found(down.verify("--json")) == ["a/10"]
+
+
+# ------------------------------------------------------------ little time
+
+
+@pytest.mark.parametrize("content", [False, True])
+def test_little_time_goes_through_all_in_the_end(
+    pair: tuple[Upstream, Downstream], content: bool
+) -> None:
+    _, down = pair
+    cut(down, "a/140")
+    cut(down, "c/140")
+    runs = list(bit_by_bit(down, 40, content=content))
+    assert [each.path for told in runs for each in told] == [b"a/140", b"c/140"]
+    assert 3 * FILES / 40 <= len(runs) <= 3 * FILES / 40 + 5
+
+
+def test_no_time_at_all_gets_on_by_one_entry(pair: tuple[Upstream, Downstream]) -> None:
+    _, down = pair
+    ended = down.verify("--json", "--time", "0")
+    assert (totals(ended)["entries"], totals(ended)["left"]) == (2, 4)
+    assert standing(down)["metadata"]["never"] == 4
+    assert totals(down.verify("--json", "--time", "0"))["entries"] == 1
+    assert standing(down)["metadata"]["never"] == 3
+    ended = down.verify("--time", "0")
+    assert "the time is over before 4 parts were looked at; the next run goes on" in ended.err
+
+
+def test_the_longest_ago_comes_first(pair: tuple[Upstream, Downstream]) -> None:
+    _, down = pair
+    for path in ("c", "a", "b"):
+        assert down.verify("--path", path).code == 0
+        time.sleep(1.01)  # a time of the record is in seconds
+    cut(down, "c/0")
+    cut(down, "a/0")
+    cut(down, "b/0")
+    order = []
+    run, told = patrol(down, Request())
+    run.run(wait=0)
+    order = [difference.path for difference in told]
+    assert order == [b"c/0", b"a/0", b"b/0"]
+
+
+def test_enough_time_is_as_without_limit(pair: tuple[Upstream, Downstream]) -> None:
+    _, down = pair
+    ended = down.verify("--json", "--time", "1h")
+    assert (ended.code, totals(ended)["left"]) == (0, 0)
+    assert standing(down)["metadata"]["never"] == 0
+
+
+def test_a_new_commit_between_two_runs_in_one_part(pair: tuple[Upstream, Downstream]) -> None:
+    up, down = pair
+    told = []
+    for number, seen in enumerate(bit_by_bit(down, 40)):
+        told += [each.path for each in seen]
+        if number == 1:  # in the middle of a
+            up.put(b"a/0", b"other")
+            up.commit()
+            down.synced()
+            cut(down, "a/99")
+    assert told == [b"a/99"]
+    # What it had seen before the commit changed the part was not seen since.
+    assert parts(down)["a"]["metadata"]["changed"] == 1
+    assert parts(down)["b"]["metadata"]["changed"] == 0
+
+
+def test_a_stranger_is_told_by_the_run_that_passes_it(pair: tuple[Upstream, Downstream]) -> None:
+    _, down = pair
+    (down.dest / "a" / "00").touch()
+    (down.dest / "a" / "z").touch()
+    told = [each.path for seen in bit_by_bit(down, 40) for each in seen]
+    # The last run has time left, and begins anew with what was seen first.
+    assert sorted(set(told)) == [b"a", b"a/00", b"a/z"]
+
+
+# ------------------------------------------------------------ others at work
+
+
+def test_a_sync_in_the_middle(
+    pair: tuple[Upstream, Downstream], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    up, down = pair
+    cut(down, "c/140")
+
+    def changes() -> None:
+        up.put(b"a/99", b"other")
+        up.put(b"b/99", b"other")
+        up.at(b"c/0").unlink()
+        up.commit()
+        down.synced()
+        cut(down, "a/1")  # what was seen of it does not count: it is looked at again
+
+    during(monkeypatch, 100, changes)  # in the middle of a
+    run, told = patrol(down, Request(content=True))
+    run.run(wait=0)
+    assert [(each.path, each.kind) for each in told] == [(b"a/1", "differs"), (b"c/140", "differs")]
+    seen = standing(down)
+    assert seen["current"] is True
+    assert (seen["content"]["never"], seen["content"]["changed"]) == (0, 0)
+
+
+def test_a_sync_that_takes_a_part_away(
+    pair: tuple[Upstream, Downstream], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    up, down = pair
+
+    def changes() -> None:
+        up.at(b"a").rename(up.at(b"renamed"))
+        up.commit()
+        down.synced()
+
+    during(monkeypatch, 100, changes)
+    run, told = patrol(down, Request())
+    run.run(wait=0)
+    assert told == []
+    assert parts(down).keys() == {".", "b", "c", "renamed"}
+    assert standing(down)["metadata"]["never"] == 0
+
+
+def test_what_passes_is_not_told(
+    pair: tuple[Upstream, Downstream], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody is at work on a path without saying so, and is done a moment later."""
+    _, down = pair
+    path = down.dest / "a" / "7"
+    text, status = path.read_bytes(), path.stat()
+    cut(down, "a/7")
+
+    def mend() -> None:
+        path.write_bytes(text)
+        os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+    during(monkeypatch, 2 + FILES, mend)
+    run, told = patrol(down, Request())
+    run.run(wait=0)
+    assert told == []
+    assert standing(down)["damaged"] == 0
+
+
+def test_while_another_run_keeps_the_lock(pair: tuple[Upstream, Downstream]) -> None:
+    _, down = pair
+    cut(down, "a/7")
+    with locked(module_places(down.root, down.name).lock):
+        assert found(down.verify("--json")) == ["a/7"]
+        assert down.verify("--repair").code == 43
+    assert down.verify("--repair").code == 0
+
+
+def test_a_sync_is_not_kept_waiting(pair: tuple[Upstream, Downstream]) -> None:
+    up, down = pair
+    lock = module_places(down.root, down.name).verifying
+    up.put(b"b/5", b"other")
+    up.commit()
+    process = down.spawn("verify", down.name, "--content", "--json")
+    try:
+        deadline = time.monotonic() + SECONDS
+        while holder(lock) != process.pid:
+            assert time.monotonic() < deadline
+            assert process.poll() is None
+        process.send_signal(signal.SIGSTOP)
+        assert down.sync().code == 0
+        assert down.verify().code == 43
+        assert down.verify("--wait", "0.1").code == 43
+        assert f"(process {process.pid})" in down.verify().err
+        assert f"being verified (process {process.pid})" in down.run("status").out
+        assert down.run("remove", down.name).code == 43
+    finally:
+        process.send_signal(signal.SIGCONT)
+        done = ended(process)
+    assert (done.code, totals(done)["differences"]) == (0, 0), done
+    assert standing(down)["content"]["never"] == 0
+
+
+def test_killed_in_the_middle(pair: tuple[Upstream, Downstream]) -> None:
+    _, down = pair
+    cut(down, "c/140")
+    for delay in (0.0, 0.02, 0.1):
+        process = down.spawn("verify", down.name, "--content", "--time", "1h")
+        deadline = time.monotonic() + SECONDS
+        lock = module_places(down.root, down.name).verifying
+        while holder(lock) != process.pid and process.poll() is None:
+            assert time.monotonic() < deadline
+        time.sleep(delay)
+        process.kill()
+        process.communicate()
+    assert found(down.verify("--content", "--json")) == ["c/140"]
+    assert standing(down)["content"]["never"] == 0
+
+
+def test_a_sync_that_could_not_write_the_record(
+    pair: tuple[Upstream, Downstream], tmp_path: Path
+) -> None:
+    up, down = pair
+    assert down.verify().code == 0
+    place = module_places(down.root, down.name).verified
+    aside = tmp_path / "verified"
+    place.rename(aside)
+    place.mkdir()
+    up.put(b"b/5", b"other")
+    up.commit()
+    down.synced()
+    place.rmdir()
+    aside.rename(place)
+    assert standing(down)["current"] is False
+    assert "was an earlier commit" in down.run("status").out
+    assert down.verify().code == 0
+    assert standing(down)["current"] is True
+
+
+def test_a_limit_in_the_middle_of_reading(pair: tuple[Upstream, Downstream]) -> None:
+    _, down = pair
+    run, told = patrol(down, Request(content=True, deadline=Deadline.after(0)))
+    run.run(wait=0)
+    assert told == []
+    assert (run.tally.entries, run.left) == (2, 4)

@@ -1,0 +1,190 @@
+"""Upstreams that are there and of little use: silent, slow, cut, stalled and busy ones."""
+
+import contextlib
+import socket
+import ssl
+import threading
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import urlsplit
+
+_SECONDS = 30
+_PIECE = 8
+
+
+@contextmanager
+def silent() -> Iterator[str]:
+    """`HOST:PORT` that takes every connection and never says anything."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        yield f"127.0.0.1:{listener.getsockname()[1]}"
+
+
+@contextmanager
+def nobody() -> Iterator[str]:
+    """`HOST:PORT` where nobody listens, and nobody will as long as this lasts."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        yield f"127.0.0.1:{taken.getsockname()[1]}"
+
+
+@dataclass(frozen=True)
+class Weakness:
+    """What is wrong with a line; answers are what passes from the server to the client."""
+
+    pace: int = 0
+    """Bytes of an answer a second; 0: as fast as they come."""
+    most: int = 0
+    """Bytes of the answers of one connection; 0: all."""
+    stalls: bool = False
+    """After that it says nothing more, instead of closing."""
+    tls: ssl.SSLContext | None = None
+    """The client has to speak TLS."""
+
+    @property
+    def piece(self) -> int:
+        """Bytes that are passed on at a time."""
+        return _PIECE if self.pace else 65_536
+
+
+@contextmanager
+def weak(url: str, weakness: Weakness) -> Iterator[str]:
+    """The server at `url`, by a line that is not what it should be; yields `HOST:PORT`."""
+    split = urlsplit(url)
+    assert split.port is not None
+    target = (str(split.hostname), split.port)
+    over = threading.Event()
+    threads: list[threading.Thread] = []
+
+    def accept() -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                client, _ = listener.accept()
+                thread = threading.Thread(target=_relay, args=(client, target, weakness, over))
+                threads.append(thread)
+                thread.start()
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        accepting = threading.Thread(target=accept)
+        accepting.start()
+        try:
+            yield f"127.0.0.1:{listener.getsockname()[1]}"
+        finally:
+            over.set()
+            listener.shutdown(socket.SHUT_RDWR)
+            accepting.join(_SECONDS)
+            for thread in threads:
+                thread.join(_SECONDS)
+
+
+def trickling(url: str, pace: int) -> AbstractContextManager[str]:
+    """The server at `url`, whose answers come at `pace` bytes a second; yields `HOST:PORT`."""
+    return weak(url, Weakness(pace=pace))
+
+
+def _relay(
+    client: socket.socket, target: tuple[str, int], weakness: Weakness, over: threading.Event
+) -> None:
+    client.settimeout(_SECONDS)
+    with contextlib.ExitStack() as stack:
+        stack.callback(client.close)
+        if weakness.tls is not None:
+            try:
+                client = stack.enter_context(weakness.tls.wrap_socket(client, server_side=True))
+            except OSError:
+                return  # the client did not like the certificate
+        server = stack.enter_context(socket.create_connection(target, timeout=_SECONDS))
+        forward = threading.Thread(target=_pass_on, args=(client, server))
+        forward.start()
+        with contextlib.suppress(OSError):
+            _answers(server, client, weakness, over)
+        for connection in (client, server):
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+        forward.join(_SECONDS)
+
+
+def _answers(
+    server: socket.socket, client: socket.socket, weakness: Weakness, over: threading.Event
+) -> None:
+    pause = weakness.piece / weakness.pace if weakness.pace else 0.0
+    left = weakness.most or 1 << 60
+    while left and not over.wait(pause) and (data := server.recv(min(left, weakness.piece))):
+        client.sendall(data)
+        left -= len(data)
+    if not left and weakness.stalls:
+        over.wait(_SECONDS)
+
+
+def _pass_on(source: socket.socket, target: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        while data := source.recv(65_536):
+            target.sendall(data)
+
+
+@dataclass
+class Busy:
+    """A server that refuses for a while."""
+
+    url: str = ""
+    refusals: int = 0
+    """How many requests it still refuses."""
+    status: int = 503
+    retry_after: str = "1"
+    reason: str = "Busy"
+    asked: list[float] = field(default_factory=list)
+    """When requests came, seconds of the monotonic clock."""
+
+
+@contextmanager
+def busy(upstream: str) -> Iterator[Busy]:
+    """The server at `upstream`, behind one that refuses as often as it is told to."""
+    state = Busy()
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(upstream, state))
+    state.url = f"http://127.0.0.1:{server.server_address[1]}"
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield state
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join(_SECONDS)
+
+
+def _handler(upstream: str, state: Busy) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        """Refuses, or passes on."""
+
+        def do_GET(self) -> None:
+            self._answer(None)
+
+        def do_POST(self) -> None:
+            self._answer(self.rfile.read(int(self.headers["Content-Length"])))
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - its name there
+            """Nothing."""
+
+        def _answer(self, body: bytes | None) -> None:
+            state.asked.append(time.monotonic())
+            if state.refusals:
+                state.refusals -= 1
+                self.send_response(state.status, state.reason)
+                self.send_header("Retry-After", state.retry_after)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+                return
+            kind = {"Content-Type": self.headers.get("Content-Type", "text/plain")}
+            request = urllib.request.Request(upstream + self.path, body, kind)  # noqa: S310 - ours
+            with urllib.request.urlopen(request, timeout=_SECONDS) as answer:  # noqa: S310
+                data = answer.read()
+                self.send_response(200)
+                self.send_header("Content-Type", answer.headers["Content-Type"])
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+    return Handler

@@ -1,0 +1,28 @@
+"""Paths as people type them."""
+
+import os
+
+import pytest
+
+from huai_client.explain.asked import AskedPathError, asked_path
+
+
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [
+        ("a/b", b"a/b"),
+        ("./a//b/", b"a/b"),
+        ("/srv/tree/a", b"a"),
+        ("/srv/tree", b""),
+        (".", b""),
+        (os.fsdecode(b"\xff\n"), b"\xff\n"),
+    ],
+)
+def test_a_path_as_the_module_names_it(text: str, path: bytes) -> None:
+    assert asked_path(text, "/srv/tree/") == path
+
+
+@pytest.mark.parametrize("text", ["..", "a/../b", "/srv/tree/../x", "/srv/treehouse/a", "/etc"])
+def test_what_is_no_path_of_the_module(text: str) -> None:
+    with pytest.raises(AskedPathError):
+        asked_path(text, "/srv/tree")
