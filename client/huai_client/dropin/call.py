@@ -1,0 +1,93 @@
+"""What a command line of rsync asks for, as a value.
+
+Pure.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from huai_client.dropin.source import Source
+
+
+class FilterOption(NamedTuple):
+    """One of `--filter`, `--include`, `--exclude` and those that read files."""
+
+    option: str
+    """Its name, without the dashes."""
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How much is said, and in which numbers."""
+
+    verbosity: int = 0
+    quiet: bool = False
+    stats: bool = False
+    """The block of `--stats`."""
+    itemize: bool = False
+    human: int = 1
+    """As `numbers.shown` takes it."""
+
+    @property
+    def names(self) -> bool:
+        """Whether rsync would name what changes."""
+        return not self.quiet and (self.itemize or self.verbosity > 0)
+
+    @property
+    def closing(self) -> bool:
+        """Whether rsync would end with its two lines of totals."""
+        return not self.quiet and (self.stats or self.verbosity > 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A mirror run that huai may do."""
+
+    source: Source
+    dest: str
+    delete: bool
+    delete_excluded: bool
+    filters: tuple[FilterOption, ...]
+    """In their order, which counts."""
+    max_delete: str | None
+    bwlimit: int | None
+    """KiB/s."""
+    timeout: int | None
+    """Seconds."""
+    rsync_options: tuple[str, ...]
+    """For the runs of rsync that fetch content."""
+    owner: bool
+    group: bool
+    numeric_ids: bool
+    safe_links: bool
+    modes: tuple[int, int] | None
+    """Of directories and files, as `--chmod` wants them; None: the upstream's."""
+    dry_run: bool
+    manner: Manner
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """Where it writes, as for `Foreign`."""
+        return (self.dest,)
+
+    @property
+    def harmless(self) -> bool:
+        """Whether it surely changes nothing."""
+        return self.dry_run
+
+    @property
+    def owners(self) -> bool:
+        """Whether files are given away, as far as the user may."""
+        return self.owner and self.group
+
+
+@dataclass(frozen=True, slots=True)
+class Foreign:
+    """A run that is the real rsync's."""
+
+    reason: str
+    targets: tuple[str, ...]
+    """Operands that may be where it writes."""
+    harmless: bool = False
+    """It surely changes nothing, as with `--list-only`."""

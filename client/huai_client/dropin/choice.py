@@ -1,0 +1,72 @@
+"""Whether huai does what a call asks for: the rule, in one place.
+
+Huai runs if all of this is so, and the real rsync otherwise:
+
+- every option is understood (`command_line`);
+- DEST is the tree of a module of client.toml;
+- the source is one of that module's content URLs: those of client.toml, or if there are none
+  those that the upstream names;
+- the call deletes (`--delete` in any form), and leaves out what the module's `filter` does; or it
+  does not delete, the module has no filter, and calls that delete come in between;
+- as root: it keeps owner and group both, by name, or neither.
+"""
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from huai_client.config import Module
+from huai_client.dropin.call import Call
+from huai_client.dropin.filtering import is_filter_of
+from huai_client.dropin.handover import RealRsyncError
+from huai_client.state import State
+from huai_schema.entries import File
+
+if TYPE_CHECKING:
+    from huai_client.filters import Rule
+    from huai_client.operations import Plan
+
+_PARTS_MOST = 8
+
+
+def check_owners(call: Call) -> None:
+    """Raise `RealRsyncError` for a way of keeping owners that is not huai's."""
+    if os.geteuid() != 0:
+        return
+    if call.owner != call.group:
+        raise RealRsyncError("it keeps only one of owner and group")
+    if call.owner and call.numeric_ids:
+        raise RealRsyncError("--numeric-ids: huai gives files away by name")
+
+
+def check_modes(call: Call, plan: "Plan") -> None:
+    """Raise `RealRsyncError` if `plan` gives anything another mode than `--chmod` asks for."""
+    if call.modes is None:
+        return
+    changed = [entry for stage in plan.stages for entry in (*stage.fetches, *stage.attributes)]
+    directories = {directory.mode for directory in plan.directories}
+    files = {entry.mode for entry in changed if isinstance(entry, File)}
+    if not directories <= {call.modes[0]} or not files <= {call.modes[1]}:
+        raise RealRsyncError("--chmod: the upstream has other modes")
+
+
+def unfit(call: Call, rules: "tuple[Rule, ...] | None", module: Module, root: Path) -> str:
+    """Why huai cannot carry this call out, whatever is recorded; empty: it can."""
+    if rules is None:
+        return "its filter has rules that are not huai's"
+    if not call.delete and module.filter:
+        return "without --delete, and the module has a filter"
+    if call.delete and not is_filter_of(rules, module, root):
+        return "its filter rules are not those of the module's filter"
+    return ""
+
+
+def check_in_part(state: State) -> None:
+    """Raise `RealRsyncError` if a call that does not delete cannot be a part of a whole one.
+
+    The commits of such calls are kept until a whole one ends, so there must not be many.
+    """
+    if state.applied is None:
+        raise RealRsyncError("without --delete, and no call that deletes has ended yet")
+    if len(state.attempted) > _PARTS_MOST:
+        raise RealRsyncError("without --delete, as many calls before")

@@ -1,0 +1,153 @@
+"""From the arguments of rsync to what they ask for.
+
+Pure.  Rule to keep: whatever is not surely understood makes the call `Foreign`, with a reason.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from huai_client.dropin.call import Call, FilterOption, Foreign, Manner
+from huai_client.dropin.numbers import kibibytes
+from huai_client.dropin.options import Use
+from huai_client.dropin.source import Source
+from huai_client.dropin.words import UnknownWordError, Word, words
+
+_ARCHIVE = ("recursive", "links", "times", "owner", "group")
+_LEVELS = {"verbose": 0, "human-readable": 1}
+"""How often, to begin with; each time counts."""
+_NEEDED = ("recursive", "links", "times")
+_FILTERS = ("filter", "include", "exclude", "include-from", "exclude-from")
+_DELETE = ("delete", "del", "delete-before", "delete-during", "delete-delay", "delete-after")
+_NUMBER = re.compile("[0-9]{0,9}")
+_MODES = re.compile("D0?([0-7]{3}),F0?([0-7]{3})")
+_VALUES = {
+    "max-delete": _NUMBER,
+    "timeout": _NUMBER,
+    "port": _NUMBER,
+    "chmod": re.compile(f"(?:{_MODES.pattern})?"),
+}
+"""What a value has to look like to be understood; empty: the option was not given."""
+_STATS = re.compile(r"stats[23]|all[2-9]?")
+_REMOTE = re.compile(r"[^/]*:")
+
+
+def parse(arguments: Sequence[str]) -> Call | Foreign:
+    """Understand a command line, without the program's name."""
+    reading = _Reading()
+    try:
+        for word in words(arguments):
+            reading.take(word)
+    except UnknownWordError as unknown:
+        operands = tuple(text for text in arguments if not text.startswith("-"))
+        return Foreign(f"unknown option: {unknown}", operands, reading.harmless)
+    return reading.result()
+
+
+@dataclass(slots=True)
+class _Reading:
+    """What was read so far."""
+
+    operands: list[str] = field(default_factory=list)
+    flags: dict[str, bool] = field(default_factory=dict)
+    values: dict[str, str] = field(default_factory=dict)
+    filters: list[FilterOption] = field(default_factory=list)
+    passed: list[str] = field(default_factory=list)
+    refused: str = ""
+    harmless: bool = False
+    levels: dict[str, int] = field(default_factory=lambda: dict(_LEVELS))
+
+    def take(self, word: Word) -> None:
+        if not word.name:
+            self.operands.append(word.value)
+        elif word.option.use is Use.MEANT:
+            self._mean(word)
+        elif word.option.use is Use.PASSED:
+            self.passed.append(f"--{word.name}" + (f"={word.value}" if word.option.valued else ""))
+        elif word.option.use is not Use.IGNORED:
+            self.harmless |= word.option.use is Use.HARMLESS
+            self.refused = self.refused or f"--{word.name}"
+
+    def _mean(self, word: Word) -> None:
+        name = word.name
+        if name in _FILTERS:
+            self.filters.append(FilterOption(name, word.value))
+        elif name == "archive":
+            self.flags.update(dict.fromkeys(_ARCHIVE, True))
+        elif name in _LEVELS:
+            self.levels[name] += 1
+        elif name.removeprefix("no-") in _LEVELS:
+            self.levels[name.removeprefix("no-")] = 0
+        elif name == "info":
+            if any(map(_STATS.fullmatch, word.value.lower().split(","))):
+                self.flags["stats"] = True
+        elif word.option.valued:
+            self.values[name] = word.value
+        elif name.removeprefix("no-") in ("max-delete", "timeout", "bwlimit", "contimeout"):
+            self.values.pop(name.removeprefix("no-"), None)
+        else:
+            self.flags[name.removeprefix("no-")] = not name.startswith("no-")
+
+    def result(self) -> Call | Foreign:
+        dest = self.operands[-1] if self.operands else ""
+        remote = not dest or _REMOTE.match(dest) is not None
+        targets = () if remote or len(self.operands) < 2 else (dest,)
+        reason = self._reason(remote=remote)
+        source = None if reason else self._source()
+        if source is None:
+            reason = reason or f"{self.operands[0]} is not a folder of an rsync daemon"
+            return Foreign(reason, targets, self.harmless or not targets)
+        return self._call(source, dest)
+
+    def _reason(self, *, remote: bool) -> str:
+        """Why this cannot be huai's; empty: it can."""
+        if self.refused:
+            return self.refused
+        if len(self.operands) != 2 or remote:
+            return "not one source and one local destination"
+        for name in _NEEDED:
+            if not self.flags.get(name):
+                return f"without --{name}"
+        if kibibytes(self.values.get("bwlimit", "0")) is None:
+            return f"--bwlimit={self.values['bwlimit']}"
+        for name, expected in _VALUES.items():
+            if not expected.fullmatch(self.values.get(name, "")):
+                return f"--{name}={self.values[name]}"
+        return ""
+
+    def _source(self) -> Source | None:
+        source = Source.parse(self.operands[0])
+        port = int(self.values.get("port") or 0)
+        # A port in the URL counts for more than --port, so two of them are left to rsync.
+        if source and port and self.operands[0].startswith("rsync://"):
+            return None
+        return source.at_port(port) if source and port else source
+
+    def _call(self, source: Source, dest: str) -> Call:
+        flags, values = self.flags, self.values
+        excluded = flags.get("delete-excluded", False)
+        modes = _MODES.fullmatch(values.get("chmod", ""))
+        return Call(
+            source=source,
+            dest=dest,
+            delete=excluded or any(flags.get(name) for name in _DELETE),
+            delete_excluded=excluded,
+            filters=tuple(self.filters),
+            max_delete=values.get("max-delete"),
+            bwlimit=kibibytes(values["bwlimit"]) if "bwlimit" in values else None,
+            timeout=int(values.get("timeout") or 0) or None,
+            rsync_options=tuple(self.passed),
+            owner=flags.get("owner", False),
+            group=flags.get("group", False),
+            numeric_ids=flags.get("numeric-ids", False),
+            safe_links=flags.get("safe-links", False),
+            modes=(int(modes[1], 8), int(modes[2], 8)) if modes else None,
+            dry_run=flags.get("dry-run", False),
+            manner=Manner(
+                verbosity=self.levels["verbose"],
+                quiet=flags.get("quiet", False),
+                stats=flags.get("stats", False),
+                itemize=flags.get("itemize-changes", False),
+                human=self.levels["human-readable"],
+            ),
+        )

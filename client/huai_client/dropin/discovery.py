@@ -1,0 +1,97 @@
+"""Upstreams that nobody configured: is there a huai server beside the rsync daemon?
+
+Asks at most once a day for each source that is none; the answer "no" is remembered in a file
+below the client's root.  Rule to keep: what is found here is believed only when its metadata name
+the very source of the call, and is written into client.toml then.
+"""
+
+import os
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from huai_client.config import ClientConfig, Module
+from huai_client.dropin.call import Call
+from huai_client.dropin.handover import RealRsyncError
+from huai_client.places import module_places
+from huai_client.state import StateError, replace_durably
+from huai_client.upstream import MetadataUrl, UpstreamError, newest_commit
+from huai_schema.descriptor import check_module
+from huai_schema.errors import FormatError
+
+_PORT = 8440
+"""Where `huai-server serve` listens unless told otherwise."""
+_TIMEOUT_SECONDS = 3.0
+_PATIENCE_SECONDS = 86_400
+_MAX_AGE = "7d"
+_MEMORY = "rsync-sources.json"
+_DISCOVER, _UPSTREAM = "HUAI_RSYNC_DISCOVER", "HUAI_RSYNC_UPSTREAM"
+
+
+def discover(call: Call, root: Path, config: ClientConfig) -> tuple[str, Module]:
+    """The module that `call` would be if the source's host has a huai server; not written yet.
+
+    Only for a tree that is there: at a first copy the real rsync is faster.  Raises
+    `RealRsyncError`.
+    """
+    if os.environ.get(_DISCOVER) == "no":
+        raise RealRsyncError("no module has this destination")
+    if _is_empty(call.dest):
+        raise RealRsyncError("no module has this destination, and it holds nothing yet")
+    name = call.source.name
+    if _refused(root).get(str(call.source), 0) + _PATIENCE_SECONDS > time.time():
+        raise RealRsyncError("no module has this destination, and the source was no upstream")
+    url = os.environ.get(_UPSTREAM) or f"http://{call.source.host}:{_PORT}"
+    try:
+        check_module(name)
+        newest_commit(MetadataUrl.of(url, name), timeout=_TIMEOUT_SECONDS)
+    except (FormatError, UpstreamError) as error:
+        refuse(call, root)
+        raise RealRsyncError(f"no module has this destination; {error.message}") from error
+    here = _free(name, root, config)
+    dest = os.path.abspath(call.dest)
+    other = name if here != name else ""
+    return here, Module(
+        url=url,
+        dest=dest,
+        upstream_name=other,
+        max_age=_MAX_AGE,
+        owners=call.owners,
+        safe_links=call.safe_links,
+    )
+
+
+def refuse(call: Call, root: Path) -> None:
+    """Remember that the source of `call` is no upstream; best effort."""
+    now = int(time.time())
+    kept = {key: at for key, at in _refused(root).items() if at + _PATIENCE_SECONDS > now}
+    with suppress(OSError, StateError):
+        root.mkdir(parents=True, exist_ok=True)
+        replace_durably(root / _MEMORY, msgspec.json.encode({**kept, str(call.source): now}))
+
+
+def _refused(root: Path) -> dict[str, int]:
+    """Sources that are no upstreams, each with when that was found."""
+    try:
+        return msgspec.json.decode((root / _MEMORY).read_bytes(), type=dict[str, int])
+    except (OSError, msgspec.DecodeError):
+        return {}
+
+
+def _is_empty(dest: str) -> bool:
+    try:
+        with os.scandir(dest) as entries:
+            return next(entries, None) is None
+    except OSError:
+        return True
+
+
+def _free(name: str, root: Path, config: ClientConfig) -> str:
+    """A name that no module has, and none has left its state behind."""
+    found, number = name, 1
+    while found in config.modules or module_places(root, found).state.exists():
+        number += 1
+        found = f"{name}-{number}"
+    return found

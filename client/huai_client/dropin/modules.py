@@ -1,0 +1,53 @@
+"""Which configured modules a command line is about.
+
+Looks at the disk for nothing but symlinks in paths.
+"""
+
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from huai_client.config import ClientConfig, Module
+from huai_client.dropin.memory import recall
+from huai_client.dropin.source import Source
+from huai_client.places import ModulePlaces
+from huai_client.state import State
+
+
+def at(config: ClientConfig, dest: str) -> tuple[str, Module] | None:
+    """The module whose tree is the folder `dest`, by name."""
+    real = os.path.realpath(dest)
+    for name, module in config.modules.items():
+        if os.path.realpath(module.dest) == real:
+            return name, module
+    return None
+
+
+def touched(config: ClientConfig, targets: Iterable[str]) -> Iterator[str]:
+    """The names of modules in whose trees something may change if `targets` are written to."""
+    reals = [f"{os.path.realpath(target)}/" for target in targets]
+    for name, module in config.modules.items():
+        tree = f"{os.path.realpath(module.dest)}/"
+        if any(tree.startswith(real) or real.startswith(tree) for real in reals):
+            yield name
+
+
+def is_content(source: Source, urls: Iterable[str]) -> bool:
+    """Whether `source` is one of a module's content URLs."""
+    found = (Source.parse(url.rstrip("/") + "/") for url in urls)
+    return any(each is not None and each.same_place(source) for each in found)
+
+
+def known_urls(module: Module, places: ModulePlaces, state: State) -> tuple[str, ...] | None:
+    """The content URLs of a module, as far as they can be told without asking; None: not at all."""
+    if module.content_urls or state.applied is None:
+        return module.content_urls or None
+    memory = recall(places, state.applied)
+    return memory.sources if memory else _recorded(places.repository, state.applied)
+
+
+def _recorded(repository: Path, commit: str) -> tuple[str, ...] | None:
+    from huai_client.store import Repository  # loads git's library, as a poll does not
+
+    found = Repository(repository)
+    return found.commit(commit).descriptor.content_urls if found.has(commit) else None

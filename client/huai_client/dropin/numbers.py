@@ -1,0 +1,40 @@
+"""rsync's numbers: sizes as its options take them, and as its reports show them.
+
+Pure.  Source: rsync(1), "--human-readable", "--max-size" and "--bwlimit".
+"""
+
+import re
+
+_SIZE = re.compile(r"([0-9]+(?:\.[0-9]*)?)(?:([KMG])(B|IB)?|(B))?", re.IGNORECASE)
+_POWERS = {"B": 0, "K": 1, "M": 2, "G": 3}
+_LEAST = 512
+"""Bytes a second; rsync refuses less, and rounds at it."""
+_UNITS = "KMGTP"
+
+
+def kibibytes(text: str) -> int | None:
+    """The value of `--bwlimit` in KiB/s; None: none that rsync takes."""
+    found = _SIZE.fullmatch(text)
+    if found is None:
+        return None
+    unit = "B" if found[4] else (found[2] or "K").upper()
+    base = 1000 if found[3] and found[3].upper() == "B" else 1024
+    size = float(found[1]) * base ** _POWERS[unit]
+    return None if 0 < size < _LEAST else int(size + _LEAST) // 1024
+
+
+def shown(number: float, human: int, *, decimals: int = 0) -> str:
+    """A number as rsync shows it; `human`: 0 digits, 1 commas, 2 units of 1000, 3 of 1024."""
+    if human > 1:
+        base = 1000 if human == 2 else 1024
+        if number >= base:
+            return _with_unit(number, base)
+    return f"{number:,.{decimals}f}" if human else f"{number:.{decimals}f}"
+
+
+def _with_unit(number: float, base: int) -> str:
+    power = 0
+    while number >= base and power < len(_UNITS):
+        number /= base
+        power += 1
+    return f"{number:.2f}{_UNITS[power - 1]}"

@@ -1,0 +1,151 @@
+"""The options of rsync that are understood here, and what becomes of each: a table.
+
+Data only.  An option that does not stand here is unknown: it makes the call the real rsync's.
+"""
+
+from enum import Enum, auto
+from typing import Final, NamedTuple
+
+
+class Use(Enum):
+    """What becomes of an option."""
+
+    IGNORED = auto()
+    """Nothing; the reason is in its group."""
+    PASSED = auto()
+    """Given on to the runs of rsync that fetch content."""
+    MEANT = auto()
+    """Changes what huai does; `command_line` says how."""
+    REFUSED = auto()
+    """Known, and nothing that huai can do: the real rsync's."""
+    HARMLESS = auto()
+    """The real rsync's, and sure to change no tree."""
+
+
+class Option(NamedTuple):
+    """One long option."""
+
+    use: Use
+    valued: bool
+    """Whether it takes a value."""
+
+
+class Group(NamedTuple):
+    """Options of which the same becomes, for one reason."""
+
+    use: Use
+    why: str
+    flags: str = ""
+    """Long names, divided by blanks."""
+    valued: str = ""
+    """The same, of options that take a value."""
+
+
+GROUPS: Final = (
+    Group(
+        Use.MEANT,
+        "done by huai as rsync does it",
+        "archive recursive links times owner group safe-links dry-run verbose quiet stats "
+        "human-readable itemize-changes no-recursive no-links no-times no-owner no-group "
+        "no-safe-links no-dry-run no-verbose no-human-readable no-itemize-changes "
+        "numeric-ids no-numeric-ids",
+        "info port",
+    ),
+    Group(
+        Use.MEANT,
+        "huai always deletes at the very end",
+        "delete del delete-before delete-during delete-delay delete-after delete-excluded "
+        "no-max-delete",
+        "max-delete",
+    ),
+    Group(
+        Use.MEANT,
+        "compared with the module's filter",
+        valued="filter include exclude include-from exclude-from",
+    ),
+    Group(
+        Use.MEANT,
+        "instead of what client.toml says",
+        "no-timeout no-bwlimit",
+        "timeout bwlimit",
+    ),
+    Group(
+        Use.MEANT,
+        "only `Dmmm,Fmmm`, and only where the upstream's modes are those",
+        valued="chmod",
+    ),
+    Group(
+        Use.PASSED,
+        "given to the rsyncs that fetch content",
+        "compress no-compress old-compress new-compress ipv4 ipv6",
+        "compress-choice zc compress-level zl compress-threads zt skip-compress password-file "
+        "address sockopts",
+    ),
+    Group(
+        Use.IGNORED,
+        "huai does so always",
+        "hard-links sparse delay-updates partial perms executability force no-relative "
+        "no-implied-dirs no-dirs no-checksum no-append no-inplace no-backup no-super "
+        "inc-recursive i-r",
+        "partial-dir",
+    ),
+    Group(
+        Use.IGNORED,
+        "the result is whole and exact without",
+        "no-hard-links no-sparse no-delay-updates no-partial no-perms whole-file no-whole-file "
+        "fuzzy no-fuzzy ignore-errors no-inc-recursive no-i-r",
+        "block-size checksum-choice cc",
+    ),
+    Group(
+        Use.IGNORED,
+        "devices and special files are never mirrored",
+        "devices no-devices specials no-specials D no-D",
+    ),
+    Group(
+        Use.IGNORED,
+        "about talk, or how rsync speaks to rsync",
+        "progress no-progress P no-motd 8-bit-output secluded-args no-secluded-args "
+        "protect-args no-protect-args old-args trust-sender no-contimeout",
+        "max-alloc outbuf stderr debug contimeout",
+    ),
+    Group(
+        Use.HARMLESS,
+        "only shows something",
+        "list-only version help sender",
+    ),
+    Group(
+        Use.REFUSED,
+        "asks for another result",
+        "checksum relative backup update inplace append append-verify dirs old-dirs mkpath "
+        "copy-links copy-unsafe-links munge-links copy-dirlinks keep-dirlinks acls xattrs "
+        "copy-devices write-devices atimes open-noatime crtimes omit-dir-times omit-link-times "
+        "super fake-super preallocate one-file-system existing ignore-non-existing "
+        "ignore-existing remove-source-files ignore-missing-args delete-missing-args "
+        "prune-empty-dirs ignore-times size-only cvs-exclude F from0 blocking-io daemon server",
+        "backup-dir suffix rsh rsync-path max-size min-size usermap groupmap chown "
+        "modify-window temp-dir compare-dest copy-dest link-dest files-from copy-as out-format "
+        "log-file log-file-format log-format write-batch only-write-batch read-batch protocol "
+        "iconv checksum-seed stop-after stop-at time-limit early-input remote-option confine-root",
+    ),
+)
+"""Everything that is known; the page for administrators shows the same."""
+
+OPTIONS: Final = {
+    name: Option(group.use, valued)
+    for group in GROUPS
+    for names, valued in ((group.flags, False), (group.valued, True))
+    for name in names.split()
+}
+"""By long name, without the dashes."""
+
+_LETTERS: Final = (
+    "v=verbose q=quiet c=checksum a=archive r=recursive R=relative b=backup u=update d=dirs "
+    "l=links L=copy-links k=copy-dirlinks K=keep-dirlinks H=hard-links p=perms E=executability "
+    "A=acls X=xattrs o=owner g=group D=D t=times U=atimes N=crtimes O=omit-dir-times "
+    "J=omit-link-times S=sparse n=dry-run W=whole-file x=one-file-system B=block-size e=rsh "
+    "I=ignore-times @=modify-window T=temp-dir y=fuzzy z=compress C=cvs-exclude f=filter F=F "
+    "0=from0 s=secluded-args 8=8-bit-output h=human-readable P=P i=itemize-changes M=remote-option "
+    "m=prune-empty-dirs 4=ipv4 6=ipv6 V=version"
+)
+SHORT: Final = {letter: name for letter, _, name in (x.partition("=") for x in _LETTERS.split())}
+"""One letter to the long name."""

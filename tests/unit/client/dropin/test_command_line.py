@@ -1,0 +1,142 @@
+"""What rsync's arguments ask for, and which of them are left to rsync."""
+
+import shlex
+
+import pytest
+
+from huai_client.dropin.call import Call, FilterOption, Foreign
+from huai_client.dropin.command_line import parse
+
+ENDS = "rsync://mirror.example/tools/ /srv/copy/tools/"
+
+
+def call(options: str, ends: str = ENDS) -> Call:
+    """A command line that has to be understood."""
+    found = parse(shlex.split(f"{options} {ends}"))
+    assert isinstance(found, Call), found
+    return found
+
+
+def foreign(options: str, ends: str = ENDS) -> Foreign:
+    """A command line that is rsync's."""
+    found = parse(shlex.split(f"{options} {ends}"))
+    assert isinstance(found, Foreign), found
+    return found
+
+
+def test_tunasync() -> None:
+    found = call(
+        "-aHvh --no-o --no-g --stats --filter 'risk .~tmp~/' --exclude .~tmp~/ --delete "
+        "--delete-after --delay-updates --safe-links --timeout=120 -6"
+    )
+    assert str(found.source) == "rsync://mirror.example/tools"
+    assert found.dest == "/srv/copy/tools/"
+    assert (found.owner, found.group, found.owners) == (False, False, False)
+    assert found.delete
+    assert not found.delete_excluded
+    assert found.safe_links
+    assert found.timeout == 120
+    assert found.rsync_options == ("--ipv6",)
+    assert found.filters == (FilterOption("filter", "risk .~tmp~/"), ("exclude", ".~tmp~/"))
+    assert (found.manner.verbosity, found.manner.human, found.manner.stats) == (1, 2, True)
+
+
+def test_ftpsync() -> None:
+    found = call(
+        "-prltvHSB8192 --timeout 3600 --stats --max-delete=40000 --delay-updates --delete "
+        "--delete-excluded --bwlimit=1m --chmod=D755,F644"
+    )
+    assert found.modes == (0o755, 0o644)
+    assert (found.max_delete, found.timeout, found.bwlimit) == ("40000", 3600, 1024)
+    assert found.delete_excluded
+    assert not found.owners
+
+
+def test_archive_means_what_it_stands_for() -> None:
+    found = call("-a")
+    assert found.owners
+    assert not found.delete
+    assert not call("-a --no-owner").owner
+    assert call("--no-owner -a").owner, "the later one counts"
+
+
+@pytest.mark.parametrize("option", ["-c", "--files-from=x", "--link-dest ../y", "-e ssh", "-zi0"])
+def test_refused(option: str) -> None:
+    found = foreign(f"-a {option}")
+    assert found.reason.startswith("--")
+    assert found.targets == ("/srv/copy/tools/",)
+    assert not found.harmless
+
+
+@pytest.mark.parametrize(
+    "option",
+    ["--fancy", "-j", "--chmod=a+r", "--timeout=soon", "--delete=x", "--no-zz", "--bwlimit=fast"],
+)
+def test_not_understood(option: str) -> None:
+    assert not foreign(f"-a {option}").harmless
+
+
+@pytest.mark.parametrize("option", ["-r", "-rl", "-rt", "-lt", "-a --no-links"])
+def test_without_what_a_mirror_needs(option: str) -> None:
+    assert foreign(option).reason.startswith("without --")
+
+
+@pytest.mark.parametrize(
+    ("source", "same"),
+    [
+        ("mirror.example::tools", True),
+        ("rsync://mirror.example:873/tools", True),
+        ("rsync://anybody@MIRROR.example/tools/", True),
+        ("rsync://mirror.example:874/tools/", False),
+        ("rsync://mirror.example/tools/sub/", False),
+    ],
+)
+def test_spellings_of_one_source(source: str, same: bool) -> None:
+    found, usual = call("-a", f"{source} /srv/x"), call("-a")
+    assert found.source.same_place(usual.source) is same
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "mirror.example:tools/",
+        "/srv/mirror/",
+        "rsync://h/m/folder",
+        "h::m/*",
+        "rsync://h/",
+        "h::m/../x/",
+    ],
+)
+def test_sources_that_are_no_folder_of_a_daemon(source: str) -> None:
+    assert "is not a folder of an rsync daemon" in foreign("-a", f"{source} /srv/x").reason
+
+
+def test_a_port_counts() -> None:
+    found = call("-a --port 8873", "mirror.example::tools /srv/x")
+    assert str(found.source) == "rsync://mirror.example:8873/tools"
+    # Which of two ports counts is rsync's business.
+    assert not foreign("-a --port 8873", ENDS).harmless
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    ["--version", "-a", "", "-a h::m", "--help", "-a a b c h:x", "--server --sender -lte.iL . /x"],
+)
+def test_what_writes_nothing_here_is_harmless(arguments: str) -> None:
+    assert foreign(arguments, "").harmless
+
+
+def test_a_dry_run() -> None:
+    found = call("-an --delete -vv -i")
+    assert found.dry_run
+    assert found.harmless
+    assert found.manner.itemize
+    assert found.manner.closing
+    assert found.manner.names
+    assert not call("-aqv").manner.closing
+
+
+def test_the_end_of_options() -> None:
+    found = parse(["-a", "--", "h::m", "-x"])
+    assert isinstance(found, Call)
+    assert found.dest == "-x"
