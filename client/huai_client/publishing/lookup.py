@@ -1,7 +1,8 @@
 """Looks into a snapshot: what names a directory holds, without decoding what they are.  Pure.
 
 Reads each own directory once for all that is inlined in it, and keeps the last few: paths
-are judged in order, so neighbours come together.
+are judged in order, so neighbours come together.  One whose text does not even mention what is
+asked for, as most do not, is not taken apart.
 """
 
 import re
@@ -17,6 +18,8 @@ from huai_schema.snapshot import Snapshot
 
 _KEPT = 32
 """Own directories."""
+_HINTS = 1024
+"""Whether an own directory mentions something."""
 
 
 class _Level(NamedTuple):
@@ -40,15 +43,25 @@ class _Leaf(NamedTuple):
         return self.hint in leaves and self.line.search(leaves) is not None
 
 
+def _hint(name: bytes) -> bytes:
+    """The longest part of a glob that says what it is."""
+    return max(re.split(rb"[*?]+", name), key=len)
+
+
+@cache
+def _first_hint(marker: str) -> bytes:
+    """What the text of a directory mentions that holds what a marker says."""
+    return _hint(marker.encode().partition(b"/")[0])
+
+
 @cache
 def _taken_apart(marker: str) -> tuple[list[bytes], _Leaf | None]:
     """The directories that a marker leads through, and the leaf there, if it names one."""
     *names, leaf = marker.encode().split(b"/")
     if not leaf:
         return names, None
-    hint = max(re.split(rb"[*?]+", leaf), key=len)
     line = re.compile(b"^" + component(leaf, rb"[^\t\n]") + b"\t", re.MULTILINE)
-    return names, _Leaf(hint, line)
+    return names, _Leaf(_hint(leaf), line)
 
 
 class Lookup:
@@ -59,9 +72,14 @@ class Lookup:
         self._snapshot = snapshot
         self._level = lru_cache(_KEPT)(self._read)
         self._of = lru_cache(_KEPT)(self._find)
+        self._own = lru_cache(_KEPT)(self._find_own)
+        self._text = lru_cache(1)(self._read_text)
+        self._mentions = lru_cache(_HINTS)(self._look_up)
 
     def has(self, folder: RelPath, marker: str) -> bool:
         """Whether `folder` holds what a marker says: "a/b" a leaf, "a/" a directory; globs."""
+        if not self._mentions(self._own(folder), _first_hint(marker)):
+            return False
         names, leaf = _taken_apart(marker)
         found = [folder]
         for name in names:
@@ -96,8 +114,8 @@ class Lookup:
         level = self._of(folder)
         return level.folders.get(folder, set()) if level else set()
 
-    def _find(self, folder: RelPath) -> _Level | None:
-        """The own directory that describes `folder`; None: no such directory."""
+    def _find_own(self, folder: RelPath) -> tuple[RelPath, bytes]:
+        """Path and tree of the own directory in which `folder` stands, if it exists."""
         tree, names = self._snapshot.tree, folder.split(b"/") if folder else []
         here = ROOT
         for name in names:
@@ -105,8 +123,23 @@ class Lookup:
             if name not in children:
                 break
             here, tree = join(here, name), children[name]
-        level: _Level = self._level(here, tree)
+        return here, tree
+
+    def _find(self, folder: RelPath) -> _Level | None:
+        """The own directory that describes `folder`; None: no such directory."""
+        level: _Level = self._level(*self._own(folder))
         return level if folder in level.leaves else None
+
+    def _look_up(self, own: tuple[RelPath, bytes], hint: bytes) -> bool:
+        """Whether anything in an own directory may have a name with `hint` in it."""
+        return hint in self._text(*own)
+
+    def _read_text(self, path: RelPath, tree: bytes) -> bytes:
+        """All names in an own directory, as its manifest has them, among other things."""
+        directory = self._snapshot.own_directory(path, tree)
+        pieces = self._snapshot.pieces(directory).values()
+        texts = [self._snapshot.reader.read(piece.manifest, "blob") for piece in pieces]
+        return b"\n".join((*directory.children, *texts))
 
     def _read(self, path: RelPath, tree: bytes) -> _Level:
         leaves: dict[RelPath, bytes] = {}

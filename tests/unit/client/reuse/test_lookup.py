@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from huai_client.reuse.lookup import BYTES_AN_ENTRY, files_with, worth_looking
+from huai_client.reuse.lookup import BYTES_AN_ENTRY, FEW_ENTRIES, files_with, worth_looking
 from huai_schema.entries import File
 from tests.schema_support.trees import directory, file, random_tree, snapshot, tree_of
 
@@ -34,6 +34,8 @@ def test_it_ends_when_all_is_found() -> None:
 
 
 def test_what_it_is_worth() -> None:
-    assert not worth_looking(BYTES_AN_ENTRY * 1000, 1000)
-    assert worth_looking(BYTES_AN_ENTRY * 1000 + 1, 1000)
+    many = FEW_ENTRIES + 1
+    assert not worth_looking(BYTES_AN_ENTRY * many, many)
+    assert worth_looking(BYTES_AN_ENTRY * many + 1, many)
+    assert worth_looking(1, FEW_ENTRIES)
     assert not worth_looking(0, 0)
