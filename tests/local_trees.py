@@ -7,9 +7,9 @@ from pathlib import Path
 
 from blake3 import blake3
 
-from huai_client.merge import Match, Missing, Stranger, merge
-from huai_client.operations import Plan, Remove, Stage
-from huai_client.scope import tree_order
+from huai_client.plans.operations import Plan, Remove, Stage
+from huai_client.surveying.merge import Match, Missing, Stranger, merge
+from huai_client.surveying.scope import tree_order
 from huai_client.tree import Tree
 from huai_schema.entries import Directory, Entry, File, Symlink
 from huai_schema.paths import RelPath

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass, field
 
-from huai_client.operations import Move, Plan, Remove, Stage
-from huai_client.plan import Candidate, worth_hashing
+from huai_client.plans.operations import Move, Plan, Remove, Stage
+from huai_client.plans.plan import Candidate, worth_hashing
 from huai_schema.entries import Directory, Entry, File, Symlink
 from huai_schema.paths import ROOT, RelPath, parent
 

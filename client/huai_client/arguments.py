@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 import click
 
 from huai_client.config import default_root, load
-from huai_client.logfile import LogFile
 from huai_client.publishing.patience import SPAN, seconds
+from huai_client.talking.logfile import LogFile
 from huai_schema.errors import HuaiError
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -14,8 +14,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from huai_client.operations import Plan, Remove, Stage
-from huai_client.stages import PAYLOAD, STAGES
+from huai_client.plans.operations import Plan, Remove, Stage
+from huai_client.plans.stages import PAYLOAD, STAGES
 from huai_client.tree import PathError, StorageError, StrangersError, Tree
 from huai_schema.entries import Directory, Entry, File
 from huai_schema.paths import RelPath

@@ -8,9 +8,9 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from huai_client.filters import Rules
-from huai_client.operations import Plan, Reuse, Stage
+from huai_client.plans.operations import Plan, Reuse, Stage
+from huai_client.plans.summary import summarize
 from huai_client.results import Prepared
-from huai_client.summary import summarize
 from huai_schema.entries import Directory, Entry
 from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.paths import RelPath

@@ -15,10 +15,11 @@ from huai_client.filters.extent import Extent
 from huai_client.filters.selection import Selection
 from huai_client.firewall import Firewall
 from huai_client.narrow import in_part
-from huai_client.operations import Plan
 from huai_client.options import SyncOptions
 from huai_client.places import ModulePlaces
-from huai_client.plan import make_plan, settle, touched
+from huai_client.plans.operations import Plan
+from huai_client.plans.plan import make_plan, settle, touched
+from huai_client.plans.summary import TooManyDeletionsError, check_deletions, summarize
 from huai_client.preconditions import check_destination
 from huai_client.publication import Publication
 from huai_client.publishing import waiting as waiting_file
@@ -26,11 +27,10 @@ from huai_client.results import Prepared
 from huai_client.reuse import Sources, parted
 from huai_client.state import State
 from huai_client.store import Commit, Repository
-from huai_client.summary import TooManyDeletionsError, check_deletions, summarize
-from huai_client.survey import Survey, survey_changes, survey_damage, survey_whole
-from huai_client.symlinks import left_out
+from huai_client.surveying.survey import Survey, survey_changes, survey_damage, survey_whole
+from huai_client.surveying.symlinks import left_out
+from huai_client.surveying.verify import Difference
 from huai_client.tree import View
-from huai_client.verify import Difference
 from huai_schema.entries import Directory
 from huai_schema.paths import RelPath
 

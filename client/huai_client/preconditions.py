@@ -7,9 +7,9 @@ from itertools import islice
 from pathlib import Path
 
 from huai_client.filters.selection import Selection
-from huai_client.observe import observe
 from huai_client.state import State
 from huai_client.store import Commit
+from huai_client.surveying.observe import observe
 from huai_client.transfer import ContentUrl, ContentUrlError
 from huai_client.transfer.urls import Transport
 from huai_client.tree import DestinationError, View

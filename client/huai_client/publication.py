@@ -9,16 +9,16 @@ from stat import S_ISDIR
 
 from huai_client.config import Module
 from huai_client.filters import EVERYTHING, Rules
-from huai_client.operations import Plan, Remove
+from huai_client.plans.operations import Plan, Remove
+from huai_client.plans.stages import POINTERS
+from huai_client.plans.summary import TooManyDeletionsError, allowed_deletions
 from huai_client.publishing.grace import Grace, PutOff, back_again, put_off
 from huai_client.publishing.lookup import Lookup
 from huai_client.publishing.order import PublishOrder
 from huai_client.publishing.patience import Waiting, seconds
 from huai_client.publishing.profiles import profiles
-from huai_client.stages import POINTERS
 from huai_client.store import Commit
-from huai_client.summary import TooManyDeletionsError, allowed_deletions
-from huai_client.survey import Survey, digest_here
+from huai_client.surveying.survey import Survey, digest_here
 from huai_client.tree import View
 from huai_schema.paths import RelPath, parent
 from huai_schema.program.configuration import ConfigError, closest

@@ -6,13 +6,13 @@ from typing import NamedTuple
 
 from huai_client.execute import Report
 from huai_client.filters.extent import Extent
-from huai_client.operations import Plan
+from huai_client.plans.operations import Plan
+from huai_client.plans.summary import Summary
 from huai_client.publishing.order import Repository
 from huai_client.publishing.patience import Waiting
 from huai_client.reuse import Reused
 from huai_client.store import Commit
-from huai_client.summary import Summary
-from huai_client.survey import Survey
+from huai_client.surveying.survey import Survey
 from huai_client.transfer import Listener, Outcome
 from huai_schema.errors import ExitCode
 from huai_schema.paths import RelPath

@@ -17,13 +17,13 @@ from huai_client.age import too_old
 from huai_client.config import Module
 from huai_client.explain.account import Account
 from huai_client.filtered import same_filter
-from huai_client.lines import Lines
+from huai_client.lines.lines import Lines
+from huai_client.lines.poll import nothing_new
 from huai_client.options import SyncOptions
 from huai_client.places import ModulePlaces, module_places
-from huai_client.poll import nothing_new
 from huai_client.publishing import waiting
 from huai_client.publishing.patience import overdue, seconds
-from huai_client.talk import Talk
+from huai_client.talking.talk import Talk
 from huai_schema.errors import ExitCode
 from huai_schema.paths import exact, show
 from huai_schema.program.locking import locked
@@ -108,7 +108,7 @@ class Run:
 
     def _shown_plan(self, prepared: "Prepared") -> ExitCode:
         from huai_client.explain.forecast import Forecast
-        from huai_client.report import (
+        from huai_client.talking.report import (
             plan_lines,
             selection_line,
             selection_values,
@@ -243,14 +243,14 @@ class Run:
         return Account(self._places.history, kind)
 
     def _observer(self, account: Account) -> "Observer":
-        from huai_client.progress import choose
         from huai_client.results import Observer
+        from huai_client.talking.progress import choose
 
         listener = choose(self._talk, out=sys.stdout, err=sys.stderr)
         return Observer(listener, partial(self._planned, account), self._talk.step)
 
     def _planned(self, account: Account, prepared: "Prepared") -> None:
-        from huai_client.report import summary_line, warnings
+        from huai_client.talking.report import summary_line, warnings
 
         account.planned(prepared)
         self._talk.planned(prepared)
@@ -262,7 +262,7 @@ class Run:
 
     def _conclude(self, result: "SyncResult", account: Account) -> ExitCode:
         """Tell how it ended."""
-        from huai_client.report import failures, published_line, result_values, reused_line
+        from huai_client.talking.report import failures, published_line, result_values, reused_line
 
         account.ended(result, failures(result))
         self._talk.ended(result)

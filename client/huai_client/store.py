@@ -16,8 +16,7 @@ from pygit2.enums import Option
 
 from huai_client.deadline import NEVER, Deadline
 from huai_client.gitfetch import Found, Here, fetch_commit, write_shallow
-from huai_client.packs import drop_unfinished, exchange_packs
-from huai_client.upstream import (
+from huai_client.lines.upstream import (
     BRANCH,
     MetadataUrl,
     NotServedError,
@@ -26,6 +25,7 @@ from huai_client.upstream import (
     is_http,
     newest_commit,
 )
+from huai_client.packs import drop_unfinished, exchange_packs
 from huai_schema.commits import CommitInfo
 from huai_schema.descriptor import Descriptor, read_root
 from huai_schema.errors import ExitCode, FormatError, HuaiError

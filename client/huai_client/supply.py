@@ -6,8 +6,8 @@ Only composes.  Knows where content may come from, and that there has to be room
 from collections.abc import Sequence
 
 from huai_client.config import Module
-from huai_client.lines import Lines
-from huai_client.operations import Plan
+from huai_client.lines.lines import Lines
+from huai_client.plans.operations import Plan
 from huai_client.preconditions import check_space, upstream_urls
 from huai_client.publishing.patience import seconds
 from huai_client.results import Prepared

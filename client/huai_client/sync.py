@@ -19,10 +19,11 @@ from huai_client.execute import Report, execute
 from huai_client.finished import finished
 from huai_client.following import Following
 from huai_client.gitfetch import MissingObjectError
-from huai_client.lines import Lines
+from huai_client.lines.lines import Lines
 from huai_client.options import SyncOptions
 from huai_client.places import ModulePlaces
 from huai_client.planning import Planning, applied_selection
+from huai_client.plans.withhold import withhold
 from huai_client.preconditions import (
     applied_id,
     check_module,
@@ -36,12 +37,11 @@ from huai_client.staging import Staging
 from huai_client.state import State
 from huai_client.store import Commit, DamagedRepositoryError, Repository
 from huai_client.supply import Supply
+from huai_client.surveying.verify import Difference
 from huai_client.transfer import Outcome
 from huai_client.trash.ground import Ground
 from huai_client.tree import STAGING, Tree, View
-from huai_client.verify import Difference
 from huai_client.verifying.follow import keep_in_step
-from huai_client.withhold import withhold
 from huai_schema.entries import File
 from huai_schema.errors import ExitCode
 from huai_schema.paths import parent

@@ -11,14 +11,14 @@ from dataclasses import replace
 
 from huai_client.config import Module
 from huai_client.filters import Rules
-from huai_client.lines import Lines
+from huai_client.lines.lines import Lines
 from huai_client.options import SyncOptions
 from huai_client.places import ModulePlaces
+from huai_client.plans.summary import summarize
 from huai_client.results import Observer, Prepared, SyncResult
 from huai_client.reuse import Brought, Trust, bring
 from huai_client.staging import Staging, key_of
 from huai_client.state import State
-from huai_client.summary import summarize
 from huai_client.supply import Supply, wanted_content
 from huai_client.sync import Sync
 from huai_client.transfer import Listener, Outcome

@@ -17,8 +17,8 @@ from pathlib import Path
 import pygit2
 
 from huai_client.gitfetch import Here, fetch_commit
+from huai_client.lines.upstream import MetadataUrl, find_newest
 from huai_client.store import Repository
-from huai_client.upstream import MetadataUrl, find_newest
 from tests.bench.figures import Figure, Goal
 from tests.bench.stand import Stand, say
 from tests.integration.histories import History

@@ -11,9 +11,9 @@ import sys
 from pathlib import Path
 
 from huai_client.execute import Report, execute
-from huai_client.operations import Move, Plan
+from huai_client.plans.operations import Move, Plan
+from huai_client.surveying.verify import verify
 from huai_client.tree import Tree
-from huai_client.verify import verify
 from huai_schema.entries import Entry, File
 from huai_schema.paths import RelPath
 from tests.local_trees import Staged, at, directory, file, in_order, linked, plan_for, symlink

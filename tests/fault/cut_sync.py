@@ -10,13 +10,13 @@ import sys
 from pathlib import Path
 
 from huai_client import config
-from huai_client.lines import Lines
+from huai_client.lines.lines import Lines
 from huai_client.options import SyncOptions
 from huai_client.places import module_places
-from huai_client.progress import SilentProgress
 from huai_client.results import Observer
 from huai_client.run import module_lock
 from huai_client.sync import Sync
+from huai_client.talking.progress import SilentProgress
 
 CHANGING = {
     f"os.{call}"

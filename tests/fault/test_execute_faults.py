@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from huai_client.execute import Report, execute
+from huai_client.surveying.verify import Kind, verify
 from huai_client.tree import PathError, StorageError, Tree
-from huai_client.verify import Kind, verify
 from huai_schema.entries import Directory, File
 from tests.fault.cut_execution import AFTER, MovedContent, finish, plan_with_move, start
 from tests.system_calls import Call, at, from_on, never, supervise

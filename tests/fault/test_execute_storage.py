@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from huai_client.execute import execute
-from huai_client.operations import Plan, Remove, Stage
+from huai_client.plans.operations import Plan, Remove, Stage
+from huai_client.surveying.verify import Difference, Kind, verify
 from huai_client.tree import DestinationError, StorageError, Tree
-from huai_client.verify import Difference, Kind, verify
 from huai_schema.errors import ExitCode
 from tests.local_trees import Staged, at, directory, file, symlink
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from huai_client.lines.upstream import MetadataUrl
 from huai_client.store import Repository
-from huai_client.upstream import MetadataUrl
 from huai_schema.errors import HuaiError
 from tests.committing import Upstream
 from tests.integration.http_fixtures import git, running

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from blake3 import blake3
 
-from huai_client.operations import Reuse
+from huai_client.plans.operations import Reuse
 from huai_client.reuse import Trust, bring
 from huai_client.staging import Staging, key_of
 from huai_client.transfer import Outcome

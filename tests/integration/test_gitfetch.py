@@ -10,8 +10,8 @@ import pygit2
 import pytest
 
 from huai_client.gitfetch import Here, fetch_commit
+from huai_client.lines.upstream import MetadataUrl, find_newest
 from huai_client.store import Repository
-from huai_client.upstream import MetadataUrl, find_newest
 from tests.integration.git_backend import git_backend
 from tests.integration.histories import History
 from tests.integration.http_fixtures import ENVIRONMENT, ROOT, git, running

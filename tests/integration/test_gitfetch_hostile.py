@@ -8,13 +8,13 @@ import pytest
 
 from huai_client.gitfetch import Here, fetch_commit
 from huai_client.gitfetch.objects import MissingObjectError
-from huai_client.store import DamagedRepositoryError, Repository
-from huai_client.upstream import (
+from huai_client.lines.upstream import (
     MetadataUrl,
     UpstreamError,
     UpstreamSilentError,
     find_newest,
 )
+from huai_client.store import DamagedRepositoryError, Repository
 from huai_schema.errors import FormatError, HuaiError
 from tests.integration.scripted_upstream import (
     ADVERT,

@@ -10,7 +10,7 @@ import pytest
 
 from huai_client import sync as syncing
 from huai_client.execute import execute
-from huai_client.operations import Plan
+from huai_client.plans.operations import Plan
 from huai_client.publishing import waiting
 from huai_client.results import SyncResult
 from huai_schema.errors import ExitCode

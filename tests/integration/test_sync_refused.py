@@ -386,7 +386,7 @@ def test_another_users_destination(
     # Imported before the rights are dropped: the sources need not be readable for everybody.
     program = (
         "import os, encodings.idna, tenacity, blake3, huai_client.tree.system\n"
-        "import huai_client.report, huai_client.sync, huai_client.cli as cli\n"
+        "import huai_client.talking.report, huai_client.sync, huai_client.cli as cli\n"
         f"os.setgroups([]); os.setgid({NOBODY}); os.setuid({NOBODY})\n"
         "cli.main()"
     )

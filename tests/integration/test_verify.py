@@ -9,9 +9,9 @@ import pytest
 from huai_client.places import module_places
 from huai_client.planning import applied_selection
 from huai_client.store import Repository
-from huai_client.survey import survey_damage
+from huai_client.surveying.survey import survey_damage
+from huai_client.surveying.verify import Difference, Kind
 from huai_client.tree import View
-from huai_client.verify import Difference, Kind
 from huai_schema.gitobjects import Kind as ObjectKind
 from huai_schema.paths import RelPath
 from tests.integration.upstream import T0, Downstream, Site, Upstream, assert_equal

@@ -10,8 +10,8 @@ from huai_client.places import module_places
 from huai_client.planning import applied_selection
 from huai_client.state import load as load_state
 from huai_client.store import Repository
+from huai_client.surveying.verify import verify
 from huai_client.tree import View
-from huai_client.verify import verify
 from tests.integration.upstream import (
     T0,
     Downstream,

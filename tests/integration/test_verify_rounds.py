@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from huai_client.deadline import Deadline
-from huai_client.merge import Finding
 from huai_client.places import module_places
+from huai_client.surveying.merge import Finding
 from huai_client.verifying.jobs import Look, PartJob
 from huai_client.verifying.request import Request
 from huai_schema.program.locking import holder, locked

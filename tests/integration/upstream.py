@@ -28,13 +28,13 @@ import click
 
 from huai_client import config as client_config
 from huai_client.cli import command_line
-from huai_client.lines import Lines
+from huai_client.lines.lines import Lines
 from huai_client.options import SyncOptions
 from huai_client.places import module_places as client_places
-from huai_client.progress import SilentProgress
 from huai_client.results import Observer, Prepared, SyncResult
 from huai_client.state import State, load
 from huai_client.sync import Sync
+from huai_client.talking.progress import SilentProgress
 from huai_schema.paths import RelPath
 from huai_schema.program.ending import conclude
 from huai_server import config as server_config

@@ -7,7 +7,7 @@ from typing import Any
 from huai_client.config import load
 from huai_client.deadline import Deadline
 from huai_client.places import module_places
-from huai_client.verify import Difference
+from huai_client.surveying.verify import Difference
 from huai_client.verifying.patrol import Patrol
 from huai_client.verifying.request import Request
 from tests.integration.upstream import Downstream, Ended

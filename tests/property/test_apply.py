@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from huai_client.execute import execute
-from huai_client.merge import Match, Missing, merge
-from huai_client.scope import tree_order
+from huai_client.surveying.merge import Match, Missing, merge
+from huai_client.surveying.scope import tree_order
+from huai_client.surveying.verify import verify
 from huai_client.tree import Tree
-from huai_client.verify import verify
 from huai_schema.entries import Directory, Entry, File
 from huai_schema.paths import join, parent, sort_key
 from tests.local_trees import Staged, directory, file, in_order, linked, plan_for, symlink

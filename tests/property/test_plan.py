@@ -5,14 +5,14 @@ from typing import NamedTuple
 from hypothesis import given
 from hypothesis import strategies as st
 
-from huai_client.operations import Move, Plan
-from huai_client.plan import Candidate, content_is_here, make_plan, settle, touched
+from huai_client.plans.operations import Move, Plan
+from huai_client.plans.plan import Candidate, content_is_here, make_plan, settle, touched
+from huai_client.plans.summary import summarize
+from huai_client.plans.withhold import withhold
 from huai_client.publishing.grace import Grace, back_again, put_off
 from huai_client.publishing.order import PublishOrder
 from huai_client.publishing.patience import Waiting
 from huai_client.publishing.profiles import profiles
-from huai_client.summary import summarize
-from huai_client.withhold import withhold
 from huai_schema.changes import differing
 from huai_schema.entries import Directory, Entry, File, Symlink
 from huai_schema.paths import RelPath, ancestors, join, sort_key

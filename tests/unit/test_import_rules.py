@@ -37,7 +37,7 @@ BREAKING = {
         "import os.path",
     ),
     "What plans a sync reads no disk, no clock and no network": (
-        "client/huai_client/operations.py",
+        "client/huai_client/plans/operations.py",
         "import time",
     ),
 }
@@ -87,5 +87,5 @@ def test_the_format_may_not_use_what_acts(copy: Path) -> None:
 
 
 def test_a_rule_for_a_module_that_is_gone_is_seen(copy: Path) -> None:
-    (copy / "client/huai_client/operations.py").unlink()
+    (copy / "client/huai_client/plans/operations.py").unlink()
     assert "What plans a sync reads no disk, no clock and no network" in broken_rules(copy)

@@ -8,7 +8,7 @@ from huai_client.arguments import json_option, module_argument, sync_options
 from huai_client.config import load
 from huai_client.options import SyncOptions
 from huai_client.run import Run
-from huai_client.talk import Talk
+from huai_client.talking.talk import Talk
 
 
 @click.command()

@@ -11,9 +11,9 @@ from huai_client.age import too_old
 from huai_client.arguments import json_option, modules_argument
 from huai_client.config import Module, load
 from huai_client.hosts import Hosts
+from huai_client.lines.upstream import MetadataUrl
 from huai_client.places import ModulePlaces, module_places
 from huai_client.publishing import waiting
-from huai_client.upstream import MetadataUrl
 from huai_client.verifying.summary import Look, Summary, read_account
 from huai_schema.errors import ExitCode
 from huai_schema.paths import exact, show

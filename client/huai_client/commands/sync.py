@@ -15,10 +15,10 @@ from huai_client.arguments import (
 )
 from huai_client.config import ClientConfig, load
 from huai_client.deadline import Deadline
-from huai_client.logfile import LogFile, failures_told
 from huai_client.options import SyncOptions
 from huai_client.run import Run
-from huai_client.talk import Talk
+from huai_client.talking.logfile import LogFile, failures_told
+from huai_client.talking.talk import Talk
 from huai_schema.errors import ExitCode
 
 

@@ -7,7 +7,7 @@ import click
 from huai_client.arguments import json_option, module_argument, wait_option
 from huai_client.config import load
 from huai_client.run import Run
-from huai_client.talk import Talk
+from huai_client.talking.talk import Talk
 
 
 @click.command()

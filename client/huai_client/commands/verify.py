@@ -9,10 +9,10 @@ from huai_client.arguments import json_option, log_option, module_argument, span
 from huai_client.config import load
 from huai_client.deadline import Deadline
 from huai_client.explain.asked import asked_path
-from huai_client.logfile import LogFile, failures_told
 from huai_client.options import SyncOptions
 from huai_client.run import Run
-from huai_client.talk import Talk
+from huai_client.talking.logfile import LogFile, failures_told
+from huai_client.talking.talk import Talk
 from huai_client.verifying.request import Request
 
 _SHARE = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,6})?)%")

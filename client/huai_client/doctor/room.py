@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from huai_client.doctor.finding import Finding, fail, ok, warn
-from huai_client.progress import human
+from huai_client.talking.progress import human
 from huai_schema.errors import ExitCode
 
 _BYTES_LEAST = 16 << 20

@@ -11,7 +11,7 @@ from huai_client.doctor.finding import Finding, ok, warn
 from huai_client.filtered import rules_of
 from huai_client.firewall import Firewall
 from huai_client.options import SyncOptions
-from huai_client.summary import allowed_deletions
+from huai_client.plans.summary import allowed_deletions
 from huai_client.transfer import ContentUrl, TransferOptions
 
 

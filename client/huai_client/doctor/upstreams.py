@@ -11,11 +11,11 @@ from pathlib import Path
 from huai_client.doctor.case import Case
 from huai_client.doctor.finding import Finding, Result, fail, failed_by, ok, skipped, warn
 from huai_client.explain.words import span
+from huai_client.lines.upstream import MetadataUrl, find_newest, is_http
 from huai_client.preconditions import upstream_urls
 from huai_client.store import Repository
 from huai_client.transfer import ContentUrl, TransferOptions, UpstreamFullError
 from huai_client.transfer.reach import reach
-from huai_client.upstream import MetadataUrl, find_newest, is_http
 from huai_schema.errors import ExitCode, HuaiError
 
 _TIMEOUT = 15

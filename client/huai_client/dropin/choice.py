@@ -24,7 +24,7 @@ from huai_schema.entries import File
 
 if TYPE_CHECKING:
     from huai_client.filters import Rule
-    from huai_client.operations import Plan
+    from huai_client.plans.operations import Plan
 
 _PARTS_MOST = 8
 

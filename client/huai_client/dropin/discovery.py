@@ -15,9 +15,9 @@ import msgspec
 from huai_client.config import ClientConfig, Module
 from huai_client.dropin.call import Call
 from huai_client.dropin.handover import RealRsyncError
+from huai_client.lines.upstream import MetadataUrl, UpstreamError, newest_commit
 from huai_client.places import module_places
 from huai_client.state import StateError, replace_durably
-from huai_client.upstream import MetadataUrl, UpstreamError, newest_commit
 from huai_schema.descriptor import check_module
 from huai_schema.errors import FormatError
 

@@ -8,8 +8,8 @@ import re
 from collections.abc import Iterator
 
 from huai_client.dropin.step import Lines, Step
-from huai_client.operations import Plan, Remove, Stage
-from huai_client.plan import Candidate
+from huai_client.plans.operations import Plan, Remove, Stage
+from huai_client.plans.plan import Candidate
 from huai_schema.entries import Directory, Entry, File, Symlink
 
 _UNPRINTABLE = re.compile("[\x00-\x08\x0a-\x1f\x7f\udc80-\udcff]")

@@ -14,7 +14,7 @@ from huai_client.dropin.call import Manner
 from huai_client.dropin.figures import Figures, Kinds
 from huai_client.dropin.step import Step
 from huai_client.state import HELD
-from huai_client.talk import Talk
+from huai_client.talking.talk import Talk
 from huai_schema.entries import Directory, File, Symlink
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from huai_client.explain import history
 from huai_client.explain.estimate import seconds_needed
 from huai_client.explain.words import span
-from huai_client.operations import Plan, Stage
+from huai_client.plans.operations import Plan, Stage
 from huai_client.results import Prepared
 
 

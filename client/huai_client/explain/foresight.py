@@ -14,10 +14,10 @@ from huai_client.options import SyncOptions
 from huai_client.places import ModulePlaces
 from huai_client.planning import Planning
 from huai_client.publishing.patience import seconds
-from huai_client.report import plan_lines, waiting_lines
 from huai_client.results import Prepared
 from huai_client.state import HELD
 from huai_client.store import Commit
+from huai_client.talking.report import plan_lines, waiting_lines
 from huai_client.tree import View
 from huai_schema.errors import HuaiError
 from huai_schema.paths import RelPath, ancestors, show

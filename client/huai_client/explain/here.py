@@ -7,7 +7,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
 
-from huai_client.observe import differences, observe
+from huai_client.surveying.observe import differences, observe
 from huai_client.tree import PathError, View
 from huai_schema.entries import Entry, File
 from huai_schema.errors import HuaiError

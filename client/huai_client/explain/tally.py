@@ -6,7 +6,7 @@ Pure.
 from collections import Counter
 
 from huai_client.explain.comparison import Sign, Step
-from huai_client.progress import human
+from huai_client.talking.progress import human
 from huai_schema.entries import File
 
 

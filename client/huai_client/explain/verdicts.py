@@ -9,7 +9,7 @@ from huai_client.explain.foresight import Foresight
 from huai_client.explain.here import Standing
 from huai_client.explain.reasons import Filtered, Reasons
 from huai_client.explain.words import entry_values, entry_words, moment, step_words
-from huai_client.stages import STAGES
+from huai_client.plans.stages import STAGES
 from huai_schema.paths import exact, show
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from huai_client.explain.comparison import Sign, Step
 from huai_client.explain.record import Record
-from huai_client.progress import human
+from huai_client.talking.progress import human
 from huai_schema.entries import Directory, Entry, File, Symlink
 from huai_schema.paths import exact, show
 

@@ -11,11 +11,11 @@ from huai_client.firewall.holding import Holding
 from huai_client.firewall.limits import check_directories, parse_exceptions
 from huai_client.firewall.protection import Protection
 from huai_client.firewall.shield import shield, tolerated
-from huai_client.operations import Remove
+from huai_client.plans.operations import Remove
 from huai_client.publishing.patience import Waiting
-from huai_client.survey import Survey
+from huai_client.surveying.survey import Survey
+from huai_client.surveying.verify import Difference
 from huai_client.tree import View
-from huai_client.verify import Difference
 from huai_schema.entries import Entry
 from huai_schema.paths import RelPath
 

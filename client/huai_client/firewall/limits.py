@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
 
-from huai_client.operations import Remove
-from huai_client.summary import DeleteLimitError, TooManyDeletionsError, parse_limit
+from huai_client.plans.operations import Remove
+from huai_client.plans.summary import DeleteLimitError, TooManyDeletionsError, parse_limit
 from huai_schema.errors import FormatError
 from huai_schema.paths import ROOT, RelPath, ancestors, rel_path, show
 

@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterable, Iterator
 
 from huai_client.filters import Rules
-from huai_client.plan import Candidate
+from huai_client.plans.plan import Candidate
 from huai_schema.entries import Directory, Entry, File
 from huai_schema.paths import RelPath
 

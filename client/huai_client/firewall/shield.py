@@ -9,10 +9,10 @@ from stat import S_ISDIR
 
 from huai_client.firewall.holding import Holding
 from huai_client.firewall.protection import Protection
-from huai_client.plan import Candidate
-from huai_client.survey import Survey
+from huai_client.plans.plan import Candidate
+from huai_client.surveying.survey import Survey
+from huai_client.surveying.verify import Difference, Kind
 from huai_client.tree import View
-from huai_client.verify import Difference, Kind
 from huai_schema.entries import Directory, File
 from huai_schema.paths import RelPath, sort_key
 

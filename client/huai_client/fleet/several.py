@@ -11,7 +11,7 @@ import click
 from huai_client.fleet.child import CRASHED, let_in
 from huai_client.fleet.fleet import Fleet
 from huai_client.fleet.gravest import gravest
-from huai_client.talk import Talk
+from huai_client.talking.talk import Talk
 from huai_schema.errors import ExitCode
 from huai_schema.program.ending import conclude
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from huai_client.gitfetch.bounds import REPLY_BYTES
 from huai_client.gitfetch.packets import Read
 from huai_client.gitfetch.reply import pack_of
-from huai_client.upstream import Answer, MetadataUrl, UpstreamError, ask
+from huai_client.lines.upstream import Answer, MetadataUrl, UpstreamError, ask
 from huai_schema.errors import FormatError
 
 _SERVICE = "git-upload-pack"

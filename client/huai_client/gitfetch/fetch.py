@@ -16,7 +16,7 @@ from huai_client.gitfetch.incoming import IncomingPack
 from huai_client.gitfetch.objects import MissingObjectError, Objects
 from huai_client.gitfetch.request import encode_request
 from huai_client.gitfetch.shallow import write_shallow
-from huai_client.upstream import Newest
+from huai_client.lines.upstream import Newest
 
 
 class Here(NamedTuple):

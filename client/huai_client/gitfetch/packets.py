@@ -7,7 +7,7 @@ Pure: bytes come from a callable (gitprotocol-common(5)).  Rule: what is no pack
 import re
 from collections.abc import Callable, Iterator
 
-from huai_client.upstream import UpstreamError
+from huai_client.lines.upstream import UpstreamError
 from huai_schema.errors import FormatError
 
 FLUSH = b"0000"

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 
 from huai_client.gitfetch.packets import Packets, Read
-from huai_client.upstream import UpstreamError, printable
+from huai_client.lines.upstream import UpstreamError, printable
 from huai_schema.errors import FormatError
 
 _BOUNDARY = re.compile(rb"(?:un)?shallow [0-9a-f]{40}\n?")

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import NamedTuple
 
-from huai_client.operations import Move, Plan, Remove
-from huai_client.plan import Candidate
+from huai_client.plans.operations import Move, Plan, Remove
+from huai_client.plans.plan import Candidate
 from huai_client.publishing.patience import Waiting
 from huai_schema.entries import File, Symlink
 from huai_schema.paths import RelPath, ancestors, sort_key

@@ -10,8 +10,8 @@ one (those of client.toml hold for all below), else where its markers are.
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple, Protocol
 
+from huai_client.plans.stages import PAYLOAD
 from huai_client.publishing.patterns import Matcher, Named, below
-from huai_client.stages import PAYLOAD
 from huai_schema.paths import RelPath, ancestors, parent, sort_key
 from huai_schema.publishing import ProfileRule, StageRule
 

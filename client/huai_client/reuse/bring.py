@@ -7,7 +7,7 @@ fails, they are transferred like any other.
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from huai_client.operations import Reuse
+from huai_client.plans.operations import Reuse
 from huai_client.reuse.local import Local, Reused, Trust
 from huai_client.staging import Staging
 from huai_client.transfer import Outcome

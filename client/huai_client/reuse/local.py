@@ -16,11 +16,11 @@ from types import TracebackType
 from typing import NamedTuple, Self
 
 from huai_client.deadline import NEVER, Deadline, TimeUpError
-from huai_client.hashing import digest_of
-from huai_client.observe import Observed, differences, observe
-from huai_client.operations import Reuse
+from huai_client.plans.operations import Reuse
 from huai_client.reuse.copying import clone, copy
 from huai_client.staging import Staging
+from huai_client.surveying.hashing import digest_of
+from huai_client.surveying.observe import Observed, differences, observe
 from huai_client.tree import PathError, StorageError, View
 from huai_schema.entries import File
 from huai_schema.errors import HuaiError

@@ -8,8 +8,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
-from huai_client.operations import Reuse
-from huai_client.plan import Candidate, content_is_here, known_digest
+from huai_client.plans.operations import Reuse
+from huai_client.plans.plan import Candidate, content_is_here, known_digest
 from huai_schema.entries import File
 from huai_schema.paths import RelPath, basename
 

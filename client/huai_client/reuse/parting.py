@@ -8,7 +8,7 @@ of attributes would reach all of them.
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
-from huai_client.plan import Candidate
+from huai_client.plans.plan import Candidate
 from huai_schema.entries import File
 from huai_schema.paths import RelPath, sort_key
 

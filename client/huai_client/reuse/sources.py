@@ -11,13 +11,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from huai_client import config, state
-from huai_client.observe import observe
-from huai_client.operations import Move, Plan, Reuse
 from huai_client.places import ModulePlaces, module_places
-from huai_client.plan import Candidate
+from huai_client.plans.operations import Move, Plan, Reuse
+from huai_client.plans.plan import Candidate
 from huai_client.reuse.lookup import files_with, worth_looking
 from huai_client.reuse.matching import ANY_NUMBER, Matching, twins
 from huai_client.store import Commit, Repository
+from huai_client.surveying.observe import observe
 from huai_client.tree import PathError, View
 from huai_schema.entries import File
 from huai_schema.errors import HuaiError

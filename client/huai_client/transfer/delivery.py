@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 
-from huai_client.backoff import Pauses, persistently
+from huai_client.lines.backoff import Pauses, persistently
 from huai_client.staging import Staging, Verdict
 from huai_client.transfer import command
 from huai_client.transfer.errors import (

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from stat import S_ISREG
 
-from huai_client.operations import Plan, Reuse
-from huai_client.survey import digest_here
+from huai_client.plans.operations import Plan, Reuse
+from huai_client.surveying.survey import digest_here
 from huai_client.trash.batches import Batch
 from huai_client.trash.keeping import TRASH
 from huai_client.tree import View

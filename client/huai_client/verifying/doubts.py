@@ -12,9 +12,9 @@ from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
-from huai_client.observe import differences, observe
+from huai_client.surveying.observe import differences, observe
+from huai_client.surveying.verify import Difference, Found, Kind
 from huai_client.tree import PathError, View
-from huai_client.verify import Difference, Found, Kind
 from huai_client.verifying.standing import Standing
 from huai_schema.entries import Entry, File
 from huai_schema.paths import RelPath

@@ -5,9 +5,9 @@ from random import Random
 from typing import NamedTuple, Protocol
 
 from huai_client.filters.selection import Selection
-from huai_client.merge import Finding, Match, Merge, Missing, Stranger
-from huai_client.observe import Unreadable, differences, observe
-from huai_client.scope import Scope, tree_order
+from huai_client.surveying.merge import Finding, Match, Merge, Missing, Stranger
+from huai_client.surveying.observe import Unreadable, differences, observe
+from huai_client.surveying.scope import Scope, tree_order
 from huai_client.tree import STAGING_NAME, PathError, View
 from huai_client.verifying.parts import Part, part_at
 from huai_client.verifying.standing import Standing

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from huai_client.config import Module
 from huai_client.places import ModulePlaces
 from huai_client.preconditions import check_destination
-from huai_client.priority import idle_disk
+from huai_client.surveying.priority import idle_disk
+from huai_client.surveying.verify import Difference, Found, Kind, Tally, check
 from huai_client.tree import View
-from huai_client.verify import Difference, Found, Kind, Tally, check
 from huai_client.verifying.doubts import Doubts
 from huai_client.verifying.follow import follow
 from huai_client.verifying.jobs import Job

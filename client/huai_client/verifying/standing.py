@@ -20,9 +20,9 @@ from huai_client.preconditions import applied_id
 from huai_client.publishing import waiting as waiting_file
 from huai_client.state import State
 from huai_client.store import Repository
-from huai_client.symlinks import left_out
+from huai_client.surveying.symlinks import left_out
+from huai_client.surveying.verify import Difference, Found, Kind
 from huai_client.tree import View
-from huai_client.verify import Difference, Found, Kind
 from huai_schema.entries import Entry, File
 from huai_schema.paths import RelPath
 from huai_schema.program.locking import holder

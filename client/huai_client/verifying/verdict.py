@@ -1,8 +1,8 @@
 """What a run of `verify` tells, as it goes and at its end."""
 
-from huai_client.progress import human
-from huai_client.talk import Talk
-from huai_client.verify import Difference
+from huai_client.surveying.verify import Difference
+from huai_client.talking.progress import human
+from huai_client.talking.talk import Talk
 from huai_client.verifying.patrol import Patrol
 from huai_client.verifying.request import Request
 from huai_schema.errors import ExitCode

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from huai_client.backoff import Pauses, persistently
+from huai_client.lines.backoff import Pauses, persistently
 from tests.integration.upstream import ENVIRONMENT
 
 PAUSES = Pauses(retries=4, first=1.0, longest=3.0)
@@ -81,7 +81,7 @@ def test_two_clients_do_not_come_back_together() -> None:
 def test_nothing_is_loaded_before_something_fails() -> None:
     code = (
         "import sys\n"
-        "from huai_client.backoff import Pauses, persistently\n"
+        "from huai_client.lines.backoff import Pauses, persistently\n"
         "persistently(lambda: 1, KeyError, Pauses(1, 1, 1), print)\n"
         "sys.exit('tenacity' in sys.modules)"
     )

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from huai_client.execute import Counts, Report, execute
-from huai_client.operations import Move, Plan, Remove, Stage
+from huai_client.plans.operations import Move, Plan, Remove, Stage
+from huai_client.surveying.verify import verify
 from huai_client.tree import Tree
-from huai_client.verify import verify
 from huai_schema.entries import Entry
 from huai_schema.paths import RelPath
 from tests.local_trees import (

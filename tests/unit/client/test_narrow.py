@@ -6,7 +6,7 @@ import pytest
 
 from huai_client.filters import Rules
 from huai_client.narrow import NotInPartError, narrowed
-from huai_client.operations import Move, Plan, Remove, Reuse, Stage
+from huai_client.plans.operations import Move, Plan, Remove, Reuse, Stage
 from huai_schema.entries import Directory, File, Symlink
 from huai_schema.paths import RelPath
 

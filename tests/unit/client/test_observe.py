@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from huai_client.observe import Observed, Unreadable, differences, observe, walk
 from huai_client.owners import Names, Owners
+from huai_client.surveying.observe import Observed, Unreadable, differences, observe, walk
 from huai_client.tree import View
 from huai_schema.entries import Directory, Entry, File, Symlink
 from huai_schema.paths import ROOT

@@ -5,8 +5,8 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from huai_client.hashing import Hashing
-from huai_client.priority import give_way, idle_disk, io_priority
+from huai_client.surveying.hashing import Hashing
+from huai_client.surveying.priority import give_way, idle_disk, io_priority
 
 IDLE = 3 << 13
 

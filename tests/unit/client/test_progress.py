@@ -2,8 +2,9 @@ import io
 import json
 from pathlib import Path
 
-from huai_client.logfile import LogFile
-from huai_client.progress import (
+from huai_client.staging import Verdict
+from huai_client.talking.logfile import LogFile
+from huai_client.talking.progress import (
     JsonProgress,
     PlainProgress,
     SilentProgress,
@@ -11,8 +12,7 @@ from huai_client.progress import (
     choose,
     human,
 )
-from huai_client.staging import Verdict
-from huai_client.talk import Talk
+from huai_client.talking.talk import Talk
 from huai_client.transfer import Listener
 from huai_schema.entries import File
 from huai_schema.paths import rel_path

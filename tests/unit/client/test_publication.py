@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from huai_client.following import Following
-from huai_client.operations import Move, Plan, Remove
+from huai_client.plans.operations import Move, Plan, Remove
 from huai_client.publishing import grace, waiting
 from huai_client.publishing.grace import Grace, put_off
 from huai_client.publishing.patience import Waiting, seconds

@@ -2,10 +2,10 @@
 
 import pytest
 
+from huai_client.plans.stages import INDICES, PAYLOAD, POINTERS
 from huai_client.publishing.lookup import Lookup
 from huai_client.publishing.order import PublishOrder
 from huai_client.publishing.profiles import profiles
-from huai_client.stages import INDICES, PAYLOAD, POINTERS
 from huai_schema.entries import Symlink
 from huai_schema.paths import ROOT, RelPath, ancestors
 from huai_schema.publishing import own_rules

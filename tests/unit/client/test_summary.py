@@ -2,8 +2,8 @@
 
 import pytest
 
-from huai_client.operations import Move, Plan, Remove, Stage
-from huai_client.summary import (
+from huai_client.plans.operations import Move, Plan, Remove, Stage
+from huai_client.plans.summary import (
     DeleteLimitError,
     Summary,
     TooManyDeletionsError,

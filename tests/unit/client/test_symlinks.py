@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from huai_client.symlinks import leads_out, left_out
+from huai_client.surveying.symlinks import leads_out, left_out
 from huai_schema.entries import Directory, File, Symlink
 from huai_schema.paths import RelPath
 from tests.local_trees import at

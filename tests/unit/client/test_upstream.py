@@ -2,7 +2,7 @@
 
 import pytest
 
-from huai_client.upstream import MetadataUrl, retry_after
+from huai_client.lines.upstream import MetadataUrl, retry_after
 
 
 @pytest.mark.parametrize(

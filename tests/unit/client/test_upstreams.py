@@ -7,8 +7,8 @@ import pytest
 
 from huai_client.deadline import Deadline
 from huai_client.hosts import Memory
-from huai_client.upstream import MetadataUrl, NotServedError, UpstreamDownError, UpstreamError
-from huai_client.upstreams import BehindError, Upstreams
+from huai_client.lines.upstream import MetadataUrl, NotServedError, UpstreamDownError, UpstreamError
+from huai_client.lines.upstreams import BehindError, Upstreams
 from huai_schema.errors import FormatError, HuaiError
 
 A, B, C = (MetadataUrl(f"https://{name}.example/m.git") for name in "abc")

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from huai_client.execute import execute
+from huai_client.surveying.verify import Difference, Kind, verify
 from huai_client.tree import Tree, View
-from huai_client.verify import Difference, Kind, verify
 from huai_schema.entries import Entry, File
 from tests.local_trees import (
     Staged,

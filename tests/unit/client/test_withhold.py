@@ -1,8 +1,8 @@
 """What may still be published when some content did not arrive."""
 
-from huai_client.operations import Move, Plan, Remove, Stage
-from huai_client.stages import STAGES
-from huai_client.withhold import withhold
+from huai_client.plans.operations import Move, Plan, Remove, Stage
+from huai_client.plans.stages import STAGES
+from huai_client.plans.withhold import withhold
 from tests.local_trees import at, directory, file, linked, symlink
 
 GOOD, BAD, INDEX = file(b"good"), file(b"bad"), file(b"dists/Packages")

@@ -17,7 +17,7 @@ from huai_client.dropin.choice import (
 from huai_client.dropin.command_line import parse
 from huai_client.dropin.filtering import as_filter, rules
 from huai_client.dropin.handover import RealRsyncError
-from huai_client.operations import Plan, Stage
+from huai_client.plans.operations import Plan, Stage
 from huai_client.state import State
 from huai_schema.entries import Directory, File
 from huai_schema.paths import ROOT, RelPath

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import pytest
 
 from huai_client.firewall.limits import check_directories, parse_exceptions
-from huai_client.operations import Remove
-from huai_client.summary import DeleteLimitError, TooManyDeletionsError
+from huai_client.plans.operations import Remove
+from huai_client.plans.summary import DeleteLimitError, TooManyDeletionsError
 from huai_schema.paths import RelPath
 from tests.local_trees import at
 

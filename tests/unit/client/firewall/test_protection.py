@@ -10,10 +10,10 @@ from huai_client.filters import FilterError
 from huai_client.firewall.holding import Holding
 from huai_client.firewall.protection import Protection
 from huai_client.firewall.shield import shield, tolerated
-from huai_client.plan import Candidate
-from huai_client.survey import Survey
+from huai_client.plans.plan import Candidate
+from huai_client.surveying.survey import Survey
+from huai_client.surveying.verify import Difference, Kind
 from huai_client.tree import View
-from huai_client.verify import Difference, Kind
 from tests.local_trees import at, directory, file, linked, symlink
 
 

@@ -5,7 +5,7 @@ import pytest
 from huai_client.gitfetch.packets import FLUSH, packet
 from huai_client.gitfetch.reply import pack_of
 from huai_client.gitfetch.request import encode_request
-from huai_client.upstream import UpstreamError
+from huai_client.lines.upstream import UpstreamError
 from huai_schema.errors import FormatError
 
 ONE, TWO, NEW = "1" * 40, "2" * 40, "f" * 40

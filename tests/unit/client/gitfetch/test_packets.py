@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from huai_client.gitfetch.packets import FLUSH, Packets, packet
-from huai_client.upstream import UpstreamError
+from huai_client.lines.upstream import UpstreamError
 from huai_schema.errors import FormatError
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from huai_client.deadline import Deadline
-from huai_client.operations import Reuse
+from huai_client.plans.operations import Reuse
 from huai_client.reuse.local import Local, Reused, Trust
 from huai_client.reuse.matching import ANY_NUMBER
 from huai_client.staging import Staging, key_of

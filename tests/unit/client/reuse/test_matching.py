@@ -1,7 +1,7 @@
 """Which files of a plan have their content at a path that was looked at."""
 
-from huai_client.operations import Reuse
-from huai_client.plan import Candidate
+from huai_client.plans.operations import Reuse
+from huai_client.plans.plan import Candidate
 from huai_client.reuse.matching import ANY_NUMBER, Matching, twins
 from huai_schema.entries import File
 from huai_schema.paths import RelPath

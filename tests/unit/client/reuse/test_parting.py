@@ -1,6 +1,6 @@
 """Names that must not share an inode any more."""
 
-from huai_client.plan import Candidate
+from huai_client.plans.plan import Candidate
 from huai_client.reuse import parted
 from huai_schema.entries import File
 from tests.local_trees import file, linked

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from huai_client.operations import Plan, Reuse, Stage
+from huai_client.plans.operations import Plan, Reuse, Stage
 from huai_client.trash.batches import Batch
 from huai_client.trash.bin import Bin
 from huai_client.trash.restoring import restoring

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
-from huai_client.hashing import Hashed, Hashing
-from huai_client.merge import Finding, Match, Missing, merge
-from huai_client.observe import Unreadable
-from huai_client.scope import tree_order
+from huai_client.surveying.hashing import Hashed, Hashing
+from huai_client.surveying.merge import Finding, Match, Missing, merge
+from huai_client.surveying.observe import Unreadable
+from huai_client.surveying.scope import tree_order
 from huai_client.tree import PathError, View
 from huai_schema.entries import Directory, Entry, File
 from huai_schema.paths import RelPath

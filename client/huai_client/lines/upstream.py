@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from huai_client.hosts import service_of
-from huai_client.paced import SlowError, open_url
+from huai_client.lines.paced import SlowError, open_url
 from huai_schema.errors import ExitCode, HuaiError
 
 BRANCH = "refs/heads/main"

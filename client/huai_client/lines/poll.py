@@ -5,9 +5,9 @@ Loads neither git nor the planner: a poll that finds nothing ends here.
 
 from functools import partial
 
+from huai_client.lines.upstream import is_http, newest_commit
+from huai_client.lines.upstreams import Upstreams
 from huai_client.state import State
-from huai_client.upstream import is_http, newest_commit
-from huai_client.upstreams import Upstreams
 
 
 def nothing_new(state: State, upstreams: Upstreams, *, timeout: float) -> bool:

@@ -7,7 +7,7 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from huai_client.logfile import LogFile
+from huai_client.talking.logfile import LogFile
 from huai_schema.program.ending import print_json
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ Pure.  Such a symlink is kept as it is and never followed, and the administrator
 
 from collections.abc import Iterator
 
-from huai_client.operations import Plan
+from huai_client.plans.operations import Plan
 from huai_schema.entries import Entry, Symlink
 from huai_schema.paths import RelPath
 

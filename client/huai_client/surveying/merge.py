@@ -7,9 +7,9 @@ hardlink groups, not with the tree.
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple, TypeAlias
 
-from huai_client.observe import Observed, Unreadable, differences, observe, walk
 from huai_client.owners import Owners
-from huai_client.scope import WHOLE, Scope, tree_order
+from huai_client.surveying.observe import Observed, Unreadable, differences, observe, walk
+from huai_client.surveying.scope import WHOLE, Scope, tree_order
 from huai_client.tree import PathError, View
 from huai_schema.entries import Directory, Entry, File
 from huai_schema.paths import RelPath, parent

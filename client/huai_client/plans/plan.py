@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import NamedTuple, Protocol
 
-from huai_client.operations import Move, Plan, Remove, Stage
-from huai_client.stages import STAGES
+from huai_client.plans.operations import Move, Plan, Remove, Stage
+from huai_client.plans.stages import STAGES
 from huai_schema.entries import Directory, Entry, File, Symlink
 from huai_schema.paths import RelPath, ancestors, parent, sort_key
 

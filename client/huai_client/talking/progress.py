@@ -8,9 +8,9 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TextIO
 
-from huai_client.logged import LoggedProgress
 from huai_client.staging import Verdict
-from huai_client.talk import Talk
+from huai_client.talking.logged import LoggedProgress
+from huai_client.talking.talk import Talk
 from huai_client.transfer.listener import Listener
 from huai_schema.entries import File
 from huai_schema.paths import exact, show

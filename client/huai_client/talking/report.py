@@ -8,12 +8,12 @@ import time
 from collections.abc import Iterator
 
 from huai_client.execute import Report
-from huai_client.operations import Plan, Remove, Reuse, Stage
-from huai_client.progress import human
+from huai_client.plans.operations import Plan, Remove, Reuse, Stage
+from huai_client.plans.summary import Summary
 from huai_client.results import Prepared, SyncResult
 from huai_client.reuse import Reused
-from huai_client.summary import Summary
-from huai_client.symlinks import unsafe_symlinks
+from huai_client.surveying.symlinks import unsafe_symlinks
+from huai_client.talking.progress import human
 from huai_schema.paths import RelPath, join, show
 
 _SHOWN = 3

@@ -10,7 +10,7 @@ from os import stat_result
 from typing import NamedTuple
 
 from huai_client.owners import Owners
-from huai_client.scope import WHOLE, Scope
+from huai_client.surveying.scope import WHOLE, Scope
 from huai_client.tree import STAGING_NAME, PathError, View
 from huai_schema.entries import Directory, Entry, File, Symlink
 from huai_schema.paths import ROOT, RelPath, join

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from huai_client.filters.difference import differences
 from huai_client.filters.selection import Selection
-from huai_client.observe import observe
-from huai_client.operations import Move
+from huai_client.plans.operations import Move
+from huai_client.surveying.observe import observe
 from huai_client.tree import View
 from huai_schema.changes import Change
 from huai_schema.entries import Directory, Entry, File

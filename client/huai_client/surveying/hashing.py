@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 from typing import TYPE_CHECKING, Generic, NamedTuple, Self, TypeVar
 
-from huai_client.priority import give_way
+from huai_client.surveying.priority import give_way
 
 if TYPE_CHECKING:
     from concurrent.futures import Future

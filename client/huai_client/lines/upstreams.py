@@ -17,10 +17,10 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from huai_client.backoff import Pauses, persistently
 from huai_client.deadline import NEVER, Deadline
 from huai_client.hosts import Memory
-from huai_client.upstream import MetadataUrl, UpstreamDownError, UpstreamError
+from huai_client.lines.backoff import Pauses, persistently
+from huai_client.lines.upstream import MetadataUrl, UpstreamDownError, UpstreamError
 from huai_schema.errors import FormatError
 
 _PAUSES = Pauses(retries=2, first=0.5, longest=60.0)

@@ -7,8 +7,8 @@ what belongs to it is missing.
 from collections.abc import Collection
 from dataclasses import replace
 
-from huai_client.operations import Plan, Stage
-from huai_client.stages import PAYLOAD
+from huai_client.plans.operations import Plan, Stage
+from huai_client.plans.stages import PAYLOAD
 from huai_schema.entries import File
 from huai_schema.paths import ancestors
 

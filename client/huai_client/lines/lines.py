@@ -10,9 +10,9 @@ from typing import Self
 from huai_client.config import Module
 from huai_client.deadline import NEVER, Deadline
 from huai_client.hosts import Hosts
+from huai_client.lines.upstream import MetadataUrl
+from huai_client.lines.upstreams import Upstreams
 from huai_client.places import ModulePlaces
-from huai_client.upstream import MetadataUrl
-from huai_client.upstreams import Upstreams
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,15 +9,15 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from huai_client.collect import Collected, anywhere, gone
 from huai_client.filters.selection import Selection
-from huai_client.hashing import digest_of
-from huai_client.merge import Match, Missing, Stranger, merge
-from huai_client.observe import Observed, Unreadable, differences, observe
-from huai_client.operations import Move
-from huai_client.plan import Candidate, replaces, worth_hashing
+from huai_client.plans.operations import Move
+from huai_client.plans.plan import Candidate, replaces, worth_hashing
+from huai_client.surveying.collect import Collected, anywhere, gone
+from huai_client.surveying.hashing import digest_of
+from huai_client.surveying.merge import Match, Missing, Stranger, merge
+from huai_client.surveying.observe import Observed, Unreadable, differences, observe
+from huai_client.surveying.verify import Difference
 from huai_client.tree import PathError, View
-from huai_client.verify import Difference
 from huai_schema.entries import Directory, Entry, File
 from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.paths import ROOT, RelPath, ancestors, parent, show

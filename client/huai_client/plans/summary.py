@@ -5,7 +5,7 @@ Pure.
 
 from typing import NamedTuple
 
-from huai_client.operations import Plan
+from huai_client.plans.operations import Plan
 from huai_schema.errors import ExitCode, HuaiError
 
 

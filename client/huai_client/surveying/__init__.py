@@ -1,0 +1,1 @@
+"""Comparing the tree that is there with the one that is wanted."""

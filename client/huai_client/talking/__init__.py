@@ -1,0 +1,1 @@
+"""What a run says: to people, to programs, to a log file."""
