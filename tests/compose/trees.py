@@ -43,7 +43,10 @@ def wait_until_equal(stack: Stack, *, seconds: float = 60) -> int:
 
 
 def _differences(stack: Stack, service: str, wanted: list[str]) -> str:
-    found = copy_lines(stack, service)
+    try:
+        found = copy_lines(stack, service)
+    except ComposeError as error:
+        return str(error)  # while it changes, what was named may be gone before it is read
     lines = [f"missing: {line}" for line in sorted({*wanted} - {*found})]
     lines += [f"too much: {line}" for line in sorted({*found} - {*wanted})]
     return "\n".join(lines[:_SHOWN])
