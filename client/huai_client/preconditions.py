@@ -21,12 +21,6 @@ from huai_schema.paths import ROOT, RelPath
 _SAMPLES = 32
 
 
-class NotSyncedError(HuaiError):
-    """There is no applied commit."""
-
-    exit_code = ExitCode.DIFFERS
-
-
 class WrongModuleError(HuaiError):
     """The repository is of another module."""
 
@@ -49,15 +43,6 @@ class NoSpaceError(HuaiError):
         super().__init__(message, hint="make room, or mirror less")
         self.bytes_short = bytes_short
         self.inodes_short = inodes_short
-
-
-def applied_id(state: State, name: str) -> str:
-    """The commit that the tree was brought to; `NotSyncedError` if there is none."""
-    if state.applied is None:
-        raise NotSyncedError(
-            f"{name}: was never synced to its end", hint="run huai-client sync first"
-        )
-    return state.applied
 
 
 def check_module(commit: Commit, name: str) -> None:

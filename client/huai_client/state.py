@@ -24,6 +24,12 @@ class StateError(HuaiError):
     exit_code = ExitCode.FILE_IO
 
 
+class NotSyncedError(HuaiError):
+    """There is no applied commit."""
+
+    exit_code = ExitCode.DIFFERS
+
+
 @dataclass(frozen=True, slots=True)
 class State:
     """The state of one module."""
@@ -80,6 +86,15 @@ class State:
         for commit in (*self.attempted, *named):
             if not isinstance(commit, str) or not _COMMIT.fullmatch(commit):
                 raise ValueError(f"{str(commit)[:60]!r} is no commit")
+
+
+def applied_id(state: State, name: str) -> str:
+    """The commit that the tree was brought to; `NotSyncedError` if there is none."""
+    if state.applied is None:
+        raise NotSyncedError(
+            f"{name}: was never synced to its end", hint="run huai-client sync first"
+        )
+    return state.applied
 
 
 def load(path: Path) -> State:

@@ -25,7 +25,6 @@ from huai_client.places import ModulePlaces
 from huai_client.planning import Planning, applied_selection
 from huai_client.plans.withhold import withhold
 from huai_client.preconditions import (
-    applied_id,
     check_module,
     check_serial,
     is_rollback,
@@ -34,7 +33,7 @@ from huai_client.publishing import waiting as waiting_file
 from huai_client.results import Observer, Prepared, SyncResult
 from huai_client.reuse import Brought
 from huai_client.staging import Staging
-from huai_client.state import State
+from huai_client.state import State, applied_id
 from huai_client.store import Commit, DamagedRepositoryError, Repository
 from huai_client.supply import Supply
 from huai_client.surveying.verify import Difference

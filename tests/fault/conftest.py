@@ -3,10 +3,10 @@
 import pytest
 
 from tests.fault.story import Story, four_commits
-from tests.integration.conftest import place
+from tests.integration.conftest import down, place, upstream
 from tests.integration.upstream import Site
 
-__all__ = ["place"]
+__all__ = ["down", "place", "upstream"]
 
 
 @pytest.fixture(scope="module")

@@ -22,18 +22,6 @@ SLOW = replace(TEST_OPTIONS, bwlimit=2000, retries=0, streams=1)
 FAST = replace(TEST_OPTIONS, retries=0, streams=1)
 
 
-@pytest.fixture
-def upstream(tmp_path: Path) -> Path:
-    folder = tmp_path / "upstream"
-    folder.mkdir()
-    return folder
-
-
-@pytest.fixture
-def down(tmp_path: Path) -> Downstream:
-    return Downstream(tmp_path / "dest")
-
-
 def _staged(down: Downstream) -> int:
     """Bytes that lie in incoming folders."""
     return sum(

@@ -1,10 +1,15 @@
-"""One site for all tests of a worker: starting a server costs more than most tests."""
+"""What the integration tests stand on.
+
+One site for all tests of a worker: starting a server costs more than most tests.
+"""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from tests.integration.upstream import Site, site
+from tests.transfers import Downstream
 
 
 @pytest.fixture(scope="session")
@@ -12,3 +17,17 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """A server and a daemon, with modules of other tests."""
     with site(tmp_path_factory.mktemp("site") / "site") as found:
         yield found
+
+
+@pytest.fixture
+def upstream(tmp_path: Path) -> Path:
+    """A tree to transfer from."""
+    folder = tmp_path / "upstream"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def down(tmp_path: Path) -> Downstream:
+    """A tree to transfer to, with nothing but its staging area."""
+    return Downstream(tmp_path / "dest")

@@ -1,10 +1,9 @@
 """Partial mirrors for tests: an upstream to filter, and rsync's word on what is to be there."""
 
-import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.integration.upstream import ENVIRONMENT, SECONDS, Downstream, Site, Upstream
+from tests.integration.upstream import Downstream, Site, Upstream, rsync_would
 
 RELEASES = ("+ /dists/", "+ /dists/stable/***", "- /dists/*", "- *.iso")
 
@@ -24,24 +23,16 @@ def grown(place: Site) -> Upstream:
     return up
 
 
-def rsync_would(up: Upstream, down: Downstream, rules: Sequence[str]) -> str:
+def left_to_do(up: Upstream, down: Downstream, rules: Sequence[str]) -> str:
     """What rsync with these rules would still change, contents compared; empty: nothing."""
     # Our staging area is no part of it, whatever else the rules say.
     filters = [f"--filter={rule}" for rule in ("- /.~tmp~", "P /.~tmp~", *rules)]
-    command = ["rsync", "-anci", "--numeric-ids", "--delete", "--delete-excluded", *filters]
-    done = subprocess.run(
-        [*command, f"{up.tree}/", f"{down.dest}/"],
-        capture_output=True,
-        text=True,
-        env=ENVIRONMENT,
-        timeout=SECONDS,
-        check=True,
-    )
-    return done.stdout
+    options = ["-anci", "--numeric-ids", "--delete", "--delete-excluded", *filters]
+    return rsync_would(up, down, *options)
 
 
 def assert_selected(up: Upstream, down: Downstream, rules: Sequence[str]) -> None:
-    difference = rsync_would(up, down, rules)
+    difference = left_to_do(up, down, rules)
     assert difference == "", (rules, difference)
     verified = down.verify("--content")
     assert verified.code == 0, verified

@@ -11,7 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.upstream import ENVIRONMENT, SECONDS, Downstream, Site, Upstream
+from tests.integration.upstream import (
+    ENVIRONMENT,
+    SECONDS,
+    Downstream,
+    Site,
+    Upstream,
+    rsync_would,
+)
 
 NAMES = ("a", "b", "own", "x.local")
 PATTERNS = ("*.local", "/own", "/a/b", "/b/**/own", "own/", "a/b/")
@@ -84,18 +91,10 @@ def identities(down: Downstream, paths: set[str]) -> dict[str, tuple[int, ...]]:
 
 def left_to_do(up: Upstream, down: Downstream, patterns: tuple[str, ...]) -> set[str]:
     """The paths in which rsync would still change something."""
-    command = ["rsync", "-ancil", "--delete", "--exclude=/.~tmp~", *excludes(patterns)]
-    done = subprocess.run(
-        [*command, f"{up.tree}/", f"{down.dest}/"],
-        capture_output=True,
-        text=True,
-        env=ENVIRONMENT,
-        timeout=SECONDS,
-        check=False,
-    )
+    options = ["-ancil", "--delete", "--exclude=/.~tmp~", *excludes(patterns)]
     # 23: a directory that holds something excluded does not make way.
-    assert done.returncode in {0, 23}, done.stderr
-    lines = [line.split(None, 1) for line in done.stdout.splitlines() if line[:2] != "ca"]
+    said = rsync_would(up, down, *options, accept=(0, 23))
+    lines = [line.split(None, 1) for line in said.splitlines() if line[:2] != "ca"]
     return {path.split(" -> ")[0].rstrip("/") for _, path in lines}
 
 

@@ -16,18 +16,6 @@ from tests.transfers import TEST_OPTIONS, Downstream, put_many
 IMPATIENT = replace(TEST_OPTIONS, timeout=2, contimeout=1, retries=0)
 
 
-@pytest.fixture
-def upstream(tmp_path: Path) -> Path:
-    folder = tmp_path / "upstream"
-    folder.mkdir()
-    return folder
-
-
-@pytest.fixture
-def down(tmp_path: Path) -> Downstream:
-    return Downstream(tmp_path / "dest")
-
-
 def remembered(root: Path) -> dict[str, str]:
     """Service to reason."""
     return {row[0]: row[4] for row in json.loads((root / "upstreams.json").read_text())}

@@ -21,18 +21,6 @@ from tests.integration.upstream import Site, ended
 from tests.transfers import TEST_OPTIONS, Downstream, put_many
 
 
-@pytest.fixture
-def upstream(tmp_path: Path) -> Path:
-    folder = tmp_path / "upstream"
-    folder.mkdir()
-    return folder
-
-
-@pytest.fixture
-def down(tmp_path: Path) -> Downstream:
-    return Downstream(tmp_path / "dest")
-
-
 def fetch_at_once(
     downs: list[Downstream], files: list[File], url: str, options: list[TransferOptions]
 ) -> list[Outcome]:

@@ -15,18 +15,6 @@ from tests.integration.weak_lines import nobody, silent, trickling
 from tests.transfers import TEST_OPTIONS, Downstream, put_many
 
 
-@pytest.fixture
-def upstream(tmp_path: Path) -> Path:
-    folder = tmp_path / "upstream"
-    folder.mkdir()
-    return folder
-
-
-@pytest.fixture
-def down(tmp_path: Path) -> Downstream:
-    return Downstream(tmp_path / "dest")
-
-
 def test_time_is_up(upstream: Path, down: Downstream) -> None:
     files = put_many(upstream, 10, 100_000)
     options = replace(TEST_OPTIONS, streams=1, batch_files=2, bwlimit=250)

@@ -35,18 +35,6 @@ ODD_NAMES = [
 ]
 
 
-@pytest.fixture
-def upstream(tmp_path: Path) -> Path:
-    folder = tmp_path / "upstream"
-    folder.mkdir()
-    return folder
-
-
-@pytest.fixture
-def down(tmp_path: Path) -> Downstream:
-    return Downstream(tmp_path / "dest")
-
-
 @pytest.mark.parametrize("chroot", ["yes", "no"])
 def test_every_name_and_time_arrives(upstream: Path, down: Downstream, chroot: str) -> None:
     times = [T0, 0, -1_500_000_000, 5_000_000_000 * 10**9 + 1]

@@ -28,18 +28,6 @@ from tests.transfers import TEST_OPTIONS, Downstream, put
 T0 = 1_600_000_000_123_456_789
 
 
-@pytest.fixture
-def upstream(tmp_path: Path) -> Path:
-    folder = tmp_path / "upstream"
-    folder.mkdir()
-    return folder
-
-
-@pytest.fixture
-def down(tmp_path: Path) -> Downstream:
-    return Downstream(tmp_path / "dest")
-
-
 @contextmanager
 def _listening(greeting: bytes) -> Iterator[str]:
     """A server that says `greeting` and nothing more, for any number of clients."""

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from huai_client.places import ModulePlaces
-from huai_client.state import load
+from huai_client.state import applied_id, load
 from huai_client.store import Commit, Repository
 from huai_schema.errors import ExitCode, HuaiError
 
@@ -23,24 +23,15 @@ class UnknownCommitError(HuaiError):
     exit_code = ExitCode.USAGE
 
 
-class NothingHereError(HuaiError):
-    """No commit was applied yet."""
-
-    exit_code = ExitCode.DIFFERS
-
-
 class Commits:
     """What was applied, before and now, and what is to come, as far as it is here."""
 
     def __init__(self, name: str, places: ModulePlaces) -> None:
-        """`NothingHereError` if the module was never synced to its end."""
+        """`NotSyncedError` if the module was never synced to its end."""
         self.state = load(places.state)
-        if self.state.applied is None:
-            raise NothingHereError(
-                f"{name}: was never synced to its end", hint=f"run huai-client sync {name} first"
-            )
+        applied = applied_id(self.state, name)
         self.repository = Repository(places.repository, make=False)
-        self.applied = self.repository.commit(self.state.applied)
+        self.applied = self.repository.commit(applied)
         past = dict.fromkeys(self.repository.past())
         past.pop(self.applied.id, None)
         self.past: list[Commit] = [self.repository.commit(each) for each in past]

@@ -71,7 +71,6 @@ class Lookup:
         """Reads nothing yet."""
         self._snapshot = snapshot
         self._level = lru_cache(_KEPT)(self._read)
-        self._of = lru_cache(_KEPT)(self._find)
         self._own = lru_cache(_KEPT)(self._find_own)
         self._text = lru_cache(1)(self._read_text)
         self._mentions = lru_cache(_HINTS)(self._look_up)
@@ -107,11 +106,11 @@ class Lookup:
         return [name for name in names if pattern.fullmatch(name)]
 
     def _leaves(self, folder: RelPath) -> bytes:
-        level = self._of(folder)
+        level = self._find(folder)
         return level.leaves.get(folder, b"") if level else b""
 
     def _folders(self, folder: RelPath) -> set[bytes]:
-        level = self._of(folder)
+        level = self._find(folder)
         return level.folders.get(folder, set()) if level else set()
 
     def _find_own(self, folder: RelPath) -> tuple[RelPath, bytes]:

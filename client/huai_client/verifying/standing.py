@@ -16,9 +16,8 @@ from huai_client.config import Module
 from huai_client.firewall import Firewall
 from huai_client.places import ModulePlaces
 from huai_client.planning import applied_selection
-from huai_client.preconditions import applied_id
 from huai_client.publishing import waiting as waiting_file
-from huai_client.state import State
+from huai_client.state import State, applied_id
 from huai_client.store import Repository
 from huai_client.surveying.symlinks import left_out
 from huai_client.surveying.verify import Difference, Found, Kind
