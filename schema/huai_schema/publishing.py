@@ -12,11 +12,17 @@ from huai_schema.paths import ROOT, RelPath, rel_path
 STAGES = ("payload", "indices", "pointers")
 """In the order of publication."""
 
+VOLATILE = "volatile"
+"""First word of the rules about files that change without a commit."""
+
 PUBLISH_RULES = 256
 """Rules in one descriptor."""
 
 PUBLISH_RULE_BYTES = 1024
 """One rule, UTF-8."""
+
+VOLATILE_BYTES = 1 << 20
+"""A volatile file that is published as it arrived."""
 
 _RULE = re.compile(r"([a-z][a-z0-9-]*) (\S.*)")
 _PROFILE = re.compile(r"([a-z][a-z0-9-]*) (/.*)")
@@ -53,6 +59,13 @@ class StageRule(NamedTuple):
     """As it was written."""
 
 
+class VolatileRule(NamedTuple):
+    """Files that match change without a commit."""
+
+    pattern: Pattern
+    text: str
+
+
 class ProfileRule(NamedTuple):
     """The subtree at a path is laid out as a profile says."""
 
@@ -61,7 +74,10 @@ class ProfileRule(NamedTuple):
     text: str
 
 
-def parse_rule(text: str) -> StageRule | ProfileRule | None:
+Rule = StageRule | ProfileRule | VolatileRule
+
+
+def parse_rule(text: str) -> Rule | None:
     """Read one rule; None: its first word is one that this version does not know.
 
     Raises `FormatError`.
@@ -72,6 +88,8 @@ def parse_rule(text: str) -> StageRule | ProfileRule | None:
     word, rest = found.groups()
     if word in STAGES:
         return StageRule(STAGES.index(word), Pattern.parse(rest), text)
+    if word == VOLATILE:
+        return VolatileRule(Pattern.parse(rest), text)
     return _profile_rule(rest, text) if word == "profile" else None
 
 
@@ -84,19 +102,24 @@ def check_rules(texts: tuple[str, ...]) -> tuple[str, ...]:
     return texts
 
 
-def own_rules(texts: tuple[str, ...]) -> list[StageRule | ProfileRule]:
+def own_rules(texts: tuple[str, ...]) -> list[Rule]:
     """Rules of one's own configuration, where a word that is not known is a typing error."""
-    rules: list[StageRule | ProfileRule] = []
+    rules: list[Rule] = []
     for text in check_rules(texts):
         rule = parse_rule(text)
         if rule is None:
-            known = ", ".join((*STAGES, "profile"))
+            known = ", ".join((*STAGES, VOLATILE, "profile"))
             raise FormatError(f"publish rule {text!r}: begins with none of {known}")
         rules.append(rule)
     return rules
 
 
-def usable_rules(texts: tuple[str, ...]) -> list[StageRule | ProfileRule]:
+def volatile_rules(patterns: tuple[str, ...]) -> tuple[str, ...]:
+    """A publish rule for each pattern of a configuration's `volatile`; `FormatError`."""
+    return check_rules(tuple(f"{VOLATILE} {pattern}" for pattern in patterns))
+
+
+def usable_rules(texts: tuple[str, ...]) -> list[Rule]:
     """Rules of an upstream, without those of a kind that this version does not know."""
     return [rule for text in texts if (rule := parse_rule(text)) is not None]
 

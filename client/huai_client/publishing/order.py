@@ -13,9 +13,9 @@ from typing import NamedTuple, Protocol
 from huai_client.plans.stages import PAYLOAD
 from huai_client.publishing.patterns import Matcher, Named, below
 from huai_schema.paths import RelPath, ancestors, parent, sort_key
-from huai_schema.publishing import ProfileRule, StageRule
+from huai_schema.publishing import ProfileRule, Rule, StageRule
 
-Rules = Iterable[StageRule | ProfileRule]
+Rules = Iterable[Rule]
 
 GENERIC = "generic"
 """The profile of what belongs to no repository."""

@@ -9,9 +9,11 @@ from huai_schema.publishing import (
     Pattern,
     ProfileRule,
     StageRule,
+    VolatileRule,
     own_rules,
     parse_rule,
     usable_rules,
+    volatile_rules,
 )
 
 GOOD = ("pointers /latest", "indices a/", "payload *.db@", "profile apt /debian", "later on 1")
@@ -82,6 +84,17 @@ def test_a_later_kind_of_rule_is_ignored_and_not_ours_to_write() -> None:
     assert [rule.text for rule in own_rules(GOOD[:-1])] == list(GOOD[:-1])
     with pytest.raises(FormatError, match="begins with none of payload, indices, pointers"):
         own_rules(GOOD)
+
+
+def test_a_volatile_rule_is_read_and_its_pattern_checked() -> None:
+    rule = parse_rule("volatile project/trace/*")
+    assert rule == VolatileRule(
+        Pattern(("**", "project", "trace", "*"), symlinks=False), "volatile project/trace/*"
+    )
+    assert usable_rules(("volatile /lastsync",)) == own_rules(("volatile /lastsync",))
+    assert volatile_rules(("/lastsync", "TIME")) == ("volatile /lastsync", "volatile TIME")
+    with pytest.raises(FormatError):
+        volatile_rules(("/a/../b",))
 
 
 def test_too_many() -> None:
