@@ -10,6 +10,7 @@
 - `ROOT/modules/NAME/verified`: when each part of the tree was last verified
 - `ROOT/modules/NAME/verifying`: the lock of `verify`
 - `ROOT/modules/NAME/history`: how the runs ended, for people
+- `ROOT/modules/NAME/last`: how the last run ended, and when the tree was last in step
 """
 
 from pathlib import Path
@@ -40,6 +41,11 @@ class ModulePlaces(NamedTuple):
     def history(self) -> Path:
         """How the runs ended."""
         return self.folder / "history"
+
+    @property
+    def last(self) -> Path:
+        """How the last run ended."""
+        return self.folder / "last"
 
     @property
     def verified(self) -> Path:

@@ -240,7 +240,7 @@ class Run:
         return Sync(self._name, self._module, self._places, options, lines)
 
     def _account(self, kind: "Kind") -> Account:
-        return Account(self._places.history, kind)
+        return Account(self._places, kind)
 
     def _observer(self, account: Account) -> "Observer":
         from huai_client.results import Observer

@@ -10,6 +10,8 @@ from huai_client import state as states
 from huai_client.age import too_old
 from huai_client.arguments import json_option, modules_argument
 from huai_client.config import Module, load
+from huai_client.explain.last import load as load_last
+from huai_client.explain.last import unfinished
 from huai_client.hosts import Hosts
 from huai_client.lines.upstream import MetadataUrl
 from huai_client.places import ModulePlaces, module_places
@@ -68,7 +70,9 @@ class _Standing:
     def __init__(self, name: str, module: Module, places: ModulePlaces) -> None:
         self.name = name
         self.module = module
+        self._places = places
         self._state = states.load(places.state)
+        self.last = load_last(places.last)
         self._running = holder(places.lock)
         self._verifying = holder(places.verifying)
         self._waits = waiting.head(places.waiting).paths
@@ -119,7 +123,7 @@ class _Standing:
 
     def _runs(self) -> Iterator[str]:
         if self._state.attempted:
-            yield "a run was cut: the next one finishes it"
+            yield unfinished(self._places.history, self.last)
         if self._running:
             yield f"running (process {self._running})"
         if self._verifying:

@@ -9,6 +9,8 @@ from pathlib import Path
 from huai_client.doctor.case import Case
 from huai_client.doctor.finding import Finding, fail, ok, skipped, warn
 from huai_client.explain import history as runs
+from huai_client.explain.last import load as load_last
+from huai_client.explain.last import unfinished
 from huai_client.explain.words import moment, span
 from huai_client.planning import applied_selection
 from huai_client.preconditions import check_destination
@@ -57,8 +59,8 @@ def state(case: Case) -> Iterator[Finding]:
     waits = len(waiting.load(case.places.waiting))
     found = case.state
     if found.attempted:
-        text = "a run was cut; the tree is between two commits"
-        yield warn(text, f"nothing: huai-client sync {case.name} finishes it")
+        text = unfinished(case.places.history, load_last(case.places.last))
+        yield warn(text, f"nothing: huai-client sync {case.name} goes on from there")
     elif found.held:
         yield warn(HELD, f"huai-client sync {case.name} --release, when the upstream is mended")
     elif found.applied is None:

@@ -6,14 +6,15 @@ Around the work of a run, with its lock held.  Loads next to nothing: each poll 
 import os
 import time
 from collections.abc import Iterable
-from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from msgspec.structs import replace
 
 from huai_client.explain.history import append, last
+from huai_client.explain.last import save
 from huai_client.explain.record import Kind, Record
+from huai_client.places import ModulePlaces
 from huai_schema.errors import ExitCode, HuaiError
 
 if TYPE_CHECKING:
@@ -27,9 +28,10 @@ _CRASHED = 1
 class Account:
     """A run, as far as it is known; written when the `with` block ends."""
 
-    def __init__(self, history: Path, kind: Kind) -> None:
-        """`history` is the module's file."""
-        self._history = history
+    def __init__(self, places: ModulePlaces, kind: Kind) -> None:
+        """`places` are the module's."""
+        self._history = places.history
+        self._last = places.last
         self._began = time.time()
         self._record = Record(kind=kind, time=int(self._began), process=os.getpid())
 
@@ -48,6 +50,8 @@ class Account:
         self._note(seconds=round(max(0.0, time.time() - self._began), 3))
         if not self._is_idle():
             append(self._history, self._record)
+        if self._record.kind != "verify":
+            save(self._last, self._record, int(time.time()))
 
     def becomes(self, kind: Kind) -> None:
         """It does something else than it set out for."""

@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from huai_client.explain import history
+from huai_client.explain import history, last
 from huai_client.explain.account import Account
 from huai_client.explain.record import Record
+from huai_client.places import ModulePlaces
 from huai_client.state import State, StateError
 from huai_schema.errors import ExitCode, FormatError
 
@@ -142,7 +143,7 @@ def test_a_run_that_ends_badly_is_told_of(
     place = tmp_path / "history"
 
     def run() -> None:
-        with Account(place, "sync") as account:
+        with Account(ModulePlaces(tmp_path), "sync") as account:
             account.started(State(applied=COMMIT, serial=7))
             raise error
 
@@ -150,13 +151,17 @@ def test_a_run_that_ends_badly_is_told_of(
         run()
     (found,) = history.read(place)
     assert (found.code, found.reason, found.before, found.serial) == (code, reason, COMMIT, 7)
+    run_ = last.load(tmp_path / "last")
+    assert run_ is not None
+    assert (run_.code, run_.reason, run_.in_step) == (code, reason, 0)
+    assert run_.failing == run_.ended
 
 
 def test_nothing_new_is_told_of_only_after_a_failure(tmp_path: Path) -> None:
     place = tmp_path / "history"
 
     def poll() -> None:
-        with Account(place, "sync") as account:
+        with Account(ModulePlaces(tmp_path), "sync") as account:
             account.started(State(applied=COMMIT, serial=7))
             account.nothing_new(State(applied=COMMIT, serial=7))
 
