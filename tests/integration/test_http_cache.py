@@ -15,6 +15,7 @@ from tests.integration.http_fixtures import (
     Server,
     git,
     ls_refs,
+    packet,
     running,
 )
 
@@ -106,3 +107,27 @@ def test_without_a_cache_everything_still_works(repository: Repository, tmp_path
     with running(repository.path.parent, cache_bytes=0) as server:
         git("clone", "--quiet", "--bare", f"{server.url}/git/m.git", tmp_path / "clone")
         assert git("-C", tmp_path / "clone", "rev-parse", "main") == repository.head()
+
+
+def test_no_request_spoils_the_answer_of_another(
+    repository: Repository, server: Server, counting: CountingGit
+) -> None:
+    want = f"want {repository.head()}".encode()
+    honest = want + b" side-band-64k thin-pack agent=huai-client\n"
+    hostile = [
+        want + b" agent=x\0 side-band-64k thin-pack",
+        want + b" agent=x\tno-progress side-band-64k thin-pack",
+        want + b" side-band-64k thin-pack agent=x\rallow-tip-sha1-in-want",
+        want + b" agent=huai-client thin-pack",
+    ]
+    plain = {name: value for name, value in TYPE.items() if name != "Git-Protocol"}
+    with httpx.Client(base_url=server.url, timeout=SECONDS) as client:
+        for first in hostile:
+            client.post(ADDRESS, content=packet(first) + b"0000" + packet(b"done\n"), headers=plain)
+        before = counting.starts()
+        body = packet(honest) + b"0000" + packet(b"done\n")
+        answers = [client.post(ADDRESS, content=body, headers=plain) for _ in range(2)]
+    assert counting.starts() == before + 1
+    for answer in answers:
+        assert answer.content.startswith(b"0008NAK\n")
+        assert b"\x01PACK" in answer.content

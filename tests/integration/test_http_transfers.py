@@ -118,7 +118,7 @@ def test_beyond_the_queue_clients_are_told_to_come_back(large: Repository) -> No
         other = fetch_all(large.head()).replace(b"no-progress", b"include-tag")
         queued.sendall(post(other))
         # Different requests, or they would wait for each other and not for a slot.
-        third = other.replace(b"include-tag", b"ofs-delta\x00x")
+        third = other.replace(b"include-tag", b"ofs-delta\nx")
         until(lambda: status(server.exchange(post(third))) == 503)
         answer = server.exchange(post(third))
         assert b"\r\nretry-after: " in answer

@@ -109,7 +109,7 @@ class GitApp:
         version = protocol_version(scope["headers"])
         key, gate = None, self._transfers
         if body.complete:
-            request = pktline.parse(body.head)
+            request = pktline.parse(body.head, version)
             gate = self._listings if request.command == b"ls-refs" else gate
             state = ref_state(repository)
             if state is not None:

@@ -1,8 +1,13 @@
 """The framing of git's protocol: enough of it to refuse garbage and to recognise equal requests.
 
-Pure.  See gitprotocol-common and gitprotocol-v2.  What a request *means* stays git's
-business: this module only splits it, and leaves out of its fingerprint what cannot
-change the answer (the client's name and its session id).
+Pure.  See gitprotocol-common, gitprotocol-pack and gitprotocol-v2.  What a request *means*
+stays git's business: this module only splits it, and leaves out of its fingerprint the one
+thing that cannot change the answer: the client's name, where git itself writes it.
+
+Rule: equal fingerprints mean equal answers, because an answer is kept under its fingerprint
+and given to others.  Git reads a packet as a C string and takes any white space for the end
+of a word, so a name is left out only if it consists of visible characters, and a packet with
+a NUL is refused.
 """
 
 import hashlib
@@ -16,8 +21,10 @@ _HEADER = 4
 _LENGTH_MAX = 65_520
 _FIRST_DATA_LENGTH = 4
 _HEX = re.compile(rb"[0-9a-fA-F]{4}")
-_NAMES_THE_CLIENT = (b"agent=", b"session-id=")
-_NAMES_THE_CLIENT_INLINE = re.compile(rb" (?:agent|session-id)=[^ \n]*")
+_AGENT = re.compile(rb"agent=[!-~]*\n?")
+"""A packet of protocol v2."""
+_WANT_WITH_AGENT = re.compile(rb"(want [0-9a-f]{40,64}(?: [!-~]+)*) agent=[!-~]*\n?")
+"""The first packet before protocol v2; the name is its last word."""
 _COMMAND = b"command="
 
 
@@ -30,8 +37,12 @@ class Request(NamedTuple):
     """Equal for requests that deserve the equal answer."""
 
 
-def parse(body: bytes) -> Request:
-    """Check the framing of all of `body`; broken framing is refused with status 400."""
+def parse(body: bytes, version: int) -> Request:
+    """Check the framing of all of `body`, a request in `version` of the protocol.
+
+    Broken framing is refused with status 400, and so is a NUL: git would read only what is
+    before it, and no client sends one.
+    """
     digest = hashlib.sha256()
     command = b""
     in_capabilities = True
@@ -40,16 +51,24 @@ def parse(body: bytes) -> Request:
             in_capabilities = False
             digest.update(b"!%d" % packet)
             continue
-        kept = packet
+        kept: bytes | None = packet
         if in_capabilities:
-            if packet.startswith(_NAMES_THE_CLIENT):
-                continue
-            if packet.startswith(_COMMAND):
-                command = packet.removeprefix(_COMMAND).rstrip(b"\n")
-            kept = _NAMES_THE_CLIENT_INLINE.sub(b"", packet)
-        digest.update(b"%d:" % len(kept))
-        digest.update(kept)
+            kept = _without_agent(packet, version)
+            if version == 2 and packet.startswith(_COMMAND):
+                command = packet.removeprefix(_COMMAND).removesuffix(b"\n")
+            in_capabilities = version == 2  # before that they stand in the first packet only
+        if kept is not None:
+            digest.update(b"%d:" % len(kept))
+            digest.update(kept)
     return Request(command, digest.digest())
+
+
+def _without_agent(packet: bytes, version: int) -> bytes | None:
+    """What of a packet with capabilities can matter; None if nothing does."""
+    if version == 2:
+        return None if _AGENT.fullmatch(packet) else packet
+    want = _WANT_WITH_AGENT.fullmatch(packet)
+    return want[1] if want else packet
 
 
 def packets(body: bytes) -> Iterator[bytes | int]:
@@ -70,5 +89,8 @@ def packets(body: bytes) -> Iterator[bytes | int]:
             continue
         if length > _LENGTH_MAX or at + length > len(body):
             raise RefusedError(400, f"a packet at byte {at} is longer than the request")
-        yield body[at + _HEADER : at + length]
+        packet = body[at + _HEADER : at + length]
+        if b"\0" in packet:
+            raise RefusedError(400, f"a packet at byte {at} of the request holds a NUL")
+        yield packet
         at += length
