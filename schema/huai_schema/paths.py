@@ -1,6 +1,6 @@
 """Relative paths inside a module, as raw bytes.
 
-A `RelPath` in hand is safe: no empty, `.` or `..` component, no NUL, not absolute,
+A `RelPath` in hand is safe: no empty, `.`, `..` or reserved component, no NUL, not absolute,
 within the limits.  `ROOT` (the empty path) names the module's own directory.  The
 order of paths is by components, so a directory stands right before what it holds.
 """
@@ -13,6 +13,9 @@ from huai_schema.limits import NAME_BYTES, PATH_BYTES
 RelPath = NewType("RelPath", bytes)
 
 ROOT = RelPath(b"")
+
+RESERVED = b".~tmp~"
+"""Names, in any case, what programs put aside below a module: rsync's --delay-updates, and ours."""
 
 
 def show(path: bytes) -> str:
@@ -30,6 +33,28 @@ def exact(path: bytes) -> str:
 
 def check_name(name: bytes) -> bytes:
     """`name` itself, if it can be one path component; else `FormatError`."""
+    if name.lower() == RESERVED:
+        raise FormatError(f"the name {name.decode()!r} is reserved, in every directory")
+    return _check_component(name)
+
+
+def rel_path(raw: bytes, *, staging: bool = False) -> RelPath:
+    """Check `raw` once; what comes back may be trusted everywhere.
+
+    With `staging` it may lie in a reserved place: for what is put aside, never for an entry.
+    """
+    if len(raw) > PATH_BYTES:
+        raise FormatError(f"a path of {len(raw)} bytes exceeds {PATH_BYTES}")
+    if raw:
+        for name in raw.split(b"/"):
+            if staging:
+                _check_component(name)
+            else:
+                check_name(name)
+    return RelPath(raw)
+
+
+def _check_component(name: bytes) -> bytes:
     if not name or name in (b".", b".."):
         raise FormatError(f"{name.decode() or 'an empty name'!r} cannot name an entry")
     if len(name) > NAME_BYTES:
@@ -37,16 +62,6 @@ def check_name(name: bytes) -> bytes:
     if b"\0" in name or b"/" in name:
         raise FormatError(f"a name holds NUL or '/': {show(name)}")
     return name
-
-
-def rel_path(raw: bytes) -> RelPath:
-    """Check `raw` once; what comes back may be trusted everywhere."""
-    if len(raw) > PATH_BYTES:
-        raise FormatError(f"a path of {len(raw)} bytes exceeds {PATH_BYTES}")
-    if raw:
-        for name in raw.split(b"/"):
-            check_name(name)
-    return RelPath(raw)
 
 
 def join(directory: bytes, name: bytes) -> RelPath:

@@ -37,6 +37,9 @@ class Unit(NamedTuple):
 def reference(entries: Iterable[Entry]) -> tuple[bytes, dict[bytes, tuple[str, bytes]]]:
     """The id of the root's tree, and all objects."""
     everything = list(entries)
+    for entry in everything:
+        if b".~tmp~" in entry.path.lower().split(b"/"):
+            raise ValueError(entry.path)  # reserved: a writer leaves it out
     nodes = {entry.path: Node(entry) for entry in everything if isinstance(entry, Directory)}
     for entry in sorted(everything, key=lambda each: posixpath.basename(each.path)):
         above = nodes[posixpath.dirname(entry.path)]  # type: ignore[index]

@@ -25,7 +25,11 @@ RANDOMS = st.integers(0, 1 << 32).map(Seeded)
 NAMES = st.one_of(
     st.binary(min_size=1, max_size=6),
     st.lists(st.sampled_from(ODD), min_size=1, max_size=5).map(bytes),
-).filter(lambda name: name not in (b".", b"..") and not set(name) & {0, 0x2F})
+).filter(
+    lambda name: (
+        name not in (b".", b"..") and not set(name) & {0, 0x2F} and name.lower() != b".~tmp~"
+    )
+)
 OWNERS = st.one_of(
     st.just(b"root"), st.binary(min_size=1, max_size=8).filter(lambda raw: b"\0" not in raw)
 )

@@ -266,4 +266,4 @@ class Tree(View):
         raw = os.fsencode(staged)
         if not raw.startswith(base):
             raise PathError(path, f"staged outside of the tree: {staged}")
-        return rel_path(raw[len(base) :])
+        return rel_path(raw[len(base) :], staging=True)

@@ -51,6 +51,8 @@ def test_a_piece_is_named_after_its_start(text: bytes, start: bytes) -> None:
         (OWN + b"d/\t0\nd/e/\t0\nd/e/\t0\n", "out of order"),
         (OWN + b"d\\x2f/\t0\n", "stray backslash"),
         (OWN + b"d\r/\t0\n", "canonical spelling"),
+        (OWN + b".~tmp~/\t0\n", "reserved"),
+        (OWN + b"d/\t0\nd/.~TMP~/\t0\n", "reserved"),
         (OWN + b"d\\x00/\t0\n", "NUL"),
         (OWN + b"d" * 256 + b"/\t0\n", "255"),
         (OWN + b"d/\t0\n" + b"".join(b"%03d\t1\t0\n" % n for n in range(128)), "128 entries"),

@@ -12,6 +12,16 @@ def test_unsafe_paths_are_refused(raw: bytes) -> None:
         rel_path(raw)
 
 
+@pytest.mark.parametrize("name", [b".~tmp~", b".~TMP~", b".~tMp~"])
+def test_the_staging_areas_name_is_no_name_of_an_entry(name: bytes) -> None:
+    for raw in (name, name + b"/huai", b"a/" + name, b"a/" + name + b"/b"):
+        with pytest.raises(FormatError, match="reserved"):
+            rel_path(raw)
+        assert rel_path(raw, staging=True) == raw
+    for raw in (name + b"2", b"x" + name, b".~tmp~.d/a"):
+        assert rel_path(raw) == raw
+
+
 def test_a_path_is_bounded() -> None:
     assert rel_path(b"a/" * 2047 + b"a")
     with pytest.raises(FormatError, match="4095"):

@@ -95,6 +95,23 @@ def test_a_name_is_either_a_leaf_or_a_directory(count: int) -> None:
         forge.refused(both, "both a directory and not")
 
 
+@pytest.mark.parametrize("name", [".~tmp~", ".~TMP~"])
+def test_metadata_cannot_list_the_staging_area(name: str) -> None:
+    forge = Forge()
+    child = forge.own(OWN)
+    trees = (
+        forge.own(OWN, **{name: child}),
+        forge.own(OWN, d=forge.own(OWN, **{name: child})),
+        forge.own(OWN + f"{name}/\t0\n".encode()),
+        forge.own(OWN + f"d/\t0\n{name}\t1\t0\n".encode()),
+    )
+    for tree in trees:
+        forge.refused(tree, "reserved")
+        calm = Snapshot(forge.objects, forge.own(OWN), 10)
+        with pytest.raises(FormatError, match="reserved"):
+            list(diff(calm, Snapshot(forge.objects, tree, 500)))
+
+
 def test_a_name_is_not_both_inlined_and_own() -> None:
     forge = Forge()
     child = forge.own(OWN)
