@@ -24,20 +24,25 @@ class Manner:
     verbosity: int = 0
     quiet: bool = False
     stats: bool = False
-    """The block of `--stats`."""
-    itemize: bool = False
+    """The block of `--stats`, and the two lines of totals."""
+    totals: bool = False
+    """Those two lines at least."""
+    format: str = ""
+    """How each change is told (`formats.Format`); empty: not at all."""
+    deletions: bool = False
+    """Whether deletions are told where other changes are not."""
     human: int = 1
     """As `numbers.shown` takes it."""
+    log: str = ""
+    """The file of `--log-file`, or none."""
+    log_format: str = ""
+    """As `format`, for that file."""
 
     @property
     def names(self) -> bool:
-        """Whether rsync would name what changes."""
-        return not self.quiet and (self.itemize or self.verbosity > 0)
-
-    @property
-    def closing(self) -> bool:
-        """Whether rsync would end with its two lines of totals."""
-        return not self.quiet and (self.stats or self.verbosity > 0)
+        """Whether anybody is told of single changes."""
+        shown = not self.quiet and bool(self.format or self.deletions)
+        return shown or bool(self.log and self.log_format)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +66,8 @@ class Call:
     group: bool
     numeric_ids: bool
     safe_links: bool
+    perms: bool
+    """Modes are kept, as with `--perms`; else new files get them, less the umask."""
     modes: tuple[int, int] | None
     """Of directories and files, as `--chmod` wants them; None: the upstream's."""
     dry_run: bool
@@ -91,3 +98,7 @@ class Foreign:
     """Operands that may be where it writes."""
     harmless: bool = False
     """It surely changes nothing, as with `--list-only`."""
+    source: str = ""
+    """The one operand that may be a single file of a daemon; empty: it is another kind."""
+    deletes: bool = False
+    quiet: bool = False

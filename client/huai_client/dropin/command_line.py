@@ -4,16 +4,17 @@ Pure.  Rule to keep: whatever is not surely understood makes the call `Foreign`,
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from huai_client.dropin.call import Call, FilterOption, Foreign, Manner
+from huai_client.dropin.formats import ITEMIZED, NAMED, unknown_escape
 from huai_client.dropin.numbers import kibibytes
 from huai_client.dropin.options import Use
 from huai_client.dropin.source import Source
 from huai_client.dropin.words import UnknownWordError, Word, words
 
-_ARCHIVE = ("recursive", "links", "times", "owner", "group")
+_ARCHIVE = ("recursive", "links", "times", "owner", "group", "perms")
 _LEVELS = {"verbose": 0, "human-readable": 1}
 """How often, to begin with; each time counts."""
 _NEEDED = ("recursive", "links", "times")
@@ -28,7 +29,8 @@ _VALUES = {
     "chmod": re.compile(f"(?:{_MODES.pattern})?"),
 }
 """What a value has to look like to be understood; empty: the option was not given."""
-_STATS = re.compile(r"stats[23]|all[2-9]?")
+_INFO = re.compile("(name|del|stats|all)([0-9]?)", re.IGNORECASE)
+_FORMATS = ("out-format", "log-format", "log-file-format")
 _REMOTE = re.compile(r"[^/]*:")
 
 
@@ -40,7 +42,13 @@ def parse(arguments: Sequence[str]) -> Call | Foreign:
             reading.take(word)
     except UnknownWordError as unknown:
         operands = tuple(text for text in arguments if not text.startswith("-"))
-        return Foreign(f"unknown option: {unknown}", operands, reading.harmless)
+        return Foreign(
+            f"unknown option: {unknown}",
+            operands,
+            harmless=reading.harmless,
+            deletes=any(text.startswith("--del") for text in arguments),
+            quiet=reading.flags.get("quiet", False),
+        )
     return reading.result()
 
 
@@ -56,6 +64,8 @@ class _Reading:
     refused: str = ""
     harmless: bool = False
     levels: dict[str, int] = field(default_factory=lambda: dict(_LEVELS))
+    info: dict[str, int] = field(default_factory=dict)
+    """What `--info` says, which counts for more than `-v` and `--stats`."""
 
     def take(self, word: Word) -> None:
         if not word.name:
@@ -79,14 +89,22 @@ class _Reading:
         elif name.removeprefix("no-") in _LEVELS:
             self.levels[name.removeprefix("no-")] = 0
         elif name == "info":
-            if any(map(_STATS.fullmatch, word.value.lower().split(","))):
-                self.flags["stats"] = True
+            self._inform(word.value)
         elif word.option.valued:
             self.values[name] = word.value
         elif name.removeprefix("no-") in ("max-delete", "timeout", "bwlimit", "contimeout"):
             self.values.pop(name.removeprefix("no-"), None)
         else:
             self.flags[name.removeprefix("no-")] = not name.startswith("no-")
+
+    def _inform(self, flags: str) -> None:
+        for flag in flags.split(","):
+            if flag.lower() == "none":
+                self.info = dict.fromkeys(("name", "del", "stats"), 0)
+            elif found := _INFO.fullmatch(flag):
+                level, kind = int(found[2] or 1), found[1].lower()
+                kinds = ("name", "del", "stats") if kind == "all" else (kind,)
+                self.info.update(dict.fromkeys(kinds, level))
 
     def result(self) -> Call | Foreign:
         dest = self.operands[-1] if self.operands else ""
@@ -96,7 +114,14 @@ class _Reading:
         source = None if reason else self._source()
         if source is None:
             reason = reason or f"{self.operands[0]} is not a folder of an rsync daemon"
-            return Foreign(reason, targets, self.harmless or not targets)
+            return Foreign(
+                reason,
+                targets,
+                harmless=self.harmless or not targets or self.flags.get("dry-run", False),
+                source=self.operands[0] if len(self.operands) == 2 else "",
+                deletes=self._deletes,
+                quiet=self.flags.get("quiet", False),
+            )
         return self._call(source, dest)
 
     def _reason(self, *, remote: bool) -> str:
@@ -105,15 +130,19 @@ class _Reading:
             return self.refused
         if len(self.operands) != 2 or remote:
             return "not one source and one local destination"
-        for name in _NEEDED:
-            if not self.flags.get(name):
-                return f"without --{name}"
+        return next(self._reasons(), "")
+
+    def _reasons(self) -> Iterator[str]:
+        """What is missing or not understood, options that take no value first."""
+        yield from (f"without --{name}" for name in _NEEDED if not self.flags.get(name))
         if kibibytes(self.values.get("bwlimit", "0")) is None:
-            return f"--bwlimit={self.values['bwlimit']}"
+            yield f"--bwlimit={self.values['bwlimit']}"
         for name, expected in _VALUES.items():
             if not expected.fullmatch(self.values.get(name, "")):
-                return f"--{name}={self.values[name]}"
-        return ""
+                yield f"--{name}={self.values[name]}"
+        for name in _FORMATS:
+            if escape := unknown_escape(self.values.get(name, "")):
+                yield f"--{name}: {escape} is none of huai's escapes"
 
     def _source(self) -> Source | None:
         source = Source.parse(self.operands[0])
@@ -125,13 +154,12 @@ class _Reading:
 
     def _call(self, source: Source, dest: str) -> Call:
         flags, values = self.flags, self.values
-        excluded = flags.get("delete-excluded", False)
         modes = _MODES.fullmatch(values.get("chmod", ""))
         return Call(
             source=source,
             dest=dest,
-            delete=excluded or any(flags.get(name) for name in _DELETE),
-            delete_excluded=excluded,
+            delete=self._deletes,
+            delete_excluded=flags.get("delete-excluded", False),
             filters=tuple(self.filters),
             max_delete=values.get("max-delete"),
             bwlimit=kibibytes(values["bwlimit"]) if "bwlimit" in values else None,
@@ -141,13 +169,31 @@ class _Reading:
             group=flags.get("group", False),
             numeric_ids=flags.get("numeric-ids", False),
             safe_links=flags.get("safe-links", False),
+            perms=flags.get("perms", False),
             modes=(int(modes[1], 8), int(modes[2], 8)) if modes else None,
             dry_run=flags.get("dry-run", False),
-            manner=Manner(
-                verbosity=self.levels["verbose"],
-                quiet=flags.get("quiet", False),
-                stats=flags.get("stats", False),
-                itemize=flags.get("itemize-changes", False),
-                human=self.levels["human-readable"],
-            ),
+            manner=self._manner(),
+        )
+
+    @property
+    def _deletes(self) -> bool:
+        return any(self.flags.get(name) for name in (*_DELETE, "delete-excluded"))
+
+    def _manner(self) -> Manner:
+        flags, values, info = self.flags, self.values, self.info
+        verbosity = self.levels["verbose"]
+        usual = ITEMIZED if flags.get("itemize-changes") else ""
+        if not usual and info.get("name", verbosity):
+            usual = NAMED
+        stats = info.get("stats", 2 if flags.get("stats") else min(verbosity, 1))
+        return Manner(
+            verbosity=verbosity,
+            quiet=flags.get("quiet", False),
+            stats=stats > 1,
+            totals=stats > 0,
+            format=values.get("out-format", values.get("log-format", usual)),
+            deletions=info.get("del", verbosity) > 0,
+            human=self.levels["human-readable"],
+            log=values.get("log-file", ""),
+            log_format=values.get("log-file-format", ITEMIZED),
         )

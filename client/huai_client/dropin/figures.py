@@ -50,9 +50,10 @@ class Figures:
 
     def lines(self, manner: Manner, *, seconds: float, dry_run: bool) -> Iterator[str]:
         """What rsync would end with; nothing if it would say nothing."""
-        if self.total is None or not manner.closing:
+        if self.total is None or not (manner.stats or manner.totals):
             return
         if manner.stats:
+            yield ""
             yield from self._block(self.total, manner.human)
         human = manner.human
         rate = self.received / (_LEAST_SECONDS + seconds)
@@ -68,8 +69,16 @@ class Figures:
             + (" (DRY RUN)" if dry_run else "")
         )
 
+    def log_lines(self, manner: Manner, *, seconds: float, dry_run: bool) -> Iterator[str]:
+        """The same for `--log-file`, which hears a line in any case."""
+        if self.total is None:
+            return
+        if manner.stats or manner.totals:
+            yield from filter(None, self.lines(manner, seconds=seconds, dry_run=dry_run))
+        else:
+            yield f"sent 0 bytes  received {self.received} bytes  total size {self.total}"
+
     def _block(self, total: int, human: int) -> Iterator[str]:
-        yield ""
         if self.entries is not None:
             yield f"Number of files: {self.entries.text(human)}"
         yield f"Number of created files: {self.created.text(human)}"

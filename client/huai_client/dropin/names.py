@@ -1,42 +1,58 @@
-"""Which lines rsync would print of the changes in a plan, with `-v` or with `-i`.
+r"""What rsync would tell of the changes in a plan: its letters, the name, where a link leads.
 
 Pure.  Source: rsync(1), "--itemize-changes".  A directory that is renamed as a whole has no
-counterpart there: it shows as one deletion and one new directory.
+counterpart there: it shows as one deletion and one new directory.  Rule to keep: a name comes
+from whoever wrote the upstream's metadata, and nothing of it may command a terminal.
 """
 
 import re
 from collections.abc import Iterator
 
-from huai_client.dropin.step import Lines, Step
+from huai_client.dropin.formats import Item
+from huai_client.dropin.step import Items, Step
 from huai_client.plans.operations import Plan, Remove, Stage
 from huai_client.plans.plan import Candidate
 from huai_schema.entries import Directory, Entry, File, Symlink
+from huai_schema.paths import RelPath
 
-_UNPRINTABLE = re.compile("[\x00-\x08\x0a-\x1f\x7f\udc80-\udcff]")
-"""Control characters, and bytes that are not UTF-8."""
-_DELETES = ("clear", "remove")
+_UNPRINTABLE = re.compile(
+    "[\x00-\x08\x0a-\x1f\x7f-\x9f\udc80-\udcff"  # controls, C1's too; what is not UTF-8
+    "\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]"  # what turns a line round, or breaks it
+    r"|\\(?=#[0-7]{3})"  # what would look like one that was escaped
+)
+_DELETED = b"*deleting  "
 _NEW = b"+" * 9
 _LETTERS = (("size", b"s"), ("mtime", b"t"), ("mode", b"p"), ("owner", b"o"), ("group", b"g"))
 
 
-def lines(plan: Plan, candidates: list[Candidate], *, itemize: bool) -> Lines:
-    """All lines of `plan`, which was made from `candidates`."""
+def items(plan: Plan, candidates: list[Candidate]) -> Items:
+    """All that rsync would tell of `plan`, which was made from `candidates`."""
     known = {candidate.path: candidate for candidate in candidates}
-    show = _itemized if itemize else _named
-    found: Lines = {}
+    found: Items = {}
     for step, entry in _steps(plan):
-        name = _shown(entry)
-        if step.kind in _DELETES:
-            line = (b"*deleting   " if itemize else b"deleting ") + name
-        else:
-            line = show(step, entry, known.get(step.path), name)
-        if line:
-            found[step] = line
+        item = _item(step, entry, known.get(step.path))
+        if item is not None:
+            found[step] = [item]
     for move in plan.moves:
-        gone = _shown(Directory(move.old, 0))
-        deleted = (b"*deleting   " if itemize else b"deleting ") + gone
-        found[Step("move", move.new)] = deleted + b"\n" + found[Step("move", move.new)]
+        found[Step("move", move.new)].insert(0, Item(_DELETED, _shown(Directory(move.old, 0))))
+    _turn_links(plan, known, found)
     return found
+
+
+def _turn_links(plan: Plan, known: dict[RelPath, Candidate], found: Items) -> None:
+    """Tell a new name of an old inode as that, whichever of both huai has for the first."""
+    new = {file.path for stage in plan.stages for file in stage.fetches}
+    for file in (file for stage in plan.stages for file in stage.links):
+        leader, member = known.get(file.link or RelPath(b"")), known.get(file.path)
+        if leader is None or member is None or leader.have is not None or leader.path not in new:
+            continue
+        if isinstance(member.have, File) and member.differing == {"link"}:
+            found.pop(Step("link", file.path), None)
+            told = found.get(Step("publish", leader.path), [])
+            found[Step("publish", leader.path)] = [
+                item._replace(itemized=b"hf" + _NEW, tail=b" => " + _printable(file.path))
+                for item in told
+            ]
 
 
 def _steps(plan: Plan) -> Iterator[tuple[Step, Entry]]:
@@ -67,18 +83,28 @@ def _steps_of(stage: Stage) -> Iterator[tuple[Step, Entry]]:
     yield from ((Step("attributes", entry.path), entry) for entry in stage.attributes)
 
 
-def _named(step: Step, entry: Entry, candidate: Candidate | None, name: bytes) -> bytes:
-    """As with `-v`; nothing for a change of mode or owner alone."""
+def _item(step: Step, entry: Entry, candidate: Candidate | None) -> Item | None:
+    name = _shown(entry)
+    if step.kind in ("clear", "remove"):
+        return Item(_DELETED, name)
+    itemized = _itemized(step, entry, candidate)
+    named = _is_named(step, candidate)
+    if not itemized and not named:
+        return None
+    size = entry.size if isinstance(entry, File) else 0
+    return Item(itemized, name, _tail(step, entry), named, size, entry.mtime)
+
+
+def _is_named(step: Step, candidate: Candidate | None) -> bool:
+    """Whether `-v` tells it: not a change of mode or owner alone."""
     changed = candidate.differing if candidate else frozenset[str]()
-    if step.kind == "attributes" and "mtime" not in changed:
-        return b""
-    if step.kind == "directory" and not changed:
-        return b""
-    return name + _suffix(step, entry)
+    if step.kind == "attributes":
+        return "mtime" in changed
+    return step.kind != "directory" or bool(changed)
 
 
-def _itemized(step: Step, entry: Entry, candidate: Candidate | None, name: bytes) -> bytes:
-    """As with `-i`."""
+def _itemized(step: Step, entry: Entry, candidate: Candidate | None) -> bytes:
+    """The letters of `-i`; none if nothing changed that they could tell."""
     kind = b"d" if isinstance(entry, Directory) else b"L" if isinstance(entry, Symlink) else b"f"
     here = candidate is not None and type(candidate.have) is type(entry)
     changed = candidate.differing if candidate and here else frozenset[str]()
@@ -86,19 +112,15 @@ def _itemized(step: Step, entry: Entry, candidate: Candidate | None, name: bytes
         update = b"."
     else:
         update = {"publish": b">", "link": b"h"}.get(step.kind, b"c")
-    if here or update == b".":
-        if not changed:
-            return b""
-        letters = b"".join(
-            letter if attribute in changed else b"." for attribute, letter in _LETTERS
-        )
-        flags = (b"c" if "target" in changed else b".") + letters + b"..."
-    else:
-        flags = _NEW
-    return update + kind + flags + b" " + name + _suffix(step, entry)
+    if not here and update != b".":
+        return update + kind + _NEW
+    if not changed:
+        return b""
+    letters = b"".join(letter if attribute in changed else b"." for attribute, letter in _LETTERS)
+    return update + kind + (b"c" if "target" in changed else b".") + letters + b"..."
 
 
-def _suffix(step: Step, entry: Entry) -> bytes:
+def _tail(step: Step, entry: Entry) -> bytes:
     if isinstance(entry, Symlink):
         return b" -> " + _printable(entry.target)
     if step.kind == "link" and isinstance(entry, File) and entry.link is not None:
@@ -112,6 +134,9 @@ def _shown(entry: Entry) -> bytes:
 
 
 def _printable(text: bytes) -> bytes:
-    r"""What does not go to a terminal as `\#OCTAL`, as rsync shows it."""
-    decoded = text.decode("utf-8", "surrogateescape")
-    return _UNPRINTABLE.sub(lambda found: f"\\#{ord(found[0]) & 0xFF:03o}", decoded).encode()
+    r"""What does not go to a terminal as `\#OCTAL`, byte by byte, as rsync shows it."""
+
+    def escaped(found: re.Match[str]) -> str:
+        return "".join(f"\\#{byte:03o}" for byte in found[0].encode("utf-8", "surrogateescape"))
+
+    return _UNPRINTABLE.sub(escaped, text.decode("utf-8", "surrogateescape")).encode()

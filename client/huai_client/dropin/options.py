@@ -48,8 +48,8 @@ GROUPS: Final = (
         "archive recursive links times owner group safe-links dry-run verbose quiet stats "
         "human-readable itemize-changes no-recursive no-links no-times no-owner no-group "
         "no-safe-links no-dry-run no-verbose no-human-readable no-itemize-changes "
-        "numeric-ids no-numeric-ids",
-        "info port",
+        "numeric-ids no-numeric-ids perms no-perms",
+        "info port out-format log-format log-file log-file-format",
     ),
     Group(
         Use.MEANT,
@@ -84,16 +84,21 @@ GROUPS: Final = (
     Group(
         Use.IGNORED,
         "huai does so always",
-        "hard-links sparse delay-updates partial perms executability force no-relative "
+        "hard-links sparse delay-updates partial executability force no-relative "
         "no-implied-dirs no-dirs no-checksum no-append no-inplace no-backup no-super "
         "inc-recursive i-r",
         "partial-dir",
     ),
     Group(
         Use.IGNORED,
+        "huai stages in DEST itself, on the file system where it publishes",
+        valued="temp-dir",
+    ),
+    Group(
+        Use.IGNORED,
         "the result is whole and exact without",
-        "no-hard-links no-sparse no-delay-updates no-partial no-perms whole-file no-whole-file "
-        "fuzzy no-fuzzy ignore-errors no-inc-recursive no-i-r",
+        "no-hard-links no-sparse no-delay-updates no-partial whole-file no-whole-file "
+        "fuzzy no-fuzzy ignore-errors no-inc-recursive no-i-r preallocate no-preallocate",
         "block-size checksum-choice cc",
     ),
     Group(
@@ -119,12 +124,12 @@ GROUPS: Final = (
         "checksum relative backup update inplace append append-verify dirs old-dirs mkpath "
         "copy-links copy-unsafe-links munge-links copy-dirlinks keep-dirlinks acls xattrs "
         "copy-devices write-devices atimes open-noatime crtimes omit-dir-times omit-link-times "
-        "super fake-super preallocate one-file-system existing ignore-non-existing "
+        "super fake-super one-file-system existing ignore-non-existing "
         "ignore-existing remove-source-files ignore-missing-args delete-missing-args "
         "prune-empty-dirs ignore-times size-only cvs-exclude F from0 blocking-io daemon server",
         "backup-dir suffix rsh rsync-path max-size min-size usermap groupmap chown "
-        "modify-window temp-dir compare-dest copy-dest link-dest files-from copy-as out-format "
-        "log-file log-file-format log-format write-batch only-write-batch read-batch protocol "
+        "modify-window compare-dest copy-dest link-dest files-from copy-as "
+        "write-batch only-write-batch read-batch protocol "
         "iconv checksum-seed stop-after stop-at time-limit early-input remote-option confine-root",
     ),
 )

@@ -1,6 +1,7 @@
 """A sync that talks like rsync: names while it goes on, figures at its end.
 
-Standard output is rsync's; warnings and errors go to standard error, as with any sync.
+Standard output is rsync's; warnings and errors go to standard error, as with any sync, and with
+`--quiet` only if the run did not end well.  `--log-file` hears everything.
 """
 
 import sys
@@ -12,13 +13,16 @@ from typing import TYPE_CHECKING
 
 from huai_client.dropin.call import Manner
 from huai_client.dropin.figures import Figures, Kinds
+from huai_client.dropin.formats import Format, Item
+from huai_client.dropin.log import RsyncLog
 from huai_client.dropin.step import Step
 from huai_client.state import HELD
 from huai_client.talking.talk import Talk
 from huai_schema.entries import Directory, File, Symlink
+from huai_schema.errors import ExitCode
 
 if TYPE_CHECKING:
-    from huai_client.dropin.step import Lines
+    from huai_client.dropin.step import Items
     from huai_client.results import Prepared, SyncResult
     from huai_schema.paths import RelPath
 
@@ -28,7 +32,9 @@ class _Progress:
     """What changes while a run goes on."""
 
     figures: Figures = field(default_factory=Figures)
-    lines: "Lines" = field(default_factory=dict)
+    items: "Items" = field(default_factory=dict)
+    complaints: list[str] = field(default_factory=list)
+    """What waits for the end of a quiet run."""
     began: float = field(default_factory=time.monotonic)
     begun: bool = False
     """The heading is printed."""
@@ -42,6 +48,8 @@ class RsyncTalk(Talk):
     dry_run: bool
     checked: Callable[["Prepared"], None]
     """Called with each plan before anything is said or done; may raise."""
+    file: RsyncLog | None = None
+    """That of `--log-file`."""
     progress: _Progress = field(default_factory=_Progress)
 
     def result(self, text: str) -> None:
@@ -53,7 +61,21 @@ class RsyncTalk(Talk):
     def event(self, kind: str, **_values: object) -> None:
         """Only what makes a good run one that did nothing has to be said."""
         if kind == "held":
-            self.complaint(f"{self.module}: {HELD}")
+            self._say(f"{self.module}: {HELD}")
+
+    def complaint(self, text: str) -> None:
+        """Something that went wrong, or may have; a quiet run that ends well was fine."""
+        if self.manner.quiet:
+            self.progress.complaints.append(text)
+        else:
+            self._say(text)
+
+    def concluded(self, code: ExitCode) -> None:
+        """The run has ended: a quiet one says what went wrong."""
+        if code != ExitCode.OK:
+            for text in self.progress.complaints:
+                self._say(text)
+        self.progress.complaints.clear()
 
     def totals(self, received: int, total: int) -> None:
         """A good run has ended."""
@@ -69,18 +91,15 @@ class RsyncTalk(Talk):
         if self.dry_run:
             _count(figures, prepared)
         if self.manner.names:
-            from huai_client.dropin.names import lines
+            from huai_client.dropin.names import items
 
-            found = lines(prepared.plan, prepared.survey.candidates, itemize=self.manner.itemize)
-            self.progress.lines = found
-            for line in found.values() if self.dry_run else ():
-                _write(line)
+            self.progress.items = items(prepared.plan, prepared.survey.candidates)
+            for told in self.progress.items.values() if self.dry_run else ():
+                self._tell(told)
 
     def step(self, kind: str, path: "RelPath") -> None:
         """Say what rsync would of a step that was done."""
-        line = self.progress.lines.pop(Step(kind, path), b"")
-        if line:
-            _write(line)
+        self._tell(self.progress.items.pop(Step(kind, path), []))
 
     def ended(self, result: "SyncResult") -> None:
         """Take the figures."""
@@ -92,20 +111,47 @@ class RsyncTalk(Talk):
             figures.received = result.outcome.bytes_received
 
     def heading(self) -> None:
-        """The line with which rsync begins, once."""
-        if not self.progress.begun and not self.manner.quiet and self.manner.verbosity:
-            _write(b"receiving incremental file list")
+        """The lines with which rsync begins, once."""
+        if self.progress.begun:
+            return
         self.progress.begun = True
+        if self.file:
+            self.file.write(b"receiving file list")
+        if not self.manner.quiet and self.manner.verbosity:
+            _write(b"receiving incremental file list")
 
     def close(self, entries: Kinds | None) -> None:
         """Print the figures."""
         self.heading()
-        figures = self.progress.figures
+        figures, manner = self.progress.figures, self.manner
         figures.entries = entries
         seconds = time.monotonic() - self.progress.began
-        for line in figures.lines(self.manner, seconds=seconds, dry_run=self.dry_run):
-            _write(line.encode())
+        if not manner.quiet:
+            for line in figures.lines(manner, seconds=seconds, dry_run=self.dry_run):
+                _write(line.encode())
+        if self.file:
+            for line in figures.log_lines(manner, seconds=seconds, dry_run=self.dry_run):
+                self.file.write(line.encode())
         sys.stdout.flush()
+
+    def _tell(self, told: list[Item]) -> None:
+        """To standard output and to the log, each in its own format."""
+        manner = self.manner
+        for item in told:
+            line = Format(manner.format).line(item) if manner.format else None
+            if not manner.format and item.deleted and manner.deletions:
+                line = b"deleting " + item.name
+            if line is not None and not manner.quiet:
+                _write(line)
+            if self.file and manner.log_format and not self.dry_run:
+                line = Format(manner.log_format).line(item)
+                if line is not None:
+                    self.file.write(line)
+
+    def _say(self, text: str) -> None:
+        sys.stderr.write(text + "\n")
+        if self.file:
+            self.file.write(text.encode("utf-8", "backslashreplace"))
 
 
 def _count(figures: Figures, prepared: "Prepared") -> None:

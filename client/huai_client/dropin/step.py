@@ -5,6 +5,7 @@ Pure, and loads next to nothing: each poll passes here.
 
 from typing import NamedTuple, TypeAlias
 
+from huai_client.dropin.formats import Item
 from huai_schema.paths import RelPath
 
 
@@ -15,5 +16,5 @@ class Step(NamedTuple):
     path: RelPath
 
 
-Lines: TypeAlias = dict[Step, bytes]
-"""What rsync would say of each step, without line ends, in the order of the plan."""
+Items: TypeAlias = dict[Step, list[Item]]
+"""What rsync would tell of each step, in the order of the plan."""

@@ -22,6 +22,7 @@ from huai_client.dropin.choice import check_in_part, check_modes, check_owners, 
 from huai_client.dropin.codes import ENDINGS
 from huai_client.dropin.filtering import as_filter, rules
 from huai_client.dropin.handover import RealRsyncError
+from huai_client.dropin.log import RsyncLog
 from huai_client.dropin.memory import Memory, recall, remember
 from huai_client.dropin.modules import at, is_content, known_urls
 from huai_client.dropin.reporting import RsyncTalk
@@ -109,6 +110,7 @@ class _Target:
             manner=call.manner,
             dry_run=call.dry_run,
             checked=self._check,
+            file=RsyncLog.opened(call.manner.log) if call.manner.log else None,
         )
         call_rules = rules(call, Path.cwd(), module.protect)
         reason = unfit(call, call_rules, module, self.root)
@@ -117,6 +119,7 @@ class _Target:
         if not call.delete:
             check_in_part(state)
         code = self._run(talk, call_rules)
+        talk.concluded(code)
         applied = states.load(self.places.state)
         if not applied.held:
             self._check_age(applied.committed)

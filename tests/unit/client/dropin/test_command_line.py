@@ -6,6 +6,7 @@ import pytest
 
 from huai_client.dropin.call import Call, FilterOption, Foreign
 from huai_client.dropin.command_line import parse
+from huai_client.dropin.formats import ITEMIZED, NAMED
 
 ENDS = "rsync://mirror.example/tools/ /srv/copy/tools/"
 
@@ -130,10 +131,44 @@ def test_a_dry_run() -> None:
     found = call("-an --delete -vv -i")
     assert found.dry_run
     assert found.harmless
-    assert found.manner.itemize
-    assert found.manner.closing
+    assert found.manner.format == ITEMIZED
+    assert found.manner.totals
     assert found.manner.names
-    assert not call("-aqv").manner.closing
+    assert not call("-aqv").manner.names
+
+
+@pytest.mark.parametrize(
+    ("options", "format_", "deletions", "totals", "stats"),
+    [
+        ("", "", False, False, False),
+        ("-v", NAMED, True, True, False),
+        ("-i", ITEMIZED, False, False, False),
+        ("-iv", ITEMIZED, True, True, False),
+        ("--stats", "", False, True, True),
+        ("--info=name1,del1", NAMED, True, False, False),
+        ("--info=del", "", True, False, False),
+        ("-v --info=name0,stats0", "", True, False, False),
+        ("--info=stats1", "", False, True, False),
+        ("--info=progress2,stats2", "", False, True, True),
+        ("--info=ALL", NAMED, True, True, False),
+        ("-v --info=NONE", "", False, False, False),
+        ("--out-format=%n", "%n", False, False, False),
+        ("-i --log-format=%o:%f", "%o:%f", False, False, False),
+    ],
+)
+def test_what_is_told(
+    options: str, format_: str, deletions: bool, totals: bool, stats: bool
+) -> None:
+    manner = call(f"-a {options}").manner
+    found = (manner.format, manner.deletions, manner.totals, manner.stats)
+    assert found == (format_, deletions, totals, stats)
+
+
+def test_what_real_mirrors_say_beside_the_point() -> None:
+    found = call("-a -T /srv/tmp --temp-dir=x --preallocate --log-file=/log/x --log-file-format=%n")
+    assert (found.manner.log, found.manner.log_format, found.manner.names) == ("/log/x", "%n", True)
+    assert call("-a --log-file=/log/x").manner.log_format == ITEMIZED
+    assert "--out-format: %b" in foreign("-a --out-format='%n %b'").reason
 
 
 def test_the_end_of_options() -> None:

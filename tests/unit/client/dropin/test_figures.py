@@ -43,7 +43,7 @@ def test_numbers_as_rsync_shows_them(number: int, human: int, text: str) -> None
 
 def test_closing_lines() -> None:
     figures = Figures(total=1_000_000, received=2000)
-    found = list(figures.lines(Manner(verbosity=1), seconds=0.5, dry_run=False))
+    found = list(figures.lines(Manner(totals=True), seconds=0.5, dry_run=False))
     assert found == [
         "",
         "sent 0 bytes  received 2,000 bytes  2,000.00 bytes/sec",
@@ -77,7 +77,18 @@ def test_statistics() -> None:
 
 def test_silence() -> None:
     assert not list(Figures(total=1).lines(Manner(), seconds=0, dry_run=False))
-    assert not list(
-        Figures(total=1).lines(Manner(stats=True, quiet=True), seconds=0, dry_run=False)
-    )
     assert not list(Figures().lines(Manner(stats=True), seconds=0, dry_run=False))
+    assert not list(Figures().log_lines(Manner(stats=True), seconds=0, dry_run=False))
+
+
+def test_a_log_hears_how_much_it_was() -> None:
+    """As ftpsync's sed finds it, whatever is shown on the screen."""
+    found = Figures(total=9, received=2000)
+    short = list(found.log_lines(Manner(quiet=True), seconds=0, dry_run=False))
+    assert short == ["sent 0 bytes  received 2000 bytes  total size 9"]
+    whole = list(found.log_lines(Manner(stats=True, human=0), seconds=0, dry_run=False))
+    assert whole[-2:] == [
+        "sent 0 bytes  received 2000 bytes  4000.00 bytes/sec",
+        "total size is 9  speedup is 0.00",
+    ]
+    assert "" not in whole

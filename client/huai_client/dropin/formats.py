@@ -1,0 +1,83 @@
+"""rsync's log formats: what `--out-format` and `--log-file-format` make of one change.
+
+Pure.  Source: rsyncd.conf(5), "log format", and rsync's log.c; escapes that are not in `_ESCAPES`
+make the call the real rsync's.
+"""
+
+import os
+import re
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final, NamedTuple
+
+ITEMIZED: Final = "%i %n%L"
+"""What `-i` stands for, and the default of `--log-file-format`."""
+NAMED: Final = "%n%L"
+"""What `-v` stands for."""
+_ESCAPE = re.compile("%(.?)", re.DOTALL)
+_TIME = "%Y/%m/%d-%H:%M:%S"
+
+
+class Item(NamedTuple):
+    """One change to the tree, as rsync would tell it."""
+
+    itemized: bytes
+    """Eleven characters: rsync(1), "--itemize-changes"."""
+    name: bytes
+    """Printable; a directory's ends with a slash."""
+    tail: bytes = b""
+    """` -> TARGET` of a symlink, ` => NAME` of a hardlink."""
+    named: bool = True
+    """Whether it is told without its letters too: not if only mode or owner change."""
+    size: int = 0
+    mtime: int = 0
+    """Nanoseconds since the epoch."""
+
+    @property
+    def deleted(self) -> bool:
+        """Whether it went away."""
+        return self.itemized.startswith(b"*")
+
+
+_ESCAPES: Final[dict[str, Callable[[Item], bytes]]] = {
+    "i": lambda item: item.itemized,
+    "n": lambda item: item.name,
+    "f": lambda item: item.name.rstrip(b"/"),
+    "L": lambda item: item.tail,
+    "l": lambda item: b"%d" % item.size,
+    "o": lambda item: b"del." if item.deleted else b"recv",
+    "M": lambda item: time.strftime(_TIME, time.localtime(item.mtime // 10**9)).encode(),
+    "%": lambda _: b"%",
+}
+
+
+@dataclass(frozen=True)
+class Format:
+    """One format; made from a text for which `unknown_escape` finds nothing."""
+
+    text: str
+
+    @cached_property
+    def _letters(self) -> set[str]:
+        return set(_ESCAPE.findall(self.text))
+
+    def line(self, item: Item) -> bytes | None:
+        """What is said of `item`, without a line's end; None: nothing."""
+        if item.deleted and self._letters.isdisjoint("io"):
+            return b"deleting " + item.name
+        if not (item.itemized if "i" in self._letters else item.named):
+            return None
+        texts = _ESCAPE.split(self.text)
+        parts = (
+            _ESCAPES[text](item) if number % 2 else os.fsencode(text)
+            for number, text in enumerate(texts)
+        )
+        return b"".join(parts)
+
+
+def unknown_escape(text: str) -> str:
+    """The first escape in a format that is not one of huai's; empty: there is none."""
+    found = (letter for letter in _ESCAPE.findall(text) if letter not in _ESCAPES)
+    return next((f"%{letter}" for letter in found), "")
