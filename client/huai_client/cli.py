@@ -13,6 +13,8 @@ import click
 
 from huai_client.config import default_root
 from huai_schema.program.ending import conclude
+from huai_schema.program.output import Output
+from huai_schema.program.signals import leave_quietly
 
 COMMANDS = (
     "add",
@@ -49,6 +51,7 @@ class LazyGroup(click.Group):
 
 def main() -> None:
     """The program."""
+    output = Output()
     code = conclude(
         "huai-client",
         lambda: command_line.main(prog_name="huai-client", standalone_mode=False),
@@ -56,7 +59,8 @@ def main() -> None:
         abort=click.Abort,
         as_json="--json" in sys.argv,
     )
-    sys.exit(code)
+    leave_quietly()
+    sys.exit(output.code(code))
 
 
 @click.group(

@@ -44,7 +44,9 @@ class ExitCode(IntEnum):
     DESTINATION = 52, "the destination cannot be used"
     FALLBACK = 53, "the fallback cannot serve a module as it should; what is wrong is said"
     STALE = 54, "the newest commit that is here is older than max_age allows"
+    UNWRITTEN = 55, "done, but the output could not be written"
     INTERRUPTED = 130, "interrupted; the next run goes on from here"
+    UNREAD = 141, "done, but whoever read the output went away"
     TERMINATED = 143, "terminated; the next run goes on from here"
 
 

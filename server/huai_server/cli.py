@@ -15,6 +15,8 @@ import click
 from huai_schema.errors import ExitCode
 from huai_schema.paths import show
 from huai_schema.program.ending import conclude, print_json
+from huai_schema.program.output import Output
+from huai_schema.program.signals import leave_quietly
 from huai_server.config import (
     DEFAULT_ROOT,
     Module,
@@ -33,6 +35,7 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 def main() -> None:
     """The program."""
+    output = Output()
     code = conclude(
         "huai-server",
         lambda: command_line.main(prog_name="huai-server", standalone_mode=False),
@@ -40,7 +43,8 @@ def main() -> None:
         abort=click.Abort,
         as_json="--json" in sys.argv,
     )
-    sys.exit(code)
+    leave_quietly()
+    sys.exit(output.code(code))
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

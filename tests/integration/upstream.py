@@ -54,8 +54,8 @@ ENVIRONMENT = {
     "PYTHONPATH": _SEARCH,
     "PYTHONDONTWRITEBYTECODE": "1",
 }
-CLIENT = (sys.executable, "-c", "from huai_client.cli import main; main()")
-SERVER = (sys.executable, "-c", "from huai_server.cli import main; main()")
+CLIENT = (sys.executable, "-c", "from huai_client.__main__ import main; main()")
+SERVER = (sys.executable, "-c", "from huai_server.__main__ import main; main()")
 
 
 class Ended(NamedTuple):

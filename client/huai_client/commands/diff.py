@@ -12,6 +12,7 @@ from huai_client.explain.tally import Tally
 from huai_client.explain.words import step_line, step_values
 from huai_client.places import module_places
 from huai_schema.program.ending import print_json
+from huai_schema.program.output import end_with_reader
 
 
 @click.command()
@@ -28,6 +29,7 @@ def command(root: Path, name: str, commits: str, summary: bool, as_json: bool) -
     it is `applied`, without B `newest`; without both, what the next sync would bring, or if nothing
     is known to come, what the last one brought. Asks no upstream, and costs what differs.
     """
+    end_with_reader()
     load(root).module(name)
     pair = Commits(name, module_places(root, name)).pair(commits)
     tally = Tally()

@@ -15,6 +15,7 @@ from huai_client.places import ModulePlaces, module_places
 from huai_schema.paths import show
 from huai_schema.program.ending import print_json
 from huai_schema.program.locking import holder
+from huai_schema.program.output import end_with_reader
 
 
 @click.command()
@@ -35,6 +36,7 @@ def command(root: Path, name: str, path: str | None, number: int | None, as_json
     A run that found nothing new is not told of, and runs that failed alike are one line. PATH is
     followed through the commits that are here (keep_commits), also to where it was before it moved.
     """
+    end_with_reader()
     module, places = load(root).module(name), module_places(root, name)
     if path is None:
         _runs(name, places, number, as_json=as_json)

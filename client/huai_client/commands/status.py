@@ -21,6 +21,7 @@ from huai_schema.errors import ExitCode
 from huai_schema.paths import exact, show
 from huai_schema.program.ending import print_json
 from huai_schema.program.locking import holder
+from huai_schema.program.output import end_with_reader
 
 
 @click.command()
@@ -37,6 +38,7 @@ def command(root: Path, names: tuple[str, ...], parts: bool, as_json: bool) -> i
 
     Ends with exit code 54 if a module's commit is older than its max_age allows.
     """
+    end_with_reader()
     config = load(root)
     code = ExitCode.OK
     for name in names or sorted(config.modules):

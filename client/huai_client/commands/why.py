@@ -13,6 +13,7 @@ from huai_client.explain.verdicts import reason_lines, reason_values
 from huai_client.places import module_places
 from huai_schema.paths import show
 from huai_schema.program.ending import print_json
+from huai_schema.program.output import end_with_reader
 
 
 @click.command()
@@ -26,6 +27,7 @@ def command(root: Path, name: str, path: str, as_json: bool) -> None:
     PATH is as the module names it, or below DEST. Asks no upstream: what the next sync would do is
     told for the newest commit that is here, which `plan` fetches.
     """
+    end_with_reader()
     module, places = load(root).module(name), module_places(root, name)
     asked = asked_path(path, module.dest)
     found = reasons(asked, module, places, Commits(name, places))

@@ -52,7 +52,9 @@ ENDINGS: Final = {
     ExitCode.DESTINATION: _SELECTION,
     ExitCode.FALLBACK: _FILE_IO,
     ExitCode.STALE: _OK,
+    ExitCode.UNWRITTEN: _OK,  # rsync, too, ends with 0
     ExitCode.INTERRUPTED: _SIGNAL,
+    ExitCode.UNREAD: _OK,
     ExitCode.TERMINATED: _SIGNAL,
 }
 """By huai's own code."""

@@ -14,6 +14,8 @@ from huai_client.dropin.command_line import parse
 from huai_client.dropin.handover import RealRsyncError
 from huai_schema.errors import ExitCode
 from huai_schema.program.ending import conclude
+from huai_schema.program.output import Output
+from huai_schema.program.signals import leave_quietly
 
 _EXPLAIN = "HUAI_RSYNC_EXPLAIN"
 _PATIENCE_SECONDS = 10.0
@@ -26,6 +28,7 @@ class _NeverError(Exception):
 
 def main() -> None:
     """The program."""
+    output = Output()
     code = conclude(
         "huai-rsync",
         lambda: _run(sys.argv[1:]),
@@ -33,6 +36,8 @@ def main() -> None:
         abort=_NeverError,
         as_json=False,
     )
+    leave_quietly()
+    code = output.code(code)
     if code:
         from huai_client.dropin.codes import ENDINGS
 

@@ -4,13 +4,13 @@ Not pure.  A `HuaiError` shows its message and hint, anything unexpected its tra
 """
 
 import json
-import os
 import signal
 import sys
 from collections.abc import Callable
 from contextlib import suppress
 
 from huai_schema.errors import ExitCode, HuaiError
+from huai_schema.program.signals import heed
 
 _JSON_VERSION = 1
 """Of the schema; JSON.md says when it grows."""
@@ -39,8 +39,9 @@ def conclude(
         _tell(program, code, message or code.meaning, hint, about if as_json else None)
         return int(code)
 
-    signal.signal(signal.SIGTERM, _terminated)
     try:
+        heed(signal.SIGTERM, _terminated)
+        heed(signal.SIGINT, signal.default_int_handler)
         return int(run() or ExitCode.OK)
     except HuaiError as error:
         return failed(error.exit_code, error.message, error.hint)
@@ -50,11 +51,10 @@ def conclude(
         return failed(ExitCode.INTERRUPTED)
     except _TerminatedError:
         return failed(ExitCode.TERMINATED)
-    except (BrokenPipeError, SystemExit):
-        # The reader of our output went away (`| head`): nobody is left to tell.  Click makes
-        # an exit of it, and nothing else below a command line does.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        return int(ExitCode.OK)
+    except SystemExit as leaving:
+        # Click makes one of a broken pipe.  Our output is none that breaks (`output`), so it was
+        # another one, which nobody expected.
+        raise leaving.__context__ or leaving from None
 
 
 def json_line(kind: str, **values: object) -> str:

@@ -1,0 +1,18 @@
+"""The program `huai-client`, which a Ctrl-C ends quietly while it is still being loaded.
+
+Rule to keep: it imports nothing before `leave_quietly`.
+"""
+
+from huai_schema.program.signals import leave_quietly
+
+
+def main() -> None:
+    """The program."""
+    leave_quietly()
+    from huai_client.cli import main as run
+
+    run()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,112 @@
+"""The standard streams of a program whose work must not depend on who reads its output.
+
+Rules to keep: what cannot be written (a full disk, a reader that went away, a closed stream) is
+dropped, changes nothing of the work, and is told by the exit code at the end; what the stream's
+encoding lacks is escaped.
+"""
+
+import errno
+import io
+import os
+import select
+import signal
+import sys
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from huai_schema.errors import ExitCode
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
+
+_STANDARD = (0, 1, 2)
+
+
+class _Stream(io.RawIOBase):
+    """A file descriptor that takes everything, and remembers the first error of its own."""
+
+    def __init__(self, number: int) -> None:
+        self._number = number
+        self.error: OSError | None = None
+
+    def writable(self) -> bool:
+        """As `BufferedWriter` asks."""
+        return True
+
+    def fileno(self) -> int:
+        """For who wants to know how wide a terminal is."""
+        return self._number
+
+    def isatty(self) -> bool:
+        """Whether a terminal shows it."""
+        return os.isatty(self._number)
+
+    def write(self, data: "ReadableBuffer", /) -> int:
+        """Write some of it, or drop all of it."""
+        size = memoryview(data).nbytes
+        while self.error is None:
+            try:
+                return os.write(self._number, data)
+            except BlockingIOError:  # whoever shares the terminal has made it so
+                select.select([], [self._number], [])
+            except OSError as error:
+                self.error = error
+        return size
+
+
+class _Text(io.TextIOWrapper):
+    """Text for a stream, in its encoding."""
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]
+        """A name that no codec has, where it is ASCII: click would write UTF-8 there instead."""
+        name = super().encoding
+        return "ascii-escaped" if name.lower().replace("_", "-") in _ASCII else name
+
+
+_ASCII = frozenset(("ascii", "us-ascii", "646", "iso646-us", "ansi-x3.4-1968"))
+
+
+class Output:
+    """Standard output and standard error of this process, from now on."""
+
+    def __init__(self) -> None:
+        """Take the place of `sys.stdout` and `sys.stderr`."""
+        _fill()
+        self._streams = _Stream(1), _Stream(2)
+        out, err = self._streams
+        sys.stdout = _text(out, sys.stdout, by_line=out.isatty())
+        sys.stderr = _text(err, sys.stderr, by_line=True)
+
+    def code(self, code: int) -> int:
+        """The exit code of a program that would end with `code` if all it said was heard."""
+        sys.stdout.flush()
+        sys.stderr.flush()
+        lost = [stream.error for stream in self._streams if stream.error is not None]
+        if code != ExitCode.OK or not lost:
+            return code
+        unread = any(error.errno == errno.EPIPE for error in lost)
+        return int(ExitCode.UNREAD if unread else ExitCode.UNWRITTEN)
+
+
+def end_with_reader() -> None:
+    """End as soon as nobody reads our output (`| head`), as a program that changes nothing may."""
+    if isinstance(sys.stdout, _Text):
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+
+
+def _text(stream: _Stream, before: object, *, by_line: bool) -> io.TextIOWrapper:
+    encoding = getattr(before, "encoding", None) or "utf-8"
+    return _Text(io.BufferedWriter(stream), encoding, "backslashreplace", line_buffering=by_line)
+
+
+def _fill() -> None:
+    """Open what the caller has closed, for reading only, so that no write of ours ends there.
+
+    Else the first file that is opened would get the number, and our output with it.
+    """
+    for number in _STANDARD:
+        with suppress(OSError):
+            os.fstat(number)
+            continue
+        os.open(os.devnull, os.O_RDONLY)  # the lowest number that is free, which is this one
