@@ -12,12 +12,9 @@ import select
 import signal
 import sys
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import Any
 
 from huai_schema.errors import ExitCode
-
-if TYPE_CHECKING:
-    from _typeshed import ReadableBuffer
 
 _STANDARD = (0, 1, 2)
 
@@ -41,7 +38,7 @@ class _Stream(io.RawIOBase):
         """Whether a terminal shows it."""
         return os.isatty(self._number)
 
-    def write(self, data: "ReadableBuffer", /) -> int:
+    def write(self, data: Any, /) -> int:
         """Write some of it, or drop all of it."""
         size = memoryview(data).nbytes
         while self.error is None:
