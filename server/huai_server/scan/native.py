@@ -26,6 +26,7 @@ from huai_server.scan.types import (
     ScannedDirectory,
     ScanOptions,
     Unreadable,
+    owner_error,
     root_error,
 )
 
@@ -113,6 +114,8 @@ def _frames(loaded: ctypes.CDLL, handle: int) -> Iterator[ScannedDirectory | Unr
         memory = (ctypes.c_char * length.value).from_address(address)
         with memoryview(memory) as view:
             yield from _batch(view)
+    if failure.value < 0:
+        raise owner_error(OSError(-failure.value, os.strerror(-failure.value)))
     if failure.value:
         raise ScanError(
             f"the scan ran out of memory or of open files ({os.strerror(failure.value)})",

@@ -87,3 +87,12 @@ def root_error(root: os.PathLike[str], error: OSError) -> ScanError:
             hint="check the module's path, and that its file system is mounted",
         )
     return ScanError(f"cannot read the tree at {where}", hint="check the permissions of the path")
+
+
+def owner_error(error: OSError) -> ScanError:
+    """The error for an owner whose name nobody could be asked for."""
+    return ScanError(
+        f"the name of an owner or a group cannot be looked up: {error.strerror}",
+        hint="see that what passwd and group of /etc/nsswitch.conf name answers;"
+        " with owners = false none are recorded",
+    )

@@ -1,5 +1,6 @@
 """Trees that resist: unreadable, moving, deeper than a path can be, hostile."""
 
+import ctypes
 import os
 import signal
 import subprocess
@@ -225,6 +226,42 @@ def test_a_scan_stopped_early_leaves_nothing_behind(tmp_path: Path) -> None:
 
     threads, descriptors, before = in_child(compare)
     assert (threads, descriptors) == (1, before)
+
+
+def answered_by_files_only(folder: Path) -> None:
+    """From here on this process has its names from files alone, and only root may read those."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    new_mounts, recursive_private, bind = 0x20000, 1 << 18 | 1 << 14, 1 << 12
+    assert libc.unshare(new_mounts) == 0
+    assert libc.mount(b"none", b"/", None, recursive_private, None) == 0
+    for name, content in (("nsswitch.conf", "passwd: files\ngroup: files\n"), ("passwd", "")):
+        (folder / name).write_text(content)
+        (folder / name).chmod(0o644 if content else 0o600)
+        source, place = os.fsencode(folder / name), os.fsencode(f"/etc/{name}")
+        assert libc.mount(source, place, None, bind, None) == 0, os.strerror(ctypes.get_errno())
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount")
+def test_an_id_does_not_take_the_place_of_a_name_that_cannot_be_looked_up(
+    scanner: Scanner, open_path: Path
+) -> None:
+    """Else one commit would give all files to '#1000', and the next one back."""
+    tree = open_path / "tree"
+    tree.mkdir()
+    os.chown(tree, 1, 1)
+    scanner(open_path, ScanOptions(owners=False))
+
+    def look() -> None:
+        answered_by_files_only(open_path)
+        as_nobody(lambda: scanner(tree, ScanOptions()))
+
+    with pytest.raises(AssertionError, match=f"ScanError.*owner.*{DENIED}"):
+        in_child(look)
+    # A name that nobody has is an answer.
+    os.chown(tree, 54_321, 54_321)
+    assert directories(scanner(tree, ScanOptions()))[b""].listing.attributes.endswith(
+        b"\tu#54321\tg#54321"
+    )
 
 
 STARVED = """

@@ -45,24 +45,31 @@ static int ask(struct buffer *scratch, char kind, uint32_t id, const char **name
     return error;
 }
 
-/* The name in `scratch`, or NULL if none is known.  False if nobody could be asked: an id must not
- * take the place of its name only because the machine is short of something. */
-static bool look_up(struct buffer *scratch, char kind, uint32_t id, const char **name)
+/* The name in `scratch`, or NULL if none is known.  False, and why in `failure`, if nobody could be
+ * asked: an id must not take the place of its name because the machine is short of something, or a
+ * name service is down.  Any other answer than those that getpwuid_r(3) takes for "not found" is
+ * such a failure. */
+static bool look_up(struct owner_table *table, char kind, uint32_t id, const char **name)
 {
+    struct buffer *scratch = &table->scratch;
     if (!buffer_reserve(scratch, 4096))
         return false;
     int error;
     while ((error = ask(scratch, kind, id, name)) == ERANGE && scratch->room < ANSWER_MAX)
         if (!buffer_reserve(scratch, scratch->room + 1))
             return false;
-    return error != ENOMEM && error != EMFILE && error != ENFILE && error != EIO;
+    bool answered = *name || !error || error == ENOENT || error == ESRCH || error == EBADF ||
+                    error == EPERM;
+    if (!answered)
+        table->failure = error;
+    return answered;
 }
 
-static struct owner *make(struct buffer *scratch, char kind, uint32_t id)
+static struct owner *make(struct owner_table *table, char kind, uint32_t id)
 {
     const char *name = NULL;
     char number[16];
-    if (!look_up(scratch, kind, id, &name))
+    if (!look_up(table, kind, id, &name))
         return NULL;
     size_t length = name ? strlen(name) : 0;
     if (!length || length > NAME_BYTES || *name == '#') {
@@ -89,7 +96,7 @@ static const struct owner *find(struct owner_table *table, char kind, uint32_t i
     while (owner && owner->id != id)
         owner = owner->next;
     if (!owner) {
-        owner = make(&table->scratch, kind, id);
+        owner = make(table, kind, id);
         if (owner) {
             owner->next = *bucket;
             *bucket = owner;
@@ -97,6 +104,14 @@ static const struct owner *find(struct owner_table *table, char kind, uint32_t i
     }
     pthread_mutex_unlock(&table->lock);
     return owner;
+}
+
+int owners_failure(struct owner_table *table)
+{
+    pthread_mutex_lock(&table->lock);
+    int failure = table->failure;
+    pthread_mutex_unlock(&table->lock);
+    return failure;
 }
 
 const struct owner *owners_user(struct owner_table *table, uint32_t id)

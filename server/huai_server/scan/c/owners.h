@@ -21,12 +21,16 @@ struct owner_table {
     pthread_mutex_t lock;
     struct owner *users[256], *groups[256];
     struct buffer scratch; /* what the C library needs for one answer */
+    int failure;           /* an errno: somebody's name could not be looked up */
 };
 
 void owners_init(struct owner_table *table);
 void owners_free(struct owner_table *table);
 
-/* The field of `id`, alive as long as the table; NULL if there is no memory. */
+/* Why a name could not be looked up, an errno; 0 if none was refused. */
+int owners_failure(struct owner_table *table);
+
+/* The field of `id`, alive as long as the table; NULL if there is no memory, or a failure. */
 const struct owner *owners_user(struct owner_table *table, uint32_t id);
 const struct owner *owners_group(struct owner_table *table, uint32_t id);
 

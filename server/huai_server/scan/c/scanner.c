@@ -281,6 +281,9 @@ const void *huai_scan_next(struct huai_scan *scan, size_t *length, int *error)
         pthread_cond_signal(&scan->work);
     *error = scan->error;
     pthread_mutex_unlock(&scan->lock);
+    int refused = *error ? owners_failure(&scan->owners) : 0;
+    if (refused)
+        *error = -refused;
     uselocale(before);
     const struct buffer *filled = scan->lent.used ? &scan->lent : &scan->batch;
     *length = filled->used;

@@ -57,7 +57,8 @@ struct huai_scan;
 HUAI_EXPORT struct huai_scan *huai_scan_open(const char *root, const struct huai_options *options,
                                              int *error);
 
-/* The next frames, valid until the next call; NULL at the end, or with an errno in `error`. */
+/* The next frames, valid until the next call; NULL at the end, or with an errno in `error`, negative
+ * if it is about looking up the name of an owner. */
 HUAI_EXPORT const void *huai_scan_next(struct huai_scan *scan, size_t *length, int *error);
 
 /* Stop and free; a scan may be closed at any moment. */
