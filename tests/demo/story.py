@@ -19,7 +19,7 @@ from tests.demo.churn import churn
 from tests.demo.processes import DemoError, Processes, end_kept
 from tests.demo.proofs import git_ids_are_equal, rsync_finds_no_difference
 from tests.demo.stage import HOOK, MODULE, PROGRAMS, RSYNC, Stage, environment
-from tests.demo.table import Row, table
+from tests.demo.table import Row, reading, table
 from tests.demo.tree import base_folders, make_tree, working_folder
 
 _PREFIX = "huai-demo-"
@@ -114,6 +114,7 @@ def _play(folder: Path, processes: Processes, most: int) -> Stage:
     print("    proved:", git_ids_are_equal(stage.huai_copy, stage.content_url, processes))
     _say(f"Figures ({time.monotonic() - begin:.0f} s in all)")
     print(table(rows))
+    print(reading(rows))
     return stage
 
 

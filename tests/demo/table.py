@@ -39,6 +39,28 @@ def table(rows: list[Row]) -> str:
     return "\n".join([_groups(widths), *lines, "* seconds of the server's processors"])
 
 
+def reading(rows: list[Row]) -> str:
+    """What the figures are about, for somebody who sees them for the first time."""
+    return "\n".join(
+        [
+            "What to look at: the bytes, and the processor time of the upstream's server. Both",
+            "follow what changed with huai, and the size of the mirror with rsync:",
+            *(f"    {_saving(row)}" for row in rows[1:]),
+            "Time says little here: on one machine no line is waited for, and no disk is read. A",
+            "first sync takes longer than rsync's: each file is verified before it is published.",
+        ]
+    )
+
+
+def _saving(row: Row) -> str:
+    huai, plain = row.huai, row.plain
+    sent = plain.metadata + plain.content
+    return (
+        f"{row.step}: {human(huai.metadata + huai.content)} instead of {human(sent)}, "
+        f"server {huai.cpu:.2f} s instead of {plain.cpu:.2f} s"
+    )
+
+
 def human(size: float) -> str:
     """Bytes for people."""
     for unit in _UNITS[:-1]:

@@ -1,8 +1,5 @@
 """The native scanner against its oracle, and both against the tree itself."""
 
-# Paths are bytes here, which pathlib does not take.
-# ruff: noqa: PTH
-
 import os
 import stat
 import tempfile

@@ -88,3 +88,17 @@ def test_an_unknown_command_is_refused_with_the_usage() -> None:
     assert done.returncode == 1
     assert "usage:" in done.stderr
     assert "no such command: tets" in done.stderr
+
+
+@pytest.mark.parametrize("command", ["check", "lint", "man", "test-compose", "test-long", "lock"])
+def test_help_of_a_command_runs_nothing(command: str) -> None:
+    done = dev(command, "--help")
+    assert done.returncode == 0
+    assert done.stdout == dev("help").stdout
+
+
+@pytest.mark.parametrize("command", ["check", "lint", "man", "test-compose"])
+def test_an_argument_that_a_command_does_not_take_is_refused(command: str) -> None:
+    done = dev(command, "typo")
+    assert done.returncode == 1
+    assert f"{command} takes no arguments: typo" in done.stderr
