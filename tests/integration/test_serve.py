@@ -24,7 +24,7 @@ from tests.committing import (
     server_command,
     server_environment,
 )
-from tests.scanners import NOBODY
+from tests.unprivileged import program_as_nobody
 
 
 @dataclass
@@ -163,21 +163,8 @@ def test_a_damaged_module_does_not_hide_the_others(root: Path) -> None:
         assert modules["m"]["problem"]
 
 
-AS_NOBODY = f"""
-import os
-import huai_server.cli, huai_server.serve, httptools, uvloop
-import uvicorn.lifespan.on, uvicorn.loops.auto, uvicorn.loops.uvloop
-if os.geteuid() == 0:
-    os.setgroups([])
-    os.setresgid({NOBODY}, {NOBODY}, {NOBODY})
-    os.setresuid({NOBODY}, {NOBODY}, {NOBODY})
-huai_server.cli.main()
-"""
-"""All is imported first: the interpreter need not stand where everybody can read."""
-
-
 def test_another_user_may_serve(root: Path, tmp_path: Path) -> None:
-    with serving(root, AS_NOBODY) as server:
+    with serving(root, program_as_nobody("huai_server")) as server:
         assert server.modules()[NAME]["serial"] == 1
         assert server.clone(tmp_path / "one") == head(root)
         assert server.stop() == 0

@@ -24,7 +24,7 @@ from tests.integration.upstream import (
     assert_equal,
     refresh,
 )
-from tests.unprivileged import NOBODY
+from tests.unprivileged import NOBODY, program_as_nobody
 
 
 @pytest.fixture(name="pair")
@@ -383,13 +383,7 @@ def test_another_users_destination(
     client_config.add_module(root, up.name, client_config.Module(url=place.url, dest=str(dest)))
     os.chown(root, NOBODY, NOBODY)
     (root / "client.toml").chmod(0o644)
-    # Imported before the rights are dropped: the sources need not be readable for everybody.
-    program = (
-        "import os, encodings.idna, tenacity, blake3, huai_client.tree.system\n"
-        "import huai_client.talking.report, huai_client.sync, huai_client.cli as cli\n"
-        f"os.setgroups([]); os.setgid({NOBODY}); os.setuid({NOBODY})\n"
-        "cli.main()"
-    )
+    program = program_as_nobody("huai_client")
     done = subprocess.run(
         [sys.executable, "-c", program, "--root", root, "sync", up.name],
         capture_output=True,
