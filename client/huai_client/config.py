@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
+from huai_client.modes import Modes
 from huai_schema.descriptor import check_module
 from huai_schema.errors import ExitCode, FormatError, HuaiError
 from huai_schema.program.configuration import (
@@ -74,6 +75,8 @@ class Module(msgspec.Struct, frozen=True):
     """How many commits that were applied before stay here, for `log`, `diff` and `why`."""
     owners: bool = True
     """Set owner and group, where this user may."""
+    modes: Modes = Modes.SAFE
+    """What is done about set-id bits, and what everybody may write to."""
     safe_links: bool = False
     """Leave out symlinks that lead out of the tree, as rsync's option of this name does."""
     timeout: int = 600

@@ -1,5 +1,7 @@
 """The filter of one run: which rules hold, and through which ones the tree was made.
 
+The policy for modes is a part of it: a change of either is brought about by the next sync.
+
 Loads nothing of the filters where a module has none.
 """
 
@@ -7,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from huai_client.config import Module
+from huai_client.modes import bare_key
 from huai_client.options import SyncOptions
 from huai_client.places import ModulePlaces
 from huai_client.state import State
@@ -20,12 +23,13 @@ def rules_of(module: Module, places: ModulePlaces, options: SyncOptions) -> "Rul
     from huai_client.filters import load_rules
 
     if options.filter is not None:
-        return load_rules(options.filter, Path.cwd(), place="--filter")
-    return load_rules(module.filter, places.root, place=f"{places.folder.name}: filter rule")
+        return load_rules(options.filter, Path.cwd(), place="--filter", modes=module.modes)
+    place = f"{places.folder.name}: filter rule"
+    return load_rules(module.filter, places.root, place=place, modes=module.modes)
 
 
 def same_filter(module: Module, places: ModulePlaces, state: State) -> bool:
-    """Whether the tree was made through the filter that is configured now."""
-    if not module.filter and not state.filter:
-        return True
+    """Whether the tree was made through the filter and with the modes that are configured now."""
+    if not module.filter:
+        return state.filter == bare_key(module.modes)
     return rules_of(module, places, SyncOptions()).key() == state.filter

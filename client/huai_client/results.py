@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from huai_client.execute import Report
 from huai_client.filters.extent import Extent
+from huai_client.modes import Modes, split_key
 from huai_client.plans.operations import Plan
 from huai_client.plans.summary import Summary
 from huai_client.publishing.order import Repository
@@ -32,9 +33,14 @@ class Prepared(NamedTuple):
     extent: Extent = Extent(0, 0)
     """How much the filter lets through."""
     filter: str = ""
-    """The filter that is planned for (`filters.Rules.key`); empty: none."""
+    """Filter and modes that are planned for (`filters.Rules.key`); empty: neither."""
     refused: str = ""
     """Why a sync would refuse this plan for a filter that is only tried."""
+
+    @property
+    def modes(self) -> Modes:
+        """The policy for modes that is planned for."""
+        return split_key(self.filter)[0]
 
 
 @dataclass(frozen=True, slots=True)

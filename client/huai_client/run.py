@@ -19,6 +19,7 @@ from huai_client.explain.account import Account
 from huai_client.filtered import same_filter
 from huai_client.lines.lines import Lines
 from huai_client.lines.poll import nothing_new
+from huai_client.modes import split_key
 from huai_client.options import SyncOptions
 from huai_client.places import ModulePlaces, module_places
 from huai_client.publishing import waiting
@@ -131,7 +132,7 @@ class Run:
             )
         for warning in warnings(prepared):
             self._talk.warning(warning)
-        if prepared.filter:
+        if split_key(prepared.filter)[1]:
             self._talk.result(f"{self._name}: {selection_line(prepared)}")
             self._talk.event("selection", **selection_values(prepared))
         forecast = Forecast.of(prepared, self._places.history)

@@ -49,7 +49,7 @@ class State:
     entries: int = 0
     """How many entries of the applied commit its filter lets through; 0: there is none."""
     filter: str = ""
-    """The filter through which the commit was applied (`filters.Rules.key`); empty: none."""
+    """Filter and modes by which the commit was applied (`filters.Rules.key`); empty: neither."""
     before: str = ""
     """The commit that was applied before, if the trash was kept since; empty: no way back."""
     before_filter: str = ""

@@ -92,7 +92,7 @@ class Sync:
             prepared = self._planning.due(tree, commit, self._state)
             observer.planned(prepared)
             report = execute(prepared.plan, tree, _nothing_staged, observer.step)
-            self._state = self._ground.settled(tree, commit, self._state)
+            self._state = self._ground.settled(tree, commit, self._state, prepared.modes)
         result = self._result(prepared, report, None)
         if result.exit_code == ExitCode.OK:
             self._save_waiting(prepared)
@@ -176,7 +176,7 @@ class Sync:
             result = self._result(prepared, report, brought)
             if result.exit_code == ExitCode.OK:
                 staging.remove()
-        self._state = self._ground.settled(tree, commit, self._state)
+        self._state = self._ground.settled(tree, commit, self._state, prepared.modes)
         return result
 
     def _record_attempt(self, prepared: Prepared) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from huai_client import config as client_config
+from huai_client.modes import Modes
 from tests.integration.upstream import T0, Site, Upstream, assert_equal
 
 NANOSECOND = 1_600_000_000_987_654_321
@@ -45,7 +46,7 @@ def test_a_first_sync_brings_everything(place: Site) -> None:
     up = place.upstream()
     fill(up)
     up.commit()
-    down = place.downstream(up)
+    down = place.downstream(up, modes=Modes.EXACT)
     result = down.synced()
     assert result["changed"]
     assert result["summary"]["deletions"] == 0

@@ -14,6 +14,7 @@ from huai_client.explain.last import load as load_last
 from huai_client.explain.last import unfinished
 from huai_client.hosts import Hosts
 from huai_client.lines.upstream import MetadataUrl
+from huai_client.modes import split_key
 from huai_client.places import ModulePlaces, module_places
 from huai_client.publishing import waiting
 from huai_client.verifying.summary import Look, Summary, read_account
@@ -103,7 +104,8 @@ class _Standing:
             "waiting": self._waits,
             "verified": self._verified
             and {**self._verified.values(), "current": not self._as_before},
-            "filter": state.filter.splitlines(),
+            "filter": split_key(state.filter)[1].splitlines(),
+            "modes": str(split_key(state.filter)[0]) if state.applied else None,
             "held": state.held or None,
             "before": state.before or None,
             "trash_since": state.trash or None,
@@ -134,7 +136,7 @@ class _Standing:
             yield f"{self._waits:,} deletions wait"
 
     def _filter(self) -> Iterator[str]:
-        if rules := self._state.filter.count("\n"):
+        if rules := split_key(self._state.filter)[1].count("\n"):
             yield f"a part of it by a filter of {rules:,} rules"
         if self.module.filter and not rules:
             yield "its filter is applied by the next sync"

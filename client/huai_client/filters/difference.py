@@ -31,6 +31,7 @@ def differences(past: Selection, wanted: Selection) -> Iterator[Difference]:
 
 def _across_filters(past: Selection, wanted: Selection) -> Iterator[Change]:
     """First what the snapshots differ by, then the rest, in which only the filters can differ."""
+    hidden = past.rules.modes.hides(wanted.rules.modes)
     seen: set[bytes] = set()
     for difference in diff(past.snapshot, wanted.snapshot):
         if isinstance(difference, Change):
@@ -43,7 +44,7 @@ def _across_filters(past: Selection, wanted: Selection) -> Iterator[Change]:
         for entry in decode_listing(listing):
             if entry.path not in seen:
                 change = Change(entry.path, past.shown(entry), wanted.shown(entry))
-                if change.old != change.new:
+                if change.old != change.new or (hidden and change.new):
                     yield change
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from huai_client.filters.grammar import FilterError
 from huai_client.filters.parser import Parser, ReadFile
 from huai_client.filters.rules import Rules
+from huai_client.modes import Modes
 from huai_schema.paths import show
 
 
@@ -32,7 +33,13 @@ def read_from(folder: Path) -> ReadFile:
     return read
 
 
-def load_rules(lines: Iterable[str], folder: Path, *, place: str = "filter rule") -> Rules:
+def load_rules(
+    lines: Iterable[str],
+    folder: Path,
+    *,
+    place: str = "filter rule",
+    modes: Modes = Modes.EXACT,
+) -> Rules:
     """The filter of a module; files that it merges are looked for from `folder`.
 
     As with rsync's --delete-excluded, its rules say what is mirrored and protect nothing:
@@ -47,4 +54,4 @@ def load_rules(lines: Iterable[str], folder: Path, *, place: str = "filter rule"
                 "protected from deletion",
                 hint="use + and -; what must never be touched here belongs into protect",
             )
-    return Rules(parser.rules)
+    return Rules(parser.rules, modes)

@@ -1,5 +1,7 @@
 """A filter: which paths of a module are mirrored, and which are protected from deletion.
 
+With it goes which modes they get: the two together say what a tree makes of a snapshot.
+
 Pure, and cheap: all rules together are one regular expression.  As in rsync the first rule that
 matches decides, what no rule matches is included, and nothing below an excluded directory is
 ever asked for.
@@ -14,6 +16,7 @@ from typing import NamedTuple, Self
 from huai_client.filters.parser import Parser, ReadFile, no_files
 from huai_client.filters.pattern import Pattern, subject, translate
 from huai_client.filters.rule import Rule
+from huai_client.modes import Modes, bare_key, split_key
 from huai_schema.escaping import escape, unescape
 from huai_schema.paths import RelPath, ancestors, parent
 
@@ -32,11 +35,12 @@ class Decision(NamedTuple):
 
 
 class Rules:
-    """An ordered list of rules; two are equal if they hold the same rules."""
+    """An ordered list of rules, and a policy for modes; equal if both are."""
 
-    def __init__(self, rules: Iterable[Rule] = ()) -> None:
+    def __init__(self, rules: Iterable[Rule] = (), modes: Modes = Modes.EXACT) -> None:
         """Most are made by `Rules.parse`, or from what a `Parser` has read."""
         self.rules = tuple(rules)
+        self.modes = modes
         self._sender = _Side(rule for rule in self.rules if rule.sender)
         self._receiver = _Side(rule for rule in self.rules if rule.receiver)
         self._reaches = lru_cache(_RECENT)(self._reaches_directory)
@@ -51,29 +55,33 @@ class Rules:
         return cls(parser.rules)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Rules) and self.rules == other.rules
+        if not isinstance(other, Rules):
+            return False
+        return (self.rules, self.modes) == (other.rules, other.modes)
 
     def __hash__(self) -> int:
-        return hash(self.rules)
+        return hash((self.rules, self.modes))
 
     def __bool__(self) -> bool:
-        """Whether there is any rule."""
+        """Whether there is any rule, and so anything that may be left out."""
         return bool(self.rules)
 
     def key(self) -> str:
-        r"""A line for each rule; equal keys mean that the rules are equal.
+        r"""A line for each rule, after one for the modes; equal keys mean equal `Rules`.
 
         For people and for the recorded state: bytes that are not UTF-8 become `\xHH`.
         """
-        return "".join(
+        return bare_key(self.modes) + "".join(
             escape(rule.text).decode("utf-8", "backslashreplace") + "\n" for rule in self.rules
         )
 
     @classmethod
     def from_key(cls, key: str) -> Self:
         """The rules that `key` says; `HuaiError` if it is none."""
-        raw = _HIGH_BYTE.sub(lambda found: bytes((int(found[1], 16),)), key.encode())
-        return cls.parse(map(unescape, raw.splitlines()), place="rule of the recorded filter")
+        modes, lines = split_key(key)
+        raw = _HIGH_BYTE.sub(lambda found: bytes((int(found[1], 16),)), lines.encode())
+        rules = cls.parse(map(unescape, raw.splitlines()), place="rule of the recorded filter")
+        return cls(rules.rules, modes)
 
     def included(self, path: bytes, *, directory: bool) -> bool:
         """Whether `path` is mirrored, if the directories above it are."""

@@ -1,4 +1,4 @@
-"""The part of a snapshot that a filter lets through.
+"""The part of a snapshot that a filter lets through, with the modes that its policy gives.
 
 Reads objects through the snapshot and nothing else; the manifests of directories that are left
 out are never read.
@@ -29,7 +29,7 @@ class Selection:
     def entries(self) -> Iterator[Entry]:
         """All entries in tree order."""
         if not self.rules:
-            yield from self.snapshot.entries()
+            yield from map(self.rules.modes.of, self.snapshot.entries())
             return
         for listing in self.listings():
             yield from self._entries_of(listing)
@@ -68,7 +68,10 @@ class Selection:
 
     def directory(self, path: RelPath) -> Directory | None:
         """The directory at `path`; None as above."""
-        return None if self.rules.excludes_whole(path) else self.snapshot.directory(path)
+        if self.rules.excludes_whole(path):
+            return None
+        found = self.snapshot.directory(path)
+        return None if found is None else self.rules.modes.of_directory(found)
 
     def shown(self, entry: Entry | None) -> Entry | None:
         """An entry of the snapshot as it is here; None if it is not."""
@@ -76,7 +79,7 @@ class Selection:
             return None
         if not self.rules.reaches(entry.path, directory=isinstance(entry, Directory)):
             return None
-        return self._detached(entry)
+        return self._as_here(entry)
 
     def listings(self) -> Iterator[Listing]:
         """Those directories that are let through, each still with all its leaves."""
@@ -86,10 +89,11 @@ class Selection:
         for entry in decode_listing(listing):
             # The directory itself is known to be let through.
             if isinstance(entry, Directory) or self.rules.included(entry.path, directory=False):
-                yield self._detached(entry)
+                yield self._as_here(entry)
 
-    def _detached(self, entry: Entry) -> Entry:
-        """The entry, without its hardlink if the group's first name is left out."""
+    def _as_here(self, entry: Entry) -> Entry:
+        """The entry with its mode, and without its hardlink if the group's first is left out."""
+        entry = self.rules.modes.of(entry)
         if not isinstance(entry, File) or entry.link is None:
             return entry
         here = self.rules.reaches(entry.link, directory=False)

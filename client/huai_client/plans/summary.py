@@ -5,7 +5,9 @@ Pure.
 
 from typing import NamedTuple
 
+from huai_client.modes import Reduced
 from huai_client.plans.operations import Plan
+from huai_schema.entries import Directory, File, Symlink
 from huai_schema.errors import ExitCode, HuaiError
 
 
@@ -67,6 +69,13 @@ def summarize(plan: Plan) -> Summary:
         reused=len(files) - len(fetches),
         reused_bytes=sum(file.size for file in files if file.path in plan.reuses),
     )
+
+
+def reduced_modes(plan: Plan) -> list[File | Directory]:
+    """What the plan creates or changes and gives a safer mode than the metadata states."""
+    files = (file for stage in plan.stages for file in (*stage.fetches, *stage.attributes))
+    real = (entry for entry in (*plan.directories, *files) if not isinstance(entry, Symlink))
+    return [entry for entry in real if isinstance(entry.mode, Reduced)]
 
 
 def check_deletions(summary: Summary, limit: str, entries: int) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from os import stat_result
 from typing import NamedTuple
 
+from huai_client.modes import Kept
 from huai_client.owners import Owners
 from huai_client.surveying.scope import WHOLE, Scope
 from huai_client.tree import STAGING_NAME, PathError, View
@@ -135,7 +136,9 @@ def differences(
     unequal = {
         "mtime": entry.mtime != wanted.mtime,
         # Linux gives every symlink the mode 777.
-        "mode": entry.mode != wanted.mode and not isinstance(wanted, Symlink),
+        "mode": entry.mode != wanted.mode
+        and not isinstance(wanted, Symlink)
+        and not isinstance(wanted.mode, Kept),
         "owner": owners is not None and owners.uid(wanted.owner, observed.uid) != observed.uid,
         "group": owners is not None and owners.gid(wanted.group, observed.gid) != observed.gid,
     }

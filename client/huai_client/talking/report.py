@@ -8,12 +8,14 @@ import time
 from collections.abc import Iterator
 
 from huai_client.execute import Report
+from huai_client.modes import Reduced
 from huai_client.plans.operations import Plan, Remove, Reuse, Stage
-from huai_client.plans.summary import Summary
+from huai_client.plans.summary import Summary, reduced_modes
 from huai_client.results import Prepared, SyncResult
 from huai_client.reuse import Reused
 from huai_client.surveying.symlinks import unsafe_symlinks
 from huai_client.talking.progress import human
+from huai_schema.entries import Directory, File
 from huai_schema.paths import RelPath, join, show
 
 _SHOWN = 3
@@ -126,6 +128,11 @@ def warnings(prepared: Prepared) -> Iterator[str]:
     unsafe = list(unsafe_symlinks(prepared.plan))
     if unsafe:
         yield f"{len(unsafe):,} symlinks lead out of the tree, for example {show(unsafe[0])}"
+    if reduced := reduced_modes(prepared.plan):
+        yield (
+            f"{len(reduced):,} modes are made safe, for example of {_reduced(reduced[0])} "
+            '(modes = "exact" in client.toml sets them as they are upstream)'
+        )
     strangers = prepared.survey.strangers
     if strangers:
         first = ", ".join(map(show, strangers[:_SHOWN]))
@@ -133,6 +140,11 @@ def warnings(prepared: Prepared) -> Iterator[str]:
             f"{len(strangers):,} paths are in no snapshot and stay, for example "
             f"{first} (--delete-strangers deletes them)"
         )
+
+
+def _reduced(entry: File | Directory) -> str:
+    stated = entry.mode.stated if isinstance(entry.mode, Reduced) else entry.mode
+    return f"{show(entry.path or b'.')}: {entry.mode:04o}, not {stated:04o}"
 
 
 def failures(result: SyncResult) -> Iterator[str]:
@@ -165,6 +177,7 @@ def result_values(result: SyncResult) -> dict[str, object]:
     if result.prepared:
         values["waiting"] = len(result.prepared.waiting)
         values["strangers"] = len(result.prepared.survey.strangers)
+        values["reduced_modes"] = len(reduced_modes(result.prepared.plan))
         values["summary"] = result.prepared.summary._asdict()
     if result.outcome:
         values["received"] = result.outcome.bytes_received

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from huai_client.config import Module
+from huai_client.modes import Modes
 from huai_client.publishing.patience import seconds
 from huai_client.state import State
 from huai_client.store import Commit
@@ -43,7 +44,7 @@ class Ground:
         """The state before the first change to the tree: something may go to the trash."""
         return replace(state, trash=int(time.time())) if self.keeps and not state.trash else state
 
-    def settled(self, tree: Tree, commit: Commit, state: State) -> State:
+    def settled(self, tree: Tree, commit: Commit, state: State, modes: Modes) -> State:
         """Throw away what was in the trash for long enough, then set the top's attributes.
 
         After all else: trash and staging area lie in the top directory, and change its times.
@@ -53,7 +54,7 @@ class Ground:
             since = self.bin.purge(self._module.trash, int(time.time()))
             state = replace(state, trash=since)
         if top := commit.snapshot.directory(ROOT):
-            tree.set_directory(top)
+            tree.set_directory(modes.of_directory(top))
         tree.sync_top()
         return state
 

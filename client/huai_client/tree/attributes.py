@@ -7,6 +7,7 @@ side effects on devices and fifos.
 import os
 import stat
 
+from huai_client.modes import Kept
 from huai_client.owners import Owners
 from huai_client.tree.folders import handle_path
 from huai_schema.entries import Directory, File, Symlink
@@ -24,7 +25,12 @@ def set_owner(handle: int, wanted: File | Directory, owners: Owners | None) -> N
 
 
 def set_mode(handle: int, mode: int) -> None:
-    """All twelve bits.  After `set_owner`: chown(2) clears setuid and setgid."""
+    """All twelve bits.  After `set_owner`: chown(2) clears setuid and setgid.
+
+    A mode that is to be kept is left alone.
+    """
+    if isinstance(mode, Kept):
+        return
     if stat.S_IMODE(os.fstat(handle).st_mode) != mode:
         handle_path(handle).chmod(mode)
 

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+from huai_client.modes import Kept
 from huai_client.tree import attributes
 from huai_client.tree.errors import PathError, StrangersError, at
 from huai_client.tree.view import ABSENT, View
@@ -42,6 +43,9 @@ class Tree(View):
             DestinationError: DEST cannot be used.
         """
         super().__init__(dest, write=True, owners=owners)
+        self._umask = _umask()
+        self._fresh: set[RelPath] = set()
+        """Directories made here whose mode is for what is made anew."""
 
     # Directories
 
@@ -54,13 +58,16 @@ class Tree(View):
         with at(path):
             try:
                 self._permitted(lambda: self._mkdir(path), parent(path))
+                if like is not None and isinstance(like.mode, Kept):
+                    self._fresh.add(path)
             except FileExistsError:
                 if not self._is(stat.S_ISDIR, path):
                     raise
             if like is not None:
                 handle = self._folders.open(path)
                 attributes.set_owner(handle, like, self.owners)
-                attributes.set_mode(handle, like.mode | 0o700)
+                if path in self._fresh or not isinstance(like.mode, Kept):
+                    attributes.set_mode(handle, self._anew(like.mode) | 0o700)
 
     def _mkdir(self, path: RelPath) -> None:
         os.mkdir(basename(path), 0o700, dir_fd=self._folders.open(parent(path)))
@@ -68,9 +75,12 @@ class Tree(View):
     def set_directory(self, wanted: Directory) -> None:
         """Give a directory its final attributes, times included."""
         path = wanted.path
+        if path in self._fresh:
+            wanted = wanted._replace(mode=self._anew(wanted.mode))
         with at(path):
             attributes.set_all(self._folders.open(path), wanted, self.owners)
-            self._folders.settled(path)
+            if not isinstance(wanted.mode, Kept):
+                self._folders.settled(path)
 
     def remove_directory(self, path: RelPath) -> None:
         """Remove an empty directory; fine if nothing is there.
@@ -135,6 +145,13 @@ class Tree(View):
         """The first half of `publish`: owner, mode and times."""
         source = self._inside(staged, wanted.path)
         with at(wanted.path):
+            if isinstance(wanted.mode, Kept):
+                present = self.stat(wanted.path)
+                kept = present is not None and stat.S_ISREG(present.st_mode)
+                mode = (
+                    stat.S_IMODE(present.st_mode) if present and kept else self._anew(wanted.mode)
+                )
+                wanted = wanted._replace(mode=mode)
             self._settle_file(source, wanted)
 
     def put(self, staged: Path, wanted: File) -> None:
@@ -217,6 +234,10 @@ class Tree(View):
 
     # Inside
 
+    def _anew(self, mode: int) -> int:
+        """The mode of something that is made: less the umask if it is one that is kept later."""
+        return mode & ~self._umask if isinstance(mode, Kept) else mode
+
     def _is(self, kind: Callable[[int], bool], path: RelPath) -> bool:
         status = self.stat(path)
         return status is not None and kind(status.st_mode)
@@ -267,3 +288,10 @@ class Tree(View):
         if not raw.startswith(base):
             raise PathError(path, f"staged outside of the tree: {staged}")
         return rel_path(raw[len(base) :], staging=True)
+
+
+def _umask() -> int:
+    """Of this process; it can only be asked for by setting another for a moment."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,159 @@
+"""Set-id bits and what everybody may write to: applied only where the administrator says so."""
+
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from huai_client import config
+from huai_client.modes import Modes
+from tests.integration.upstream import Downstream, Site, Upstream, site
+
+
+@pytest.fixture
+def place(short_path: Path) -> Iterator[Site]:
+    with site(short_path) as found:
+        yield found
+
+
+def mode(tree: Path, path: str = ".") -> int:
+    return stat.S_IMODE((tree / path).stat().st_mode)
+
+
+def modes(tree: Path) -> dict[str, int]:
+    return {path: mode(tree, path) for path in ("suid", "sgid", "open", "plain", "d", "sticky")}
+
+
+STATED = {"suid": 0o4755, "sgid": 0o2711, "open": 0o666, "plain": 0o644, "d": 0o2777}
+STATED["sticky"] = 0o1777
+SAFE = {"suid": 0o755, "sgid": 0o711, "open": 0o664, "plain": 0o644, "d": 0o2775}
+SAFE["sticky"] = 0o1775
+
+
+def upstream(place: Site) -> Upstream:
+    up = place.upstream()
+    for name, stated in STATED.items():
+        if name in ("d", "sticky"):
+            up.at(name.encode()).mkdir()
+        else:
+            up.put(name.encode(), name.encode())
+        up.at(name.encode()).chmod(stated)
+    up.tree.chmod(0o777)
+    up.commit()
+    return up
+
+
+def configure(down: Downstream, policy: Modes) -> None:
+    module = config.load(down.root).module(down.name)
+    config.remove_module(down.root, down.name)
+    config.add_module(down.root, down.name, replace(module, modes=policy))
+
+
+def test_set_id_and_world_writable_modes_are_withheld_and_told(place: Site) -> None:
+    down = place.downstream(upstream(place))
+    ended = down.sync("--json")
+    assert ended.code == 0, ended
+    assert modes(down.dest) == SAFE
+    assert mode(down.dest) == 0o775
+    assert ended.events("sync")[0]["reduced_modes"] == 6
+    warned = [each["message"] for each in ended.events("warning")]
+    assert len([each for each in warned if "modes are made safe" in each]) == 1, warned
+    assert down.verify("--content").code == 0
+    assert down.plan() == []
+
+
+def test_a_poll_finds_nothing_new_under_the_policy(place: Site) -> None:
+    down = place.downstream(upstream(place))
+    down.synced()
+    again = down.synced()
+    assert again["changed"] is False
+    assert "reduced_modes" not in again  # nothing was planned
+
+
+def test_exact_modes_are_set_where_asked_for(place: Site) -> None:
+    down = place.downstream(upstream(place), modes=Modes.EXACT)
+    assert down.synced()["reduced_modes"] == 0
+    assert modes(down.dest) == STATED
+    assert mode(down.dest) == 0o777
+    assert down.verify().code == 0
+
+
+def test_a_change_of_the_setting_is_brought_about_by_the_next_sync(place: Site) -> None:
+    down = place.downstream(upstream(place), modes=Modes.EXACT)
+    down.synced()
+    configure(down, Modes.SAFE)
+    assert down.verify().code == 0  # by what was applied
+    assert {what for what, _ in down.plan()} == {"attributes", "directory"}
+    assert down.synced()["reduced_modes"] == 6
+    assert modes(down.dest) == SAFE
+    configure(down, Modes.EXACT)
+    assert down.synced()["summary"]["attributes"] == 6
+    assert modes(down.dest) == STATED
+
+
+def test_a_state_of_before_the_setting_is_made_safe(place: Site) -> None:
+    down = place.downstream(upstream(place), modes=Modes.EXACT)
+    down.synced()
+    assert down.state.filter == ""  # as older versions wrote it
+    configure(down, Modes.SAFE)
+    down.synced()
+    assert modes(down.dest) == SAFE
+    assert down.run("status", "--json").events()[0]["modes"] == "safe"
+
+
+def test_an_adopted_tree_loses_what_is_not_safe(place: Site) -> None:
+    up = upstream(place)
+    down = place.downstream(up)
+    for name, stated in STATED.items():
+        target = down.dest / name
+        if name in ("d", "sticky"):
+            target.mkdir()
+        else:
+            target.write_bytes(name.encode())
+            os.utime(target, ns=(0, up.at(name.encode()).stat().st_mtime_ns))
+        target.chmod(stated)
+    assert down.synced()["summary"]["fetches"] == 0
+    assert modes(down.dest) == SAFE
+
+
+def test_local_modes_are_those_of_rsync_without_perms(place: Site) -> None:
+    up = upstream(place)
+    down = place.downstream(up, modes=Modes.LOCAL)
+    mask = os.umask(0o027)
+    try:
+        down.synced()
+        expected = {name: each & 0o777 & ~0o027 for name, each in STATED.items()}
+        assert modes(down.dest) == expected
+        (down.dest / "plain").chmod(0o4600)
+        (down.dest / "d").chmod(0o711)
+        up.put(b"plain", b"more", mode=0o644, mtime=None)
+        up.put(b"d/new", b"new", mode=0o666)
+        up.at(b"suid").chmod(0o700)
+        up.commit()
+        down.synced()
+    finally:
+        os.umask(mask)
+    assert mode(down.dest, "plain") == 0o4600
+    assert (down.dest / "plain").read_bytes() == b"more"
+    assert mode(down.dest, "d") == 0o711
+    assert mode(down.dest, "d/new") == 0o640
+    assert mode(down.dest, "suid") == expected["suid"]
+    assert down.verify().code == 0
+    configure(down, Modes.EXACT)
+    down.synced()
+    assert mode(down.dest, "plain") == 0o644
+    assert mode(down.dest, "d") == 0o2777
+
+
+def test_a_policy_of_a_later_version_is_refused(place: Site) -> None:
+    down = place.downstream(upstream(place))
+    down.synced()
+    text = down.state_file.read_text()
+    assert "modes safe" in text
+    down.state_file.write_text(text.replace("modes safe", "modes odd"))
+    ended = down.run("verify", down.name)
+    assert ended.code == 40
+    assert "does not know" in ended.err
