@@ -61,6 +61,10 @@ class Module(msgspec.Struct, frozen=True):
     """How long what is gone stays: seconds, or a number and s, m, h or d."""
     max_age: Annotated[str, Meta(pattern=r"^[0-9]{1,9}[smhd]?$")] = "0"
     """A commit that is older is warned of, spelt like `delete_after`; 0: never."""
+    max_entries: Annotated[int, Meta(ge=1)] = 100_000_000
+    """A commit that announces more is refused: reading it costs memory and time in proportion."""
+    max_bytes: Annotated[int, Meta(ge=1)] = 1 << 50
+    """The same for the sizes of all files."""
     duplicates: Literal["copy", "hardlink"] = "copy"
     """How a file gets content that stays under another name too; a copy is a reflink if it can."""
     reuse_from: tuple[str, ...] = ()

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from huai_client import state as states
-from huai_client.age import too_old
+from huai_client.age import dated_ahead, too_old
 from huai_client.arguments import json_option, modules_argument
 from huai_client.config import Module, load
 from huai_client.explain.last import load as load_last
@@ -84,7 +84,10 @@ class _Standing:
         self.tops = account.tops if account else []
         # A sync that was cut right before its end; the next `verify` finds out.
         self._as_before = account is not None and account.applied != self._state.applied
-        self.stale = too_old(self._state.committed, module.max_age, time.time())
+        now, committed = time.time(), self._state.committed
+        seen = self._state.seen or self._state.time
+        self.stale = too_old(committed, module.max_age, now, seen=seen)
+        self._ahead = dated_ahead(committed, now)
 
     def values(self) -> dict[str, object]:
         """For JSON; times in seconds since the epoch."""
@@ -121,6 +124,8 @@ class _Standing:
             yield states.HELD
         if self.stale:
             yield self.stale
+        if self._ahead:
+            yield self._ahead
         yield from self._runs()
         yield from self._filter()
         yield from self._looks()
