@@ -19,6 +19,7 @@ from huai_client.explain.account import Account
 from huai_client.filtered import same_filter
 from huai_client.lines.lines import Lines
 from huai_client.lines.poll import nothing_new
+from huai_client.marks import stand
 from huai_client.modes import split_key
 from huai_client.options import SyncOptions
 from huai_client.places import ModulePlaces, module_places
@@ -79,6 +80,7 @@ class Run:
                 return self._undone(account, lines)
             timeout = options.deadline.bound(self._module.timeout)
             same = not options.adopt and same_filter(self._module, self._places, state)
+            same = same and stand(self._module.dest, state)
             if state.held or (same and nothing_new(state, lines.upstreams, timeout=timeout)):
                 if options.only is not None or not self._anything_due(state):
                     account.nothing_new(state)

@@ -65,6 +65,8 @@ class State:
     """Which module of the upstream's was accepted (FORMAT.md, "Descriptor"); empty: not known."""
     seen: int = 0
     """When the applied commit was first applied, seconds since the epoch; 0: not known."""
+    marks: tuple[str, ...] = ()
+    """Names at the top of the applied tree (`marks`)."""
 
     def first_seen(self, commit: str, now: float) -> int:
         """When a commit that is here `now` came first, seconds since the epoch."""
@@ -91,7 +93,12 @@ class State:
         identity: object = self.identity
         if not isinstance(identity, str) or not _IDENTITY.fullmatch(identity):
             raise ValueError("an identity is none")
-        filters: tuple[object, ...] = (self.filter, self.before_filter, *self.attempted_filters)
+        filters: tuple[object, ...] = (
+            self.filter,
+            self.before_filter,
+            *self.attempted_filters,
+            *self.marks,
+        )
         if not all(isinstance(text, str) for text in filters):
             raise ValueError("a filter is none")
         named: list[object] = [] if self.applied is None else [self.applied]
@@ -118,7 +125,9 @@ def load(path: Path) -> State:
             raise ValueError("another version")
         filters = tuple(values.get("attempted_filters", ()))
         attempted = tuple(values["attempted"])
-        return State(**{**values, "attempted": attempted, "attempted_filters": filters})
+        marks = tuple(values.get("marks", ()))
+        lists = {"attempted": attempted, "attempted_filters": filters, "marks": marks}
+        return State(**{**values, **lists})
     except FileNotFoundError:
         return State()
     except OSError as error:

@@ -20,6 +20,7 @@ from huai_client.finished import finished
 from huai_client.following import Following
 from huai_client.gitfetch import MissingObjectError
 from huai_client.lines.lines import Lines
+from huai_client.marks import marks_of
 from huai_client.options import SyncOptions
 from huai_client.places import ModulePlaces
 from huai_client.planning import Planning, applied_selection
@@ -221,8 +222,9 @@ class Sync:
     def _finish(self, prepared: Prepared) -> None:
         if self._state.applied != prepared.commit.id:
             self._repository.put_by(self._state.applied, self._module.keep_commits)
-        self._save(self._finished(prepared))
-        selection = applied_selection(prepared.commit, self._state)
+        state = self._finished(prepared)
+        selection = applied_selection(prepared.commit, state)
+        self._save(replace(state, marks=marks_of(selection)))
         keep_in_step(self._places.verified, prepared.commit.id, selection)
         self._repository.tidy()
 

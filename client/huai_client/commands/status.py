@@ -9,7 +9,7 @@ import click
 from huai_client import state as states
 from huai_client.age import dated_ahead, too_old
 from huai_client.arguments import json_option, modules_argument
-from huai_client.config import Module, load
+from huai_client.config import Module, load, no_modules
 from huai_client.explain.last import load as load_last
 from huai_client.explain.last import unfinished
 from huai_client.hosts import Hosts
@@ -41,6 +41,8 @@ def command(root: Path, names: tuple[str, ...], parts: bool, as_json: bool) -> i
     """
     end_with_reader()
     config = load(root)
+    if not config.modules:
+        raise no_modules(root)
     code = ExitCode.OK
     for name in names or sorted(config.modules):
         found = _Standing(name, config.module(name), module_places(root, name))
