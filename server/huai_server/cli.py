@@ -17,6 +17,7 @@ from huai_schema.paths import show
 from huai_schema.program.ending import conclude, print_json
 from huai_schema.program.output import Output
 from huai_schema.program.signals import leave_quietly
+from huai_server.announce_cli import announce
 from huai_server.config import (
     DEFAULT_ROOT,
     Module,
@@ -295,4 +296,5 @@ def remove(root: Path, name: str, purge: bool, as_json: bool) -> None:
         click.echo(f"{name}: removed{kept}")
 
 
+command_line.add_command(announce)
 command_line.add_command(fallback)

@@ -5,7 +5,6 @@ A run killed anywhere leaves the last commit as it was, and at most an unused pa
 """
 
 import os
-import secrets
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -99,9 +98,7 @@ class _Commit:
         self._repository = repository
         self._allow_empty = allow_empty
         self._head = repository.head()
-        descriptor, past = repository.snapshot(self._head) if self._head else (None, None)
-        # Made once; who makes the module anew, makes another one.
-        self._identity = (descriptor and descriptor.identity) or secrets.token_hex(16)
+        past = repository.snapshot(self._head)[1] if self._head else None
         self._past = past
         self._assembly = Assembly(past)
         self._hashed = (0, 0)
@@ -112,7 +109,8 @@ class _Commit:
         try:
             tree = layout.build(self._assembly.listings(self._scan(root)), writer)
             self._check_not_empty(root)
-            top = write_root(self._descriptor(), tree, writer)
+            descriptor = Descriptor(self._name, self._module.content_urls, self._module.publish)
+            top = write_root(descriptor, tree, writer)
             if self._head and bytes.fromhex(self._head.tree) == top:
                 writer.abort()
                 return self._result(self._head, Counts(), changed=False)
@@ -143,10 +141,6 @@ class _Commit:
         finally:
             self._hashed = (columns.hashed_files, columns.hashed_bytes)
             cache.close()
-
-    def _descriptor(self) -> Descriptor:
-        urls, rules = self._module.content_urls, self._module.publish
-        return Descriptor(self._name, urls, rules, self._identity)
 
     def _check_not_empty(self, root: Path) -> None:
         if self._assembly.totals.entries > 1 or self._allow_empty:

@@ -1,0 +1,44 @@
+"""Writes the file at a tree's top that tells `huai-rsync` where the tree's metadata are.
+
+The one place where the server writes into a mirrored tree, and only when it is asked to.  The
+file is an ordinary entry from then on: committed, mirrored, served by every rsync daemon.
+"""
+
+import os
+import tempfile
+from pathlib import Path
+
+from huai_schema.announcement import FILE_NAME, Announcement
+from huai_schema.errors import ExitCode, HuaiError
+
+
+class AnnounceError(HuaiError):
+    """The file cannot be written."""
+
+    exit_code = ExitCode.FILE_IO
+
+
+def announce(tree: Path, announcement: Announcement) -> bool:
+    """Write the file into `tree` unless it stands there already; whether it was written.
+
+    It appears with its whole content or not at all.
+    """
+    path, text = tree / FILE_NAME, announcement.encode()
+    try:
+        if path.is_file() and not path.is_symlink() and path.read_bytes() == text:
+            return False
+        handle, name = tempfile.mkstemp(prefix=f".{FILE_NAME}.", dir=tree)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(text)
+                os.fchmod(handle, 0o644)
+                os.fsync(handle)
+            Path(name).replace(path)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise AnnounceError(
+            f"{path}: {error.strerror}", hint="run as the user that the tree belongs to"
+        ) from error
+    return True
