@@ -1,11 +1,14 @@
 """Man pages from the command lines themselves, so that they say what `--help` says.
 
+`huai-rsync` has no help text but rsync's: its page is made from its page in Markdown.
+
 `python -m tests.man_pages FOLDER` writes one page for each program.  Same sources,
 same bytes: a page holds no date.  Rule to keep: no sentence about a command stands
 here; it belongs into the command's own help text.
 """
 
 import inspect
+import re
 import sys
 from collections.abc import Iterator
 from importlib import import_module
@@ -19,6 +22,13 @@ from huai_schema.errors import ExitCode
 
 PROGRAMS = {"huai-client": "huai_client.cli", "huai-server": "huai_server.cli"}
 """Each with the module that holds its `command_line`."""
+WRITTEN = {"huai-rsync": Path(__file__).parents[1] / "client" / "DROPIN.md"}
+"""Those that have a page in Markdown instead."""
+SEE_ALSO = {
+    "huai-client": ("huai-rsync", "huai-server", "rsync"),
+    "huai-server": ("huai-client", "rsync"),
+    "huai-rsync": ("huai-client", "huai-server", "rsync"),
+}
 
 
 def escape(text: str) -> str:
@@ -104,7 +114,66 @@ def page(program: str, command: click.Command, release: str) -> str:
     variables = list(environment([top, *(context for _, context in below)]))
     if variables:
         lines += [".SH ENVIRONMENT", *variables]
+    if program in SEE_ALSO:
+        lines.append(see_also(program))
     return "\n".join(lines) + "\n"
+
+
+def see_also(program: str) -> str:
+    """The pages to read next."""
+    return ".SH SEE ALSO\n" + ", ".join(f"{escape(name)}(1)" for name in SEE_ALSO[program])
+
+
+def inline(text: str) -> str:
+    """Markdown within a line: code and what is strong in bold, links as their words."""
+    safe = escape(re.sub(r"\[([^]]+)\]\([^)]+\)", r"\1", text))
+    return re.sub(
+        r"`([^`]+)`|\*\*([^*]+)\*\*", lambda found: f"\\fB{found[1] or found[2]}\\fP", safe
+    )
+
+
+def markdown(text: str) -> Iterator[str]:
+    """Sections, paragraphs, lists, tables and indented blocks, as far as the page has them."""
+    for block in re.split(r"\n{2,}", text.strip("\n")):
+        lines = block.split("\n")
+        if block.startswith("## "):
+            yield f".SH {inline(lines[0][3:]).upper()}"
+        elif block.startswith("| "):
+            for row in lines[2:]:
+                first, *cells = (inline(cell.strip()) for cell in row.strip("|").split("|"))
+                yield f".TP\n{first}\n" + "\n.br\n".join(cell or "\\ " for cell in cells)
+        elif block.startswith("    "):
+            yield ".PP\n.nf\n" + escape(inspect.cleandoc(block)) + "\n.fi"
+        elif block.startswith("- "):
+            for item in re.split(r"^- ", block, flags=re.MULTILINE)[1:]:
+                yield f".IP \\(bu 3\n{inline(' '.join(item.split()))}"
+        else:
+            yield f".PP\n{inline(' '.join(lines))}"
+
+
+def written_page(program: str, text: str, release: str) -> str:
+    """The whole page of a program from its page in Markdown, whose title names it."""
+    title, _, rest = text.partition("\n")
+    name, _, summary = title.removeprefix("# ").partition(": ")
+    if name != program:
+        raise ValueError(title)
+    lines = [
+        f'.TH {escape(program).upper()} 1 "" "huai {release}" "huai"',
+        f".SH NAME\n{escape(program)} \\- {escape(summary)}",
+        f".SH SYNOPSIS\n.PP\n\\fB{escape(program)}\\fP [OPTION]... SRC DEST",
+        ".SH DESCRIPTION",
+        *markdown(rest),
+        see_also(program),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def pages(release: str) -> Iterator[tuple[str, str]]:
+    """Each program, and its page."""
+    for program in PROGRAMS:
+        yield program, page(program, command_line(program), release)
+    for program, path in WRITTEN.items():
+        yield program, written_page(program, path.read_text(encoding="utf-8"), release)
 
 
 def command_line(program: str) -> click.Command:
@@ -122,9 +191,9 @@ def top_context(program: str, command: click.Command, **settings: Any) -> click.
 def main(folder: Path) -> None:
     """Write every page."""
     folder.mkdir(parents=True, exist_ok=True)
-    for program in PROGRAMS:
+    for program, text in pages(version("huai")):
         path = folder / f"{program}.1"
-        path.write_text(page(program, command_line(program), version("huai")), encoding="utf-8")
+        path.write_text(text, encoding="utf-8")
         print(path)
 
 

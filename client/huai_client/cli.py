@@ -22,7 +22,6 @@ COMMANDS = (
     "diff",
     "doctor",
     "log",
-    "modules",
     "plan",
     "remove",
     "status",

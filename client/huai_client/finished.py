@@ -9,16 +9,14 @@ from huai_client.results import Prepared
 from huai_client.state import State
 
 
-def finished(
-    prepared: Prepared, former: State, *, serial: int, identity: str, keeps: bool
-) -> State:
+def finished(prepared: Prepared, former: State, *, serial: int, keeps: bool) -> State:
     """The state after `former`; `keeps`: what the run took away is in the trash."""
-    commit, extent, now = prepared.commit, prepared.extent, int(time.time())
+    commit, extent = prepared.commit, prepared.extent
     before, key = _way_back(prepared, former) if keeps else ("", "")
     return State(
         applied=commit.id,
         serial=serial,
-        time=now,
+        time=int(time.time()),
         total_bytes=extent.bytes,
         committed=commit.time,
         entries=extent.entries,
@@ -26,8 +24,6 @@ def finished(
         before=before,
         before_filter=key,
         trash=former.trash,
-        identity=identity,
-        seen=former.first_seen(commit.id, now),
     )
 
 

@@ -8,7 +8,7 @@ found different later.
 from enum import StrEnum
 from typing import TypeVar
 
-from huai_schema.entries import Directory, Entry, File, Symlink
+from huai_schema.entries import DIRECTORY_MODE, FILE_MODE, Directory, Entry, File, Symlink
 from huai_schema.errors import ExitCode, HuaiError
 
 _SET_ID = 0o6000
@@ -52,6 +52,8 @@ class Modes(StrEnum):
     """No set-uid, set-gid for directories alone, and nothing that everybody may write to."""
     EXACT = "exact"
     """As stated."""
+    PLAIN = "plain"
+    """755 for directories and 644 for files, as rsync's `--chmod=D755,F644`."""
     LOCAL = "local"
     """As rsync without `--perms`: what is there keeps its mode."""
 
@@ -60,6 +62,8 @@ class Modes(StrEnum):
         if self is Modes.EXACT or isinstance(entry, Symlink):
             return entry
         if isinstance(entry, File):
+            if self is Modes.PLAIN:
+                return entry._replace(mode=FILE_MODE)
             return self._of_real(entry, entry.mode & (_SET_ID | _FOR_OTHERS))
         return self.of_directory(entry)
 
@@ -67,6 +71,8 @@ class Modes(StrEnum):
         """The same of a directory."""
         if self is Modes.EXACT:
             return entry
+        if self is Modes.PLAIN:
+            return entry._replace(mode=DIRECTORY_MODE)
         # A sticky directory too: what everybody may put into a mirror, the mirror hands out.
         return self._of_real(entry, entry.mode & (_SET_UID | _FOR_OTHERS))
 

@@ -17,6 +17,8 @@ class SyncOptions:
     """Instead of the configured limit."""
     adopt: bool = False
     """Compare the whole tree, whatever is recorded about it."""
+    compare: bool = False
+    """Compare the whole tree with what was applied too, and mend it."""
     delete_strangers: bool = False
     """Delete what no snapshot names, where the whole tree is compared."""
     accept_rollback: bool = False
@@ -27,6 +29,8 @@ class SyncOptions:
     """Go on after an undo."""
     filter: tuple[str, ...] | None = None
     """To be planned for instead of the configured one; its files count from where we are."""
+    undeletable: "Rules | None" = None
+    """What these protect, as rsync's receiving side does, is not deleted."""
     only: "Rules | None" = None
     """Add and change what these let through, delete nothing: a part of the next whole run."""
     deadline: Deadline = NEVER

@@ -56,7 +56,7 @@ class Planning:
         self._places = places
         self._options = options
         self._repository = repository
-        self.firewall = Firewall(module, options.max_delete_in)
+        self.firewall = Firewall(module, options.max_delete_in, options.undeletable)
 
     @cached_property
     def rules(self) -> Rules:
@@ -65,7 +65,8 @@ class Planning:
 
     def walks(self, state: State) -> bool:
         """Whether an update has to compare the whole tree."""
-        return self._options.adopt or self._past(state)[0] is None
+        whole = self._options.adopt or self._options.compare
+        return whole or self._past(state)[0] is None
 
     def update(
         self, view: View, commit: Commit, state: State, rules: Rules | None = None
@@ -74,11 +75,12 @@ class Planning:
         applied, attempted = self._past(state)
         past = [each for each in (applied, *attempted) if each is not None]
         wanted = Selection(commit.snapshot, self.rules if rules is None else rules)
-        if applied is None or self._options.adopt:
+        if applied is not None and not self._options.adopt:
+            check_destination(view, past)
+        if self.walks(state):
             strangers = self._options.delete_strangers
             survey = survey_whole(view, past, wanted, delete_strangers=strangers)
         else:
-            check_destination(view, past)
             survey = survey_changes(view, past, wanted, self.firewall.may_move(view))
             survey = self._parted(survey, cut=len(past) > 1)
         before = None if applied is None else self._recorded(state)

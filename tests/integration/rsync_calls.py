@@ -103,12 +103,12 @@ def mirror(place: Site, folder: Path, up: Upstream | None = None) -> Mirror:
     return Mirror(up, down, program(folder), source, twin)
 
 
-def picture(top: Path, *, modes: bool = True) -> dict[str, tuple[object, ...]]:
-    """Everything of a tree that both programs keep, by path."""
-    return {path: (mode if modes else 0, *rest) for path, mode, *rest in _entries(top)}
+def picture(top: Path, *, links: bool = True) -> dict[str, list[object]]:
+    """Everything of a tree that both programs keep, by path; without hardlinks for rsync's -H."""
+    return {path: rest for path, *rest in _entries(top, links=links)}
 
 
-def _entries(top: Path) -> Iterator[tuple[Any, ...]]:
+def _entries(top: Path, *, links: bool) -> Iterator[tuple[Any, ...]]:
     for folder, folders, names in os.walk(top):
         for name in (".", *folders, *names):
             path = Path(folder, name)
@@ -119,7 +119,7 @@ def _entries(top: Path) -> Iterator[tuple[Any, ...]]:
             mtime = status.st_mtime_ns
             content: object = None
             if stat.S_ISREG(status.st_mode):
-                content = (path.read_bytes(), status.st_nlink)
+                content = (path.read_bytes(), status.st_nlink if links else 1)
             elif stat.S_ISLNK(status.st_mode):
                 content = path.readlink()
             if not stat.S_ISREG(status.st_mode):

@@ -1,5 +1,6 @@
 """`huai-rsync` in place of rsync: the same tree, the same exit code, the same last lines."""
 
+import json
 import os
 import time
 from pathlib import Path
@@ -70,9 +71,7 @@ def test_both_make_the_same_tree_and_end_alike(pair: Mirror, options: tuple[str,
         ended, real = pair.call(*options), pair.real(*options)
         assert (ended.code, real.code) == (0, 0), ended
         assert "the real rsync runs" not in ended.err
-        # Without --perms rsync leaves the modes of what is there as they are; huai never does.
-        modes = options != ARCH
-        assert picture(pair.down.dest, modes=modes) == picture(pair.twin, modes=modes)
+        assert picture(pair.down.dest) == picture(pair.twin)
         assert closing(ended.out) == closing(real.out)
         head = pair.down.state.applied
         assert head is not None
@@ -176,3 +175,87 @@ def test_huai_itself_agrees_with_the_tree(pair: Mirror) -> None:
     change(pair)
     pair.call("-aH", "--delete")
     assert_equal(pair.up, pair.down)
+
+
+def damage(tree: Path) -> None:
+    """What may happen to a tree below directories in which nothing changes upstream."""
+    for number in range(10, 20):
+        (tree / f"pool/{number}").unlink()
+    (tree / "dists/Release").write_text("broken")
+    (tree / "pool/6").chmod(0o600)
+    (tree / "pool/own").write_text("a stranger")
+    (tree / "link").unlink()
+
+
+def test_local_damage_is_mended_as_by_rsync(pair: Mirror) -> None:
+    """Each day, though nothing is new upstream; huai-rsync says what, as rsync does."""
+    options = ("-aH", "--delete", "-v")
+    assert (pair.call(*options).code, pair.real(*options).code) == (0, 0)
+    for aged in (False, True):
+        for tree in (pair.down.dest, pair.twin):
+            damage(tree)
+        if aged:
+            memory = pair.down.state_file.parent / "rsync.json"
+            said = json.loads(memory.read_bytes())
+            memory.write_text(json.dumps({**said, "compared": said["compared"] - 86_400}))
+            ended, real = pair.call(*options), pair.real(*options)
+        else:
+            assert names(pair.call(*options)) == ["receiving incremental file list"]
+            assert not (pair.down.dest / "link").is_symlink()
+            each = {"HUAI_RSYNC_COMPARE": "0"}
+            ended, real = pair.call(*options, environment=each), pair.real(*options)
+        assert names(ended) == names(real)
+        assert "deleting pool/own" in names(ended)
+        assert picture(pair.down.dest) == picture(pair.twin)
+
+
+def test_a_disk_that_is_not_mounted_is_no_damage(pair: Mirror) -> None:
+    assert pair.call("-aH", "--delete").code == 0
+    pair.down.dest.rename(pair.down.dest.with_name("unmounted"))
+    pair.down.dest.mkdir()
+    settings = {"HUAI_RSYNC_COMPARE": "0", "HUAI_RSYNC_FALLBACK": "no"}
+    ended = pair.call("-aH", "--delete", environment=settings)
+    assert ended.code == 3
+    assert "holds nothing of what was synced" in ended.err
+    assert os.listdir(pair.down.dest) == []
+
+
+def test_a_span_that_is_none_is_told(pair: Mirror) -> None:
+    settings = {"HUAI_RSYNC_COMPARE": "daily", "HUAI_RSYNC_FALLBACK": "no"}
+    ended = pair.call("-aH", "--delete", environment=settings)
+    assert (ended.code, "HUAI_RSYNC_COMPARE" in ended.err) == (1, True)
+
+
+def test_a_filter_leaves_the_number_of_files_as_rsync_counts_it(pair: Mirror) -> None:
+    pair.down.configure(filter=("- /pool/1*", "- /new/"))
+    options = ("-aH", "--delete", "--stats", "--exclude=/pool/1*", "--exclude=/new/")
+    for update in (lambda _: None, change, lambda _: None, grow):
+        update(pair)
+        ended, real = pair.call(*options), pair.real(*options)
+        assert (ended.code, "the real rsync" in ended.err) == (0, False)
+        for name in ("Number of files", "Number of created files", "Number of deleted files"):
+            assert figure(ended.out, name) == figure(real.out, name)
+
+
+def grow(found: Mirror) -> None:
+    """More of each kind, a part of it left out."""
+    found.up.many(b"pool/1st", 3)
+    found.up.many(b"pool/second", 3)
+    found.up.at(b"pool/second/link").symlink_to("0")
+    found.up.at(b"pool/6").unlink()
+    found.up.commit()
+
+
+def test_modes_are_kept_only_if_asked_for(pair: Mirror) -> None:
+    """As rsync does: set-id bits with --perms, the own ones and the umask without."""
+    assert (pair.call("-rlt", "--delete").code, pair.real("-rlt", "--delete").code) == (0, 0)
+    pair.up.put(b"pool/6", b"changed", mode=0o6755)
+    pair.up.put(b"pool/open", b"new", mode=0o4777)
+    pair.up.at(b"dists").chmod(0o777)
+    pair.up.commit()
+    for option in ("-rlt", "-rltp", "-rlt"):
+        assert (pair.call(option, "--delete").code, pair.real(option, "--delete").code) == (0, 0)
+        assert picture(pair.down.dest, links=False) == picture(pair.twin, links=False), option
+    assert pair.call("-rltpH", "--delete", "--chmod=D755,F644").err == ""
+    assert {path.stat().st_mode & 0o7777 for path in pair.down.dest.glob("pool/*")} == {0o644}
+    assert (pair.down.dest / "dists").stat().st_mode & 0o7777 == 0o755

@@ -1,6 +1,9 @@
-"""A source whose host serves huai's metadata needs no configuration at all."""
+"""A source that says where its metadata are needs no configuration at all."""
 
 import os
+import shutil
+import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -8,9 +11,27 @@ import pytest
 from huai_client.config import load
 from huai_client.places import module_places
 from huai_client.state import load as load_state
-from tests.integration.counting_proxy import counting
+from huai_schema.announcement import FILE_NAME, Announcement
 from tests.integration.rsync_calls import TUNASYNC, picture, program, run
-from tests.integration.upstream import Ended, Site
+from tests.integration.upstream import ENVIRONMENT, SERVER, Ended, Site, Upstream
+
+
+def announced(up: Upstream, url: str) -> None:
+    """What the upstream's administrator does, once."""
+    command = [*SERVER, "--root", str(up.root), "announce", up.name, url]
+    subprocess.run(command, check=True, env=ENVIRONMENT, stdout=subprocess.DEVNULL)
+
+
+def asked(tmp_path: Path) -> tuple[dict[str, str], Callable[[], int]]:
+    """An environment in which it is counted how often rsync asks for the file."""
+    folder, log = tmp_path / "bin", tmp_path / "calls"
+    folder.mkdir()
+    wrapper = folder / "rsync"
+    real = shutil.which("rsync", path=ENVIRONMENT["PATH"])
+    wrapper.write_text(f'#!/bin/sh\necho "$*" >>{log}\nexec {real} "$@"\n')
+    wrapper.chmod(0o755)
+    path = f"{folder}{os.pathsep}{ENVIRONMENT['PATH']}"
+    return {"PATH": path}, lambda: log.read_text().count(f"/{FILE_NAME} ")
 
 
 class Newcomer:
@@ -19,20 +40,16 @@ class Newcomer:
     def __init__(self, place: Site, folder: Path) -> None:
         self.up = place.upstream()
         self.up.many(b"pool", 5)
+        announced(self.up, place.url)
         self.up.commit()
         self.source = f"{place.content_url}/{self.up.name}/"
         self.dest, self.root = folder / "copy", folder / "root"
         self.program = program(folder)
-        self.url = place.url
         assert run("rsync", "-a", self.source, str(self.dest), environment={}).code == 0
 
     def call(self, *options: str, source: str = "", **settings: str) -> Ended:
         """`huai-rsync`."""
-        environment = {
-            "HUAI_CLIENT_ROOT": str(self.root),
-            "HUAI_RSYNC_UPSTREAM": self.url,
-            **settings,
-        }
+        environment = {"HUAI_CLIENT_ROOT": str(self.root), **settings}
         target = (source or self.source, f"{self.dest}/")
         return run(self.program, *options, *target, environment=environment)
 
@@ -51,9 +68,12 @@ def test_one_word_is_enough(newcomer: Newcomer) -> None:
     for number in range(3):
         up.put(b"pool/new %d" % number, b"content")
         up.commit()
-        ended = newcomer.call(*TUNASYNC)
-        assert (ended.code, ended.err) == (0, "")
+        ended = newcomer.call(*TUNASYNC, "-q")
+        assert (ended.code, ended.out) == (0, "")
         assert picture(newcomer.dest) == picture(up.tree)
+        # Who decides what is deleted from now on is said, once.
+        assert ("written into" in ended.err) is (number == 0)
+        assert ended.err.count("\n") == (number == 0)
         assert newcomer.modules() == [up.name]
     module = load(newcomer.root).module(up.name)
     assert (module.owners, module.safe_links) == (False, True)
@@ -71,7 +91,7 @@ def test_what_the_call_leaves_out_becomes_the_filter(newcomer: Newcomer, tmp_pat
         newcomer.up.commit()
         ended = newcomer.call(*options)
         assert (ended.code, "the real rsync runs" in ended.err) == (0, False)
-        assert sorted(os.listdir(newcomer.dest)) == ["own.iso", "pool"]
+        assert sorted(os.listdir(newcomer.dest)) == [FILE_NAME, "own.iso", "pool"]
         assert (newcomer.dest / f"pool/new {number}").exists()
     assert len(load(newcomer.root).module(newcomer.up.name).filter) == 3
 
@@ -114,16 +134,59 @@ def test_too_many_deletions_are_rsyncs_until_the_module_is_known(newcomer: Newco
     assert picture(newcomer.dest) == picture(newcomer.up.tree)
 
 
-def test_who_has_no_huai_is_asked_once_a_day(newcomer: Newcomer, place: Site) -> None:
-    with counting(place.url) as counted:
-        newcomer.url = counted.url
-        for _ in range(2):
-            source = f"{place.content_url}/{newcomer.up.name}/pool/"
-            ended = newcomer.call(*TUNASYNC, source=source, HUAI_RSYNC_EXPLAIN="yes")
-            assert ended.code == 0
-            assert "no module has this destination" in ended.err
-    assert len(counted.requests) == 1
+def test_who_has_no_huai_is_asked_once_a_day(newcomer: Newcomer, tmp_path: Path) -> None:
+    """And by nobody but the daemon that the call names: no port of its host is tried."""
+    settings, times = asked(tmp_path)
+    source = f"{newcomer.source}pool/"
+    for _ in range(2):
+        ended = newcomer.call(*TUNASYNC, source=source, HUAI_RSYNC_EXPLAIN="yes", **settings)
+        assert ended.code == 0
+        assert "no module has this destination" in ended.err
+    assert times() == 1
     assert newcomer.modules() == []
+
+
+def test_a_daemon_that_does_not_answer_says_nothing_of_the_file(newcomer: Newcomer) -> None:
+    ended = newcomer.call(*TUNASYNC, source="rsync://127.0.0.1:9/x/", HUAI_RSYNC_EXPLAIN="yes")
+    assert ended.code == 10
+    assert f"cannot be asked for {FILE_NAME}" in ended.err
+    assert not (newcomer.root / "rsync-sources.json").exists()
+
+
+@pytest.mark.parametrize("text", [b"", b"huai-upstream 1\nurl ftp://x\nmodule m\n", b"x" * 5000])
+def test_a_file_that_is_none_leads_nowhere(newcomer: Newcomer, text: bytes) -> None:
+    newcomer.up.put(FILE_NAME.encode(), text)
+    assert newcomer.call(*TUNASYNC).err == ""
+    assert newcomer.modules() == []
+    assert picture(newcomer.dest) == picture(newcomer.up.tree)
+
+
+def test_the_administrator_may_name_the_upstream(newcomer: Newcomer, place: Site) -> None:
+    newcomer.up.at(FILE_NAME.encode()).unlink()
+    newcomer.up.commit()
+    assert newcomer.call(*TUNASYNC, HUAI_RSYNC_UPSTREAM=place.url).code == 0
+    assert newcomer.modules() == [newcomer.up.name]
+
+
+def test_the_password_goes_to_the_daemon_that_was_named(
+    newcomer: Newcomer, place: Site, tmp_path: Path
+) -> None:
+    """Whatever content URLs the metadata name beside it."""
+    newcomer.up.change(content_urls=("rsync://elsewhere.example/x", newcomer.source))
+    newcomer.up.put(b"pool/new", b"content")
+    newcomer.up.commit()
+    (tmp_path / "secret").write_text("secret")
+    (tmp_path / "secret").chmod(0o600)
+    settings, times = asked(tmp_path)
+    ended = newcomer.call(*TUNASYNC, f"--password-file={tmp_path}/secret", **settings)
+    assert (ended.code, newcomer.modules()) == (0, [newcomer.up.name])
+    assert (newcomer.dest / "pool/new").exists()
+    calls = (tmp_path / "calls").read_text().splitlines()
+    told = [call for call in calls if "--password-file" in call]
+    assert len(told) == 1 + times() == 2
+    assert all(newcomer.source in call for call in told)
+    assert "elsewhere" not in "".join(calls)
+    assert place.content_url in newcomer.source
 
 
 def test_the_name_alone_proves_nothing(newcomer: Newcomer, place: Site) -> None:
@@ -134,10 +197,11 @@ def test_the_name_alone_proves_nothing(newcomer: Newcomer, place: Site) -> None:
     folder = newcomer.up.tree / other.name
     folder.mkdir()
     (folder / "mine").write_text("mine")
+    (folder / FILE_NAME).write_bytes(Announcement.of(place.url, other.name).encode())
     source = f"{newcomer.source}{other.name}/"
     for _ in range(2):
         ended = newcomer.call(*TUNASYNC, source=source)
         assert (ended.code, ended.err) == (0, "")
-        assert os.listdir(newcomer.dest) == ["mine"]
+        assert sorted(os.listdir(newcomer.dest)) == [FILE_NAME, "mine"]
     assert newcomer.modules() == []
     assert os.listdir(newcomer.root / "modules") == []

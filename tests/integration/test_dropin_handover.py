@@ -29,6 +29,7 @@ FIRST_STAGE = (
 )
 """What two-stage mirrors leave out at first."""
 PLAIN = ("-aH", "--delete")
+EXPLAIN = {"HUAI_RSYNC_EXPLAIN": "yes"}
 
 
 @pytest.fixture
@@ -264,13 +265,13 @@ def test_what_would_have_to_make_way_is_left_to_rsync(pair: Mirror) -> None:
 
 
 def test_calls_that_never_delete_are_rsyncs(pair: Mirror) -> None:
-    assert "no call that deletes has ended yet" in pair.call("-aH").err
+    assert "no call that deletes has ended yet" in pair.call("-aH", environment=EXPLAIN).err
     assert pair.call(*PLAIN).code == 0
     told = []
     for number in range(10):
         pair.up.put(b"pool/new %d" % number, b"content")
         pair.up.commit()
-        told.append(pair.call("-aH").err)
+        told.append(pair.call("-aH", environment=EXPLAIN).err)
         assert (pair.down.dest / f"pool/new {number}").exists()
     assert told[0] == ""
     assert "as many calls before" in told[-1]

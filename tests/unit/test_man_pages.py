@@ -3,8 +3,21 @@
 import click
 import pytest
 
+from huai_client.dropin.settings import SETTINGS
 from huai_schema.errors import ExitCode
-from tests.man_pages import PROGRAMS, command_line, commands, escape, page, top_context
+from tests.man_pages import (
+    PROGRAMS,
+    SEE_ALSO,
+    WRITTEN,
+    command_line,
+    commands,
+    escape,
+    inline,
+    markdown,
+    page,
+    pages,
+    top_context,
+)
 
 
 @click.group()
@@ -64,3 +77,31 @@ def test_every_command_of_a_program_has_its_section(program: str) -> None:
     names = [name for name, _ in commands(top_context(program, command))]
     assert names
     assert [name for name in names if f"\n.SS {escape(name)}\n" not in text] == []
+
+
+def test_markdown_becomes_troff() -> None:
+    text = "A `-v` [page](X.md).\n\n## Two words\n\n- one\n  line\n- **two**"
+    table = "| a | b |\n| - | - |\n| `x` | y |"
+    assert list(markdown(f"{text}\n\n{table}")) == [
+        ".PP\nA \\fB\\-v\\fP page.",
+        ".SH TWO WORDS",
+        ".IP \\(bu 3\none line",
+        ".IP \\(bu 3\n\\fBtwo\\fP",
+        ".TP\n\\fBx\\fP\ny",
+    ]
+    assert list(markdown("    .a\n    b")) == [".PP\n.nf\n\\&.a\nb\n.fi"]
+
+
+def test_huai_rsync_has_a_page_with_all_that_its_help_cannot_say() -> None:
+    text = dict(pages("0"))["huai-rsync"]
+    for name in SETTINGS:
+        assert f"\n\\fB{escape(name)}\\fP\n" in text
+    sections = ["NAME", "SYNOPSIS", "DESCRIPTION", "ENVIRONMENT", "FILES", "EXAMPLES", "SEE ALSO"]
+    assert [each for each in sections if f"\n.SH {each}\n" not in text] == []
+    assert all(inline(f"`{name}`") in text for name in ("archive", "temp-dir=", "log-file="))
+    assert "|" not in text.split(".SH OPTIONS")[1].split(".SH")[0]
+
+
+def test_every_page_leads_to_the_others() -> None:
+    assert set(SEE_ALSO) == {*PROGRAMS, *WRITTEN}
+    assert all("\n.SH SEE ALSO\n" in text for _, text in pages("0"))

@@ -1,11 +1,12 @@
 """`huai-rsync`: takes rsync's command line, and runs huai where the source is a huai upstream.
 
+    settings                         what the environment says
     options, words, command_line     what the arguments say, as a `call`: data and pure functions
     source, modules, filtering       which module they mean, and what of it
     choice                           whether huai does it
-    discovery, memory                upstreams that are not configured, and what is kept of calls
+    discovery, announcement, memory  upstreams that are not configured, and what is kept of calls
     syncing                          a sync that talks and ends as rsync does, by means of
-    reporting, names, figures, codes
+    reporting, names, formats, log, figures, codes
     handover                         the real rsync, in place of this program
     program                          composes them
 

@@ -84,6 +84,16 @@ class Call:
         return self.dry_run
 
     @property
+    def deletes(self) -> bool:
+        """As for `Foreign`."""
+        return self.delete
+
+    @property
+    def quiet(self) -> bool:
+        """As for `Foreign`."""
+        return self.manner.quiet
+
+    @property
     def owners(self) -> bool:
         """Whether files are given away, as far as the user may."""
         return self.owner and self.group
@@ -98,7 +108,9 @@ class Foreign:
     """Operands that may be where it writes."""
     harmless: bool = False
     """It surely changes nothing, as with `--list-only`."""
-    source: str = ""
-    """The one operand that may be a single file of a daemon; empty: it is another kind."""
+    file: str = ""
+    """The one source if it may be a single file, and every option is understood."""
     deletes: bool = False
+    """It takes away what the source has not."""
     quiet: bool = False
+    """Nothing is to be said but errors."""

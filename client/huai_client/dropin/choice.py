@@ -7,7 +7,7 @@ Huai runs if all of this is so, and the real rsync otherwise:
 - the source is one of that module's content URLs: those of client.toml, or if there are none
   those that the upstream names;
 - the call deletes (`--delete` in any form), and leaves out what the module's `filter` does; or it
-  does not delete, the module has no filter, and calls that delete come in between;
+  does not delete, leaves out at least that, and calls that delete come in between;
 - as root: it keeps owner and group both, by name, or neither.
 """
 
@@ -17,14 +17,17 @@ from typing import TYPE_CHECKING
 
 from huai_client.config import Module
 from huai_client.dropin.call import Call
-from huai_client.dropin.filtering import is_filter_of
+from huai_client.dropin.filtering import beyond_filter, unlike_filter
 from huai_client.dropin.handover import RealRsyncError
+from huai_client.modes import Modes
 from huai_client.state import State
-from huai_schema.entries import File
+from huai_schema.entries import DIRECTORY_MODE, FILE_MODE, ROOT_OWNER, File
+from huai_schema.paths import show
 
 if TYPE_CHECKING:
     from huai_client.filters import Rule
     from huai_client.plans.operations import Plan
+    from huai_schema.entries import Entry
 
 _PARTS_MOST = 8
 
@@ -35,8 +38,28 @@ def check_owners(call: Call) -> None:
         return
     if call.owner != call.group:
         raise RealRsyncError("it keeps only one of owner and group")
-    if call.owner and call.numeric_ids:
-        raise RealRsyncError("--numeric-ids: huai gives files away by name")
+
+
+def check_numbers(call: Call, plan: "Plan") -> None:
+    """Raise `RealRsyncError` if `--numeric-ids` needs a number that the metadata do not have.
+
+    They name owners; only root's number is the same everywhere.
+    """
+    if os.geteuid() != 0 or not call.owner or not call.numeric_ids:
+        return
+    entries: list[Entry] = [*plan.directories]
+    for stage in plan.stages:
+        entries += [*stage.fetches, *stage.links, *stage.symlinks, *stage.attributes]
+    for name in {name for entry in entries for name in (entry.owner, entry.group)}:
+        if name != ROOT_OWNER and not name.startswith(b"#"):
+            raise RealRsyncError(f"--numeric-ids: the metadata know {show(name)} by name only")
+
+
+def modes_of(call: Call) -> Modes:
+    """What rsync would do about modes."""
+    if not call.perms:
+        return Modes.LOCAL
+    return Modes.PLAIN if call.modes == (DIRECTORY_MODE, FILE_MODE) else Modes.EXACT
 
 
 def check_modes(call: Call, plan: "Plan") -> None:
@@ -50,15 +73,11 @@ def check_modes(call: Call, plan: "Plan") -> None:
         raise RealRsyncError("--chmod: the upstream has other modes")
 
 
-def unfit(call: Call, rules: "tuple[Rule, ...] | None", module: Module, root: Path) -> str:
+def unfit(call: Call, rules: "tuple[Rule, ...]", module: Module, root: Path) -> str:
     """Why huai cannot carry this call out, whatever is recorded; empty: it can."""
-    if rules is None:
-        return "its filter has rules that are not huai's"
-    if not call.delete and module.filter:
-        return "without --delete, and the module has a filter"
-    if call.delete and not is_filter_of(rules, module, root):
-        return "its filter rules are not those of the module's filter"
-    return ""
+    differing = unlike_filter if call.delete else beyond_filter
+    reason = differing(rules, module, root)
+    return f"its filter rules are not those of the module: {reason}" if reason else ""
 
 
 def check_in_part(state: State) -> None:

@@ -118,7 +118,7 @@ class _Reading:
                 reason,
                 targets,
                 harmless=self.harmless or not targets or self.flags.get("dry-run", False),
-                source=self.operands[0] if len(self.operands) == 2 else "",
+                file=self._file(),
                 deletes=self._deletes,
                 quiet=self.flags.get("quiet", False),
             )
@@ -140,13 +140,26 @@ class _Reading:
         for name, expected in _VALUES.items():
             if not expected.fullmatch(self.values.get(name, "")):
                 yield f"--{name}={self.values[name]}"
+        if self.flags.get("executability") and not self.flags.get("perms"):
+            yield "--executability without --perms"
+        if "rsh" in self.values and (self._port or "::" not in self.operands[0]):
+            yield "--rsh"
         for name in _FORMATS:
             if escape := unknown_escape(self.values.get(name, "")):
                 yield f"--{name}: {escape} is none of huai's escapes"
 
+    @property
+    def _port(self) -> int:
+        text = self.values.get("port", "")
+        return int(text) if text.isdecimal() else 0
+
+    def _file(self) -> str:
+        single = len(self.operands) == 2 and not self.refused
+        return self.operands[0] if single and not self.operands[0].endswith("/") else ""
+
     def _source(self) -> Source | None:
         source = Source.parse(self.operands[0])
-        port = int(self.values.get("port") or 0)
+        port = self._port
         # A port in the URL counts for more than --port, so two of them are left to rsync.
         if source and port and self.operands[0].startswith("rsync://"):
             return None
@@ -164,7 +177,7 @@ class _Reading:
             max_delete=values.get("max-delete"),
             bwlimit=kibibytes(values["bwlimit"]) if "bwlimit" in values else None,
             timeout=int(values.get("timeout") or 0) or None,
-            rsync_options=tuple(self.passed),
+            rsync_options=(*self.passed, *(f"--rsh={each}" for each in self._shell)),
             owner=flags.get("owner", False),
             group=flags.get("group", False),
             numeric_ids=flags.get("numeric-ids", False),
@@ -174,6 +187,10 @@ class _Reading:
             dry_run=flags.get("dry-run", False),
             manner=self._manner(),
         )
+
+    @property
+    def _shell(self) -> tuple[str, ...]:
+        return (self.values["rsh"],) if "rsh" in self.values else ()
 
     @property
     def _deletes(self) -> bool:

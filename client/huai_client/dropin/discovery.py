@@ -1,8 +1,10 @@
-"""Upstreams that nobody configured: is there a huai server beside the rsync daemon?
+"""Upstreams that nobody configured: does the source itself say where its metadata are?
 
-Asks at most once a day for each source that is none; the answer "no" is remembered in a file
-below the client's root.  Rule to keep: what is found here is believed only when its metadata name
-the very source of the call, and is written into client.toml then.
+By a file at its top, which the real rsync fetches from the very daemon and folder that the call
+names: whoever can write it can write the content as well.  Asked at most once a day for each
+source that has none, or one that leads nowhere; "no" is remembered in a file below the client's
+root.  Rule to keep: what is found here is believed only when its metadata name the very source
+of the call; it is written into client.toml then, and said.
 """
 
 import os
@@ -13,39 +15,37 @@ from pathlib import Path
 import msgspec
 
 from huai_client.config import ClientConfig, Module
+from huai_client.dropin.announcement import fetch_announcement
 from huai_client.dropin.call import Call
+from huai_client.dropin.choice import modes_of
 from huai_client.dropin.handover import RealRsyncError
+from huai_client.dropin.settings import DISCOVER, UPSTREAM
 from huai_client.lines.upstream import MetadataUrl, UpstreamError, newest_commit
 from huai_client.places import module_places
 from huai_client.state import StateError, replace_durably
-from huai_schema.descriptor import check_module
+from huai_schema.announcement import Announcement
 from huai_schema.errors import FormatError
 
-_PORT = 8440
-"""Where `huai-server serve` listens unless told otherwise."""
-_TIMEOUT_SECONDS = 3.0
+_TIMEOUT_SECONDS = 3
 _PATIENCE_SECONDS = 86_400
 _MAX_AGE = "7d"
 _MEMORY = "rsync-sources.json"
-_DISCOVER, _UPSTREAM = "HUAI_RSYNC_DISCOVER", "HUAI_RSYNC_UPSTREAM"
 
 
 def discover(call: Call, root: Path, config: ClientConfig) -> tuple[str, Module]:
-    """The module that `call` would be if the source's host has a huai server; not written yet.
+    """The module that `call` would be if its source says so; not written yet.
 
     Only for a tree that is there: at a first copy the real rsync is faster.  Raises
     `RealRsyncError`.
     """
-    if os.environ.get(_DISCOVER) == "no":
+    if os.environ.get(DISCOVER) == "no":
         raise RealRsyncError("no module has this destination")
     if _is_empty(call.dest):
         raise RealRsyncError("no module has this destination, and it holds nothing yet")
-    name = call.source.name
     if _refused(root).get(str(call.source), 0) + _PATIENCE_SECONDS > time.time():
         raise RealRsyncError("no module has this destination, and the source was no upstream")
-    url = os.environ.get(_UPSTREAM) or f"http://{call.source.host}:{_PORT}"
     try:
-        check_module(name)
+        url, name = _announced(call)
         newest_commit(MetadataUrl.of(url, name), timeout=_TIMEOUT_SECONDS)
     except (FormatError, UpstreamError) as error:
         refuse(call, root)
@@ -59,8 +59,17 @@ def discover(call: Call, root: Path, config: ClientConfig) -> tuple[str, Module]
         upstream_name=other,
         max_age=_MAX_AGE,
         owners=call.owners,
+        modes=modes_of(call),
         safe_links=call.safe_links,
     )
+
+
+def _announced(call: Call) -> Announcement:
+    """What the administrator says, or else the source."""
+    given = os.environ.get(UPSTREAM)
+    if given:
+        return Announcement.of(given, call.source.name)
+    return Announcement.parse(fetch_announcement(call, _TIMEOUT_SECONDS))
 
 
 def refuse(call: Call, root: Path) -> None:

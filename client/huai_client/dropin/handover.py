@@ -53,6 +53,28 @@ def go(arguments: Sequence[str]) -> NoReturn:
     raise NoRsyncError("there is no rsync on PATH", hint="install rsync")
 
 
+def beside(arguments: Sequence[str], *, silent: bool = False) -> int:
+    """The same in another process, `silent` if only its exit code is wanted; that code."""
+    if not _programs():
+        raise NoRsyncError("there is no rsync on PATH", hint="install rsync")
+    sys.stdout.flush()
+    child = os.fork()
+    if child == 0:
+        try:
+            if silent:
+                _hear_nothing()
+            go(arguments)
+        finally:
+            os._exit(int(ExitCode.REQUIREMENT))
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def _hear_nothing() -> None:
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for stream in range(3):
+        os.dup2(nothing, stream)
+
+
 def _programs() -> list[str]:
     """Everything on PATH that is called rsync, and is another program than this one."""
     here = os.path.realpath(sys.argv[0])

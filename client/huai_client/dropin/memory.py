@@ -1,7 +1,8 @@
 """What the drop-in remembers of a module between two calls, and tells later syncs of the tree.
 
-A file beside the module's state: which rsync sources are its content, and how many entries it
-had.  So a call that finds nothing new opens no repository.  Losing it costs a look there.
+A file beside the module's state: which rsync sources are its content, how many entries it had,
+and when all of them were compared.  So a call that finds nothing new opens no repository.
+Losing it costs a look there.
 """
 
 from dataclasses import replace
@@ -24,21 +25,28 @@ class Memory(msgspec.Struct, frozen=True):
     sources: tuple[str, ...]
     """The content URLs that the upstream names."""
     entries: tuple[int, int, int]
-    """Files, directories, symlinks."""
+    """Files, directories, symlinks; all zero: not counted."""
+    compared: int = 0
+    """When a call began that compared the whole tree, seconds since the epoch; 0: never."""
 
     @property
-    def kinds(self) -> Kinds:
-        """The entries."""
-        return Kinds(*self.entries)
+    def kinds(self) -> Kinds | None:
+        """The entries; None: not counted."""
+        return Kinds(*self.entries) if any(self.entries) else None
 
 
 def recall(places: ModulePlaces, commit: str | None) -> Memory | None:
     """What is remembered of `commit`, the applied one; None: nothing."""
+    found = remembered(places)
+    return found if found and found.commit == commit else None
+
+
+def remembered(places: ModulePlaces) -> Memory | None:
+    """The same of whichever commit it is."""
     try:
-        found = msgspec.json.decode(_path(places).read_bytes(), type=Memory)
+        return msgspec.json.decode(_path(places).read_bytes(), type=Memory)
     except (OSError, msgspec.DecodeError):
         return None
-    return found if found.commit == commit else None
 
 
 def remember(places: ModulePlaces, memory: Memory) -> None:

@@ -1,13 +1,16 @@
 """Which configured modules a command line is about.
 
-Looks at the disk for nothing but symlinks in paths.
+Looks at the disk for nothing but symlinks in paths, and whether a target is a file.
 """
 
 import os
+import re
+import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from huai_client.config import ClientConfig, Module
+from huai_client.dropin.call import Call, Foreign
 from huai_client.dropin.memory import recall
 from huai_client.dropin.source import Source
 from huai_client.places import ModulePlaces
@@ -30,6 +33,23 @@ def touched(config: ClientConfig, targets: Iterable[str]) -> Iterator[str]:
         tree = f"{os.path.realpath(module.dest)}/"
         if any(tree.startswith(real) or real.startswith(tree) for real in reals):
             yield name
+
+
+def replaces_one_file(call: Call | Foreign) -> bool:
+    """Whether a call can change nothing but one regular file that is there already.
+
+    Such a file, as Arch's `lastsync`, changes upstream between commits; the next commit that
+    has it anew brings it in step, so nothing else of the tree is in doubt.
+    """
+    if not isinstance(call, Foreign) or not call.file or call.deletes:
+        return False
+    name = re.split("[/:]", call.file)[-1]
+    target = call.targets[0]
+    path = os.path.join(target, name) if os.path.isdir(target) else target
+    try:
+        return stat.S_ISREG(os.lstat(path).st_mode)
+    except OSError:
+        return False
 
 
 def is_content(source: Source, urls: Iterable[str]) -> bool:

@@ -48,7 +48,7 @@ GROUPS: Final = (
         "archive recursive links times owner group safe-links dry-run verbose quiet stats "
         "human-readable itemize-changes no-recursive no-links no-times no-owner no-group "
         "no-safe-links no-dry-run no-verbose no-human-readable no-itemize-changes "
-        "numeric-ids no-numeric-ids perms no-perms",
+        "numeric-ids no-numeric-ids perms no-perms executability",
         "info port out-format log-format log-file log-file-format",
     ),
     Group(
@@ -71,7 +71,7 @@ GROUPS: Final = (
     ),
     Group(
         Use.MEANT,
-        "only `Dmmm,Fmmm`, and only where the upstream's modes are those",
+        "`D755,F644`; other `Dmmm,Fmmm` only where the upstream's modes are those",
         valued="chmod",
     ),
     Group(
@@ -82,9 +82,14 @@ GROUPS: Final = (
         "address sockopts",
     ),
     Group(
+        Use.MEANT,
+        "given to them as well, if the source is HOST::MODULE: a daemon behind a remote shell",
+        valued="rsh",
+    ),
+    Group(
         Use.IGNORED,
         "huai does so always",
-        "hard-links sparse delay-updates partial executability force no-relative "
+        "hard-links sparse delay-updates partial force no-relative "
         "no-implied-dirs no-dirs no-checksum no-append no-inplace no-backup no-super "
         "inc-recursive i-r",
         "partial-dir",
@@ -127,7 +132,7 @@ GROUPS: Final = (
         "super fake-super one-file-system existing ignore-non-existing "
         "ignore-existing remove-source-files ignore-missing-args delete-missing-args "
         "prune-empty-dirs ignore-times size-only cvs-exclude F from0 blocking-io daemon server",
-        "backup-dir suffix rsh rsync-path max-size min-size usermap groupmap chown "
+        "backup-dir suffix rsync-path max-size min-size usermap groupmap chown "
         "modify-window compare-dest copy-dest link-dest files-from copy-as "
         "write-batch only-write-batch read-batch protocol "
         "iconv checksum-seed stop-after stop-at time-limit early-input remote-option confine-root",

@@ -12,12 +12,14 @@ from huai_client.dropin import handover
 from huai_client.dropin.call import Call, Foreign
 from huai_client.dropin.command_line import parse
 from huai_client.dropin.handover import RealRsyncError
+from huai_client.dropin.settings import EXPLAIN, ROOT
 from huai_schema.errors import ExitCode
 from huai_schema.program.ending import conclude
 from huai_schema.program.output import Output
 from huai_schema.program.signals import leave_quietly
 
-_EXPLAIN = "HUAI_RSYNC_EXPLAIN"
+_ABOUT = (["--version"], ["-V"], ["--help"])
+"""Calls of people who want to know what this is; `-VV` is for programs."""
 _PATIENCE_SECONDS = 10.0
 """How long the real rsync waits for a sync of the same tree."""
 
@@ -51,6 +53,8 @@ def main() -> None:
 def _run(arguments: Sequence[str]) -> ExitCode:
     if handover.is_below():
         handover.go(arguments)
+    if [*arguments] in _ABOUT:
+        return _about(arguments)
     call = parse(arguments)
     root = _root()
     try:
@@ -58,6 +62,17 @@ def _run(arguments: Sequence[str]) -> ExitCode:
     except RealRsyncError as real:
         _step_aside(call, root, real)
         handover.go(arguments)
+
+
+def _about(arguments: Sequence[str]) -> ExitCode:
+    """The real rsync's own words first: scripts read their first lines."""
+    from importlib.metadata import version
+
+    code = handover.beside(arguments)
+    sys.stdout.write(
+        f"\nThis is huai-rsync, of huai {version('huai')}, in place of rsync: see huai-rsync(1).\n"
+    )
+    return ExitCode.OK if code == 0 else ExitCode.USAGE
 
 
 def _sync(call: Call | Foreign, root: Path) -> ExitCode:
@@ -72,20 +87,20 @@ def _root() -> Path:
     """As `huai-client` finds it."""
     from huai_client.config import default_root
 
-    given = os.environ.get("HUAI_CLIENT_ROOT")
+    given = os.environ.get(ROOT)
     return (Path(given) if given else default_root()).absolute()
 
 
 def _step_aside(call: Call | Foreign, root: Path, real: RealRsyncError) -> None:
     """Say why the real rsync runs, and record that it changes trees, if they are ours."""
-    explained = os.environ.get(_EXPLAIN) == "yes"
-    if explained:
+    wish = os.environ.get(EXPLAIN, "")
+    if wish == "yes":
         sys.stderr.write(f"huai-rsync: the real rsync runs: {real.reason}\n")
     if not call.targets:
         return
     from huai_client.config import load
     from huai_client.dropin.memory import distrust
-    from huai_client.dropin.modules import touched
+    from huai_client.dropin.modules import replaces_one_file, touched
     from huai_client.places import module_places
     from huai_schema.program.configuration import ConfigError
 
@@ -94,8 +109,10 @@ def _step_aside(call: Call | Foreign, root: Path, real: RealRsyncError) -> None:
     except ConfigError as error:
         sys.stderr.write(f"huai-rsync: {error.message}\n")
         return
+    # Cron mails whatever is said, so only mirror runs that are to be heard of say it unasked.
+    explained = not wish and call.deletes and not call.quiet and not call.harmless
     for name in names:
-        if not explained:
+        if explained:
             sys.stderr.write(f"huai-rsync: {name}: the real rsync runs: {real.reason}\n")
-        if not call.harmless:
+        if not call.harmless and not replaces_one_file(call):
             distrust(module_places(root, name), wait=_PATIENCE_SECONDS)

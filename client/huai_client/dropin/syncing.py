@@ -5,12 +5,15 @@ cannot be had; `HUAI_RSYNC_FALLBACK=no` makes that an error.
 """
 
 import os
+import re
 import shutil
+import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
 from msgspec.structs import replace
 
 from huai_client import state as states
@@ -18,24 +21,33 @@ from huai_client.age import too_old
 from huai_client.config import Module, load
 from huai_client.dropin import handover
 from huai_client.dropin.call import Call
-from huai_client.dropin.choice import check_in_part, check_modes, check_owners, unfit
+from huai_client.dropin.choice import (
+    check_in_part,
+    check_modes,
+    check_numbers,
+    check_owners,
+    modes_of,
+    unfit,
+)
 from huai_client.dropin.codes import ENDINGS
-from huai_client.dropin.filtering import as_filter, rules
+from huai_client.dropin.counting import entries_of
+from huai_client.dropin.filtering import as_filter, rules, undeletable
 from huai_client.dropin.handover import RealRsyncError
 from huai_client.dropin.log import RsyncLog
-from huai_client.dropin.memory import Memory, recall, remember
+from huai_client.dropin.memory import Memory, recall, remember, remembered
 from huai_client.dropin.modules import at, is_content, known_urls
 from huai_client.dropin.reporting import RsyncTalk
+from huai_client.dropin.settings import COMPARE, COMPARE_USUAL, FALLBACK
 from huai_client.options import SyncOptions
 from huai_client.places import ModulePlaces, module_places
+from huai_client.publishing.patience import SPAN, seconds
 from huai_client.run import Run
 from huai_schema.errors import ExitCode, HuaiError
+from huai_schema.program.configuration import ConfigError
 
 if TYPE_CHECKING:
     from huai_client.filters import Rule, Rules
     from huai_client.results import Prepared
-
-_FALLBACK = "HUAI_RSYNC_FALLBACK"
 
 
 def sync(call: Call, root: Path) -> ExitCode:
@@ -47,7 +59,7 @@ def sync(call: Call, root: Path) -> ExitCode:
             return _first(target)
         return target.sync()
     except HuaiError as error:
-        if ENDINGS[error.exit_code].falls_back and os.environ.get(_FALLBACK) != "no":
+        if ENDINGS[error.exit_code].falls_back and os.environ.get(FALLBACK) != "no":
             raise RealRsyncError(error.message) from error
         raise
 
@@ -71,9 +83,9 @@ def _target(call: Call, root: Path) -> "_Target":
     found = at(config, call.dest)
     if found is not None:
         return _Target(call, root, *found)
-    call_rules = rules(call, Path.cwd())
-    if not call.delete or call_rules is None:
+    if not call.delete:
         raise RealRsyncError("no module has this destination")
+    call_rules = rules(call, Path.cwd())
     from huai_client.dropin.discovery import discover
 
     name, module = discover(call, root, config)
@@ -114,39 +126,57 @@ class _Target:
         )
         call_rules = rules(call, Path.cwd(), module.protect)
         reason = unfit(call, call_rules, module, self.root)
-        if reason or call_rules is None:
+        if reason:
             raise RealRsyncError(reason)
         if not call.delete:
             check_in_part(state)
-        code = self._run(talk, call_rules)
+        began = int(time.time())
+        options = self._options(call_rules, began)
+        code = self._run(talk, options)
         talk.concluded(code)
         applied = states.load(self.places.state)
         if not applied.held:
             self._check_age(applied.committed)
         memory = recall(self.places, applied.applied)
-        talk.close(memory.kinds if memory and not module.filter else None)
+        if memory and options.compare and code == ExitCode.OK:
+            memory = msgspec.structs.replace(memory, compared=began)
+            remember(self.places, memory)
+        talk.close(memory.kinds if memory else None)
         return code
 
     def is_known(self) -> bool:
         """Whether the module stands in client.toml by now."""
         return self.name in load(self.root).modules
 
-    def _run(self, talk: RsyncTalk, call_rules: "tuple[Rule, ...]") -> ExitCode:
+    def _options(self, call_rules: "tuple[Rule, ...]", now: int) -> SyncOptions:
+        call = self.call
+        return SyncOptions(
+            max_delete=call.max_delete,
+            compare=call.delete and not call.dry_run and self._is_comparison_due(now),
+            delete_strangers=call.delete,
+            undeletable=undeletable(call_rules),
+            only=None if call.delete else _as_rules(call_rules),
+        )
+
+    def _is_comparison_due(self, now: int) -> bool:
+        """Whether local damage has had its time: rsync would see it each time."""
+        span = os.environ.get(COMPARE) or COMPARE_USUAL
+        if re.fullmatch(SPAN, span) is None:
+            raise ConfigError(f"{COMPARE}={span!r} is no span of time such as 90m, 12h or 1d")
+        memory = remembered(self.places)
+        return memory is None or memory.compared + seconds(span) <= now
+
+    def _run(self, talk: RsyncTalk, options: SyncOptions) -> ExitCode:
         call, module = self.call, self.module
         changed = replace(
             module,
             content_urls=(str(call.source),),
             owners=call.owners,
+            modes=modes_of(call),
             safe_links=call.safe_links,
             bwlimit=module.bwlimit if call.bwlimit is None else call.bwlimit,
             timeout=call.timeout or module.timeout,
             rsync_options=(*module.rsync_options, *call.rsync_options),
-        )
-        options = SyncOptions(
-            max_delete=call.max_delete,
-            # What a rule of rsync's leaves out is protected here as well.
-            delete_strangers=call.delete and (call.delete_excluded or not call_rules),
-            only=None if call.delete else _as_rules(call_rules),
         )
         run = Run(self.root, self.name, changed, talk)
         return run.plan(options, wait=0) if call.dry_run else run.sync(options, wait=0)
@@ -158,13 +188,20 @@ class _Target:
         self._check_source(self.module.content_urls or urls)
         self._check_age(commit.time)
         check_modes(self.call, prepared.plan)
+        check_numbers(self.call, prepared.plan)
         if self.is_new and not self.call.dry_run:
-            from huai_client.config import add_module
+            from huai_client.config import add_module, config_path
 
             add_module(self.root, self.name, self.module)
-        totals = commit.info.totals
-        entries = (totals.files, totals.directories, totals.symlinks)
-        remember(self.places, Memory(commit.id, urls, entries))
+            # Once, and with --quiet too: from now on somebody else decides what is deleted here.
+            sys.stderr.write(
+                f"huai-rsync: {self.name}: {self.call.source} says that its metadata are at "
+                f"{self.module.urls[0]}; written into {config_path(self.root)}\n"
+            )
+        entries = entries_of(prepared, self.places, wanted=self.call.manner.stats)
+        before = remembered(self.places)
+        compared = before.compared if before else 0
+        remember(self.places, Memory(commit.id, urls, entries, compared))
 
     def _check_source(self, urls: tuple[str, ...]) -> None:
         if is_content(self.call.source, urls):
@@ -173,7 +210,8 @@ class _Target:
             from huai_client.dropin.discovery import refuse
 
             refuse(self.call, self.root)
-        raise RealRsyncError(f"{self.call.source} is none of its content URLs")
+        named = ", ".join(urls) or "there are none"
+        raise RealRsyncError(f"{self.call.source} is none of its content URLs ({named})")
 
     def _check_age(self, committed: int) -> None:
         """A commit that is older than it may be knows less of the content than rsync."""

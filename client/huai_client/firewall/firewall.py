@@ -6,11 +6,13 @@ Only composes.
 from collections.abc import Callable, Iterable
 
 from huai_client.config import Module
+from huai_client.filters import Rules
 from huai_client.filters.selection import Selection
 from huai_client.firewall.holding import Holding
 from huai_client.firewall.limits import check_directories, parse_exceptions
 from huai_client.firewall.protection import Protection
 from huai_client.firewall.shield import shield, tolerated
+from huai_client.firewall.undeletable import Undeletable
 from huai_client.plans.operations import Remove
 from huai_client.publishing.patience import Waiting
 from huai_client.surveying.survey import Survey
@@ -23,27 +25,34 @@ from huai_schema.paths import RelPath
 class Firewall:
     """What every plan has to pass."""
 
-    def __init__(self, module: Module, exceptions: Iterable[str]) -> None:
-        """`exceptions` are limits for this run, each DIRECTORY=LIMIT."""
+    def __init__(
+        self, module: Module, exceptions: Iterable[str], undeletable: Rules | None = None
+    ) -> None:
+        """`exceptions` are limits for this run, each DIRECTORY=LIMIT; `undeletable` its rules."""
         self._protection = Protection(module.protect)
+        self._undeletable = Undeletable(undeletable)
         self._limits = {**module.max_delete_in, **parse_exceptions(exceptions)}
 
     def may_move(self, view: View) -> Callable[[RelPath, RelPath], bool]:
         """Says whether a directory may be renamed whole, from here to there."""
         protection, holding = self._protection, Holding(view, self._protection)
+        undeletable, staying = self._undeletable, Holding(view, self._undeletable)
 
         def answer(old: RelPath, new: RelPath) -> bool:
+            if undeletable and (undeletable.may_cover(old) or staying.holds(old)):
+                return False
             return not protection or (protection.alike(old, new) and not holding.holds(old))
 
         return answer
 
     def shielded(self, survey: Survey, view: View) -> Survey:
-        """The survey without what is protected."""
-        return shield(survey, self._protection, view)
+        """The survey without what is protected, nor the deletion of what may not be deleted."""
+        return self._undeletable.spared(shield(survey, self._protection, view), view)
 
     def without_protected(self, waiting: Iterable[Waiting]) -> list[Waiting]:
         """Those of the deletions that wait that may ever be done."""
-        return [each for each in waiting if not self._protection.may_cover(each.path)]
+        kept = (self._protection, self._undeletable)
+        return [each for each in waiting if not any(rule.may_cover(each.path) for rule in kept)]
 
     def entries(self, wanted: Iterable[Entry]) -> Iterable[Entry]:
         """A snapshot's entries as far as they are not protected, in the same order."""

@@ -4,15 +4,23 @@ Reads names, changes nothing.  Costs what is in the directories that are asked f
 walked twice.
 """
 
-from huai_client.firewall.protection import Protection
+from typing import Protocol
+
 from huai_client.tree import STAGING_NAME, PathError, View
 from huai_schema.paths import ROOT, RelPath, ancestors, join
+
+
+class Covering(Protocol):
+    """Says what is protected."""
+
+    def covers(self, path: RelPath, *, directory: bool) -> bool:
+        """Whether what stands at `path`, or should, is protected."""
 
 
 class Holding:
     """Answers for one tree, as it is when a directory is first asked for."""
 
-    def __init__(self, view: View, protection: Protection) -> None:
+    def __init__(self, view: View, protection: Covering) -> None:
         """Nothing is read yet."""
         self._view = view
         self._protection = protection

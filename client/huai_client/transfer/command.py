@@ -13,10 +13,9 @@ Pure.  Every option is known to rsync 3.1.3.  What each is for:
 """
 
 import os
-import re
 from collections.abc import Sequence
 
-from huai_client.transfer.options import TransferOptions, without_secrets
+from huai_client.transfer.options import TransferOptions
 from huai_client.transfer.urls import ContentUrl, Transport
 from huai_schema.entries import File
 
@@ -40,19 +39,14 @@ def arguments(
     options: TransferOptions, url: ContentUrl, compare_dest: bytes, bwlimit: int
 ) -> list[bytes]:
     """The whole command line; `bwlimit` (KiB/s, 0: none) is this run's share."""
-    extra = options.extra if url.own else without_secrets(options.extra)
-    command = [options.program, *extra, *_FIXED, f"--timeout={options.timeout}"]
-    if url.transport is Transport.DAEMON and not has_shell(extra):
+    command = [options.program, *options.extra, *_FIXED, f"--timeout={options.timeout}"]
+    behind_shell = any(option.startswith(("--rsh", "-e")) for option in options.extra)
+    if url.transport is Transport.DAEMON and not behind_shell:  # rsync refuses it there
         command.append(f"--contimeout={options.contimeout}")
     if bwlimit:
         command.append(f"--bwlimit={bwlimit}")
     encoded = [os.fsencode(argument) for argument in command]
     return [*encoded, b"--compare-dest=" + compare_dest, b"--", os.fsencode(url.source), b"./"]
-
-
-def has_shell(extra: Sequence[str]) -> bool:
-    """Whether rsync goes to a daemon through a remote shell, and then takes no --contimeout."""
-    return any(re.match(r"--rsh(=|$)|-[^-]*e", each) for each in extra)
 
 
 def names(files: Sequence[File]) -> bytes:

@@ -123,7 +123,6 @@ class Delivery:
                 folder=folder,
                 locks=(context.lock, *room.places),
                 pace=Pace(context.options.timeout),
-                own=url.own,
             )
             return self._runs.carry_out(start, partial(self._flying, stream))
         finally:

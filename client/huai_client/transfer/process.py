@@ -14,7 +14,6 @@ from contextlib import suppress
 from functools import lru_cache
 
 from huai_client.transfer.errors import RsyncRequirementError
-from huai_client.transfer.options import TransferOptionsError
 from huai_client.transfer.output import Talk
 from huai_client.transfer.pace import Pace, bytes_read
 
@@ -25,9 +24,7 @@ _PIECE = 65_536
 _TICK = 0.5
 _LULL = 0.01
 _GRACE = 10.0
-_SYNTAX = 1
-"""How rsync ends that does not know an option."""
-_HINT = "install rsync 3.1.3 or newer: apt-get install rsync, or as your system has it"
+_HINT = "install rsync 3.1 or newer, or name another program"
 
 
 class Run:
@@ -41,11 +38,10 @@ class Run:
         folder: int,
         locks: Sequence[int],
         pace: Pace,
-        own: bool,
     ) -> None:
         """Starts it in the directory `folder`; it inherits `locks` and holds them till its end.
 
-        It is ended when it has lost its `pace`.  `own`: the URL is one of the administrator's.
+        It is ended when it has lost its `pace`.
         """
         self.talk = Talk()
         self._pace = pace
@@ -62,7 +58,7 @@ class Run:
                 stderr=subprocess.PIPE,
                 bufsize=0,
                 cwd=f"/proc/self/fd/{folder}",
-                env=_environment(own=own),
+                env=_environment(),
                 pass_fds=locks,
             )
         except OSError as error:
@@ -125,14 +121,9 @@ class Run:
                 pipe.close()
 
 
-def _environment(*, own: bool = True) -> dict[str, str]:
-    """Ours, with messages in English and without what would change our options.
-
-    A URL that is not the administrator's `own` learns no password.
-    """
+def _environment() -> dict[str, str]:
+    """Ours, with messages in English and without what would change our options."""
     dropped = {"RSYNC_PARTIAL_DIR", "RSYNC_ICONV", "RSYNC_PROTECT_ARGS", "RSYNC_OLD_ARGS"}
-    if not own:
-        dropped.add("RSYNC_PASSWORD")
     kept = {name: value for name, value in os.environ.items() if name not in dropped}
     return {**kept, "LC_ALL": "C"}
 
@@ -149,12 +140,8 @@ def require_rsync(program: str) -> tuple[int, int]:
             env=_environment(),
             check=False,
         ).stdout
-    except OSError as error:
-        raise RsyncRequirementError(
-            f"{program} cannot be started: {error.strerror}", hint=_HINT
-        ) from error
-    except subprocess.TimeoutExpired as error:
-        raise RsyncRequirementError(f"{program} does not answer --version", hint=_HINT) from error
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise RsyncRequirementError(f"{program} cannot be started: {error}", hint=_HINT) from error
     found = _VERSION.search(said)
     if not found:
         raise RsyncRequirementError(f"{program} does not say that it is rsync", hint=_HINT)
@@ -164,21 +151,3 @@ def require_rsync(program: str) -> tuple[int, int]:
             f"{program} is version {version[0]}.{version[1]}, which is too old", hint=_HINT
         )
     return version
-
-
-def check_options(program: str, options: Sequence[str]) -> None:
-    """`TransferOptionsError` if `program` does not know one of `options`."""
-    try:
-        done = subprocess.run(
-            [program, *options, "--version"],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_VERSION_TIMEOUT,
-            env=_environment(),
-            check=False,
-        )
-    except (OSError, ValueError, subprocess.TimeoutExpired):
-        return  # `require_rsync` says what is wrong with the program
-    if done.returncode == _SYNTAX:
-        said = done.stderr.decode(errors="replace").strip().partition("\n")[0]
-        raise TransferOptionsError(said, hint="see rsync(1) for its options")

@@ -5,10 +5,9 @@ Costs the upstream a connection and a look at one directory.
 
 import os
 
-from huai_client.transfer.command import has_shell
 from huai_client.transfer.errors import UpstreamRefusedError
 from huai_client.transfer.judgement import judge
-from huai_client.transfer.options import TransferOptions, without_secrets
+from huai_client.transfer.options import TransferOptions
 from huai_client.transfer.pace import Pace
 from huai_client.transfer.process import Run
 from huai_client.transfer.urls import ContentUrl, Transport
@@ -19,16 +18,13 @@ _ASK = ("--list-only", "--dirs", "--exclude=*", "--no-motd")
 
 def reach(url: ContentUrl, options: TransferOptions) -> HuaiError | None:
     """Why nothing can be fetched from there; None: it answers.  Takes two timeouts at most."""
-    extra = options.extra if url.own else without_secrets(options.extra)
-    command = [options.program, *extra, *_ASK, f"--timeout={options.timeout}"]
-    if url.transport is Transport.DAEMON and not has_shell(extra):
+    command = [options.program, *options.extra, *_ASK, f"--timeout={options.timeout}"]
+    if url.transport is Transport.DAEMON:
         command.append(f"--contimeout={options.contimeout}")
     arguments = [os.fsencode(argument) for argument in (*command, "--", url.source)]
     folder = os.open("/", os.O_RDONLY | os.O_DIRECTORY)
     try:
-        run = Run(
-            arguments, names=b"", folder=folder, locks=(), pace=Pace(options.timeout), own=url.own
-        )
+        run = Run(arguments, names=b"", folder=folder, locks=(), pace=Pace(options.timeout))
         code = run.wait(lambda _: None)
     finally:
         os.close(folder)

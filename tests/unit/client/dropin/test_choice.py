@@ -11,12 +11,15 @@ from huai_client.dropin.call import Call
 from huai_client.dropin.choice import (
     check_in_part,
     check_modes,
+    check_numbers,
     check_owners,
+    modes_of,
     unfit,
 )
 from huai_client.dropin.command_line import parse
-from huai_client.dropin.filtering import as_filter, rules
+from huai_client.dropin.filtering import as_filter, rules, undeletable
 from huai_client.dropin.handover import RealRsyncError
+from huai_client.modes import Modes
 from huai_client.plans.operations import Plan, Stage
 from huai_client.state import State
 from huai_schema.entries import Directory, File
@@ -75,24 +78,57 @@ def test_a_call_can_become_the_filter(tmp_path: Path) -> None:
         as_filter(rules(call("--exclude=\udcff"), tmp_path) or ())
 
 
-def test_what_is_protected_has_to_stand_in_protect(tmp_path: Path) -> None:
-    options = "--delete --filter='P /trace/here' --exclude=/mark"
-    assert reason(options, tmp_path, protect=("/trace/here", "/mark", "/more")) == ""
-    assert reason(options, tmp_path, protect=("/trace/here",))
-    assert reason(options, tmp_path, protect=("/mark",))
+def test_what_only_keeps_from_deletion_needs_no_protect(tmp_path: Path) -> None:
+    options = "--delete --filter='P /trace/here' --filter=protect_/project/ --exclude=/mark"
+    assert reason(options, tmp_path, protect=("/mark", "/more")) == ""
+    assert reason(options, tmp_path, filter=("- /mark",)) == ""
+    assert "'- /mark'" in reason(options, tmp_path)
+    found = undeletable(rules(call(options), tmp_path))
+    assert found
+    assert found.protected(b"project", directory=True)
+    assert not found.protected(b"project/trace", directory=True)
+    excluded = undeletable(rules(call("--delete-excluded --exclude=/mark -f 'P /x'"), tmp_path))
+    assert excluded
+    assert not excluded.protected(b"mark", directory=False)
+    assert undeletable(rules(call("--delete-excluded --exclude=/mark"), tmp_path)) is None
 
 
 @pytest.mark.parametrize(
-    "option", ["-f ': .rules'", "-f '-/ /abs'", "--exclude-from=missing", "--exclude-from=-"]
+    ("option", "named"),
+    [
+        ("-f ': .rules'", ": .rules"),
+        ("-f '-/ /abs'", "'-/ /abs'"),
+        ("--exclude-from=missing", "missing"),
+        ("--exclude-from=-", "standard input"),
+    ],
 )
-def test_rules_that_are_not_huais(option: str, tmp_path: Path) -> None:
-    assert reason(f"--delete {option}", tmp_path) == "its filter has rules that are not huai's"
-    assert reason(option, tmp_path) == "its filter has rules that are not huai's"
+def test_a_rule_that_is_not_huais_is_named(option: str, named: str, tmp_path: Path) -> None:
+    for options in (f"--delete {option}", option):
+        with pytest.raises(RealRsyncError) as caught:
+            rules(call(options), tmp_path)
+        assert named in caught.value.reason
 
 
-def test_a_part_may_leave_out_anything(tmp_path: Path) -> None:
+def test_the_rule_that_differs_from_the_filter_is_named(tmp_path: Path) -> None:
+    same = ("- *.iso", "- /old/")
+    found = reason("--delete --exclude=*.iso --exclude=/new/", tmp_path, filter=same)
+    assert found.endswith("'- /new/' here is '- /old/' in the filter of client.toml")
+    found = reason("--delete --exclude=*.iso", tmp_path, filter=same)
+    assert found.endswith("no rule here is '- /old/' in the filter of client.toml")
+
+
+def test_a_part_leaves_out_no_less_than_the_filter(tmp_path: Path) -> None:
+    own = ("- *.iso", "+ /keep", "- /old/")
+    whole = "--exclude=*.iso --include=/keep --exclude=/old/"
     assert reason("--exclude=*.iso", tmp_path) == ""
-    assert reason("", tmp_path, filter=("- *.iso",))
+    assert reason(whole, tmp_path, filter=own) == ""
+    assert (
+        reason(f"--exclude=Release* {whole} --include=*.diff/ --exclude=x", tmp_path, filter=own)
+        == ""
+    )
+    assert "is missing" in reason("", tmp_path, filter=own)
+    assert "is missing" in reason("--exclude=/old/ --exclude=*.iso", tmp_path, filter=own)
+    assert "'+ *.diff/'" in reason(f"--include=*.diff/ {whole}", tmp_path, filter=own)
 
 
 def test_a_part_belongs_to_something_whole() -> None:
@@ -105,7 +141,7 @@ def test_a_part_belongs_to_something_whole() -> None:
         check_in_part(State(applied=applied, attempted=("2" * 40,) * 9))
 
 
-@pytest.mark.parametrize("option", ["--no-owner", "--no-g", "--numeric-ids"])
+@pytest.mark.parametrize("option", ["--no-owner", "--no-g"])
 def test_owners_that_root_would_keep_in_another_way(
     option: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -116,6 +152,38 @@ def test_owners_that_root_would_keep_in_another_way(
         check_owners(call(fine))
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     check_owners(call(option))
+
+
+def test_a_number_is_not_guessed_from_a_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    def plan(owner: bytes) -> Plan:
+        stage = Stage("payload", links=[File(RelPath(b"a"), 1, 0, owner=owner)])
+        return Plan([], [], [], [stage], [], [Directory(ROOT, 0, group=b"#7")])
+
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    asked = call("--numeric-ids")
+    check_numbers(asked, plan(b"root"))
+    check_numbers(asked, plan(b"#1000"))
+    check_numbers(call(""), plan(b"mirror"))
+    with pytest.raises(RealRsyncError) as caught:
+        check_numbers(asked, plan(b"mirror"))
+    assert "mirror" in caught.value.reason
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    check_numbers(asked, plan(b"mirror"))
+
+
+@pytest.mark.parametrize(
+    ("options", "modes"),
+    [
+        ("", Modes.EXACT),
+        ("--chmod=D755,F644", Modes.PLAIN),
+        ("--chmod=D0755,F644", Modes.PLAIN),
+        ("--chmod=D755,F600", Modes.EXACT),
+        ("--no-p", Modes.LOCAL),
+        ("--no-perms --chmod=D755,F644", Modes.LOCAL),
+    ],
+)
+def test_modes_are_rsyncs(options: str, modes: Modes) -> None:
+    assert modes_of(call(options)) is modes
 
 
 def test_modes_have_to_be_the_upstreams() -> None:

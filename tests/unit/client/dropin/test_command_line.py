@@ -61,7 +61,7 @@ def test_archive_means_what_it_stands_for() -> None:
     assert call("--no-owner -a").owner, "the later one counts"
 
 
-@pytest.mark.parametrize("option", ["-c", "--files-from=x", "--link-dest ../y", "-e ssh", "-zi0"])
+@pytest.mark.parametrize("option", ["-c", "--files-from=x", "--link-dest ../y", "-R", "-zi0"])
 def test_refused(option: str) -> None:
     found = foreign(f"-a {option}")
     assert found.reason.startswith("--")
@@ -169,6 +169,22 @@ def test_what_real_mirrors_say_beside_the_point() -> None:
     assert (found.manner.log, found.manner.log_format, found.manner.names) == ("/log/x", "%n", True)
     assert call("-a --log-file=/log/x").manner.log_format == ITEMIZED
     assert "--out-format: %b" in foreign("-a --out-format='%n %b'").reason
+
+
+def test_a_remote_shell_leads_to_a_daemon_only() -> None:
+    found = call("-a -e 'ssh -l me'", "h::m /srv/x")
+    assert found.rsync_options == ("--rsh=ssh -l me",)
+    assert "--rsh" in foreign("-a -e ssh").reason
+    assert "--rsh" in foreign("-a -e ssh --port=1", "h::m /srv/x").reason
+    assert foreign("-a -e ssh", "h:/m/ /srv/x").reason == "--rsh"
+
+
+def test_a_call_without_perms() -> None:
+    assert not call("-rlt").perms
+    assert call("-a").perms
+    assert not call("-a --no-p").perms
+    assert "--executability" in foreign("-rltE").reason
+    assert call("-aE").perms
 
 
 def test_the_end_of_options() -> None:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from huai_client.dropin.codes import ENDINGS
 from huai_client.dropin.options import GROUPS, OPTIONS, SHORT, Use
+from huai_client.dropin.settings import SETTINGS
 from huai_schema.errors import ExitCode
 
 PAGE = (Path(__file__).parents[4] / "client/DROPIN.md").read_text(encoding="utf-8")
@@ -58,3 +59,7 @@ def test_every_code_of_huai_has_one_of_rsync() -> None:
     assert set(ENDINGS) == set(ExitCode)
     known = {0, 1, 2, 3, 4, 5, 6, 10, 11, 12, 13, 14, 20, 21, 22, 23, 24, 25, 30, 35}
     assert {ending.code for ending in ENDINGS.values()} <= known
+
+
+def test_variables() -> None:
+    assert rows(section("Environment")) == [[f"`{name}`", why] for name, why in SETTINGS.items()]
