@@ -48,11 +48,13 @@ def library(
         ],
         extra_link_args=["-pthread", "-Wl,-z,relro,-z,now"],
         optional=True,
+        py_limited_api=True,  # they use no part of Python: one wheel serves every version
         **settings,
     )
 
 
 setup(
+    options={"bdist_wheel": {"py_limited_api": "cp311"}},
     ext_modules=[
         library("scan._scanner", [f"{_SCAN}/{part}.c" for part in _SCANNER]),
         library(
@@ -68,5 +70,5 @@ setup(
             # A fortified header would replace the very functions that are defined here.
             fortified=("-U_FORTIFY_SOURCE",),
         ),
-    ]
+    ],
 )

@@ -77,9 +77,9 @@ def dev(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_help_names_every_command() -> None:
-    shown = re.findall(r"^  ([a-z]+) ", dev("help").stdout, re.MULTILINE)
+    shown = re.findall(r"^  ([a-z-]+) ", dev("help").stdout, re.MULTILINE)
     script = (TOP / "dev").read_text(encoding="utf-8")
-    dispatched = re.findall(r"^    ([a-z]+)\) ", script, re.MULTILINE)
+    dispatched = re.findall(r"^    ([a-z-]+)\) ", script, re.MULTILINE)
     assert sorted(shown) == sorted([*dispatched, "help"])
 
 

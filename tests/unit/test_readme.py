@@ -14,6 +14,7 @@ from tests.man_pages import PROGRAMS, command_line
 TOP = Path(__file__).parents[2]
 TEXT = (TOP / "README.md").read_text(encoding="utf-8")
 CLIENT = (TOP / "client/CONFIGURATION.md").read_text(encoding="utf-8")
+SERVER = (TOP / "server/CONFIGURATION.md").read_text(encoding="utf-8")
 FALLBACK = (TOP / "server/FALLBACK.md").read_text(encoding="utf-8")
 REQUIRED = object()
 
@@ -67,7 +68,7 @@ def test_every_key_of_the_server_is_described_with_its_default() -> None:
         "listen": server.Listen,
         "modules.NAME": server.Module,
     }
-    assert described("server.toml", TEXT) == real(tables)
+    assert described("server.toml", SERVER) == real(tables)
 
 
 def test_every_key_of_the_client_is_described_with_its_default() -> None:
