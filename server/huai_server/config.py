@@ -17,7 +17,10 @@ from huai_schema.program.configuration import (
     rewrite,
 )
 from huai_schema.publishing import own_rules
+from huai_server.http.addresses import address_of
+from huai_server.http.settings import ServeSettings
 
+_SERVE = ServeSettings()
 DEFAULT_ROOT = Path("/var/lib/huai")
 _NAME = "server.toml"
 _SEE = "see the README's configuration"
@@ -33,16 +36,26 @@ class UnknownModuleError(HuaiError):
 
 
 class Listen(msgspec.Struct, frozen=True):
-    """Where `serve` listens, and what clients may cost."""
+    """Where `serve` listens, and what clients may cost; the defaults are those of `ServeSettings`.
 
-    host: Annotated[str, Meta(pattern=r"^[^\x00]*$")] = "127.0.0.1"
-    port: Annotated[int, Meta(ge=0, le=65535)] = 8440
-    max_transfers: Annotated[int, Meta(ge=1)] = 8
+    The names too: `serve` hands all of them over.
+    """
+
+    host: Annotated[str, Meta(pattern=r"^[^\x00]*$")] = _SERVE.host
+    port: Annotated[int, Meta(ge=0, le=65535)] = _SERVE.port
+    max_transfers: Annotated[int, Meta(ge=1)] = _SERVE.max_transfers
     """Fetches that run at a time; more wait in a queue."""
-    request_timeout: Annotated[float, Meta(gt=0, le=86400)] = 600.0
+    request_timeout: Annotated[float, Meta(gt=0, le=86400)] = _SERVE.request_timeout
     """Seconds."""
-    shutdown_grace: Annotated[float, Meta(ge=0, le=86400)] = 60.0
+    shutdown_grace: Annotated[float, Meta(ge=0, le=86400)] = _SERVE.shutdown_grace
     """Seconds that transfers get to finish when the server is asked to stop."""
+    max_connections: Annotated[int, Meta(ge=1)] = _SERVE.max_connections
+    max_connections_per_address: Annotated[int, Meta(ge=1)] = _SERVE.max_connections_per_address
+    proxies: tuple[str, ...] = _SERVE.proxies
+    """Addresses and networks of web servers in front, whose X-Forwarded-For is believed."""
+    spool_folder: Annotated[str, Meta(pattern=r"^/[^\x00\n]*$")] = str(_SERVE.spool_folder)
+    spool_bytes: Annotated[int, Meta(ge=0)] = _SERVE.spool_bytes
+    access_log: bool = _SERVE.access_log
 
 
 class Fallback(msgspec.Struct, frozen=True):
@@ -149,6 +162,7 @@ def load(root: Path) -> ServerConfig:
     table = read_toml(path)
     check_keys(str(path), table, ServerConfig.__struct_fields__)
     listen = _convert(f"{path}: [listen]", table.get("listen", {}), Listen)
+    _check_proxies(f"{path}: [listen]", listen.proxies)
     fallback = _convert(f"{path}: [fallback]", table.get("fallback", {}), Fallback)
     modules = table.get("modules", {})
     if not isinstance(modules, dict):
@@ -191,6 +205,15 @@ def remove_module(root: Path, name: str) -> None:
         return tomlkit.dumps(document)
 
     rewrite(config_path(root), drop)
+
+
+def _check_proxies(place: str, proxies: tuple[str, ...]) -> None:
+    try:
+        address_of(proxies)
+    except ValueError as error:
+        raise ConfigError(
+            f"{place}: proxies: {error}", hint="write addresses and networks, such as 10.0.0.0/8"
+        ) from None
 
 
 def _module(path: Path, name: str, table: object) -> Module:

@@ -4,6 +4,8 @@ import logging
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+import msgspec
+
 from huai_schema.errors import HuaiError
 from huai_server.config import ServerConfig, config_path, load
 from huai_server.http.serving import serve as serve_http
@@ -18,14 +20,11 @@ def serve(
 ) -> None:
     """Serve all modules until SIGTERM or SIGINT; `on_start` learns the address bound."""
     config = load(root)
-    listen = config.listen
-    settings = ServeSettings(
-        host=host if host is not None else listen.host,
-        port=port if port is not None else listen.port,
-        max_transfers=listen.max_transfers,
-        request_timeout=listen.request_timeout,
-        shutdown_grace=listen.shutdown_grace,
-    )
+    values = msgspec.structs.asdict(config.listen)
+    values["spool_folder"] = Path(config.listen.spool_folder)
+    asked = {"host": host, "port": port}
+    values |= {key: value for key, value in asked.items() if value is not None}
+    settings = ServeSettings(**values)
     serve_http(settings, ConfiguredModules(root, config), on_start)
 
 

@@ -157,7 +157,7 @@ def descendants(root: int) -> set[int]:
 
 
 @contextlib.contextmanager
-def running(folder: Path, program: Path | None = None, **settings: float | str) -> Iterator[Server]:
+def running(folder: Path, program: Path | None = None, **settings: object) -> Iterator[Server]:
     """Serve every `NAME.git` in `folder`, also those that appear later.
 
     `program`: a folder with another `git` in it for the server.

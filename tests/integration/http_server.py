@@ -27,8 +27,8 @@ class Folder:
 def main() -> None:
     """Serve until a signal."""
     folder, options = Path(sys.argv[1]), json.loads(sys.argv[2])
-    if "socket_path" in options:
-        options["socket_path"] = Path(options["socket_path"])
+    for key in {"socket_path", "spool_folder"} & options.keys():
+        options[key] = Path(options[key])
     logging.basicConfig(level=logging.INFO, stream=sys.stderr)
     serve(ServeSettings(**{"port": 0, **options}), Folder(folder), started)
 

@@ -1,5 +1,6 @@
 """The JSON API of a running server, and the addresses it can listen on."""
 
+import re
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -90,7 +91,7 @@ def test_one_bad_commit_hides_no_other_module(repository: Repository, client: ht
     commit = git("-C", bad.path, *identity, "commit-tree", tree, "-m", "no trailers")
     git("-C", bad.path, "update-ref", "refs/heads/main", commit)
     broken, good = client.get("/api/v1/modules").json()["modules"]
-    assert "trailers" in broken["problem"]
+    assert "log" in broken["problem"]
     assert good["serial"] == 1
     answer = client.get("/api/v1/modules/bad")
     assert answer.status_code == 500
@@ -112,6 +113,44 @@ def test_errors_are_json(client: httpx.Client, method: str, path: str, status: i
     assert answer.status_code == status
     assert set(answer.json()) == {"error", "hint"}
     assert all(answer.json().values())
+
+
+def test_no_answer_names_a_path_of_the_machine(
+    repository: Repository, client: httpx.Client
+) -> None:
+    (repository.path / "HEAD").unlink()
+    for path in ("/api/v1/modules", "/api/v1/modules/m", "/"):
+        answer = client.get(path)
+        assert str(repository.path.parent) not in answer.text
+    assert client.get("/api/v1/modules").json()["modules"][0]["problem"]
+
+
+def test_the_front_page_names_the_modules(repository: Repository, client: httpx.Client) -> None:
+    Repository.create(repository.path.parent, "empty")
+    page = client.get("/")
+    assert page.headers["content-type"] == "text/html; charset=utf-8"
+    assert '<a href="api/v1/modules/m">m</a></td><td>serial 1, 2 entries' in page.text
+    assert "no commit yet" in page.text
+    assert "://" not in page.text
+    (repository.path.parent / "empty.git").rename(repository.path.parent / "<b>.git")
+    assert "&lt;b&gt;" in client.get("/").text
+
+
+@pytest.mark.parametrize("path", ["/", "/healthz", "/api/v1/modules", "/api/v1/modules/m"])
+def test_head_is_get_without_its_body(client: httpx.Client, path: str) -> None:
+    head, whole = client.head(path), client.get(path)
+    assert (head.status_code, head.content) == (200, b"")
+    assert head.headers["content-length"] == whole.headers["content-length"]
+
+
+def test_no_page_loads_anything_from_elsewhere(client: httpx.Client) -> None:
+    for path in ("/docs", "/redoc", "/api/docs"):
+        assert client.get(path).status_code == 404
+
+
+def test_the_server_says_what_it_is(client: httpx.Client) -> None:
+    for path in ("/healthz", "/git/m.git/info/refs?service=git-upload-pack"):
+        assert re.fullmatch(r"huai/[0-9.]+", client.get(path).headers["server"])
 
 
 def test_health_and_description(client: httpx.Client) -> None:

@@ -4,6 +4,7 @@ Reads heads through `Heads`; the shape of the answers is the pydantic models bel
 Additions are compatible, anything else needs `/api/v2`.
 """
 
+import logging
 import time
 from typing import Annotated
 
@@ -14,6 +15,10 @@ from huai_schema.errors import HuaiError
 from huai_server.http.heads import Heads
 from huai_server.http.refusal import RefusedError
 from huai_server.store import Head
+
+_PROBLEM = "its metadata cannot be read; the server's log says why"
+
+_log = logging.getLogger(__name__)
 
 
 class _Model(BaseModel):
@@ -65,7 +70,7 @@ def router(heads: Heads) -> APIRouter:
     @routes.get("/modules")
     async def modules() -> ModulesModel:
         """All modules that are served, sorted by name."""
-        return ModulesModel(modules=[await _gentle(heads, name) for name in heads.names()])
+        return ModulesModel(modules=await all_modules(heads))
 
     @routes.get(
         "/modules/{name}", response_model=ModuleModel, responses={404: {"model": ErrorModel}}
@@ -108,12 +113,19 @@ def describe(name: str, head: Head | None) -> ModuleModel:
     )
 
 
+async def all_modules(heads: Heads) -> list[ModuleModel]:
+    """All modules that are served, sorted by name."""
+    return [await _gentle(heads, name) for name in heads.names()]
+
+
 async def _gentle(heads: Heads, name: str) -> ModuleModel:
     """One damaged repository must not hide the others."""
     try:
         return describe(name, await heads.read(name))
     except HuaiError as error:
-        return ModuleModel(name=name, git=f"/git/{name}.git", problem=error.message)
+        # Its words hold paths of this machine.
+        _log.warning("%s: %s", name, error.message)
+        return ModuleModel(name=name, git=f"/git/{name}.git", problem=_PROBLEM)
 
 
 def _matches(header: str, etag: str) -> bool:

@@ -8,13 +8,14 @@ from importlib import metadata
 from typing import Any
 
 from fastapi import FastAPI, Request
-from fastapi.responses import JSONResponse
+from fastapi.responses import HTMLResponse, JSONResponse
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
 from huai_schema.errors import HuaiError
-from huai_server.http.api import router
+from huai_server.http.api import all_modules, router
 from huai_server.http.body import Receive
+from huai_server.http.front_page import front_page
 from huai_server.http.git_app import PREFIX, GitApp
 from huai_server.http.heads import Heads
 from huai_server.http.refusal import RefusedError
@@ -37,8 +38,12 @@ class Application:
         self.git = GitApp(settings, registry)
         self.stopping = False
         """Set once a signal has come; health checks then fail."""
-        self.api = FastAPI(title="huai", version=_version(), docs_url="/api/docs", redoc_url=None)
-        self.api.include_router(router(Heads(registry)))
+        self.version = _version()
+        # No page of documentation: the framework's loads programs from foreign hosts.
+        self.api = FastAPI(title="huai", version=self.version, docs_url=None, redoc_url=None)
+        heads = Heads(registry)
+        self.api.include_router(router(heads))
+        self._add_front_page(heads)
         self._add_health(registry)
         self.api.add_exception_handler(HuaiError, _expected)
         self.api.add_exception_handler(HTTPException, _framework)
@@ -48,8 +53,17 @@ class Application:
         """One request, or the life of the server."""
         if scope["type"] == "http" and scope["path"].startswith(PREFIX):
             await self.git(scope, receive, send)
-        else:
-            await self.api(scope, receive, send)
+            return
+        if scope["type"] == "http" and scope["method"] == "HEAD":
+            # As GET; uvicorn leaves the body out.
+            scope = {**scope, "method": "GET"}
+        await self.api(scope, receive, send)
+
+    def _add_front_page(self, heads: Heads) -> None:
+        @self.api.get("/", include_in_schema=False)
+        async def index() -> HTMLResponse:
+            """What a person who looks here may want to know."""
+            return HTMLResponse(front_page(await all_modules(heads)))
 
     def _add_health(self, registry: Registry) -> None:
         @self.api.get("/healthz", responses={503: {"model": HealthModel}})
@@ -87,7 +101,7 @@ async def _framework(_: Request, error: Exception) -> JSONResponse:
     """Unknown address, wrong method."""
     if not isinstance(error, HTTPException):
         raise error
-    answer = _error(error.status_code, str(error.detail).lower(), "see /api/docs")
+    answer = _error(error.status_code, str(error.detail).lower(), "see /openapi.json")
     answer.headers.update(error.headers or {})
     return answer
 

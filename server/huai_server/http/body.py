@@ -14,6 +14,10 @@ from huai_server.http.refusal import ClientGoneError, RefusedError
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 
 HEAD_BYTES = 64 << 10
+BEGIN_SECONDS = 20.0
+"""For a body to come, and a second more for each `PACE` bytes that came."""
+PACE = 4096
+"""Bytes a second."""
 _PLAIN = (b"", b"identity")
 _GZIP = (b"gzip", b"x-gzip")
 
@@ -40,7 +44,7 @@ class Body:
     """One request's body.  Call `open` once, then `rest` once unless `complete`."""
 
     def __init__(self, receive: Receive, encoding: bytes, limit: int, timeout: float) -> None:
-        """`limit` counts inflated bytes; `timeout` (s) is for the whole body to arrive."""
+        """`limit` counts inflated bytes; `timeout` (s) is for the whole body, at any pace."""
         if encoding not in _PLAIN + _GZIP:
             raise RefusedError(415, "unknown content encoding", hint="send it plain or gzip")
         self._receive = receive
@@ -78,16 +82,18 @@ class Body:
         raise ClientGoneError("the client closed the connection")
 
     async def _read(self) -> AsyncIterator[bytes]:
-        deadline = asyncio.get_running_loop().time() + self._timeout
+        began, received = asyncio.get_running_loop().time(), 0
         try:
             more = True
             while more:
-                async with asyncio.timeout_at(deadline):
+                patience = min(self._timeout, BEGIN_SECONDS + received / PACE)
+                async with asyncio.timeout_at(began + patience):
                     message = await self._receive()
                 if message["type"] == "http.disconnect":
                     raise ClientGoneError("the client closed the connection inside its request")
                 more = message.get("more_body", False)
                 data = message.get("body", b"")
+                received += len(data)
                 for piece in (data,) if self._inflater is None else self._inflater.slices(data):
                     yield self._count(piece)
             if self._inflater is not None:

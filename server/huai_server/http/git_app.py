@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import parse_qs
 
 from huai_server.http import pktline
+from huai_server.http.addresses import address_of
 from huai_server.http.body import Body, Inbox, Receive
 from huai_server.http.cache import Key, ReplyCache
 from huai_server.http.gate import Gate
@@ -24,6 +25,7 @@ from huai_server.http.refusal import ClientGoneError, RefusedError
 from huai_server.http.replies import Ask, Replies
 from huai_server.http.response import Responder, Send, refuse
 from huai_server.http.settings import Registry, ServeSettings
+from huai_server.http.spool import Spool
 from huai_server.http.upload_pack import Call, Git
 
 PREFIX = "/git/"
@@ -54,8 +56,10 @@ class GitApp:
         self._settings = settings
         self._registry = registry
         self._cache = ReplyCache(settings.cache_bytes)
-        self.replies = Replies(Git(settings.request_timeout), self._cache)
         timeout = settings.request_timeout
+        self._address_of = address_of(settings.proxies)
+        spool = Spool(settings.spool_folder, settings.spool_bytes)
+        self.replies = Replies(Git(timeout), self._cache, spool, timeout)
         self._transfers = Gate(settings.max_transfers, settings.queue, timeout)
         # Their own slots: a poll must not wait behind packs that take minutes.
         self._listings = Gate(settings.max_transfers, settings.queue, timeout)
@@ -90,7 +94,7 @@ class GitApp:
         state = ref_state(repository)
         key = None if state is None else Key(repository, state, version, advert=True, request=b"")
         prefix = b"" if version == 2 else _ADVERT_PREFIX
-        out = Responder(send, _ADVERT_TYPE, prefix, self._settings.request_timeout)
+        out = Responder(send, _ADVERT_TYPE, prefix)
         ready = None if key is None else self._cache.get(key)
         if ready is not None:
             await out.whole(ready)
@@ -98,7 +102,8 @@ class GitApp:
         body = Body(inbox, b"", 0, self._settings.request_timeout)
         await body.open()
         call = Call(repository, version, advert=True)
-        await race(self.replies.answer(Ask(call, key, None, self._listings), out), body.gone())
+        ask = Ask(call, key, None, self._listings, self._address(scope))
+        await race(self.replies.answer(ask, out), body.gone())
 
     async def _upload_pack(self, repository: Path, scope: Scope, inbox: Inbox, send: Send) -> None:
         if scope["method"] != "POST":
@@ -114,13 +119,25 @@ class GitApp:
             state = ref_state(repository)
             if state is not None:
                 key = Key(repository, state, version, advert=False, request=request.digest)
-        out = Responder(send, _RESULT_TYPE, b"", self._settings.request_timeout)
+        out = Responder(send, _RESULT_TYPE, b"")
         ready = None if key is None else self._cache.get(key)
         if ready is not None:
             await out.whole(ready)
             return
         call = Call(repository, version, advert=False)
-        await race(self.replies.answer(Ask(call, key, body, gate), out), body.gone())
+        ask = Ask(call, key, body, gate, self._address(scope))
+        await race(self.replies.answer(ask, out), body.gone())
+
+    def _address(self, scope: Scope) -> str:
+        """Who asks, as far as there are limits for each: what the last proxy that we know says."""
+        client = scope.get("client")
+        address = self._address_of(client[0]) if client else ""
+        if address:
+            return address
+        said = [value for name, value in scope["headers"] if name == b"x-forwarded-for"]
+        hosts = b",".join(said).decode("latin-1").split(",")
+        counted = (self._address_of(host.strip()) for host in reversed(hosts))
+        return next(filter(None, counted), "")
 
     def _body(self, headers: dict[bytes, bytes], inbox: Inbox) -> Body:
         """The request's body, if what its headers say of it is acceptable."""

@@ -1,8 +1,9 @@
 """Answers of git to requests, each made once: from memory, from a run in flight, or by a new one.
 
-Knows nothing of HTTP beyond the ASGI `send`.  A run gathers its answer first; if that is
-small and comes soon, the process and its slot are gone before a slow client has read
-anything.  If not, the answer is streamed and at most `ReplyCache.largest` bytes of it are held.
+Knows nothing of HTTP beyond the ASGI `send`.  git writes into a spool and the client reads from
+it, so that the process and its slot are gone before a slow client has read everything.  If the
+answer is small and comes soon, its length is sent along; at most `ReplyCache.largest` bytes are
+held to be shared.
 """
 
 import asyncio
@@ -19,6 +20,7 @@ from huai_server.http.race import race
 from huai_server.http.refs import ref_state
 from huai_server.http.refusal import ClientGoneError, RefusedError
 from huai_server.http.response import Responder
+from huai_server.http.spool import Spool, Spooled
 from huai_server.http.upload_pack import Call, Git, UploadPack
 
 GATHER_SECONDS = 1.0
@@ -56,15 +58,22 @@ class Ask:
     """None for an advert."""
     gate: Gate
     """Where it waits for its process."""
+    address: str
+    """Who asks, as far as there are limits for each."""
 
 
 class Replies:
     """All answers of one server."""
 
-    def __init__(self, git: Git, cache: ReplyCache) -> None:
-        """`cache` may be asked directly (`Replies.cache.get`) by whoever has a key."""
+    def __init__(self, git: Git, cache: ReplyCache, spool: Spool, patience: float) -> None:
+        """`cache` may be asked directly (`Replies.cache.get`) by whoever has a key.
+
+        `patience`: seconds without a word after which git is stuck.
+        """
         self._git = git
         self.cache = cache
+        self.spool = spool
+        self.patience = patience
         self._flights: dict[Key, _Flight] = {}
 
     async def answer(self, ask: Ask, out: Responder) -> None:
@@ -112,11 +121,11 @@ class _Run:
 
     def __init__(self, replies: Replies, ask: Ask, key: Key | None, out: Responder) -> None:
         self._replies = replies
-        self._call = ask.call
-        self._body = ask.body
-        self._gate = ask.gate
-        self.key = key
+        self._ask = ask
+        self._key = key
         self._out = out
+        self._streaming = False
+        """The length of the answer was not waited for."""
         self.flight: _Flight = asyncio.get_running_loop().create_future()
 
     def settle(self, result: _Result) -> None:
@@ -125,85 +134,71 @@ class _Run:
             self.flight.set_result(result)
 
     async def go(self) -> None:
-        async with self._gate.slot(), self._replies.start(self._call) as child:
-            whole = await race(self._relay(child), child.feed(self._body))
-        if whole is not None:
-            await self._out.whole(whole)
+        async with self._replies.spool.answer() as spooled:
+            await race(self._send(spooled), self._produce(spooled))
 
-    async def _relay(self, child: UploadPack) -> bytes | None:
-        """The whole answer if it is small and soon there; else None, after it was streamed."""
+    async def _produce(self, spooled: Spooled) -> None:
+        """All that git says, and then its end; the slot is free again after that."""
+        ask = self._ask
+        async with ask.gate.slot(ask.address), self._replies.start(ask.call) as child:
+            await race(self._relay(child, spooled), child.feed(ask.body))
+
+    async def _relay(self, child: UploadPack, spooled: Spooled) -> None:
         kept: list[bytes] = []
-        if await self._gather(child, kept):
-            answer = b"".join(kept)
-            self._share(answer, clean=await self._ended_well(child, answer))
-            return answer
-        await self._stream(child, kept)
-        return None
+        largest = self._replies.cache.largest
+        while chunk := await self._next(child):
+            if self._key is not None and spooled.size <= largest:
+                kept.append(chunk)
+                if spooled.size + len(chunk) > largest:
+                    kept.clear()
+                    self.settle(_Outcome.LARGE)
+            await spooled.put(chunk)
+        clean = await self._ended_well(child, spooled)
+        if self._key is not None and spooled.size <= largest:
+            self._share(self._key, b"".join(kept), clean=clean)
+        await spooled.end()
 
-    async def _gather(self, child: UploadPack, kept: list[bytes]) -> bool:
-        """Read until the end (True), the size limit or the time limit (False)."""
-        size = 0
+    async def _send(self, spooled: Spooled) -> None:
+        """What is spooled, to the client: with its length if that is known soon."""
+        await spooled.grown(0)
         with suppress(TimeoutError):
             async with asyncio.timeout(GATHER_SECONDS):
-                while size <= self._replies.cache.largest:
-                    chunk = await child.read()
-                    if not chunk:
-                        return True
-                    kept.append(chunk)
-                    size += len(chunk)
-        return False
-
-    async def _stream(self, child: UploadPack, kept: list[bytes]) -> None:
-        size = sum(map(len, kept))
-        shared = True
-        for chunk in kept:
+                await spooled.grown(self._replies.cache.largest)
+        if spooled.ended:
+            await self._out.begin(spooled.size)
+        self._streaming = not spooled.ended
+        while chunk := await spooled.get():
             await self._out.piece(chunk)
-        while True:
-            if shared and size > self._replies.cache.largest:
-                self.settle(_Outcome.LARGE)
-                kept.clear()
-                shared = False
-            chunk = await self._next(child)
-            if not chunk:
-                break
-            size += len(chunk)
-            if shared:
-                kept.append(chunk)
-            await self._out.piece(chunk)
-        clean = await self._ended_well(child, b"")
-        if shared:
-            self._share(b"".join(kept), clean=clean)
         await self._out.end()
 
     async def _next(self, child: UploadPack) -> bytes:
         try:
-            async with asyncio.timeout(self._out.patience):
+            async with asyncio.timeout(self._replies.patience):
                 return await child.read()
         except TimeoutError:
-            _log.error("git upload-pack on %s is stuck; ended", self._call.repository)
-            if self._out.started:
+            _log.error("git upload-pack on %s is stuck; ended", self._ask.call.repository)
+            if self._streaming:
                 raise ClientGoneError("git stopped answering") from None
             raise RefusedError(504, "git did not answer in time", hint="try again later") from None
 
-    async def _ended_well(self, child: UploadPack, answer: bytes) -> bool:
-        """Whether the process ended without complaint; if nobody can be told by `answer`, raise."""
+    async def _ended_well(self, child: UploadPack, spooled: Spooled) -> bool:
+        """Whether the process ended without complaint; if no answer of it can tell, raise."""
         code, talk = await child.finish()
         if not code:
             return True
-        _log.warning("git upload-pack on %s ended with %d: %s", self._call.repository, code, talk)
-        if self._out.started:
+        repository = self._ask.call.repository
+        _log.warning("git upload-pack on %s ended with %d: %s", repository, code, talk)
+        if self._streaming:
             raise ClientGoneError("git failed inside its answer")
-        if not answer:
+        if not spooled.size:
             raise _failure(talk)
         return False  # an ERR packet: git's own words to its client
 
-    def _share(self, answer: bytes, *, clean: bool) -> None:
-        if self.key is None:
-            return
+    def _share(self, key: Key, answer: bytes, *, clean: bool) -> None:
         self.settle(answer)
         # The branch may have moved between our look at it and git's.
-        if clean and ref_state(self._call.repository) == self.key.state:
-            self._replies.cache.put(self.key, answer)
+        if clean and ref_state(self._ask.call.repository) == key.state:
+            self._replies.cache.put(key, answer)
 
 
 async def _follow(flight: _Flight) -> _Result:

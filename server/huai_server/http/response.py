@@ -1,7 +1,6 @@
 """Answers in ASGI messages: plain ones, and those of git, whole or in pieces.
 
-Rule: nothing is sent that waits for ever; a client that reads nothing for `patience`
-seconds is gone.
+Sending waits for a slow reader; how long is the connection's business.
 """
 
 import asyncio
@@ -10,12 +9,12 @@ from contextlib import suppress
 from typing import Any
 
 from huai_server.http.body import Inbox
-from huai_server.http.refusal import ClientGoneError, RefusedError
+from huai_server.http.refusal import RefusedError
 
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Headers = list[tuple[bytes, bytes]]
 
-_SLICE = 256 << 10
+_SLICE = 64 << 10
 _LINGER_SECONDS = 2.0
 _NO_CACHE: Headers = [
     (b"expires", b"Fri, 01 Jan 1980 00:00:00 GMT"),
@@ -27,47 +26,40 @@ _NO_CACHE: Headers = [
 class Responder:
     """One answer of git on its way out: `whole`, or `piece` any number of times and `end`."""
 
-    __slots__ = ("_content_type", "_prefix", "_send", "patience", "started")
+    __slots__ = ("_content_type", "_prefix", "_send", "started")
 
-    def __init__(self, send: Send, content_type: bytes, prefix: bytes, patience: float) -> None:
-        """`prefix` goes before whatever git says; `patience` in s."""
+    def __init__(self, send: Send, content_type: bytes, prefix: bytes) -> None:
+        """`prefix` goes before whatever git says."""
         self._send = send
         self._content_type = content_type
         self._prefix = prefix
-        self.patience = patience
         self.started = False
 
     async def whole(self, body: bytes) -> None:
         """Answer with all of `body` and its length."""
-        body = self._prefix + body if self._prefix else body
-        self._prefix = b""
-        await self._start([(b"content-length", b"%d" % len(body))])
-        if len(body) <= _SLICE:
-            await self._send({"type": "http.response.body", "body": body})
-            return
-        for at in range(0, len(body), _SLICE):
+        await self.begin(len(body))
+        for at in range(0, len(body) - _SLICE, _SLICE):
             await self.piece(body[at : at + _SLICE])
-        await self.end()
+        await self.end(body[(len(body) - 1) // _SLICE * _SLICE :] if body else b"")
+
+    async def begin(self, size: int) -> None:
+        """Promise an answer of `size` bytes."""
+        await self._start([(b"content-length", b"%d" % (len(self._prefix) + size))])
 
     async def piece(self, data: bytes) -> None:
-        """Send some of an answer of unknown length, at the pace of its reader."""
+        """Send some of an answer at the pace of its reader; of unknown length without `begin`."""
         if not self.started:
             await self._start([])
+        await self._body(data, more=True)
+
+    async def end(self, data: bytes = b"") -> None:
+        """Send the last piece, or nothing more."""
+        await self._body(data, more=False)
+
+    async def _body(self, data: bytes, *, more: bool) -> None:
         if self._prefix:
             data, self._prefix = self._prefix + data, b""
-        try:
-            async with asyncio.timeout(self.patience):
-                await self._send({"type": "http.response.body", "body": data, "more_body": True})
-        except TimeoutError:
-            raise ClientGoneError("the client stopped reading") from None
-
-    async def end(self) -> None:
-        """Nothing more comes."""
-        try:
-            async with asyncio.timeout(self.patience):
-                await self._send({"type": "http.response.body"})
-        except TimeoutError:
-            raise ClientGoneError("the client stopped reading") from None
+        await self._send({"type": "http.response.body", "body": data, "more_body": more})
 
     async def _start(self, more: Headers) -> None:
         self.started = True

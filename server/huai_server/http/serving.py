@@ -20,8 +20,10 @@ from typing import ClassVar
 import uvicorn
 
 from huai_schema.errors import ExitCode, HuaiError
+from huai_server.http.addresses import address_of
 from huai_server.http.app import Application, create_app
 from huai_server.http.connection import connection_class
+from huai_server.http.crowd import Crowd
 from huai_server.http.settings import Registry, ServeSettings
 
 OnStart = Callable[[str, int], None]
@@ -31,9 +33,12 @@ _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _BACKLOG = 2048
 _KEEP_ALIVE_SECONDS = 15
 _HEAD_SECONDS = 20.0
+_READER_SECONDS = 60.0
 _SPARE_FILES = 512
 _END_SECONDS = 15.0
 _SOCKET_MODE = 0o660
+_TCP_NOTSENT_LOWAT = 25  # linux/tcp.h; Python has no name for it
+_UNSENT_BYTES = 128 << 10
 
 _log = logging.getLogger(__name__)
 
@@ -62,7 +67,10 @@ def serve(settings: ServeSettings, registry: Registry, on_start: OnStart | None 
             if on_start is not None:
                 on_start(*address)
 
-        _Server(_config(settings, app), app, started).run(sockets=[listener])
+        config = _config(settings, app)
+        if settings.access_log:
+            _log_requests()
+        _Server(config, app, started).run(sockets=[listener])
 
 
 @contextlib.contextmanager
@@ -89,8 +97,10 @@ def _listen_tcp(settings: ServeSettings) -> socket.socket:
     listener = socket.create_server(address, family=family, backlog=_BACKLOG)
     # Accepted connections inherit both: a peer that vanished, or takes nothing, is dropped.
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    patience = round(settings.request_timeout * 1000)
+    patience = round(min(settings.request_timeout, _READER_SECONDS) * 1000)
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, patience)
+    # What the kernel holds unsent is not read: the pace of a reader has to be seen.
+    listener.setsockopt(socket.IPPROTO_TCP, _TCP_NOTSENT_LOWAT, _UNSENT_BYTES)
     return listener
 
 
@@ -140,22 +150,43 @@ def _allow_files(wanted: int) -> None:
 
 
 def _config(settings: ServeSettings, app: Application) -> uvicorn.Config:
+    crowd = Crowd(
+        settings.max_connections,
+        settings.max_connections_per_address,
+        address_of(settings.proxies),
+    )
     return uvicorn.Config(
         app,
-        http=connection_class(min(settings.request_timeout, _HEAD_SECONDS)),
+        http=connection_class(
+            crowd,
+            head_seconds=min(settings.request_timeout, _HEAD_SECONDS),
+            reader_seconds=min(settings.request_timeout, _READER_SECONDS),
+        ),
         ws="none",
         interface="asgi3",
         lifespan="on",
         log_config=None,
         log_level="warning",
-        access_log=False,
-        proxy_headers=False,
+        access_log=settings.access_log,
+        # For the log only: the limits look at it themselves, and not for each poll.
+        proxy_headers=settings.access_log and bool(settings.proxies),
+        forwarded_allow_ips=list(settings.proxies),
         server_header=False,
-        limit_concurrency=settings.max_connections,
+        headers=[("server", f"huai/{app.version}")],
         backlog=_BACKLOG,
         timeout_keep_alive=_KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=math.ceil(settings.shutdown_grace),
     )
+
+
+def _log_requests() -> None:
+    """Give uvicorn's log of requests a place: standard error, a line each."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(asctime)s %(message)s", "%Y-%m-%dT%H:%M:%S%z"))
+    logger = logging.getLogger("uvicorn.access")
+    logger.handlers = [handler]
+    logger.propagate = False
+    logger.setLevel(logging.INFO)
 
 
 class _Server(uvicorn.Server):
