@@ -1,0 +1,286 @@
+"""Every function that takes bytes from outside, with inputs that it takes.
+
+Rule: a new parser gets its line here. What a target does with an input has to be a small
+constant amount of work: budgets are passed where a parser has one.
+"""
+
+import atexit
+import gzip
+import shutil
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+
+from huai_client.config import load as load_client
+from huai_client.dropin.command_line import parse as parse_command_line
+from huai_client.dropin.numbers import kibibytes
+from huai_client.filters.parser import Parser
+from huai_client.gitfetch.delta import apply_delta
+from huai_client.gitfetch.reply import pack_of
+from huai_client.lines.upstream import printable, retry_after
+from huai_client.transfer.output import Talk
+from huai_client.transfer.urls import ContentUrl
+from huai_schema.commits import CommitInfo, Counts, Totals
+from huai_schema.descriptor import Descriptor
+from huai_schema.errors import FormatError, HuaiError
+from huai_schema.gitobjects import TreeItem, decode_tree, encode_tree, object_id
+from huai_schema.manifest import decode_manifest
+from huai_schema.own_directory import decode_own_directory
+from huai_schema.paths import RelPath
+from huai_schema.publishing import own_rules, usable_rules
+from huai_schema.snapshot import Snapshot
+from huai_server.config import load as load_server
+from huai_server.http import pktline
+from huai_server.http.addresses import address_of
+from huai_server.http.git_app import protocol_version
+from huai_server.http.inflate import Inflater
+from huai_server.http.refusal import RefusedError
+from tests.fuzz.harness import Target
+from tests.integration.http_fixtures import fetch_all, ls_refs, packet
+from tests.packs import (
+    Held,
+    appended,
+    copy,
+    delta,
+    insert,
+    on_name,
+    on_offset,
+    pack,
+    resolve,
+    whole,
+)
+from tests.schema_support.memory import MemoryObjects
+from tests.schema_support.trees import random_tree, snapshot
+
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+TEXT = b"a line of text\n" * 20
+_FOLDER = Path(tempfile.mkdtemp(prefix="huai-fuzz-"))
+atexit.register(shutil.rmtree, _FOLDER)
+
+
+def _request(data: bytes) -> object:
+    return pktline.parse(data[1:], data[0] % 3 if data else 0).command
+
+
+def _inflate(data: bytes) -> object:
+    """No more than the server would take."""
+    inflater, size = Inflater(), 0
+    for piece in inflater.slices(data):
+        size += len(piece)
+        if size > 1 << 20:
+            return "long"
+    inflater.finish()
+    return "whole"
+
+
+def _address(data: bytes) -> str:
+    return _ADDRESS_OF(data.decode("latin-1"))
+
+
+_ADDRESS_OF = address_of(["127.0.0.1", "::1", "10.0.0.0/8"])
+
+
+def _config(name: str, load: Callable[[Path], object]) -> Callable[[bytes], object]:
+    folder = _FOLDER / name
+    folder.mkdir()
+
+    def run(data: bytes) -> object:
+        (folder / name).write_bytes(data)
+        return load(folder)
+
+    return run
+
+
+def _manifest(data: bytes) -> object:
+    text, _, column = data.partition(b"\n\n")
+    return decode_manifest(text + b"\n", column, "here")
+
+
+def _delta(data: bytes) -> bytes:
+    return apply_delta(TEXT, data)
+
+
+def _resolve(data: bytes) -> object:
+    """A record or more behind a header and before a checksum that are right."""
+    here = Held()
+    here.blob(TEXT)
+    return resolve(pack([data], count=data.count(b"x\x9c")), here, room=1 << 16, work=1 << 22)
+
+
+def _reply(data: bytes) -> object:
+    pieces = iter([data[at : at + 100] for at in range(0, len(data), 100)])
+    return b"".join(pack_of(lambda _: next(pieces, b""), "here"))
+
+
+def _filter(data: bytes) -> object:
+    parser = Parser()
+    parser.list(data.split(b"\n"), "line")
+    return len(parser.rules) > 0
+
+
+def _command_line(data: bytes) -> object:
+    # As the kernel hands it over: no NUL within a word.
+    return parse_command_line(
+        [word.decode("utf-8", "surrogateescape") for word in data.split(b"\0")]
+    )
+
+
+def _talk(data: bytes) -> object:
+    talk = Talk()
+    for at in range(0, len(data), 50):
+        talk.hear_output(data[at : at + 50])
+        talk.hear_errors(data[at : at + 50])
+    return talk.summary()
+
+
+def _said(data: bytes) -> object:
+    text = data.decode("latin-1")
+    return printable(text), retry_after(text, 0.0)
+
+
+def _text(function: Callable[[str], object]) -> Callable[[bytes], object]:
+    return lambda data: function(data.decode("utf-8", "surrogateescape"))
+
+
+def _lines(function: Callable[[tuple[str, ...]], object]) -> Callable[[bytes], object]:
+    return lambda data: function(tuple(data.decode("utf-8", "surrogateescape").split("\n")))
+
+
+def _snapshot(data: bytes) -> object:
+    """One object of a repository is what an upstream makes of it."""
+    number = data[0] if data else 0
+    hostile = _OBJECTS.copy()
+    oid = _IDS[number % len(_IDS)]
+    hostile.objects[oid] = hostile.objects[oid][0], data[1:]
+    return sum(1 for _ in Snapshot(hostile, _SNAPSHOT.tree, 1000).entries())
+
+
+_OBJECTS = MemoryObjects()
+_SNAPSHOT = snapshot(random_tree(Random(1), 150), _OBJECTS)
+_IDS = sorted(_OBJECTS.objects)
+_STORED = [data for _, data in _OBJECTS.objects.values()]
+_TREES = [data for kind, data in _OBJECTS.objects.values() if kind == "tree"]
+_BLOBS = [data for kind, data in _OBJECTS.objects.values() if kind == "blob"]
+
+_FETCH_V0 = (
+    packet(f"want {COMMIT} side-band-64k agent=git/2\n".encode()) + b"0000" + packet(b"done")
+)
+_INFO = CommitInfo("m", 7, Totals(1, 2, 3, 4), Counts(added=1), skipped=2)
+_DESCRIPTOR = Descriptor("m", ("rsync://h/m",), ("payload *.iso",))
+_RULES = (
+    b"profile apt /debian",
+    b"indices /dists/**",
+    b"volatile /lastsync",
+    b"pointers *.[a-z]?\\*",
+)
+_FILTERS = (
+    b"- *.tmp",
+    b"+ /pool/**",
+    b"P /project/",
+    b"-! a/*/b",
+    b"R x",
+    b"hide [[:alpha:]]",
+    b"!",
+)
+_COMMANDS = (
+    (
+        b"-aHvh\0--no-o\0--no-g\0--stats\0--filter\0risk .~tmp~/\0--exclude=.~tmp~/\0--delete\0"
+        b"--delete-after\0--delay-updates\0--safe-links\0--timeout=120\0-6\0rsync://h/m/\0/d"
+    ),
+    b"-prltvHSB8192\0--timeout\0003600\0--max-delete=40000\0--log-file=/x\0h::m\0/d",
+    b"--info=name1,del1\0--bwlimit=1.5m\0--out-format=%n %L\0-e\0ssh -p 1\0u@h:/m\0d",
+)
+_SERVER_TOML = (
+    b'[listen]\nport = 1\nproxies = ["10.0.0.0/8"]\n[modules.m]\npath = "/m"\n'
+    b'content_urls = ["rsync://h/m"]\nexclude = ["*.o"]\npublish = ["payload *.iso"]\n'
+    b'[modules.m.fallback]\nkind = "off"\n[fallback]\nhosts_allow = ["*"]\n'
+)
+_CLIENT_TOML = (
+    b'[modules.m]\nurl = "http://h:1"\ndest = "/m"\nstreams = 2\nfilter = ["- *.o"]\n'
+    b'max_delete = "10%"\ntrash = "7d"\nprotect = ["/x"]\n'
+)
+_TALK = (
+    b"  1,234  10%   1.00MB/s    0:00:01 (xfr#1, to-chk=0/1)\r\n",
+    b"Total bytes received: 1,234\n@ERROR: max connections (4) reached -- try again later\n",
+    b'rsync: [receiver] write failed on "/x": No space left on device (28)\n',
+)
+
+TARGETS = {
+    "address": Target(_address, (), [b"127.0.0.1", b"2001:db8::1", b"::ffff:10.0.0.1%eth0"]),
+    "client-config": Target(
+        _config("client.toml", load_client), (HuaiError,), [_CLIENT_TOML], [b"[", b"]", b"\n"]
+    ),
+    "command-line": Target(_command_line, (), _COMMANDS, [b"\0--", b"\0-", b"--no-", b"="]),
+    "commit": Target(_text(CommitInfo.decode), (FormatError,), [_INFO.encode().encode()], [b"\n"]),
+    "content-url": Target(
+        _text(ContentUrl.parse),
+        (HuaiError,),
+        [b"rsync://h:1/m/x", b"h::m", b"u@h:/m", b"/m", b"rsync://[::1]:8/m"],
+    ),
+    "delta": Target(
+        _delta,
+        (FormatError,),
+        [appended(TEXT, b"x"), delta(300, 40, copy(9, 30), insert(b"y" * 10))],
+    ),
+    "descriptor": Target(Descriptor.decode, (FormatError,), [_DESCRIPTOR.encode()]),
+    "filter": Target(_filter, (HuaiError,), _FILTERS, _FILTERS),
+    "inflate": Target(
+        _inflate, (RefusedError,), [gzip.compress(b"x" * 500, mtime=0), gzip.compress(b"", mtime=0)]
+    ),
+    "manifest": Target(_manifest, (FormatError,), _BLOBS),
+    "number": Target(_text(kibibytes), (), [b"10", b"1.5m", b"2KiB", b"1e3"]),
+    "own-directory": Target(
+        lambda data: decode_own_directory(RelPath(b"d"), data), (FormatError,), _TREES
+    ),
+    "pack": Target(
+        _resolve,
+        (FormatError,),
+        [
+            whole(TEXT),
+            on_name(object_id("blob", TEXT), appended(TEXT, b"x")),
+            whole(TEXT) + on_offset(len(whole(TEXT)), appended(TEXT, b"x")),
+            whole(b""),
+        ],
+        [b"x\x9c"],
+    ),
+    "protocol": Target(
+        lambda data: protocol_version([(b"git-protocol", data)]), (), [b"version=2", b"a:version=1"]
+    ),
+    "publish-rules": Target(_lines(own_rules), (FormatError,), _RULES, _RULES),
+    "reply": Target(
+        _reply,
+        (HuaiError,),
+        [
+            b"0000" + packet(b"NAK\n") + packet(b"\1PACK") + packet(b"\2progress") + b"0000",
+            packet(b"shallow " + COMMIT.encode())
+            + b"0000"
+            + packet(b"NAK\n")
+            + packet(b"\1P")
+            + b"0000",
+        ],
+        [b"0000", b"0001", packet(b"\3no"), packet(b"ACK " + COMMIT.encode())],
+    ),
+    "request": Target(
+        _request,
+        (RefusedError,),
+        [b"\2" + ls_refs(), b"\2" + fetch_all(COMMIT), b"\0" + _FETCH_V0],
+        [b"0000", b"0001", b"0002", packet(b"agent=x")],
+    ),
+    "rsync-output": Target(_talk, (), _TALK, [b"@ERROR", b"rsync: ", b"\r"]),
+    "said": Target(_said, (), [b"120", b"Sat, 21 Nov 2026 10:00:00 GMT", b"try \x1b[2J later"]),
+    "server-config": Target(
+        _config("server.toml", load_server), (HuaiError,), [_SERVER_TOML], [b"[", b"]", b"\n"]
+    ),
+    "snapshot": Target(
+        _snapshot,
+        (FormatError,),
+        [bytes((number,)) + _OBJECTS.objects[oid][1] for number, oid in enumerate(_IDS[:256])],
+    ),
+    "tree": Target(
+        lambda data: list(decode_tree(data)),
+        (FormatError,),
+        [*_TREES, encode_tree([TreeItem(b"a", b"\1" * 20, is_tree=False)])],
+    ),
+    "usable-rules": Target(_lines(usable_rules), (FormatError,), _RULES, _RULES),
+}

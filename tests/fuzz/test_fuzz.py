@@ -1,0 +1,116 @@
+"""Hostile inputs for every parser: some thousands each time, as many as asked for in a long run.
+
+`HUAI_TEST_FUZZ` is how many in total, `HUAI_TEST_SEED` begins another row of them.
+"""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.fuzz import harness
+from tests.fuzz.harness import BrokenInvariantError, Target, check, fuzz
+from tests.fuzz.targets import TARGETS
+
+TOP = Path(__file__).parents[2]
+FOUND = sorted((Path(__file__).parent / "found").glob("*-*"))
+COUNT = int(os.environ.get("HUAI_TEST_FUZZ", "10000")) // len(TARGETS)
+SEED = int(os.environ.get("HUAI_TEST_SEED", "1"))
+INPUTS_A_SECOND = 300
+"""Of the slowest target on a busy machine."""
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    path = os.pathsep.join(str(TOP / part) for part in ("", "schema", "server", "client"))
+    return subprocess.run(
+        [sys.executable, "-m", "tests.fuzz.harness", *arguments],
+        env={**os.environ, "PYTHONPATH": path},
+        cwd=TOP,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.timeout(120 + COUNT // INPUTS_A_SECOND)
+@pytest.mark.parametrize("name", TARGETS)
+def test_any_bytes_give_a_value_or_a_refusal(name: str, tmp_path: Path) -> None:
+    done = run(name, str(COUNT), str(SEED), str(tmp_path))
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("path", FOUND, ids=lambda path: path.name)
+def test_what_was_found_once_is_refused(path: Path) -> None:
+    check(TARGETS[path.name.rpartition("-")[0]], path.read_bytes())
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_seeds_are_accepted(name: str) -> None:
+    """A mutator that begins with refused inputs gets nowhere."""
+    target = TARGETS[name]
+    accepted = 0
+    for data in target.seeds:
+        try:
+            target.run(data)
+        except target.refuses:
+            continue
+        accepted += 1
+    assert accepted
+
+
+def nested(data: bytes) -> object:
+    """A parser with a mistake behind two decisions."""
+    if not data.startswith(b"key="):
+        raise ValueError("no key")
+    value = data[4:]
+    if not value.endswith(b";"):
+        raise ValueError("no end")
+    if b"/" in value:
+        return value.split(b"/")[2]  # one slash: IndexError
+    return value
+
+
+PLANTED = {
+    "error": nested,
+    "memory": lambda data: bytes(1 << 40) if data.count(b"\0") > 2 else data,
+    "time": lambda data: [None for _ in iter(int, 1)] if b"//" in data else data,
+}
+
+
+@pytest.mark.parametrize("fault", PLANTED)
+def test_a_planted_fault_is_found(fault: str) -> None:
+    program = (
+        "from tests.fuzz import harness, test_fuzz; import sys\n"
+        "target = harness.Target(test_fuzz.PLANTED[sys.argv[1]], (ValueError,), [b'key=value'])\n"
+        "harness.limit()\n"
+        "try: harness.fuzz(target, 100_000, 1)\n"
+        "except harness.BrokenInvariantError as broken: print(repr(broken.__cause__))\n"
+    )
+    path = os.pathsep.join(str(TOP / part) for part in ("", "schema", "server", "client"))
+    done = subprocess.run(
+        [sys.executable, "-c", program, fault],
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    expected = {"error": "IndexError", "memory": "MemoryError", "time": "SlowError"}[fault]
+    assert done.stdout.startswith(expected), done.stdout + done.stderr
+
+
+def test_the_same_seed_gives_the_same_inputs() -> None:
+    def inputs(seed: int) -> list[bytes]:
+        seen: list[bytes] = []
+        fuzz(Target(seen.append, (), [b"abc"]), 500, seed)
+        return seen
+
+    assert inputs(3) == inputs(3) != inputs(4)
+
+
+def test_one_bad_input_is_handed_back() -> None:
+    with pytest.raises(BrokenInvariantError, match="IndexError") as caught:
+        check(Target(nested, (ValueError,), [b"key="]), b"key=/;")
+    assert caught.value.data == b"key=/;"
+    assert harness.SECONDS > 0
