@@ -1,5 +1,6 @@
 """The server's configuration: one TOML file below one state root, as frozen, typed values."""
 
+import re
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -23,8 +24,15 @@ from huai_server.http.settings import ServeSettings
 _SERVE = ServeSettings()
 DEFAULT_ROOT = Path("/var/lib/huai")
 _NAME = "server.toml"
-_SEE = "see the README's configuration"
+_SEE = "server/CONFIGURATION.md, or `man huai-server.toml`, lists the keys and their values"
 _Table = TypeVar("_Table", bound=msgspec.Struct)
+_HOST = r"(?:[A-Za-z0-9_][A-Za-z0-9._-]*|\[[0-9A-Fa-f:.]+\])"
+_CONTENT_URL = re.compile(
+    rf"(?:rsync://(?:[\w.-]+@)?{_HOST}(?::[0-9]{{1,5}})?/|(?:[\w.-]+@)?{_HOST}::)"
+    r"(?!\.\.?(?:/|$))[^/:*?\[\\-][^*?\[\\]*",
+    re.ASCII,
+)
+"""What downstreams use of the content URLs in metadata: rsync daemons, and a module there."""
 _Line = Annotated[str, Meta(pattern=r"^[^\x00\r\n]*$")]
 """Goes into a line of another program's configuration."""
 
@@ -222,6 +230,12 @@ def _module(path: Path, name: str, table: object) -> Module:
     if isinstance(table, dict):
         _convert(f"{path}: [modules.{name}.fallback]", table.get("fallback", {}), ModuleFallback)
     module = _convert(place, table, Module)
+    for url in module.content_urls:
+        if not _CONTENT_URL.fullmatch(url) or ".." in url.split("/"):
+            raise ConfigError(
+                f"{place}: content_urls: {url!r} is not what downstreams fetch content from",
+                hint=f"name an rsync daemon and its module: rsync://HOST/{name}",
+            )
     try:
         check_module(name)
         # As clients will read it.
@@ -243,5 +257,33 @@ def _convert(place: str, table: object, kind: type[_Table]) -> _Table:
     try:
         return msgspec.convert(table, kind)
     except msgspec.ValidationError as error:
-        reason = str(error).replace(" - at `$.", " - at `")
-        raise ConfigError(f"{place}: {reason}", hint=_SEE) from None
+        raise ConfigError(f"{place}: {_in_words(str(error), table)}", hint=_SEE) from None
+
+
+_AT_KEY = re.compile(r" - at `\$\.(\w+)[^`]*`$")
+_WORDS = (
+    (r"Object missing required field `(\w+)`", r"the key '\1' is missing"),
+    (r"Expected `(?:array|tuple)`, got `\w+`", 'a list was expected: ["…"]'),
+    (r"Expected `int \| null`, got `\w+`", "a whole number was expected"),
+    (r"Expected `int`, got `\w+`", "a whole number was expected"),
+    (r"Expected `float`, got `\w+`", "a number was expected"),
+    (r"Expected `str`, got `\w+`", 'a text was expected: "…"'),
+    (r"Expected `bool`, got `\w+`", "true or false was expected"),
+    (r"Expected `(?:int|float)(?: \| null)?` (>=?|<=?) (\S+)", r"the number has to be \1 \2"),
+    (r"Invalid enum value '(.*)'", r"'\1' is none of the values that this key can have"),
+    (r"Expected `str` matching regex '(.*)'", "the text does not have the form that it needs"),
+)
+
+
+def _in_words(said: str, table: object) -> str:
+    """What msgspec says, for people: the key, its value, and what is wrong with it."""
+    found = _AT_KEY.search(said)
+    reason = said[: found.start()] if found else said
+    for pattern, words in _WORDS:
+        reason = re.sub(f"^{pattern}$", words, reason)
+    if found is None:
+        return reason
+    key = found[1]
+    value = table.get(key) if isinstance(table, dict) else None
+    shown = "" if isinstance(value, dict) else f" = {value!r}"
+    return f"{key}{shown}: {reason}"

@@ -290,7 +290,7 @@ def test_strangers_go_to_the_trash_too(pair: Pair) -> None:
 def test_the_trash_is_never_mirrored(place: Site, pair: Pair) -> None:
     up, _, down = pair
     (down.dest / TRASH / "mine").write_text("not a batch")
-    middle = place.upstream(path=str(down.dest), content_urls=(str(down.dest),))
+    middle = place.upstream(path=str(down.dest))
     middle.commit()
     leaf = place.downstream(middle, content_urls=(str(down.dest),))
     leaf.synced()

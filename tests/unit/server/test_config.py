@@ -18,6 +18,7 @@ from huai_server.config import (
     load,
     remove_module,
 )
+from huai_server.http.settings import ServeSettings
 from tests.committing import SECONDS, server_command, server_environment
 
 
@@ -54,7 +55,7 @@ def test_everything_that_can_be_set(tmp_path: Path) -> None:
     )
 
 
-MISTAKES = {
+MISTAKES: dict[str, tuple[str, ...]] = {
     "modulse = 1": ("modulse", "modules"),
     "[listen]\nprot = 1": ("prot", "port"),
     "[modules.m]\npath = '/'\nexcludes = []": ("excludes", "exclude"),
@@ -68,6 +69,25 @@ MISTAKES = {
     '[modules.m]\npath = "/a\\u0000b"': ("modules.m", "path"),
     "[modules.m]\npath = '/'\ncontent_urls = ['-e sh']": ("modules.m", "-e sh"),
     '[modules.m]\npath = "/"\ncontent_urls = ["rsync://h/\\n"]': ("modules.m", "content"),
+    "[modules.m]\npath = '/'\ncontent_urls = ['http://h/m']": (
+        "modules.m",
+        "content_urls",
+        "http:",
+    ),
+    "[modules.m]\npath = '/'\ncontent_urls = ['rsync://h/']": ("modules.m", "content_urls"),
+    "[modules.m]\npath = '/'\ncontent_urls = ['rsync://h/m/../n']": ("modules.m", "content_urls"),
+    "[modules.m]\npath = '/'\ncontent_urls = ['a/b']": ("modules.m", "content_urls", "'a/b'"),
+    "[modules.m]\npath = '/'\ncontent_urls = ['/srv/m']": ("modules.m", "content_urls"),
+    "[modules.m]\npath = '/'\ncontent_urls = ['']": ("modules.m", "content_urls"),
+    "[modules.m]\npath = '/'\ncontent_urls = [3]": ("modules.m", "content_urls", "text"),
+    "[modules.m]\npath = '/'\nowners = 1": ("modules.m", "owners", "true or false"),
+    "[modules.m]\npath = '/'\nfallback = { max_connections = 'x' }": (
+        "modules.m.fallback",
+        "whole",
+    ),
+    "[listen]\nproxies = ['nonsense']": ("listen", "proxies", "nonsense"),
+    "[listen]\nrequest_timeout = '5'": ("listen", "request_timeout", "number"),
+    "[listen]\nspool_folder = 'var/tmp'": ("listen", "spool_folder", "var/tmp"),
     "[modules.'a/b']\npath = '/'": ("a/b", ""),
     "[modules.'.m']\npath = '/'": (".m", ""),
     "[modules.'m.git']\npath = '/'": ("m.git", ""),
@@ -107,6 +127,30 @@ def test_an_unknown_module_is_told_its_neighbours(tmp_path: Path) -> None:
         load(tmp_path).module("cent0s")
     assert "'centos'" in caught.value.hint
     assert caught.value.exit_code == 45
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        *("rsync://h/m", "rsync://h:873/m/x/", "rsync://u@h.example/m", "rsync://[::1]:8/m"),
+        *("h::m", "u@h::m/x", "rsync://127.0.0.1/m.x"),
+    ],
+)
+def test_content_urls_of_rsync_daemons(tmp_path: Path, url: str) -> None:
+    add_module(tmp_path, "m", Module("/srv/m", (url,)))
+    assert load(tmp_path).module("m").content_urls == (url,)
+
+
+def test_a_content_url_that_cannot_be_is_not_written(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="content_urls"):
+        add_module(tmp_path, "m", Module("/srv/m", ("http://h/m",)))
+    assert not config_path(tmp_path).exists()
+
+
+def test_the_server_and_its_settings_have_the_same_defaults() -> None:
+    listen, settings = Listen(), ServeSettings()
+    for key in Listen.__struct_fields__:
+        assert str(getattr(listen, key)) == str(getattr(settings, key))
 
 
 COMMENTED = """# first
