@@ -2,8 +2,10 @@
 
 import hashlib
 import os
+from collections import deque
 from collections.abc import Iterable
 from pathlib import Path
+from typing import ClassVar
 
 from blake3 import blake3
 
@@ -53,10 +55,23 @@ def in_order(entries: Iterable[Entry]) -> list[Entry]:
 class Staged:
     """Puts content where a transfer would have put it, when it is asked for."""
 
+    _kept: ClassVar[deque[int]] = deque()
+    """Handles outlive who asked for them, but not for ever."""
+
     def __init__(self, dest: Path) -> None:
         self._ready = dest / ".~tmp~" / "huai" / "ready"
+        self._handle = -1
 
-    def __call__(self, wanted: File) -> Path:
+    def __call__(self, wanted: File) -> tuple[int, bytes]:
+        path = self.path(wanted)
+        if self._handle < 0:
+            self._handle = os.open(self._ready, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            self._kept.append(self._handle)
+            if len(self._kept) > 100:
+                os.close(self._kept.popleft())
+        return self._handle, os.fsencode(path.name)
+
+    def path(self, wanted: File) -> Path:
         self._ready.mkdir(parents=True, exist_ok=True)
         path = self._ready / hashlib.sha256(wanted.path).hexdigest()
         if not path.exists() or path.stat().st_size != wanted.size:

@@ -11,12 +11,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from enum import StrEnum
-from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from huai_client.plans.operations import Plan, Remove, Stage
 from huai_client.plans.stages import PAYLOAD, STAGES
-from huai_client.tree import PathError, StorageError, StrangersError, Tree
+from huai_client.tree import PathError, Staged, StorageError, StrangersError, Tree
 from huai_schema.entries import Directory, Entry, File
 from huai_schema.paths import RelPath
 
@@ -88,12 +87,12 @@ class Report(NamedTuple):
 def execute(
     plan: Plan,
     tree: Tree,
-    staged: Callable[[File], Path],
+    staged: Callable[[File], Staged],
     on_step: Callable[[str, RelPath], None],
 ) -> Report:
     """Do everything in `plan`; `on_step` hears of each step that was done.
 
-    `staged` says where the verified content of a file lies, below DEST.  Running it again
+    `staged` says where the verified content of a file lies.  Running it again
     after a cut, with a plan made from what is there then, goes on where it stopped.
 
     Raises:
@@ -129,7 +128,7 @@ class _Run:
     def __init__(
         self,
         tree: Tree,
-        staged: Callable[[File], Path],
+        staged: Callable[[File], Staged],
         on_step: Callable[[str, RelPath], None],
     ) -> None:
         self._tree = tree
@@ -186,13 +185,14 @@ class _Run:
                     self.problems.append(Problem(error.path, error.reason))
 
     def publish(self, stage: Stage) -> None:
-        """Content, hardlinks, symlinks, attributes."""
+        """Content, attributes, hardlinks, symlinks."""
         tree = self._tree
         begun, before = time.perf_counter(), self._done.total()
         self._each(Step.PUBLISH, stage.fetches, _path, self._publish)
-        self._each(Step.LINK, stage.links, _path, self._link)
-        self._each(Step.SYMLINK, stage.symlinks, _path, tree.symlink)
+        # Before the hardlinks: those are made only of what is as it should be.
         self._each(Step.ATTRIBUTES, stage.attributes, _path, tree.set_attributes)
+        self._each(Step.LINK, stage.links, _path, tree.link)
+        self._each(Step.SYMLINK, stage.symlinks, _path, tree.symlink)
         if changes := self._done.total() - before:
             seconds = time.perf_counter() - begun
             self._published.append(Published(stage.name, changes, seconds))
@@ -235,11 +235,6 @@ class _Run:
 
     def _publish(self, file: File) -> None:
         self._tree.put(self._staged(file), file)
-
-    def _link(self, file: File) -> None:
-        if file.link is None:
-            raise PathError(file.path, "planned as a hardlink of nothing")
-        self._tree.link(file.link, file.path)
 
     def _set_directory(self, wanted: Directory) -> bool:
         if self.problems and self._tree.stat(wanted.path) is None:

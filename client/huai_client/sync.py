@@ -39,7 +39,7 @@ from huai_client.supply import Supply
 from huai_client.surveying.verify import Difference
 from huai_client.transfer import Outcome
 from huai_client.trash.ground import Ground
-from huai_client.tree import STAGING, Tree, View
+from huai_client.tree import STAGING, Staged, Tree, View
 from huai_client.verifying.follow import keep_in_step
 from huai_schema.entries import File
 from huai_schema.errors import ExitCode
@@ -172,7 +172,7 @@ class Sync:
                     raise _MovedOnError
                 plan = withhold(plan, failed)
             self._record_attempt(prepared)
-            report = execute(plan, tree, staging.path_of, observer.step)
+            report = execute(plan, tree, staging.locate, observer.step)
             result = self._result(prepared, report, brought)
             if result.exit_code == ExitCode.OK:
                 staging.remove()
@@ -256,5 +256,5 @@ class Sync:
         )
 
 
-def _nothing_staged(file: File) -> Path:
+def _nothing_staged(file: File) -> Staged:
     raise AssertionError(file)  # a plan of deletions publishes nothing

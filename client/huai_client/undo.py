@@ -6,7 +6,6 @@ known before the first change.
 """
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import replace
 
 from huai_client.config import Module
@@ -24,7 +23,7 @@ from huai_client.sync import Sync
 from huai_client.transfer import Listener, Outcome
 from huai_client.trash.keeping import TRASH
 from huai_client.trash.restoring import restoring
-from huai_client.tree import PathError, Tree, View
+from huai_client.tree import Tree, View
 from huai_schema.entries import File
 from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.paths import show
@@ -104,11 +103,9 @@ class Undo(Sync):
         """Bring the tree back; what was taken out of the trash leaves it at the end."""
         result = super().run(observer)
         if result.exit_code == ExitCode.OK and result.prepared:
-            with self._ground.tree(self._state) as tree:
-                for reuse in result.prepared.plan.reuses.values():
-                    if reuse.source.startswith(TRASH):
-                        with suppress(PathError):  # it goes with its batch
-                            tree.remove(reuse.source)
+            for reuse in result.prepared.plan.reuses.values():
+                if reuse.source.startswith(TRASH):
+                    self._ground.bin.discard(reuse.source)
         return result
 
     def _prepare(self, view: View) -> Prepared:

@@ -85,10 +85,10 @@ def plan_with_move(tree: Tree) -> Plan:
 class MovedContent(Staged):
     """The renamed directory's file holds what it held before."""
 
-    def __call__(self, wanted: File) -> Path:
+    def path(self, wanted: File) -> Path:
         if wanted.path == MOVED + b"/sub/f":
-            return super().__call__(file(OLD + b"/sub/f", 77))
-        return super().__call__(wanted)
+            return super().path(file(OLD + b"/sub/f", 77))
+        return super().path(wanted)
 
 
 class Cut:

@@ -39,7 +39,7 @@ class Ground:
         content = MovedContent(self._saved)
         with Tree(self._saved) as tree:
             files = [file for stage in plan_with_move(tree).stages for file in stage.fetches]
-        self._staged = {file.path: content(file).relative_to(self._saved) for file in files}
+        self._staged = {file.path: content.path(file).relative_to(self._saved) for file in files}
 
     def reset(self) -> None:
         shutil.rmtree(self.dest, ignore_errors=True)
@@ -55,8 +55,10 @@ class Ground:
                 return error.message, None
         return "", report
 
-    def _content(self, wanted: File) -> Path:
-        return self.dest / self._staged[wanted.path]
+    def _content(self, wanted: File) -> tuple[int, bytes]:
+        path = self.dest / self._staged[wanted.path]
+        # In a child that ends soon.
+        return os.open(path.parent, os.O_PATH), os.fsencode(path.name)
 
     def under(self, decide: Callable[[Call], int | None]) -> tuple[str, Report | None]:
         """Execute in a child whose system calls `decide` answers."""

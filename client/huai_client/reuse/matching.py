@@ -5,12 +5,12 @@ without content are left alone: nothing is saved.  Costs what changed.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
 from huai_client.plans.operations import Reuse
 from huai_client.plans.plan import Candidate, content_is_here, known_digest
-from huai_schema.entries import File
+from huai_schema.entries import Entry, File
 from huai_schema.paths import RelPath, basename
 
 _Name: TypeAlias = tuple[bytes, int, int]
@@ -47,7 +47,7 @@ class Matching:
         ]
         replaced = {file.path for file in fetches} if present else set()
         self._here = [
-            _Here(each.path, have, each, each.wanted is None or each.path in replaced)
+            _Here(each.path, have, each, each.path in replaced or _leaves(each.wanted, replaced))
             for each, have in present
         ]
         self._names = Counter(each.candidate.inode for each in self._here if each.goes)
@@ -130,6 +130,11 @@ def twins(fetches: Iterable[File]) -> Iterator[tuple[RelPath, Reuse]]:
             first = file
         else:
             yield file.path, Reuse(first.path, first.mtime, twin=True)
+
+
+def _leaves(wanted: Entry | None, replaced: Container[RelPath]) -> bool:
+    """Whether a name that is not replaced itself goes, or becomes one of a file that is."""
+    return wanted is None or (isinstance(wanted, File) and wanted.link in replaced)
 
 
 def _name(file: File) -> _Name:

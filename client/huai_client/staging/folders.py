@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from huai_client.tree.reserved import open_own
 from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.paths import basename, join, parent, show
 
@@ -34,36 +35,31 @@ class StagingBusyError(HuaiError):
 def open_root(root: Path) -> int:
     """A handle of `root` = DEST/NAME/NAME, its last two directories made if absent.
 
-    Raises `StagingError` if DEST or either directory is no directory of ours.
+    Raises `StagingError` if DEST is no directory that we may write, `NotOursError` if others may
+    write to either of the two.
     """
     try:
-        handle = os.open(root.parent.parent, _DIRECTORY)
+        dest = os.open(root.parent.parent, _DIRECTORY)
         try:
-            device = os.fstat(handle).st_dev
-            for name in (root.parent.name, root.name):
-                lower = make_directory(handle, os.fsencode(name))
+            path = join(os.fsencode(root.parent.name), os.fsencode(root.name))
+            handle = open_own(dest, root.parent.parent, path)
+            try:
+                if os.fstat(handle).st_dev != os.fstat(dest).st_dev:
+                    raise StagingError(
+                        f"{root} is on another file system than the destination", hint="unmount it"
+                    )
+                os.fchmod(handle, 0o700)
+            except BaseException:
                 os.close(handle)
-                handle = lower
-            _check_root(root, os.fstat(handle), device)
-            os.fchmod(handle, 0o700)
-        except BaseException:
-            os.close(handle)
-            raise
+                raise
+        finally:
+            os.close(dest)
     except OSError as error:
         raise StagingError(
             f"{root}: {error.strerror}",
             hint="the destination has to be a directory that huai may write, not a symlink",
         ) from error
     return handle
-
-
-def _check_root(root: Path, found: os.stat_result, device: int) -> None:
-    if found.st_uid != os.geteuid():
-        raise StagingError(f"{root} belongs to another user", hint="remove it, then sync again")
-    if found.st_dev != device:
-        raise StagingError(
-            f"{root} is on another file system than the destination", hint="unmount it"
-        )
 
 
 def make_directory(handle: int, name: bytes) -> int:

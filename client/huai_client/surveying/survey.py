@@ -103,7 +103,8 @@ def survey_changes(
         for entry in wanted.entries_below(path):
             if entry.path not in found:
                 found[entry.path] = _observed(view, entry.path, entry, ())
-    return Survey(list(found.values()), collected.moves, [])
+    candidates = _with_leaders(view, list(found.values()), wanted, collected.moves)
+    return Survey(candidates, collected.moves, [])
 
 
 def survey_damage(
@@ -165,6 +166,37 @@ def _with_members(view: View, candidates: list[Candidate], wanted: Selection) ->
         if isinstance(entry, File) and entry.link in leaders and entry.path not in known
     ]
     return candidates + members
+
+
+def _with_leaders(
+    view: View, candidates: list[Candidate], wanted: Selection, moves: Sequence[Move]
+) -> list[Candidate]:
+    """With the files that hardlinks are to be made of, where they are not as they should be.
+
+    They did not change upstream, so nothing else looks at them; a hardlink is made of what the
+    metadata state, or of nothing.  What is to be moved is looked at where it is.
+    """
+    known = {candidate.path for candidate in candidates}
+    named = {
+        each.wanted.link
+        for each in candidates
+        if isinstance(each.wanted, File) and each.wanted.link is not None
+    }
+    moved = {move.new for move in moves}
+    unseen = {path for path in named - known if moved.isdisjoint(ancestors(path))}
+    found = [
+        _observed(view, path, entry, (entry,))
+        for path, entry in wanted.entries_at(unseen).items()
+        if isinstance(entry, File)
+    ]
+    broken = [each for each in found if each.have is None or each.differing]
+    leaders = {each.path for each in broken}
+    members = [
+        _observed(view, entry.path, entry, (entry,))
+        for entry in (wanted.entries() if leaders else ())
+        if isinstance(entry, File) and entry.link in leaders and entry.path not in known
+    ]
+    return candidates + broken + members
 
 
 def _observed(

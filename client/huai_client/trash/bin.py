@@ -17,6 +17,7 @@ from huai_client.trash.batches import Batch, parse
 from huai_client.trash.keeping import TRASH, TRASH_NAME
 from huai_client.tree import STAGING_NAME
 from huai_client.tree.errors import at
+from huai_schema.paths import RelPath, basename, parent
 
 T = TypeVar("T")
 _BLOCK = 512
@@ -43,6 +44,16 @@ class Bin:
                     return batch.since
                 self._remove(handle, batch)
         return 0
+
+    def discard(self, path: RelPath) -> None:
+        """Drop one file that was kept; fine if it went with its batch."""
+        with (
+            at(path),
+            suppress(FileNotFoundError),
+            self._dest_opened() as dest,
+            folders.opened(dest, parent(path)) as folder,
+        ):
+            os.unlink(basename(path), dir_fd=folder)
 
     def making_room(self, work: Callable[[], T], told: Callable[[str], None]) -> T:
         """Do `work`; if there is no room for it, again without the oldest batches.

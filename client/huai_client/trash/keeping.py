@@ -13,7 +13,7 @@ from pathlib import Path
 from stat import S_ISDIR
 
 from huai_client.trash.batches import Batch
-from huai_client.tree import STAGING_NAME, PathError, Tree
+from huai_client.tree import STAGING_NAME, PathError, Staged, Tree
 from huai_schema.paths import ROOT, RelPath, ancestors, basename, join, parent
 
 TRASH_NAME = b"huai-trash"
@@ -32,20 +32,17 @@ class Keeping(Tree):
         self._made: set[RelPath] = {ROOT}
 
     def _unlink(self, path: RelPath) -> None:
-        if _is_ours(path):
-            super()._unlink(path)
-            return
         source = self._folders.open(parent(path))
         os.stat(basename(path), dir_fd=source, follow_symlinks=False)
         kept = self._place(path)
         source, target = self._folders.open(parent(path)), self._folders.open(parent(kept))
         os.rename(basename(path), basename(kept), src_dir_fd=source, dst_dir_fd=target)
 
-    def _rename(self, old: RelPath, new: RelPath) -> None:
-        status = self.stat(new)
+    def _put(self, staged: Staged, path: RelPath) -> None:
+        status = self.stat(path)
         if status is not None and not S_ISDIR(status.st_mode):
-            self._keep(new)
-        super()._rename(old, new)
+            self._keep(path)
+        super()._put(staged, path)
 
     def _keep(self, path: RelPath) -> None:
         kept = self._place(path)
@@ -62,11 +59,12 @@ class Keeping(Tree):
     def _place(self, path: RelPath) -> RelPath:
         """Where `path` goes in the trash; the folders above are there."""
         if not self._batch:
+            self._staging()
             self._batch = self._new_batch()
         kept = RelPath(self._batch + b"/" + path)
         for folder in reversed(ancestors(kept)):
             if folder not in self._made:
-                self.make_directory(folder)
+                self._make(folder)
                 self._made.add(folder)
         return kept
 
@@ -75,7 +73,3 @@ class Keeping(Tree):
         while self.stat(join(TRASH, batch.name)) is not None:
             batch = batch._replace(number=batch.number + 1)
         return join(TRASH, batch.name)
-
-
-def _is_ours(path: RelPath) -> bool:
-    return path.startswith(STAGING_NAME + b"/")

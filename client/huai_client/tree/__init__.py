@@ -5,14 +5,17 @@
 
 from huai_client.tree.destination import DestinationError
 from huai_client.tree.errors import PathError, StorageError, StrangersError
-from huai_client.tree.tree import STAGING, STAGING_NAME, Tree
+from huai_client.tree.reserved import STAGING, STAGING_NAME, NotOursError
+from huai_client.tree.tree import Staged, Tree
 from huai_client.tree.view import View
 
 __all__ = [
     "STAGING",
     "STAGING_NAME",
     "DestinationError",
+    "NotOursError",
     "PathError",
+    "Staged",
     "StorageError",
     "StrangersError",
     "Tree",

@@ -22,7 +22,8 @@ _REASONS = {
     errno.EISDIR: "a directory is in the way",
     errno.ENOTDIR: "a component of the path is not a directory, or is a symlink",
     errno.ELOOP: "a symlink is in the way",
-    errno.EXDEV: "lies on another file system than its staging folder",
+    errno.EXDEV: "lies on another file system than DEST, and a tree has to be one: "
+    "unmount it, or make it a module of its own",
     errno.EPERM: "not permitted: immutable (see lsattr), or owned by another user",
 }
 

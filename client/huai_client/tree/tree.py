@@ -2,30 +2,33 @@
 
 Rules: no operation follows a symlink in any component; what is published gets its
 attributes first and its name last, by one rename; temporary names live in the staging
-folder, never beside their target.  Doing an operation twice does no harm.
+folder, never beside their target; no path that is asked for leads there.  Doing an operation
+twice does no harm.
 """
 
 import errno
 import os
 import stat
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
+from typing import TypeAlias
 
 from huai_client.modes import Kept
 from huai_client.tree import attributes
 from huai_client.tree.errors import PathError, StrangersError, at
+from huai_client.tree.folders import handle_path
+from huai_client.tree.reserved import STAGING, is_reserved, open_own
 from huai_client.tree.view import ABSENT, View
 from huai_schema.entries import Directory, File, Symlink
-from huai_schema.paths import ROOT, RelPath, basename, join, parent, rel_path, show
+from huai_schema.paths import RESERVED, ROOT, RelPath, basename, join, parent, show
 
-STAGING_NAME = b".~tmp~"
-"""The folder that mirrors hide and rsync leaves out by custom; never part of a snapshot."""
+Staged: TypeAlias = tuple[int, bytes]
+"""What is to be published: the handle of the directory that it lies in, and its name there."""
 
-STAGING = RelPath(STAGING_NAME + b"/huai")
-"""Where temporary names are made."""
-
-_TEMPORARY = join(STAGING, b"making")
+_MAKING = b"making"
+_SECOND = 1_000_000_000
 _INODE = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -46,6 +49,14 @@ class Tree(View):
         self._umask = _umask()
         self._fresh: set[RelPath] = set()
         """Directories made here whose mode is for what is made anew."""
+        self._area = -1
+
+    def close(self) -> None:
+        """Close every handle; directories that were opened up get their modes back."""
+        super().close()
+        if self._area >= 0:
+            os.close(self._area)
+            self._area = -1
 
     # Directories
 
@@ -55,19 +66,24 @@ class Tree(View):
         `like` gives owner and mode from the start, so that what is published into it can
         be read before the run ends.
         """
-        with at(path):
-            try:
-                self._permitted(lambda: self._mkdir(path), parent(path))
-                if like is not None and isinstance(like.mode, Kept):
-                    self._fresh.add(path)
-            except FileExistsError:
-                if not self._is(stat.S_ISDIR, path):
-                    raise
+        with _changing(path):
+            if self._make(path) and like is not None and isinstance(like.mode, Kept):
+                self._fresh.add(path)
             if like is not None:
                 handle = self._folders.open(path)
                 attributes.set_owner(handle, like, self.owners)
                 if path in self._fresh or not isinstance(like.mode, Kept):
                     attributes.set_mode(handle, self._anew(like.mode) | 0o700)
+
+    def _make(self, path: RelPath) -> bool:
+        """Whether a directory was made; False: it was there."""
+        try:
+            self._permitted(partial(self._mkdir, path), parent(path))
+        except FileExistsError:
+            if not self._is(stat.S_ISDIR, path):
+                raise
+            return False
+        return True
 
     def _mkdir(self, path: RelPath) -> None:
         os.mkdir(basename(path), 0o700, dir_fd=self._folders.open(parent(path)))
@@ -77,7 +93,7 @@ class Tree(View):
         path = wanted.path
         if path in self._fresh:
             wanted = wanted._replace(mode=self._anew(wanted.mode))
-        with at(path):
+        with _changing(path):
             attributes.set_all(self._folders.open(path), wanted, self.owners)
             if not isinstance(wanted.mode, Kept):
                 self._folders.settled(path)
@@ -88,7 +104,7 @@ class Tree(View):
         Raises:
             StrangersError: it is not empty.
         """
-        with at(path):
+        with _changing(path):
             try:
                 self._permitted(lambda: self._rmdir(path), parent(path))
             except OSError as error:
@@ -106,79 +122,90 @@ class Tree(View):
 
         `forward` is a symlink to stand at `old` from the same moment on.
         """
-        # ctypes costs start-up time that only runs with changes should pay.
-        from huai_client.tree.system import exchange, rename_to_nothing
-
-        def rename() -> None:
-            source = self._folders.open(parent(old))
-            target = self._folders.open(parent(new))
-            if forward is None or not exchange(source, basename(old), target, basename(new)):
-                if forward is not None:
-                    with suppress(FileNotFoundError):
-                        os.unlink(basename(new), dir_fd=target)
-                rename_to_nothing(source, basename(old), target, basename(new))
-
-        with at(new):
+        with _changing(new, old):
             if not self._is(stat.S_ISDIR, old):
                 raise PathError(old, "there is no directory to move")
             if forward is not None:
                 if self.stat(new) is not None:
                     raise PathError(new, "something stands there already")
                 self.symlink(forward._replace(path=new))
-            # The moved one too: its ".." changes, so it has to be writable.
-            self._permitted(rename, parent(old), parent(new), old)
+            try:
+                # The moved one too: its ".." changes, so it has to be writable.
+                rename = partial(self._rename_directory, old, new, swap=forward is not None)
+                self._permitted(rename, parent(old), parent(new), old)
+            except OSError as error:
+                if error.errno != errno.EXDEV or self._device(old) != self._device(parent(new)):
+                    raise
+                # An overlay renames no directory of a lower layer.
+                if forward is not None:
+                    os.unlink(basename(new), dir_fd=self._folders.open(parent(new)))
+                self._move_by_entry(old, new)
             self._folders.forget(old, new)
         if forward is not None and self.stat(old) is None:
             self.symlink(forward)
 
+    def _rename_directory(self, old: RelPath, new: RelPath, *, swap: bool) -> None:
+        """Rename; with `swap`, and what stands at `new` the other way round."""
+        # ctypes costs start-up time that only runs with changes should pay.
+        from huai_client.tree.system import exchange, rename_to_nothing
+
+        source, target = self._folders.open(parent(old)), self._folders.open(parent(new))
+        if not swap or not exchange(source, basename(old), target, basename(new)):
+            if swap:
+                with suppress(FileNotFoundError):
+                    os.unlink(basename(new), dir_fd=target)
+            rename_to_nothing(source, basename(old), target, basename(new))
+
     # Files and symlinks
 
-    def publish(self, staged: Path, wanted: File) -> None:
+    def publish(self, staged: Staged, wanted: File) -> None:
         """Put a staged file, complete and verified, in the place of `wanted`.
 
-        `staged` lies below DEST; owner, mode and times are set before the rename.
+        It lies on the file system of DEST; owner, mode and times are set before the rename.
         """
         self.equip(staged, wanted)
         self.put(staged, wanted)
 
-    def equip(self, staged: Path, wanted: File) -> None:
+    def equip(self, staged: Staged, wanted: File) -> None:
         """The first half of `publish`: owner, mode and times."""
-        source = self._inside(staged, wanted.path)
-        with at(wanted.path):
+        handle, name = staged
+        with _changing(wanted.path):
             if isinstance(wanted.mode, Kept):
-                present = self.stat(wanted.path)
-                kept = present is not None and stat.S_ISREG(present.st_mode)
-                mode = (
-                    stat.S_IMODE(present.st_mode) if present and kept else self._anew(wanted.mode)
-                )
-                wanted = wanted._replace(mode=mode)
-            self._settle_file(source, wanted)
+                wanted = wanted._replace(mode=self._mode_there(wanted))
+            self._settle(os.open(name, _INODE, dir_fd=handle), wanted)
 
-    def put(self, staged: Path, wanted: File) -> None:
+    def _mode_there(self, wanted: File) -> int:
+        """Of the file that `wanted` replaces; if there is none, that of a new one."""
+        present = self.stat(wanted.path)
+        if present is not None and stat.S_ISREG(present.st_mode):
+            return stat.S_IMODE(present.st_mode)
+        return self._anew(wanted.mode)
+
+    def put(self, staged: Staged, wanted: File) -> None:
         """The second half: the rename."""
-        source = self._inside(staged, wanted.path)
-        with at(wanted.path):
-            self._rename(source, wanted.path)
+        with _changing(wanted.path):
+            self._put(staged, wanted.path)
 
-    def link(self, leader: RelPath, path: RelPath) -> None:
-        """Make `path` a hardlink of the file `leader`, replacing what is not a directory."""
+    def link(self, wanted: File) -> None:
+        """Make a hardlink of the file at `wanted.link`, replacing what is not a directory.
 
-        def make(folder: int, name: bytes) -> None:
-            source = self._folders.open(parent(leader))
-            os.link(
-                basename(leader),
-                name,
-                src_dir_fd=source,
-                dst_dir_fd=folder,
-                follow_symlinks=False,
-            )
-
-        with at(path):
-            first, present = self.stat(leader), self.stat(path)
-            if first is None or not stat.S_ISREG(first.st_mode):
-                raise PathError(path, f"the file to link to is missing: {show(leader)}")
-            if present is None or not os.path.samestat(first, present):
-                self._replace(path, make)
+        Only of a file that has the attributes stated: another one may hold anything.
+        """
+        path, leader = wanted.path, wanted.link
+        if leader is None:
+            raise PathError(path, "planned as a hardlink of nothing")
+        with _changing(path, leader):
+            handle = self._open_leader(path, leader)
+            try:
+                first, present = os.fstat(handle), self.stat(path)
+                if not self._is_as_stated(first, wanted):
+                    raise PathError(
+                        path, f"the file to link to is not what it should be: {show(leader)}"
+                    )
+                if present is None or not os.path.samestat(first, present):
+                    self._replace(path, partial(_link, handle))
+            finally:
+                os.close(handle)
 
     def symlink(self, wanted: Symlink) -> None:
         """Make a symlink, replacing what is not a directory."""
@@ -187,15 +214,15 @@ class Tree(View):
             os.symlink(wanted.target, name, dir_fd=folder)
             attributes.set_symlink(folder, name, wanted, self.owners)
 
-        with at(wanted.path):
+        with _changing(wanted.path):
             self._replace(wanted.path, make)
 
     def set_attributes(self, wanted: File | Symlink) -> None:
         """Set owner, mode and times of what is there, if it is of the wanted type."""
         path = wanted.path
-        with at(path):
+        with _changing(path):
             if isinstance(wanted, File):
-                self._settle_file(path, wanted)
+                self._settle(self._permitted(partial(self._open_inode, path), parent(path)), wanted)
             elif self._is(stat.S_ISLNK, path):
                 folder = self._folders.open(parent(path))
                 attributes.set_symlink(folder, basename(path), wanted, self.owners)
@@ -204,7 +231,7 @@ class Tree(View):
 
     def remove(self, path: RelPath) -> None:
         """Unlink a file, symlink or special file; fine if nothing is there."""
-        with at(path):
+        with _changing(path):
             try:
                 self._permitted(lambda: self._unlink(path), parent(path))
             except OSError as error:
@@ -242,11 +269,36 @@ class Tree(View):
         status = self.stat(path)
         return status is not None and kind(status.st_mode)
 
-    def _settle_file(self, path: RelPath, wanted: File) -> None:
-        def open_inode() -> int:
-            return os.open(basename(path), _INODE, dir_fd=self._folders.open(parent(path)))
+    def _device(self, path: RelPath) -> int:
+        return os.fstat(self._folders.open(path)).st_dev
 
-        handle = self._permitted(open_inode, parent(path))
+    def _open_inode(self, path: RelPath) -> int:
+        return os.open(basename(path), _INODE, dir_fd=self._folders.open(parent(path)))
+
+    def _open_leader(self, path: RelPath, leader: RelPath) -> int:
+        try:
+            return self._permitted(partial(self._open_inode, leader), parent(leader))
+        except OSError as error:
+            if error.errno not in ABSENT:
+                raise
+        raise PathError(path, f"the file to link to is missing: {show(leader)}")
+
+    def _is_as_stated(self, status: os.stat_result, wanted: File) -> bool:
+        """Whether what the status is of has the attributes of `wanted`."""
+        mtime = wanted.mtime
+        if status.st_mtime_ns % _SECOND == 0:
+            mtime -= mtime % _SECOND  # there are file systems that keep no more
+        owners = self.owners
+        return (
+            stat.S_ISREG(status.st_mode)
+            and (status.st_size, status.st_mtime_ns) == (wanted.size, mtime)
+            and (isinstance(wanted.mode, Kept) or stat.S_IMODE(status.st_mode) == wanted.mode)
+            and (owners is None or owners.uid(wanted.owner, status.st_uid) == status.st_uid)
+            and (owners is None or owners.gid(wanted.group, status.st_gid) == status.st_gid)
+        )
+
+    def _settle(self, handle: int, wanted: File) -> None:
+        """Set all attributes of the file that `handle` is of, and close it."""
         try:
             if not stat.S_ISREG(os.fstat(handle).st_mode):
                 raise PathError(wanted.path, "not a regular file")
@@ -254,40 +306,81 @@ class Tree(View):
         finally:
             os.close(handle)
 
-    def _rename(self, old: RelPath, new: RelPath) -> None:
-        def rename() -> None:
-            source = self._folders.open(parent(old))
-            target = self._folders.open(parent(new))
-            os.rename(basename(old), basename(new), src_dir_fd=source, dst_dir_fd=target)
+    def _put(self, staged: Staged, path: RelPath) -> None:
+        handle, name = staged
 
-        self._permitted(rename, parent(new))
+        def rename() -> None:
+            target = self._folders.open(parent(path))
+            os.rename(name, basename(path), src_dir_fd=handle, dst_dir_fd=target)
+
+        self._permitted(rename, parent(path))
 
     def _replace(self, path: RelPath, make: Callable[[int, bytes], None]) -> None:
         """Make something under a temporary name, then rename it over `path`."""
-        try:
-            folder = self._folders.open(STAGING)
-        except FileNotFoundError:
-            self.make_directory(RelPath(STAGING_NAME))
-            self.make_directory(STAGING)
-            folder = self._folders.open(STAGING)
+        folder = self._staging()
         try:
             try:
-                make(folder, basename(_TEMPORARY))
+                make(folder, _MAKING)
             except FileExistsError:
                 # Left behind by a run that was killed here.
-                self._unlink(_TEMPORARY)
-                make(folder, basename(_TEMPORARY))
-            self._rename(_TEMPORARY, path)
+                os.unlink(_MAKING, dir_fd=folder)
+                make(folder, _MAKING)
+            self._put((folder, _MAKING), path)
         except OSError:
-            self.remove(_TEMPORARY)
+            with suppress(FileNotFoundError):
+                os.unlink(_MAKING, dir_fd=folder)
             raise
 
-    def _inside(self, staged: Path, path: RelPath) -> RelPath:
-        base = os.fsencode(self.dest).rstrip(b"/") + b"/"
-        raw = os.fsencode(staged)
-        if not raw.startswith(base):
-            raise PathError(path, f"staged outside of the tree: {staged}")
-        return rel_path(raw[len(base) :], staging=True)
+    def _staging(self) -> int:
+        """The staging area's handle, opened when it is needed first; `NotOursError`."""
+        if self._area >= 0 and not os.fstat(self._area).st_nlink:
+            os.close(self._area)  # the run that it was of has ended
+            self._area = -1
+        if self._area < 0:
+            self._area = open_own(self._root, self.dest, STAGING)
+        return self._area
+
+    def _move_by_entry(self, old: RelPath, new: RelPath) -> None:
+        """`move` where the kernel renames files only.  Cut, it leaves entries in both places."""
+        from huai_client.tree.system import rename_to_nothing
+
+        pending, done = [(old, new)], []
+        while pending:
+            source, target = pending.pop()
+            done.append((source, target, os.fstat(self._folders.open(source))))
+            self._permitted(partial(self._mkdir, target), parent(target))
+            leaves, folders = self.listing(source)
+
+            def rename(name: bytes, source: RelPath = source, target: RelPath = target) -> None:
+                places = self._folders.open(source), name, self._folders.open(target), name
+                rename_to_nothing(*places)
+
+            for name in leaves:
+                self._permitted(partial(rename, name), source)
+            pending += [(join(source, name), join(target, name)) for name in folders]
+        for source, target, status in reversed(done):
+            handle = self._folders.open(target)
+            if self.owners is not None:
+                os.chown(handle_path(handle), status.st_uid, status.st_gid)
+            attributes.set_mode(handle, stat.S_IMODE(status.st_mode))
+            attributes.set_mtime(handle, status.st_mtime_ns)
+            self._permitted(partial(self._rmdir, source), parent(source))
+            self._folders.forget(source, target)
+
+
+@contextmanager
+def _changing(path: RelPath, *others: RelPath) -> Iterator[None]:
+    """As `at`; none of the paths may be one of the staging area, or below it."""
+    for each in (path, *others):
+        if is_reserved(each):
+            raise PathError(each, f"the name {show(RESERVED)} is reserved")
+    with at(path):
+        yield
+
+
+def _link(handle: int, folder: int, name: bytes) -> None:
+    """Give the file that `handle` is of the name `name` in `folder`."""
+    os.link(handle_path(handle), name, dst_dir_fd=folder, follow_symlinks=True)
 
 
 def _umask() -> int:

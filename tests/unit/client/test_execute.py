@@ -10,7 +10,7 @@ from huai_client.execute import Counts, Report, execute
 from huai_client.plans.operations import Move, Plan, Remove, Stage
 from huai_client.surveying.verify import verify
 from huai_client.tree import Tree
-from huai_schema.entries import Entry
+from huai_schema.entries import Entry, File
 from huai_schema.paths import RelPath
 from tests.local_trees import (
     Staged,
@@ -66,8 +66,8 @@ def test_every_kind_of_step_in_order(short_path: Path) -> None:
         ("publish", b"new/in/f"),
         ("link", b"new/l"),
         ("publish", b"way"),
-        ("symlink", b"latest"),
         ("attributes", b"keep"),
+        ("symlink", b"latest"),
         ("remove", b"gone/f"),
         ("remove", b"gone"),
         ("directory", b"new/in"),
@@ -99,10 +99,12 @@ def test_everything_is_ready_before_the_first_rename(short_path: Path) -> None:
     build(short_path)
     with Tree(short_path) as tree:
         staged = Staged(short_path)
-        missing = short_path / ".~tmp~" / "huai" / "ready" / "nothing"
-        report = execute(
-            WHOLE, tree, lambda file: missing if file.path == b"way" else staged(file), print
-        )
+
+        def content(file: File) -> tuple[int, bytes]:
+            handle, name = staged(file)
+            return handle, b"nothing" if file.path == b"way" else name
+
+        report = execute(WHOLE, tree, content, print)
     assert [problem.path for problem in report.problems] == [b"way"]
     assert report.counts.published == 0
     assert report.published == ()

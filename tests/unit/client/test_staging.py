@@ -7,6 +7,7 @@ import pytest
 from blake3 import blake3
 
 from huai_client.staging import Staging, StagingBusyError, StagingError, Verdict, key_of
+from huai_client.tree import NotOursError
 from huai_schema.entries import File
 from huai_schema.errors import ExitCode
 from huai_schema.paths import rel_path
@@ -147,7 +148,7 @@ def test_a_planted_symlink_is_not_followed(root: Path, tmp_path: Path, planted: 
     place = root.parent.parent / planted
     place.parent.mkdir(exist_ok=True)
     place.symlink_to(outside)
-    with pytest.raises(StagingError) as caught:
+    with pytest.raises(NotOursError) as caught:
         Staging(root)
     assert caught.value.exit_code == ExitCode.DESTINATION
     assert list(outside.iterdir()) == []
@@ -179,7 +180,7 @@ def test_dest_has_to_be_a_directory(tmp_path: Path) -> None:
 
 def foreign_staging_is_refused(folder: Path) -> None:
     """Run as nobody: `folder` is ours, the staging area in it is root's."""
-    with pytest.raises(StagingError, match=r"another user|Permission denied"):
+    with pytest.raises((StagingError, NotOursError), match=r"another user|Permission denied"):
         Staging(folder / ".~tmp~" / "huai")
 
 
@@ -193,6 +194,19 @@ def test_a_staging_area_of_another_user_is_refused(short_path: Path) -> None:
         return
     short_path.chmod(0o755)
     run_unprivileged(__name__, "foreign_staging_is_refused", dest)
+
+
+@pytest.mark.parametrize("mode", [0o775, 0o702, 0o1777])
+@pytest.mark.parametrize("folder", ["", "huai"])
+def test_a_staging_area_that_others_may_write_to_is_refused(
+    root: Path, mode: int, folder: str
+) -> None:
+    (root.parent / "huai").mkdir(parents=True, exist_ok=True)
+    (root.parent / folder).chmod(mode)
+    with pytest.raises(NotOursError, match="may be written by others") as caught:
+        Staging(root)
+    assert "chmod go-w" in (caught.value.hint or "")
+    assert caught.value.exit_code == ExitCode.DESTINATION
 
 
 # ---------------------------------------------------------------- what a cut run leaves

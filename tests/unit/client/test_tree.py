@@ -2,15 +2,34 @@
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from huai_client.tree import STAGING, DestinationError, PathError, StrangersError, Tree, View
+from huai_client.tree import (
+    STAGING,
+    DestinationError,
+    NotOursError,
+    PathError,
+    StrangersError,
+    Tree,
+    View,
+)
 from huai_schema.entries import File
-from huai_schema.paths import ROOT, join
-from tests.local_trees import T0, Staged, at, content, directory, file, open_handles, symlink
+from huai_schema.paths import ROOT, RelPath, join
+from tests.local_trees import (
+    T0,
+    Staged,
+    at,
+    content,
+    directory,
+    file,
+    fingerprint,
+    linked,
+    open_handles,
+    symlink,
+)
 from tests.unprivileged import run_unprivileged
 
 ODD_NAMES = [
@@ -131,16 +150,10 @@ def test_publish_never_replaces_a_directory(tree: Tree) -> None:
     assert (tree.dest / "d").is_dir()
 
 
-def test_what_is_staged_elsewhere_is_refused(tree: Tree, tmp_path: Path) -> None:
-    (tmp_path / "f").touch()
-    with pytest.raises(PathError, match="outside"):
-        tree.publish(tmp_path / "f", file(b"f"))
-
-
 def test_a_staged_symlink_is_refused(tree: Tree) -> None:
     (tree.dest / "staged").symlink_to("/etc/passwd")
     with pytest.raises(PathError, match="not a regular file"):
-        tree.publish(tree.dest / "staged", file(b"f"))
+        tree.publish((tree._root, b"staged"), file(b"f"))
 
 
 @pytest.mark.parametrize("mode", [0, 0o1644, 0o2755, 0o4755, 0o7777, 0o444])
@@ -212,8 +225,8 @@ def test_link_replaces_and_is_idempotent(tree: Tree) -> None:
     publish(tree, file(b"f"))
     publish(tree, file(b"g", 99))
     for _ in range(2):
-        tree.link(at(b"f"), at(b"g"))
-        tree.link(at(b"f"), at(b"h"))
+        tree.link(linked(b"g", file(b"f")))
+        tree.link(linked(b"h", file(b"f")))
     assert here(tree, b"f").st_nlink == 3
     assert here(tree, b"f").st_ino == here(tree, b"g").st_ino == here(tree, b"h").st_ino
     assert tree.listing(STAGING)[0] == []
@@ -221,10 +234,86 @@ def test_link_replaces_and_is_idempotent(tree: Tree) -> None:
 
 def test_link_to_a_symlink_or_to_nothing_is_refused(tree: Tree) -> None:
     (tree.dest / "l").symlink_to("/etc/passwd")
-    for leader in (b"l", b"none"):
-        with pytest.raises(PathError, match="to link to is missing"):
-            tree.link(at(leader), at(b"x"))
+    for leader, reason in ((b"l", "is not what it should be"), (b"none", "is missing")):
+        with pytest.raises(PathError, match=f"the file to link to {reason}"):
+            tree.link(linked(b"x", file(leader)))
     assert tree.stat(at(b"x")) is None
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [{"size": 11}, {"mtime": T0 + 1}, {"mode": 0o600}, {"owner": b"#77"}, {"group": b"#78"}],
+)
+def test_a_hardlink_is_made_of_nothing_but_what_the_metadata_state(
+    tree: Tree, changed: dict[str, object]
+) -> None:
+    if os.geteuid() != 0 and not changed.keys().isdisjoint({"owner", "group"}):
+        changed = {"size": 11}  # owners are root's business
+    stated = file(b"secret")
+    publish(tree, stated)
+    publish(tree, file(b"taken", 20))
+    for path in (b"new", b"taken"):
+        wanted = linked(path, stated)._replace(**changed)  # type: ignore[arg-type]
+        with pytest.raises(PathError, match="not what it should be"):
+            tree.link(wanted)
+    assert tree.stat(at(b"new")) is None
+    assert here(tree, b"taken").st_size == 20
+    assert here(tree, b"secret").st_nlink == 1
+    assert tree.listing(STAGING)[0] == []
+
+
+RESERVED_PATHS = [b".~tmp~", b".~tmp~/huai/ready", b"d/.~TMP~", b".~Tmp~/huai-trash/1-x/f"]
+
+
+@pytest.mark.parametrize("path", RESERVED_PATHS)
+@pytest.mark.parametrize(
+    "operation",
+    [
+        lambda tree, path: tree.make_directory(path, directory(path, mode=0o777)),
+        lambda tree, path: tree.set_directory(directory(path, mode=0o777)),
+        lambda tree, path: tree.remove_directory(path),
+        lambda tree, path: tree.remove(path),
+        lambda tree, path: tree.move(path, at(b"moved")),
+        lambda tree, path: tree.move(at(b"d"), path),
+        lambda tree, path: tree.publish((tree._root, b"f"), file(path)),
+        lambda tree, path: tree.link(linked(path, file(b"f"))),
+        lambda tree, path: tree.link(linked(b"g", file(path))),
+        lambda tree, path: tree.symlink(symlink(path)),
+        lambda tree, path: tree.set_attributes(file(path, mode=0o666)),
+    ],
+)
+def test_no_path_leads_into_the_staging_area(
+    tree: Tree, operation: Callable[[Tree, RelPath], None], path: bytes
+) -> None:
+    tree.make_directory(at(b"d"))
+    publish(tree, file(b"f"))
+    for name in RESERVED_PATHS:
+        place = tree.dest / os.fsdecode(name)
+        place.mkdir(parents=True, exist_ok=True, mode=0o700)
+    before = fingerprint(tree.dest / ".~tmp~/huai/ready"), fingerprint(tree.dest / "d")
+    with pytest.raises(PathError, match="reserved"):
+        operation(tree, at(path))
+    assert (fingerprint(tree.dest / ".~tmp~/huai/ready"), fingerprint(tree.dest / "d")) == before
+
+
+def test_nothing_is_made_in_a_staging_area_that_others_may_write_to(tree: Tree) -> None:
+    (tree.dest / ".~tmp~/huai").mkdir(parents=True)
+    (tree.dest / ".~tmp~").chmod(0o777)
+    with pytest.raises(NotOursError, match="may be written by others"):
+        tree.symlink(symlink(b"l"))
+    assert tree.stat(at(b"l")) is None
+
+
+def test_what_was_staged_is_published_although_its_folder_was_exchanged(tree: Tree) -> None:
+    wanted = file(b"f")
+    staged = Staged(tree.dest)(wanted)
+    tree.equip(staged, wanted)
+    (tree.dest / ".~tmp~").rename(tree.dest / "aside")
+    planted = tree.dest / ".~tmp~/huai/ready" / os.fsdecode(staged[1])
+    planted.parent.mkdir(parents=True)
+    planted.write_bytes(b"not looked at")
+    tree.put(staged, wanted)
+    assert (tree.dest / "f").read_bytes() == content(b"f", 10)
 
 
 def test_attributes_of_a_symlink_leave_its_target_alone(tree: Tree) -> None:
@@ -341,7 +430,7 @@ def test_odd_names(tree: Tree, name: bytes) -> None:
     tree.make_directory(at(name))
     inner = join(name, name)
     publish(tree, file(inner))
-    tree.link(inner, at(inner[:-1] + b"2"))
+    tree.link(linked(inner[:-1] + b"2", file(inner)))
     tree.symlink(symlink(join(name, b"l"), name))
     assert sorted(tree.listing(at(name))[0]) == sorted([name, name[:-1] + b"2", b"l"])
     tree.move(at(name), at(name[:-1] + b"3"))
@@ -388,7 +477,7 @@ def steps_in_read_only_directories(folder: Path) -> None:
     assert stat.S_IMODE((folder / "a").stat().st_mode) == 0
     with Tree(folder) as tree:
         publish(tree, file(b"a/b/new", mode=0))
-        tree.link(at(b"a/b/new"), at(b"a/b/link"))
+        tree.link(linked(b"a/b/link", file(b"a/b/new", mode=0)))
         tree.symlink(symlink(b"a/b/sym"))
         tree.set_attributes(file(b"a/b/old", mode=0o400))
         tree.remove(at(b"gone/f"))

@@ -1,15 +1,17 @@
 """A symlink planted anywhere in the way: what lies outside of DEST stays untouched."""
 
+import os
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from huai_client.tree import PathError, Tree
+from huai_client.tree import NotOursError, PathError, Tree
 from huai_schema.paths import RelPath
-from tests.local_trees import Staged, at, directory, file, fingerprint, symlink
+from tests.local_trees import T0, Staged, at, directory, file, fingerprint, linked, symlink
 
+LEADER, VICTIM = file(b"leader", 0), file(b"victim", 8)
 OPERATIONS: dict[str, Callable[[Tree, RelPath], object]] = {
     "make_directory": lambda tree, sub: tree.make_directory(at(sub + b"/new")),
     "make_directory over": lambda tree, sub: tree.make_directory(
@@ -25,11 +27,10 @@ OPERATIONS: dict[str, Callable[[Tree, RelPath], object]] = {
     "publish new": lambda tree, sub: tree.publish(
         Staged(tree.dest)(file(b"s")), file(sub + b"/new")
     ),
-    "publish from it": lambda tree, sub: tree.publish(
-        tree.dest / sub.decode() / "victim", file(b"stolen", mode=0o600)
+    "link": lambda tree, sub: tree.link(linked(sub + b"/victim", LEADER)),
+    "link to it": lambda tree, sub: tree.link(
+        linked(b"stolen", VICTIM._replace(path=at(sub + b"/victim")))
     ),
-    "link": lambda tree, sub: tree.link(at(b"leader"), at(sub + b"/victim")),
-    "link to it": lambda tree, sub: tree.link(at(sub + b"/victim"), at(b"stolen")),
     "symlink": lambda tree, sub: tree.symlink(symlink(sub + b"/victim")),
     "set_attributes": lambda tree, sub: tree.set_attributes(file(sub + b"/victim", mode=0o600)),
     "set_attributes of a symlink": lambda tree, sub: tree.set_attributes(
@@ -39,10 +40,17 @@ OPERATIONS: dict[str, Callable[[Tree, RelPath], object]] = {
 }
 
 
+def settled(place: Path, data: bytes) -> None:
+    """With the attributes that a hardlink asks of its leader."""
+    place.write_bytes(data)
+    place.chmod(0o644)
+    os.utime(place, ns=(T0, T0))
+
+
 def build(where: Path) -> None:
     (where / "folder" / "in").mkdir(parents=True)
     (where / "empty").mkdir()
-    (where / "victim").write_bytes(b"precious")
+    settled(where / "victim", b"precious")
     (where / "pointer").symlink_to("victim")
 
 
@@ -58,7 +66,7 @@ def test_a_component_that_became_a_symlink(
     build(dest / "sub")
     build(dest / "sub" / "deeper")
     (dest / "own").mkdir()
-    (dest / "leader").touch()
+    settled(dest / "leader", b"")
     before = fingerprint(outside)
     with Tree(dest) as tree:
         if opened_before:
@@ -77,7 +85,7 @@ def test_every_operation_does_something_where_no_symlink_is(short_path: Path, na
     # Without this, an operation that always fails would pass the test above.
     build(short_path / "sub")
     (short_path / "own").mkdir()
-    (short_path / "leader").touch()
+    settled(short_path / "leader", b"")
     Staged(short_path)(file(b"s"))
     before = fingerprint(short_path)
     with Tree(short_path) as tree:
@@ -95,7 +103,7 @@ def test_every_operation_does_something_where_no_symlink_is(short_path: Path, na
         lambda tree: tree.open_file(at(b"x")),
         lambda tree: tree.listing(at(b"x")),
         lambda tree: tree.move(at(b"x"), at(b"y")),
-        lambda tree: tree.link(at(b"x"), at(b"y")),
+        lambda tree: tree.link(linked(b"y", VICTIM._replace(path=at(b"x")))),
     ],
 )
 @pytest.mark.parametrize("target", ["victim", "folder"])
@@ -121,7 +129,7 @@ def test_a_symlink_planted_as_the_staging_folder(short_path: Path, planted: str)
     (dest / planted).parent.mkdir(parents=True)
     (dest / planted).symlink_to(outside)
     before = fingerprint(outside)
-    with Tree(dest) as tree, pytest.raises(PathError, match="not a directory"):
+    with Tree(dest) as tree, pytest.raises(NotOursError, match="not a directory"):
         tree.symlink(symlink(b"l"))
     assert fingerprint(outside) == before
 
@@ -135,7 +143,7 @@ def test_replacing_a_symlink_replaces_the_link_itself(short_path: Path) -> None:
         for name in "abcd":
             (dest / name).symlink_to(outside / "victim")
         tree.publish(Staged(dest)(file(b"a")), file(b"a"))
-        tree.link(at(b"a"), at(b"b"))
+        tree.link(linked(b"b", file(b"a")))
         tree.symlink(symlink(b"c"))
         tree.remove(at(b"d"))
     assert fingerprint(outside) == before

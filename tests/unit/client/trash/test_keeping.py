@@ -147,7 +147,7 @@ def test_each_run_has_its_batch(dest: Path) -> None:
 def test_what_is_only_touched_leaves_nothing(dest: Path) -> None:
     with Keeping(dest, owners=True, serial=1) as tree:
         tree.set_attributes(file(b"touched", mtime=9))
-        tree.link(at(b"leader"), at(b"other"))
+        tree.link(linked(b"other", LEADER))
         tree.make_directory(at(b"d"))
     assert trash(dest) == {}
     assert Bin(dest).batches() == []

@@ -1,0 +1,78 @@
+"""DEST on an overlay, with directories of a lower layer: rename(2) refuses those."""
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.integration.upstream import Downstream, Site, Upstream, assert_equal, site
+
+SECONDS = 30
+
+
+@pytest.fixture
+def place(short_path: Path) -> Iterator[Site]:
+    with site(short_path) as found:
+        yield found
+
+
+def mount(*arguments: str | Path) -> None:
+    subprocess.run(["mount", *arguments], check=True, timeout=SECONDS)
+
+
+@pytest.fixture
+def overlay(place: Site, tmp_path: Path) -> Iterator[tuple[Upstream, Downstream]]:
+    """A synced tree, and from now on an overlay above it."""
+    assert os.geteuid() == 0, "mounting an overlay needs root"
+    up = place.upstream()
+    up.many(b"old/deep/er", 200)
+    up.many(b"old", 3)
+    up.at(b"old/empty").mkdir()
+    up.at(b"old/deep").chmod(0o555)
+    up.put(b"stays", b"1")
+    up.commit()
+    down = place.downstream(up)
+    down.synced()
+    # An overlay cannot have another one as its upper layer, and /tmp may be on one.
+    memory = tmp_path / "memory"
+    memory.mkdir()
+    mount("-t", "tmpfs", "tmpfs", memory)
+    (memory / "upper").mkdir()
+    (memory / "work").mkdir()
+    layers = f"lowerdir={down.dest},upperdir={memory}/upper,workdir={memory}/work"
+    mount("-t", "overlay", "-o", f"{layers},redirect_dir=off", "overlay", down.dest)
+    yield up, down
+    for point in (down.dest, memory):
+        subprocess.run(["umount", "--lazy", point], check=True, timeout=SECONDS)
+
+
+def test_the_kernel_does_refuse(overlay: tuple[Upstream, Downstream]) -> None:
+    _, down = overlay
+    with pytest.raises(OSError, match="cross-device"):
+        (down.dest / "old").rename(down.dest / "new")
+
+
+def test_a_directory_of_a_lower_layer_is_moved_entry_by_entry(
+    overlay: tuple[Upstream, Downstream],
+) -> None:
+    up, down = overlay
+    up.at(b"old").rename(up.at(b"new"))
+    up.put(b"stays", b"22")
+    up.commit()
+    assert ("move", "new") in down.plan()
+    result = down.synced()
+    assert result["summary"]["fetches"] == 1
+    assert_equal(up, down)
+    assert down.verify("--content").code == 0
+    assert down.sync().code == 0
+
+
+def test_so_is_one_that_leaves_a_symlink_behind(overlay: tuple[Upstream, Downstream]) -> None:
+    up, down = overlay
+    up.at(b"old").rename(up.at(b"new"))
+    up.at(b"old").symlink_to("new")
+    up.commit()
+    down.synced()
+    assert_equal(up, down)
