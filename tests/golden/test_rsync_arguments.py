@@ -21,7 +21,7 @@ FULL = TransferOptions(bwlimit=1000, extra=("-e", "ssh -p 22"), program="/opt/rs
     ],
 )
 def test_arguments(golden: Golden, name: str, options: TransferOptions, url: str) -> None:
-    line = arguments(options, ContentUrl.parse(url), b"/dest", options.bwlimit // 2)
+    line = arguments(options, ContentUrl.parse(url), b"/dest", options.bwlimit // 2, 5000)
     golden.check(f"rsync_{name}.txt", b"\n".join([*line, b""]).decode())
 
 

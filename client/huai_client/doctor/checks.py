@@ -15,6 +15,7 @@ _TREE = ("destination",)
 
 MACHINE: tuple[Check[Path], ...] = (
     Check("rsync", "the program that transfers", machine.rsync),
+    Check("confinement", "what rsync may touch", machine.confinement),
     Check("root", "the folder of all state", machine.root),
     Check("root-space", "room for state", machine.root_space, needs=("root",)),
 )
@@ -32,6 +33,7 @@ MODULE: tuple[Check[Case], ...] = (
     Check("history", "how the last run ended", state.history),
     Check("repository", "the metadata here", state.repository, needs=("state",)),
     Check("destination", "the tree's folder", destination.destination),
+    Check("set-id", "programs with rights of others", destination.set_id, needs=("destination",)),
     Check("space", "room for the tree", destination.space, needs=("destination",)),
     Check("tree", "what was synced is there", state.tree, needs=("repository", "destination")),
     Check("hardlinks", "hardlinks", feature(features.hardlinks), _TREE),

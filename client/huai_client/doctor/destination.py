@@ -8,8 +8,9 @@ from pathlib import Path
 from shutil import rmtree
 
 from huai_client.doctor.case import Case
-from huai_client.doctor.finding import Finding, ok
+from huai_client.doctor.finding import Finding, ok, warn
 from huai_client.doctor.room import room_findings
+from huai_client.modes import Modes
 from huai_client.staging.folders import open_root
 from huai_client.tree import STAGING_NAME
 from huai_client.tree.destination import open_destination
@@ -23,6 +24,19 @@ def destination(case: Case) -> Iterator[Finding]:
     """It is there, and ours to change."""
     os.close(open_destination(case.dest, write=True))
     yield ok(f"{case.dest} can be changed")
+
+
+def set_id(case: Case) -> Iterator[Finding]:
+    """Whether a set-id program of the upstream would be one here."""
+    if case.module.modes is not Modes.EXACT:
+        yield ok(f'modes = "{case.module.modes}": none is set')
+    elif os.statvfs(case.dest).f_flag & os.ST_NOSUID:
+        yield ok('modes = "exact", and the file system is mounted nosuid')
+    else:
+        yield warn(
+            'modes = "exact": the upstream can put set-id programs here',
+            f'mount the file system of {case.dest} nosuid, or set modes = "safe"',
+        )
 
 
 def space(case: Case) -> Iterator[Finding]:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from huai_client.doctor.finding import Finding, fail, ok, warn
 from huai_client.doctor.room import room_findings
+from huai_client.transfer.landlock import version
 from huai_client.transfer.process import require_rsync
 from huai_schema.errors import ExitCode
 
@@ -18,6 +19,19 @@ def rsync(_: Path) -> Iterator[Finding]:
     """The program is there, and new enough."""
     version = ".".join(map(str, require_rsync(PROGRAM)))
     yield ok(f"{shutil.which(PROGRAM)}, version {version}")
+
+
+def confinement(_: Path) -> Iterator[Finding]:
+    """The kernel can hold rsync to what it needs."""
+    if known := version():
+        yield ok(
+            f"Landlock {known}: from a daemon, rsync reads DEST and writes what arrives, no more"
+        )
+        return
+    yield warn(
+        "the kernel has no Landlock: rsync may read and write what this user may",
+        "use Linux 5.13 or newer with landlock among its security modules (lsm=), or a container",
+    )
 
 
 def root(place: Path) -> Iterator[Finding]:

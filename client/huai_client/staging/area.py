@@ -7,7 +7,7 @@ May be used by several threads as long as each stream is used by one at a time.
 import errno
 import os
 import stat
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
@@ -175,6 +175,18 @@ class Staging:
                 finally:
                     os.close(dest)
 
+    def may_compare(self, files: Iterable[File]) -> bool:
+        """Whether no symlink stands above any of `files` in the tree: what rsync looks through.
+
+        It looks later, and by path; this keeps what the metadata themselves can bring about from
+        leading it out of the tree.
+        """
+        dest = os.open("../..", os.O_RDONLY | os.O_DIRECTORY, dir_fd=self._root)
+        try:
+            return all(_is_plain(dest, path) for path in {parent(file.path) for file in files})
+        finally:
+            os.close(dest)
+
     def accept(self, file: File, stream: int, *, cut: bool = False) -> Verdict:
         """Verify what arrived for `file`; if it fits, it is ready from now on.
 
@@ -198,15 +210,21 @@ class Staging:
             raise
         return Verdict.ARRIVED
 
-    def settle(self, stream: int, wanted: Container[bytes]) -> None:
-        """Empty `stream`'s folder: files are kept as partials, all else goes."""
+    def settle(self, stream: int, wanted: Mapping[RelPath, File]) -> None:
+        """Empty `stream`'s folder: files are kept as partials, all else goes.
+
+        So does what is larger than the file that it is of: it is none of its beginnings.
+        """
         top = b"%d" % stream
         for place, leaves in folders.directories(self._incoming, top):
             with folders.opened(self._incoming, place) as folder:
                 found = [(join(place, name)[len(top) + 1 :], name) for name in leaves]
                 # What a killed rsync wrote comes after the basis that it worked from.
                 for path, name in sorted(found, key=lambda leaf: meant(leaf[0], wanted) != leaf[0]):
-                    if stat.S_ISREG(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
+                    found_there = os.stat(name, dir_fd=folder, follow_symlinks=False)
+                    whole = wanted.get(RelPath(meant(path, wanted)))
+                    fits_in = whole is None or found_there.st_size <= whole.size
+                    if stat.S_ISREG(found_there.st_mode) and fits_in:
                         self._partials.keep(meant(path, wanted), folder, name)
         folders.remove(self._incoming, top)
         self._placed.pop(stream, None)
@@ -236,3 +254,14 @@ class Staging:
                 file = wanted.get(RelPath(join(place, name)[len(top) + 1 :]))
                 if file and (self._journal.same_boot or file.digest is not None):
                     self.accept(file, stream, cut=True)
+
+
+def _is_plain(dest: int, path: bytes) -> bool:
+    """Whether `path` is a directory reached through directories alone, or nothing is there."""
+    try:
+        with folders.opened(dest, path):
+            return True
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False

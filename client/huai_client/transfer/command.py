@@ -10,15 +10,17 @@ Pure.  Every option is known to rsync 3.1.3.  What each is for:
     --no-implied-dirs        parents are made here, not copied: no foreign modes or symlinks
     --compare-dest           the present file is the basis; absolute, since several security
                              fixes to rsync refuse a relative one with `..`
+    --max-size --info=skip   what has grown since the metadata were made is no use, and is told
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from huai_client.transfer.options import TransferOptions
 from huai_client.transfer.urls import ContentUrl, Transport
 from huai_schema.entries import File
 
+_SLACK = 1 << 20
 _FIXED = (
     "--times",
     "--ignore-times",
@@ -31,24 +33,44 @@ _FIXED = (
     "--no-implied-dirs",
     "--no-motd",
     "--no-human-readable",
-    "--info=progress2,stats2",
+    "--info=progress2,stats2,skip1",
 )
 
 
 def arguments(
-    options: TransferOptions, url: ContentUrl, compare_dest: bytes, bwlimit: int
+    options: TransferOptions, url: ContentUrl, compare_dest: bytes, bwlimit: int, largest: int
 ) -> list[bytes]:
-    """The whole command line; `bwlimit` (KiB/s, 0: none) is this run's share."""
+    """The whole command line; `bwlimit` (KiB/s, 0: none) is this run's share.
+
+    Without `compare_dest` nothing here is a basis; `largest` is in bytes, of one file.
+    """
     command = [options.program, *options.extra, *_FIXED, f"--timeout={options.timeout}"]
     behind_shell = any(option.startswith(("--rsh", "-e")) for option in options.extra)
     if url.transport is Transport.DAEMON and not behind_shell:  # rsync refuses it there
         command.append(f"--contimeout={options.contimeout}")
     if bwlimit:
         command.append(f"--bwlimit={bwlimit}")
+    command.append(f"--max-size={largest}")
     encoded = [os.fsencode(argument) for argument in command]
-    return [*encoded, b"--compare-dest=" + compare_dest, b"--", os.fsencode(url.source), b"./"]
+    if compare_dest:
+        encoded.append(b"--compare-dest=" + compare_dest)
+    return [*encoded, b"--", os.fsencode(url.source), b"./"]
 
 
 def names(files: Sequence[File]) -> bytes:
     """What --files-from reads.  The `./` keeps a name from being anything but a name."""
     return b"".join(b"./%b\0" % file.path for file in files)
+
+
+def most(sizes: Iterable[int]) -> tuple[int, int]:
+    """How large one file may grow, and how much may come in all: as announced, and a little.
+
+    The little is for a file that changed since: it is fetched to be refused for what it holds.
+    """
+    found = [*sizes]
+    largest, total = max(found, default=0), sum(found)
+    return largest + _more(largest), total + _more(total)
+
+
+def _more(size: int) -> int:
+    return max(_SLACK, size // 8)

@@ -12,6 +12,7 @@ from functools import partial
 from huai_client.lines.backoff import Pauses, persistently
 from huai_client.staging import Staging, Verdict
 from huai_client.transfer import command
+from huai_client.transfer.confinement import domain
 from huai_client.transfer.errors import (
     TransferError,
     TransientError,
@@ -21,7 +22,7 @@ from huai_client.transfer.judgement import judge
 from huai_client.transfer.line import Line
 from huai_client.transfer.options import TransferOptions
 from huai_client.transfer.pace import Pace
-from huai_client.transfer.process import Run
+from huai_client.transfer.process import Bounds, Run
 from huai_client.transfer.room import Room, Rooms
 from huai_client.transfer.runs import Runs
 from huai_client.transfer.sources import Sources
@@ -105,8 +106,12 @@ class Delivery:
         self._runs.check()
         failure = judge(code, run.talk, url)
         self._verify(batch, stream, cut=failure is not None)
+        batch.verdicts = [
+            (file, Verdict.MISMATCH if file.path in run.talk.too_large else verdict)
+            for file, verdict in batch.verdicts
+        ]
         if batch.open or failure:  # else only directories are left, which the next batch may use
-            context.staging.settle(stream, {file.path for file in batch.open})
+            context.staging.settle(stream, {file.path: file for file in batch.open})
         if failure:
             self._runs.begin()  # at the deadline it was ended here, and did nothing wrong
             raise failure
@@ -116,13 +121,20 @@ class Delivery:
         context.staging.prepare(stream, batch.open)
         folder = context.staging.open_incoming(stream)
         try:
+            options = context.options
+            # rsync follows a symlink of ours on the way to its basis.
+            safe = context.staging.may_compare(batch.open)
+            compare_dest = context.compare_dest if safe else b""
+            largest, total = command.most(file.size for file in batch.open)
+            confined = domain(url, options.program, options.extra, compare_dest, folder)
             start = partial(
                 Run,
-                command.arguments(context.options, url, context.compare_dest, room.bwlimit),
+                command.arguments(options, url, compare_dest, room.bwlimit, largest),
                 names=command.names(batch.open),
                 folder=folder,
                 locks=(context.lock, *room.places),
-                pace=Pace(context.options.timeout),
+                pace=Pace(options.timeout),
+                bounds=Bounds(largest, total, confined),
             )
             return self._runs.carry_out(start, partial(self._flying, stream))
         finally:

@@ -28,6 +28,11 @@ def judge(code: int, talk: Talk, url: ContentUrl) -> HuaiError | None:
 
     None: it came to its end, and what it did not bring is not there.
     """
+    if talk.too_much:
+        return UpstreamRefusedError(
+            f"{url}: sends more than its metadata announce",
+            hint="is this the right content URL?  Nothing of it was published",
+        )
     if talk.no_room or talk.unwritable or code == _FILE_IO:
         return _local(talk)
     if code in _DONE:

@@ -11,6 +11,10 @@ from huai_schema.paths import show
 
 _PROGRESS = re.compile(rb"^ *([0-9]+) +[0-9]+% ")
 _RECEIVED = re.compile(rb"^Total bytes received: ([0-9]+)$")
+_TOO_LARGE = re.compile(rb"^(?:\./)?(.+) is over max-size$", re.DOTALL)
+_OCTAL = re.compile(rb"\\#([0-3][0-7]{2})")
+"""How rsync prints a byte that is not printable."""
+_TOO_MUCH = re.compile(rb"\(27\)$")  # EFBIG
 _NO_ROOM = re.compile(rb"\((?:28|122)\)$")  # ENOSPC, EDQUOT
 _LOCAL = re.compile(rb"^rsync(?: error)?: (?:\[(?:receiver|generator|Receiver)\] )?(.*)$")
 _WRITING = re.compile(
@@ -40,6 +44,10 @@ class Talk:
         """The local file system is full."""
         self.unwritable = False
         """The local file system refused something else."""
+        self.too_much = False
+        """The other side sends more than was announced."""
+        self.too_large: set[bytes] = set()
+        """Files that are larger upstream than was announced, and were not asked for."""
         self.trickles = False
         """It was ended here, because next to nothing came."""
         self._complaints: deque[bytes] = deque(maxlen=_LINES_KEPT)
@@ -55,6 +63,8 @@ class Talk:
                 self.progress = int(found[1])
             elif found := _RECEIVED.match(line):
                 self.received = int(found[1])
+            elif found := _TOO_LARGE.match(line):
+                self.too_large.add(_OCTAL.sub(lambda code: bytes((int(code[1], 8),)), found[1]))
 
     def hear_errors(self, data: bytes) -> None:
         """Take in a piece of standard error."""
@@ -69,6 +79,7 @@ class Talk:
         elif line.startswith(_DENIALS):
             self.denied = True
         elif (local := _LOCAL.match(line)) and _WRITING.match(local[1]):
+            self.too_much |= _TOO_MUCH.search(line) is not None
             self.no_room |= _NO_ROOM.search(line) is not None
             self.unwritable = True
         if line:

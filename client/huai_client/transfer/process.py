@@ -6,14 +6,17 @@ pipes have, since rsync's second process tidies up after the first is gone.
 
 import os
 import re
+import resource
 import selectors
 import subprocess
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from functools import lru_cache
+from functools import lru_cache, partial
+from typing import NamedTuple
 
 from huai_client.transfer.errors import RsyncRequirementError
+from huai_client.transfer.landlock import Domain, run_in
 from huai_client.transfer.output import Talk
 from huai_client.transfer.pace import Pace, bytes_read
 
@@ -27,6 +30,20 @@ _GRACE = 10.0
 _HINT = "install rsync 3.1 or newer, or name another program"
 
 
+class Bounds(NamedTuple):
+    """What a run is held to, whatever the other side sends."""
+
+    file: int = 0
+    """Bytes: no file that it writes grows larger; 0: any size."""
+    total: int = 0
+    """Bytes of all files together, and a little more; 0: any number."""
+    domain: Domain | None = None
+    """What it may touch; None: what this user may."""
+
+
+UNBOUND = Bounds()
+
+
 class Run:
     """One run of rsync; `stop` may be called by any thread, at any time."""
 
@@ -38,20 +55,23 @@ class Run:
         folder: int,
         locks: Sequence[int],
         pace: Pace,
+        bounds: Bounds = UNBOUND,
     ) -> None:
         """Starts it in the directory `folder`; it inherits `locks` and holds them till its end.
 
-        It is ended when it has lost its `pace`.
+        It is ended when it has lost its `pace`, or goes beyond its `bounds`.
         """
         self.talk = Talk()
         self._pace = pace
+        self._bounds = bounds
         self._stopped = False
         listing = os.memfd_create("huai-names")
         try:
             with open(listing, "wb", closefd=False) as target:
                 target.write(names)
             os.lseek(listing, 0, os.SEEK_SET)
-            self._process = subprocess.Popen(
+            start = partial(
+                subprocess.Popen[bytes],
                 command,
                 stdin=listing,
                 stdout=subprocess.PIPE,
@@ -60,7 +80,13 @@ class Run:
                 cwd=f"/proc/self/fd/{folder}",
                 env=_environment(),
                 pass_fds=locks,
+                restore_signals=False,  # a file that grows too large is an error, not a signal
             )
+            self._process = run_in(bounds.domain, start)
+            if bounds.file:
+                with suppress(ProcessLookupError):
+                    limit = (bounds.file, bounds.file)
+                    resource.prlimit(self._process.pid, resource.RLIMIT_FSIZE, limit)
         except OSError as error:
             raise RsyncRequirementError(
                 f"{os.fsdecode(command[0])} cannot be started: {error.strerror}", hint=_HINT
@@ -101,6 +127,9 @@ class Run:
                 if not data:
                     pipes.unregister(key.fileobj)
             progressed(self.talk.progress)
+            if self._bounds.total and self.talk.progress > self._bounds.total:
+                self.talk.too_much = True
+                self.stop()
             if not self._stopped and self._pace.lost(lambda: bytes_read(self._process.pid)):
                 self.talk.trickles = True
                 self.stop()

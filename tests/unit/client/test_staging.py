@@ -136,7 +136,7 @@ def test_a_symlink_to_a_directory_is_not_walked(root: Path, tmp_path: Path) -> N
     with Staging(root) as staging:
         (staging.incoming(0) / "sub").symlink_to(outside)
         assert staging.accept(_file(), 0) is Verdict.MISMATCH
-        staging.settle(0, set())
+        staging.settle(0, {})
         assert list(staging.root.glob("incoming/*")) == []
     assert (outside / "a").read_bytes() == CONTENT
 
@@ -166,7 +166,7 @@ def test_a_symlink_planted_inside_is_removed(root: Path, tmp_path: Path, folder:
         staging.recover([file])
         _arrive(staging, file)
         assert staging.accept(file, 0) is Verdict.ARRIVED
-        staging.settle(0, set())
+        staging.settle(0, {})
     assert [path.name for path in outside.rglob("*")] == ["0"]
 
 
@@ -249,10 +249,10 @@ def test_a_short_second_attempt_loses_nothing_of_the_first(root: Path) -> None:
     file = _file(b"big", content=b"n" * 100)
     with Staging(root, boot=b"1") as staging:
         _arrive(staging, file, b"n" * 80)
-        staging.settle(0, {b"big"})
+        staging.settle(0, {file.path: file})
         staging.prepare(0, [file])
         _arrive(staging, _file(b".big.Ab12Cd"), b"N" * 10)
-        staging.settle(0, {b"big"})
+        staging.settle(0, {file.path: file})
         staging.prepare(0, [file])
         assert (staging.incoming(0) / "big").read_bytes() == b"N" * 10 + b"n" * 70
 
@@ -264,15 +264,37 @@ def test_the_rest_of_the_present_file_completes_a_partial(root: Path) -> None:
         present.parent.mkdir()
         present.write_bytes(b"o" * 90)
         _arrive(staging, file, b"n" * 40)
-        staging.settle(0, {b"sub/big"})
+        staging.settle(0, {file.path: file})
         staging.prepare(0, [file])
         assert (staging.incoming(0) / "sub/big").read_bytes() == b"n" * 40 + b"o" * 50
+
+
+def test_what_is_larger_than_its_file_is_not_kept(root: Path) -> None:
+    file = _file(b"sub/small", content=b"n" * 10)
+    with Staging(root, boot=b"1") as staging:
+        _arrive(staging, file, b"n" * 11)
+        staging.settle(0, {file.path: file})
+        assert not any(path.is_file() for path in (root / "partial").iterdir())
+        staging.prepare(0, [file])
+        assert not (staging.incoming(0) / "sub/small").exists()
+
+
+def test_no_basis_is_looked_for_behind_a_symlink(root: Path, tmp_path: Path) -> None:
+    dest, outside = root.parent.parent, tmp_path / "outside"
+    (outside / "deep").mkdir(parents=True)
+    with Staging(root) as staging:
+        (dest / "d").mkdir()
+        (dest / "l").symlink_to(outside)
+        (dest / "f").touch()
+        assert staging.may_compare([_file(b"top"), _file(b"d/f"), _file(b"new/deep/f")])
+        for path in (b"l/f", b"l/deep/f", b"f/below"):
+            assert not staging.may_compare([_file(b"top"), _file(path)])
 
 
 def test_a_tree_that_changed_its_shape_finds_nothing_in_its_way(root: Path) -> None:
     with Staging(root, boot=b"1") as staging:
         _arrive(staging, _file(b"x/y/z", content=b"x" * 9), b"x")
-        staging.settle(0, set())
+        staging.settle(0, {})
         shallow = _file(b"x")
         _arrive(staging, shallow)
         assert staging.accept(shallow, 0) is Verdict.ARRIVED
@@ -363,7 +385,7 @@ def test_any_depth_can_be_cleared(short_path: Path) -> None:
             os.close(handle)
             handle = below
         os.close(handle)
-        staging.settle(0, set())
+        staging.settle(0, {})
         assert list((root / "incoming").iterdir()) == []
 
 

@@ -13,7 +13,9 @@ from huai_client.doctor import destination, features, machine
 from huai_client.doctor.case import Case
 from huai_client.doctor.examination import Check, examine
 from huai_client.doctor.finding import Finding, Result
+from huai_client.modes import Modes
 from huai_client.places import module_places
+from huai_client.transfer.landlock import version
 from huai_schema.errors import ExitCode
 from tests.system_calls import Call, supervise
 from tests.unprivileged import run_unprivileged
@@ -46,6 +48,30 @@ def examined(check: Callable[[Case], Iterator[Finding]], dest: Path) -> list[Fin
 
 
 # Room and rights
+
+
+@pytest.mark.parametrize(
+    ("modes", "option", "result"),
+    [
+        (Modes.EXACT, "suid", Result.WARN),
+        (Modes.EXACT, "nosuid", Result.OK),
+        (Modes.SAFE, "suid", Result.OK),
+    ],
+)
+@needs_root
+def test_set_id_programs_are_warned_of(
+    disk: Path, modes: Modes, option: str, result: Result
+) -> None:
+    mount(disk, "-t", "tmpfs", "-o", option, "tmpfs")
+    module = Module(url="http://127.0.0.1:9", dest=str(disk), modes=modes)
+    case = Case("m", module, module_places(disk.parent / "root", "m"))
+    assert [each.result for each in destination.set_id(case)] == [result]
+
+
+def test_it_says_whether_rsync_is_confined() -> None:
+    (found,) = machine.confinement(Path("/"))
+    assert (found.result is Result.OK) == (version() > 0)
+    assert "Landlock" in found.message
 
 
 @needs_root
