@@ -24,7 +24,8 @@ _SCANNER = (
 )
 _MAKER = ("attributes", "entry", "listing", "maker", "place")
 _REDIRECTION = (
-    *("binding", "hooks_open", "hooks_path", "hooks_read"),
+    *("binding", "boundary", "confining"),
+    *("hooks_open", "hooks_path", "hooks_read"),
     *("opening", "reading", "system", "translating"),
 )
 

@@ -35,6 +35,10 @@ int huai_real_root(void) {
     return real_root;
 }
 
+int huai_generation_root(void) {
+    return generation;
+}
+
 static int descriptor_of(const char *path, int flags) {
     int low = huai_open_at(AT_FDCWD, path, flags | O_DIRECTORY | O_CLOEXEC);
     if (low < 0) {
@@ -73,6 +77,22 @@ static bool is_sealed(const char *folder, const struct stat *root) {
     return errno == 0 && *end == '\0' && expected == found;
 }
 
+/* Whether an update of the attr tree was cut: its mark is there, and nobody holds the lock on it.
+ * What is listed then is neither old nor new. */
+static bool is_cut(const char *folder) {
+    huai_path path;
+    if (!beside(folder, "updating", &path)) {
+        return true;
+    }
+    int mark = huai_open_at(AT_FDCWD, path.text, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    if (mark < 0) {
+        return errno != ENOENT;
+    }
+    bool held = flock(mark, LOCK_SH | LOCK_NB) != 0;
+    huai_close(mark);
+    return !held;
+}
+
 static bool is_current(const char *tree, const struct stat *root) {
     struct stat now;
     long result = huai_system(SYS_newfstatat, (long)AT_FDCWD, tree, &now, 0L, 0L, 0L);
@@ -89,6 +109,11 @@ static int lock_generation(const char *folder) {
     }
     int found = descriptor_of(tree.text, O_RDONLY);
     if (found < 0) {
+        return -1;
+    }
+    if (is_cut(folder)) {
+        huai_close(found);
+        errno = EBUSY; /* until somebody mends it, which is not waited for */
         return -1;
     }
     bool held = flock(found, LOCK_SH | LOCK_NB) == 0 && fstat(found, &root) == 0;
@@ -123,8 +148,8 @@ int huai_bind(const char *folder) {
         errno = ENAMETOOLONG;
         return -1;
     }
-    int real = descriptor_of(path.text, O_PATH);
-    int proc = descriptor_of("/proc", O_PATH);
+    int real = huai_detached(descriptor_of(path.text, O_PATH));
+    int proc = huai_detached(descriptor_of("/proc", O_PATH));
     int found = real < 0 || proc < 0 ? -1 : wait_for_generation(folder);
     if (found < 0) {
         int why = errno;

@@ -24,6 +24,12 @@ static int opened(int folder, const char *path, int flags, mode_t mode) {
         errno = EROFS;
         return -1;
     }
+    /* One name that is no symlink leads nowhere. */
+    bool direct = (flags & O_NOFOLLOW) != 0 && translated != NULL && strchr(translated, '/') == NULL;
+    if (!direct && !huai_stays(folder, translated, (flags & O_NOFOLLOW) == 0)) {
+        errno = ENOENT;
+        return -1;
+    }
     long found = huai_system(SYS_openat, (long)folder, translated, (long)flags, (long)mode, 0L, 0L);
     return huai_redirect((int)found, flags);
 }

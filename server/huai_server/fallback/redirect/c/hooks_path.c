@@ -2,6 +2,7 @@
 
 #include "redirect.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -19,6 +20,11 @@ EXPORT int chdir(const char *path) {
     if (huai_enter(AT_FDCWD, path, &space, &translated) != 0) {
         return -1;
     }
+    if (!huai_stays(AT_FDCWD, translated, true)) {
+        errno = ENOENT;
+        return -1;
+    }
+    huai_elsewhere();
     return (int)huai_system(SYS_chdir, translated, 0L, 0L, 0L, 0L, 0L);
 }
 
@@ -28,11 +34,26 @@ EXPORT int chroot(const char *path) {
     if (huai_enter(AT_FDCWD, path, &space, &translated) != 0) {
         return -1;
     }
-    return (int)huai_system(SYS_chroot, translated, 0L, 0L, 0L, 0L, 0L);
+    int result = (int)huai_system(SYS_chroot, translated, 0L, 0L, 0L, 0L, 0L);
+    if (result == 0 && huai_bound()) {
+        int kept = errno;
+        huai_confine();
+        errno = kept;
+    }
+    return result;
+}
+
+EXPORT int fchdir(int folder) {
+    huai_elsewhere();
+    return (int)huai_system(SYS_fchdir, (long)folder, 0L, 0L, 0L, 0L, 0L);
 }
 
 static int status_of(int folder, const char *path, struct stat *found, int flags) {
     TRANSLATED(folder, path, -1)
+    if (!huai_stays(folder, translated, (flags & AT_SYMLINK_NOFOLLOW) == 0)) {
+        errno = ENOENT;
+        return -1;
+    }
     return (int)huai_system(SYS_newfstatat, (long)folder, translated, found, (long)flags, 0L, 0L);
 }
 

@@ -17,15 +17,6 @@ bool huai_same_content(const struct stat *one, const struct stat *other) {
            one->st_mtim.tv_nsec == other->st_mtim.tv_nsec;
 }
 
-/* What of `path` lies below `base`, or NULL: it lies elsewhere. */
-static const char *below(const char *base, const char *path) {
-    size_t length = strcmp(base, "/") == 0 ? 0 : strlen(base);
-    if (strncmp(base, path, length) != 0 || path[length] != '/') {
-        return NULL;
-    }
-    return path + length + 1;
-}
-
 /* Whether an open would write into the attr tree: to be refused before it has done harm. */
 bool huai_refuses_write(int folder, const char *path, int flags) {
     bool writes = (flags & O_ACCMODE) != O_RDONLY || (flags & (O_CREAT | O_TRUNC)) != 0;
@@ -38,7 +29,7 @@ bool huai_refuses_write(int folder, const char *path, int flags) {
         (void)folder;
         return true;
     }
-    return !huai_generation(&base) || below(base.text, path) != NULL;
+    return !huai_generation(&base) || huai_below(base.text, path) != NULL;
 }
 
 /* One component after the other, for kernels and sandboxes that have no openat2. */
@@ -136,7 +127,7 @@ int huai_redirect(int descriptor, int flags) {
     if (listed.st_nlink == 0 || !huai_generation(&base) || !huai_location(descriptor, &path)) {
         return refuse(descriptor, ENOENT);
     }
-    const char *inside = below(base.text, path.text);
+    const char *inside = huai_below(base.text, path.text);
     if (inside == NULL) {
         return refuse(descriptor, EACCES);
     }

@@ -26,6 +26,7 @@ void *huai_next(const char *symbol);
 bool huai_bound(void);
 int huai_bind(const char *path);
 int huai_real_root(void);
+int huai_generation_root(void);
 bool huai_location(int descriptor, huai_path *path);
 bool huai_generation(huai_path *path);
 int huai_reopen(int descriptor, int flags);
@@ -33,6 +34,17 @@ int huai_reopen(int descriptor, int flags);
 /* translating.c: from the path in rsyncd.conf to the attr tree. */
 int huai_translate(int folder, const char *path, huai_path *space, const char **translated);
 int huai_enter(int folder, const char *path, huai_path *space, const char **translated);
+
+/* confining.c: what a process that was taken over could reach from inside its chroot. */
+int huai_detached(int descriptor);
+void huai_confine(void);
+bool huai_confined(void);
+
+/* boundary.c: without a chroot, no symlink leads out of the attr tree. */
+void huai_elsewhere(void);
+bool huai_stays(int folder, const char *path, bool follow);
+bool huai_within(int descriptor);
+const char *huai_below(const char *base, const char *path);
 
 /* opening.c: content instead of a hole. */
 bool huai_refuses_write(int folder, const char *path, int flags);

@@ -1,0 +1,215 @@
+"""What a process that was taken over could reach: the library is loaded into a program that tries.
+
+The program goes into a module as rsync does, and then looks for a way out by every descriptor
+that the library keeps.
+"""
+
+import ctypes
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from huai_server.fallback.redirect import library
+from tests.redirecting import SECONDS, Stage
+
+OUTSIDE = "what stands outside of the mirror"
+
+ESCAPE = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* A kernel without the call, as far as this program can tell. */
+static int forbid(unsigned int number) {
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | 38),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog filter = {4, code};
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, 2, &filter);
+}
+
+int main(int count, char **arguments) {
+    /* The C library's own, past the hooks: as whoever has taken over a process calls the kernel. */
+    long (*call)(long, ...);
+    *(void **)&call = dlsym(dlopen("libc.so.6", RTLD_NOW), "syscall");
+    for (int each = 3; each < count; each++)
+        if (forbid(strcmp(arguments[each], "landlock") ? 428 : 444))
+            return 2;
+    if (chroot(arguments[1]) || chdir("/"))
+        return 3;
+    struct stat status;
+    char text[64] = "";
+    int listed = open("listed", O_RDONLY);
+    if (listed < 0 || read(listed, text, sizeof text - 1) < 1)
+        return 4;
+    printf("content %s\n", text);
+    for (int kept = 3; kept < 1024; kept++) {
+        if (call(SYS_fchdir, kept))
+            continue;
+        printf("kept\n");
+        for (int up = 0; up < 40; up++)
+            if (call(SYS_chdir, ".."))
+                break;
+        if (!call(SYS_newfstatat, AT_FDCWD, arguments[2], &status, 0))
+            printf("seen\n");
+        int secret = (int)call(SYS_openat, AT_FDCWD, arguments[2], O_RDONLY);
+        memset(text, 0, sizeof text);
+        if (secret >= 0 && call(SYS_read, secret, text, sizeof text - 1) > 0)
+            printf("read %s\n", text);
+        int folder = (int)call(SYS_openat, AT_FDCWD, ".", O_RDONLY | O_DIRECTORY);
+        if (folder >= 0 && !call(SYS_newfstatat, folder, "proc", &status, 0))
+            printf("listed\n");
+    }
+    return 0;
+}
+"""
+
+STRAY = r"""
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* As rsync before 3.5 goes about: by paths from the top of the module, symlinks followed. */
+int main(int count, char **arguments) {
+    struct stat status;
+    if (chdir(arguments[1]))
+        return 3;
+    for (int each = 2; each < count; each++) {
+        const char *path = arguments[each];
+        DIR *folder;
+        if (!lstat(path, &status))
+            printf("lstat %s\n", path);
+        if (!stat(path, &status))
+            printf("stat %s\n", path);
+        if ((folder = opendir(path)))
+            printf("opendir %s\n", path);
+        if (!chdir(path))
+            printf("chdir %s\n", path);
+        if (chdir(arguments[1]))
+            return 4;
+    }
+    return 0;
+}
+"""
+
+
+@pytest.fixture
+def stage(short_path: Path) -> Stage:
+    made = Stage(short_path)
+    made.write("listed", b"as listed")
+    made.write("inner/file", b"inner")
+    (made.real.parent / "secret").write_text(OUTSIDE)
+    (made.real / "out").symlink_to("../..")
+    (made.real / "absolute").symlink_to(made.real.parent)
+    (made.real / "link").symlink_to("inner")
+    made.list_it()
+    return made
+
+
+def compiled(source: str, folder: Path) -> Path:
+    (folder / "program.c").write_text(source)
+    program = folder / "program"
+    command = ["gcc", "-O1", "-Wall", str(folder / "program.c"), "-o", str(program)]
+    subprocess.run(command, check=True, timeout=SECONDS)
+    return program
+
+
+def preloaded(*command: str | Path) -> list[str]:
+    done = subprocess.run(
+        command,
+        env={**os.environ, "LD_PRELOAD": str(library())},
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    assert done.returncode == 0, (done.returncode, done.stdout, done.stderr)
+    return done.stdout.splitlines()
+
+
+def tried(stage: Stage, *, mounts: bool, landlock: bool) -> list[str]:
+    """What a program says that tries to leave, where only these ways to keep it exist."""
+    program = compiled(ESCAPE, stage.real.parent)
+    secret = str(stage.real.parent / "secret").lstrip("/")
+    lacking = [*([] if mounts else ["mounts"]), *([] if landlock else ["landlock"])]
+    found = preloaded(program, stage.places.served, secret, *lacking)
+    assert found[0] == "content as listed"
+    assert found.count("kept") >= 3  # it has something to try
+    return [line for line in found[1:] if line != "kept"]
+
+
+def has_landlock() -> bool:
+    return int(ctypes.CDLL(None).syscall(444, None, 0, 1)) > 0
+
+
+def test_a_process_that_was_taken_over_stays_in_its_chroot(stage: Stage) -> None:
+    assert tried(stage, mounts=True, landlock=True) == []
+
+
+def test_detached_mounts_are_enough(stage: Stage) -> None:
+    assert tried(stage, mounts=True, landlock=False) == []
+
+
+@pytest.mark.skipif(not has_landlock(), reason="this kernel has no Landlock")
+def test_landlock_lets_nothing_be_read(stage: Stage) -> None:
+    # Looking at a path that is known remains: that is what is documented.
+    assert set(tried(stage, mounts=False, landlock=True)) <= {"seen"}
+
+
+def test_with_neither_it_could_leave(stage: Stage) -> None:
+    """What is documented too; and the proof that the program above does try."""
+    found = tried(stage, mounts=False, landlock=False)
+    assert f"read {OUTSIDE}" in found
+    assert "listed" in found
+
+
+@pytest.mark.parametrize(
+    "path", ["out", "out/secret", "absolute", "absolute/secret", "link/../../../secret"]
+)
+def test_without_a_chroot_no_symlink_leads_out(stage: Stage, path: str) -> None:
+    program = compiled(STRAY, stage.real.parent)
+    # What a symlink is may be seen, and nothing that it leads to.
+    own = [] if "/" in path else [f"lstat {path}"]
+    assert preloaded(program, stage.places.served, path) == own
+
+
+def test_symlinks_within_the_module_are_followed(stage: Stage) -> None:
+    program = compiled(STRAY, stage.real.parent)
+    found = preloaded(program, stage.places.served, "link", "link/file", "inner", ".")
+    assert found == [
+        *("lstat link", "stat link", "opendir link", "chdir link"),
+        *("lstat link/file", "stat link/file"),
+        *("lstat inner", "stat inner", "opendir inner", "chdir inner"),
+        *("lstat .", "stat .", "opendir .", "chdir ."),
+    ]
+
+
+def test_without_a_chroot_no_size_of_a_file_outside_is_told(stage: Stage) -> None:
+    (stage.real / "size").symlink_to(stage.real.parent / "secret")
+    shutil.rmtree(stage.places.generations)
+    stage.list_it()
+    with stage.daemon(use_chroot="no") as url:
+        listed = subprocess.run(
+            ["rsync", "-L", url], capture_output=True, text=True, timeout=SECONDS, check=False
+        )
+        assert stage.fetch(url).returncode == 0
+    assert " size" not in listed.stdout
+    assert " link" in listed.stdout
