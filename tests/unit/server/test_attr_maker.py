@@ -15,6 +15,7 @@ from huai_server.fallback.attr.build import build
 from huai_server.fallback.attr.maker import Maker
 from huai_server.fallback.attr.records import Records
 from huai_server.fallback.owners import OwnerIds
+from tests.scanners import without_openat2
 from tests.schema_support.trees import directory, file, snapshot, tree_of
 
 Fill = Callable[[Records], None]
@@ -72,6 +73,38 @@ def test_lines_without_sense_are_refused(tmp_path: Path, line: bytes) -> None:
         apply(root, leaves(b"A\t5\t7\n" + line))
     assert os.listdir(root) == ["A"]
     assert os.listdir(tmp_path) == ["root"]
+
+
+def _link_by_a_way_out(records: Records) -> None:
+    records.enter(ROOT)
+    records.leaves(Listing(ROOT, b"0", b"new\t1\t0\thd/../../outside/file\n"))
+
+
+def _link_by_a_way_round(records: Records) -> None:
+    records.enter(ROOT)
+    records.leaves(Listing(ROOT, b"0", b"new\t1\t0\thd/./file\n"))
+
+
+@pytest.mark.parametrize("old_kernel", [False, True])
+@pytest.mark.parametrize("fill", [_link_by_a_way_out, _link_by_a_way_round])
+def test_no_path_leads_out_whatever_the_kernel(
+    tmp_path: Path, fill: Fill, old_kernel: bool
+) -> None:
+    for folder in ("root", "root/d", "outside"):
+        (tmp_path / folder).mkdir()
+    for name in ("root/d/file", "outside/file"):
+        (tmp_path / name).touch()
+
+    def work() -> str:
+        try:
+            apply(tmp_path / "root", fill)
+        except OSError as error:
+            return os.strerror(error.errno or 0)
+        return "nothing was refused"
+
+    said = without_openat2(work) if old_kernel else work()
+    assert said == os.strerror(errno.EXDEV)
+    assert os.listdir(tmp_path / "root") == ["d"]
 
 
 def test_an_owner_that_nobody_told_is_refused(tmp_path: Path) -> None:

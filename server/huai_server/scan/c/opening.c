@@ -83,7 +83,25 @@ static int walk(int root, const char *path)
     return found;
 }
 
+/* Whether no component of it is empty, "." or "..": the kernel's look-up would go elsewhere. */
+static bool is_plain(const char *path)
+{
+    for (const char *at = path; *path;) {
+        size_t length = strcspn(at, "/");
+        if (!length || (length <= 2 && !strncmp(at, "..", length)))
+            return false;
+        if (!at[length])
+            return true;
+        at += length + 1;
+    }
+    return true;
+}
+
 int open_directory(int root, const char *path, bool quick)
 {
+    if (!is_plain(path)) {
+        errno = EXDEV; /* as openat2 says of what leads out */
+        return -1;
+    }
     return quick ? resolve(root, path) : walk(root, path);
 }
