@@ -9,7 +9,7 @@ import os
 import re
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from huai_schema.errors import ExitCode, HuaiError
@@ -36,8 +36,9 @@ def locked(path: Path, *, wait: float = 0) -> Iterator[None]:
             )
         time.sleep(_POLL_SECONDS)
     try:
-        os.ftruncate(handle, 0)
-        os.pwrite(handle, b"%d\n" % os.getpid(), 0)
+        with suppress(OSError):  # a full disk: who holds it is told as a courtesy
+            os.ftruncate(handle, 0)
+            os.pwrite(handle, b"%d\n" % os.getpid(), 0)
         try:
             yield
         finally:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from huai_schema.commits import Totals
 from huai_schema.snapshot import Snapshot
+from huai_server.fallback import memory
 from huai_server.fallback.attr.build import build
 from huai_server.fallback.attr.deleting import delete_tree
 from huai_server.fallback.attr.update import SparseUpdate, building
@@ -17,11 +18,14 @@ from huai_server.fallback.owners import OwnerIds
 
 ENTRY_BYTES = 1100
 """Measured: 1040 to 1100 an entry, names of 40 bytes."""
-_KIB = 1024
+_WORK_BYTES = 32 << 20
+"""What the building itself takes beside that."""
 
 
 class SparseKind:
     """Sparse files, changed in place (`kind.AttrTreeKind`)."""
+
+    writable = True
 
     def memory(self, totals: Totals) -> int:
         """Bytes of an attr tree of so many entries, about."""
@@ -38,10 +42,10 @@ class SparseKind:
                 hint="mount it with more (nr_inodes=0 for a tmpfs), or let fallback.folder name "
                 "another place",
             )
-        if _is_in_memory(folder) and (free := _available_memory()) < needed:
+        if _is_in_memory(folder) and (free := memory.available()) < needed + _WORK_BYTES:
             raise AttrTreeError(
                 f"{totals.entries:,} entries would take about {needed >> 20:,} MiB of memory "
-                f"({ENTRY_BYTES} bytes each), and {free >> 20:,} MiB are available",
+                f"({ENTRY_BYTES} bytes each), and {free >> 20:,} MiB are available here",
                 hint='fallback.kind = "erofs" takes a fifth of it; or let fallback.folder name a '
                 "folder on an SSD",
             )
@@ -74,12 +78,3 @@ def _is_in_memory(folder: Path) -> bool:
         if inside and len(point) >= len(best):
             best, kind = point, found
     return kind in ("tmpfs", "ramfs")
-
-
-def _available_memory() -> int:
-    """Bytes, as the kernel estimates it."""
-    for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
-        name, _, value = line.partition(":")
-        if name == "MemAvailable":
-            return int(value.split()[0]) * _KIB
-    raise AttrTreeError("/proc/meminfo: no MemAvailable", hint="huai needs Linux 3.14 or newer")
