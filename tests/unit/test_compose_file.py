@@ -16,6 +16,7 @@ from huai_client import config as client
 from huai_server import config as server
 from tests.compose.image import BASE
 from tests.compose.stack import SERVICES
+from tests.integration.rsyncd import rsync_daemon
 
 TOP = Path(__file__).parents[2]
 HOOKS = TOP / "hooks" / "compose"
@@ -38,6 +39,24 @@ def copied() -> list[str]:
     """What the Dockerfile takes from this folder."""
     lines = re.findall(r"^COPY (?!--from)(?:--chown=\S+ )?(.+) \S+$", DOCKERFILE, re.MULTILINE)
     return [name for line in lines for name in line.split()]
+
+
+def test_another_module_takes_the_sample_s_place_everywhere() -> None:
+    variable = "${HUAI_MODULE:-sample}"
+    for name in ("mirror-update", "rsyncd", "downstream", "plain"):
+        text = services()[name]
+        assert variable in text, name
+        assert "sample" not in text.replace(variable, "").replace("update-sample", ""), name
+    # Each variable that is to be set is read, and none of them has to be.
+    named = set(re.findall(r"^#   (HUAI_\w+)=", COMPOSE, re.MULTILINE))
+    assert named == {"HUAI_TREES", "HUAI_MODULE", "HUAI_UPDATE"}
+    assert all(f"${{{variable}:-" in COMPOSE for variable in named)
+
+
+def test_what_a_service_says_is_bounded() -> None:
+    anchor = blocks(COMPOSE, 0)["x-huai"]
+    assert "max-size: 10m" in anchor
+    assert "max-file:" in anchor
 
 
 def test_the_test_knows_all_services() -> None:
@@ -65,11 +84,11 @@ def test_each_service_is_confined_watched_and_restarted(name: str) -> None:
 
 def test_only_who_changes_a_volume_can_write_to_it() -> None:
     written = {
-        name: re.findall(r"^      - (\w+):/[\w/-]+$", text, re.MULTILINE)
+        name: re.findall(r"^      - (\S+):/[\w/-]+$", text, re.MULTILINE)
         for name, text in services().items()
     }
     assert written == {
-        "mirror-update": ["mirror", "metadata"],
+        "mirror-update": ["${HUAI_TREES:-mirror}", "metadata"],
         "upstream": [],
         "rsyncd": [],
         "downstream": ["client", "copy"],
@@ -148,13 +167,18 @@ def test_build_arguments_are_passed_on() -> None:
     assert len(declared) > 3
 
 
-@pytest.mark.parametrize("name", ["repeat", "update-sample"])
+@pytest.mark.parametrize("name", ["repeat", "listed", "update-sample"])
 def test_scripts_can_be_started(name: str) -> None:
     assert (HOOKS / name).stat().st_mode & stat.S_IXOTH
 
 
 def repeat(folder: Path, *command: str) -> "subprocess.Popen[str]":
-    settings = {"HUAI_EVERY": "0", "HUAI_JITTER": "0", "TMPDIR": str(folder)}
+    settings = {
+        "HUAI_EVERY": "0",
+        "HUAI_JITTER": "0",
+        "HUAI_SUCCESS": "41 24",
+        "TMPDIR": str(folder),
+    }
     return subprocess.Popen(
         [HOOKS / "repeat", *command],
         env={**os.environ, **settings},
@@ -204,3 +228,35 @@ def test_repeat_knows_whether_the_last_success_is_recent(tmp_path: Path) -> None
     (succeeded,) = tmp_path.iterdir()
     os.utime(succeeded, (0, 0))
     assert not healthy()
+
+
+def test_repeat_takes_what_is_done_but_for_some_paths_for_a_success(tmp_path: Path) -> None:
+    for code, healthy in (("4", 1), ("41", 0)):
+        with repeat(tmp_path, "sh", "-c", f"echo begun; exit {code}") as process:
+            assert process.stdout
+            assert [process.stdout.readline() for _ in range(3)] == ["begun\n"] * 3
+            _, errors = ended(process)
+        assert f"ended with exit code {code}" in errors
+        with repeat(tmp_path, "--healthy") as process:
+            assert process.wait(timeout=20) == healthy
+
+
+def listed(folder: Path, url: str) -> int:
+    environment = {**os.environ, "TMPDIR": str(folder)}
+    return subprocess.run(
+        [HOOKS / "listed", url], env=environment, capture_output=True, timeout=60, check=False
+    ).returncode
+
+
+def test_a_daemon_is_asked_once_in_a_while_only(tmp_path: Path) -> None:
+    served, stamps = tmp_path / "served", tmp_path / "stamps"
+    served.mkdir()
+    stamps.mkdir()
+    with rsync_daemon({"m": served}) as url:
+        assert listed(stamps, f"{url}/other/") != 0
+        assert list(stamps.iterdir()) == []
+        assert listed(stamps, f"{url}/m/") == 0
+        assert listed(stamps, f"{url}/other/") == 0  # nobody was asked
+        (answered,) = stamps.iterdir()
+        os.utime(answered, (0, 0))
+        assert listed(stamps, f"{url}/other/") != 0
