@@ -15,9 +15,6 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-import pygit2
-from pygit2.enums import ConfigLevel, ObjectType, Option, RepositoryOpenFlag
-
 from huai_schema.commits import CommitInfo
 from huai_schema.descriptor import Descriptor, read_root
 from huai_schema.errors import ExitCode, FormatError, HuaiError
@@ -26,6 +23,24 @@ from huai_schema.limits import OBJECT_BYTES
 from huai_schema.program.packs import TEMPORARY, remove_unfinished, sync_folder
 from huai_schema.snapshot import Snapshot
 from huai_server.storage import storage_error, storing
+
+
+class LibraryError(HuaiError):
+    """Libgit2 does not start: it wants certificates, even where no connection is made."""
+
+    exit_code = ExitCode.REQUIREMENT
+
+
+try:
+    import pygit2
+    from pygit2.enums import ConfigLevel, ObjectType, Option, RepositoryOpenFlag
+except ImportError:
+    raise
+except Exception as failure:  # its class stands in what cannot be imported
+    raise LibraryError(
+        f"libgit2 does not start: {failure}",
+        hint="install the certificates of the system (ca-certificates), or correct SSL_CERT_FILE",
+    ) from failure
 
 BRANCH = "refs/heads/main"
 _KINDS: dict[Kind, ObjectType] = {

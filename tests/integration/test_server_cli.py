@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from huai_schema.errors import ExitCode
 from huai_schema.program.locking import locked
 from huai_server.places import module_places
 from tests.committing import NAME, SECONDS, git, run_server, server_command, server_environment
@@ -303,3 +304,19 @@ def test_asking_for_help_is_no_error(root: Path, command: list[str]) -> None:
     done = run_server(root, *command)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout
+
+
+def test_a_machine_without_certificates_is_told_what_is_missing(root: Path) -> None:
+    nothing = root.parent / "no-certificates"
+    nothing.touch()
+    done = subprocess.run(
+        server_command(root, "commit", NAME),
+        env={**server_environment(), "SSL_CERT_FILE": str(nothing)},
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    assert done.returncode == ExitCode.REQUIREMENT, done.stderr
+    assert "ca-certificates" in done.stderr
+    assert "Traceback" not in done.stderr
