@@ -54,7 +54,7 @@ def test_the_limit_of_a_container_is_seen_before_it_kills(
     short_path: Path, in_memory: Path, group: Path
 ) -> None:
     root = upstream(short_path, {f"f{number}": b"" for number in range(20)})
-    (group / V1.name).write_text(f"{64 << 20}")
+    (group / V1.name).write_text(f"{40 << 20}")
 
     def enter() -> None:
         (group / "cgroup.procs").write_text(str(os.getpid()))

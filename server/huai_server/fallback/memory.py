@@ -69,10 +69,15 @@ def _left(group: Path, limit_name: str, usage_name: str) -> int | None:
 
 
 def _droppable(group: Path) -> int:
-    """Bytes of files in memory that the kernel gives up before it kills anybody."""
+    """Bytes of files in memory that the kernel gives up first; half of those lately used."""
     try:
         lines = (group / "memory.stat").read_text(encoding="ascii").splitlines()
     except OSError:
         return 0
     found = {line.partition(" ")[0]: line.partition(" ")[2] for line in lines}
-    return int(found.get("total_inactive_file", found.get("inactive_file", "0")))
+
+    def of(name: str) -> int:
+        """With all groups below it, which is another name in version 1."""
+        return int(found.get(f"total_{name}", found.get(name, "0")))
+
+    return of("inactive_file") + of("active_file") // 2

@@ -21,21 +21,22 @@ def write(root: Path, files: dict[str, str]) -> Path:
     return root
 
 
-def v1(group: str, limit: int, usage: int, cache: int = 0) -> dict[str, str]:
+def v1(group: str, limit: int, usage: int, cache: int = 2) -> dict[str, str]:
     place = f"sys/fs/cgroup/memory{group}"
     return {
         f"{place}/memory.limit_in_bytes": f"{limit}\n",
         f"{place}/memory.usage_in_bytes": f"{usage}\n",
-        f"{place}/memory.stat": f"cache 5\ninactive_file 1\ntotal_inactive_file {cache}\n",
+        f"{place}/memory.stat": f"inactive_file 1\ntotal_inactive_file {cache - 2}\n"
+        f"active_file 9\ntotal_active_file 4\n",
     }
 
 
-def v2(group: str, limit: str, usage: int, cache: int = 0) -> dict[str, str]:
+def v2(group: str, limit: str, usage: int, cache: int = 2) -> dict[str, str]:
     place = f"sys/fs/cgroup{group}"
     return {
         f"{place}/memory.max": f"{limit}\n",
         f"{place}/memory.current": f"{usage}\n",
-        f"{place}/memory.stat": f"anon 5\ninactive_file {cache}\n",
+        f"{place}/memory.stat": f"anon 5\ninactive_file {cache - 2}\nactive_file 4\n",
     }
 
 
@@ -62,12 +63,12 @@ def test_the_limit_of_a_group_above_counts(tmp_path: Path) -> None:
         **v2("/a/b", "max", 70 * MIB),
         **v2("/a", f"{100 * MIB}", 95 * MIB),
     }
-    assert available(write(tmp_path, files)) == 5 * MIB
+    assert available(write(tmp_path, files)) == 5 * MIB + 2
 
 
 def test_in_a_container_the_mount_is_the_group(tmp_path: Path) -> None:
     files = {"proc/self/cgroup": "4:memory:/docker/0123\n", **v1("", 30 * MIB, 10 * MIB)}
-    assert available(write(tmp_path, files)) == 20 * MIB
+    assert available(write(tmp_path, files)) == 20 * MIB + 2
 
 
 def test_a_group_over_its_limit_has_nothing_left(tmp_path: Path) -> None:
