@@ -21,9 +21,9 @@ class Fallback(Upstream):
         self.configure(digest="off")
         self.attr = fallback_places(folder / "fallback", NAME)
 
-    def ensure(self, *, rebuild: bool = False) -> Result:
+    def ensure(self, *, rebuild: bool = False, look: bool = False) -> Result:
         """Bring the attr tree up to the newest commit."""
-        return ensure(NAME, self.module, self.places, self.attr, rebuild=rebuild, wait=0)
+        return ensure(NAME, self.module, self.places, self.attr, rebuild=rebuild, look=look, wait=0)
 
     def prove(self) -> AttrReport:
         """What `fallback check` finds."""

@@ -14,6 +14,7 @@ import click
 
 from huai_schema.errors import ExitCode
 from huai_schema.paths import show
+from huai_schema.program.configuration import ConfigError
 from huai_schema.program.ending import conclude, print_json
 from huai_schema.program.output import Output
 from huai_schema.program.signals import leave_quietly
@@ -26,7 +27,8 @@ from huai_server.config import (
     load,
     remove_module,
 )
-from huai_server.fallback.cli import drop, fallback, follow
+from huai_server.fallback.cli import drop, fallback, follow, served_names
+from huai_server.fallback.conf import check_names
 from huai_server.places import module_places
 from huai_server.report import commit_line, status_line, status_values, totals_values
 from huai_server.storage import storing
@@ -128,6 +130,11 @@ def add(
         root.mkdir(parents=True, exist_ok=True)
         add_module(root, name, module)
         module_places(root, name).folder.mkdir(parents=True, exist_ok=True)
+        names = served_names(load(root))
+    try:
+        check_names(names)
+    except ConfigError as error:  # as long as nobody runs the fallback, it is no matter
+        click.echo(f"huai-server: the fallback: {error.message} ({error.hint})", err=True)
     if as_json:
         print_json("added", module=name, path=module.path)
     else:

@@ -9,8 +9,11 @@ What the fallback serves stands below its own folder, in memory as a rule:
 
 - `FOLDER/rsyncd.conf`, `FOLDER/rsyncd.lock-NAME`
 - `FOLDER/NAME/state.json`: which commit the attr tree is of
+- `FOLDER/NAME/root`: a symlink to the state root that the attr tree belongs to
 - `FOLDER/NAME/real`: a symlink to the tree that holds the content
 - `FOLDER/NAME/tree`: a symlink to the generation that is served
+- `FOLDER/NAME/seal`: a symlink that holds the time of its root
+- `FOLDER/NAME/updating`: there, and locked, while an update in place runs
 - `FOLDER/NAME/generations/NUMBER/`: an attr tree
 - `FOLDER/NAME/lock`
 """
@@ -23,6 +26,11 @@ class ModulePlaces(NamedTuple):
     """The files of one module."""
 
     folder: Path
+
+    @property
+    def root(self) -> Path:
+        """The state root that the module belongs to."""
+        return self.folder.parent.parent
 
     @property
     def repository(self) -> Path:
@@ -56,6 +64,11 @@ class FallbackPlaces(NamedTuple):
         return self.folder / "state.json"
 
     @property
+    def root(self) -> Path:
+        """A symlink to the state root whose module it is; no other root may change it."""
+        return self.folder / "root"
+
+    @property
     def real(self) -> Path:
         """A symlink to the tree that holds the content."""
         return self.folder / "real"
@@ -69,6 +82,11 @@ class FallbackPlaces(NamedTuple):
     def seal(self) -> Path:
         """A symlink that holds the time of the tree's root: an emptied tree has another."""
         return self.folder / "seal"
+
+    @property
+    def updating(self) -> Path:
+        """There while an update runs, and locked by it; not locked: the update was cut."""
+        return self.folder / "updating"
 
     @property
     def generations(self) -> Path:

@@ -270,6 +270,11 @@ def test_conf_is_what_an_own_daemon_needs(site: Site) -> None:
     assert said["text"] in done.stdout
     assert Path(said["environment"]["LD_PRELOAD"]).exists()
     assert f"path = {site.fallback}/{NAME}/.redirected" in said["text"]
+    assert "log file" not in said["text"]  # standard error is no file under systemd
+    site.settings["log_file"] = "/var/log/rsyncd.log"
+    site.write()
+    again = run_server(site.root, "fallback", "conf", "--no-test").stdout
+    assert "log file = /var/log/rsyncd.log" in again
 
 
 def static_program(folder: Path) -> Path:

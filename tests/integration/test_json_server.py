@@ -58,6 +58,7 @@ def life(root: Path, tree: Path) -> Iterator[Lines]:
     yield run(root, "fallback", "check", NAME)
     yield run(root, "fallback", "conf", "--no-test")
     yield first_line(root, "serve", "--port", "0")
+    yield run(root, "fallback", "remove", NAME)
     yield run(root, "remove", NAME, "--purge")
 
 

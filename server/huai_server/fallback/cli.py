@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from huai_schema.errors import ExitCode, HuaiError
+from huai_schema.descriptor import check_module
+from huai_schema.errors import ExitCode, FormatError, HuaiError
 from huai_schema.program.ending import print_json, tell
-from huai_server.config import ATTR_KINDS, ServerConfig, load
+from huai_server.config import ATTR_KINDS, ServerConfig, UnknownModuleError, load
 from huai_server.places import FallbackPlaces, fallback_places, module_places
 
 if TYPE_CHECKING:
@@ -32,16 +33,55 @@ def fallback() -> None:
 def build(root: Path, name: str, rebuild: bool, as_json: bool) -> None:
     """Bring the attr tree of module NAME to its newest commit.
 
-    Changes what differs, or makes a new one where that is impossible; clients that are connected
-    finish on the old one. After the first time `huai-server commit` does this by itself.
+    Changes what differs, or makes a new one where that is impossible, or where somebody else has
+    changed the old one; clients that are connected finish on the old one. After the first time
+    `huai-server commit` does this by itself. An attr tree that belongs to another state root, or
+    lists another path than the module's, is left as it is (53); --rebuild takes up a new path.
     """
     from huai_server.fallback.attr import ensure
+    from huai_server.fallback.conf import check_names
 
     config = load(root)
     module = config.module(name)
+    check_names(served_names(config))
     places = _places(config, name)
-    result = ensure(name, module, module_places(root, name), places, rebuild=rebuild)
+    result = ensure(name, module, module_places(root, name), places, rebuild=rebuild, look=True)
     show_result(name, result, as_json=as_json)
+
+
+@fallback.command("remove")
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.option("--all", "everything", is_flag=True, help="All attr trees of this state root.")
+@_json_option
+@click.pass_obj
+def take_away(root: Path, names: tuple[str, ...], everything: bool, as_json: bool) -> int:
+    """Delete the attr tree of NAME, and give back its memory.
+
+    The module need not be configured any more. New clients are refused at once. What a client
+    still reads stays until it is done (exit code 53): then `fallback serve`, the next commit, or
+    this command once more deletes it. `fallback serve` makes a new attr tree for a module that is
+    still configured: set its fallback.kind to "off" first.
+    """
+    from huai_server.fallback.attr.remove import exists, forgotten, remove
+
+    if bool(names) == everything:
+        raise click.UsageError("give the NAME of a module, or --all")
+    config = load(root)
+    code = ExitCode.OK
+    for name in names or tuple(forgotten(root, Path(config.fallback.folder), ())):
+        _check_name(name)
+        places = _places(config, name)
+        there = exists(places)
+        gone = remove(name, module_places(root, name), places)
+        code = code if gone else ExitCode.FALLBACK
+        if as_json:
+            print_json("attr_removed", module=name, existed=there, gone=gone)
+        elif not there:
+            click.echo(f"{name}: no attr tree")
+        else:
+            rest = "" if gone else "; clients still read it: run this again to delete the rest"
+            click.echo(f"{name}: attr tree removed{rest}")
+    return code
 
 
 @fallback.command()
@@ -82,11 +122,14 @@ def conf(root: Path, no_test: bool, as_json: bool) -> None:
     """Print an rsyncd.conf for those who run rsyncd themselves.
 
     Its first lines name the environment that rsync needs. Modules whose attr tree is not built
-    are left out: see `fallback build`.
+    are left out, which is said: see `fallback build`. Without fallback.log_file rsync logs to
+    syslog.
     """
     from huai_server.fallback.service import configuration
 
-    text, library = configuration(root, test=not no_test)
+    text, library, left_out = configuration(root, test=not no_test)
+    for name, reason in left_out:
+        click.echo(f"huai-server: {name}: left out: {reason}", err=True)
     if as_json:
         print_json("rsyncd_conf", text=text, environment={"LD_PRELOAD": str(library)})
         return
@@ -161,8 +204,13 @@ def show_result(name: str, result: "Result", *, as_json: bool) -> None:
 def follow(root: Path, name: str, *, as_json: bool) -> ExitCode:
     """Bring the attr tree of NAME along, if it has one; what fails here undoes no commit."""
     config = load(root)
+    if Path(config.fallback.folder).is_dir():
+        _forget(root, config)
     module, places = config.module(name), _places(config, name)
-    if module.fallback.kind not in ATTR_KINDS or not places.state.exists():
+    if not places.state.exists():
+        return ExitCode.OK
+    if (whose := _not_own(root, name, places)) is not None:
+        click.echo(f"huai-server: {name}: {whose}; this commit leaves it as it is", err=True)
         return ExitCode.OK
     if not os.access(places.folder, os.W_OK):
         text = f"{name}: the attr tree belongs to another user; `fallback serve` brings it along"
@@ -180,9 +228,45 @@ def follow(root: Path, name: str, *, as_json: bool) -> ExitCode:
 
 
 def drop(config: ServerConfig, root: Path, name: str) -> None:
-    """Take the attr tree of NAME away, if it has one."""
+    """Take the attr tree of NAME away, if it has one; another state root's stays."""
     places = _places(config, name)
-    if places.state.exists():
+    if _not_own(root, name, places) is None:
         from huai_server.fallback.attr import remove
 
-        remove(module_places(root, name), places)
+        if not remove(name, module_places(root, name), places):
+            text = f"{name}: clients still read its attr tree: when they are done, run"
+            click.echo(f"huai-server: {text} huai-server fallback remove {name}", err=True)
+
+
+def _forget(root: Path, config: ServerConfig) -> None:
+    """Delete the attr trees of modules that are configured no more, or list otherwise now."""
+    from huai_server.fallback.attr.remove import remove_forgotten
+
+    kept = {name for name, each in config.modules.items() if each.fallback.kind in ATTR_KINDS}
+    for name in remove_forgotten(root, Path(config.fallback.folder), kept):
+        text = f"{name}: attr tree removed: no module lists from it any more"
+        click.echo(f"huai-server: {text}", err=True)
+
+
+def _check_name(name: str) -> None:
+    try:
+        check_module(name)
+    except FormatError as error:
+        raise UnknownModuleError(error.reason, hint="give the name of a module") from None
+
+
+def served_names(config: ServerConfig) -> list[str]:
+    """The modules that rsyncd.conf is to hold."""
+    return [name for name, module in config.modules.items() if module.fallback.kind != "off"]
+
+
+def _not_own(root: Path, name: str, places: FallbackPlaces) -> str | None:
+    """Whose the attr tree is, in words, if it is not this root's."""
+    from huai_server.fallback.attr import belonging
+
+    if belonging.is_own(module_places(root, name), places):
+        return None
+    owner = belonging.owner(places)
+    if owner is not None:
+        return f"{places.folder}: the attr tree belongs to the state root {owner}"
+    return f"{places.folder}: an older huai made the attr tree: run huai-server fallback build"

@@ -34,20 +34,23 @@ def render(
 
     Without privileges there is no other user to become.
     """
-    _check_names(modules)
+    check_names(modules)
     lines = ["# Written by huai-server; change server.toml instead."]
     lines += _assignments(_global(settings, privileged=privileged))
-    lines += settings.extra.splitlines()
+    lines += _extra("", settings.extra)
     for name, served in modules.items():
         # Of a lock file that they shared, modules would count each other's connections.
         lock = lock_file.with_name(f"{lock_file.name}-{name}")
         lines += ["", f"[{name}]", *_assignments(_module(served, lock))]
-        lines += served.module.fallback.extra.splitlines()
+        lines += _extra(name, served.module.fallback.extra)
     return "\n".join(lines) + "\n"
 
 
-def _check_names(names: Iterable[str]) -> None:
-    """Rsync takes two sections whose names differ in case for one, with the path of the last."""
+def check_names(names: Iterable[str]) -> None:
+    """Rsync takes two sections whose names differ in case for one, with the path of the last.
+
+    `ConfigError` if there are such.
+    """
     known: dict[str, str] = {_GLOBAL: _GLOBAL}
     for name in names:
         other = known.setdefault(name.lower(), name)
@@ -93,6 +96,26 @@ def _module(served: Served, lock_file: Path) -> Iterable[tuple[str, object]]:
     yield "secrets file", settings.secrets_file
     yield "hosts allow", " ".join(settings.hosts_allow)
     yield "hosts deny", " ".join(settings.hosts_deny)
+
+
+def _extra(name: str, text: str) -> list[str]:
+    """The lines for all modules (no `name`) or one.
+
+    `ConfigError` if they would take a module elsewhere, or swallow what follows.  Rsync joins a
+    line that ends with a backslash to the next, and knows a parameter in any case and with any
+    blanks.
+    """
+    place = f"[modules.{name}.fallback]" if name else "[fallback]"
+    for line in re.sub(r"\\[ \t]*\n", "", text).splitlines():
+        word = "".join(line.partition("=")[0].split()).lower()
+        elsewhere = bool(name) and (word == "path" or word[:1] in ("[", "&"))
+        if elsewhere or line.rstrip().endswith("\\"):
+            raise ConfigError(
+                f"{place} extra: {line.strip()!r} cannot stand there",
+                hint="the path is the module's own; other modules belong into [fallback] extra; "
+                "no last line ends with a backslash",
+            )
+    return text.splitlines()
 
 
 def _assignments(values: Iterable[tuple[str, object]]) -> Iterable[str]:

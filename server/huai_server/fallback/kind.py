@@ -41,6 +41,11 @@ class AttrTreeKind(Protocol):
     owners: everything belongs to whoever runs.
     """
 
+    @property
+    def writable(self) -> bool:
+        """Whether somebody else can change one that is made, so that it has to be looked at."""
+        ...
+
     def memory(self, totals: Totals) -> int:
         """Bytes of memory, or of disk, that an attr tree of so many entries takes; about."""
         ...

@@ -71,7 +71,7 @@ class Daemon:
         the addresses only, while the other one answers our clients.
         """
         self._host, self.port = address
-        _check_free(*address)
+        check_free(*address)
         # Connections whose listener has ended become ours, which tells when they end.
         _control(_CHILD_SUBREAPER, 1)
         command = [str(program), "--daemon", "--no-detach", f"--config={config}"]
@@ -234,8 +234,8 @@ def _environment(library: Path | None) -> dict[str, str]:
     return kept if library is None else {**kept, "LD_PRELOAD": str(library)}
 
 
-def _check_free(host: str, port: int) -> None:
-    """Ask for each address that rsync is going to ask for."""
+def check_free(host: str, port: int) -> None:
+    """Ask for each address that rsync is going to ask for; `ListenError` if one is taken."""
     try:
         wanted = socket.getaddrinfo(
             host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE

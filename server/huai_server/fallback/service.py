@@ -8,12 +8,15 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 from typing import NamedTuple
 
-from huai_schema.errors import ExitCode, HuaiError
+from msgspec.structs import replace
+
+from huai_schema.errors import HuaiError
 from huai_schema.program.locking import locked
 from huai_server.config import Fallback, ServerConfig, config_path, load
 from huai_server.fallback import programs
@@ -30,10 +33,8 @@ _CALM_SECONDS = 60.0
 """A daemon that ran for so long has not failed at its start."""
 
 
-class FallbackError(HuaiError):
-    """The fallback cannot serve."""
-
-    exit_code = ExitCode.FALLBACK
+class _StopError(BaseException):
+    """SIGTERM in the middle of a build, which nobody needs to see the end of."""
 
 
 class Told(NamedTuple):
@@ -48,8 +49,19 @@ class Told(NamedTuple):
     """What rsync writes, its transfer log among it."""
 
 
-def configuration(root: Path, *, test: bool) -> tuple[str, Path]:
-    """The text of rsyncd.conf for the attr trees that are there, and the preload library."""
+class Configuration(NamedTuple):
+    """What those need who run rsyncd themselves."""
+
+    text: str
+    """Of rsyncd.conf, for the attr trees that are there."""
+    library: Path
+    """To preload."""
+    left_out: tuple[tuple[str, str], ...]
+    """Modules that stand nowhere in it, each with the reason."""
+
+
+def configuration(root: Path, *, test: bool) -> Configuration:
+    """The configuration for a daemon that somebody else starts."""
     config = load(root)
     folder = Path(config.fallback.folder)
     preload = library()
@@ -57,7 +69,10 @@ def configuration(root: Path, *, test: bool) -> tuple[str, Path]:
         with storing(folder):
             folder.mkdir(parents=True, exist_ok=True)
             self_test(config.fallback, programs.find(config.fallback.rsync), preload)
-    return _text(Trees(root, config, _ignore, _ignore)), preload
+    trees = Trees(root, config, _ignore, _ignore, _ignore)
+    # Its standard error is whoever starts it; under systemd no file can be opened there.
+    own = replace(config.fallback, log_file="") if _has_no_log(config) else config.fallback
+    return Configuration(_text(trees, own), preload, tuple(trees.left_out()))
 
 
 def serve(root: Path, told: Told) -> None:
@@ -70,12 +85,15 @@ def serve(root: Path, told: Told) -> None:
             _Service(root, config, told).run()
 
 
-def _ignore(_name: str, _what: object) -> None:
+def _ignore(*_what: object) -> None:
     """Nobody asked."""
 
 
-def _text(trees: Trees) -> str:
-    settings = trees.config.fallback
+def _has_no_log(config: ServerConfig) -> bool:
+    return config.fallback.log_file == Fallback().log_file
+
+
+def _text(trees: Trees, settings: Fallback) -> str:
     lock = Path(settings.folder) / "rsyncd.lock"
     return render(settings, trees.served(), lock, privileged=os.geteuid() == 0)
 
@@ -84,7 +102,9 @@ class _Service:
     def __init__(self, root: Path, config: ServerConfig, told: Told) -> None:
         self._root = root
         self._told = told
-        self._trees = Trees(root, config, told.tree, self._module_failed)
+        self._trees = Trees(
+            root, config, told.tree, self._module_failed, told.trouble, self._building
+        )
         self._program = programs.find(config.fallback.rsync)
         self._library = library()
         self._daemon: programs.Daemon | None = None
@@ -97,23 +117,31 @@ class _Service:
         self._proved = time.monotonic()
         self._wake = threading.Event()
         self._stopping = False
+        self._is_building = False
 
     def run(self) -> None:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._stop)
         signal.signal(signal.SIGHUP, self._hurry)
+        # Whoever cannot listen makes no attr tree, which commits would then go on to update.
+        if self._settings.port:
+            programs.check_free(self._settings.address, self._settings.port)
         self_test(self._settings, self._program, self._library)
-        self._trees.refresh()
-        self._write()
         try:
-            self._start()
-            while not self._stopping:
-                self._wake.wait(_TICK_SECONDS)
-                self._wake.clear()
-                if not self._stopping:
-                    self._tick()
+            with suppress(_StopError):
+                self._serve()
         finally:
             self._end()
+
+    def _serve(self) -> None:
+        self._trees.refresh()
+        self._write()
+        self._start()
+        while not self._stopping:
+            self._wake.wait(_TICK_SECONDS)
+            self._wake.clear()
+            if not self._stopping:
+                self._tick()
 
     @property
     def _settings(self) -> Fallback:
@@ -123,6 +151,7 @@ class _Service:
         self._watch()
         self._reload()
         self._trees.refresh()
+        self._trees.scrub()
         interval = self._settings.check_interval
         if interval and time.monotonic() - self._proved > interval:
             self._trees.prove()
@@ -195,7 +224,7 @@ class _Service:
 
     def _write(self) -> None:
         try:
-            text = _text(self._trees)
+            text = _text(self._trees, self._settings)
             self._unwritable = ""
         except HuaiError as error:
             if not self._written:
@@ -225,9 +254,23 @@ class _Service:
         for group in self._groups:
             programs.end_group(group)
 
+    @contextmanager
+    def _building(self) -> Iterator[None]:
+        """A build takes minutes, and may be given up; an update has to be finished."""
+        if self._stopping:
+            raise _StopError
+        self._is_building = True
+        try:
+            yield
+        finally:
+            self._is_building = False
+
     def _stop(self, _number: int, _frame: FrameType | None) -> None:
         self._stopping = True
         self._wake.set()
+        if self._is_building:
+            self._is_building = False
+            raise _StopError
 
     def _hurry(self, _number: int, _frame: FrameType | None) -> None:
         self._read = (0, 0)

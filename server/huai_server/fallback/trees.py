@@ -1,20 +1,35 @@
 """Which modules are served from where, and keeping their attr trees up to date."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from huai_schema.errors import HuaiError
 from huai_schema.program.locking import LockedError
-from huai_server.config import ATTR_KINDS, Module, ServerConfig
-from huai_server.fallback.attr import Result, ensure, is_current
+from huai_server.config import ATTR_KINDS, Module, ServerConfig, config_path
+from huai_server.fallback.attr import Result, belonging, ensure, generations, is_current
 from huai_server.fallback.attr.check import check
+from huai_server.fallback.attr.ensure import Building
+from huai_server.fallback.attr.remove import remove_forgotten
+from huai_server.fallback.attr.scrub import Scrub
 from huai_server.fallback.conf import Served
-from huai_server.places import fallback_places, module_places
+from huai_server.places import FallbackPlaces, ModulePlaces, fallback_places, module_places
+from huai_server.store import read_head
 
 _RETRY_SECONDS = 30.0
+_SCRUB_SECONDS = 0.02
+"""Of each second, at most, that go into looking for damage."""
+
+
+class _Failure(NamedTuple):
+    """What failed is tried again after a while, or at once when there is a newer commit."""
+
+    not_before: float
+    commit: str | None
 
 
 @dataclass
@@ -27,13 +42,26 @@ class Trees:
     """Told when an attr tree was built or updated."""
     failed: Callable[[str, HuaiError], None]
     """Told when one could not be; the module is not served if it has none."""
-    _not_before: dict[str, float] = field(default_factory=dict)
+    said: Callable[[str], None]
+    """Told what else has to be known."""
+    building: Building = nullcontext
+    """Entered while a new attr tree is made."""
+    _failures: dict[str, _Failure] = field(default_factory=dict)
+    _scrubs: Iterator[None] | None = None
+    _scrub_until: float = 0.0
 
     def refresh(self) -> None:
-        """Bring up to date what is not; what failed is tried again after a while."""
-        for name, module in self.config.modules.items():
-            if module.fallback.kind in ATTR_KINDS and self._is_due(name):
+        """Bring up to date what is not, and delete what belongs to no module any more."""
+        for name, module in self._listed():
+            if self._is_due(name):
                 self._trying(name, partial(self._refresh, name, module))
+        self._forget()
+
+    def scrub(self) -> None:
+        """Go on looking for damage for a moment; an attr tree that has some is built anew."""
+        self._scrub_until = time.monotonic() + _SCRUB_SECONDS
+        self._scrubs = self._scrubs or self._rounds()
+        next(self._scrubs)
 
     def prove(self) -> None:
         """Compare each attr tree with its commit, and build it anew if it differs."""
@@ -45,37 +73,103 @@ class Trees:
         """The modules that can be served now, as rsyncd.conf names them."""
         found = {}
         for name, module in self.config.modules.items():
-            places = fallback_places(self._folder, name)
+            places, fallback = self._places(name)
             if module.fallback.kind == "real":
                 found[name] = Served(module, Path(module.path))
-            elif module.fallback.kind != "off" and places.tree.is_symlink():
-                found[name] = Served(module, places.served)
+            elif (
+                module.fallback.kind != "off"
+                and fallback.tree.is_symlink()
+                and belonging.is_own(places, fallback)
+            ):
+                found[name] = Served(module, fallback.served)
         return found
 
-    @property
-    def _folder(self) -> Path:
-        return Path(self.config.fallback.folder)
+    def left_out(self) -> Iterator[tuple[str, str]]:
+        """The modules that ought to be served and are not, each with the reason."""
+        for name, _ in self._listed():
+            places, fallback = self._places(name)
+            if fallback.tree.is_symlink() and not belonging.is_own(places, fallback):
+                yield name, f"the attr tree belongs to {belonging.owner(fallback) or 'nobody'}"
+            elif not fallback.tree.is_symlink():
+                yield name, f"no attr tree: huai-server fallback build {name}"
+
+    def _listed(self) -> Iterator[tuple[str, Module]]:
+        """The modules that are to have an attr tree."""
+        for name, module in self.config.modules.items():
+            if module.fallback.kind in ATTR_KINDS:
+                yield name, module
+
+    def _places(self, name: str) -> tuple[ModulePlaces, FallbackPlaces]:
+        folder = Path(self.config.fallback.folder)
+        return module_places(self.root, name), fallback_places(folder, name)
 
     def _is_due(self, name: str) -> bool:
-        return time.monotonic() >= self._not_before.get(name, 0)
+        failure = self._failures.get(name)
+        return (
+            failure is None
+            or time.monotonic() >= failure.not_before
+            or self._commit(name) != failure.commit
+        )
+
+    def _commit(self, name: str) -> str | None:
+        """The newest one; None: there is none, or none that can be read."""
+        places, _ = self._places(name)
+        try:
+            head = read_head(places.repository) if places.repository.exists() else None
+        except HuaiError:
+            return None
+        return None if head is None else head.commit
 
     def _refresh(self, name: str, module: Module) -> None:
-        places, fallback = module_places(self.root, name), fallback_places(self._folder, name)
+        places, fallback = self._places(name)
         if not is_current(module, places, fallback):
-            result = ensure(name, module, places, fallback, wait=0)
+            result = ensure(name, module, places, fallback, wait=0, building=self.building)
             if result.action != "none":
                 self.done(name, result)
 
+    def _rounds(self) -> Iterator[None]:
+        """Pass after pass over one attr tree after the other; yields when the moment is over."""
+        while True:
+            for name, module in list(self._listed()):
+                places, fallback = self._places(name)
+                if not belonging.is_own(places, fallback):
+                    continue
+                one_pass = Scrub(fallback)
+                while not one_pass.run(self._scrub_until):
+                    yield
+                if one_pass.damage is not None:
+                    self.said(f"{name}: {one_pass.damage}: was changed, and not by huai")
+                    self._trying(name, partial(self._mend, name, module))
+            yield
+
+    def _mend(self, name: str, module: Module) -> None:
+        places, fallback = self._places(name)
+        made = ensure(name, module, places, fallback, look=True, wait=0, building=self.building)
+        self.done(name, made)
+
     def _prove(self, name: str, module: Module) -> None:
-        places, fallback = module_places(self.root, name), fallback_places(self._folder, name)
+        places, fallback = self._places(name)
         if check(name, module, places, fallback, wait=0).differences:
-            self.done(name, ensure(name, module, places, fallback, rebuild=True, wait=0))
+            generations.distrust(fallback)
+            made = ensure(
+                name, module, places, fallback, rebuild=True, wait=0, building=self.building
+            )
+            self.done(name, made)
+
+    def _forget(self) -> None:
+        # No configuration at all: a disk that is not there, rather than no module.
+        if config_path(self.root).exists():
+            kept = {name for name, _ in self._listed()}
+            for name in remove_forgotten(self.root, Path(self.config.fallback.folder), kept):
+                self.said(f"{name}: attr tree removed: no module lists from it any more")
 
     def _trying(self, name: str, work: Callable[[], None]) -> None:
         try:
             work()
+            self._failures.pop(name, None)
         except LockedError:
             pass  # a commit is at it
         except HuaiError as error:
-            self._not_before[name] = time.monotonic() + _RETRY_SECONDS
+            until = time.monotonic() + _RETRY_SECONDS
+            self._failures[name] = _Failure(until, self._commit(name))
             self.failed(name, error)

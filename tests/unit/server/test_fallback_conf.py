@@ -67,6 +67,30 @@ def test_what_a_module_says_itself() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "extra",
+    [
+        "path = /",
+        "  P a t h=/",
+        "exclude = /x\npath = /",
+        "pa\\\nth = /",
+        "[other]\npath = /",
+        "&include /etc/other.conf",
+        "exclude = /x\\",
+    ],
+)
+def test_what_more_lines_for_a_module_cannot_say(extra: str) -> None:
+    with pytest.raises(ConfigError, match="cannot stand there"):
+        text(extra=extra)
+
+
+def test_more_lines_for_all_modules_may_hold_another() -> None:
+    settings = Fallback(extra="[other]\npath = /srv/other")
+    assert "[other]\npath = /srv/other\n\n[m]\n" in text(settings)
+    with pytest.raises(ConfigError, match="cannot stand there"):
+        text(Fallback(extra="[other]\npath = /srv/other\\"))
+
+
 @pytest.mark.parametrize("path", ["/a\nuid = root", "/a ", "/a\\", "/%HOME%"])
 def test_a_path_that_rsync_would_read_otherwise(path: str) -> None:
     modules = {"m": Served(Module(path), Path(path))}

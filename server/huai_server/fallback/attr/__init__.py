@@ -1,8 +1,8 @@
 """Attr trees: what the fallback lists, brought up to a module's newest commit and proved right.
 
-The use cases are `ensure`, `is_current`, `remove` (here) and `check.check`; places are those of
-`huai_server.places.FallbackPlaces`.  Everything is made from the metadata repository; the
-mirrored tree is never looked at.
+The use cases are `ensure`, `is_current`, `remove` (here), `scrub.Scrub` and `check.check`; places
+are those of `huai_server.places.FallbackPlaces`.  Everything is made from the metadata
+repository; the mirrored tree is never looked at.
 """
 
 from huai_server.fallback.attr.current import is_current

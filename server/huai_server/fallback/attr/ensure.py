@@ -1,21 +1,24 @@
 """Bringing a module's attr tree up to its newest commit.
 
 Order of writes: a new generation is whole before it is served; an update in place is announced
-in the state before its first change, so that one that was cut is followed by a build.
+in the state before its first change, so that one that was cut is followed by a build.  Before
+anything is changed it is asked whose the attr tree is (`belonging`).
 """
 
 import errno
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Literal
+
+from msgspec.structs import replace
 
 from huai_schema.errors import FormatError
 from huai_schema.program.locking import locked
 from huai_schema.snapshot import Snapshot
 from huai_server.config import Module
-from huai_server.fallback.attr import generations
+from huai_server.fallback.attr import belonging, generations, scrub
 from huai_server.fallback.attr import state as states
 from huai_server.fallback.attr.kinds import discard_of, kind_of
 from huai_server.fallback.attr.state import AttrState
@@ -29,6 +32,11 @@ from huai_server.store import Head, Repository, StoreError
 WAIT_SECONDS = 600.0
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.ENOMEM)
 _TOO_LARGE = (errno.EFBIG, errno.EOVERFLOW)
+_MOST_SPANS = 32
+"""Updates after which the attr tree is looked at, even if nobody asks for that."""
+
+Building = Callable[[], AbstractContextManager[None]]
+"""Entered while a new attr tree is made: the only time at which it may be cut short."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,35 +58,51 @@ class Result:
     warnings: tuple[str, ...] = ()
 
 
-def ensure(
+def ensure(  # noqa: PLR0913 (what is wanted, and on what terms)
     name: str,
     module: Module,
     places: ModulePlaces,
     fallback: FallbackPlaces,
     *,
     rebuild: bool = False,
+    look: bool = False,
     wait: float = WAIT_SECONDS,
+    building: Building = nullcontext,
 ) -> Result:
-    """Build or update, whichever is needed; `rebuild`: make a new one whatever there is.
+    """Build or update, whichever is needed.
 
-    Waits `wait` seconds for another run at it, then `LockedError`.  `AttrTreeError` (53) if there
-    is nothing to make it from or no room, `StoreError` if the metadata repository is damaged.
+    `rebuild`: make a new one whatever there is, of another path of the module too; `look`: make a
+    new one if somebody else has changed it.  Waits `wait` seconds for another run at it, then
+    `LockedError`.  `AttrTreeError` (53) if it belongs to another state root, if there is nothing
+    to make it from, or no room; `StoreError` if the metadata repository is damaged.
     """
-    with storing(fallback.folder):
+    belonging.check_own(name, places, fallback)
+    with storing(fallback.folder), _explained(name, fallback):
         generations.make_folder(fallback.folder.parent)
         generations.make_folder(fallback.folder)
-        with locked(fallback.lock, wait=wait), _explained(name, fallback):
-            return _Ensure(name, module, places, fallback).run(rebuild=rebuild)
+        with locked(fallback.lock, wait=wait):
+            belonging.check_own(name, places, fallback)
+            if not rebuild:
+                belonging.check_path(name, module, fallback)
+            ready = _Ensure(name, module, places, fallback, building)
+            return ready.run(rebuild=rebuild, look=look)
 
 
 class _Ensure:
     """One run; the caller holds the lock."""
 
     def __init__(
-        self, name: str, module: Module, places: ModulePlaces, fallback: FallbackPlaces
+        self,
+        name: str,
+        module: Module,
+        places: ModulePlaces,
+        fallback: FallbackPlaces,
+        building: Building,
     ) -> None:
         self._module = module
+        self._places = places
         self._fallback = fallback
+        self._building = building
         self._kind = kind_of(name, module, places)
         self._discard = discard_of(places)
         if not places.repository.exists():
@@ -91,9 +115,9 @@ class _Ensure:
         self._owners = OwnerIds() if module.owners else None
         self._started = time.monotonic()
 
-    def run(self, *, rebuild: bool) -> Result:
-        state = states.load(self._fallback.state)
-        if rebuild or state is None or not self._is_whole(state):
+    def run(self, *, rebuild: bool, look: bool) -> Result:
+        state = None if rebuild else self._usable(look=look)
+        if state is None:
             result = self._build()
         elif state.commit == self._head.commit:
             result = self._result("none", 0, 0)
@@ -102,9 +126,28 @@ class _Ensure:
         generations.discard_old(self._fallback, self._discard)
         return result
 
+    def _usable(self, *, look: bool) -> AttrState | None:
+        """The state of an attr tree that can be updated; None: a new one has to be made."""
+        state = states.load(self._fallback.state)
+        if state is None or not self._is_whole(state):
+            return None
+        # The state says so last: an update that left its mark behind had done all.
+        self._fallback.updating.unlink(missing_ok=True)
+        if not look and len(state.spans) < _MOST_SPANS:
+            return state
+        one_pass = scrub.Scrub(self._fallback)
+        one_pass.run()
+        if one_pass.damage is not None:
+            generations.distrust(self._fallback)
+            return None
+        state = replace(state, spans=one_pass.proved(state))
+        states.save(self._fallback.state, state)
+        return state
+
     def _is_whole(self, state: AttrState) -> bool:
         return (
             state.target is None
+            and belonging.is_own(self._places, self._fallback)
             and state.kind == self._module.fallback.kind
             and state.generation == generations.served(self._fallback)
             and generations.points_to(self._fallback, self._module.path)
@@ -117,16 +160,19 @@ class _Ensure:
         update = self._planned(state, new)
         if update is None:
             return self._build()
-        states.save(self._fallback.state, _with(state, self._head, target=self._head.commit))
-        generations.seal(self._fallback, root_time(new))
+        states.save(self._fallback.state, replace(state, target=self._head.commit))
+        begun = scrub.begin()
         try:
-            unowned = update.run()
+            with generations.updating(self._fallback):
+                generations.seal(self._fallback, root_time(new))
+                unowned = update.run()
+                spans = (*state.spans, scrub.span(begun))
+                states.save(self._fallback.state, self._state(state.generation, spans))
         except OSError as error:
             if error.errno in _FULL or not generation.is_dir():
                 raise
             # Not what the state says: somebody changed it by hand.
             return self._build()
-        states.save(self._fallback.state, _with(state, self._head, target=None))
         return self._result("updated", update.changes, unowned)
 
     def _planned(self, state: AttrState, new: Snapshot) -> Update | None:
@@ -146,17 +192,30 @@ class _Ensure:
         name = generations.next_name(self._fallback)
         generation = self._fallback.generations / name
         try:
-            unowned = self._kind.make(generation, self._snapshot(), self._owners)
+            with self._building():
+                unowned = self._kind.make(generation, self._snapshot(), self._owners)
         except BaseException:
             if generation.exists():
                 self._kind.discard(generation)
             raise
+        spans = (scrub.span(0),) if self._kind.writable else ()
+        belonging.claim(self._places, self._fallback)
         generations.serve(self._fallback, name, self._module.path)
-        head = self._head
-        kind = self._module.fallback.kind
-        state = AttrState(kind, head.commit, head.tree, head.info.serial, totals.entries, name)
-        states.save(self._fallback.state, state)
+        states.save(self._fallback.state, self._state(name, spans))
         return self._result("built", totals.entries, unowned)
+
+    def _state(self, generation: str, spans: tuple[tuple[int, int], ...]) -> AttrState:
+        """That of an attr tree which is of the newest commit now."""
+        head = self._head
+        return AttrState(
+            self._module.fallback.kind,
+            head.commit,
+            head.tree,
+            head.info.serial,
+            head.info.totals.entries,
+            generation,
+            spans=spans,
+        )
 
     def _snapshot(self) -> Snapshot:
         return self._repository.snapshot(self._head)[1]
@@ -183,16 +242,6 @@ class _Ensure:
         unknown = sorted(self._owners.unknown) if self._owners else []
         if unknown:
             yield f"{', '.join(unknown[:5])}: not known on this machine, listed as root's"
-
-
-def _with(state: AttrState, head: Head, *, target: str | None) -> AttrState:
-    """The state before (`target`) or after an update to `head`."""
-    if target is not None:
-        commit, tree, serial, entries = state.commit, state.tree, state.serial, state.entries
-    else:
-        commit, tree, serial = head.commit, head.tree, head.info.serial
-        entries = head.info.totals.entries
-    return AttrState(state.kind, commit, tree, serial, entries, state.generation, target)
 
 
 def _nothing_to_list(name: str) -> AttrTreeError:

@@ -2,12 +2,13 @@
 
 A daemon holds a shared lock on the root of the generation that it serves from; so an old one
 is deleted only when nobody holds it.  Rule to keep: between any two steps a daemon either sees
-a whole generation with its seal, or refuses the module.
+a whole generation with its seal, or one that an update is at, or refuses the module.
 """
 
 import fcntl
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from huai_server.places import FallbackPlaces
@@ -49,11 +50,37 @@ def serve(places: FallbackPlaces, name: str, real: str) -> None:
     _link(places.real, real)
     _link(places.tree, f"{places.generations.name}/{name}")
     seal(places, (places.generations / name).stat().st_mtime_ns)
+    places.updating.unlink(missing_ok=True)
 
 
 def stop(places: FallbackPlaces) -> None:
     """Let nothing be served any more; clients finish."""
     places.tree.unlink(missing_ok=True)
+
+
+def distrust(places: FallbackPlaces) -> None:
+    """Let no client begin on the generation that is served: it is not what it should be."""
+    places.seal.unlink(missing_ok=True)
+
+
+@contextmanager
+def updating(places: FallbackPlaces) -> Iterator[None]:
+    """Let the generation that is served be changed in place.
+
+    If that ends before its end, however it does, the lock is gone while the mark is still there:
+    daemons refuse what is then neither old nor new, until an update or a build has ended well.
+    """
+    new = places.updating.with_suffix(".new")
+    new.unlink(missing_ok=True)
+    mark = os.open(new, os.O_RDONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+    try:
+        os.fchmod(mark, 0o644)  # whatever the umask: daemons of ordinary users ask for the lock
+        fcntl.flock(mark, fcntl.LOCK_EX)
+        new.replace(places.updating)
+        yield
+        places.updating.unlink()
+    finally:
+        os.close(mark)
 
 
 def next_name(places: FallbackPlaces) -> str:

@@ -1,20 +1,92 @@
-"""Taking an attr tree away."""
+"""Taking an attr tree away, with all that it holds in memory.
 
-from huai_schema.program.locking import locked
-from huai_server.fallback.attr import generations
+What a client still reads is not deleted under it: the module is refused to new clients at once,
+and what is left goes with the next call.
+"""
+
+import os
+from collections.abc import Collection, Iterator
+from pathlib import Path
+
+from huai_schema.program.locking import LockedError, locked
+from huai_server.fallback.attr import belonging, generations
+from huai_server.fallback.attr.deleting import delete_tree
 from huai_server.fallback.attr.kinds import discard_of
-from huai_server.places import FallbackPlaces, ModulePlaces
+from huai_server.fallback.attr.update import building
+from huai_server.places import FallbackPlaces, ModulePlaces, fallback_places, module_places
 from huai_server.storage import storing
 
+_WAIT_SECONDS = 60.0
 
-def remove(places: ModulePlaces, fallback: FallbackPlaces) -> None:
-    """Delete the attr tree of a module; nothing happens if there is none.
 
-    What clients still read stays until a later build or removal.
+def exists(fallback: FallbackPlaces) -> bool:
+    """Whether anything of an attr tree is there."""
+    return fallback.generations.is_dir() or fallback.state.exists()
+
+
+def remove(
+    name: str, places: ModulePlaces, fallback: FallbackPlaces, *, wait: float = _WAIT_SECONDS
+) -> bool:
+    """Delete the attr tree of `name`; whether nothing of it is left, or was ever there.
+
+    `AttrTreeError` (53) if it belongs to another state root.
     """
-    if not fallback.state.exists():
-        return
-    with storing(fallback.folder), locked(fallback.lock):
+    belonging.check_own(name, places, fallback)
+    if not exists(fallback):
+        return True
+    with storing(fallback.folder), locked(fallback.lock, wait=wait):
+        belonging.check_own(name, places, fallback)
         generations.stop(fallback)
-        generations.discard_old(fallback, discard_of(places))
         fallback.state.unlink(missing_ok=True)
+        generations.discard_old(fallback, discard_of(places))
+        delete_tree(building(fallback.generations / "0"))
+        if fallback.generations.is_dir() and any(fallback.generations.iterdir()):
+            return False
+        _clear(fallback)
+        return True
+
+
+def forgotten(root: Path, folder: Path, kept: Collection[str]) -> Iterator[str]:
+    """Modules of this root that have an attr tree below `folder` and are not among `kept`."""
+    if not folder.is_dir():
+        return
+    with storing(folder):
+        for name in sorted(os.listdir(folder)):
+            fallback = fallback_places(folder, name)
+            own = name not in kept and belonging.is_own(module_places(root, name), fallback)
+            if own and os.access(fallback.folder, os.W_OK):
+                yield name
+
+
+def remove_forgotten(root: Path, folder: Path, kept: Collection[str]) -> list[str]:
+    """Delete the attr trees of modules that were renamed, removed or are listed otherwise now.
+
+    Returns the names of those that are gone; what is read, or worked at, goes the next time.
+    """
+    gone = []
+    for name in forgotten(root, folder, kept):
+        try:
+            if remove(name, module_places(root, name), fallback_places(folder, name), wait=0):
+                gone.append(name)
+        except LockedError:
+            pass
+    return gone
+
+
+def _clear(fallback: FallbackPlaces) -> None:
+    """Delete what stands beside the generations; whose it is goes last but for the lock."""
+    if fallback.generations.is_dir():
+        fallback.generations.rmdir()
+    for path in (
+        fallback.tree,
+        fallback.seal,
+        fallback.updating,
+        fallback.real,
+        fallback.root,
+        fallback.lock,
+    ):
+        path.unlink(missing_ok=True)
+        path.with_name(f"{path.name}.new").unlink(missing_ok=True)
+    # Somebody may wait for the lock, or have put something else there.
+    if not any(fallback.folder.iterdir()):
+        fallback.folder.rmdir()

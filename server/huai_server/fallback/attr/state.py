@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-_VERSION = 1
+_VERSION = 2
 
 
 class AttrState(msgspec.Struct, frozen=True):
@@ -25,6 +25,9 @@ class AttrState(msgspec.Struct, frozen=True):
     """Name of the folder below `generations`."""
     target: str | None = None
     """Hex id of the commit that an update is taking it to; it may be anything in between."""
+    spans: tuple[tuple[int, int], ...] = ()
+    """When it was changed by huai: from and to, in nanoseconds.  A directory that was changed at
+    any other time was changed by somebody else (`scrub`).  Empty: it cannot be changed."""
     version: int = _VERSION
 
 
@@ -32,7 +35,7 @@ def load(path: Path) -> AttrState | None:
     """The state; None if there is none, or none that can be used."""
     try:
         state = msgspec.json.decode(path.read_bytes(), type=AttrState)
-    except (FileNotFoundError, msgspec.DecodeError):
+    except (FileNotFoundError, NotADirectoryError, msgspec.DecodeError):
         return None
     return state if state.version == _VERSION else None
 

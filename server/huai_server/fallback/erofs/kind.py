@@ -31,6 +31,8 @@ class _NoOwners:
 class ErofsKind:
     """One image a generation (`kind.AttrTreeKind`), in a folder on a disk."""
 
+    writable = False
+
     def __init__(self, images: Path) -> None:
         """`images` is the folder that holds the image files."""
         self._images = images

@@ -1,0 +1,177 @@
+"""An attr tree that somebody else changes: seen, not served any more, and built anew."""
+
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from huai_schema.errors import ExitCode
+from huai_server.fallback.attr.scrub import Scrub
+from tests.attr_trees import Fallback
+from tests.committing import NAME, SECONDS, run_server
+from tests.fallback_service import configure, service, until, upstream
+
+
+@pytest.fixture
+def module(short_path: Path) -> Fallback:
+    """Files at several depths, in folders with and without folders."""
+    made = Fallback(short_path)
+    for number in range(60):
+        made.write(f"d{number % 3}/deep/e{number % 5}/f{number}", "x" * number)
+    made.commit()
+    made.ensure()
+    return made
+
+
+def damage(module: Fallback) -> Path | None:
+    """What one pass finds."""
+    one_pass = Scrub(module.attr)
+    assert one_pass.run()
+    return one_pass.damage
+
+
+def _delete(top: Path) -> Path:
+    (top / "d1/deep/e1/f1").unlink()
+    return top / "d1/deep/e1"
+
+
+def _delete_with_the_times_put_back(top: Path) -> Path:
+    folder = top / "d1/deep/e1"
+    times = folder.stat()
+    (folder / "f1").unlink()
+    os.utime(folder, ns=(times.st_atime_ns, times.st_mtime_ns))
+    return folder
+
+
+def _empty(top: Path) -> Path:
+    for path in (top / "d2/deep/e3").iterdir():
+        path.unlink()
+    return top / "d2/deep/e3"
+
+
+def _delete_a_folder(top: Path) -> Path:
+    shutil.rmtree(top / "d0/deep/e0")
+    return top / "d0/deep"
+
+
+def _add(top: Path) -> Path:
+    (top / "d0/deep/stranger").touch()
+    return top / "d0/deep"
+
+
+def _rename(top: Path) -> Path:
+    (top / "d0/deep/e0/f0").rename(top / "d0/deep/e0/other")
+    return top / "d0/deep/e0"
+
+
+def _shut(top: Path) -> Path:
+    (top / "d1/deep/e4").chmod(0)
+    return top / "d1/deep/e4"
+
+
+CHANGES = (
+    *(_delete, _delete_with_the_times_put_back, _empty),
+    *(_delete_a_folder, _add, _rename, _shut),
+)
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__.strip("_"))
+def test_a_build_sees_what_somebody_changed(
+    module: Fallback, change: Callable[[Path], Path]
+) -> None:
+    assert damage(module) is None
+    generation = module.attr.tree.resolve()
+    place = change(module.attr.tree).resolve()
+    assert place.is_relative_to(generation)
+    assert damage(module) == place
+    assert module.ensure(look=True).action == "built"
+    module.assert_equal()
+    assert damage(module) is None
+
+
+def test_an_update_is_no_damage_and_hides_none(module: Fallback) -> None:
+    for number in range(3):
+        module.write(f"d{number}/deep/e{number}/new")
+        (module.tree / f"d{number}/deep/e{number}/f{number}").unlink()
+        (module.tree / f"d{number}").rename(module.tree / f"moved{number}")
+        module.commit()
+        assert module.ensure().action == "updated"
+        assert damage(module) is None
+    _delete_a_folder_of(module.attr.tree / "moved1")
+    module.write("more")
+    module.commit()
+    assert module.ensure().action == "updated"
+    assert damage(module) is not None
+    assert module.ensure(look=True).action == "built"
+    module.assert_equal()
+
+
+def _delete_a_folder_of(folder: Path) -> None:
+    shutil.rmtree(folder / "deep/e1")
+
+
+def test_many_updates_look_by_themselves(module: Fallback) -> None:
+    _delete(module.attr.tree)
+    actions = []
+    for number in range(40):
+        module.write("d2/counter", "x" * number)
+        module.commit()
+        actions.append(module.ensure().action)
+    assert "built" in actions
+    module.assert_equal()
+    assert damage(module) is None
+
+
+def test_a_pass_in_small_pieces_ends(module: Fallback) -> None:
+    one_pass = Scrub(module.attr)
+    for number in range(200):
+        (module.attr.tree / f"extra{number}").mkdir()
+    os.utime(module.attr.tree, ns=(0, module.tree.stat().st_mtime_ns))
+    pieces = 0
+    while not one_pass.run(time.monotonic() - 1):
+        pieces += 1
+    assert one_pass.damage is not None
+    assert pieces < 1000
+
+
+@pytest.fixture
+def root(short_path: Path) -> Path:
+    made = upstream(short_path, {"file": b"content"})
+    (short_path / "tree/a/b1").mkdir(parents=True)
+    for number in range(10):
+        (short_path / f"tree/a/b1/f{number}").write_text("x")
+    assert run_server(made, "commit", NAME).returncode == 0
+    return made
+
+
+def test_the_command_sees_it(root: Path) -> None:
+    assert run_server(root, "fallback", "build", NAME).returncode == 0
+    assert "is current" in run_server(root, "fallback", "build", NAME).stdout
+    shutil.rmtree(root.parent / "fallback" / NAME / "tree/a/b1")
+    assert "attr tree built" in run_server(root, "fallback", "build", NAME).stdout
+    assert run_server(root, "fallback", "check", NAME).returncode == 0
+
+
+def test_a_service_stops_serving_it_and_builds_anew(root: Path) -> None:
+    # No proof by the hour has a part in this.
+    configure(root, root.parent / "tree", check_interval=0)
+    with service(root) as running:
+        tree = root.parent / "fallback" / NAME / "tree"
+        damaged = tree.resolve()
+        shutil.rmtree(tree / "a/b1")
+        until(lambda: tree.resolve() != damaged)
+        until(lambda: "was changed, and not by huai" in (root.parent / "log").read_text())
+        listed = subprocess.run(
+            ["rsync", "-r", running.url],
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            check=False,
+        )
+        assert listed.returncode == 0
+        assert "a/b1/f9" in listed.stdout
+    assert run_server(root, "fallback", "check", NAME).returncode == ExitCode.OK
