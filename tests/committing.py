@@ -68,9 +68,16 @@ class Upstream:
             os.utime(place, (mtime, mtime))
         return place
 
-    def commit(self, *, allow_empty: bool = False, wait: float = 0) -> CommitResult:
+    def commit(
+        self, *, allow_empty: bool = False, accept_mounts: bool = False, wait: float = 0
+    ) -> CommitResult:
         """Commit the tree."""
-        return commit(NAME, self.module, self.places, allow_empty=allow_empty, wait=wait)
+        return commit(
+            *(NAME, self.module, self.places),
+            allow_empty=allow_empty,
+            accept_mounts=accept_mounts,
+            wait=wait,
+        )
 
     def commit_as_nobody(self) -> CommitResult:
         """Commit in a process without privileges, to whom the state belongs."""

@@ -7,8 +7,10 @@ gone becomes a file of its own.
 """
 
 import re
+import stat
 from collections.abc import Iterable, Iterator
 from heapq import heappop, heappush
+from itertools import chain
 from typing import NamedTuple
 
 from huai_schema.blocks import join_digests
@@ -18,25 +20,40 @@ from huai_schema.escaping import escape, unescape
 from huai_schema.limits import DIGEST_BYTES
 from huai_schema.lines import count_files, decode_leaves
 from huai_schema.listing import Listing
-from huai_schema.paths import RelPath, ancestors, basename, sort_key
+from huai_schema.paths import RelPath, ancestors, basename, join, sort_key
 from huai_schema.snapshot import Snapshot
+from huai_server import remarks
 from huai_server.hardlinks import FileState, HardlinkGroups
-from huai_server.scan.types import Problem, ScannedDirectory, Unreadable
+from huai_server.remarks import Remarks
+from huai_server.scan import types as scan_types
+from huai_server.scan.types import IDENTITY, Problem, ScannedDirectory, Unreadable
+
+KEPT = "its old entry stays"
+LEFT_OUT = "it is left out, as there is no old entry"
+CLAMPED = "the nearest time that fits is committed"
 
 _LINK = b"\th"
+_KINDS = {scan_types.TEMPORARY: remarks.TEMPORARY, scan_types.RESERVED: remarks.RESERVED}
+_MODE = re.compile(rb"\tm([0-7]+)")
+_OTHERS_ENTER = stat.S_IROTH | stat.S_IXOTH
 _SIZE = re.compile(rb"^[^\t\n]*\t([0-9]+)\t", re.MULTILINE)
 
 
 class Assembly:
     """The listings of one commit, with what was counted and what went wrong."""
 
-    def __init__(self, past: Snapshot | None) -> None:
-        """`past` is the last commit's snapshot, if there is one."""
+    def __init__(self, past: Snapshot | None, *, check_readable: bool = True) -> None:
+        """`past` is the last commit's snapshot, if there is one.
+
+        `check_readable`: remark what others may not read.
+        """
         self._past = past
+        self._check_readable = check_readable
         self._hardlinks = HardlinkGroups()
         self._kept: set[RelPath] = set()
         self._waiting: list[tuple[bytes, RelPath]] = []
         self.problems: list[Problem] = []
+        self.remarks = Remarks()
         self.skipped = 0
         self._files = self._directories = self._symlinks = self._bytes = 0
 
@@ -57,19 +74,46 @@ class Assembly:
             while self._waiting and self._waiting[0][0] < sort_key(path):
                 yield from self._past_subtree(heappop(self._waiting)[1])
             if isinstance(item, Unreadable):
-                self.problems.append(Problem(item.path, item.reason))
-                yield from self._past_subtree(item.path)
+                past = self._past_subtree(item.path)
+                first = next(past, None)
+                outcome = KEPT if first is not None else LEFT_OUT
+                self.problems.append(Problem(item.path, item.reason, outcome))
+                yield from chain(() if first is None else (first,), past)
             else:
                 yield self._listing(item)
         while self._waiting:
             yield from self._past_subtree(heappop(self._waiting)[1])
 
     def _listing(self, item: ScannedDirectory) -> Listing:
-        self.skipped += item.skipped
-        self.problems.extend(item.problems)
-        unsure = {escape(basename(problem.path)): problem.path for problem in item.problems}
+        self.skipped += item.skipped + len(item.left_out)
+        self._remark(item)
+        here = item.listing.path
+        unsure = {
+            escape(basename(each.path)): each.path for each in item.problems if each.path != here
+        }
         listing = item.listing._replace(leaves=self._hardlinks.resolve(item, unsure))
-        return self._with_past_leaves(listing, unsure) if unsure else listing
+        listing = self._with_past_leaves(listing, unsure) if unsure else listing
+        self.problems += (
+            each._replace(outcome=self._outcome(each, here)) for each in item.problems
+        )
+        return listing
+
+    def _outcome(self, problem: Problem, directory: RelPath) -> str:
+        if problem.path == directory:
+            return CLAMPED
+        if problem.path in self._kept or (self._past and self._past.listing(problem.path)):
+            return KEPT
+        return LEFT_OUT
+
+    def _remark(self, item: ScannedDirectory) -> None:
+        for path, reason, _ in item.left_out:
+            self.remarks.add(_KINDS[reason], (path,), 1)
+        if not self._check_readable:
+            return
+        if _is_closed(item.listing.attributes):
+            self.remarks.add(remarks.UNREADABLE, (item.listing.path,), 1)
+        if item.unreadable:
+            self.remarks.add(remarks.UNREADABLE, _unreadable_files(item), item.unreadable)
 
     def _with_past_leaves(self, listing: Listing, unsure: dict[bytes, RelPath]) -> Listing:
         """For each unsure name the line and digest of the last commit, or none."""
@@ -134,6 +178,21 @@ def _leaves(listing: Listing) -> Iterator[_Leaf]:
         digest = listing.digests[place : place + DIGEST_BYTES * count]
         files += count
         yield _Leaf(line[: line.index(b"\t")], line, digest)
+
+
+def _is_closed(attributes: bytes) -> bool:
+    """Whether others may not enter a directory, or not read it."""
+    mode = _MODE.search(attributes)
+    return mode is not None and int(mode[1], 8) & _OTHERS_ENTER != _OTHERS_ENTER
+
+
+def _unreadable_files(item: ScannedDirectory) -> Iterator[RelPath]:
+    """Those that others may not read."""
+    leaves = item.listing.leaves
+    for record in IDENTITY.iter_unpack(item.identities):
+        *_, offset, mode, _, _ = record
+        if not mode & stat.S_IROTH:
+            yield join(item.listing.path, unescape(leaves[offset : leaves.index(b"\t", offset)]))
 
 
 def _content_bytes(leaves: bytes) -> int:

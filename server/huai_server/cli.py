@@ -30,7 +30,15 @@ from huai_server.config import (
 from huai_server.fallback.cli import drop, fallback, follow, served_names
 from huai_server.fallback.conf import check_names
 from huai_server.places import module_places
-from huai_server.report import commit_line, status_line, status_values, totals_values
+from huai_server.report import (
+    commit_line,
+    problem_lines,
+    remark_lines,
+    remark_values,
+    status_line,
+    status_values,
+    totals_values,
+)
 from huai_server.storage import storing
 
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -146,6 +154,12 @@ def add(
 @click.argument("name")
 @click.option("--allow-empty", is_flag=True, help="Commit even a tree without any entry.")
 @click.option(
+    "--accept-mounts",
+    is_flag=True,
+    help="Commit directories as they are now where a file system was mounted over what they held, "
+    "or is not mounted any more; otherwise their old entries stay.",
+)
+@click.option(
     "--wait",
     type=click.FloatRange(min=0),
     default=0.0,
@@ -154,20 +168,24 @@ def add(
 )
 @_json_option
 @click.pass_obj
-def commit(root: Path, name: str, allow_empty: bool, wait: float, as_json: bool) -> int:
+def commit(
+    root: Path, name: str, allow_empty: bool, accept_mounts: bool, wait: float, as_json: bool
+) -> int:
     """Scan the tree of module NAME and commit what changed.
 
-    Exit code 41 says that some paths could not be looked at: they are named, their old entries
-    stay, everything else is committed.
+    Exit code 41 says that some paths could not be committed as they are: they are named, their old
+    entries stay, everything else is committed.
     """
     from huai_server.commit import commit as run
 
     started = time.monotonic()
     places = module_places(root, name)
     module = load(root).module(name)
-    result = run(name, module, places, allow_empty=allow_empty, wait=wait)
-    for problem in result.problems:
-        click.echo(f"huai-server: {show(problem.path)}: {problem.reason}", err=True)
+    result = run(
+        name, module, places, allow_empty=allow_empty, accept_mounts=accept_mounts, wait=wait
+    )
+    for line in (*remark_lines(name, result.remarks), *problem_lines(name, result.problems)):
+        click.echo(f"huai-server: {line}", err=True)
     seconds = time.monotonic() - started
     if as_json:
         print_json(
@@ -181,7 +199,8 @@ def commit(root: Path, name: str, allow_empty: bool, wait: float, as_json: bool)
             counts=result.counts._asdict(),
             hashed_files=result.hashed_files,
             hashed_bytes=result.hashed_bytes,
-            problems=[[show(problem.path), problem.reason] for problem in result.problems],
+            problems=[[show(path), reason, outcome] for path, reason, outcome in result.problems],
+            warnings=[remark_values(remark) for remark in result.remarks],
             seconds=round(seconds, 3),
         )
     else:

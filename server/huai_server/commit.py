@@ -22,12 +22,21 @@ from huai_server.assembly import Assembly
 from huai_server.config import Module
 from huai_server.digest.cache import DigestCache
 from huai_server.digest.columns import DigestColumns
+from huai_server.mounts import Mounts
 from huai_server.pack import PackWriter
 from huai_server.places import ModulePlaces
+from huai_server.remarks import Remark
 from huai_server.scan import scan
-from huai_server.scan.types import Problem, ScannedDirectory, ScanOptions, Unreadable
+from huai_server.scan.types import (
+    Problem,
+    ScannedDirectory,
+    ScanOptions,
+    Unreadable,
+    root_error,
+)
 from huai_server.storage import storing
 from huai_server.store import Head, Repository, StoreError
+from huai_server.volatile import Volatile
 
 _HASH_THREADS = 2 * (os.cpu_count() or 1)
 
@@ -49,6 +58,8 @@ class CommitResult:
     counts: Counts
     problems: tuple[Problem, ...]
     """Paths that could not be looked at; their old entries stay."""
+    remarks: tuple[Remark, ...]
+    """What was left out on purpose, and what downstreams may have trouble with."""
     hashed_files: int
     hashed_bytes: int
 
@@ -59,25 +70,42 @@ class CommitResult:
 
 
 def commit(
-    name: str, module: Module, places: ModulePlaces, *, allow_empty: bool = False, wait: float = 0
+    name: str,
+    module: Module,
+    places: ModulePlaces,
+    *,
+    allow_empty: bool = False,
+    accept_mounts: bool = False,
+    wait: float = 0,
 ) -> CommitResult:
-    """Bring the metadata of a module up to date with its tree."""
+    """Bring the metadata of a module up to date with its tree.
+
+    `accept_mounts`: a directory that is empty because a file system came or went is committed so.
+    """
     root = Path(module.path)
     with storing(places.folder):
-        if not root.is_dir():
+        if not _is_directory(root):
             raise EmptyRootError(f"{root}: no such directory", hint="is the file system mounted?")
         places.folder.mkdir(parents=True, exist_ok=True)
         with locked(places.lock, wait=wait):
             repository = Repository.create(places.repository)
             repository.remove_unfinished()
             try:
-                return _Commit(name, module, places, repository, allow_empty=allow_empty).run(root)
+                making = _Commit(name, module, places, repository)
+                return making.run(root, allow_empty=allow_empty, accept_mounts=accept_mounts)
             except FormatError as error:
                 # What a scan yields is always well-formed: this was read from the repository.
                 raise StoreError(
                     f"{places.repository}: {error.message}",
                     hint=f"`huai-server check {name}` tells what is damaged",
                 ) from error
+
+
+def _is_directory(root: Path) -> bool:
+    try:
+        return root.is_dir()
+    except OSError as error:  # what is above it may not be entered
+        raise root_error(root, error) from None
 
 
 class _Commit:
@@ -89,27 +117,34 @@ class _Commit:
         module: Module,
         places: ModulePlaces,
         repository: Repository,
-        *,
-        allow_empty: bool,
     ) -> None:
         self._name = name
         self._module = module
         self._places = places
         self._repository = repository
-        self._allow_empty = allow_empty
         self._head = repository.head()
         past = repository.snapshot(self._head)[1] if self._head else None
         self._past = past
-        self._assembly = Assembly(past)
+        self._assembly = Assembly(past, check_readable=module.check_readable)
         self._hashed = (0, 0)
 
-    def run(self, root: Path) -> CommitResult:
+    def run(self, root: Path, *, allow_empty: bool, accept_mounts: bool) -> CommitResult:
         known = self._repository.objects(self._head.tree) if self._head else set()
         writer = PackWriter(self._repository.packs, known)
+        mounts = Mounts(
+            root,
+            self._places.mounts,
+            self._past,
+            enter=not self._module.one_file_system,
+            accept=accept_mounts,
+        )
         try:
-            tree = layout.build(self._assembly.listings(self._scan(root)), writer)
-            self._check_not_empty(root)
-            descriptor = Descriptor(self._name, self._module.content_urls, self._module.publish)
+            scanned = self._scan(root, mounts)
+            tree = layout.build(self._assembly.listings(scanned), writer)
+            if not allow_empty:
+                self._check_not_empty(root)
+            mounts.write()
+            descriptor = Descriptor(self._name, self._module.content_urls, self._module.rules)
             top = write_root(descriptor, tree, writer)
             if self._head and bytes.fromhex(self._head.tree) == top:
                 writer.abort()
@@ -124,18 +159,19 @@ class _Commit:
         head = self._repository.commit(top, info, self._head)
         return self._result(head, counts, changed=True)
 
-    def _scan(self, root: Path) -> Iterable[ScannedDirectory | Unreadable]:
+    def _scan(self, root: Path, mounts: Mounts) -> Iterable[ScannedDirectory | Unreadable]:
         options = ScanOptions(
             one_file_system=self._module.one_file_system,
             owners=self._module.owners,
             exclude=tuple(os.fsencode(pattern) for pattern in self._module.exclude),
         )
-        scanned = scan(root, options)
+        scanned = mounts.guard(scan(root, options))
         if self._module.digest == "off":
             yield from scanned
             return
         cache = DigestCache(self._places.digests)
-        columns = DigestColumns(root, cache, _HASH_THREADS)
+        volatile = Volatile(self._module.volatile)
+        columns = DigestColumns(root, cache, _HASH_THREADS, volatile)
         try:
             yield from columns.fill(scanned)
         finally:
@@ -143,10 +179,10 @@ class _Commit:
             cache.close()
 
     def _check_not_empty(self, root: Path) -> None:
-        if self._assembly.totals.entries > 1 or self._allow_empty:
+        if self._assembly.totals.entries > 1:
             return
         if self._assembly.problems:
-            path, reason = self._assembly.problems[0]
+            path, reason, _ = self._assembly.problems[0]
             raise EmptyRootError(
                 f"{root}: nothing in the tree could be read, for example {show(path)}: {reason}",
                 hint="run it as the user that owns the tree",
@@ -164,7 +200,8 @@ class _Commit:
 
     def _result(self, head: Head, counts: Counts, *, changed: bool) -> CommitResult:
         problems = tuple(self._assembly.problems)
-        return CommitResult(head, changed, counts, problems, *self._hashed)
+        remarks = self._assembly.remarks.found()
+        return CommitResult(head, changed, counts, problems, remarks, *self._hashed)
 
 
 def count(differences: Iterable[Difference], new: Snapshot) -> Counts:

@@ -17,7 +17,7 @@ from huai_schema.program.configuration import (
     read_toml,
     rewrite,
 )
-from huai_schema.publishing import own_rules
+from huai_schema.publishing import own_rules, volatile_rules
 from huai_server.http.addresses import address_of
 from huai_server.http.settings import ServeSettings
 
@@ -139,7 +139,16 @@ class Module(msgspec.Struct, frozen=True):
     """Whether owner and group are part of the metadata."""
     publish: tuple[str, ...] = ()
     """Publish rules for downstreams (FORMAT.md, "Publish rules")."""
+    volatile: tuple[str, ...] = ()
+    """Patterns of files that change without a commit (FORMAT.md, "Publish rules")."""
+    check_readable: bool = True
+    """Whether a commit warns of what others may not read."""
     fallback: ModuleFallback = ModuleFallback()
+
+    @property
+    def rules(self) -> tuple[str, ...]:
+        """The publish rules that downstreams get."""
+        return self.publish + volatile_rules(self.volatile)
 
 
 class ServerConfig(msgspec.Struct, frozen=True):
@@ -239,8 +248,8 @@ def _module(path: Path, name: str, table: object) -> Module:
     try:
         check_module(name)
         # As clients will read it.
-        Descriptor.decode(Descriptor(name, module.content_urls, module.publish).encode())
-        own_rules(module.publish)
+        Descriptor.decode(Descriptor(name, module.content_urls, module.rules).encode())
+        own_rules(module.rules)
     except FormatError as error:
         raise ConfigError(f"{place}: {error.reason}", hint=_SEE) from None
     except UnicodeError as error:

@@ -59,7 +59,7 @@ class HardlinkGroups:
         parts: list[bytes] = []
         position = 0
         records = IDENTITY.iter_unpack(scanned.identities)
-        for number, (device, inode, _, _, _, links, offset) in enumerate(records):
+        for number, (device, inode, _, _, _, links, offset, *_) in enumerate(records):
             tab = leaves.index(b"\t", offset)
             if links < 2 or leaves[offset:tab] in unsure:
                 continue

@@ -3,6 +3,7 @@
 - `ROOT/server.toml`
 - `ROOT/modules/NAME/repository.git`: the metadata, served
 - `ROOT/modules/NAME/digests.sqlite`: a cache, may be deleted
+- `ROOT/modules/NAME/mounts`: the mount points of the last commit; may be deleted, too
 - `ROOT/modules/NAME/lock`
 
 What the fallback serves stands below its own folder, in memory as a rule:
@@ -41,6 +42,11 @@ class ModulePlaces(NamedTuple):
     def digests(self) -> Path:
         """The digest cache."""
         return self.folder / "digests.sqlite"
+
+    @property
+    def mounts(self) -> Path:
+        """The mount points of the last commit, one path a line."""
+        return self.folder / "mounts"
 
     @property
     def lock(self) -> Path:

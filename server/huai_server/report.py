@@ -1,12 +1,74 @@
 """What the user of `huai-server` is shown; nothing here decides anything."""
 
+import os
+from collections.abc import Iterator, Sequence
+from errno import EACCES, EPERM
 from typing import TYPE_CHECKING
 
 from huai_schema.commits import CommitInfo
+from huai_schema.paths import show
+from huai_server import mounts, remarks
 from huai_server.config import Module
+from huai_server.remarks import Remark
+from huai_server.scan import types as scan
+from huai_server.scan.types import Problem
 
 if TYPE_CHECKING:
     from huai_server.status import ModuleState  # loads libgit2, which only some commands need
+
+
+_SHOWN = 20
+"""Problems that are named one by one; --json names all."""
+_ADVICE = {
+    os.strerror(EACCES): "let the user that runs this command read it, or exclude it",
+    os.strerror(EPERM): "let the user that runs this command read it, or exclude it",
+    scan.CHANGED: "commit when the update has ended; name what changes all the time in `volatile`",
+    scan.KEEPS_CHANGING: "commit when the update has ended, or exclude what changes all the time",
+    scan.OUT_OF_RANGE: "touch it: times from 1678 to 2262 can be committed; or exclude it",
+    scan.TIME: "touch it: times from 1678 to 2262 can be committed",
+    scan.TOO_LARGE: "spread it over several directories, or exclude it",
+    mounts.NOT_ENTERED: "unmount it; or set one_file_system = false; or commit it as an empty "
+    "directory with --accept-mounts",
+    mounts.MOUNTED_OVER: "mount the right file system; or take what is there with --accept-mounts",
+    mounts.NOT_MOUNTED: "mount it; or take what is there with --accept-mounts",
+}
+_OTHER_ADVICE = "see that the file system is sound, and commit again"
+_REMARKS = {
+    remarks.TEMPORARY: "left out, files that rsync has not finished, by their names and modes; "
+    "one that is no such file is mirrored once group or others have a permission",
+    remarks.RESERVED: "left out, named '.~tmp~', where rsync and huai stage; "
+    "a pattern in `exclude` ends this line",
+    remarks.UNREADABLE: "may not be read by others, so an rsync daemon that runs as nobody cannot "
+    "send it; `check_readable = false` ends this line",
+}
+
+
+def remark_lines(name: str, found: Sequence[Remark]) -> Iterator[str]:
+    """What was left out on purpose, and what downstreams may have trouble with."""
+    for each in found:
+        paths = ", ".join(show(path) or "." for path in each.paths)
+        more = ", ..." if each.count > len(each.paths) else ""
+        yield f"{name}: {each.count:,} x {_REMARKS[each.kind]}: {paths}{more}"
+
+
+def remark_values(remark: Remark) -> dict[str, object]:
+    """The same for JSON."""
+    return {
+        "kind": remark.kind,
+        "count": remark.count,
+        "paths": [show(path) for path in remark.paths],
+        "meaning": _REMARKS[remark.kind],
+    }
+
+
+def problem_lines(name: str, problems: Sequence[Problem]) -> Iterator[str]:
+    """What could not be committed as it is: where, why, what became of it, what to do next."""
+    for path, reason, outcome in problems[:_SHOWN]:
+        yield f"{show(path) or '.'}: {reason}; {outcome}"
+    if len(problems) > _SHOWN:
+        yield f"and {len(problems) - _SHOWN:,} more; --json names them all"
+    for advice in dict.fromkeys(_ADVICE.get(each.reason, _OTHER_ADVICE) for each in problems):
+        yield f"{name}: {advice}"
 
 
 def totals_values(info: CommitInfo) -> dict[str, int]:

@@ -41,7 +41,7 @@ Node: TypeAlias = Leaf | Folder
 ODD_NAMES = [
     b"a", b"b", b"ab", b"a-b", b"a.b", b"abcdefgh", b"abcdefghi", b"abcdefgh\x01", b"\n", b"a\tb",
     b"\\", b"\\x0a", b"\x7f", b"\xff\xfe", "é".encode(), b"-rf", b"#", b" ", b"x ", b"...",
-    b"x" * 255, b".~tmp~", b".f.Ab3xY9", b".config.backup", b"x.tmp", b"*", b"[a]",
+    b"x" * 255, b".~tmp~", b".~TMP~", b".f.Ab3xY9", b".config.backup", b"x.tmp", b"*", b"[a]",
 ]  # fmt: skip
 PATTERNS = [
     b"*", b"?", b"[a-m]*", b"a*/", b"/a", b"/a/b", b"a/b/", b"*.tmp", b"\\*", b"[[:upper:]]*",
@@ -184,8 +184,8 @@ def walk(root: bytes, prefix: bytes = b"") -> Iterator[tuple[bytes, int]]:
     """Every path below `root` with its mode, but for rsync's leftovers, which `ODD_NAMES` holds."""
     for name in os.listdir(root):
         mode = os.lstat(root + b"/" + name).st_mode
-        leftover = b".~tmp~" if stat.S_ISDIR(mode) else b".f.Ab3xY9"
-        if name == leftover:
+        unfinished = name in (b".f.Ab3xY9", b".config.backup") and not mode & 0o77
+        if name.lower() == b".~tmp~" or (stat.S_ISREG(mode) and unfinished):
             continue
         yield prefix + name, mode
         if stat.S_ISDIR(mode):

@@ -1,13 +1,19 @@
 """What is already known about file contents, on local disk.
 
 A cache and nothing more: it may be deleted at any time, and a damaged one is thrown away.
-An entry holds only while device, inode, size, mtime and ctime are all the same, so a file
-edited in place with its old size and time is read again.
+An entry holds while device, inode, size, mtime and ctime are all the same, so a file edited in
+place with its old size and time is read again.
+
+The ctime moves with the mode, the owner, the number of links and the name as well.  If one of these
+is another one than before, it explains the new ctime, and the content is believed to be the old
+one; but only while the file was born at the same time, for numbers of inodes are used again.  What
+that misses: content that was changed in place, with its old size and time put back, since the last
+commit, in a file that was given another mode, owner, link or name since then, too.
 """
 
 import os
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
@@ -18,10 +24,15 @@ from huai_schema.limits import DIGEST_BYTES
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS digest (
     device INTEGER, inode INTEGER, size INTEGER, mtime INTEGER, ctime INTEGER, digest BLOB,
+    mode INTEGER, user INTEGER, owning_group INTEGER, links INTEGER, folder INTEGER, name BLOB,
+    birth INTEGER,
     PRIMARY KEY (device, inode)
 ) WITHOUT ROWID
 """
-_COLUMNS = "device, inode, size, mtime, ctime, digest"
+_ADDED_COLUMNS = ("mode", "user", "owning_group", "links", "folder", "name", "birth")
+_OLD_COLUMNS = ("device", "inode", "size", "mtime", "ctime", "digest")
+"""Of version 0.9 and before; what they lack is filled in as it is met."""
+_COLUMNS = ", ".join((*_OLD_COLUMNS, *_ADDED_COLUMNS))
 _CHUNK = 500
 _SIGNED = 1 << 63
 _SYSTEM = (
@@ -55,6 +66,39 @@ class Identity(NamedTuple):
     """Nanoseconds."""
 
 
+class Attributes(NamedTuple):
+    """What moves the ctime of a file as well, and is no content."""
+
+    mode: int
+    user: int
+    group: int
+    links: int
+    folder: int
+    """The inode of the directory: one that is renamed does not move the ctime."""
+    name: bytes
+    """One of its names, the first that was met."""
+
+
+class Known(NamedTuple):
+    """What is remembered of a file whose size and mtime are the same."""
+
+    digest: bytes
+    same: bool
+    """Its ctime is, too.  Otherwise an attribute explains it: believe it if the birth fits."""
+    birth: int | None
+    complete: bool
+    """Nothing has to be filled in."""
+
+
+class Entry(NamedTuple):
+    """What to remember."""
+
+    identity: Identity
+    attributes: Attributes
+    digest: bytes
+    birth: int | None
+
+
 class DigestCache:
     """Digests by identity."""
 
@@ -66,20 +110,23 @@ class DigestCache:
         except sqlite3.Error as error:
             self._make_anew(error)
 
-    def lookup(self, wanted: Iterable[Identity]) -> dict[Identity, bytes]:
-        """Those of `wanted` whose digest is known."""
-        ordered = sorted(wanted)
+    def lookup(self, wanted: Mapping[Identity, Attributes]) -> dict[Identity, Known]:
+        """Those of `wanted` whose digest is known, for certain or if their birth fits."""
         try:
-            return self._lookup(ordered)
+            return dict(self._lookup(wanted))
         except sqlite3.Error as error:
             self._make_anew(error)
             return {}
 
-    def remember(self, digests: dict[Identity, bytes]) -> None:
+    def remember(self, entries: Iterable[Entry]) -> None:
         """Keep digests; an older state of the same file is forgotten."""
         rows = [
-            (_signed(item.device), _signed(item.inode), *item[2:], digest)
-            for item, digest in digests.items()
+            (
+                *(_signed(item.device), _signed(item.inode), *item[2:], digest),
+                *_stored(attributes),
+                birth,
+            )
+            for item, attributes, digest, birth in entries
         ]
         try:
             self._remember(rows)
@@ -95,8 +142,8 @@ class DigestCache:
         """Let go of the file."""
         self._database.close()
 
-    def _lookup(self, ordered: list[Identity]) -> dict[Identity, bytes]:
-        found: dict[Identity, bytes] = {}
+    def _lookup(self, wanted: Mapping[Identity, Attributes]) -> Iterator[tuple[Identity, Known]]:
+        ordered = sorted(wanted)
         for device, items in groupby(ordered, key=lambda item: _signed(item.device)):
             by_inode = {_signed(item.inode): item for item in items}
             inodes = list(by_inode)
@@ -105,15 +152,16 @@ class DigestCache:
                 marks = ",".join("?" * len(chunk))
                 # The device as well: without it nothing of the primary key could be used.
                 query = f"SELECT {_COLUMNS} FROM digest WHERE device=? AND inode IN ({marks})"  # noqa: S608 (only marks)
-                for _, inode, *state, digest in self._database.execute(query, (device, *chunk)):
-                    item = by_inode[inode]
-                    if item[2:] == tuple(state) and _is_digest(digest):
-                        found[item] = digest
-        return found
+                for row in self._database.execute(query, (device, *chunk)):
+                    item = by_inode[row[1]]
+                    known = _known(item, wanted[item], row)
+                    if known is not None:
+                        yield item, known
 
-    def _remember(self, rows: Iterable[tuple[int | bytes, ...]]) -> None:
+    def _remember(self, rows: Iterable[tuple[int | bytes | None, ...]]) -> None:
+        marks = ",".join("?" * (len(_OLD_COLUMNS) + len(_ADDED_COLUMNS)))
         with self._database:
-            self._database.executemany("REPLACE INTO digest VALUES (?,?,?,?,?,?)", rows)
+            self._database.executemany(f"REPLACE INTO digest VALUES ({marks})", rows)  # noqa: S608 (only marks)
 
     def _make_anew(self, reason: sqlite3.Error) -> None:
         """Start over, unless the file is good and it is the system that refuses."""
@@ -138,6 +186,7 @@ def _open(path: Path) -> sqlite3.Connection:
         database.execute("PRAGMA synchronous=OFF")
         database.execute("PRAGMA journal_mode=WAL")
         database.execute(_SCHEMA)
+        _add_columns(database)
         database.execute(f"SELECT {_COLUMNS} FROM digest LIMIT 1")  # noqa: S608 (no value)
     except BaseException:
         database.close()
@@ -145,15 +194,41 @@ def _open(path: Path) -> sqlite3.Connection:
     return database
 
 
+def _add_columns(database: sqlite3.Connection) -> None:
+    """A cache of an older version goes on: to read all content again may take days."""
+    columns = tuple(name for _, name, *_ in database.execute("PRAGMA table_info(digest)"))
+    if columns == _OLD_COLUMNS:
+        with database:
+            database.execute("BEGIN")
+            for name in _ADDED_COLUMNS:
+                database.execute(f"ALTER TABLE digest ADD COLUMN {name}")
+
+
+def _known(item: Identity, now: Attributes, row: tuple[object, ...]) -> Known | None:
+    """What a row says of a file; None: nothing."""
+    size, mtime, ctime, digest = row[2 : len(_OLD_COLUMNS)]
+    *before, birth = row[len(_OLD_COLUMNS) :]
+    if (size, mtime) != (item.size, item.mtime):
+        return None
+    if not isinstance(digest, bytes) or len(digest) != DIGEST_BYTES:
+        return None
+    complete = None not in before
+    if ctime == item.ctime:
+        return Known(digest, same=True, birth=None, complete=complete)
+    if not complete or not isinstance(birth, int) or tuple(before) == _stored(now):
+        return None
+    return Known(digest, same=False, birth=birth, complete=True)
+
+
+def _stored(attributes: Attributes) -> tuple[int | bytes, ...]:
+    return *attributes[:4], _signed(attributes.folder), attributes.name
+
+
 def _unusable(path: Path, error: sqlite3.Error) -> CacheError:
     return CacheError(
         f"{path}: {error}",
         hint=f"make room on the file system of {path.parent}, and check that it can be written",
     )
-
-
-def _is_digest(value: object) -> bool:
-    return isinstance(value, bytes) and len(value) == DIGEST_BYTES
 
 
 def _signed(number: int) -> int:

@@ -5,7 +5,7 @@ what the cache does not know is read in parallel, while the scan has just brough
 """
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from pathlib import Path
@@ -15,9 +15,17 @@ from typing import NamedTuple, TypeAlias
 from huai_schema.escaping import unescape
 from huai_schema.limits import DIGEST_BYTES
 from huai_schema.paths import RelPath, join
-from huai_server.digest.cache import DigestCache, Identity
-from huai_server.digest.hashing import ChangedError, StoppedError, hash_file
-from huai_server.scan.types import IDENTITY, Problem, ScannedDirectory, Unreadable
+from huai_server.digest.cache import Attributes, DigestCache, Entry, Identity, Known
+from huai_server.digest.hashing import ChangedError, Hashed, StoppedError, hash_file, look_at
+from huai_server.scan.types import (
+    CHANGED,
+    IDENTITY,
+    VOLATILE,
+    Problem,
+    ScannedDirectory,
+    Unreadable,
+    root_error,
+)
 
 _WINDOW = 4096
 """Directories or files that are held at a time; one huge directory comes in batches as well."""
@@ -29,23 +37,38 @@ _Scanned: TypeAlias = ScannedDirectory | Unreadable
 class _File(NamedTuple):
     path: RelPath
     identity: Identity
+    attributes: Attributes
 
 
 class DigestColumns:
     """Adds digests to what a scan yields; files that change under it become problems."""
 
-    def __init__(self, root: Path, cache: DigestCache, threads: int) -> None:
-        """`root` is the module's tree; `threads` files are read at a time."""
+    def __init__(
+        self,
+        root: Path,
+        cache: DigestCache,
+        threads: int,
+        volatile: Callable[[RelPath], bool] = lambda _: False,
+    ) -> None:
+        """`root` is the module's tree; `threads` files are read at a time.
+
+        Of a file that is `volatile` and changes while it is read there is no digest, and no
+        problem either.
+        """
         self._root_path = root
         self._cache = cache
         self._threads = threads
+        self._volatile = volatile
         self._stopped = Event()
         self.hashed_files = 0
         self.hashed_bytes = 0
 
     def fill(self, scanned: Iterable[_Scanned]) -> Iterator[_Scanned]:
         """The same sequence, with digests in the listings."""
-        self._root = os.open(self._root_path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            self._root = os.open(self._root_path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except OSError as error:
+            raise root_error(self._root_path, error) from None
         self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix="digest")
         try:
             for window in _windows(scanned):
@@ -67,27 +90,53 @@ class DigestColumns:
     def _digests(self, files: Iterator[_File]) -> Iterator[tuple[RelPath, bytes | str]]:
         """For each file its digest, or why there is none."""
         while batch := list(islice(files, _WINDOW)):
-            found = self._batch({file.identity: file.path for file in batch})
+            wanted: dict[Identity, _File] = {}
+            for file in batch:
+                wanted.setdefault(file.identity, file)  # the first name of several
+            found = self._batch(wanted)
             for file in batch:
                 yield file.path, found[file.identity]
 
-    def _batch(self, wanted: dict[Identity, RelPath]) -> dict[Identity, bytes | str]:
-        found: dict[Identity, bytes | str] = {**self._cache.lookup(wanted)}
-        missing = [_File(path, item) for item, path in wanted.items() if item not in found]
-        results = zip(missing, self._pool.map(self._hash, missing), strict=True)
-        fresh = {file.identity: result for file, result in results}
-        digests = {item: result for item, result in fresh.items() if isinstance(result, bytes)}
-        self._cache.remember(digests)
-        self.hashed_files += len(digests)
-        self.hashed_bytes += sum(item.size for item in digests)
-        return found | fresh
+    def _batch(self, wanted: dict[Identity, _File]) -> dict[Identity, bytes | str]:
+        known = self._cache.lookup({item: file.attributes for item, file in wanted.items()})
+        found: dict[Identity, bytes | str] = {
+            item: each.digest for item, each in known.items() if each.same and each.complete
+        }
+        doubtful = [file for item, file in wanted.items() if item in known and item not in found]
+        looked_at = self._pool.map(lambda file: self._confirm(file, known[file.identity]), doubtful)
+        confirmed = dict(zip(doubtful, looked_at, strict=True))
+        missing = [
+            file
+            for item, file in wanted.items()
+            if item not in found and confirmed.get(file) is None
+        ]
+        results = dict(zip(missing, self._pool.map(self._hash, missing), strict=True))
+        hashed = {file: it for file, it in results.items() if isinstance(it, Hashed)}
+        good = {file: it for file, it in confirmed.items() if it is not None} | hashed
+        self._cache.remember(
+            Entry(file.identity, file.attributes, *result) for file, result in good.items()
+        )
+        self.hashed_files += len(hashed)
+        self.hashed_bytes += sum(file.identity.size for file in hashed)
+        found |= {file.identity: it for file, it in results.items() if isinstance(it, str)}
+        return found | {file.identity: result.digest for file, result in good.items()}
 
-    def _hash(self, file: _File) -> bytes | str:
+    def _confirm(self, file: _File, known: Known) -> Hashed | None:
+        """What is remembered, if it is of this very file; None: it has to be read."""
+        try:
+            birth = look_at(self._root, file.path, file.identity)
+        except (ChangedError, OSError):
+            return Hashed(known.digest, None) if known.same else None
+        if known.same or (birth is not None and birth == known.birth):
+            return Hashed(known.digest, birth)
+        return None
+
+    def _hash(self, file: _File) -> Hashed | str:
         """The digest, or why there is none."""
         try:
             return hash_file(self._root, file.path, file.identity, self._stopped.is_set)
         except ChangedError:
-            return "changed while it was read"
+            return VOLATILE if self._volatile(file.path) else CHANGED
         except StoppedError:
             return "stopped"  # nobody looks at it
         except OSError as error:
@@ -111,10 +160,12 @@ def _windows(scanned: Iterable[_Scanned]) -> Iterator[list[_Scanned]]:
 def _files(scanned: ScannedDirectory) -> Iterator[_File]:
     """The regular files of a directory, in the order of its lines."""
     listing = scanned.listing
-    for *numbers, _, offset in IDENTITY.iter_unpack(scanned.identities):
+    for record in IDENTITY.iter_unpack(scanned.identities):
+        *numbers, links, offset, mode, user, group = record
         name = listing.leaves[offset : listing.leaves.index(b"\t", offset)]
         raw_name = unescape(name) if b"\\" in name else name
-        yield _File(join(listing.path, raw_name), Identity(*numbers))
+        attributes = Attributes(mode, user, group, links, scanned.inode, raw_name)
+        yield _File(join(listing.path, raw_name), Identity(*numbers), attributes)
 
 
 def _with_digests(
@@ -127,6 +178,7 @@ def _with_digests(
             column += found
         else:
             column += _ABSENT
-            problems.append(Problem(path, found))
+            if found != VOLATILE:
+                problems.append(Problem(path, found))
     listing = scanned.listing._replace(digests=bytes(column))
     return scanned._replace(listing=listing, problems=tuple(problems))

@@ -1,14 +1,16 @@
 """Reading one file for its digest, and noticing if it changed meanwhile."""
 
 import os
+import stat
 from collections.abc import Callable
+from typing import NamedTuple
 
 from blake3 import blake3
 
 from huai_server.digest.cache import Identity
+from huai_server.digest.opening import birth_time, open_place, open_reading
 
 _CHUNK = 1 << 20
-_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class ChangedError(Exception):
@@ -19,28 +21,58 @@ class StoppedError(Exception):
     """The digest is not wanted any more."""
 
 
-def hash_file(root: int, path: bytes, expected: Identity, stopped: Callable[[], bool]) -> bytes:
+class Hashed(NamedTuple):
+    """What is known of a file's content now."""
+
+    digest: bytes
+    birth: int | None
+    """When the file was made, if the file system says so."""
+
+
+def hash_file(root: int, path: bytes, expected: Identity, stopped: Callable[[], bool]) -> Hashed:
     """BLAKE3-256 of the file at `path` below the open directory `root`.
 
-    `ChangedError` if it is not the file with the identity that the scan saw, before or after
-    reading: the identity also rules out that a symlink led elsewhere.  `OSError` if it cannot
-    be read.  `stopped` is asked now and then; `StoppedError` once it is true.
+    `ChangedError` if it is not the regular file with the identity that the scan saw, before or
+    after reading.  `OSError` if it cannot be read.  `stopped` is asked now and then;
+    `StoppedError` once it is true.
     """
     # Relative to the root: an absolute path may be longer than the system allows.
-    handle = os.open(path, _READ, dir_fd=root)
+    place = open_place(root, path)
     try:
-        if identify(os.fstat(handle)) != expected:
-            raise ChangedError
+        _check(place, expected)
+        birth = birth_time(place)
+        handle = open_reading(place)
+    finally:
+        os.close(place)
+    try:
         hasher = blake3()
         while chunk := os.read(handle, _CHUNK):
             hasher.update(chunk)
             if stopped():
                 raise StoppedError
-        if identify(os.fstat(handle)) != expected:
-            raise ChangedError
-        return hasher.digest()
+        _check(handle, expected)
+        return Hashed(hasher.digest(), birth)
     finally:
         os.close(handle)
+
+
+def look_at(root: int, path: bytes, expected: Identity) -> int | None:
+    """The time of birth of the file at `path`; its content is not opened.
+
+    `ChangedError` and `OSError` as in `hash_file`.
+    """
+    place = open_place(root, path)
+    try:
+        _check(place, expected)
+        return birth_time(place)
+    finally:
+        os.close(place)
+
+
+def _check(handle: int, expected: Identity) -> None:
+    status = os.fstat(handle)
+    if not stat.S_ISREG(status.st_mode) or identify(status) != expected:
+        raise ChangedError
 
 
 def identify(status: os.stat_result) -> Identity:

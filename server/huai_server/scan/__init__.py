@@ -33,7 +33,8 @@ def _check_root(
     if first is None or (isinstance(first, Unreadable) and first.path == ROOT):
         reason = "it vanished" if first is None else first.reason
         raise ScanError(
-            f"cannot read the tree at {show(bytes(root))}: {reason}", hint="try again, as its owner"
+            f"cannot read the tree at {show(bytes(root))}: {reason}",
+            hint="let the user that runs this command read it, or run it as another one",
         )
     yield first
     yield from found

@@ -1,19 +1,27 @@
-r"""What a scan leaves out beyond rsync's own leftovers.
+r"""What a scan leaves out.
 
 A pattern is a glob of fnmatch(3) (`*`, `?`, `[...]`, `\` escapes), matched byte by byte whatever
 the locale.  Without a slash it matches the last component of a path; with one in front or
 inside it matches the whole path from the root, and `*` and `?` do not match a slash.  A slash at
 its end restricts it to directories.  A directory left out is left out with all below it.
 
-Always left out: directories named `.~tmp~` (rsync --delay-updates) and rsync's temporary files
-(`.NAME.XXXXXX`).  An XXXXXX of six lower-case letters or of six digits is taken for a real name
-(`.config.backup`, `.log.202401`); one temporary name in two hundred looks so too, and is listed.
+Always left out, and told:
+
+- whatever is named `.~tmp~`, in any case of its letters: rsync (--delay-updates) and huai stage
+  there, so a downstream could not publish it;
+- rsync's temporary files.  For a file NAME rsync writes `.NAME.XXXXXX` (mkstemp(3)) and gives it
+  the mode of NAME without what that grants to group and others, until it is complete; then
+  it sets the mode and renames.  So a name like this is a temporary one if the file grants group and
+  others nothing, be it written right now or left by an rsync that was killed; with any other mode
+  it is a file like `.checksums.sha256`.  Between mode and name there is no time in which a
+  scan could take the one for the other: the renaming makes it read the directory again.
 
 The native scanner holds the same rules in c/filter.c.
 """
 
 import ctypes
 import re
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -23,8 +31,9 @@ from huai_schema.errors import ExitCode
 from huai_schema.paths import show
 from huai_server.scan.types import ScanError
 
-_TEMPORARY = re.compile(rb"\..+\.(?![a-z]{6}\Z)(?![0-9]{6}\Z)[A-Za-z0-9]{6}\Z", re.DOTALL)
-_DELAYED = b".~tmp~"
+_TEMPORARY = re.compile(rb"\..+\.[A-Za-z0-9]{6}\Z", re.DOTALL)
+_RESERVED = b".~tmp~"
+_NOT_OWNER = stat.S_IRWXG | stat.S_IRWXO
 _FNM_PATHNAME = 1
 _CTYPE_AND_COLLATE = 1 << 0 | 1 << 3
 
@@ -59,13 +68,21 @@ def parse(text: bytes) -> Pattern:
     return Pattern(glob, anchored, directories)
 
 
+def is_reserved(name: bytes) -> bool:
+    """Whether a name is rsync's and huai's own, whatever it is the name of."""
+    return name.lower() == _RESERVED
+
+
+def is_unfinished(name: bytes, mode: int) -> bool:
+    """Whether a regular file is one of rsync's temporary files."""
+    return not mode & _NOT_OWNER and _TEMPORARY.match(name) is not None
+
+
 def left_out(patterns: tuple[Pattern, ...], path: bytes, name: bytes, *, directory: bool) -> bool:
-    """Whether the entry `path`, whose last component is `name`, is left out.
+    """Whether a pattern leaves out the entry `path`, whose last component is `name`.
 
     Call it inside `plain_locale`.
     """
-    if name == _DELAYED if directory else _TEMPORARY.match(name):
-        return True
     return any(
         _matches(pattern, path, name)
         for pattern in patterns

@@ -19,7 +19,11 @@ from huai_schema.paths import RelPath, join
 from huai_server.scan import exclude
 from huai_server.scan.types import (
     KEEPS_CHANGING,
+    LEFT_OUT,
     OUT_OF_RANGE,
+    RESERVED,
+    TEMPORARY,
+    TIME,
     TOO_LARGE,
     Problem,
     ScanError,
@@ -30,9 +34,16 @@ from huai_server.scan.types import (
     root_error,
 )
 
-_HEADER = struct.Struct("<QQQiIIIII")
+_HEADER = struct.Struct("<QQQQQiIIIII")
 _PROBLEM = struct.Struct("<iI")
-_REASONS = {-1: KEEPS_CHANGING, -2: OUT_OF_RANGE, -3: TOO_LARGE}
+_REASONS = {
+    -1: KEEPS_CHANGING,
+    -2: OUT_OF_RANGE,
+    -3: TOO_LARGE,
+    -4: TIME,
+    -5: RESERVED,
+    -6: TEMPORARY,
+}
 
 
 class _Pattern(ctypes.Structure):
@@ -126,9 +137,9 @@ def _frames(loaded: ctypes.CDLL, handle: int) -> Iterator[ScannedDirectory | Unr
 def _batch(view: memoryview) -> Iterator[ScannedDirectory | Unreadable]:
     at = 0
     while at < len(view):
-        (leaves, identities, problems, reason, path_length, attributes, skipped, hardlinks, _) = (
-            _HEADER.unpack_from(view, at)
-        )
+        header: tuple[int, ...] = _HEADER.unpack_from(view, at)
+        leaves, identities, problems, device, inode = header[:5]
+        reason, path_length, attributes, skipped, hardlinks, unreadable = header[5:]
         at += _HEADER.size
         path = RelPath(bytes(view[at : (end := at + path_length)]))
         if reason:
@@ -145,7 +156,10 @@ def _batch(view: memoryview) -> Iterator[ScannedDirectory | Unreadable]:
             bytes(view[end : (at := end + identities)]),
             bool(hardlinks),
             skipped,
-            tuple(_problems(path, view[at : at + problems])) if problems else (),
+            *_sorted(_problems(path, view[at : at + problems])) if problems else ((), ()),
+            unreadable,
+            device,
+            inode,
         )
         at += problems
 
@@ -155,8 +169,16 @@ def _problems(directory: RelPath, view: memoryview) -> Iterator[Problem]:
     while at < len(view):
         reason, length = _PROBLEM.unpack_from(view, at)
         at += _PROBLEM.size
-        yield Problem(join(directory, bytes(view[at : at + length])), _reason(reason))
+        name = bytes(view[at : at + length])
+        yield Problem(join(directory, name) if name else directory, _reason(reason))
         at += length
+
+
+def _sorted(found: Iterator[Problem]) -> tuple[tuple[Problem, ...], tuple[Problem, ...]]:
+    """What could not be looked at, and what is left out."""
+    everything = list(found)
+    problems = tuple(each for each in everything if each.reason not in LEFT_OUT)
+    return problems, tuple(each for each in everything if each.reason in LEFT_OUT)
 
 
 def _reason(number: int) -> str:

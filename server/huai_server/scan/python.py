@@ -21,6 +21,9 @@ from huai_server.scan.types import (
     KEEPS_CHANGING,
     OUT_OF_RANGE,
     READINGS,
+    RESERVED,
+    TEMPORARY,
+    TIME,
     TOO_LARGE,
     Problem,
     ScannedDirectory,
@@ -115,10 +118,9 @@ class _Tree:
     def _read_once(self, path: RelPath, descriptor: int) -> _Reading:
         before = os.fstat(descriptor)
         attributes = self._attributes(path, before)
+        contents = _Contents(path, descriptor, before)
         if self._options.one_file_system and before.st_dev != self._device:
-            empty = Listing(path, attributes, b"")
-            return _Reading(ScannedDirectory(empty, b"", hardlinks=False, skipped=0), [])
-        contents = _Contents(path, descriptor)
+            return contents.finish(attributes)
         with exclude.plain_locale():
             self._fill(contents)
         if os.fstat(descriptor).st_mtime_ns != before.st_mtime_ns:
@@ -135,6 +137,8 @@ class _Tree:
                     continue
                 if len(name) > NAME_BYTES or len(join(contents.path, name)) > PATH_BYTES:
                     contents.skipped += 1
+                elif exclude.is_reserved(name):
+                    contents.leave_out(name, RESERVED)
                 elif directory:
                     contents.children.append(name)
                 else:
@@ -149,6 +153,8 @@ class _Tree:
         if stat.S_ISDIR(status.st_mode):
             if not self._left_out(contents, name, directory=True):
                 contents.children.append(name)
+        elif stat.S_ISREG(status.st_mode) and exclude.is_unfinished(name, status.st_mode):
+            contents.leave_out(name, TEMPORARY)
         elif not stat.S_ISREG(status.st_mode) and not stat.S_ISLNK(status.st_mode):
             contents.skipped += 1
         elif abs(status.st_mtime_ns) > MTIME_MAX or status.st_size < 0:
@@ -189,15 +195,20 @@ def _reason(error: OSError) -> str:
 class _Contents:
     """What was found in one directory so far."""
 
-    def __init__(self, path: RelPath, descriptor: int) -> None:
+    def __init__(self, path: RelPath, descriptor: int, status: os.stat_result) -> None:
         self.path = path
         self.descriptor = descriptor
+        self._status = status
         self.children: list[bytes] = []
         self.skipped = 0
         self._leaves = bytearray()
         self._identities = bytearray()
         self._hardlinks = False
+        self._unreadable = 0
         self._problems: list[Problem] = []
+        self._left_out: list[Problem] = []
+        if abs(status.st_mtime_ns) > MTIME_MAX:
+            self._problems.append(Problem(path, TIME))
 
     def add_file(self, file: File, status: os.stat_result) -> None:
         """Add the line and the identity of a regular file."""
@@ -206,8 +217,10 @@ class _Contents:
         ctime = max(-MTIME_MAX, min(MTIME_MAX, status.st_ctime_ns))
         links = min(status.st_nlink, _LINKS_MAX)
         self._hardlinks |= links > 1
+        self._unreadable += not status.st_mode & stat.S_IROTH
         self._identities += IDENTITY.pack(
-            status.st_dev, status.st_ino, file.size, file.mtime, ctime, links, len(self._leaves)
+            *(status.st_dev, status.st_ino, file.size, file.mtime, ctime),
+            *(links, len(self._leaves), file.mode, status.st_uid, status.st_gid),
         )
         self._leaves += encode_leaf(file)
 
@@ -222,10 +235,16 @@ class _Contents:
         """Remember what could not be looked at."""
         self._problems.append(Problem(join(self.path, name), reason))
 
+    def leave_out(self, name: bytes, reason: str) -> None:
+        """Remember what no snapshot holds."""
+        self._left_out.append(Problem(join(self.path, name), reason))
+
     def finish(self, attributes: bytes) -> _Reading:
         """Everything, as the scan yields it."""
         listing = Listing(self.path, attributes, bytes(self._leaves))
         found = ScannedDirectory(
-            listing, bytes(self._identities), self._hardlinks, self.skipped, tuple(self._problems)
+            *(listing, bytes(self._identities), self._hardlinks, self.skipped),
+            *(tuple(self._problems), tuple(self._left_out), self._unreadable),
+            *(self._status.st_dev, self._status.st_ino),
         )
         return _Reading(found, self.children)

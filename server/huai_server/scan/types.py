@@ -12,13 +12,24 @@ from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.listing import Listing
 from huai_schema.paths import RelPath, show
 
-IDENTITY = struct.Struct("<QQqqqII")
-"""One regular file: device, inode, size, mtime and ctime (ns), number of links, line's offset."""
+IDENTITY = struct.Struct("<QQqqqIIIII4x")
+"""One regular file: device, inode, size, mtime and ctime (ns), number of links, line's offset,
+mode, uid, gid."""
 
 # Reasons that have no errno; the native scanner knows them by number (c/scanner.h).
 KEEPS_CHANGING = "keeps changing while it is read"
 OUT_OF_RANGE = "its size or time is out of range"
 TOO_LARGE = "holds more than one listing can carry"
+TIME = "its time is out of range"
+"""Of a directory: it is listed with the nearest time that fits."""
+CHANGED = "changed while it was read"
+VOLATILE = "changed while it was read, as it may"
+"""A file that the configuration calls volatile: no problem at all."""
+
+# Why something is left out on purpose.
+RESERVED = "the name is reserved for what rsync and huai stage"
+TEMPORARY = "a temporary file of rsync, by its name and its mode"
+LEFT_OUT = (RESERVED, TEMPORARY)
 
 READINGS = 4
 """How often a directory that changes meanwhile is read before it is given up."""
@@ -29,6 +40,8 @@ class Problem(NamedTuple):
 
     path: RelPath
     reason: str
+    outcome: str = ""
+    """What was committed in its place; a scan does not know."""
 
 
 class Unreadable(NamedTuple):
@@ -50,6 +63,13 @@ class ScannedDirectory(NamedTuple):
     skipped: int
     """Devices, sockets, fifos and over-long paths right here, which no snapshot holds."""
     problems: tuple[Problem, ...] = ()
+    """The directory's own path stands for its time."""
+    left_out: tuple[Problem, ...] = ()
+    """What no snapshot holds on purpose; what a pattern excludes is not among it."""
+    unreadable: int = 0
+    """Files of the listing that others may not read."""
+    device: int = 0
+    inode: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +106,10 @@ def root_error(root: os.PathLike[str], error: OSError) -> ScanError:
             f"no tree to scan at {where}",
             hint="check the module's path, and that its file system is mounted",
         )
-    return ScanError(f"cannot read the tree at {where}", hint="check the permissions of the path")
+    return ScanError(
+        f"cannot read the tree at {where}",
+        hint="let the user that runs this command read it, or run it as another one",
+    )
 
 
 def owner_error(error: OSError) -> ScanError:

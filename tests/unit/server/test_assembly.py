@@ -8,8 +8,8 @@ from huai_schema.entries import Entry, File
 from huai_schema.layout import build
 from huai_schema.paths import RelPath
 from huai_schema.snapshot import Snapshot
-from huai_server.assembly import Assembly
-from huai_server.scan.types import IDENTITY, Problem, ScannedDirectory, Unreadable
+from huai_server.assembly import CLAMPED, KEPT, LEFT_OUT, Assembly
+from huai_server.scan.types import IDENTITY, TIME, Problem, ScannedDirectory, Unreadable
 from tests.schema_support.memory import MemoryObjects
 from tests.schema_support.trees import Tree, directory, file, listings, snapshot, tree_of
 
@@ -48,14 +48,14 @@ def test_a_problem_keeps_the_old_line_and_digest() -> None:
     now = tree_of(file(b"a", 5), file(b"d", 4))
     found, assembly = assemble(past, scanned(now, ["b"]))
     assert found == {**tree_of(file(b"a", 5), file(b"b", 2, digest=DIGEST), file(b"d", 4))}
-    assert assembly.problems == [Problem(RelPath(b"b"), WHY)]
+    assert assembly.problems == [Problem(RelPath(b"b"), WHY, KEPT)]
     assert assembly.totals == (3, 1, 0, 11)
 
 
 def test_a_problem_without_a_past_is_left_out() -> None:
     found, assembly = assemble(None, scanned(tree_of(file(b"a")), ["b"]))
     assert set(found) == {b"", b"a"}
-    assert len(assembly.problems) == 1
+    assert assembly.problems == [Problem(RelPath(b"b"), WHY, LEFT_OUT)]
 
 
 @pytest.mark.parametrize("size", [3, 400])
@@ -74,7 +74,17 @@ def test_several_of_them_in_tree_order() -> None:
     now = tree_of(directory(b"a"), directory(b"b"), directory(b"d"))
     found, assembly = assemble(past, scanned(now, ["c", "a/x", "b/y", "d/e", "zz"]))
     assert set(found) == set(past)
-    assert len(assembly.problems) == 5
+    outcomes = [problem.outcome for problem in assembly.problems]
+    assert sorted(outcomes) == [*[LEFT_OUT], *[KEPT] * 4]
+
+
+def test_a_time_of_a_directory_that_does_not_fit_is_told_and_keeps_nothing_back() -> None:
+    now = tree_of(directory(b"d"), file(b"d/new"))
+    root, below = scanned(now)
+    told = Problem(RelPath(b"d"), TIME)
+    found, assembly = assemble(tree_of(directory(b"d")), [root, below._replace(problems=(told,))])
+    assert set(found) == {b"", b"d", b"d/new"}
+    assert assembly.problems == [told._replace(outcome=CLAMPED)]
 
 
 def test_a_file_where_a_directory_cannot_be_read_is_gone() -> None:
@@ -82,7 +92,7 @@ def test_a_file_where_a_directory_cannot_be_read_is_gone() -> None:
     (root,) = scanned(tree_of(file(b"a")))
     found, assembly = assemble(past, [root, Unreadable(RelPath(b"b"), WHY)])
     assert set(found) == {b"", b"a"}
-    assert assembly.problems == [Problem(RelPath(b"b"), WHY)]
+    assert assembly.problems == [Problem(RelPath(b"b"), WHY, LEFT_OUT)]
 
 
 def hardlinked(
@@ -91,7 +101,7 @@ def hardlinked(
     """A directory `path` with one file `x`, a name of `inode`."""
     tree = tree_of(file(b"x", mtime=mtime, digest=digest))
     (listing,) = listings(tree.values())
-    identity = IDENTITY.pack(1, inode, 0, mtime, 0, links, 0)
+    identity = IDENTITY.pack(1, inode, 0, mtime, 0, links, 0, 0o644, 0, 0)
     return ScannedDirectory(
         listing._replace(path=RelPath(path)), identity, hardlinks=True, skipped=0
     )

@@ -11,6 +11,7 @@ from huai_schema.commits import Counts, Totals
 from huai_schema.entries import Directory, File, Symlink
 from huai_schema.paths import RelPath
 from huai_server.commit import CommitResult, EmptyRootError
+from huai_server.remarks import Remark
 from huai_server.scan.types import ScanError
 from tests.committing import Upstream
 
@@ -190,8 +191,31 @@ def test_excluded_and_temporary_names_are_left_out(upstream: Upstream) -> None:
     upstream.configure(exclude=("*.log", "/d1/"))
     for path in ("d0/x.log", "d0/.~tmp~/half", "d0/.name.Ab3xYz"):
         upstream.write(path)
-    upstream.commit()
+    (upstream.tree / "d0/.name.Ab3xYz").chmod(0o600)
+    result = upstream.commit()
     assert upstream.paths() == {"d0", "d0/f0", "d0/f2", "d0/f4"}
+    assert result.head.info.skipped == 2
+    assert (result.exit_code, result.remarks) == (
+        0,
+        (
+            Remark("temporary", 1, (RelPath(b"d0/.name.Ab3xYz"),)),
+            Remark("reserved", 1, (RelPath(b"d0/.~tmp~"),)),
+        ),
+    )
+
+
+def test_what_others_may_not_read_is_remarked(upstream: Upstream) -> None:
+    """A daemon that runs as nobody cannot send it, and downstreams end with 24 each time."""
+    upstream.write("closed/below")
+    (upstream.tree / "closed").chmod(0o751)
+    (upstream.tree / "d0/f2").chmod(0o640)
+    for number in range(20):
+        upstream.write(f"d1/s{number:02}").chmod(0o600)
+    (remark,) = upstream.commit().remarks
+    shown = [b"closed", b"d0/f2", *(b"d1/s%02d" % number for number in range(8))]
+    assert (remark.kind, remark.count, list(remark.paths)) == ("unreadable", 22, shown)
+    upstream.configure(check_readable=False)
+    assert upstream.commit().remarks == ()
 
 
 def test_content_urls_reach_the_descriptor(upstream: Upstream) -> None:

@@ -1,18 +1,25 @@
 """Digests of a scan: nothing is read twice, and nothing changed goes unnoticed."""
 
+import errno
 import os
-from collections.abc import Iterator
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from blake3 import blake3
 
+from huai_schema.entries import File
 from huai_schema.limits import DIGEST_BYTES
 from huai_server.digest.cache import DigestCache
 from huai_server.digest.columns import DigestColumns
+from huai_server.digest.hashing import ChangedError, hash_file, identify
 from huai_server.scan import scan
 from huai_server.scan.types import ScannedDirectory, Unreadable
-from tests.committing import Upstream
+from huai_server.volatile import Volatile
+from tests.committing import SECONDS, Upstream
+from tests.scanners import without_openat2
 
 
 @pytest.fixture
@@ -62,6 +69,164 @@ def test_content_changed_with_equal_size_and_time_is_found(upstream: Upstream) -
     assert result.counts.changed == 1
     assert result.hashed_files == 1
     assert upstream.file("d0/f0").digest == blake3(path.read_bytes()).digest()
+
+
+def hashed(upstream: Upstream) -> int:
+    """Files that the next commit reads; nothing may be wrong about their digests."""
+    result = upstream.commit()
+    for path, entry in upstream.entries().items():
+        if isinstance(entry, File):
+            content = (upstream.tree / os.fsdecode(path)).read_bytes()
+            assert entry.digest == blake3(content).digest(), path
+    return result.hashed_files
+
+
+def everything(upstream: Upstream, change: Callable[[Path], None]) -> None:
+    for path in [path for path in upstream.tree.rglob("*") if path.is_file()]:
+        change(path)
+
+
+def moved(upstream: Upstream, folder: str) -> None:
+    """Every file into a directory."""
+    (upstream.tree / folder).mkdir()
+    everything(upstream, lambda path: rename(path, upstream.tree / folder / path.name))
+
+
+def rename(old: Path, new: Path) -> None:
+    old.rename(new)
+
+
+def test_a_change_of_modes_or_owners_reads_nothing(upstream: Upstream) -> None:
+    upstream.commit()
+    everything(upstream, lambda path: path.chmod(0o600))
+    assert hashed(upstream) == 0
+    everything(upstream, lambda path: path.chmod(0o644))
+    assert hashed(upstream) == 0
+    if os.geteuid() == 0:
+        everything(upstream, lambda path: os.chown(path, 1, 1))
+        assert hashed(upstream) == 0
+
+
+def test_renaming_files_reads_nothing(upstream: Upstream) -> None:
+    upstream.commit()
+    everything(upstream, lambda path: rename(path, path.with_name(f"{path.name}.old")))
+    assert hashed(upstream) == 0
+    moved(upstream, "d2")
+    assert hashed(upstream) == 0
+
+
+def copy_by_links(upstream: Upstream, source: str, target: str) -> None:
+    command = ["cp", "-al", str(upstream.tree / source), str(upstream.tree / target)]
+    subprocess.run(command, check=True, timeout=SECONDS)
+
+
+def test_snapshots_by_hardlinks_read_nothing(upstream: Upstream) -> None:
+    """`cp -al`, and the turning of rsnapshot: as many links as before, in other directories."""
+    upstream.commit()
+    copy_by_links(upstream, "d0", "d0.1")
+    assert hashed(upstream) == 0
+    copy_by_links(upstream, "d0.1", "d0.2")
+    assert hashed(upstream) == 0
+    for _ in range(3):
+        shutil.rmtree(upstream.tree / "d0.2")
+        (upstream.tree / "d0.1").rename(upstream.tree / "d0.2")
+        (upstream.tree / "d0").rename(upstream.tree / "d0.1")
+        copy_by_links(upstream, "d0.1", "d0")
+        assert hashed(upstream) == 0
+    shutil.rmtree(upstream.tree / "d0.1")
+    shutil.rmtree(upstream.tree / "d0.2")
+    assert hashed(upstream) == 0
+
+
+def test_other_content_is_read_whatever_else_changed(upstream: Upstream) -> None:
+    path = upstream.write("d0/f0", "before", mtime=1_600_000_000)
+    upstream.commit()
+    path.chmod(0o600)
+    upstream.write("d0/f0", "longer content", mtime=1_600_000_000)
+    assert hashed(upstream) == 1
+    path.chmod(0o644)
+    upstream.write("d0/f0", "LONGER CONTENT")
+    assert hashed(upstream) == 1
+
+
+def test_a_number_of_an_inode_that_is_used_again_is_another_file(upstream: Upstream) -> None:
+    """Lists of checksums have the same size, and reproducible builds the same time."""
+    upstream.commit()
+    taken = set()
+    for number in range(50):
+        path = upstream.write(f"d0/sum{number}", f"{number:064}", mtime=1_600_000_000)
+        inode = path.stat().st_ino
+        taken.add(inode)
+        assert hashed(upstream) == 1
+        path.unlink()
+    assert len(taken) < 50, "the file system of temporary files uses no number again"
+
+
+def test_a_root_that_cannot_be_read_is_told_as_such(short_path: Path) -> None:
+    short_path.chmod(0o755)
+    upstream = Upstream(short_path)
+    upstream.write("f")
+    upstream.commit()
+    upstream.tree.chmod(0)
+    with pytest.raises(AssertionError, match=r"ScanError.*cannot read the tree at .*/tree: "):
+        upstream.commit_as_nobody()
+    upstream.tree.chmod(0o755)
+
+
+def test_a_symlink_above_a_file_is_not_followed(upstream: Upstream, tmp_path: Path) -> None:
+    """Whoever may write in the tree cannot make a commit of root open what lies elsewhere."""
+    os.mkfifo(tmp_path / "f0")
+    hidden = upstream.tree / "real"
+
+    def swapped() -> Iterator[ScannedDirectory | Unreadable]:
+        yield from scan(upstream.tree)
+        (upstream.tree / "d0").rename(hidden)
+        (upstream.tree / "d0").symlink_to(hidden)
+
+    cache = DigestCache(tmp_path / "cache")
+    found = list(DigestColumns(upstream.tree, cache, 2).fill(swapped()))
+    cache.close()
+    problems = [p for item in found if isinstance(item, ScannedDirectory) for p in item.problems]
+    assert {(problem.path, problem.reason) for problem in problems} == {
+        (b"d0/f%d" % number, os.strerror(errno.ELOOP)) for number in (0, 2, 4)
+    }
+
+
+@pytest.mark.parametrize("restricted", [False, True])
+def test_only_regular_files_are_opened_for_reading(tmp_path: Path, restricted: bool) -> None:
+    (tmp_path / "file").write_text("x")
+    os.mkfifo(tmp_path / "fifo")
+    (tmp_path / "link").symlink_to("file")
+    (tmp_path / "d").mkdir()
+    (tmp_path / "away").symlink_to("d")
+    (tmp_path / "d/file").write_text("y")
+    root = os.open(tmp_path, os.O_RDONLY)
+
+    def attempt(name: str) -> str:
+        identity = identify((tmp_path / name).lstat())
+        try:
+            return hash_file(root, name.encode(), identity, lambda: False).digest.hex()
+        except (OSError, ChangedError) as error:
+            return type(error).__name__
+
+    def all_of_them() -> list[str]:
+        return [attempt(name) for name in ("file", "d/file", "fifo", "link", "d", "away/file")]
+
+    said = without_openat2(all_of_them) if restricted else all_of_them()
+    os.close(root)
+    digests = [blake3(content).hexdigest() for content in (b"x", b"y")]
+    assert said[:5] == [*digests, *["ChangedError"] * 3]
+    assert said[5] in ("OSError", "NotADirectoryError")
+
+
+def test_a_volatile_file_that_changes_is_no_problem(upstream: Upstream, tmp_path: Path) -> None:
+    cache = DigestCache(tmp_path / "cache")
+    columns = DigestColumns(upstream.tree, cache, 2, Volatile(["/d0/f0", "fifo"]))
+    found = list(columns.fill(tampered(upstream)))
+    cache.close()
+    d0 = next(it for it in found if isinstance(it, ScannedDirectory) and it.listing.path == b"d0")
+    assert {problem.path for problem in d0.problems} == {b"d0/f2", b"d0/f4"}
+    assert d0.listing.digests == bytes(3 * DIGEST_BYTES)
 
 
 def test_a_deleted_or_damaged_cache_costs_time_only(upstream: Upstream) -> None:

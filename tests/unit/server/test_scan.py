@@ -2,6 +2,7 @@
 
 import os
 import socket
+import stat
 import subprocess
 from pathlib import Path
 
@@ -9,10 +10,13 @@ import pytest
 
 from huai_schema.errors import ExitCode
 from huai_schema.listing import Listing
+from huai_schema.paths import ROOT
 from huai_server.scan import scan
 from huai_server.scan.types import (
     IDENTITY,
     OUT_OF_RANGE,
+    TIME,
+    Problem,
     RootMissingError,
     ScanError,
     ScannedDirectory,
@@ -105,12 +109,12 @@ def test_identities_are_what_lstat_says(scanner: Scanner, tmp_path: Path) -> Non
     file(tmp_path / "two\n", size=5, mtime=-7)
     (found,) = directories(scanner(tmp_path, PLAIN)).values()
     records = list(IDENTITY.iter_unpack(found.identities))
-    for name, (device, inode, size, mtime, ctime, links, offset) in zip(
-        ("one", "two\n"), records, strict=True
-    ):
+    for name, record in zip(("one", "two\n"), records, strict=True):
+        device, inode, size, mtime, ctime, links, offset, mode, user, group = record
         status = (tmp_path / name).lstat()
         assert (device, inode, size) == (status.st_dev, status.st_ino, status.st_size)
         assert (mtime, ctime, links) == (status.st_mtime_ns, status.st_ctime_ns, 1)
+        assert (user, group, mode) == (status.st_uid, status.st_gid, stat.S_IMODE(status.st_mode))
         assert found.listing.leaves[offset:].startswith(name[:3].encode())
     assert not found.hardlinks
 
@@ -183,7 +187,8 @@ def test_times_that_do_not_fit(scanner: Scanner, tmp_path: Path) -> None:
     }
     found = scanner(tmp_path, PLAIN)
     assert set(leaves(found)) == representable
-    problems = directories(found)[b""].problems
+    itself, *problems = directories(found)[b""].problems
+    assert itself == Problem(ROOT, TIME)
     assert {problem.path for problem in problems} == {b"early", b"fine", b"late"} - representable
     assert all(problem.reason == OUT_OF_RANGE for problem in problems)
     assert problems, "the file system of temporary files knows no time beyond 2262"

@@ -7,7 +7,7 @@ import pytest
 
 from huai_schema.errors import ExitCode
 from huai_server.scan import exclude
-from huai_server.scan.types import ScanOptions
+from huai_server.scan.types import RESERVED, TEMPORARY, ScanOptions
 from tests.scanners import SCANNERS, Scanner, directories, in_child, leaves
 
 
@@ -27,39 +27,70 @@ def touch(root: Path, *paths: str) -> None:
         (root / path).touch()
 
 
-def test_delayed_updates_are_left_out_as_directories_only(scanner: Scanner, tmp_path: Path) -> None:
-    touch(tmp_path, ".~tmp~/f", "d/.~tmp~/f", "file/.~tmp~")
-    assert listed(scanner, tmp_path) == {b"d", b"file", b"file/.~tmp~"}
+def left_out(scanner: Scanner, root: Path, *patterns: bytes) -> dict[bytes, str]:
+    found = directories(scanner(root, ScanOptions(exclude=patterns)))
+    return {left.path: left.reason for each in found.values() for left in each.left_out}
 
 
-@pytest.mark.parametrize("name", [".f.Ab3xY9", ".a.b.c.ABCDEF", ".x.12345a", ".\n.a1b2c3"])
-def test_temporary_files_of_rsync(scanner: Scanner, tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize("name", [".~tmp~", ".~TMP~", ".~Tmp~"])
+def test_the_name_of_staging_is_reserved_at_every_level(
+    scanner: Scanner, tmp_path: Path, name: str
+) -> None:
+    """A downstream stages there: whatever the upstream has of that name could not be published."""
+    touch(tmp_path, f"{name}/f", f"d/{name}/f", f"file/{name}", "x.~tmp~")
+    (tmp_path / "link").mkdir()
+    (tmp_path / "link" / name).symlink_to("/")
+    os.mkfifo(tmp_path / "d" / "fifo")
+    assert listed(scanner, tmp_path) == {b"d", b"file", b"link", b"x.~tmp~"}
+    paths = [f"{folder}{name}".encode() for folder in ("", "d/", "file/", "link/")]
+    assert left_out(scanner, tmp_path) == dict.fromkeys(paths, RESERVED)
+    assert left_out(scanner, tmp_path, os.fsencode(name)) == {}, "who excludes it, knows of it"
+
+
+TEMPORARY_NAMES = [
+    ".f.Ab3xY9", ".a.b.c.ABCDEF", ".x.12345a", ".\n.a1b2c3", ".config.backup", ".log.202401",
+    ".checksums.sha256", ".htaccess.BACKUP",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TEMPORARY_NAMES)
+@pytest.mark.parametrize("mode", [0o600, 0o700, 0o200, 0o400])
+def test_what_rsync_has_not_finished_is_left_out_and_told(
+    scanner: Scanner, tmp_path: Path, name: str, mode: int
+) -> None:
     touch(tmp_path, name)
+    (tmp_path / name).chmod(mode)
+    os.utime(tmp_path / name, (0, 0))  # an rsync that was killed long ago
     assert listed(scanner, tmp_path) == set()
+    assert left_out(scanner, tmp_path) == {name.encode(): TEMPORARY}
+
+
+@pytest.mark.parametrize("name", TEMPORARY_NAMES)
+@pytest.mark.parametrize("mode", [0o644, 0o640, 0o604, 0o755])
+def test_a_name_alone_makes_no_temporary_file(
+    scanner: Scanner, tmp_path: Path, name: str, mode: int
+) -> None:
+    """Such as lists of checksums: they were left out, and deleted downstream."""
+    touch(tmp_path, name)
+    (tmp_path / name).chmod(mode)
+    assert listed(scanner, tmp_path) == {name.encode()}
+    assert left_out(scanner, tmp_path) == {}
 
 
 @pytest.mark.parametrize(
     "name",
-    [
-        ".config.backup",
-        ".log.202401",
-        ".f.Ab3xY",
-        ".f.Ab3xY9z",
-        "f.Ab3xY9",
-        "..Ab3xY9",
-        ".f.Ab3x-9",
-        ".f.Ab3xY9\n",
-        ".fAb3xY9",
-    ],
+    [".f.Ab3xY", ".f.Ab3xY9z", "f.Ab3xY9", "..Ab3xY9", ".f.Ab3x-9", ".f.Ab3xY9\n", ".fAb3xY9"],
 )
-def test_names_that_only_look_temporary(scanner: Scanner, tmp_path: Path, name: str) -> None:
+def test_a_mode_alone_makes_no_temporary_file(scanner: Scanner, tmp_path: Path, name: str) -> None:
     touch(tmp_path, name)
+    (tmp_path / name).chmod(0o600)
     assert listed(scanner, tmp_path) == {name.encode()}
 
 
-def test_a_directory_is_never_a_temporary_file(scanner: Scanner, tmp_path: Path) -> None:
-    (tmp_path / ".f.Ab3xY9").mkdir()
-    assert listed(scanner, tmp_path) == {b".f.Ab3xY9"}
+def test_directories_and_symlinks_are_never_temporary(scanner: Scanner, tmp_path: Path) -> None:
+    (tmp_path / ".f.Ab3xY9").mkdir(0o700)
+    (tmp_path / ".s.sha256").symlink_to("x")
+    assert listed(scanner, tmp_path) == {b".f.Ab3xY9", b".s.sha256"}
 
 
 @pytest.mark.parametrize(
@@ -98,7 +129,6 @@ def test_patterns(
 
 def test_what_is_left_out_is_not_skipped(scanner: Scanner, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
-    os.mkfifo(tmp_path / ".fifo.Ab3xY9")
     found = scanner(tmp_path, ScanOptions(exclude=(b"fifo",)))
     assert directories(found)[b""].skipped == 0
 

@@ -14,7 +14,7 @@ import pytest
 from huai_schema.limits import PATH_BYTES
 from huai_schema.paths import RelPath
 from huai_server.scan import scan
-from huai_server.scan.types import KEEPS_CHANGING, ScanOptions, Unreadable
+from huai_server.scan.types import KEEPS_CHANGING, Problem, ScanOptions, Unreadable
 from tests.scanners import (
     SCANNERS,
     Scanner,
@@ -63,7 +63,10 @@ def test_what_cannot_be_looked_at_is_a_problem(scanner: Scanner, open_path: Path
     scanner(open_path, ScanOptions())
     found = as_nobody(lambda: scanner(open_path, ScanOptions()))
     (open_path / "d").chmod(0o755)
-    assert directories(found)[b"d"].problems == ((b"d/file", DENIED), (b"d/link", DENIED))
+    assert directories(found)[b"d"].problems == (
+        Problem(RelPath(b"d/file"), DENIED),
+        Problem(RelPath(b"d/link"), DENIED),
+    )
     assert directories(found)[b"d"].listing.leaves == b""
     assert unreadable(found) == {b"d/below": DENIED}
 

@@ -40,25 +40,30 @@ static bool begin_frame(const struct tree *tree, struct scratch *scratch, const 
     struct frame_header header = {0};
     scratch->frame.used = scratch->identities.used = scratch->problems.used = 0;
     scratch->children.used = 0;
-    scratch->skipped = scratch->hardlinks = 0;
+    scratch->skipped = scratch->hardlinks = scratch->unreadable = 0;
     if (!buffer_append(&scratch->frame, &header, sizeof header) ||
         !buffer_append(&scratch->frame, scratch->path.data, scratch->directory_length))
         return false;
     return !status || put_directory(tree, scratch, status);
 }
 
-/* Fill in the header of a frame whose attributes begin at `attributes` and leaves at `leaves`. */
-static int finish_frame(struct scratch *scratch, int reason, size_t attributes, size_t leaves)
+/* Fill in the header of a frame whose attributes begin at `attributes` and leaves at `leaves`;
+ * `status` is NULL where nothing is known of the directory. */
+static int finish_frame(struct scratch *scratch, int reason, const struct stat *status,
+                        size_t attributes, size_t leaves)
 {
     struct frame_header header = {
         .leaves = htole64(scratch->frame.used - leaves),
         .identities = htole64(scratch->identities.used),
         .problems = htole64(scratch->problems.used),
+        .device = status ? htole64(status->st_dev) : 0,
+        .inode = status ? htole64(status->st_ino) : 0,
         .reason = (int32_t)htole32((uint32_t)reason),
         .path = htole32((uint32_t)scratch->directory_length),
         .attributes = htole32((uint32_t)(leaves - attributes)),
         .skipped = htole32(scratch->skipped),
         .hardlinks = htole32(scratch->hardlinks),
+        .unreadable = htole32(scratch->unreadable),
     };
     if (!buffer_append(&scratch->frame, scratch->identities.data, scratch->identities.used) ||
         !buffer_append(&scratch->frame, scratch->problems.data, scratch->problems.used))
@@ -75,7 +80,7 @@ static int give_up(const struct tree *tree, struct scratch *scratch, int reason)
         scratch->frame.used = 0;
         return 0;
     }
-    return finish_frame(scratch, reason, scratch->frame.used, scratch->frame.used);
+    return finish_frame(scratch, reason, NULL, scratch->frame.used, scratch->frame.used);
 }
 
 static bool same_time(const struct stat *one, const struct stat *other)
@@ -106,7 +111,7 @@ static int read_once(const struct tree *tree, struct scratch *scratch, int descr
         if (!same_time(&before, status))
             return REASON_KEEPS_CHANGING;
     }
-    return finish_frame(scratch, 0, attributes, leaves);
+    return finish_frame(scratch, 0, status, attributes, leaves);
 }
 
 static int read_open(const struct tree *tree, struct scratch *scratch, int descriptor)

@@ -27,7 +27,7 @@ struct scratch {
     size_t entry_count, entry_room;
     size_t directory_length; /* of `path` without the entry's name */
     const struct owner *user, *group;
-    uint32_t skipped, hardlinks;
+    uint32_t skipped, hardlinks, unreadable;
 };
 
 void scratch_free(struct scratch *scratch);

@@ -61,22 +61,29 @@ static bool end_at(struct scratch *scratch, unsigned char *at)
     return at != NULL;
 }
 
+static bool put_problem(struct scratch *scratch, const void *text, uint32_t length, int reason)
+{
+    const uint32_t head[2] = {htole32((uint32_t)reason), htole32(length)};
+    return buffer_append(&scratch->problems, head, sizeof head) &&
+           buffer_append(&scratch->problems, text, length);
+}
+
 bool put_directory(const struct tree *tree, struct scratch *scratch, const struct stat *status)
 {
     if (!buffer_reserve(&scratch->frame, FIXED))
         return false;
     unsigned char *at = scratch->frame.data + scratch->frame.used;
     at = put_mtime(at, nearest(status->st_mtim));
-    return end_at(scratch, put_fields(tree, scratch, at, status, 0755));
+    if (!end_at(scratch, put_fields(tree, scratch, at, status, 0755)))
+        return false;
+    int64_t unused;
+    return nanoseconds(status->st_mtim, &unused) || put_problem(scratch, "", 0, REASON_TIME);
 }
 
 static int add_problem(struct scratch *scratch, const struct name *name, int reason)
 {
-    const uint32_t head[2] = {htole32((uint32_t)reason), htole32(name->length)};
     const unsigned char *text = scratch->names.data + name->offset;
-    bool complete = buffer_append(&scratch->problems, head, sizeof head) &&
-                    buffer_append(&scratch->problems, text, name->length);
-    return complete ? 0 : ENOMEM;
+    return put_problem(scratch, text, name->length, reason) ? 0 : ENOMEM;
 }
 
 static int add_identity(struct scratch *scratch, const struct stat *status, size_t offset)
@@ -93,8 +100,12 @@ static int add_identity(struct scratch *scratch, const struct stat *status, size
         .ctime = (int64_t)htole64((uint64_t)ctime),
         .links = htole32(links),
         .offset = htole32((uint32_t)offset),
+        .mode = htole32(status->st_mode & 07777),
+        .user = htole32(status->st_uid),
+        .group = htole32(status->st_gid),
     };
     scratch->hardlinks |= links > 1;
+    scratch->unreadable += !(status->st_mode & S_IROTH);
     return buffer_append(&scratch->identities, &identity, sizeof identity) ? 0 : ENOMEM;
 }
 
@@ -153,6 +164,13 @@ static int add_child(struct scratch *scratch, const struct name *name)
     return buffer_append(&scratch->children, text, name->length + 1) ? 0 : ENOMEM;
 }
 
+static int put_child(struct scratch *scratch, const struct name *name)
+{
+    if (is_reserved((const char *)scratch->names.data + name->offset))
+        return add_problem(scratch, name, REASON_RESERVED);
+    return add_child(scratch, name);
+}
+
 /* Whether an entry that its type in the directory did not decide on is left out; -1: no memory. */
 static int left_out_late(const struct tree *tree, struct scratch *scratch, const struct name *name,
                          bool is_directory)
@@ -174,8 +192,12 @@ static int look_at(const struct tree *tree, struct scratch *scratch, int descrip
     int out = left_out_late(tree, scratch, name, S_ISDIR(status.st_mode));
     if (out)
         return out < 0 ? ENOMEM : 0;
+    if (is_reserved(text))
+        return add_problem(scratch, name, REASON_RESERVED);
     if (S_ISDIR(status.st_mode))
         return add_child(scratch, name);
+    if (S_ISREG(status.st_mode) && is_unfinished(text, status.st_mode))
+        return add_problem(scratch, name, REASON_TEMPORARY);
     if (!S_ISREG(status.st_mode) && !S_ISLNK(status.st_mode)) {
         scratch->skipped++;
         return 0;
@@ -195,7 +217,7 @@ int put_leaves(const struct tree *tree, struct scratch *scratch, int descriptor,
         if (i && name->key == last->key && name->length == last->length &&
             memcmp(names + name->offset, names + last->offset, name->length) == 0)
             continue; /* a damaged directory may list a name twice */
-        int reason = name->type == DT_DIR ? add_child(scratch, name)
+        int reason = name->type == DT_DIR ? put_child(scratch, name)
                                           : look_at(tree, scratch, descriptor, name, leaves);
         if (reason)
             return reason;

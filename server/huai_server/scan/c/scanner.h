@@ -16,24 +16,29 @@
 #define REASON_KEEPS_CHANGING (-1)
 #define REASON_OUT_OF_RANGE (-2)
 #define REASON_TOO_LARGE (-3)
+#define REASON_TIME (-4)      /* with an empty name: the directory's own time */
+#define REASON_RESERVED (-5)  /* left out: a name that is rsync's and huai's */
+#define REASON_TEMPORARY (-6) /* left out: a file that rsync has not finished */
 
 struct frame_header {
     uint64_t leaves;     /* bytes */
     uint64_t identities; /* bytes */
-    uint64_t problems;   /* bytes: for each int32 reason, uint32 length, name */
+    uint64_t problems;   /* bytes: for each int32 reason, uint32 length, name; also what is left out */
+    uint64_t device, inode; /* of the directory */
     int32_t reason;      /* 0: a listing; otherwise the directory could not be read */
     uint32_t path;       /* bytes */
     uint32_t attributes; /* bytes */
     uint32_t skipped;    /* entries that no snapshot holds */
     uint32_t hardlinks;  /* 1 if some file has several names */
-    uint32_t reserved;
+    uint32_t unreadable; /* files here that others may not read */
 };
 
 /* One regular file: `types.IDENTITY`. */
 struct identity {
     uint64_t device, inode;
     int64_t size, mtime, ctime;
-    uint32_t links, offset;
+    uint32_t links, offset, mode, user, group;
+    uint32_t reserved;
 };
 
 struct huai_pattern {
