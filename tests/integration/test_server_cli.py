@@ -103,8 +103,10 @@ def test_problems_are_named_and_the_code_tells(root: Path, tree: Path) -> None:
         writer.kill()
         writer.wait(SECONDS)
     assert done.returncode == 41
-    assert results(done)[0]["problems"] == [["busy", "changed while it was read"]]
-    assert "busy: changed while it was read" in done.stderr
+    outcome = "it is left out, as there is no old entry"
+    assert results(done)[0]["problems"] == [["busy", "changed while it was read", outcome]]
+    assert f"busy: changed while it was read; {outcome}" in done.stderr
+    assert "name what changes all the time in `volatile`" in done.stderr
 
 
 ERRORS = {

@@ -153,6 +153,19 @@ def test_a_new_file_that_changes_while_it_is_read_is_left_out(upstream: Upstream
     assert upstream.file("open/new").digest is not None
 
 
+def test_a_volatile_file_that_changes_all_the_time_is_committed(upstream: Upstream) -> None:
+    upstream.configure(volatile=("/project/trace/*", "open/new"))
+    upstream.commit()
+    with growing(upstream.tree / "open/new"):
+        result = upstream.commit()
+    assert (result.exit_code, named(result), result.changed) == (0, {}, True)
+    assert upstream.file("open/new").digest is None
+    assert upstream.commit().exit_code == 0
+    assert upstream.file("open/new").digest is not None
+    descriptor, _ = upstream.repository.snapshot(upstream.head)
+    assert descriptor.publish == ("volatile /project/trace/*", "volatile open/new")
+
+
 def test_the_reasons_are_those_of_the_system(upstream: Upstream) -> None:
     (upstream.tree / "open/plain").chmod(0)
     upstream.commit()
