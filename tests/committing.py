@@ -55,6 +55,11 @@ class Upstream:
         assert head is not None
         return head
 
+    @property
+    def entries_id(self) -> str:
+        """The id of the tree of entries in the newest commit: equal for equal trees."""
+        return self.repository.snapshot(self.head)[1].tree.hex()
+
     def configure(self, **values: object) -> None:
         """Change the module's configuration."""
         self.module = msgspec.structs.replace(self.module, **values)

@@ -8,19 +8,37 @@ from huai_client.publishing.patience import seconds
 _UNITS = (("day", 86400), ("hour", 3600), ("minute", 60), ("second", 1))
 
 
-def too_old(committed: int, max_age: str, now: float) -> str:
-    """Why a commit made at `committed` is too old for `max_age`; empty: it is not.
+_SLACK = 3600
+"""Seconds by which two clocks may differ before anybody is told."""
 
-    Times in seconds since the epoch; `committed` 0 is not known and never too old, and a
-    `max_age` of 0 allows everything.  A commit of the future is new, whatever the clocks say.
+
+def too_old(committed: int, max_age: str, now: float, *, seen: int = 0) -> str:
+    """Why a commit made at `committed`, and seen here first at `seen`, is too old for `max_age`.
+
+    Empty: it is not.  Times in seconds since the epoch, 0: not known; what nothing is known of is
+    never too old, and a `max_age` of 0 allows everything.  A commit is as old as it says, and
+    at least as old as it is here: one that was dated ahead does not stay young for ever.
     """
     most = seconds(max_age)
-    age = int(now) - committed
-    if not most or not committed or age <= most:
+    since = min((moment for moment in (committed, seen) if moment > 0), default=0)
+    age = int(now) - since
+    if not most or not since or age <= most:
+        return ""
+    least = "at least " if since != committed else ""
+    return (
+        f"the newest commit of the upstream is {least}{_span(age)} old, more than max_age = "
+        f'"{max_age}" allows'
+    )
+
+
+def dated_ahead(committed: int, now: float) -> str:
+    """What to say of a commit whose date this machine's clock has not come to; empty: nothing."""
+    ahead = committed - int(now)
+    if ahead <= _SLACK:
         return ""
     return (
-        f"the newest commit of the upstream is {_span(age)} old, more than max_age = "
-        f'"{max_age}" allows'
+        f"the upstream's commit is dated {_span(ahead)} ahead of this machine's clock: one of the "
+        "two is wrong; its age counts from when it was first seen here"
     )
 
 

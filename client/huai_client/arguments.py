@@ -120,7 +120,9 @@ def sync_options(function: F) -> F:
             help="Where the whole tree is compared, delete what no snapshot names.",
         ),
         click.option(
-            "--accept-rollback", is_flag=True, help="Go back if the upstream's serial went back."
+            "--accept-rollback",
+            is_flag=True,
+            help="Go on if the upstream's serial went back or leaps, or its module is another one.",
         ),
         wait_option,
     )

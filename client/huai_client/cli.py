@@ -22,6 +22,7 @@ COMMANDS = (
     "diff",
     "doctor",
     "log",
+    "modules",
     "plan",
     "remove",
     "status",

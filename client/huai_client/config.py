@@ -16,10 +16,33 @@ from huai_schema.program.configuration import (
     closest,
     read_toml,
     rewrite,
+    value_error,
 )
 from huai_schema.publishing import own_rules
 
 _NAME = "client.toml"
+_SPAN = "^[0-9]{1,9}[smhdw]?$"
+_SPELT = ("queue_time", "trash", "delete_after", "max_age", "max_delete")
+"""Keys whose values are texts, and numbers where there is no unit."""
+_EXAMPLES = {
+    "url": 'url = "http://mirror.example:8440"',
+    "dest": 'dest = "/srv/copy/tools"',
+    "upstream_name": 'upstream_name = "tools"',
+    "content_urls": 'content_urls = ["rsync://mirror.example/tools"]',
+    "queue_time": 'queue_time = "1h", or 3600',
+    "trash": 'trash = "7d", "1w", or 604800',
+    "delete_after": 'delete_after = "2h", or 7200',
+    "max_age": 'max_age = "2d", or 172800',
+    "max_delete": 'max_delete = "10%", or 5000',
+    "max_delete_in": 'max_delete_in = {"/dists" = "5%", "/pool" = 5000}',
+    "rsync_options": 'rsync_options = ["--compress"]',
+    "protect": 'protect = ["/project/trace/my.host"]',
+    "filter": 'filter = ["- *.iso"]',
+    "reuse_from": 'reuse_from = ["debian"]',
+    "publish": 'publish = ["pointer latest.txt"]',
+    "duplicates": 'duplicates = "copy", or "hardlink"',
+    "reuse_check": 'reuse_check = "stat", or "digest"',
+}
 
 
 class UnknownModuleError(HuaiError):
@@ -38,15 +61,15 @@ class Module(msgspec.Struct, frozen=True):
     """What the upstream calls the module; empty: the same name as here."""
     content_urls: tuple[str, ...] = ()
     """Instead of those that the upstream names."""
-    streams: int = 2
-    batch_files: int = 1000
-    batch_size: int = 1 << 30
+    streams: Annotated[int, Meta(ge=1, le=64)] = 2
+    batch_files: Annotated[int, Meta(ge=1)] = 1000
+    batch_size: Annotated[int, Meta(ge=1)] = 1 << 30
     """Bytes."""
     connections: Annotated[int, Meta(ge=0)] = 0
     """To each host, of all runs of this client; 0: 4, or as many as there are streams."""
-    queue_time: Annotated[str, Meta(pattern=r"^[0-9]{1,9}[smhd]?$")] = "1h"
+    queue_time: Annotated[str, Meta(pattern=_SPAN)] = "1h"
     """How long to stand in line at an upstream that is full, spelt like `delete_after`."""
-    bwlimit: int = 0
+    bwlimit: Annotated[int, Meta(ge=0)] = 0
     """KiB/s of all streams together; 0: no limit."""
     rsync_options: tuple[str, ...] = ()
     max_delete: str = "10%"
@@ -55,12 +78,16 @@ class Module(msgspec.Struct, frozen=True):
     """By directory ("/dists", or "/*": every top-level one), a count or a share."""
     protect: tuple[str, ...] = ()
     """Patterns as of rsync's --exclude: paths that are never touched."""
-    trash: Annotated[str, Meta(pattern=r"^[0-9]{1,9}[smhd]?$")] = "0"
+    trash: Annotated[str, Meta(pattern=_SPAN)] = "0"
     """How long what was deleted or replaced is kept in DEST, spelt like `delete_after`; 0: not."""
-    delete_after: Annotated[str, Meta(pattern=r"^[0-9]{1,9}[smhd]?$")] = "0"
-    """How long what is gone stays: seconds, or a number and s, m, h or d."""
-    max_age: Annotated[str, Meta(pattern=r"^[0-9]{1,9}[smhd]?$")] = "0"
+    delete_after: Annotated[str, Meta(pattern=_SPAN)] = "0"
+    """How long what is gone stays: seconds, or a number and s, m, h, d or w."""
+    max_age: Annotated[str, Meta(pattern=_SPAN)] = "0"
     """A commit that is older is warned of, spelt like `delete_after`; 0: never."""
+    max_entries: Annotated[int, Meta(ge=1)] = 100_000_000
+    """A commit that announces more is refused: reading it costs memory and time in proportion."""
+    max_bytes: Annotated[int, Meta(ge=1)] = 1 << 50
+    """The same for the sizes of all files."""
     duplicates: Literal["copy", "hardlink"] = "copy"
     """How a file gets content that stays under another name too; a copy is a reflink if it can."""
     reuse_from: tuple[str, ...] = ()
@@ -79,7 +106,7 @@ class Module(msgspec.Struct, frozen=True):
     """What is done about set-id bits, and what everybody may write to."""
     safe_links: bool = False
     """Leave out symlinks that lead out of the tree, as rsync's option of this name does."""
-    timeout: int = 600
+    timeout: Annotated[int, Meta(ge=1, le=86_400)] = 600
     """Seconds without any data after which a connection counts as dead."""
 
     @property
@@ -121,16 +148,68 @@ def load(root: Path) -> ClientConfig:
     table = read_toml(path)
     check_keys(str(path), table, ClientConfig.__struct_fields__)
     modules = table.get("modules", {})
-    for name in modules if isinstance(modules, dict) else ():
-        check_module(name)
-        check_keys(f"{path}: [modules.{name}]", modules[name], Module.__struct_fields__)
+    if not isinstance(modules, dict):
+        raise ConfigError(
+            f"{path}: modules: a table was expected", hint="[modules.NAME] begins one"
+        )
+    return ClientConfig({name: _module(path, name, modules[name]) for name in modules})
+
+
+def _module(path: Path, name: str, table: object) -> Module:
+    """One module's table, checked as far as that costs next to nothing."""
+    place = f"{path}: [modules.{name}]"
+    check_keys(place, table, Module.__struct_fields__)
+    assert isinstance(table, dict)  # noqa: S101 - check_keys
+    spelt = {key: str(table[key]) for key in _SPELT if type(table.get(key)) is int}
     try:
-        config = msgspec.convert(table, ClientConfig)
-        for module in config.modules.values():
-            own_rules(module.publish)
-    except (msgspec.ValidationError, FormatError, UnicodeError) as error:
-        raise ConfigError(f"{path}: {error}", hint="see the README's configuration") from None
-    return config
+        module = msgspec.convert({**table, **spelt}, Module)
+    except msgspec.ValidationError as error:
+        raise _value_error(place, error) from None
+    try:
+        check_name(name)
+        own_rules(module.publish)
+    except FormatError as error:
+        raise ConfigError(f"{place}: publish: {error.reason}", hint=_example("publish")) from None
+    except ConfigError as error:
+        raise ConfigError(f"{place}: {error.message}", hint=error.hint) from None
+    return module
+
+
+def _value_error(place: str, error: msgspec.ValidationError) -> ConfigError:
+    return value_error(place, _reworded(str(error)), _example)
+
+
+def _reworded(reason: str) -> str:
+    """What msgspec says, without a regular expression."""
+    span = f"Expected `str` matching regex {_SPAN!r}"
+    words = "is no span of time: seconds, or a number and s, m, h, d or w"
+    return reason.replace(span, words)
+
+
+def _example(key: str) -> str:
+    """A line with a right value."""
+    if key in _EXAMPLES or key not in Module.__struct_fields__:
+        return _EXAMPLES.get(key, "")
+    default = getattr(Module(url="", dest=""), key)
+    return f"{key} = {msgspec.json.encode(default).decode()}"
+
+
+def check_name(name: str) -> str:
+    """`name` itself, if a module can be called so here; else `ConfigError`."""
+    try:
+        return check_module(name)
+    except FormatError as error:
+        raise ConfigError(error.reason, hint="for example: debian, or cpan-2.0") from None
+
+
+def no_modules(root: Path) -> ConfigError:
+    """The error where something is to be done for all modules, and there is none."""
+    path = config_path(root)
+    where = f"{path} has no module" if path.exists() else f"there is no {path}"
+    return ConfigError(
+        f"{where}: nothing is mirrored",
+        hint="huai-client add NAME URL DEST; or is it another user's state (--root)?",
+    )
 
 
 def make_root(root: Path) -> None:
@@ -147,7 +226,7 @@ def add_module(root: Path, name: str, module: Module) -> None:
     """Write a new module into the configuration; `ConfigError` if the name is taken."""
     import tomlkit  # loads slowly, and a sync never writes configuration
 
-    check_module(name)
+    check_name(name)
     if name in load(root).modules:
         raise ConfigError(
             f"module {name!r} exists already",
@@ -155,7 +234,10 @@ def add_module(root: Path, name: str, module: Module) -> None:
         )
     defaults = msgspec.to_builtins(Module(url="", dest=""))
     values = msgspec.to_builtins(module)
-    changed = {key: value for key, value in values.items() if value != defaults[key]}
+    needed = ("url", "dest")
+    changed = {
+        key: value for key, value in values.items() if value != defaults[key] or key in needed
+    }
 
     def put(text: str) -> str:
         document = tomlkit.parse(text)

@@ -9,14 +9,16 @@ from huai_client.results import Prepared
 from huai_client.state import State
 
 
-def finished(prepared: Prepared, former: State, *, serial: int, keeps: bool) -> State:
+def finished(
+    prepared: Prepared, former: State, *, serial: int, identity: str, keeps: bool
+) -> State:
     """The state after `former`; `keeps`: what the run took away is in the trash."""
-    commit, extent = prepared.commit, prepared.extent
+    commit, extent, now = prepared.commit, prepared.extent, int(time.time())
     before, key = _way_back(prepared, former) if keeps else ("", "")
     return State(
         applied=commit.id,
         serial=serial,
-        time=int(time.time()),
+        time=now,
         total_bytes=extent.bytes,
         committed=commit.time,
         entries=extent.entries,
@@ -24,6 +26,8 @@ def finished(prepared: Prepared, former: State, *, serial: int, keeps: bool) -> 
         before=before,
         before_filter=key,
         trash=former.trash,
+        identity=identity,
+        seen=former.first_seen(commit.id, now),
     )
 
 

@@ -11,6 +11,7 @@
 - `ROOT/modules/NAME/verifying`: the lock of `verify`
 - `ROOT/modules/NAME/history`: how the runs ended, for people
 - `ROOT/modules/NAME/last`: how the last run ended, and when the tree was last in step
+- `ROOT/modules/NAME/checked`: which table of client.toml was found right
 """
 
 from pathlib import Path
@@ -46,6 +47,11 @@ class ModulePlaces(NamedTuple):
     def last(self) -> Path:
         """How the last run ended."""
         return self.folder / "last"
+
+    @property
+    def checked(self) -> Path:
+        """Which table of client.toml was found right."""
+        return self.folder / "checked"
 
     @property
     def verified(self) -> Path:

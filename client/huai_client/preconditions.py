@@ -6,6 +6,7 @@ from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 
+from huai_client.config import Module
 from huai_client.filters.selection import Selection
 from huai_client.state import State
 from huai_client.store import Commit
@@ -13,12 +14,17 @@ from huai_client.surveying.observe import observe
 from huai_client.transfer import ContentUrl, ContentUrlError
 from huai_client.transfer.urls import Transport
 from huai_client.tree import DestinationError, View
+from huai_schema.commits import SERIAL_STEP, Totals
 from huai_schema.descriptor import Descriptor
 from huai_schema.entries import File
 from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.paths import ROOT, RelPath
 
 _SAMPLES = 32
+_GROWTH = 10
+"""Times what is applied."""
+_SMALL_ENTRIES, _SMALL_BYTES = 1_000_000, 1 << 40
+"""What a module may grow to, however small it was."""
 
 
 class WrongModuleError(HuaiError):
@@ -31,6 +37,12 @@ class RolledBackError(HuaiError):
     """The upstream offers an older state than it did before."""
 
     exit_code = ExitCode.ROLLED_BACK
+
+
+class TooLargeError(HuaiError):
+    """The upstream announces more than the administrator has agreed to."""
+
+    exit_code = ExitCode.FORMAT
 
 
 class NoSpaceError(HuaiError):
@@ -55,20 +67,67 @@ def check_module(commit: Commit, name: str) -> None:
 
 
 def check_serial(commit: Commit, state: State) -> None:
-    """The serial only grows; a commit that was accepted before is fine while it is the newest."""
-    if is_rollback(commit, state):
+    """The serial only grows, step by step, in one module.
+
+    A commit that was accepted before is fine while it is the newest.
+    """
+    if reason := _refusal(commit, state):
         raise RolledBackError(
-            f"the upstream offers serial {commit.info.serial}, and {state.serial} "
-            "was accepted before",
+            reason,
             hint="its metadata was restored or replaced, or url now names another upstream; "
             "if that is right: --accept-rollback",
         )
 
 
 def is_rollback(commit: Commit, state: State) -> bool:
-    """Whether a commit is older than what was accepted before, or stands in its place."""
+    """Whether a commit is no successor of what was accepted before."""
+    return bool(_refusal(commit, state))
+
+
+def _refusal(commit: Commit, state: State) -> str:
+    serial, identity = commit.info.serial, commit.descriptor.identity
     known = commit.id == state.applied or commit.id in state.attempted
-    return commit.info.serial < state.serial or (commit.info.serial == state.serial and not known)
+    if serial < state.serial or (serial == state.serial and not known):
+        return f"the upstream offers serial {serial}, and {state.serial} was accepted before"
+    if state.identity and identity != state.identity:
+        return (
+            f"the upstream's module is another one than was synced before: its identity is "
+            f"{identity or 'not told'}, and {state.identity} was accepted"
+        )
+    if serial - state.serial > SERIAL_STEP:
+        # Each commit of an honest upstream would be refused from then on.
+        return f"the upstream's serial leaps from {state.serial} to {serial}"
+    return ""
+
+
+def check_totals(commit: Commit, module: Module, applied: Totals | None) -> None:
+    """What a commit announces bounds what reading it may cost, so it is judged first.
+
+    `applied`: what the applied commit has; None: there is none, or any growth is agreed to.
+    """
+    totals = commit.info.totals
+    for count, what, most, key in (
+        (totals.entries, "entries", module.max_entries, "max_entries"),
+        (totals.bytes, "bytes", module.max_bytes, "max_bytes"),
+    ):
+        if count > most:
+            raise TooLargeError(
+                f"the upstream announces {count:,} {what}, more than {key} = {most:,} allows; "
+                "nothing was touched",
+                hint=f"if that is right, raise {key} in client.toml",
+            )
+    if applied is None:
+        return
+    for count, before, what, small in (
+        (totals.entries, applied.entries, "entries", _SMALL_ENTRIES),
+        (totals.bytes, applied.bytes, "bytes", _SMALL_BYTES),
+    ):
+        if count > max(_GROWTH * before, small):
+            raise TooLargeError(
+                f"the upstream announces {count:,} {what} after {before:,}, more than {_GROWTH} "
+                "times as many; nothing was touched",
+                hint="if that is right: --adopt",
+            )
 
 
 def check_destination(view: View, past: Iterable[Selection]) -> None:

@@ -59,6 +59,8 @@ class SyncResult:
     outcome: Outcome | None = None
     reused: Reused | None = None
     """None: content was not asked for."""
+    seen: int = 0
+    """When the commit was first here, seconds since the epoch; 0: now."""
     plans: int = 1
     """How often the run planned, following an upstream that moved on."""
 

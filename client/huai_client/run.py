@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from huai_client import state as states
-from huai_client.age import too_old
+from huai_client.age import dated_ahead, too_old
 from huai_client.config import Module
 from huai_client.explain.account import Account
 from huai_client.filtered import same_filter
 from huai_client.lines.lines import Lines
 from huai_client.lines.poll import nothing_new
+from huai_client.marks import stand
 from huai_client.modes import split_key
 from huai_client.options import SyncOptions
 from huai_client.places import ModulePlaces, module_places
@@ -81,6 +82,7 @@ class Run:
             same = not (options.adopt or options.compare) and same_filter(
                 self._module, self._places, state
             )
+            same = same and stand(self._module.dest, state)
             if state.held or (same and nothing_new(state, lines.upstreams, timeout=timeout)):
                 if options.only is not None or not self._anything_due(state):
                     account.nothing_new(state)
@@ -224,14 +226,14 @@ class Run:
             committed=state.committed or None,
             total_bytes=state.total_bytes,
             changed=False,
-            stale=self._warned_of_age(state.committed),
+            stale=self._warned_of_age(state.committed, state.seen or state.time),
         )
         self._talk.totals(0, state.total_bytes)
         return ExitCode.OK
 
-    def _warned_of_age(self, committed: int) -> bool:
-        """Whether a commit of that time is older than `max_age`, which is said then."""
-        reason = too_old(committed, self._module.max_age, time.time())
+    def _warned_of_age(self, committed: int, seen: int) -> bool:
+        """Whether a commit of these times is older than `max_age`, which is said then."""
+        reason = too_old(committed, self._module.max_age, time.time(), seen=seen)
         if reason:
             self._talk.warning(reason)
         return bool(reason)
@@ -275,7 +277,9 @@ class Run:
             self._talk.remark(f"{self._name}: {published_line(result.report)}")
         for failure in failures(result):
             self._talk.complaint(f"{self._name}: {failure}")
-        stale = self._warned_of_age(result.committed)
+        if ahead := dated_ahead(result.committed, time.time()):
+            self._talk.warning(ahead)
+        stale = self._warned_of_age(result.committed, result.seen)
         self._talk.event("sync", stale=stale, **result_values(result))
         if result.exit_code == ExitCode.OK:
             received = result.outcome.bytes_received if result.outcome else 0

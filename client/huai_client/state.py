@@ -14,6 +14,7 @@ from huai_schema.errors import ExitCode, HuaiError
 
 _VERSION = 1
 _COMMIT = re.compile("[0-9a-f]{40}")
+_IDENTITY = re.compile("([0-9a-f]{32})?")
 
 HELD = "held since an undo: `huai-client sync --release` goes on to the newest commit"
 
@@ -60,6 +61,16 @@ class State:
     """Since when the oldest of the trash is there, seconds since the epoch; 0: there is none."""
     attempted_filters: tuple[str, ...] = ()
     """Those of `attempted`; what is missing at the end was attempted without."""
+    identity: str = ""
+    """Which module of the upstream's was accepted (FORMAT.md, "Descriptor"); empty: not known."""
+    seen: int = 0
+    """When the applied commit was first applied, seconds since the epoch; 0: not known."""
+    marks: tuple[str, ...] = ()
+    """Names at the top of the applied tree (`marks`)."""
+
+    def first_seen(self, commit: str, now: float) -> int:
+        """When a commit that is here `now` came first, seconds since the epoch."""
+        return (self.seen or self.time or int(now)) if commit == self.applied else int(now)
 
     @property
     def attempts(self) -> tuple[tuple[str, str], ...]:
@@ -75,10 +86,19 @@ class State:
             self.committed,
             self.entries,
             self.trash,
+            self.seen,
         )
         if not all(isinstance(number, int) for number in numbers):
             raise ValueError("a number is none")
-        filters: tuple[object, ...] = (self.filter, self.before_filter, *self.attempted_filters)
+        identity: object = self.identity
+        if not isinstance(identity, str) or not _IDENTITY.fullmatch(identity):
+            raise ValueError("an identity is none")
+        filters: tuple[object, ...] = (
+            self.filter,
+            self.before_filter,
+            *self.attempted_filters,
+            *self.marks,
+        )
         if not all(isinstance(text, str) for text in filters):
             raise ValueError("a filter is none")
         named: list[object] = [] if self.applied is None else [self.applied]
@@ -105,7 +125,9 @@ def load(path: Path) -> State:
             raise ValueError("another version")
         filters = tuple(values.get("attempted_filters", ()))
         attempted = tuple(values["attempted"])
-        return State(**{**values, "attempted": attempted, "attempted_filters": filters})
+        marks = tuple(values.get("marks", ()))
+        lists = {"attempted": attempted, "attempted_filters": filters, "marks": marks}
+        return State(**{**values, **lists})
     except FileNotFoundError:
         return State()
     except OSError as error:

@@ -5,6 +5,7 @@ applied commit and those that a cut run was going for.  All of it can be fetched
 damaged repository is thrown away, never mended.
 """
 
+import re
 import shutil
 from collections.abc import Iterable
 from contextlib import suppress
@@ -26,7 +27,7 @@ from huai_client.lines.upstream import (
     newest_commit,
 )
 from huai_client.packs import drop_unfinished, exchange_packs
-from huai_schema.commits import CommitInfo
+from huai_schema.commits import CommitInfo, decode_commit
 from huai_schema.descriptor import Descriptor, read_root
 from huai_schema.errors import ExitCode, FormatError, HuaiError
 from huai_schema.gitobjects import Kind
@@ -41,6 +42,7 @@ _PAST = "refs/huai/past/"
 """Commits that were applied before, numbered: for people, not for the next fetch."""
 _PACKS_MAX = 40
 _CONNECT_SECONDS = 60
+_COMMIT = re.compile("[0-9a-f]{40}")
 _NAMES: dict[int, Kind] = {1: "commit", 2: "tree", 3: "blob"}
 """Git's numbers of the types of objects (gitformat-pack)."""
 _FAILURES = (pygit2.GitError, KeyError, ValueError, OSError)
@@ -153,23 +155,44 @@ class Repository:
 
     def _named(self, *prefixes: str) -> set[str]:
         """The commits that refs name: everything in them is here."""
-        refs = [self._git.references[name] for name in self._git.references]
-        commits = {str(ref.target) for ref in refs if ref.name.startswith(prefixes)}
+        commits = {commit for name, commit in self._refs().items() if name.startswith(prefixes)}
         return {commit for commit in commits if self.has(commit)}
+
+    def _refs(self) -> dict[str, str]:
+        """All refs and the commits they name; `DamagedRepositoryError` if one names none."""
+        try:
+            named = {name: str(self._git.references[name].target) for name in self._names()}
+        except _FAILURES as error:
+            raise self._damaged(str(error), "refs") from error
+        for name, commit in named.items():
+            if not _COMMIT.fullmatch(commit):
+                raise self._damaged("names no commit", name)
+        return named
+
+    def _names(self) -> list[str]:
+        """Of the refs; a loose one that holds nothing is one too, which libgit2 passes over."""
+        found = set(self._git.references)
+        for path in (self._path / "refs").rglob("*"):
+            if path.suffix != ".lock" and path.is_file():
+                found.add(str(path.relative_to(self._path)))
+        return sorted(found)
 
     def commit(self, commit: str) -> Commit:
         """A commit that is here; `DamagedRepositoryError` if it is not."""
-        found = self._get(commit)
-        if found is None:
+        found = self.find(bytes.fromhex(commit))
+        if found is None or found.kind != "commit":
             raise self._damaged("there is no such commit", commit)
-        info = CommitInfo.decode(found.message)
-        descriptor, tree = read_root(found.tree_id.raw, self)
+        # Never by libgit2: what that refuses would count as damage on this side.
+        head = decode_commit(found.data)
+        info = head.info()
+        descriptor, tree = read_root(head.tree, self)
         snapshot = Snapshot(self, tree, info.totals.entries)
-        return Commit(commit, info, found.commit_time, descriptor, snapshot)
+        return Commit(commit, info, head.time, descriptor, snapshot)
 
     def has(self, commit: str) -> bool:
         """Whether a commit is here."""
-        return self._get(commit) is not None
+        found = self.find(bytes.fromhex(commit))
+        return found is not None and found.kind == "commit"
 
     def keep(self, commits: Iterable[str]) -> None:
         """Name exactly these commits, so that they stay and are offered in the next fetch."""
@@ -178,7 +201,7 @@ class Repository:
         try:
             for commit in wanted:
                 self._git.references.create(_KEPT + commit, commit, force=True)
-            for name in list(self._git.references):
+            for name in self._refs():
                 if name.startswith(_KEPT) and name.removeprefix(_KEPT) not in wanted:
                     self._git.references.delete(name)
         except _FAILURES as error:
@@ -188,7 +211,7 @@ class Repository:
         """Let a commit that was applied stay for a while, beside the last `most` of that kind."""
         try:
             refs = self._past_refs()
-            newest = str(self._git.references[refs[-1]].target) if refs else None
+            newest = self._refs()[refs[-1]] if refs else None
             if commit is not None and commit != newest and most and self.has(commit):
                 number = int(refs[-1].removeprefix(_PAST)) + 1 if refs else 1
                 refs.append(f"{_PAST}{number:08d}")
@@ -200,17 +223,17 @@ class Repository:
 
     def past(self) -> list[str]:
         """The commits that were put by, newest first."""
-        commits = [str(self._git.references[name].target) for name in self._past_refs()]
+        refs = self._refs()
+        commits = [refs[name] for name in self._past_refs()]
         return [commit for commit in reversed(commits) if self.has(commit)]
 
     def _past_refs(self) -> list[str]:
-        return sorted(name for name in self._git.references if name.startswith(_PAST))
+        return sorted(name for name in self._refs() if name.startswith(_PAST))
 
     @property
     def fetched(self) -> str | None:
         """The newest commit that was fetched, whether it was applied or not."""
-        found = self._git.references.get(_FETCHED)
-        return None if found is None else str(found.target)
+        return self._refs().get(_FETCHED)
 
     def read(self, oid: bytes, kind: Kind) -> bytes:
         """The content of an object (`ObjectReader`).
@@ -270,13 +293,6 @@ class Repository:
         if fetched is not None:
             self._git.references.create(_BEFORE, fetched.target, force=True)
             fetched.delete()
-
-    def _get(self, commit: str) -> pygit2.Commit | None:
-        try:
-            found = self._git.get(commit)
-            return None if found is None else found.peel(pygit2.Commit)
-        except _FAILURES as error:
-            raise self._damaged(str(error), commit) from error
 
     def _damaged(self, reason: str, name: str) -> DamagedRepositoryError:
         return DamagedRepositoryError(

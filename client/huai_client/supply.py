@@ -27,7 +27,7 @@ class Supply:
 
     def __init__(self, module: Module, lines: Lines) -> None:
         """`ContentUrlError` for a content URL that is none."""
-        self._own_urls = [ContentUrl.parse(url) for url in module.content_urls]
+        self._own_urls = [ContentUrl.parse(url)._replace(own=True) for url in module.content_urls]
         self._hardlink = module.duplicates == "hardlink"
         self._options = TransferOptions(
             streams=module.streams,

@@ -20,6 +20,7 @@ from huai_client.finished import finished
 from huai_client.following import Following
 from huai_client.gitfetch import MissingObjectError
 from huai_client.lines.lines import Lines
+from huai_client.marks import marks_of
 from huai_client.options import SyncOptions
 from huai_client.places import ModulePlaces
 from huai_client.planning import Planning, applied_selection
@@ -27,6 +28,7 @@ from huai_client.plans.withhold import withhold
 from huai_client.preconditions import (
     check_module,
     check_serial,
+    check_totals,
     is_rollback,
 )
 from huai_client.publishing import waiting as waiting_file
@@ -142,8 +144,16 @@ class Sync:
         check_module(commit, self._name)
         if not self._options.accept_rollback:
             check_serial(commit, self._state)
+        self._check_totals(commit)
         deadline.check("the metadata are here, and nothing was changed")
         return self._planning.update(view, commit, self._state)
+
+    def _check_totals(self, commit: Commit) -> None:
+        """Before anything is read below the commit."""
+        applied = self._state.applied
+        known = not self._options.adopt and applied and self._repository.has(applied)
+        before = self._repository.commit(applied).info.totals if known and applied else None
+        check_totals(commit, self._module, before)
 
     def _applied_commit(self) -> Commit:
         return self._repository.commit(applied_id(self._state, self._name))
@@ -188,6 +198,7 @@ class Sync:
             attempted=tuple(each for each, _ in attempts),
             attempted_filters=tuple(key for _, key in attempts),
             serial=self._accepted_serial(commit),
+            identity=self._identity(commit),
         )
         self._save(self._ground.begun(changed))
 
@@ -211,18 +222,24 @@ class Sync:
     def _finish(self, prepared: Prepared) -> None:
         if self._state.applied != prepared.commit.id:
             self._repository.put_by(self._state.applied, self._module.keep_commits)
-        self._save(self._finished(prepared))
-        selection = applied_selection(prepared.commit, self._state)
+        state = self._finished(prepared)
+        selection = applied_selection(prepared.commit, state)
+        self._save(replace(state, marks=marks_of(selection)))
         keep_in_step(self._places.verified, prepared.commit.id, selection)
         self._repository.tidy()
 
     def _finished(self, prepared: Prepared) -> State:
-        serial = self._accepted_serial(prepared.commit)
-        return finished(prepared, self._state, serial=serial, keeps=self._ground.keeps)
+        commit, keeps = prepared.commit, self._ground.keeps
+        serial, identity = self._accepted_serial(commit), self._identity(commit)
+        return finished(prepared, self._state, serial=serial, identity=identity, keeps=keeps)
 
     def _accepted_serial(self, commit: Commit) -> int:
         serial = commit.info.serial
         return serial if self._options.accept_rollback else max(serial, self._state.serial)
+
+    def _identity(self, commit: Commit) -> str:
+        """Of the module that is accepted with a commit."""
+        return commit.descriptor.identity
 
     def _save(self, state: State) -> None:
         # The refs first: a state that names a commit must never lack it.
@@ -253,6 +270,7 @@ class Sync:
             report,
             brought and brought.outcome,
             brought and brought.reused,
+            seen=self._state.first_seen(prepared.commit.id, time.time()),
         )
 
 

@@ -18,6 +18,7 @@ from huai_client.results import Observer, Prepared, SyncResult
 from huai_client.reuse import Brought, Trust, bring
 from huai_client.staging import Staging, key_of
 from huai_client.state import State
+from huai_client.store import Commit
 from huai_client.supply import Supply, wanted_content
 from huai_client.sync import Sync
 from huai_client.transfer import Listener, Outcome
@@ -121,6 +122,10 @@ class Undo(Sync):
     def _finished(self, prepared: Prepared) -> State:
         held = self._state.held
         return replace(super()._finished(prepared), before="", before_filter="", held=held)
+
+    def _identity(self, _commit: Commit) -> str:
+        """The upstream is who it was, also if what is gone back to came from another."""
+        return self._state.identity
 
 
 def _target(name: str, state: State) -> tuple[str, str, str]:

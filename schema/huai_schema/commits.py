@@ -1,15 +1,30 @@
-"""The commit message: a line for people and trailers for programs (FORMAT.md, "Commits")."""
+"""A commit: its head, a line for people and trailers for programs (FORMAT.md, "Commits").
+
+Pure: takes bytes apart, reads nothing that they name.
+"""
 
 import re
 from typing import NamedTuple
 
 from huai_schema.descriptor import check_module
 from huai_schema.errors import FormatError
+from huai_schema.limits import TOTAL_ENTRIES
 
+COMMIT_BYTES = 131_072
 MESSAGE_BYTES = 65_536
+COMMIT_TIME_MAX = 1 << 37
+"""Seconds since the epoch: the year 6325.  Every clock library can tell that."""
+SERIAL_STEP = 1 << 32
+"""From the serial that was accepted to the next one: no honest upstream commits so often."""
 NUMBER_MAX = (1 << 63) - 1
 _TRAILER = re.compile(r"Huai-([A-Za-z-]+): (0|[1-9][0-9]{0,18})")
 _SUBJECT = re.compile(r"([^ \n]+) (?:0|[1-9][0-9]{0,18}): [^\n]+")
+_OBJECT = re.compile(
+    rb"tree ([0-9a-f]{40})\n((?:parent [0-9a-f]{40}\n)*)"
+    rb"author [^\n]*\ncommitter [^\n]*> ([0-9]{1,12}) [+-][0-9]{4}\n"
+    rb"(?:[^\n]+\n)*\n"
+)
+"""A commit as git writes it; further headers, such as a signature, may follow its date."""
 _KNOWN = (
     "Serial",
     "Files",
@@ -90,6 +105,8 @@ class CommitInfo(NamedTuple):
             raise error.within("commit") from None
         serial, files, directories, symlinks, size, skipped, *counts = _numbers(lines[2:])
         totals = Totals(files, directories, symlinks, size)
+        if totals.entries > TOTAL_ENTRIES:
+            raise FormatError(f"more than {TOTAL_ENTRIES} entries are announced", "commit")
         info = cls(module, serial, totals, Counts(*counts), skipped)
         if lines[0] != info.encode().partition("\n")[0]:
             raise FormatError("the subject says something else than the trailers", "commit")
@@ -114,3 +131,35 @@ def _numbers(trailers: list[str]) -> list[int]:
     if keys != list(_KNOWN):
         raise FormatError("trailers repeated or out of order", "commit")
     return [value for _, value in found]
+
+
+class CommitObject(NamedTuple):
+    """One git commit."""
+
+    tree: bytes
+    """The id of its tree."""
+    has_parents: bool
+    time: int
+    """When it was committed, seconds since the epoch."""
+    message: bytes
+
+    def info(self) -> CommitInfo:
+        """What the message says."""
+        try:
+            return CommitInfo.decode(self.message.decode())
+        except UnicodeDecodeError:
+            raise FormatError("the message is not UTF-8", "commit") from None
+
+
+def decode_commit(data: bytes) -> CommitObject:
+    """Take the bytes of a commit apart; `FormatError` for one that git would not write."""
+    if len(data) > COMMIT_BYTES:
+        raise FormatError(f"a commit of more than {COMMIT_BYTES} bytes", "commit")
+    found = _OBJECT.match(data)
+    if found is None:
+        raise FormatError("not a commit as git writes it", "commit")
+    time = int(found[3])
+    if not 0 < time <= COMMIT_TIME_MAX:
+        raise FormatError(f"a date out of range: {time} s", "commit")
+    tree = bytes.fromhex(found[1].decode())
+    return CommitObject(tree, bool(found[2]), time, data[found.end() :])

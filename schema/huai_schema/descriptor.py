@@ -13,9 +13,14 @@ FORMAT_VERSION = 1
 DIGEST_ALGORITHM = "blake3"
 DESCRIPTOR, TREE = b"huai", b"tree"
 BYTES_MAX = 65_536
+ROOT_BYTES = 65_536
+"""The tree of a commit, which has few items."""
+CONTENT_URLS = 16
+"""A client may have to try each of them."""
 _MODULE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 _KEY = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,63}")
-_KNOWN = ("format", "module", "digest", "content", "publish")
+_IDENTITY = re.compile(r"[0-9a-f]{32}")
+_KNOWN = ("format", "module", "identity", "digest", "content", "publish")
 
 
 class Descriptor(NamedTuple):
@@ -26,10 +31,14 @@ class Descriptor(NamedTuple):
     """Where rsync finds the content, best first."""
     publish: tuple[str, ...] = ()
     """Publish rules, as they are spelt; the first that matches counts."""
+    identity: str = ""
+    """32 hex digits that no other module has, whatever it is called; empty: not told."""
 
     def encode(self) -> bytes:
         """The blob."""
         lines = [b"format\t%d" % FORMAT_VERSION, b"module\t" + self.module.encode()]
+        if self.identity:
+            lines.append(b"identity\t" + self.identity.encode())
         lines.append(b"digest\t" + DIGEST_ALGORITHM.encode())
         lines += [b"content\t" + escape(url.encode()) for url in self.content_urls]
         lines += [b"publish\t" + escape(rule.encode()) for rule in self.publish]
@@ -67,9 +76,12 @@ class Descriptor(NamedTuple):
             raise FormatError("an unknown digest algorithm")
         if len(values["module"]) != 1:
             raise FormatError("not exactly one module")
+        if len(values["content"]) > CONTENT_URLS:
+            raise FormatError(f"more than {CONTENT_URLS} content URLs")
         urls = tuple(map(_check_url, values["content"]))
         rules = check_rules(tuple(values["publish"]))
-        found = cls(check_module(values["module"][0]), urls, rules)
+        identity = _identity(values["identity"])
+        found = cls(check_module(values["module"][0]), urls, rules, identity)
         if found.encode() != known:
             raise FormatError("keys out of order")
         return found
@@ -94,7 +106,10 @@ def write_root(descriptor: Descriptor, tree: bytes, writer: ObjectWriter) -> byt
 
 def read_root(root: bytes, reader: ObjectReader) -> tuple[Descriptor, bytes]:
     """The descriptor and the id of the module's own tree; the descriptor is judged first."""
-    items = {item.name: item for item in decode_tree(reader.read(root, "tree"), "commit")}
+    data = reader.read(root, "tree")
+    if len(data) > ROOT_BYTES:
+        raise FormatError(f"a commit tree of more than {ROOT_BYTES} bytes", "commit")
+    items = {item.name: item for item in decode_tree(data, "commit")}
     blob, tree = items.pop(DESCRIPTOR, None), items.pop(TREE, None)
     if blob is None or blob.is_tree:
         raise FormatError("not a huai metadata repository", "commit")
@@ -116,6 +131,14 @@ def _decode_line(line: bytes) -> tuple[str, str]:
     if not tab or _KEY.fullmatch(key) is None:
         raise FormatError("a line that is not key, tab, value")
     return key, value
+
+
+def _identity(values: list[str]) -> str:
+    if not values:
+        return ""
+    if len(values) > 1 or _IDENTITY.fullmatch(values[0]) is None:
+        raise FormatError("an identity that is not 32 hexadecimal digits, once")
+    return values[0]
 
 
 def _check_url(url: str) -> str:

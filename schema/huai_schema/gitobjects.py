@@ -8,6 +8,7 @@ from hashlib import sha1
 from typing import Literal, NamedTuple, Protocol, TypeAlias
 
 from huai_schema.errors import FormatError
+from huai_schema.limits import ITEM_BYTES
 
 Kind: TypeAlias = Literal["blob", "tree", "commit"]
 OID_BYTES = 20
@@ -66,6 +67,8 @@ def decode_tree(data: bytes, place: str = "") -> Iterator[TreeItem]:
         is_tree = mode == _TREE
         if end < 0 or not name or b"/" in name or len(oid) != OID_BYTES:
             raise FormatError("a damaged git tree", place)
+        if len(name) > ITEM_BYTES:
+            raise FormatError(f"a git tree with a name of {len(name)} bytes", place)
         if not is_tree and mode != _BLOB:
             raise FormatError("a git tree holds something else than plain blobs and trees", place)
         order = name + b"/" if is_tree else name

@@ -19,6 +19,9 @@ LINE_BYTES = 65_536
 OBJECT_BYTES = 64 << 20
 """One git object, inflated."""
 
+ITEM_BYTES = 256
+"""A name in a git tree: that of an entry, and a prefix."""
+
 OWNER_BYTES = 255
 """An owner's or group's name, unescaped."""
 

@@ -5,6 +5,7 @@ A run killed anywhere leaves the last commit as it was, and at most an unused pa
 """
 
 import os
+import secrets
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -123,7 +124,9 @@ class _Commit:
         self._places = places
         self._repository = repository
         self._head = repository.head()
-        past = repository.snapshot(self._head)[1] if self._head else None
+        descriptor, past = repository.snapshot(self._head) if self._head else (None, None)
+        # Made once; who makes the module anew, makes another one.
+        self._identity = (descriptor and descriptor.identity) or secrets.token_hex(16)
         self._past = past
         self._assembly = Assembly(past, check_readable=module.check_readable)
         self._hashed = (0, 0)
@@ -144,8 +147,7 @@ class _Commit:
             if not allow_empty:
                 self._check_not_empty(root)
             mounts.write()
-            descriptor = Descriptor(self._name, self._module.content_urls, self._module.rules)
-            top = write_root(descriptor, tree, writer)
+            top = write_root(self._descriptor(), tree, writer)
             if self._head and bytes.fromhex(self._head.tree) == top:
                 writer.abort()
                 return self._result(self._head, Counts(), changed=False)
@@ -177,6 +179,10 @@ class _Commit:
         finally:
             self._hashed = (columns.hashed_files, columns.hashed_bytes)
             cache.close()
+
+    def _descriptor(self) -> Descriptor:
+        urls, rules = self._module.content_urls, self._module.rules
+        return Descriptor(self._name, urls, rules, self._identity)
 
     def _check_not_empty(self, root: Path) -> None:
         if self._assembly.totals.entries > 1:

@@ -31,9 +31,8 @@ class Cuts:
         self.before = upstream.head.commit if upstream.root.exists() else None
         if upstream.root.exists():
             shutil.copytree(upstream.root, self._saved)
-        result = upstream.commit()
-        assert result.changed
-        self.tree = result.head.tree
+        assert upstream.commit().changed
+        self.tree = upstream.entries_id
 
     def reset(self) -> None:
         shutil.rmtree(self.upstream.root, ignore_errors=True)
@@ -56,12 +55,12 @@ class Cuts:
         found = self.head()
         if found is not None:
             new = found != self.before
-            assert partly or not new or upstream.head.tree == self.tree, context
+            assert partly or not new or upstream.entries_id == self.tree, context
             assert upstream.check().faults == (), context
             fsck(upstream.places.repository)
         result = upstream.commit()
         assert partly or result.changed == (found == self.before), context
-        assert (result.head.tree, result.problems) == (self.tree, ()), context
+        assert (upstream.entries_id, result.problems) == (self.tree, ()), context
         left = [path.name for path in upstream.root.rglob("tmp_*")]
         packs = list(upstream.repository.packs.iterdir())
         assert not left, (context, left)

@@ -21,8 +21,19 @@ FULL = TransferOptions(bwlimit=1000, extra=("-e", "ssh -p 22"), program="/opt/rs
     ],
 )
 def test_arguments(golden: Golden, name: str, options: TransferOptions, url: str) -> None:
-    line = arguments(options, ContentUrl.parse(url), b"/dest", options.bwlimit // 2, 5000)
+    own = ContentUrl.parse(url)._replace(own=True)
+    line = arguments(options, own, b"/dest", options.bwlimit // 2, 5000)
     golden.check(f"rsync_{name}.txt", b"\n".join([*line, b""]).decode())
+
+
+def test_a_url_of_the_upstream_gets_no_login_of_ours() -> None:
+    secret = ("--password-file=/etc/p", "-z", "-e", "ssh -i key", "--rsh=ssh", "-essh")
+    url = ContentUrl.parse("rsync://h/m")
+    theirs = arguments(TransferOptions(extra=secret), url, b"/dest", 0, 5000)
+    assert theirs == arguments(TransferOptions(extra=("-z",)), url, b"/dest", 0, 5000)
+    ours = arguments(TransferOptions(extra=secret), url._replace(own=True), b"/dest", 0, 5000)
+    assert ours[1:7] == [each.encode() for each in secret]
+    assert not any(each.startswith(b"--contimeout") for each in ours)  # rsync refuses it with -e
 
 
 def test_names_end_with_nul_and_begin_like_nothing_else() -> None:

@@ -164,11 +164,16 @@ def test_a_configuration_that_cannot_be_read(pair: tuple[Upstream, Downstream]) 
 
 def test_two_modules_in_one_tree(pair: tuple[Upstream, Downstream]) -> None:
     _, down = pair
-    ended = down.run("add", "inner", NO_URL, str(down.dest / "folder"))
-    assert ended.code == 0, ended
-    (finding,) = examined(down)["config"]
+    inner = f'[modules.inner]\nurl = "{NO_URL}"\ndest = "{down.dest}/folder"\n'
+    with (down.root / "client.toml").open("a", encoding="utf-8") as file:
+        file.write(inner)
+    found = examined(down)
+    (finding,) = found["config"]
     assert finding["result"] == "warn"
     assert "in the tree of" in finding["message"]
+    (finding,) = found["settings"]
+    assert finding["result"] == "fail"
+    assert 'protect = ["/folder"]' in finding["fix"]
 
 
 @pytest.mark.parametrize(

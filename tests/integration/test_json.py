@@ -57,6 +57,7 @@ def life(place: Site, folder: Path) -> Iterator[Lines]:
     yield lines(down.run("remove", down.name, "--json"))
     yield lines(down.run("add", down.name, place.url, str(folder), "--json"))
     down.dest = folder
+    yield lines(down.run("modules", place.url, "--json"))
     yield lines(down.run("status", "--json"))
     yield lines(down.run("plan", down.name, "--json"))
     yield lines(down.run("plan", down.name, "--filter", "- *.rpm", "--json"))

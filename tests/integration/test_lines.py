@@ -280,7 +280,7 @@ def test_add_writes_all_urls_and_status_shows_who_fails(
         "url = 1",
         "connections = -1",
         'queue_time = "long"',
-        "queue_time = 9",
+        "queue_time = -9",
     ],
 )
 def test_what_cannot_be_configured(place: Site, up: Upstream, line: str) -> None:

@@ -2,10 +2,13 @@
 
 import subprocess
 import time
+from dataclasses import replace
 from pathlib import Path
 
+import pygit2
 import pytest
 
+from huai_client import state as states
 from tests.integration.upstream import ENVIRONMENT, SECONDS, Downstream, Site, Upstream
 
 
@@ -95,6 +98,28 @@ def test_a_sync_that_brings_an_old_commit_says_so(place: Site, tmp_path: Path) -
     assert ended.events("sync")[0]["stale"] is True
     assert "max_age" in ended.err
     assert down.state.committed == 1_600_000_000
+    assert down.run("status").code == 54
+
+
+def test_a_commit_dated_ahead_does_not_stay_young(pair: tuple[Upstream, Downstream]) -> None:
+    up, down = pair
+    git = pygit2.Repository(str(up.places.repository))
+    head = git.branches["main"].peel(pygit2.Commit)
+    who = pygit2.Signature("huai", "huai@localhost", int(time.time()) + 3 * 365 * 86400, 0)
+    made = git.create_commit(None, who, who, head.message, head.tree_id, [])
+    git.references.create("refs/heads/main", made, force=True)
+    ended = down.sync("--json")
+    assert (ended.code, ended.events("sync")[0]["stale"]) == (0, False)
+    assert "ahead of this machine's clock" in ended.err
+    assert down.run("status").code == 0
+    state = down.state
+    states.save(down.state_file, replace(state, seen=state.seen - 7300))
+    assert "at least 2 hours 1 minute old" in down.sync().err
+    ended = down.run("status")
+    assert ended.code == 54
+    assert "ahead of this machine's clock" in ended.out
+    # Compared anew, it is no younger.
+    assert down.sync("--adopt", "--json").events("sync")[0]["stale"] is True
     assert down.run("status").code == 54
 
 

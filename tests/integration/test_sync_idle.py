@@ -72,13 +72,6 @@ def test_nothing_heavy_is_loaded(pair: tuple[Upstream, Downstream]) -> None:
     assert "pygit2" in loaded(down)
 
 
-def test_the_destination_is_not_looked_at(pair: tuple[Upstream, Downstream]) -> None:
-    _, down = pair
-    down.dest.rename(down.dest.with_name(f"{down.dest.name}-away"))
-    assert down.sync().code == 0
-    assert down.sync("--adopt").code == 52
-
-
 def test_quiet_says_nothing(pair: tuple[Upstream, Downstream]) -> None:
     up, down = pair
     assert down.sync("-q") == (0, "", "")

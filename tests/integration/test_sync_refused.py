@@ -1,6 +1,8 @@
 """What a sync refuses, each with its exit code, a hint, and nothing touched."""
 
 import os
+import re
+import shutil
 import socket
 import subprocess
 import sys
@@ -14,6 +16,7 @@ import pygit2
 import pytest
 
 from huai_client import config as client_config
+from huai_schema.commits import CommitInfo
 from tests.integration.upstream import (
     ENVIRONMENT,
     SECONDS,
@@ -71,11 +74,14 @@ def test_a_server_that_is_down(pair: tuple[Upstream, Downstream]) -> None:
     refused(down.sync(), 10, "no-such-host.invalid")
 
 
-@pytest.mark.parametrize("url", ["http://[::1", "http://127.0.0.1:port", "http://a..b", "/none"])
-def test_urls_that_make_no_sense(pair: tuple[Upstream, Downstream], url: str) -> None:
+@pytest.mark.parametrize(
+    ("url", "code"),
+    [("http://[::1", 40), ("http://127.0.0.1:port", 40), ("http://a..b", 10), ("/none", 10)],
+)
+def test_urls_that_make_no_sense(pair: tuple[Upstream, Downstream], url: str, code: int) -> None:
     _, down = pair
     down.configure(url=url)
-    refused(down.sync(), 10)
+    refused(down.sync(), code)
 
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/x-git-upload-pack-advertisement\r\n"
@@ -250,6 +256,116 @@ def test_another_commit_with_the_same_serial(pair: tuple[Upstream, Downstream]) 
     refused(down.sync(), 46)
 
 
+def test_an_upstream_that_was_purged_and_made_anew(pair: tuple[Upstream, Downstream]) -> None:
+    up, down = pair
+    down.synced()
+    accepted = down.state
+    assert len(accepted.identity) == 32
+    shutil.rmtree(up.places.repository)
+    up.commit()
+    up.put(b"second", b"2")
+    up.commit()  # serial 2: no step back
+    refused(down.sync(), 46, "another one", accepted.identity, "--accept-rollback")
+    assert down.state == accepted
+    assert not (down.dest / "second").exists()
+    assert down.sync("--accept-rollback").code == 0
+    assert down.state.identity not in ("", accepted.identity)
+    up.put(b"third", b"3")
+    up.commit()
+    down.synced()
+    # Who does not tell any more which module it is, is not believed either.
+    name = up.name.encode()
+    rewrite_descriptor(up, b"format\t1\nmodule\t" + name + b"\ndigest\tblake3\n")
+    refused(down.sync(), 46, "not told")
+
+
+def test_an_identity_that_was_never_told_is_learnt(pair: tuple[Upstream, Downstream]) -> None:
+    up, down = pair
+    name = up.name.encode()
+    rewrite_descriptor(up, b"format\t1\nmodule\t" + name + b"\ndigest\tblake3\n")
+    down.configure(content_urls=(str(up.tree),))
+    down.synced()
+    assert down.state.identity == ""
+    up.commit()  # by a server that knows of identities
+    down.synced()
+    assert len(down.state.identity) == 32
+
+
+def rewrite_commit(up: Upstream, *, when: int = 1_700_000_000, **trailers: int) -> None:
+    """A further commit of the same tree, with another date and other trailers."""
+    git = pygit2.Repository(str(up.places.repository))
+    head = git.branches["main"].peel(pygit2.Commit)
+    serial = CommitInfo.decode(head.message).serial
+    message = head.message
+    for key, value in {"Serial": serial + 1, **trailers}.items():
+        message = re.sub(f"(?m)^Huai-{key}: .*$", f"Huai-{key}: {value}", message)
+    serial_now = trailers.get("Serial", serial + 1)
+    message = message.replace(f"{up.name} {serial}: ", f"{up.name} {serial_now}: ")
+    who = pygit2.Signature("huai", "huai@localhost", when, 0)
+    newer = git.create_commit(None, who, who, message, head.tree_id, [head.id])
+    git.references.create("refs/heads/main", newer, force=True)
+
+
+@pytest.mark.parametrize("synced", [False, True])
+def test_a_serial_that_leaps(pair: tuple[Upstream, Downstream], *, synced: bool) -> None:
+    up, down = pair
+    if synced:
+        down.synced()
+    before = down.state
+    rewrite_commit(up, Serial=(1 << 63) - 1)
+    refused(down.sync(), 46, "leaps", "--accept-rollback")
+    assert down.state.serial == before.serial
+    assert down.sync("--accept-rollback").code == 0
+
+
+@pytest.mark.parametrize("when", [0, 1 << 38, 1 << 60, 1 << 62])
+def test_a_commit_with_an_impossible_date(pair: tuple[Upstream, Downstream], when: int) -> None:
+    up, down = pair
+    down.synced()
+    before = down.state
+    rewrite_commit(up, when=when)
+    refused(down.sync(), 44, "commit")
+    assert down.state == before
+    for command in ("log", "status"):
+        assert down.run(command, *([down.name] if command == "log" else [])).code == 0
+
+
+@pytest.mark.parametrize(
+    ("trailers", "words"),
+    [
+        ({"Files": 1 << 31}, "max_entries"),
+        ({"Files": (1 << 63) - 1}, "entries are announced"),
+        ({"Bytes": 1 << 60}, "max_bytes"),
+        ({"Files": 2_000_000}, "--adopt"),
+        ({"Bytes": 1 << 41}, "--adopt"),
+    ],
+)
+def test_more_is_announced_than_was_agreed_to(
+    pair: tuple[Upstream, Downstream], trailers: dict[str, int], words: str
+) -> None:
+    up, down = pair
+    down.synced()
+    before = down.state
+    rewrite_commit(up, **trailers)
+    refused(down.sync(), 44, words)
+    assert down.state == before
+    if words == "--adopt":
+        assert down.sync("--adopt").code == 0
+
+
+def test_the_administrator_decides_how_much_is_too_much(pair: tuple[Upstream, Downstream]) -> None:
+    up, down = pair
+    down.configure(max_entries=1)
+    refused(down.sync(), 44, "announces 8 entries, more than max_entries = 1")
+    assert list(down.dest.iterdir()) == []
+    down.configure(max_entries=8)
+    down.synced()
+    up.many(b"d", 500)
+    up.commit()
+    down.configure(max_entries=1000)
+    down.synced()  # a small tree may grow as it likes
+
+
 @pytest.mark.parametrize(
     ("descriptor", "words"),
     [
@@ -421,7 +537,7 @@ def test_rsync_is_too_old(pair: tuple[Upstream, Downstream], tmp_path: Path) -> 
     ("line", "words"),
     [
         ("stream = 3", ["'stream'", "did you mean 'streams'?"]),
-        ("streams = 'many'", ["streams", "int"]),
+        ("streams = 'many'", ["streams", "a whole number"]),
         ("streams = 0", ["streams"]),
         ("max_delete = 'lots'", ["max_delete", "lots"]),
         ("content_urls = ['ftp://x']", ["ftp://x"]),

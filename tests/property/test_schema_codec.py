@@ -13,6 +13,7 @@ from huai_schema.entries import Directory, File, Symlink
 from huai_schema.errors import FormatError
 from huai_schema.escaping import escape, unescape
 from huai_schema.gitobjects import TreeItem, decode_tree, encode_tree
+from huai_schema.limits import TOTAL_ENTRIES
 from huai_schema.lines import decode_directory, decode_leaves, encode_directory, encode_leaf
 from huai_schema.manifest import Manifest, decode_manifest
 from huai_schema.own_directory import decode_own_directory
@@ -144,7 +145,7 @@ def test_damaged_descriptors_are_canonical_or_refused(module: str, random: Rando
 
 
 def infos() -> st.SearchStrategy[CommitInfo]:
-    totals = st.builds(Totals, *[NUMBERS] * 4)
+    totals = st.builds(Totals, *[st.integers(0, TOTAL_ENTRIES // 3)] * 3, NUMBERS)
     return st.builds(
         CommitInfo, MODULES, NUMBERS, totals, st.builds(Counts, *[NUMBERS] * 4), NUMBERS
     )

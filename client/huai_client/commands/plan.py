@@ -6,6 +6,7 @@ import click
 
 from huai_client.arguments import json_option, module_argument, sync_options
 from huai_client.config import load
+from huai_client.config_check import check
 from huai_client.options import SyncOptions
 from huai_client.run import Run
 from huai_client.talking.talk import Talk
@@ -45,5 +46,7 @@ def command(
         max_delete_in=max_delete_in,
         filter=rules or None,
     )
-    run = Run(root, name, load(root).module(name), Talk(quiet=False, as_json=as_json))
+    config = load(root)
+    check(config, name, root)
+    run = Run(root, name, config.module(name), Talk(quiet=False, as_json=as_json))
     return run.plan(options, wait=wait)

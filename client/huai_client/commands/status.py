@@ -7,9 +7,9 @@ from pathlib import Path
 import click
 
 from huai_client import state as states
-from huai_client.age import too_old
+from huai_client.age import dated_ahead, too_old
 from huai_client.arguments import json_option, modules_argument
-from huai_client.config import Module, load
+from huai_client.config import Module, load, no_modules
 from huai_client.explain.last import load as load_last
 from huai_client.explain.last import unfinished
 from huai_client.hosts import Hosts
@@ -41,6 +41,8 @@ def command(root: Path, names: tuple[str, ...], parts: bool, as_json: bool) -> i
     """
     end_with_reader()
     config = load(root)
+    if not config.modules:
+        raise no_modules(root)
     code = ExitCode.OK
     for name in names or sorted(config.modules):
         found = _Standing(name, config.module(name), module_places(root, name))
@@ -84,7 +86,10 @@ class _Standing:
         self.tops = account.tops if account else []
         # A sync that was cut right before its end; the next `verify` finds out.
         self._as_before = account is not None and account.applied != self._state.applied
-        self.stale = too_old(self._state.committed, module.max_age, time.time())
+        now, committed = time.time(), self._state.committed
+        seen = self._state.seen or self._state.time
+        self.stale = too_old(committed, module.max_age, now, seen=seen)
+        self._ahead = dated_ahead(committed, now)
 
     def values(self) -> dict[str, object]:
         """For JSON; times in seconds since the epoch."""
@@ -121,6 +126,8 @@ class _Standing:
             yield states.HELD
         if self.stale:
             yield self.stale
+        if self._ahead:
+            yield self._ahead
         yield from self._runs()
         yield from self._filter()
         yield from self._looks()

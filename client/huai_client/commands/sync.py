@@ -13,7 +13,8 @@ from huai_client.arguments import (
     sync_options,
     transfer_options,
 )
-from huai_client.config import ClientConfig, load
+from huai_client.config import ClientConfig, load, no_modules
+from huai_client.config_check import check_once
 from huai_client.deadline import Deadline
 from huai_client.options import SyncOptions
 from huai_client.run import Run
@@ -94,12 +95,14 @@ def command(
     config = load(root)
     modules = {
         name: msgspec.structs.replace(config.module(name), **changes)
-        for name in _chosen(config, names, every=every)
+        for name in _chosen(config, names, root, every=every)
     }
+    config = ClientConfig({**config.modules, **modules})
 
     def one(name: str) -> ExitCode:
         run = Run(root, name, modules[name], Talk(quiet=quiet, as_json=as_json, log=log))
         with failures_told(log, name):
+            check_once(config, name, root)
             return run.plan(options, wait=wait) if dry_run else run.sync(options, wait=wait)
 
     if len(modules) == 1 and not every:
@@ -110,7 +113,11 @@ def command(
     return several(one, list(modules), parallel=parallel, talk=talk)
 
 
-def _chosen(config: ClientConfig, names: tuple[str, ...], *, every: bool) -> tuple[str, ...]:
+def _chosen(
+    config: ClientConfig, names: tuple[str, ...], root: Path, *, every: bool
+) -> tuple[str, ...]:
     if every == bool(names):
         raise click.UsageError("name the modules to sync, or say --all for all of client.toml")
+    if every and not config.modules:
+        raise no_modules(root)
     return tuple(sorted(config.modules)) if every else names

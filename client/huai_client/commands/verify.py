@@ -7,6 +7,7 @@ import click
 
 from huai_client.arguments import json_option, log_option, module_argument, span, wait_option
 from huai_client.config import load
+from huai_client.config_check import check
 from huai_client.deadline import Deadline
 from huai_client.explain.asked import asked_path
 from huai_client.options import SyncOptions
@@ -83,7 +84,9 @@ def command(
     """
     if asked and sample is not None:
         raise click.UsageError("--path and --sample exclude each other")
-    module = load(root).module(name)
+    config = load(root)
+    module = config.module(name)
+    check(config, name, root)
     request = Request(
         content=content,
         path=asked_path(asked, module.dest),

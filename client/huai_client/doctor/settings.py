@@ -5,31 +5,19 @@ from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
-from huai_client.config import ClientConfig
+from huai_client.config import ClientConfig, load
+from huai_client.config_check import check
 from huai_client.doctor.case import Case
 from huai_client.doctor.finding import Finding, ok, warn
 from huai_client.filtered import rules_of
-from huai_client.firewall import Firewall
 from huai_client.options import SyncOptions
-from huai_client.plans.summary import allowed_deletions
-from huai_client.transfer import ContentUrl, TransferOptions
 
 
 def settings(case: Case) -> Iterator[Finding]:
     """URLs, limits, filter and rsync's options can be obeyed."""
-    module = case.module
-    for url in module.content_urls:
-        ContentUrl.parse(url)
-    TransferOptions(
-        streams=module.streams,
-        batch_files=module.batch_files,
-        batch_bytes=module.batch_size,
-        timeout=module.timeout,
-        extra=module.rsync_options,
-    )
-    allowed_deletions(module.max_delete, 0)
-    rules = rules_of(module, case.places, SyncOptions())
-    Firewall(module, ())
+    root = case.places.root
+    check(load(root), case.name, root)
+    rules = rules_of(case.module, case.places, SyncOptions())
     yield ok(f"can be obeyed; {len(rules.rules):,} filter rules")
 
 

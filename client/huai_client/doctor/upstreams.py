@@ -45,7 +45,7 @@ def clock(case: Case) -> Iterator[Finding]:
 
 def content(case: Case) -> Iterator[Finding]:
     """Each content URL lets us in."""
-    urls = [ContentUrl.parse(text) for text in case.module.content_urls]
+    urls = [ContentUrl.parse(text)._replace(own=True) for text in case.module.content_urls]
     if not urls:
         commit = case.newest_here()
         if commit is None:

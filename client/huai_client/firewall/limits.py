@@ -30,10 +30,8 @@ def check_directories(
     gives what the tree had in a directory, itself included; no more of it is taken than ten
     times what is deleted there at a limit of 10%, and so on.  Raises `TooManyDeletionsError`.
     """
-    known = {_directory(key): str(limit) for key, limit in limits.items() if key != EACH}
+    known = check_limits(limits)
     each = str(limits[EACH]) if EACH in limits else None
-    for limit in (*known.values(), *([each] if each else [])):
-        parse_limit(limit)
     for path, count in _counts(removals, known, each is not None).items():
         limit = known.get(path, each or "")
         before = _exceeded(count, limit, entries_in(path))
@@ -43,6 +41,13 @@ def check_directories(
                 f"max_delete_in = {limit!r} allows there; nothing was touched",
                 hint=f"if that is right: --max-delete-in /{show(path)}={count}",
             )
+
+
+def check_limits(limits: Mapping[str, str | int]) -> dict[RelPath, str]:
+    """The limits of directories that are named; `DeleteLimitError` if one is none."""
+    for limit in limits.values():
+        parse_limit(str(limit))
+    return {_directory(key): str(limit) for key, limit in limits.items() if key != EACH}
 
 
 def parse_exceptions(texts: Iterable[str]) -> dict[str, str | int]:

@@ -32,6 +32,8 @@ _ADVERT = "info/refs?service=git-upload-pack"
 _REF = re.compile(rb"^([0-9a-f]{40}) ([^\0\n]+)")
 _LOGIN = re.compile(r"^([a-z][a-z0-9+.-]*://)([^/@]*)@")
 
+_LOGIN_HINT = "a login stands in ~/.netrc, or in the URL in client.toml: https://USER:PASSWORD@HOST"
+
 
 class UpstreamError(HuaiError):
     """The upstream cannot be asked, or its answer is none."""
@@ -198,6 +200,11 @@ def _broken(metadata: MetadataUrl, error: Exception) -> UpstreamError:
         return UpstreamSilentError(f"{metadata}: {reason}", hint="try again later")
     if isinstance(reason, TimeoutError):
         return UpstreamSilentError(f"{metadata}: no answer in time", hint="try again later")
+    if isinstance(reason, ssl.SSLError) and "WRONG_VERSION_NUMBER" in str(reason):
+        plain = f"http://{str(metadata).partition('://')[2]}"
+        return UpstreamError(
+            f"{metadata}: what answers there does not speak TLS", hint=f"did you mean {plain}?"
+        )
     unknown_name = isinstance(reason, socket.gaierror) and reason.errno != socket.EAI_AGAIN
     lasting = unknown_name or isinstance(reason, (ValueError, ssl.SSLCertVerificationError))
     kind = UpstreamError if lasting or isinstance(error, ValueError) else UpstreamDownError
@@ -213,7 +220,7 @@ def _refused(metadata: MetadataUrl, error: urllib.error.HTTPError) -> UpstreamEr
         )
     said = f"{metadata}: HTTP {error.code} {printable(str(error.reason))}"
     if error.code in (http.client.UNAUTHORIZED, http.client.FORBIDDEN):
-        return UpstreamError(said, hint="a login stands in the URL: https://USER:PASSWORD@HOST")
+        return UpstreamError(said, hint=_LOGIN_HINT)
     if error.code in _PASSING or error.code >= http.client.INTERNAL_SERVER_ERROR:
         after = retry_after(error.headers.get("Retry-After"), time.time())
         return UpstreamDownError(said, hint="try again later", retry_after=after)

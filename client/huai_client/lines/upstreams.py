@@ -13,6 +13,7 @@ Rules:
 - If none answers, the failure is the first URL's.
 """
 
+import re
 import time
 from collections.abc import Callable, Sequence
 from typing import TypeVar
@@ -20,12 +21,19 @@ from typing import TypeVar
 from huai_client.deadline import NEVER, Deadline
 from huai_client.hosts import Memory
 from huai_client.lines.backoff import Pauses, persistently
-from huai_client.lines.upstream import MetadataUrl, UpstreamDownError, UpstreamError
+from huai_client.lines.upstream import (
+    MetadataUrl,
+    NotServedError,
+    UpstreamDownError,
+    UpstreamError,
+)
 from huai_schema.errors import FormatError
 
 _PAUSES = Pauses(retries=2, first=0.5, longest=60.0)
 _WORTH_SAYING = 2.0
 """Seconds."""
+
+_NAME = re.compile(r"/git/([^/]+)\.git$")
 
 T = TypeVar("T")
 Failure = UpstreamError | FormatError
@@ -98,14 +106,14 @@ class Upstreams:
         try:
             return persistently(once, _NobodyError, _PAUSES, pause)
         except _NobodyError:
-            raise failures[self.first] from None
+            raise _explained(self.first, failures[self.first]) from None
 
     def _worth_a_retry(self, failures: dict[MetadataUrl, Failure]) -> float:
         """Seconds to wait at least before all are asked again; raises if that is no use."""
         passing = [each for each in failures.values() if isinstance(each, UpstreamDownError)]
         wait = min((each.retry_after for each in passing), default=_PAUSES.longest + 1)
         if wait > _PAUSES.longest or wait + _PAUSES.first > self._deadline.left:
-            raise failures[self.first]
+            raise _explained(self.first, failures[self.first])
         return wait
 
     def _round(
@@ -159,3 +167,13 @@ class Upstreams:
         if text not in self._told:
             self._told.add(text)
             self._tell(text)
+
+
+def _explained(url: MetadataUrl, failure: Failure) -> Failure:
+    """The failure; for a module that is not there with what the upstream has instead."""
+    found = _NAME.search(url.url)
+    if not isinstance(failure, NotServedError) or found is None:
+        return failure
+    from huai_client.lines.served import offered
+
+    return NotServedError(failure.message, hint=offered(url.url, found[1]))

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from huai_schema.paths import RelPath
 
-SPAN = "^[0-9]{1,9}[smhd]?$"
+SPAN = "^[0-9]{1,9}[smhdw]?$"
 """What `seconds` reads, as a regular expression."""
-_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604_800}
 
 
 class Waiting(NamedTuple):

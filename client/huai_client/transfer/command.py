@@ -14,9 +14,10 @@ Pure.  Every option is known to rsync 3.1.3.  What each is for:
 """
 
 import os
+import re
 from collections.abc import Iterable, Sequence
 
-from huai_client.transfer.options import TransferOptions
+from huai_client.transfer.options import TransferOptions, without_secrets
 from huai_client.transfer.urls import ContentUrl, Transport
 from huai_schema.entries import File
 
@@ -44,9 +45,9 @@ def arguments(
 
     Without `compare_dest` nothing here is a basis; `largest` is in bytes, of one file.
     """
-    command = [options.program, *options.extra, *_FIXED, f"--timeout={options.timeout}"]
-    behind_shell = any(option.startswith(("--rsh", "-e")) for option in options.extra)
-    if url.transport is Transport.DAEMON and not behind_shell:  # rsync refuses it there
+    extra = options.extra if url.own else without_secrets(options.extra)
+    command = [options.program, *extra, *_FIXED, f"--timeout={options.timeout}"]
+    if url.transport is Transport.DAEMON and not has_shell(extra):
         command.append(f"--contimeout={options.contimeout}")
     if bwlimit:
         command.append(f"--bwlimit={bwlimit}")
@@ -55,6 +56,11 @@ def arguments(
     if compare_dest:
         encoded.append(b"--compare-dest=" + compare_dest)
     return [*encoded, b"--", os.fsencode(url.source), b"./"]
+
+
+def has_shell(extra: Sequence[str]) -> bool:
+    """Whether rsync goes to a daemon through a remote shell, and then takes no --contimeout."""
+    return any(re.match(r"--rsh(=|$)|-[^-]*e", each) for each in extra)
 
 
 def names(files: Sequence[File]) -> bytes:

@@ -134,7 +134,7 @@ class Delivery:
                 folder=folder,
                 locks=(context.lock, *room.places),
                 pace=Pace(options.timeout),
-                bounds=Bounds(largest, total, confined),
+                bounds=Bounds(largest, total, confined, url.own),
             )
             return self._runs.carry_out(start, partial(self._flying, stream))
         finally:

@@ -20,6 +20,10 @@ _DONE = frozenset({0, 23, 24})
 _SILENT = frozenset({30, 35})
 _FILE_IO = 11
 _BROKEN = frozenset({5, 10, 12, 14, 19, 20, 21, 22, 255})
+_LOGIN = (
+    "content_urls in client.toml with USER@, and rsync_options with --password-file=FILE: "
+    "a URL that the upstream names is given no password"
+)
 _SHELL_COMMAND = frozenset({126, 127})
 
 
@@ -63,6 +67,8 @@ def _upstream(code: int, talk: Talk, reason: str) -> TransferError:
         return UpstreamSilentError(reason, hint="sync again: what has arrived is kept")
     if code in _SHELL_COMMAND:
         return UpstreamRefusedError(reason, hint="the remote shell or rsync was not found")
+    if talk.denied and "auth failed" in reason:
+        return UpstreamRefusedError(reason, hint=_LOGIN)
     if talk.denied or (code not in _BROKEN and code >= 0):
         return UpstreamRefusedError(reason, hint="check the content URL and its access rules")
     return ConnectionBrokenError(reason, hint="sync again: what has arrived is kept")

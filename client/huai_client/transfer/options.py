@@ -7,7 +7,24 @@ from huai_client.deadline import NEVER, Deadline
 from huai_client.hosts import Hosts
 from huai_schema.errors import ExitCode, HuaiError
 
-_FORBIDDEN = ("--del", "--remove-", "--files-from", "--backup", "--inplace", "--append", "--daemon")
+_FORBIDDEN = ("--del", "--max-delete", "--remove-", "--backup", "--inplace", "--append", "--daemon")
+"""Beginnings of options by which rsync would delete, or change what is published."""
+_OWNED = frozenset(
+    (
+        *("--files-from", "--from0", "--no-relative", "--no-R", "--server", "--version", "--help"),
+        *("--filter", "--exclude", "--exclude-from", "--include", "--include-from"),
+        *("--existing", "--ignore-existing", "--ignore-non-existing", "--update", "--dry-run"),
+        *("--cvs-exclude", "--no-perms", "--no-p", "--no-times", "--no-t"),
+        *("--max-size", "--min-size", "--list-only"),
+        *("--partial-dir", "--delay-updates", "--temp-dir", "--compare-dest", "--copy-dest"),
+        *("--link-dest", "--write-batch", "--only-write-batch", "--read-batch"),
+    )
+)
+"""Options that say which files are transferred, or where to: that is huai's own business."""
+_LETTERS = frozenset("bnuCFfTV")
+"""The same as letters."""
+_WITH_VALUE = frozenset("eMB@")
+"""Letters after which a value stands."""
 
 _HINT = "change it in the module's table of client.toml, or leave it out"
 
@@ -57,8 +74,34 @@ class TransferOptions:
             if getattr(self, name) < 0:
                 raise TransferOptionsError(f"{name} must not be negative", hint=_HINT)
         for argument in self.extra:
-            if argument.startswith(_FORBIDDEN) or "\0" in argument:
+            if is_owned(argument) or "\0" in argument:
                 raise TransferOptionsError(
                     f"rsync option {argument!r} is not allowed",
                     hint="huai deletes, lists and publishes files itself",
                 )
+
+
+def is_owned(argument: str) -> bool:
+    """Whether an argument for rsync says what only huai may say."""
+    if argument.startswith("--"):
+        return argument.startswith(_FORBIDDEN) or argument.partition("=")[0] in _OWNED
+    for letter in argument[1:] if argument.startswith("-") else "":
+        if letter in _WITH_VALUE:
+            return False
+        if letter in _LETTERS:
+            return True
+    return False
+
+
+def without_secrets(extra: tuple[str, ...]) -> tuple[str, ...]:
+    """Options for a URL that the upstream chose: no password, and no command of a login."""
+    kept: list[str] = []
+    arguments = iter(extra)
+    for argument in arguments:
+        name, equals, _ = argument.partition("=")
+        if name in ("--password-file", "--rsh", "-e"):
+            if not equals:
+                next(arguments, None)
+        elif not argument.startswith("-e"):
+            kept.append(argument)
+    return tuple(kept)

@@ -22,6 +22,8 @@ _WRITING = re.compile(
     rb"recv_generator:|failed to (?:set|modify)|mkdir|make_path)\b.*\([0-9]+\)$"
 )
 _DENIALS = (b"@ERROR", b"rsync: The server is configured to refuse")
+_PROMPT = b"Password: "
+"""Where no password was given, what the daemon says stands behind this."""
 _LINE_MAX = 16_384
 _LINES_KEPT = 20
 _SHOWN = 500
@@ -74,6 +76,7 @@ class Talk:
             self._complaint(line.rstrip(b"\r"))
 
     def _complaint(self, line: bytes) -> None:
+        line = line.removeprefix(_PROMPT)
         if line.startswith(b"@ERROR: max connections"):
             self.full = True
         elif line.startswith(_DENIALS):

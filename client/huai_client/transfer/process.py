@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from huai_client.transfer.errors import RsyncRequirementError
 from huai_client.transfer.landlock import Domain, run_in
+from huai_client.transfer.options import TransferOptionsError
 from huai_client.transfer.output import Talk
 from huai_client.transfer.pace import Pace, bytes_read
 
@@ -27,7 +28,9 @@ _PIECE = 65_536
 _TICK = 0.5
 _LULL = 0.01
 _GRACE = 10.0
-_HINT = "install rsync 3.1 or newer, or name another program"
+_SYNTAX = 1
+"""How rsync ends that does not know an option."""
+_HINT = "install rsync 3.1.3 or newer: apt-get install rsync, or as your system has it"
 
 
 class Bounds(NamedTuple):
@@ -39,6 +42,8 @@ class Bounds(NamedTuple):
     """Bytes of all files together, and a little more; 0: any number."""
     domain: Domain | None = None
     """What it may touch; None: what this user may."""
+    own: bool = True
+    """Whether the URL is the administrator's own: else it learns no password."""
 
 
 UNBOUND = Bounds()
@@ -78,7 +83,7 @@ class Run:
                 stderr=subprocess.PIPE,
                 bufsize=0,
                 cwd=f"/proc/self/fd/{folder}",
-                env=_environment(),
+                env=_environment(own=bounds.own),
                 pass_fds=locks,
                 restore_signals=False,  # a file that grows too large is an error, not a signal
             )
@@ -150,9 +155,14 @@ class Run:
                 pipe.close()
 
 
-def _environment() -> dict[str, str]:
-    """Ours, with messages in English and without what would change our options."""
+def _environment(*, own: bool = True) -> dict[str, str]:
+    """Ours, with messages in English and without what would change our options.
+
+    A URL that is not the administrator's `own` learns no password.
+    """
     dropped = {"RSYNC_PARTIAL_DIR", "RSYNC_ICONV", "RSYNC_PROTECT_ARGS", "RSYNC_OLD_ARGS"}
+    if not own:
+        dropped.add("RSYNC_PASSWORD")
     kept = {name: value for name, value in os.environ.items() if name not in dropped}
     return {**kept, "LC_ALL": "C"}
 
@@ -169,8 +179,12 @@ def require_rsync(program: str) -> tuple[int, int]:
             env=_environment(),
             check=False,
         ).stdout
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise RsyncRequirementError(f"{program} cannot be started: {error}", hint=_HINT) from error
+    except OSError as error:
+        raise RsyncRequirementError(
+            f"{program} cannot be started: {error.strerror}", hint=_HINT
+        ) from error
+    except subprocess.TimeoutExpired as error:
+        raise RsyncRequirementError(f"{program} does not answer --version", hint=_HINT) from error
     found = _VERSION.search(said)
     if not found:
         raise RsyncRequirementError(f"{program} does not say that it is rsync", hint=_HINT)
@@ -180,3 +194,21 @@ def require_rsync(program: str) -> tuple[int, int]:
             f"{program} is version {version[0]}.{version[1]}, which is too old", hint=_HINT
         )
     return version
+
+
+def check_options(program: str, options: Sequence[str]) -> None:
+    """`TransferOptionsError` if `program` does not know one of `options`."""
+    try:
+        done = subprocess.run(
+            [program, *options, "--version"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_VERSION_TIMEOUT,
+            env=_environment(),
+            check=False,
+        )
+    except (OSError, ValueError, subprocess.TimeoutExpired):
+        return  # `require_rsync` says what is wrong with the program
+    if done.returncode == _SYNTAX:
+        said = done.stderr.decode(errors="replace").strip().partition("\n")[0]
+        raise TransferOptionsError(said, hint="see rsync(1) for its options")

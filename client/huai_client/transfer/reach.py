@@ -5,11 +5,12 @@ Costs the upstream a connection and a look at one directory.
 
 import os
 
+from huai_client.transfer.command import has_shell
 from huai_client.transfer.errors import UpstreamRefusedError
 from huai_client.transfer.judgement import judge
-from huai_client.transfer.options import TransferOptions
+from huai_client.transfer.options import TransferOptions, without_secrets
 from huai_client.transfer.pace import Pace
-from huai_client.transfer.process import Run
+from huai_client.transfer.process import Bounds, Run
 from huai_client.transfer.urls import ContentUrl, Transport
 from huai_schema.errors import HuaiError
 
@@ -18,13 +19,15 @@ _ASK = ("--list-only", "--dirs", "--exclude=*", "--no-motd")
 
 def reach(url: ContentUrl, options: TransferOptions) -> HuaiError | None:
     """Why nothing can be fetched from there; None: it answers.  Takes two timeouts at most."""
-    command = [options.program, *options.extra, *_ASK, f"--timeout={options.timeout}"]
-    if url.transport is Transport.DAEMON:
+    extra = options.extra if url.own else without_secrets(options.extra)
+    command = [options.program, *extra, *_ASK, f"--timeout={options.timeout}"]
+    if url.transport is Transport.DAEMON and not has_shell(extra):
         command.append(f"--contimeout={options.contimeout}")
     arguments = [os.fsencode(argument) for argument in (*command, "--", url.source)]
     folder = os.open("/", os.O_RDONLY | os.O_DIRECTORY)
     try:
-        run = Run(arguments, names=b"", folder=folder, locks=(), pace=Pace(options.timeout))
+        pace, bounds = Pace(options.timeout), Bounds(own=url.own)
+        run = Run(arguments, names=b"", folder=folder, locks=(), pace=pace, bounds=bounds)
         code = run.wait(lambda _: None)
     finally:
         os.close(folder)

@@ -43,6 +43,8 @@ class ContentUrl(NamedTuple):
     transport: Transport
     source: str
     """rsync's source argument, ended by a slash."""
+    own: bool = False
+    """Whether the administrator named it: only such a URL is given passwords and logins."""
 
     @classmethod
     def parse(cls, text: str) -> "ContentUrl":

@@ -28,6 +28,11 @@ def open_destination(dest: Path, *, write: bool) -> int:
     Raises:
         DestinationError: DEST is missing, a symlink, no directory, or not ours to change.
     """
+    if not dest.is_absolute():
+        raise DestinationError(
+            f"{str(dest)!r} is no absolute path",
+            hint="write it out in client.toml, from / on; ~ is not expanded",
+        )
     _check_type(dest)
     try:
         handle = os.open(dest, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)

@@ -6,6 +6,7 @@ is the business of each side's own `config`.
 
 import difflib
 import os
+import re
 import stat
 import tomllib
 from collections.abc import Callable, Collection, Iterable
@@ -35,13 +36,57 @@ def read_toml(path: Path) -> dict[str, Any]:
             f"{path}: {error.strerror}", hint="check the file's permissions"
         ) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: {error}", hint="the file must be TOML in UTF-8") from error
+        raise ConfigError(f"{path}: {error}", hint=_toml_hint(str(error))) from error
+
+
+def _toml_hint(said: str) -> str:
+    """What to look for, where the parser's words do not say."""
+    hints = {
+        "Cannot overwrite a value": "a key stands twice in one table: leave one of them",
+        "Cannot declare": "a table stands twice: put its keys into one",
+        "Illegal character '\\n'": "a text ends on the line where it begins: is a quote missing?",
+        "Invalid value": 'texts stand in quotes: key = "value"',
+        "Expected '=' after a key": "each line is key = value, or [table]",
+    }
+    found = (hint for words, hint in hints.items() if words in said)
+    return next(found, "the file must be TOML in UTF-8")
+
+
+_TYPES = {
+    "`str`": "a text in quotes",
+    "`int`": "a whole number",
+    "`float`": "a number",
+    "`bool`": "true or false",
+    "`array`": "a list in brackets",
+    "`object`": "a table",
+    "`null`": "nothing",
+}
+_VALUE = re.compile(r"(?P<reason>.*?)(?: - at `(?:key in )?\$\.?(?P<key>\w*).*`)?", re.DOTALL)
+
+
+def value_error(place: str, reason: str, example: Callable[[str], str]) -> ConfigError:
+    """The error for a table in which a value is wrong.
+
+    `reason` is as msgspec says it, with the place inside the table behind it; `example` gives a
+    line with a right value for a key, or nothing.
+    """
+    found = _VALUE.fullmatch(reason)
+    key, said = (found["key"] or "", found["reason"]) if found else ("", reason)
+    for word, meaning in _TYPES.items():
+        said = said.replace(word, meaning)
+    if missing := re.fullmatch(r"Object missing required field `(\w+)`", said):
+        key, said = missing[1], "is missing"
+    else:
+        said = said[:1].lower() + said[1:]
+    line = example(key)
+    hint = f"for example: {line}" if line else "look at this table"
+    return ConfigError(f"{place}: {key}: {said}" if key else f"{place}: {said}", hint=hint)
 
 
 def check_keys(place: str, table: object, known: Collection[str]) -> None:
     """Refuse a table with a key that nobody reads: most likely a typing error."""
     if not isinstance(table, dict):
-        raise ConfigError(f"{place}: a table was expected", hint="see the README's configuration")
+        raise ConfigError(f"{place}: a table was expected", hint="begin it with its name: [table]")
     for key in table:
         if key not in known:
             raise ConfigError(f"{place}: unknown key {key!r}", hint=closest(key, known))

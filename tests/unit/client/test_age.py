@@ -2,7 +2,7 @@
 
 import pytest
 
-from huai_client.age import too_old
+from huai_client.age import dated_ahead, too_old
 
 NOW = 1_700_000_000.5
 DAY = 86400
@@ -32,3 +32,18 @@ def test_too_old(age: int, max_age: str, said: str) -> None:
     reason = too_old(int(NOW) - age, max_age, NOW)
     assert f"is {said} old" in reason
     assert f'max_age = "{max_age}"' in reason
+
+
+def test_a_commit_dated_ahead_ages_from_when_it_was_first_seen() -> None:
+    ahead, now = int(NOW) + 900 * DAY, int(NOW)
+    assert too_old(ahead, "1d", NOW, seen=now - DAY) == ""
+    assert "at least 2 days old" in too_old(ahead, "1d", NOW, seen=now - 2 * DAY)
+    # One whose date is not known likewise; an old one is as old as it says.
+    assert "at least 2 days old" in too_old(0, "1d", NOW, seen=now - 2 * DAY)
+    assert "is 5 days old" in too_old(now - 5 * DAY, "1d", NOW, seen=now)
+
+
+def test_a_date_is_ahead_by_more_than_clocks_differ() -> None:
+    assert dated_ahead(int(NOW) + 3600, NOW) == ""
+    assert dated_ahead(int(NOW) - 900 * DAY, NOW) == ""
+    assert "dated 1 hour 1 second ahead" in dated_ahead(int(NOW) + 3601, NOW)

@@ -115,3 +115,11 @@ def test_the_summary_prefers_the_cause_to_the_epilogue() -> None:
     talk = _talk(UNKNOWN + b"rsync error: error starting client-server protocol (code 5)\n")
     assert talk.summary() == "@ERROR: Unknown module 'm'"
     assert _talk(b"").summary() == "rsync said nothing"
+
+
+def test_a_login_that_is_refused_is_not_tried_again() -> None:
+    talk = Talk()
+    talk.hear_errors(b"Password: @ERROR: auth failed on module m\n")
+    failure = judge(5, talk, ContentUrl.parse("rsync://u@h/m"))
+    assert isinstance(failure, UpstreamRefusedError)
+    assert "--password-file" in failure.hint

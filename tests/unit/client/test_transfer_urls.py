@@ -21,7 +21,7 @@ from huai_client.transfer.urls import ContentUrl, ContentUrlError, Transport
     ],
 )
 def test_what_rsync_understands_is_understood(text: str, transport: Transport, source: str) -> None:
-    assert ContentUrl.parse(text) == (transport, source)
+    assert ContentUrl.parse(text) == ContentUrl(transport, source)
     assert str(ContentUrl.parse(text)) == source
 
 

@@ -31,6 +31,11 @@ def test_unknown_keys_in_lower_case_are_ignored() -> None:
         (GOOD + b"module\tcentos\n", "exactly one module"),
         (GOOD + b"content\t--rsh=evil\n", "content URL"),
         (GOOD + b"content\t\n", "content URL"),
+        (GOOD + b"content\trsync://h/m/\n" * 16, "more than 16 content URLs"),
+        (GOOD.replace(b"digest", b"identity\tx\ndigest"), "identity"),
+        (GOOD.replace(b"digest", b"identity\t" + b"A" * 32 + b"\ndigest"), "identity"),
+        (GOOD.replace(b"digest", (b"identity\t" + b"a" * 32 + b"\n") * 2 + b"digest"), "identity"),
+        (GOOD + b"identity\t" + b"a" * 32 + b"\n", "out of order"),
         (GOOD + b"content\ta\\x0ab\n", "content URL"),
         (GOOD + b"content\t\xff\n", "not UTF-8"),
         (GOOD + b"\xff\ta\n", "not UTF-8"),
@@ -45,6 +50,12 @@ def test_unknown_keys_in_lower_case_are_ignored() -> None:
 def test_a_descriptor_that_breaks_a_rule_is_refused(text: bytes, reason: str) -> None:
     with pytest.raises(FormatError, match=f"^descriptor: .*{reason}"):
         Descriptor.decode(text)
+
+
+def test_an_identity_is_told_or_not() -> None:
+    told = Descriptor("m", ("rsync://h/m/",) * 16, ("pointers /a",), "0123456789abcdef" * 2)
+    for descriptor in (told, told._replace(identity="")):
+        assert Descriptor.decode(descriptor.encode()) == descriptor
 
 
 @pytest.mark.parametrize("name", ["", ".git", "-x", "a/b", "a b", "x.git", "ü", "a\n", "a" * 129])
@@ -87,3 +98,11 @@ def test_items_in_lower_case_are_for_later_versions() -> None:
     items.append(TreeItem(b"signature", blob, is_tree=False))
     root = objects.write("tree", encode_tree(items))
     assert read_root(root, objects) == (Descriptor("m"), blob)
+
+
+def test_a_commit_tree_is_small() -> None:
+    objects = MemoryObjects()
+    items = [TreeItem(b"x%060d" % number, bytes(20), is_tree=False) for number in range(1000)]
+    root = objects.write("tree", encode_tree(items))
+    with pytest.raises(FormatError, match="more than 65536 bytes"):
+        read_root(root, objects)

@@ -1,6 +1,7 @@
 """Committing real trees: what is new, what is not, and what one tree always gives."""
 
 import os
+import re
 import shutil
 import socket
 from pathlib import Path
@@ -123,7 +124,21 @@ def test_equal_trees_have_equal_ids_whatever_their_history(
         os.utime(copy.tree / path.relative_to(upstream.tree), ns=(0, status.st_mtime_ns))
     result = copy.commit()
     assert result.head.info.serial == 2
-    assert result.head.tree == upstream.head.tree
+    assert copy.entries_id == upstream.entries_id
+    assert result.head.tree != upstream.head.tree  # the descriptor tells one from the other
+
+
+def test_a_module_keeps_its_identity(upstream: Upstream) -> None:
+    upstream.commit()
+    first = upstream.repository.snapshot(upstream.head)[0].identity
+    assert re.fullmatch("[0-9a-f]{32}", first)
+    assert not upstream.commit().changed
+    upstream.write("new")
+    upstream.commit()
+    assert upstream.repository.snapshot(upstream.head)[0].identity == first
+    shutil.rmtree(upstream.root)
+    upstream.commit()
+    assert upstream.repository.snapshot(upstream.head)[0].identity != first
 
 
 def test_odd_names_links_and_modes(tmp_path: Path) -> None:

@@ -1,0 +1,228 @@
+"""What of client.toml only its use would find wrong, found before anything is done by it.
+
+Beside `config`, which reads the file at each poll and has to load next to nothing.  Reads the files
+that a filter merges, and asks rsync about its options; changes nothing but the mark by which
+`check_once` knows a table that it has seen.
+"""
+
+import hashlib
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from huai_client.config import ClientConfig, Module, check_name, config_path
+from huai_client.places import ModulePlaces, module_places
+from huai_schema.errors import HuaiError
+from huai_schema.program.configuration import ConfigError, closest
+
+_PORT = 8440
+"""Where a huai server listens."""
+_SCHEMES = ("http", "https", "ssh", "git", "git+ssh", "file")
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://(.*)", re.DOTALL)
+_HOST_PORT = re.compile(
+    r"[A-Za-z0-9._-]+(:[0-9]{1,5})?(/.*)?|\[[0-9A-Fa-f:]+\](:[0-9]{1,5})?(/.*)?"
+)
+_SSH = re.compile(r"(?:[^@/:\s]+@)?[^@/:\s]+:[^:\s].*")
+
+
+def check_once(config: ClientConfig, name: str, root: Path) -> None:
+    """`check`, unless nothing that it looks at in client.toml has changed since it was right."""
+    place = module_places(root, name).checked
+    dests = sorted((other, each.dest) for other, each in config.modules.items())
+    seen = hashlib.sha256(repr((config.module(name), dests)).encode("utf-8", "replace")).digest()
+    with suppress(OSError):
+        if place.read_bytes() == seen:
+            return
+    check(config, name, root)
+    with suppress(OSError):  # then it is looked at again
+        place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        place.write_bytes(seen)
+
+
+def check(config: ClientConfig, name: str, root: Path) -> None:
+    """Raise a `ConfigError` that names file, module and key, if the module cannot be synced so."""
+    module = config.module(name)
+    place = f"{config_path(root)}: [modules.{name}]"
+    for url in module.urls:
+        with _key(place, "url"):
+            check_url(url)
+    if module.upstream_name:
+        with _key(place, "upstream_name"):
+            check_name(module.upstream_name)
+    with _key(place, "dest"):
+        check_dest(module.dest, root)
+        _check_neighbours(config, name)
+    _check_limits(place, module)
+    _check_patterns(place, module, module_places(root, name))
+    _check_transfer(place, module)
+    for other in module.reuse_from:
+        if other not in config.modules or other == name:
+            hint = closest(other, set(config.modules) - {name})
+            raise ConfigError(f"{place}: reuse_from: no other module {other!r}", hint=hint)
+
+
+@contextmanager
+def _key(place: str, key: str) -> Iterator[None]:
+    """An error inside is one of this key."""
+    try:
+        yield
+    except HuaiError as error:
+        message = error.message.removeprefix(f"{key}: ")
+        raise ConfigError(f"{place}: {key}: {message}", hint=error.hint) from error
+
+
+def check_url(text: str) -> None:
+    """`ConfigError` for what can be no address of metadata."""
+    if not text.strip():
+        raise ConfigError("the address is empty", hint="is a variable of the shell not set?")
+    if re.search(r"[\x00-\x20\x7f]", text):
+        raise ConfigError(f"{text!r} holds a space or a control character", hint="write %20")
+    found = _SCHEME.fullmatch(text)
+    if found is None:
+        _check_no_scheme(text)
+    elif found[1].lower() not in _SCHEMES:
+        near = closest(found[1], _SCHEMES)
+        meant = f"http://{_host(found[2])}:{_PORT}"
+        if found[1].lower() in ("rsync", "ftp"):
+            near = f"that is where content may be; did you mean {meant}?"
+        raise ConfigError(f"metadata cannot be asked for at {shown(text)}", hint=near)
+    elif found[1].lower() in ("http", "https"):
+        _check_http(text)
+
+
+def _check_http(text: str) -> None:
+    try:
+        split = urlsplit(text)
+        host, _ = split.hostname, split.port
+    except ValueError as error:
+        raise ConfigError(f"{shown(text)}: {error}", hint="http://HOST:PORT") from None
+    if not host:
+        raise ConfigError(f"{shown(text)} names no host", hint="http://HOST:PORT")
+
+
+def _check_no_scheme(text: str) -> None:
+    """A path, or as ssh spells it; what looks like a host was meant for one of HTTP."""
+    if text.startswith("/"):
+        return
+    host = _HOST_PORT.fullmatch(text)
+    ssh = _SSH.fullmatch(text)
+    if ssh and ("@" in text or not host or "/" in text.partition(":")[2].lstrip("0123456789")):
+        return
+    meant = text if ":" in text or "/" in text else f"{text}:{_PORT}"
+    raise ConfigError(
+        f"an address of metadata begins with http:// or https://, and this is {text!r}",
+        hint=f"did you mean http://{meant}?",
+    )
+
+
+def _host(rest: str) -> str:
+    return re.split(r"[/:?#]", rest.rpartition("@")[2], maxsplit=1)[0] or "HOST"
+
+
+def shown(url: str) -> str:
+    """A URL without its login."""
+    return re.sub(r"^([A-Za-z][A-Za-z0-9+.-]*://)[^/@]*@", r"\1", url)
+
+
+def check_dest(text: str, root: Path) -> None:
+    """`ConfigError` for a DEST that nothing should ever be mirrored to."""
+    if not text.strip():
+        raise ConfigError("the path is empty", hint="is a variable of the shell not set?")
+    if "\0" in text:
+        raise ConfigError("the path holds a NUL", hint="name a directory")
+    real, own = Path(os.path.realpath(text)), Path(os.path.realpath(root))
+    if real == Path("/"):
+        raise ConfigError("that is the whole machine", hint="name a directory of its own")
+    if real.is_relative_to(own) or own.is_relative_to(real):
+        raise ConfigError(
+            f"{real} and the state in {own} are one in the other",
+            hint="a mirror deletes what it does not know: name another directory",
+        )
+
+
+def _check_neighbours(config: ClientConfig, name: str) -> None:
+    """No other module may write where this one does, unless the outer one leaves that alone."""
+    module = config.module(name)
+    here = Path(os.path.realpath(module.dest))
+    for other, each in config.modules.items():
+        if other == name or not os.path.isabs(each.dest):
+            continue
+        there = Path(os.path.realpath(each.dest))
+        if here == there:
+            raise ConfigError(
+                f"{here} is the tree of {other} too", hint="give each module a dest of its own"
+            )
+        inside, outer = (here, there) if here.is_relative_to(there) else (there, here)
+        if inside.is_relative_to(outer):
+            keeper = each if outer == there else module
+            _check_protected(inside, outer, keeper, other)
+
+
+def _check_protected(inside: Path, outer: Path, keeper: Module, other: str) -> None:
+    from huai_client.firewall.protection import Protection
+    from huai_schema.paths import rel_path
+
+    path = rel_path(os.fsencode(inside.relative_to(outer)))
+    if not Protection(keeper.protect).covers(path, directory=True):
+        raise ConfigError(
+            f"{inside} is in {outer}, and one of both is the tree of {other}",
+            hint=f'let the outer module protect it: protect = ["/{inside.relative_to(outer)}"]',
+        )
+
+
+def _check_limits(place: str, module: Module) -> None:
+    if module.max_delete == "10%" and not module.max_delete_in:
+        return
+    from huai_client.firewall.limits import check_limits
+    from huai_client.plans.summary import parse_limit
+
+    with _key(place, "max_delete"):
+        parse_limit(module.max_delete)
+    with _key(place, "max_delete_in"):
+        check_limits(module.max_delete_in)
+
+
+def _check_patterns(place: str, module: Module, places: ModulePlaces) -> None:
+    if module.protect:
+        from huai_client.firewall.protection import Protection
+
+        with _key(place, "protect"):
+            for pattern in _hopeless(module.protect):
+                raise ConfigError(
+                    f"{pattern!r} can match no path, so it protects nothing",
+                    hint="a path or name as after rsync's --exclude; [ needs its ]",
+                )
+            Protection(module.protect)
+    if module.filter:
+        from huai_client.filtered import rules_of
+        from huai_client.options import SyncOptions
+
+        with _key(place, "filter"):
+            rules_of(module, places, SyncOptions())
+
+
+def _hopeless(patterns: tuple[str, ...]) -> Iterator[str]:
+    """Patterns that match nothing: empty, the root, a set of characters that does not end."""
+    for each in patterns:
+        open_set = re.search(r"(?<!\\)\[(?!.[^\]]*\])", each, re.DOTALL)
+        if not each.strip("/ ") or open_set:
+            yield each
+
+
+def _check_transfer(place: str, module: Module) -> None:
+    if module.content_urls:
+        from huai_client.transfer import ContentUrl
+
+        with _key(place, "content_urls"):
+            for url in module.content_urls:
+                ContentUrl.parse(url)
+    if module.rsync_options:
+        from huai_client.transfer import TransferOptions
+        from huai_client.transfer.process import check_options
+
+        with _key(place, "rsync_options"):
+            options = TransferOptions(extra=module.rsync_options)
+            check_options(options.program, options.extra)

@@ -1,0 +1,103 @@
+"""A poll that finds nothing new still sees that its tree is gone."""
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from huai_schema.errors import ExitCode
+from tests.integration.upstream import Downstream, Site, assert_equal
+
+
+@pytest.fixture
+def synced(place: Site) -> Downstream:
+    """A module with nothing new."""
+    up = place.upstream()
+    up.many(b"pool", 200)
+    up.put(b"top", b"x")
+    up.commit()
+    down = place.downstream(up)
+    down.synced()
+    assert "nothing new" in down.sync().err
+    return down
+
+
+def edited(down: Downstream, dest: str) -> None:
+    """DEST is another one in client.toml."""
+    file = down.root / "client.toml"
+    text = file.read_text(encoding="utf-8")
+    file.write_text(text.replace(f'dest = "{down.dest}"', f'dest = "{dest}"'), encoding="utf-8")
+
+
+def test_a_tree_that_is_gone(synced: Downstream) -> None:
+    shutil.rmtree(synced.dest)
+    done = synced.sync()
+    assert done.code == ExitCode.DESTINATION
+    assert "is its disk mounted?" in done.err
+
+
+def test_a_tree_that_is_empty(synced: Downstream) -> None:
+    shutil.rmtree(synced.dest)
+    synced.dest.mkdir()
+    done = synced.sync()
+    assert done.code == ExitCode.DESTINATION
+    assert "holds nothing of what was synced there" in done.err
+
+
+def test_another_directory(synced: Downstream, tmp_path: Path) -> None:
+    (tmp_path / "strange").touch()
+    edited(synced, str(tmp_path))
+    done = synced.sync()
+    assert done.code == ExitCode.DESTINATION
+    assert f"{tmp_path} holds nothing" in done.err
+
+
+def test_a_symlink(synced: Downstream, tmp_path: Path) -> None:
+    os.rename(synced.dest, tmp_path / "moved")
+    synced.dest.symlink_to(tmp_path / "moved")
+    assert synced.sync().code == ExitCode.DESTINATION
+
+
+@pytest.mark.parametrize("dest", ["srv/m/b", "~/b", "."])
+def test_a_path_that_is_not_absolute(
+    synced: Downstream, dest: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(synced.dest)
+    edited(synced, dest)
+    done = synced.sync()
+    assert done.code == ExitCode.DESTINATION
+    assert "no absolute path" in done.err
+
+
+def test_a_part_that_is_gone_is_no_matter_of_a_poll(synced: Downstream) -> None:
+    shutil.rmtree(synced.dest / "pool")
+    assert "nothing new" in synced.sync().err
+
+
+def test_an_empty_module_has_nothing_to_look_for(place: Site) -> None:
+    up = place.upstream()
+    from huai_server import config
+    from huai_server.commit import commit
+
+    commit(up.name, config.load(up.root).module(up.name), up.places, allow_empty=True)
+    down = place.downstream(up)
+    down.synced()
+    assert "nothing new" in down.sync().err
+
+
+def test_a_state_of_before_is_completed_by_one_run(place: Site) -> None:
+    import json
+
+    up = place.upstream()
+    up.put(b"a/b", b"x")
+    up.commit()
+    down = place.downstream(up)
+    down.synced()
+    values = json.loads(down.state_file.read_text(encoding="utf-8"))
+    del values["marks"]
+    down.state_file.write_text(json.dumps(values), encoding="utf-8")
+    assert "nothing to do" in down.sync().err
+    assert down.state.marks == ("a",)
+    assert "nothing new" in down.sync().err
+    assert_equal(up, down)
