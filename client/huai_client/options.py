@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from huai_client.filters import Rules
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SyncOptions:
     """What a single run may do differently."""
 
@@ -17,8 +17,6 @@ class SyncOptions:
     """Instead of the configured limit."""
     adopt: bool = False
     """Compare the whole tree, whatever is recorded about it."""
-    compare: bool = False
-    """Compare the whole tree with what was applied too, and mend it."""
     delete_strangers: bool = False
     """Delete what no snapshot names, where the whole tree is compared."""
     accept_rollback: bool = False
@@ -29,9 +27,11 @@ class SyncOptions:
     """Go on after an undo."""
     filter: tuple[str, ...] | None = None
     """To be planned for instead of the configured one; its files count from where we are."""
-    undeletable: "Rules | None" = None
-    """What these protect, as rsync's receiving side does, is not deleted."""
     only: "Rules | None" = None
     """Add and change what these let through, delete nothing: a part of the next whole run."""
     deadline: Deadline = NEVER
     """When to stop."""
+    compare: bool = False
+    """Compare the whole tree with what was applied too, and mend it."""
+    undeletable: "Rules | None" = None
+    """What these protect, as rsync's receiving side does, is not deleted."""

@@ -88,7 +88,7 @@ class Undo(Sync):
         The limits on deletions are those of syncs: who undoes one knows what it brought.
         """
         everything = tuple(f"{directory}=100%" for directory in module.max_delete_in)
-        options = SyncOptions("100%", accept_rollback=True, max_delete_in=everything)
+        options = SyncOptions(max_delete="100%", accept_rollback=True, max_delete_in=everything)
         super().__init__(name, module, places, options, lines)
         self._supply = _Trash(module, lines)
         state = self._state

@@ -39,10 +39,10 @@ def command(
 ) -> int:
     """Show what `sync NAME` would do, and do none of it."""
     options = SyncOptions(
-        max_delete,
-        adopt,
-        delete_strangers,
-        accept_rollback,
+        max_delete=max_delete,
+        adopt=adopt,
+        delete_strangers=delete_strangers,
+        accept_rollback=accept_rollback,
         max_delete_in=max_delete_in,
         filter=rules or None,
     )

@@ -84,10 +84,10 @@ def command(
     changes = {key: value for key, value in overrides.items() if value is not None}
     deadline = Deadline.after(max_time)
     options = SyncOptions(
-        max_delete,
-        adopt,
-        delete_strangers,
-        accept_rollback,
+        max_delete=max_delete,
+        adopt=adopt,
+        delete_strangers=delete_strangers,
+        accept_rollback=accept_rollback,
         max_delete_in=max_delete_in,
         release=release,
         deadline=deadline,
