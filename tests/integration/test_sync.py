@@ -355,3 +355,48 @@ def test_a_symlink_of_somebody_is_not_traversed(place: Site, tmp_path: Path) -> 
     assert sorted(path.name for path in (tmp_path / "outside").iterdir()) == list("01234")
     assert (tmp_path / "outside" / "3").read_bytes() == b"a/3 a/3 a/"
     assert_equal(up, down)
+
+
+@pytest.mark.parametrize("kind", ["file", "symlink"])
+def test_what_somebody_put_where_a_directory_goes_is_replaced_and_kept(
+    place: Site, kind: str
+) -> None:
+    up = place.upstream()
+    up.put(b"a", b"1")
+    up.commit()
+    down = place.downstream(up, trash="7d")
+    down.synced()
+    strange = down.dest / "new"
+    if kind == "file":
+        strange.write_bytes(b"somebody's")
+    else:
+        strange.symlink_to("/etc/passwd")
+    up.put(b"new/in", b"2")
+    up.commit()
+    down.synced()
+    assert (down.dest / "new/in").read_bytes() == b"2"
+    assert down.verify("--content").code == 0
+    (kept,) = (down.dest / ".~tmp~/huai-trash").glob("*/new")
+    if kind == "file":
+        assert kept.read_bytes() == b"somebody's"
+    else:
+        assert os.readlink(kept) == "/etc/passwd"
+
+
+@pytest.mark.parametrize("kind", ["file", "symlink"])
+def test_something_else_of_the_reserved_name_is_refused(place: Site, kind: str) -> None:
+    up = place.upstream()
+    up.put(b"a", b"1")
+    up.commit()
+    down = place.downstream(up)
+    reserved = down.dest / ".~tmp~"
+    if kind == "file":
+        reserved.touch()
+    else:
+        reserved.symlink_to("/")
+    ended = down.sync()
+    assert ended.code == 52
+    assert "is not a directory" in ended.err
+    assert "move it away" in ended.err
+    reserved.unlink()
+    down.synced()

@@ -2,6 +2,8 @@
 
 import os
 import stat
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,7 +12,8 @@ from msgspec.structs import replace
 
 from huai_client import config
 from huai_client.modes import Modes
-from tests.integration.upstream import Downstream, Site, Upstream, site
+from tests.integration.upstream import ENVIRONMENT, SECONDS, Downstream, Site, Upstream, site
+from tests.unprivileged import NOBODY, program_as_nobody
 
 
 @pytest.fixture
@@ -157,3 +160,36 @@ def test_a_policy_of_a_later_version_is_refused(place: Site) -> None:
     ended = down.run("verify", down.name)
     assert ended.code == 40
     assert "does not know" in ended.err
+
+
+def test_what_its_owner_may_not_read_is_no_difference(place: Site) -> None:
+    """An ordinary user syncs modes such as 000, and is not to be told of them for ever."""
+    up = place.upstream()
+    up.put(b"closed", b"content", mode=0)
+    up.put(b"shut/in", b"content")
+    up.at(b"shut").chmod(0)
+    up.put(b"open", b"content")
+    up.commit()
+    down = place.downstream(up)
+    place.folder.chmod(0o755)
+    for each in (down.dest, down.root, down.root / "client.toml"):
+        os.chown(each, NOBODY, NOBODY)
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        program = program_as_nobody("huai_client")
+        command = [sys.executable, "-c", program, "--root", str(down.root), *arguments]
+        return subprocess.run(
+            command, capture_output=True, text=True, env=ENVIRONMENT, timeout=SECONDS, check=False
+        )
+
+    done = run("sync", down.name)
+    assert done.returncode == 0, done.stderr
+    done = run("verify", down.name, "--content")
+    assert done.returncode == 0, done
+    assert "1 files carry no digest, or may not be read" in done.stderr
+    (down.dest / "open").chmod(0)
+    done = run("verify", down.name, "--content")
+    assert done.returncode == 47
+    assert "open" in done.stdout
+    assert "closed" not in done.stdout
+    assert "shut" not in done.stdout

@@ -4,6 +4,7 @@ Streaming: see `merge` for what memory it takes.  Rule: what could not be read i
 missing nor right.
 """
 
+import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
@@ -16,6 +17,9 @@ from huai_client.surveying.scope import tree_order
 from huai_client.tree import PathError, View
 from huai_schema.entries import Directory, Entry, File
 from huai_schema.paths import RelPath
+
+_READ, _LOOK = 0o400, 0o500
+"""What its owner needs to read a file, and to look into a directory."""
 
 
 class Kind(StrEnum):
@@ -65,7 +69,8 @@ class Tally:
     bytes: int = 0
     """Of the files that were read."""
     undigested: int = 0
-    """Files that carry no digest, so that only their attributes could be compared."""
+    """Files that carry no digest, or that this user should not be able to read: only their
+    attributes could be compared."""
 
 
 def verify(
@@ -128,10 +133,20 @@ def _read(view: View, match: Match, hashing: Hashing[Match], tally: Tally) -> It
     try:
         handle = view.open_file(match.wanted.path)
     except PathError as error:
+        if closed(match.wanted):
+            tally.undigested += 1
+            yield from _difference(match)
+            return
         difference = Difference(error.path, Kind.UNREADABLE, reason=error.reason)
         yield Found(difference, match.wanted)
         return
     yield from _hashed(hashing.add(match, handle), tally)
+
+
+def closed(wanted: Entry) -> bool:
+    """Whether this user may not look into it if it is as it should be: no fault of the tree's."""
+    needed = _LOOK if isinstance(wanted, Directory) else _READ
+    return os.geteuid() != 0 and wanted.mode & needed != needed
 
 
 def _worth_reading(match: Match) -> bool:

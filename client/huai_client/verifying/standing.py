@@ -20,9 +20,9 @@ from huai_client.publishing import waiting as waiting_file
 from huai_client.state import State, applied_id
 from huai_client.store import Repository
 from huai_client.surveying.symlinks import left_out
-from huai_client.surveying.verify import Difference, Found, Kind
+from huai_client.surveying.verify import Difference, Found, Kind, closed
 from huai_client.tree import View
-from huai_schema.entries import Entry, File
+from huai_schema.entries import Directory, Entry, File
 from huai_schema.paths import RelPath
 from huai_schema.program.locking import holder
 
@@ -60,6 +60,9 @@ class Standing:
         difference, wanted = found
         if difference.kind is Kind.STRANGER:
             return difference.path in self._waits
+        if difference.kind is Kind.UNREADABLE:
+            shut = wanted or self.selection.entry(difference.path)
+            return isinstance(shut, Directory) and closed(shut)
         if self._module.duplicates == "hardlink" and difference.attributes == ("link",):
             # It shares its inode with a file of equal content, as is allowed here.
             return isinstance(wanted, File) and wanted.link is None

@@ -50,8 +50,8 @@ class Verdict:
         )
         if self._request.content and tally.undigested:
             self._talk.warning(
-                f"{tally.undigested:,} files carry no digest: of them only size and time were "
-                "compared, as a transfer does"
+                f"{tally.undigested:,} files carry no digest, or may not be read by their owner: "
+                "of them only size and time were compared, as a transfer does"
             )
         for line in self._lines(patrol):
             self._talk.remark(f"{self._talk.module}: {line}")

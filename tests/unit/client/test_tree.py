@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from huai_client.surveying.verify import verify
 from huai_client.tree import (
     STAGING,
     DestinationError,
@@ -32,6 +33,7 @@ from tests.local_trees import (
 )
 from tests.unprivileged import run_unprivileged
 
+LOOK = {"content": False, "owners": False}
 ODD_NAMES = [
     b"new\nline",
     b"tab\tbed",
@@ -420,6 +422,18 @@ def test_move_is_for_directories(tree: Tree) -> None:
     for old in (b"f", b"l", b"none"):
         with pytest.raises(PathError, match="no directory to move"):
             tree.move(at(old), at(b"new"))
+
+
+@pytest.mark.parametrize("mtime", [-(1 << 40), 1 << 62, (1 << 63) - 1])
+def test_no_time_is_clamped_without_a_word(tree: Tree, mtime: int) -> None:
+    """A file system may hold less; then that is what is seen, and `verify` tells it."""
+    tree.make_directory(at(b"d"))
+    tree.set_directory(directory(b"d", mtime=mtime))
+    os.utime(tree.dest, ns=(mtime, mtime))
+    assert here(tree, b"d").st_mtime_ns == tree.dest.stat().st_mtime_ns
+    found = verify(tree, [directory(b"", mtime=mtime), directory(b"d", mtime=mtime)], **LOOK)
+    told = {each.path for each in found if "mtime" in each.attributes}
+    assert (b"d" in told) == (here(tree, b"d").st_mtime_ns != mtime)
 
 
 # Names and depth
