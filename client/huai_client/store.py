@@ -7,8 +7,8 @@ damaged repository is thrown away, never mended.
 
 import re
 import shutil
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -90,6 +90,11 @@ class Repository:
         pygit2.option(Option.SET_SERVER_TIMEOUT, timeout * 1000)
         self._path = path
         self._timeout = timeout
+        self._deadline = NEVER
+        self._arrived: list[Path] = []
+        """Packs that came in this run, and are not accepted yet."""
+        self._former: str | None = None
+        """What `_FETCHED` was before them."""
         try:
             self._git = pygit2.Repository(str(path))
         except pygit2.GitError as error:
@@ -103,7 +108,26 @@ class Repository:
         self._git.free()
         self._git = self._make()
 
+    def accept(self) -> None:
+        """Keep what was fetched so far, whatever comes later in this run."""
+        self._arrived.clear()
+
+    def withdraw(self) -> None:
+        """Forget what was fetched since `accept`: it is refused, and must not pile up here."""
+        with suppress(*_FAILURES):
+            if not self._arrived:
+                return
+            if self._former is not None:
+                self._git.references.create(_FETCHED, self._former, force=True)
+            elif _FETCHED in self._git.references:
+                self._git.references.delete(_FETCHED)
+            for pack in self._arrived:
+                pack.with_suffix(".idx").unlink(missing_ok=True)  # without it, it is no pack
+                pack.unlink(missing_ok=True)
+        self._arrived.clear()
+
     def _make(self) -> pygit2.Repository:
+        self._arrived.clear()
         try:
             if self._path.exists():
                 shutil.rmtree(self._path)
@@ -143,11 +167,15 @@ class Repository:
         return self.commit(self.fetched)
 
     def _fetch_over_http(self, metadata: MetadataUrl, deadline: Deadline) -> Commit:
-        newest = find_newest(metadata, timeout=deadline.bound(self._timeout))
+        newest = find_newest(metadata, timeout=self._timeout, deadline=deadline)
         try:
             complete = self._named(_FETCHED, _BEFORE, _KEPT)
             here = Here(self._path, self, complete, self._named(_PAST) - complete, deadline)
-            fetch_commit(newest, here, timeout=deadline.bound(self._timeout))
+            former = self.fetched
+            pack = fetch_commit(newest, here, timeout=self._timeout)
+            if not self._arrived:
+                self._former = former
+            self._arrived += [pack] if pack else []
             self._git.references.create(_FETCHED, newest.commit, force=True)
         except (pygit2.GitError, OSError) as error:
             raise self._unwritable(error) from error
@@ -247,11 +275,22 @@ class Repository:
             raise FormatError(f"a {kind} was expected", oid.hex())
         return found.data
 
+    @contextmanager
+    def until(self, deadline: Deadline) -> Iterator[None]:
+        """Within, objects are read before `deadline` only: `TimeUpError`."""
+        self._deadline = deadline
+        try:
+            yield
+        finally:
+            self._deadline = NEVER
+
     def find(self, oid: bytes) -> Found | None:
         """An object of any kind, if it is here (`Objects`).
 
         Raises `DamagedRepositoryError` for one that cannot be read, or is unlike any that came.
         """
+        if self._deadline is not NEVER:
+            self._deadline.check("the metadata are here, and nothing was changed")
         name = pygit2.Oid(raw=oid)
         try:
             kind, size = self._git.odb.read_header(name)

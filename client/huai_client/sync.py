@@ -15,6 +15,7 @@ from pathlib import Path
 
 from huai_client import state as states
 from huai_client.config import Module
+from huai_client.deadline import NEVER, Deadline
 from huai_client.execute import Report, execute
 from huai_client.finished import finished
 from huai_client.following import Following
@@ -26,6 +27,9 @@ from huai_client.places import ModulePlaces
 from huai_client.planning import Planning, applied_selection
 from huai_client.plans.withhold import withhold
 from huai_client.preconditions import (
+    RolledBackError,
+    TooLargeError,
+    WrongModuleError,
     check_module,
     check_serial,
     check_totals,
@@ -44,7 +48,7 @@ from huai_client.trash.ground import Ground
 from huai_client.tree import STAGING, Staged, Tree, View
 from huai_client.verifying.follow import keep_in_step
 from huai_schema.entries import File
-from huai_schema.errors import ExitCode
+from huai_schema.errors import ExitCode, FormatError, HuaiError
 from huai_schema.paths import parent
 
 
@@ -140,13 +144,29 @@ class Sync:
     def _prepared(self, view: View) -> Prepared:
         upstreams, deadline = self._lines.upstreams, self._lines.deadline
         fetch = partial(self._repository.fetch, deadline=deadline)
-        commit = upstreams.ask(fetch, self._is_behind)
-        check_module(commit, self._name)
-        if not self._options.accept_rollback:
-            check_serial(commit, self._state)
-        self._check_totals(commit)
-        deadline.check("the metadata are here, and nothing was changed")
-        return self._planning.update(view, commit, self._state)
+        try:
+            commit = upstreams.ask(fetch, self._is_behind)
+            check_module(commit, self._name)
+            if not self._options.accept_rollback:
+                check_serial(commit, self._state)
+            self._check_totals(commit)
+            deadline.check("the metadata are here, and nothing was changed")
+            with self._repository.until(self._planning_ends):
+                prepared = self._planning.update(view, commit, self._state)
+        except (FormatError, WrongModuleError, RolledBackError, TooLargeError):
+            self._repository.withdraw()
+            raise
+        except HuaiError:
+            # Fetched in vain each time, they would pile up: no good run is there to tidy up.
+            self._repository.tidy()
+            raise
+        self._repository.accept()
+        return prepared
+
+    @property
+    def _planning_ends(self) -> Deadline:
+        """A tree that is compared as a whole is compared to its end: else it never would be."""
+        return NEVER if self._planning.walks(self._state) else self._lines.deadline
 
     def _check_totals(self, commit: Commit) -> None:
         """Before anything is read below the commit."""

@@ -1,13 +1,24 @@
 """An upstream that breaks off, lies or sends the client elsewhere: an error of ours, no traces."""
 
 import base64
+import contextlib
+import socket
+import threading
 from collections.abc import Iterator
+from email.message import Message
 from pathlib import Path
+from typing import Self
+from urllib.error import HTTPError
+from urllib.request import Request
 
 import pytest
 
+from huai_client.deadline import Deadline, TimeUpError
 from huai_client.gitfetch import Here, fetch_commit
+from huai_client.gitfetch.exchange import receive_pack
 from huai_client.gitfetch.objects import MissingObjectError
+from huai_client.gitfetch.packets import FLUSH, packet
+from huai_client.lines.paced import redirection
 from huai_client.lines.upstream import (
     MetadataUrl,
     UpstreamError,
@@ -18,6 +29,8 @@ from huai_client.store import DamagedRepositoryError, Repository
 from huai_schema.errors import FormatError, HuaiError
 from tests.integration.scripted_upstream import (
     ADVERT,
+    RESULT,
+    SECONDS,
     SERVICE,
     Reply,
     Script,
@@ -25,6 +38,7 @@ from tests.integration.scripted_upstream import (
     reply,
     scripted,
 )
+from tests.integration.weak_lines import silent
 from tests.packs import Held, appended, on_name, pack, whole
 
 TEXT = b"a line of text\n" * 20
@@ -126,7 +140,7 @@ def test_silence(script: Script, mirror: Mirror, down: Downstream) -> None:
         (Reply(b"<html>", content_type="text/html"), "text/html"),
         (Reply(b"", status=500), "HTTP 500"),
         (Reply(b"", status=404), "no such module"),
-        (Reply(b"", status=302, location="/elsewhere"), "no such module"),
+        (Reply(b"", status=302, location="/elsewhere"), "HTTP 302"),
         (Reply(b"", status=302, location="file:///etc/passwd"), "302"),
         (Reply(b"", status=307, location="/elsewhere"), "HTTP 307"),
         (Reply(b"0000" + b"000e\x03not today"), "not today"),
@@ -158,8 +172,9 @@ def test_what_is_wrong_is_not_recorded(script: Script, mirror: Mirror, tmp_path:
     for _ in range(2):
         with pytest.raises(MissingObjectError):
             store.fetch(MetadataUrl(f"{script.url}/m.git"))
-    # What came is there, and still no part of it is offered or believed.
-    assert store.has(mirror.head)
+    # Nothing of it is there, offered or believed.
+    assert not store.has(mirror.head)
+    assert [*(tmp_path / "repository" / "objects" / "pack").iterdir()] == []
     assert not [asked for asked in script.asked if b"have" in asked.body]
     script.serve(mirror.head, mirror.pack)
     with pytest.raises((FormatError, DamagedRepositoryError), match=r"."):
@@ -176,6 +191,124 @@ def test_a_repository_that_moved(script: Script, mirror: Mirror, down: Downstrea
         f"GET {ADVERT}",
         f"POST {SERVICE}",
     ]
+
+
+@pytest.mark.parametrize(
+    "location",
+    [
+        "ftp://127.0.0.1:1/x",
+        "file:///etc/passwd",
+        "data:text/plain,x",
+        "gopher://127.0.0.1/",
+        "//[/x",
+        "",
+    ],
+)
+def test_a_redirection_leads_to_http_and_nowhere_else(
+    script: Script, down: Downstream, location: str
+) -> None:
+    script.replies[ADVERT] = Reply(status=302, location=location)
+    with pytest.raises(UpstreamError):
+        down.fetch(f"{script.url}/m.git")
+    assert len(script.asked) == 1
+
+
+def test_redirections_end(script: Script, down: Downstream) -> None:
+    script.replies[ADVERT] = Reply(status=302, location=ADVERT)
+    with pytest.raises(UpstreamError, match="more than 5 redirections"):
+        down.fetch(f"{script.url}/m.git")
+    assert len(script.asked) == 5
+
+
+@pytest.mark.parametrize(
+    ("asked", "location", "target"),
+    [
+        ("https://a/x", "http://a/x", None),
+        ("https://a/x", "//b/y", "https://b/y"),
+        ("http://a/x", "https://b/y z", "https://b/y%20z"),
+        ("http://a/x", "y", "http://a/y"),
+    ],
+)
+def test_https_is_never_left(asked: str, location: str, target: str | None) -> None:
+    answer = HTTPError(asked, 301, "", Message(), None)
+    answer.headers["Location"] = location
+    assert redirection(Request(asked), answer) == target  # noqa: S310
+    assert redirection(Request(asked, b"question"), answer) is None  # noqa: S310
+
+
+class Endless:
+    """A server that says one thing, and then another for ever."""
+
+    def __init__(self, first: bytes, again: bytes) -> None:
+        self._said = first, again
+        self._over = threading.Event()
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}/m.git"
+
+    def __enter__(self) -> Self:
+        self._thread = threading.Thread(target=self._serve)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        self._thread.join(SECONDS)
+
+    def _serve(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                client, _ = self._listener.accept()
+                with client, contextlib.suppress(OSError):
+                    client.recv(65_536)
+                    client.sendall(self._said[0])
+                    while not self._over.wait(0.01):
+                        client.sendall(self._said[1])
+
+
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: " + RESULT.encode() + b"\r\n"
+CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
+
+
+def chunk(data: bytes) -> bytes:
+    return b"%x\r\n%b\r\n" % (len(data), data)
+
+
+@pytest.mark.parametrize(
+    ("first", "again"),
+    [
+        (b"", b"HTTP/1.1 100 Continue\r\n\r\n" * 40),
+        (b"HTTP/1.1 200 OK\r\n", b"X-Header: anything at all\r\n" * 40),
+        (b"HTTP/1.1 302 Found\r\nLocation: /elsewhere\r\n\r\n", b"x" * 4000),
+        (CHUNKED + b"0\r\n", b"X-Trailer: anything at all\r\n" * 40),
+        (CHUNKED, chunk(b"x") * 2),
+    ],
+)
+def test_what_never_ends_is_ended(first: bytes, again: bytes) -> None:
+    # As fast as a good line, or slow: neither silence nor, counted by bytes, a trickle.
+    with Endless(first, again) as server, pytest.raises(HuaiError):
+        find_newest(MetadataUrl(server.url), timeout=1)
+
+
+@pytest.mark.parametrize("again", [packet(b"\x02" + b"talk " * 800), packet(b"\x01") * 800])
+def test_talk_without_a_pack_is_ended(again: bytes) -> None:
+    first = CHUNKED + chunk(FLUSH + packet(b"NAK\n"))
+    with Endless(first, chunk(again)) as server, pytest.raises(FormatError, match="talk"):
+        receive_pack(MetadataUrl(server.url), b"", lambda _: None, timeout=10)
+
+
+def test_the_deadline_ends_an_answer_that_comes_well() -> None:
+    first = CHUNKED + chunk(FLUSH + packet(b"NAK\n"))
+    with Endless(first, chunk(packet(b"\x01" + b"pack" * 1000))) as server:
+        question = MetadataUrl(server.url)
+        with pytest.raises(TimeUpError):
+            receive_pack(question, b"", lambda _: None, timeout=60, deadline=Deadline.after(1))
+
+
+def test_the_deadline_ends_silence() -> None:
+    with silent() as hole, pytest.raises(TimeUpError):
+        find_newest(MetadataUrl(f"http://{hole}/m.git"), timeout=60, deadline=Deadline.after(1))
 
 
 def test_the_login_goes_to_the_upstream_and_nobody_else(

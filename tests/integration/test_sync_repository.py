@@ -76,6 +76,43 @@ def test_a_repository_without_a_part(pair: tuple[Upstream, Downstream], part: st
     assert_equal(up, down)
 
 
+@pytest.mark.parametrize("damage", [b"", b"garbage\n", bytes(41)])
+@pytest.mark.parametrize("name", ["fetched", "kept", "packed-refs"])
+def test_refs_that_a_power_cut_left(
+    pair: tuple[Upstream, Downstream], name: str, damage: bytes
+) -> None:
+    up, down = pair
+    change(up, 1)
+    places = {
+        "fetched": down.repository / "refs/huai/fetched",
+        "kept": next((down.repository / "refs/huai/kept").iterdir()),
+        "packed-refs": down.repository / "packed-refs",
+    }
+    places[name].write_bytes(damage or (b"\0" if name == "packed-refs" else b""))
+    assert down.synced()["summary"]["fetches"] == 1
+    assert_equal(up, down)
+
+
+def test_an_upstream_that_is_refused_leaves_nothing(pair: tuple[Upstream, Downstream]) -> None:
+    up, down = pair
+    kept, state = packs(down), down.state
+    saved = up.places.repository.with_name("saved")
+    up.places.repository.rename(saved)
+    for number in range(3):
+        up.put(b"other", b"%d" % number, mtime=number)
+        up.commit()
+        up.commit()
+        assert down.sync().code == 46
+        assert packs(down) == kept
+    assert down.state == state
+    shutil.rmtree(up.places.repository)
+    saved.rename(up.places.repository)
+    change(up, 1)
+    down.synced()
+    assert_equal(up, down)
+    assert len(packs(down)) > len(kept)
+
+
 @pytest.mark.parametrize("new", [False, True])
 @pytest.mark.parametrize("damage", ["cut", "overwritten", "missing", "no index"])
 def test_a_damaged_pack(pair: tuple[Upstream, Downstream], damage: str, *, new: bool) -> None:

@@ -118,8 +118,9 @@ def check_thin(random: Random, store: Repository, names: list[str], top: Path) -
         here.add(*found)
     with IncomingPack(folder) as incoming:
         incoming.write(pack_thin(top, *commits))
-        received = incoming.install(here, Work())
-    assert {oid.hex() for oid in received} >= {*names} - {*old} | {wanted, commits[1]}
+        received = incoming.complete(here, Work())
+        assert incoming.install() is not None
+    assert {oid.hex() for oid in received.ids} >= {*names} - {*old} | {wanted, commits[1]}
     (index,) = folder.glob("*.idx")
     git("verify-pack", index)
 

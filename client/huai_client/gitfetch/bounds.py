@@ -3,6 +3,7 @@
 The values leave honest mirrors of 10 million entries a tenth or less of each.
 """
 
+from huai_client.deadline import NEVER, Deadline
 from huai_schema.errors import FormatError
 
 REPLY_BYTES = 4 << 30
@@ -11,8 +12,20 @@ REPLY_BYTES = 4 << 30
 OBJECTS = 1 << 20
 """Objects of one pack; each takes a few hundred bytes of memory while it is indexed."""
 
-CHAIN_DEPTH = 4095
-"""Deltas from an object to the whole one it is made from: the most that git itself writes."""
+TALK_BYTES = 1 << 20
+"""What may come beside the pack; it may be as much as the pack, too."""
+
+CHAIN_DEPTH = 64
+"""Deltas from an object to the whole one it is made from: git writes 50 (pack.depth).
+
+Whoever reads an object makes all that it is based on, each time.
+"""
+
+NAMING_BYTES = 256 << 20
+"""Trees and commits of one pack, which are in memory until it is known to be complete."""
+
+NAMING_WORK = 16
+"""Following a byte of a tree takes about as long as making so many by inflation."""
 
 WORK_BYTES = 32 << 30
 """Bytes inflated and bytes made by deltas, repetitions included: a few minutes."""
@@ -22,16 +35,22 @@ HELD_BYTES = 64 << 20
 
 
 class Work:
-    """Counts what is inflated and made."""
+    """Counts what is inflated and made, and looks at the time."""
 
-    __slots__ = ("_left",)
+    __slots__ = ("_deadline", "_left")
 
-    def __init__(self, limit: int = WORK_BYTES) -> None:
+    def __init__(self, limit: int = WORK_BYTES, deadline: Deadline = NEVER) -> None:
         """`limit` in bytes."""
         self._left = limit
+        self._deadline = deadline
 
     def spend(self, size: int) -> None:
-        """Say that `size` bytes are about to be made; `FormatError` beyond the limit."""
+        """Say that `size` bytes are about to be made.
+
+        `FormatError` beyond the limit, `TimeUpError` after the deadline.
+        """
         self._left -= size
         if self._left < 0:
             raise FormatError("a pack that unfolds to more than the limit", "the upstream's reply")
+        if self._deadline is not NEVER:
+            self._deadline.check("the metadata did not come in time, and nothing was changed")

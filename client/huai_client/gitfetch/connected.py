@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from huai_client.gitfetch.bounds import NAMING_WORK, Work
 from huai_client.gitfetch.objects import MissingObjectError, Objects
 from huai_schema.gitobjects import TreeItem, decode_tree
 
@@ -34,34 +35,39 @@ def read_commit(commit: str, objects: Objects) -> CommitHead:
 
 
 def check_connected(
-    wanted: bytes, complete: Iterable[bytes], received: set[bytes], objects: Objects
+    wanted: bytes, complete: Iterable[bytes], objects: Objects, work: Work | None = None
 ) -> None:
     """`MissingObjectError` if anything below the tree `wanted` is not here.
 
-    `complete` are trees of which everything is here, `received` are ids of objects that are.
+    `complete` are trees of which everything is here.  Memory grows with the trees that are here,
+    however often they are named.
     """
-    seen: set[bytes] = set()
+    work = work or Work()
+    # A tree that many others name is walked once, whatever it is compared with.
+    seen = {wanted}
     pending = [(wanted, frozenset(complete))]
     while pending:
         tree, known = pending.pop()
-        if tree in seen or tree in known:
+        if tree in known:
             continue
-        # A tree that many others name is walked once, whatever it is compared with.
-        seen.add(tree)
-        above = [{item.name: item for item in _items(each, objects)} for each in known]
-        for item in _items(tree, objects):
+        above = [{item.name: item for item in _items(each, objects, work)} for each in known]
+        for item in _items(tree, objects, work):
+            if item.oid in seen:
+                continue
             same = [items[item.name] for items in above if item.name in items]
             if any(each.oid == item.oid and each.is_tree == item.is_tree for each in same):
                 continue
-            if item.is_tree:
-                below = frozenset(each.oid for each in same if each.is_tree)
-                pending.append((item.oid, below))
-            elif item.oid not in received and item.oid not in objects:
+            # Before it is noted: what is not here has no end.
+            if item.oid not in objects:
                 raise MissingObjectError("the upstream left out an object", item.oid.hex())
+            if item.is_tree:
+                seen.add(item.oid)
+                pending.append((item.oid, frozenset(each.oid for each in same if each.is_tree)))
 
 
-def _items(tree: bytes, objects: Objects) -> Iterable[TreeItem]:
+def _items(tree: bytes, objects: Objects, work: Work) -> Iterable[TreeItem]:
     found = objects.find(tree)
     if found is None or found.kind != "tree":
         raise MissingObjectError("the upstream left out a tree", tree.hex())
+    work.spend(NAMING_WORK * len(found.data))
     return decode_tree(found.data, tree.hex())

@@ -1,7 +1,8 @@
 """One fetch: ask, receive, complete the pack, see that nothing is missing.
 
 Only composes.  Order of writes: the pack, its index, then the list of shallow commits; the
-ref is the caller's, and moves last.
+ref is the caller's, and moves last.  Nothing is written that is not complete: a pack that lacks
+something never gets its name.
 """
 
 from collections.abc import Collection
@@ -13,7 +14,7 @@ from huai_client.gitfetch.bounds import Work
 from huai_client.gitfetch.connected import CommitHead, check_connected, read_commit
 from huai_client.gitfetch.exchange import receive_pack
 from huai_client.gitfetch.incoming import IncomingPack
-from huai_client.gitfetch.objects import MissingObjectError, Objects
+from huai_client.gitfetch.objects import MissingObjectError, Objects, WithReceived
 from huai_client.gitfetch.request import encode_request
 from huai_client.gitfetch.shallow import write_shallow
 from huai_client.lines.upstream import Newest
@@ -34,42 +35,39 @@ class Here(NamedTuple):
     """What has not come by then is not waited for."""
 
 
-def fetch_commit(newest: Newest, here: Here, *, timeout: float) -> None:
-    """Bring a commit here and all that it holds, without its history.
+def fetch_commit(newest: Newest, here: Here, *, timeout: float) -> Path | None:
+    """Bring a commit here and all that it holds, without its history; the pack that is new.
 
     `timeout`: see `receive_pack`.  Raises `UpstreamError`, `FormatError`, `TimeUpError`, or an
     `OSError` of the disk's; then the caller has nothing to record.
     """
     if newest.commit in here.complete or newest.commit in here.older:
-        return
+        return None
     older = {commit: read_commit(commit, here.objects) for commit in here.older}
     known = {commit: read_commit(commit, here.objects) for commit in here.complete}
     try:
-        head = _receive(newest, here, known, timeout)
+        head, pack = _receive(newest, here, known, timeout)
     except MissingObjectError:
         if not known:
             raise
         # Either side may be wrong about what is here: all of it, from nothing, settles that.
-        head = _receive(newest, here, {}, timeout)
+        head, pack = _receive(newest, here, {}, timeout)
     write_shallow(here.path, _shallow({**older, **known, newest.commit: head}))
+    return pack
 
 
 def _receive(
     newest: Newest, here: Here, known: dict[str, CommitHead], timeout: float
-) -> CommitHead:
+) -> tuple[CommitHead, Path | None]:
     """Fetch and check, relying on the commits in `known`."""
     request = encode_request(newest.commit, known, _shallow(known))
+    work = Work(deadline=here.deadline)
     with IncomingPack(here.path / "objects" / "pack") as pack:
-
-        def write(data: bytes) -> None:
-            here.deadline.check("the metadata did not come in time, and nothing was changed")
-            pack.write(data)
-
-        receive_pack(newest.found, request, write, timeout=timeout)
-        received = pack.install(here.objects, Work())
-    head = read_commit(newest.commit, here.objects)
-    check_connected(head.tree, {each.tree for each in known.values()}, received, here.objects)
-    return head
+        receive_pack(newest.found, request, pack.write, timeout=timeout, deadline=here.deadline)
+        objects = WithReceived(pack.complete(here.objects, work), here.objects)
+        head = read_commit(newest.commit, objects)
+        check_connected(head.tree, {each.tree for each in known.values()}, objects, work)
+        return head, pack.install()
 
 
 def _shallow(commits: dict[str, CommitHead]) -> set[str]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Self
 
 from huai_client.gitfetch.bounds import REPLY_BYTES, Work
-from huai_client.gitfetch.objects import Found, Objects
+from huai_client.gitfetch.objects import Found, Objects, Received
 from huai_client.gitfetch.resolve import Resolver
 from huai_schema.errors import FormatError
 from huai_schema.packfile import (
@@ -46,6 +46,7 @@ class IncomingPack:
         self._file = self._path.open("x+b", buffering=1 << 20)
         self._size = 0
         self._bases: dict[bytes, Place] = {}
+        self._ready: tuple[dict[bytes, Place], bytes] | None = None
 
     def __enter__(self) -> Self:
         """Nothing yet."""
@@ -65,24 +66,32 @@ class IncomingPack:
             raise FormatError(f"a pack of more than {REPLY_BYTES} bytes", "the upstream's reply")
         self._file.write(data)
 
-    def install(self, objects: Objects, work: Work) -> set[bytes]:
-        """Check and complete the pack, make it durable and visible; the ids of its objects."""
+    def complete(self, objects: Objects, work: Work) -> Received:
+        """Check the pack, and add what its deltas need of what is here; nobody sees it yet."""
         self._file.flush()
         if not self._size:
             raise FormatError("a reply without a pack", "the upstream's reply")
         with mmap(self._file.fileno(), 0, access=ACCESS_READ) as pack:
             checksum = pack[-CHECKSUM_BYTES:]
-            places = Resolver(pack, objects, self._append, work).resolve()
+            resolver = Resolver(pack, objects, self._append, work)
+            places = resolver.resolve()
         received = set(places)
-        if not places:
-            return received
         if not received.isdisjoint(self._bases):
             raise FormatError("a delta against an object that comes later", "the upstream's reply")
         if self._bases:
             places |= self._bases
             checksum = self._seal(len(places))
-        self._publish(pack_index(places, checksum), checksum.hex())
-        return received
+        self._ready = places, checksum
+        return Received(received, resolver.naming)
+
+    def install(self) -> Path | None:
+        """Make the completed pack durable and visible; its path, or None if it brings no file."""
+        if self._ready is None:
+            raise ValueError("install before complete")
+        places, checksum = self._ready
+        if not places:
+            return None
+        return self._publish(pack_index(places, checksum), checksum.hex())
 
     def _append(self, oid: bytes, base: Found) -> None:
         """Add an object that deltas need: a pack has to be readable on its own."""
@@ -109,7 +118,7 @@ class IncomingPack:
         self._file.truncate()
         return digest.digest()
 
-    def _publish(self, index: bytes, name: str) -> None:
+    def _publish(self, index: bytes, name: str) -> Path | None:
         self._file.flush()
         os.fchmod(self._file.fileno(), _MODE)
         os.fsync(self._file.fileno())
@@ -120,9 +129,11 @@ class IncomingPack:
             os.fsync(file.fileno())
         # Named after its bytes: a pack that is there already is replaced by itself.
         final = self._folder / f"pack-{name}.pack"
+        new = not final.exists()
         self._path.rename(final)
         self._index.rename(final.with_suffix(".idx"))
         sync_folder(self._folder)
+        return final if new else None
 
 
 def _compressed(data: bytes) -> bytes:

@@ -23,6 +23,15 @@ class Found(NamedTuple):
     data: bytes
 
 
+class Received(NamedTuple):
+    """What a pack holds."""
+
+    ids: set[bytes]
+    """Of all its objects."""
+    naming: dict[bytes, Found]
+    """Those of them that name others: commits and trees."""
+
+
 class Objects(Protocol):
     """A repository, which may gain packs while this is in use."""
 
@@ -36,3 +45,20 @@ class Objects(Protocol):
     def __contains__(self, oid: object) -> bool:
         """Whether an object is here, without reading it."""
         ...
+
+
+class WithReceived:
+    """A repository (`Objects`), and a pack that is not in it yet."""
+
+    def __init__(self, received: Received, objects: Objects) -> None:
+        """Of the pack there are only the objects that name others to be had."""
+        self._received = received
+        self._objects = objects
+
+    def find(self, oid: bytes) -> Found | None:
+        """As `Objects` says."""
+        return self._received.naming.get(oid) or self._objects.find(oid)
+
+    def __contains__(self, oid: object) -> bool:
+        """As `Objects` says."""
+        return oid in self._received.ids or oid in self._objects

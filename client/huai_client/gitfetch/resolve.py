@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from itertools import chain
 
-from huai_client.gitfetch.bounds import CHAIN_DEPTH, HELD_BYTES, Work
+from huai_client.gitfetch.bounds import CHAIN_DEPTH, HELD_BYTES, NAMING_BYTES, Work
 from huai_client.gitfetch.delta import apply_delta
 from huai_client.gitfetch.objects import Found, MissingObjectError, Objects
 from huai_client.gitfetch.records import PackBytes, Record, check_pack, inflate, scan
@@ -22,6 +22,9 @@ _STEP_WORK = 16
 
 OnBase = Callable[[bytes, Found], None]
 """Told of every object that deltas need and that is not in the pack."""
+
+_OBJECT_BYTES = 200
+"""What an object in memory takes beside its content."""
 
 
 class _Base:
@@ -57,6 +60,9 @@ class Resolver:
         self._on_base = on_base
         self._work = work
         self._places: dict[bytes, Place] = {}
+        self.naming: dict[bytes, Found] = {}
+        """Commits and trees of the pack, by id: nobody has to make them once more."""
+        self._naming_room = NAMING_BYTES
         self._deltas: dict[int, bytes] = {}
         self._held = 0
         self._room = room
@@ -86,7 +92,7 @@ class Resolver:
         for record, content in scan(self._pack, check_pack(self._pack), self._work):
             if record.kind is not None:
                 oid = object_id(record.kind, content)
-                self._note(oid, record)
+                self._note(oid, record, Found(record.kind, content))
                 whole.append((oid, record.kind, record))
                 continue
             if isinstance(record.base, int):
@@ -98,10 +104,16 @@ class Resolver:
                 self._deltas[record.offset] = content
         return whole
 
-    def _note(self, oid: bytes, record: Record) -> None:
+    def _note(self, oid: bytes, record: Record, found: Found) -> None:
         if oid in self._places:
             raise FormatError("an object that is in the pack twice", oid.hex())
         self._places[oid] = Place(record.offset, record.crc)
+        if found.kind != "blob":
+            self._naming_room -= len(found.data) + _OBJECT_BYTES
+            if self._naming_room < 0:
+                reason = f"trees of more than {NAMING_BYTES} bytes in one pack"
+                raise FormatError(reason, "the upstream's reply")
+            self.naming[oid] = found
 
     def _waiting(self, oid: bytes, record: Record | bytes) -> list[Record]:
         """What is made from an object that is known now."""
@@ -124,7 +136,7 @@ class Resolver:
             delta = base.waiting.pop()
             content = self._made(self._content(stack), delta)
             oid = object_id(kind, content)
-            self._note(oid, delta)
+            self._note(oid, delta, Found(kind, content))
             if not base.waiting:
                 # The last one: a long chain needs no more memory than a short one.
                 self._held -= len(base.content or b"")

@@ -7,7 +7,7 @@ import json
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from huai_client.lines.upstream import MetadataUrl, UpstreamError, ask, is_http, printable
+from huai_client.lines.upstream import MetadataUrl, Question, UpstreamError, ask, is_http, printable
 from huai_schema.errors import HuaiError
 from huai_schema.program.configuration import closest
 
@@ -39,7 +39,7 @@ def served(url: str, *, timeout: float) -> list[Served]:
         raise UpstreamError(
             f"{base}: only a huai server says what it has", hint="give its http:// address"
         )
-    with ask(base, _LIST, timeout=timeout) as answer:
+    with ask(base, Question(_LIST), timeout=timeout) as answer:
         body = answer.whole(_BYTES_MAX)
     try:
         return sorted(_one(each) for each in json.loads(body)["modules"])

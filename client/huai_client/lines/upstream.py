@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
+from huai_client.deadline import NEVER, Deadline
 from huai_client.hosts import service_of
 from huai_client.lines.paced import SlowError, open_url
 from huai_schema.errors import ExitCode, HuaiError
@@ -106,6 +107,16 @@ class Newest(NamedTuple):
     """What its clock said, seconds since the epoch; None: it did not say."""
 
 
+class Question(NamedTuple):
+    """What an upstream is asked."""
+
+    what: str
+    """An address below the repository's."""
+    body: bytes | None = None
+    """Sent by POST, if there is one."""
+    content_type: str = ""
+
+
 class Answer:
     """What the upstream says, as it comes."""
 
@@ -119,10 +130,10 @@ class Answer:
 
     def whole(self, limit: int) -> bytes:
         """All of it, up to `limit` bytes."""
-        try:
-            return self._response.read(limit)
-        except (OSError, http.client.HTTPException) as error:
-            raise _broken(self._metadata, error) from error
+        found = bytearray()
+        while len(found) < limit and (data := self.read(limit - len(found))):
+            found += data
+        return bytes(found)
 
     def read(self, size: int) -> bytes:
         """At most `size` bytes, as soon as there are any; none at the end."""
@@ -132,61 +143,62 @@ class Answer:
             raise _broken(self._metadata, error) from error
 
 
-def newest_commit(metadata: MetadataUrl, *, timeout: float = _TIMEOUT_SECONDS) -> str:
+def newest_commit(
+    metadata: MetadataUrl, *, timeout: float = _TIMEOUT_SECONDS, deadline: Deadline = NEVER
+) -> str:
     """The hex id of the commit that the branch points to; `UpstreamError` if there is none."""
-    return find_newest(metadata, timeout=timeout).commit
+    return find_newest(metadata, timeout=timeout, deadline=deadline).commit
 
 
-def find_newest(metadata: MetadataUrl, *, timeout: float = _TIMEOUT_SECONDS) -> Newest:
+def find_newest(
+    metadata: MetadataUrl, *, timeout: float = _TIMEOUT_SECONDS, deadline: Deadline = NEVER
+) -> Newest:
     """The commit that the branch points to, and where to fetch it.
 
     A `timeout` (s) that is longer than what suits so small a question is not made use of.
     """
-    with ask(metadata, _ADVERT, timeout=min(timeout, _TIMEOUT_SECONDS)) as answer:
+    timeout = min(timeout, _TIMEOUT_SECONDS)
+    with ask(metadata, Question(_ADVERT), timeout=timeout, deadline=deadline) as answer:
         body, url, clock = answer.whole(_ANSWER_BYTES), answer.url, answer.clock
     found = metadata
     if url != f"{str(metadata).rstrip('/')}/{_ADVERT}":
         found = MetadataUrl(url.removesuffix(f"/{_ADVERT}"))
-    return Newest(_branch(body, metadata), found, clock)
+    return Newest(decode_advert(body, str(metadata)), found, clock)
 
 
 @contextmanager
 def ask(
     metadata: MetadataUrl,
-    what: str,
-    body: bytes | None = None,
+    question: Question,
     *,
-    content_type: str = "",
     timeout: float = _TIMEOUT_SECONDS,
+    deadline: Deadline = NEVER,
 ) -> Iterator[Answer]:
-    """Ask for the address `what` below the repository's, by POST if there is a `body`.
+    """Ask a question.
 
-    `timeout` (s) is for each time that nothing comes, and for a trickle (`paced`).  Every
-    failure is an `UpstreamError`, an `UpstreamDownError` if it may pass.
+    `timeout` (s) is for each time that nothing comes, and for a trickle (`paced`); at the
+    deadline it is over anyway.  Every failure is an `UpstreamError`, an `UpstreamDownError` if
+    it may pass, or a `TimeUpError`.
     """
     try:
-        response = open_url(_request(metadata, what, body, content_type), timeout=timeout)
+        response = open_url(_request(metadata, question), timeout=timeout, deadline=deadline)
     except urllib.error.HTTPError as error:
         with error:
             raise _refused(metadata, error) from error
     except (OSError, http.client.HTTPException, ValueError) as error:
         raise _broken(metadata, error) from error
     with response:
-        if not isinstance(response, http.client.HTTPResponse):
-            raise UpstreamError(f"{metadata}: leads to something else than HTTP")
         yield Answer(response, metadata)
 
 
-def _request(
-    metadata: MetadataUrl, what: str, body: bytes | None, content_type: str
-) -> urllib.request.Request:
+def _request(metadata: MetadataUrl, question: Question) -> urllib.request.Request:
     """The question; a login in the URL goes into a header, where urllib does not put it."""
     login = _LOGIN.match(metadata.url)
     headers = {"User-Agent": "huai-client"}
-    if content_type:
-        headers["Content-Type"] = content_type
-    url = f"{str(metadata).rstrip('/')}/{what}"
-    request = urllib.request.Request(url, body, headers)  # noqa: S310 - is_http
+    if question.content_type:
+        headers["Content-Type"] = question.content_type
+    url = f"{str(metadata).rstrip('/')}/{question.what}"
+    request = urllib.request.Request(url, question.body, headers)  # noqa: S310 - is_http
     if login:
         secret = base64.b64encode(urllib.parse.unquote_to_bytes(login[2])).decode()
         # Whoever the upstream redirects to has no business with the login.
@@ -245,8 +257,8 @@ def _moment(text: str) -> float | None:
         return None
 
 
-def _branch(body: bytes, metadata: MetadataUrl) -> str:
-    """Find the branch in an advertisement of refs."""
+def decode_advert(body: bytes, metadata: str) -> str:
+    """The commit that the branch names in an advertisement of refs; pure."""
     packets = _packets(body)
     first = next(packets, b"")
     if first is None or not first.startswith(b"# service=git-upload-pack"):

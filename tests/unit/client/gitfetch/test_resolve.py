@@ -6,8 +6,10 @@ from itertools import pairwise
 
 import pytest
 
-from huai_client.gitfetch.bounds import CHAIN_DEPTH, OBJECTS
+from huai_client.deadline import Deadline, TimeUpError
+from huai_client.gitfetch.bounds import CHAIN_DEPTH, OBJECTS, Work
 from huai_client.gitfetch.objects import MissingObjectError
+from huai_client.gitfetch.resolve import Resolver
 from huai_schema.errors import FormatError
 from huai_schema.gitobjects import object_id
 from huai_schema.limits import OBJECT_BYTES
@@ -169,3 +171,21 @@ def test_forgetting_costs_work_too() -> None:
     assert enough.keys() == resolve(pack(records), room=0, work=1 << 30)[0].keys()
     with pytest.raises(FormatError, match="unfolds to more"):
         resolve(pack(records), room=0, work=2_000_000)
+
+
+def test_the_time_is_looked_at_while_a_pack_is_unfolded() -> None:
+    over = Work(deadline=Deadline.after(0))
+    resolver = Resolver(pack([whole(TEXT)]), Held(), lambda _, __: None, over)
+    with pytest.raises(TimeUpError):
+        resolver.resolve()
+
+
+def test_what_names_others_is_kept_and_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    trees = [b"100644 %03d\0" % number + bytes(20) for number in range(100)]
+    packed = pack([whole(TEXT), *(whole(tree, "tree") for tree in trees)])
+    resolver = Resolver(packed, Held(), lambda _, __: None, Work())
+    resolver.resolve()
+    assert sorted(found.data for found in resolver.naming.values()) == trees
+    monkeypatch.setattr("huai_client.gitfetch.resolve.NAMING_BYTES", 10_000)
+    with pytest.raises(FormatError, match="trees of more than 10000 bytes"):
+        Resolver(packed, Held(), lambda _, __: None, Work()).resolve()
