@@ -118,7 +118,7 @@ def read_root(root: bytes, reader: ObjectReader) -> tuple[Descriptor, bytes]:
         raise FormatError("a commit without a tree of entries", "commit")
     unknown = [name for name in items if not name[:1].islower()]
     if unknown:
-        raise FormatError(f"an unknown item {show(unknown[0])!r}", "commit")
+        raise FormatError(f"an unknown item {show(unknown[0][:80])!r}", "commit")
     return descriptor, tree.oid
 
 

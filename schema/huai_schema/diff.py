@@ -73,16 +73,20 @@ class _Comparison:
         self._new_budget.spend(1, show(pair.path))
         old = self._old.own_directory(pair.path, pair.old)
         new = self._new.own_directory(pair.path, pair.new)
+        self._old_budget.spend_trees(len(old.children), show(pair.path))
+        self._new_budget.spend_trees(len(new.children), show(pair.path))
+        here = OneSide(self._old, old, self._old_budget)
+        there = OneSide(self._new, new, self._new_budget)
         inline_old: set[bytes] = set()
         inline_new: set[bytes] = set()
-        for before, after in windows(OneSide(self._old, old), OneSide(self._new, new)):
+        for before, after in windows(here, there):
             inline_old |= before.groups.keys()
             inline_new |= after.groups.keys()
             yield from compare_listings(before.listing(pair.path), after.listing(pair.path))
             for name in before.groups.keys() | after.groups.keys():
                 was, now = before.groups.get(name), after.groups.get(name)
-                have = self._one_side(OneSide(self._old, old), name, was, now)
-                want = self._one_side(OneSide(self._new, new), name, now, was)
+                have = self._one_side(here, name, was, now)
+                want = self._one_side(there, name, now, was)
                 yield from _compare_subtrees(have, want)
         for name in old.children.keys() | new.children.keys():
             path = join(pair.path, name)
@@ -109,9 +113,8 @@ class _Comparison:
             return
         if name not in side.directory.children:
             return
-        is_old = side.snapshot is self._old
-        budget = self._old_budget if is_old else self._new_budget
-        alone = self._gone if is_old else self._added
+        budget = side.budget
+        alone = self._gone if budget is self._old_budget else self._added
         inlined = {listing_of(path, block).path for block in (other.blocks if other else ())}
         levels = [side.snapshot.level(join(path, name), side.directory.children[name], budget)]
         while levels:
@@ -135,6 +138,7 @@ class _Comparison:
             budget.spend(1, show(tree.path))
             moves.offer(tree.path, tree.oid)
             children = self._old.own_directory(tree.path, tree.oid).children
+            budget.spend_trees(len(children), show(tree.path))
             pending += [_Tree(join(tree.path, name), oid) for name, oid in children.items()]
         return moves
 

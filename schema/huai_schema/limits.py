@@ -16,6 +16,15 @@ TARGET_BYTES = 4095
 LINE_BYTES = 65_536
 """One encoded line."""
 
+MANIFEST_BYTES = 16 << 20
+"""One manifest or piece: as many of the longest lines as one that is not cut may have."""
+
+ENTRY_BYTES = 1024
+"""Of manifests and columns for each announced entry, on average."""
+
+LISTING_BYTES = 64 << 20
+"""Of them beside that: in small snapshots a few lines may be as long as they like."""
+
 OBJECT_BYTES = 64 << 20
 """One git object, inflated."""
 

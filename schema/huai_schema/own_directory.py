@@ -50,7 +50,7 @@ def decode_own_directory(path: RelPath, data: bytes) -> OwnDirectory:
         elif item.name in (_TREES if item.is_tree else _BLOBS):
             ids[item.name] = item.oid
         else:
-            raise FormatError(f"an unknown item {show(item.name)!r} in a tree", place)
+            raise FormatError(f"an unknown item {show(item.name[:80])!r} in a tree", place)
     manifest, pieces = ids.get(MANIFEST), ids.get(PIECES)
     columns = ids.get(PIECE_DIGESTS)
     if manifest is None or (columns and not pieces):

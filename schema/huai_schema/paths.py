@@ -60,7 +60,7 @@ def _check_component(name: bytes) -> bytes:
     if len(name) > NAME_BYTES:
         raise FormatError(f"a name of {len(name)} bytes exceeds {NAME_BYTES}")
     if b"\0" in name or b"/" in name:
-        raise FormatError(f"a name holds NUL or '/': {show(name)}")
+        raise FormatError(f"a name holds NUL or '/': {show(name[:80])}")
     return name
 
 

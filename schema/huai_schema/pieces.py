@@ -72,7 +72,7 @@ class PieceTree:
         split = bool(items) and items[0].is_tree and len(prefix) < KEY_DIGITS
         for item in items:
             if not (_is_inner(item) if split else self._is_piece(item, prefix)):
-                raise FormatError(f"an unknown piece {show(item.name)!r}", self._place)
+                raise FormatError(f"an unknown piece {show(item.name[:80])!r}", self._place)
         if not items or (not split and len(items) > FANOUT):
             raise FormatError("a tree of pieces that is empty or too large", self._place)
         return {item.name: item for item in items}

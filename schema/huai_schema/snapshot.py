@@ -17,7 +17,13 @@ from huai_schema.entries import Directory, Entry
 from huai_schema.errors import FormatError
 from huai_schema.escaping import escape, unescape
 from huai_schema.gitobjects import ObjectReader
-from huai_schema.limits import PATH_BYTES, TOTAL_ENTRIES
+from huai_schema.limits import (
+    DIGEST_BYTES,
+    MANIFEST_BYTES,
+    MANIFEST_LINES,
+    PATH_BYTES,
+    TOTAL_ENTRIES,
+)
 from huai_schema.lines import count_files, decode_directory, decode_leaves, has_leaf
 from huai_schema.listing import Listing
 from huai_schema.manifest import Group, Manifest, decode_manifest, piece_start
@@ -26,8 +32,11 @@ from huai_schema.paths import ROOT, RelPath, join, parent, show, sort_key
 from huai_schema.pieces import COLUMN_SUFFIX, PieceTree, piece_key
 from huai_schema.trimming import Text
 
-_RECENT = 64
+_RECENT, _RECENT_CHILDREN = 64, 1 << 16
 """Own directories that are kept: those above a path are looked at again for its neighbours."""
+_KNOWN = 1024
+"""Paths of own directories whose ids are kept, so that a deep path is not walked from the root."""
+_COLUMN_BYTES = MANIFEST_LINES * DIGEST_BYTES
 
 
 class _Located(NamedTuple):
@@ -53,14 +62,22 @@ class Snapshot:
         self._located: tuple[Piece, bytes | None, bytes | None] | None = None
         self._order: list[_Located] = []
         self._recent: dict[tuple[RelPath, bytes], OwnDirectory] = {}
+        self._recent_children = 0
+        self._known: dict[RelPath, bytes] = {}
 
     def own_directory(self, path: RelPath, tree: bytes) -> OwnDirectory:
         """Take the tree of `path` apart, without reading any manifest."""
-        if (path, tree) not in self._recent:
-            if len(self._recent) >= _RECENT:
-                del self._recent[next(iter(self._recent))]
-            self._recent[path, tree] = decode_own_directory(path, self.reader.read(tree, "tree"))
-        return self._recent[path, tree]
+        if (path, tree) in self._recent:
+            return self._recent[path, tree]
+        found = decode_own_directory(path, self.reader.read(tree, "tree"))
+        self._recent_children += len(found.children)
+        self._recent[path, tree] = found
+        while len(self._recent) > _RECENT or (
+            self._recent_children > _RECENT_CHILDREN and len(self._recent) > 1
+        ):
+            oldest = self._recent.pop(next(iter(self._recent)))
+            self._recent_children -= len(oldest.children)
+        return found
 
     def pieces(self, directory: OwnDirectory) -> dict[bytes, Piece]:
         """All pieces by key; that of the first one is `m`."""
@@ -80,10 +97,12 @@ class Snapshot:
 
     def text(self, key: bytes, piece: Piece, place: str) -> Text:
         """The same, not taken apart yet."""
-        text = self.reader.read(piece.manifest, "blob")
+        text = self._manifest_text(piece, place)
         column = b"" if piece.column is None else self.reader.read(piece.column, "blob")
         if piece.column is not None and not column:
             raise FormatError("an empty digest column", place)
+        if len(column) > _COLUMN_BYTES:
+            raise FormatError(f"a digest column of more than {_COLUMN_BYTES} bytes", place)
         _check_key(key, piece_start(text, place), place)
         return Text(text, column)
 
@@ -98,7 +117,7 @@ class Snapshot:
 
     def order(self, key: bytes, piece: Piece, place: str) -> tuple[int, bytes]:
         """Sorts the pieces of one manifest: own line, leaves, subdirectories, each by raw name."""
-        start = piece_start(self.reader.read(piece.manifest, "blob"), place)
+        start = piece_start(self._manifest_text(piece, place), place)
         _check_key(key, start, place)
         try:
             if start.endswith(b"/"):
@@ -148,14 +167,16 @@ class Snapshot:
 
     def subtree(self, path: RelPath) -> Iterator[Listing]:
         """A directory and all below it in tree order; nothing if there is no directory."""
-        tree, names = self.tree, path.split(b"/") if path else []
-        for depth, name in enumerate(names):
-            here = RelPath(b"/".join(names[:depth]))
+        here, tree = self._nearest(path)
+        while here != path:
+            rest = path[len(here) + 1 if here else 0 :]
+            name = rest.partition(b"/")[0]
             directory = self.own_directory(here, tree)
             if name in directory.children:
-                tree = directory.children[name]
+                here, tree = join(here, name), directory.children[name]
+                self._note(here, tree)
                 continue
-            relative = escape(b"/".join(names[depth:]))
+            relative = escape(rest)
             group = self._group(directory, name)
             for block in group.blocks if group else ():
                 if block.relative == relative or block.relative.startswith(relative + b"/"):
@@ -163,12 +184,30 @@ class Snapshot:
             return
         yield from self.listings_below(path, tree, Budget(self.limit))
 
+    def _nearest(self, path: RelPath) -> tuple[RelPath, bytes]:
+        """The own directory that is known to be at `path` or the next above it, and its id."""
+        while path and path not in self._known:
+            path = parent(path)
+        return path, self._known.get(path, self.tree)
+
+    def _note(self, path: RelPath, tree: bytes) -> None:
+        if len(self._known) >= _KNOWN:
+            del self._known[next(iter(self._known))]
+        self._known[path] = tree
+
+    def _manifest_text(self, piece: Piece, place: str) -> bytes:
+        text = self.reader.read(piece.manifest, "blob")
+        if len(text) > MANIFEST_BYTES:
+            raise FormatError(f"a manifest of more than {MANIFEST_BYTES} bytes", place)
+        return text
+
     def level(
         self, path: RelPath, tree: bytes, budget: Budget
     ) -> Iterator[Listing | tuple[RelPath, bytes]]:
         """Listings of one own directory; a subdirectory with its own tree as (path, id)."""
         directory = self.own_directory(path, tree)
         place = show(path)
+        budget.spend_trees(len(directory.children), place)
         manifests = self._spending(self.manifests(directory), budget, place)
         attributes: bytes | None = None
         columns: list[tuple[int, bytes]] = []
@@ -195,7 +234,10 @@ class Snapshot:
         for manifest in manifests:
             own = manifest.attributes is not None
             budget.spend(own + manifest.leaves.count(b"\n"), place)
-            budget.spend(sum(b.lines for group in manifest.groups for b in group.blocks), place)
+            blocks = [block for group in manifest.groups for block in group.blocks]
+            budget.spend(sum(block.lines for block in blocks), place)
+            size = len(manifest.attributes or b"") + len(manifest.leaves) + len(manifest.digests)
+            budget.spend_bytes(size + sum(block.size for block in blocks), place)
             yield manifest
 
     def _in_order(self, directory: OwnDirectory) -> list[_Located]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from huai_schema.blocks import join_digests
+from huai_schema.budget import Budget
 from huai_schema.errors import FormatError
 from huai_schema.lines import count_files
 from huai_schema.listing import Listing
@@ -53,6 +54,15 @@ class OneSide(NamedTuple):
 
     snapshot: Snapshot
     directory: OwnDirectory
+    budget: Budget
+
+    def text(self, key: bytes, piece: Piece, place: str) -> Text:
+        """Read one piece, and count it."""
+        found = self.snapshot.text(key, piece, place)
+        own = found.text.startswith(b"./\t")  # the directory itself was counted before
+        self.budget.spend(found.text.count(b"\n") - own, place)
+        self.budget.spend_bytes(len(found.text) + len(found.column), place)
+        return found
 
 
 def windows(old: OneSide, new: OneSide) -> Iterator[tuple[Window, Window]]:
@@ -66,9 +76,9 @@ def windows(old: OneSide, new: OneSide) -> Iterator[tuple[Window, Window]]:
             yield _window(before, after, place)
             before, after = [], []
         if old_key:
-            before.append(old.snapshot.text(old_key, gone[old_key], place))
+            before.append(old.text(old_key, gone[old_key], place))
         if new_key:
-            after.append(new.snapshot.text(new_key, added[new_key], place))
+            after.append(new.text(new_key, added[new_key], place))
     yield _window(before, after, place)
 
 

@@ -1,6 +1,7 @@
 import pytest
 
 from huai_schema.blocks import join_digests
+from huai_schema.budget import Budget
 from huai_schema.errors import FormatError
 from huai_schema.gitobjects import TreeItem
 from huai_schema.layout import LayoutBuilder, build
@@ -82,7 +83,9 @@ def test_a_comparison_holds_a_few_pieces_at_a_time() -> None:
     leaves = files(b"", 5000)
     old = snapshot(tree_of(*leaves), objects)
     new = snapshot(tree_of(*(each._replace(mtime=1) for each in leaves)), objects)
-    before, after = (OneSide(side, side.own_directory(ROOT, side.tree)) for side in (old, new))
+    before, after = (
+        OneSide(side, side.own_directory(ROOT, side.tree), Budget(5001)) for side in (old, new)
+    )
     seen = [len(window.leaves) for window, _ in windows(before, after)]
     assert len(seen) == len(old.pieces(before.directory)) > 20
     assert max(seen) < sum(seen) / 4

@@ -216,6 +216,73 @@ def test_the_announced_total_is_just_enough() -> None:
                 list(some.entries())
 
 
+def test_subdirectories_that_are_named_count_before_they_are_read() -> None:
+    forge = Forge()
+    child = forge.own(OWN)
+    wide = forge.own(OWN, **{f"{number:03}": child for number in range(200)})
+    calm = Snapshot(forge.objects, forge.own(OWN + b"x\t1\t0\n"), 500)
+    forge.objects.read_ids.clear()
+    forge.refused(wide, "more than 100 entries", limit=100)
+    with pytest.raises(FormatError, match="more than 100 entries"):
+        list(diff(calm, Snapshot(forge.objects, wide, 100)))
+    assert child not in forge.objects.read_ids
+    forge.read(wide, 201)
+
+
+def test_lines_cannot_be_long_throughout() -> None:
+    # What is ignored of a line is held all the same.
+    forge = Forge()
+    long = b"\tz" + b"x" * 60_000
+    text = OWN + b"".join(b"%03d\t1\t0%b\n" % (number, long) for number in range(250))
+    child = forge.own(text)
+    many = {f"{number:02}": child for number in range(8)}
+    forge.read(forge.own(OWN, **{"00": child}))
+    forge.refused(forge.own(OWN, **many), "longer than they can be")
+    calm = Snapshot(forge.objects, forge.own(OWN), 10)
+    with pytest.raises(FormatError, match="longer than they can be"):
+        list(diff(calm, Snapshot(forge.objects, forge.own(OWN, **many), 10_000)))
+
+
+def test_a_directory_of_long_pieces_is_no_way_around() -> None:
+    forge = Forge()
+    long = b"\tz" + b"x" * 60_000
+    texts = [
+        b"".join(b"%02d%03d\t1\t0%b\n" % (piece, number, long) for number in range(250))
+        for piece in range(8)
+    ]
+    calm = Snapshot(forge.objects, forge.pieces(OWN, b"zz\t1\t0\n"), 10)
+    with pytest.raises(FormatError, match="longer than they can be"):
+        list(diff(calm, Snapshot(forge.objects, forge.pieces(OWN, *texts), 10_000)))
+    more = OWN + b"".join(b"%03d\t1\t0%b\n" % (number, long) for number in range(300))
+    forge.refused(forge.own(more), "manifest of more than 16777216 bytes")
+
+
+def test_one_directory_under_many_names_ends_a_comparison() -> None:
+    # Each pair of directories is looked at by itself, and all are the same two objects.
+    forge = Forge()
+    names = [f"{number:02}" for number in range(50)]
+    old = forge.own(OWN)
+    new = forge.own(OWN + b"".join(b"%03d\t1\t0\n" % number for number in range(200)))
+    before = Snapshot(forge.objects, forge.own(OWN, **dict.fromkeys(names, old)), 51)
+    after = forge.own(OWN, **dict.fromkeys(names, new))
+    with pytest.raises(FormatError, match="more than 1000 entries"):
+        list(diff(before, Snapshot(forge.objects, after, 1000)))
+    assert len(list(diff(before, Snapshot(forge.objects, after, 51 + 50 * 200)))) == 50 * 200
+
+
+def test_a_deep_path_is_looked_up_from_where_the_last_one_was() -> None:
+    forge = Forge()
+    tree = forge.own(OWN + b"x\t1\t0\n")
+    for _ in range(300):
+        tree = forge.own(OWN, d=tree)
+    found = Snapshot(forge.objects, tree)
+    forge.objects.read_ids.clear()
+    for depth in range(301):
+        assert found.directory(RelPath(b"/".join([b"d"] * depth)))
+    assert found.entry(RelPath(b"/".join([*[b"d"] * 300, b"x"])))
+    assert len(forge.objects.read_ids) < 301 * 5
+
+
 def test_a_path_through_trees_and_manifests_is_bounded() -> None:
     forge = Forge()
     name = "d" * 255
