@@ -18,10 +18,10 @@ from huai_client.dropin.numbers import kibibytes
 from huai_client.filters.parser import Parser
 from huai_client.gitfetch.delta import apply_delta
 from huai_client.gitfetch.reply import pack_of
-from huai_client.lines.upstream import printable, retry_after
+from huai_client.lines.upstream import decode_advert, printable, retry_after
 from huai_client.transfer.output import Talk
 from huai_client.transfer.urls import ContentUrl
-from huai_schema.commits import CommitInfo, Counts, Totals
+from huai_schema.commits import CommitInfo, Counts, Totals, decode_commit
 from huai_schema.descriptor import Descriptor
 from huai_schema.errors import FormatError, HuaiError
 from huai_schema.gitobjects import TreeItem, decode_tree, encode_tree, object_id
@@ -167,6 +167,10 @@ _FETCH_V0 = (
     packet(f"want {COMMIT} side-band-64k agent=git/2\n".encode()) + b"0000" + packet(b"done")
 )
 _INFO = CommitInfo("m", 7, Totals(1, 2, 3, 4), Counts(added=1), skipped=2)
+_COMMIT = (
+    f"tree {COMMIT}\nparent {COMMIT}\nauthor a <a@a> 1 +0000\ncommitter a <a@a> 1 +0000\n"
+    f"gpgsig x\n y\n\n{_INFO.encode()}"
+).encode()
 _DESCRIPTOR = Descriptor("m", ("rsync://h/m",), ("payload *.iso",))
 _RULES = (
     b"profile apt /debian",
@@ -213,6 +217,22 @@ TARGETS = {
     ),
     "command-line": Target(_command_line, (), _COMMANDS, [b"\0--", b"\0-", b"--no-", b"="]),
     "commit": Target(_text(CommitInfo.decode), (FormatError,), [_INFO.encode().encode()], [b"\n"]),
+    "commit-object": Target(
+        lambda data: decode_commit(data).info(),
+        (FormatError,),
+        [_COMMIT, _COMMIT + b"x\n"],
+        [b"\n"],
+    ),
+    "advert": Target(
+        lambda data: decode_advert(data, "here"),
+        (HuaiError,),
+        [
+            packet(b"# service=git-upload-pack\n")
+            + b"0000"
+            + packet(f"{COMMIT} refs/heads/main\0 shallow\n".encode())
+            + b"0000"
+        ],
+    ),
     "content-url": Target(
         _text(ContentUrl.parse),
         (HuaiError,),
