@@ -83,7 +83,8 @@ class Run:
                 self._module, self._places, state
             )
             same = same and stand(self._module.dest, state)
-            if state.held or (same and nothing_new(state, lines.upstreams, timeout=timeout)):
+            poll = partial(nothing_new, timeout=timeout, deadline=lines.deadline)
+            if state.held or (same and poll(state, lines.upstreams)):
                 if options.only is not None or not self._anything_due(state):
                     account.nothing_new(state)
                     return self._nothing_new(state)

@@ -5,18 +5,22 @@ Loads neither git nor the planner: a poll that finds nothing ends here.
 
 from functools import partial
 
+from huai_client.deadline import NEVER, Deadline
 from huai_client.lines.upstream import is_http, newest_commit
 from huai_client.lines.upstreams import Upstreams
 from huai_client.state import State
 
 
-def nothing_new(state: State, upstreams: Upstreams, *, timeout: float) -> bool:
+def nothing_new(
+    state: State, upstreams: Upstreams, *, timeout: float, deadline: Deadline = NEVER
+) -> bool:
     """Whether the tree is whole and at the upstream's newest commit: one request, no walk.
 
-    `timeout` in seconds, for each of the upstreams.
+    `timeout` in seconds, for each of the upstreams; `TimeUpError` at the deadline.
     """
     if state.applied is None or state.attempted:
         return False
     if not all(is_http(metadata.url) for metadata in upstreams.urls):
         return False
-    return upstreams.ask(partial(newest_commit, timeout=timeout)) == state.applied
+    question = partial(newest_commit, timeout=timeout, deadline=deadline)
+    return upstreams.ask(question) == state.applied
