@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.rsync_calls import Mirror, mirror, picture, run
+from tests.integration.rsync_calls import Mirror, mirror, picture, program, run
 from tests.integration.upstream import Ended, Site, Upstream
 
 HOST = "here.example"
@@ -212,3 +212,38 @@ def test_cron_hears_only_what_it_asks_for(
     assert ended.code == 0
     assert ("the real rsync runs: --checksum" in ended.err) is heard
     assert bool(ended.err) is heard
+
+
+def test_a_daemon_behind_a_remote_shell(place: Site, tmp_path: Path) -> None:
+    """As CRAN wants it: -e is used for the source of the call, and huai does the rest."""
+    found = mirror(place, tmp_path)
+    found.up.many(b"src", 3)
+    config, shell, calls = (tmp_path / name for name in ("rsyncd.conf", "shell", "calls"))
+    config.write_text(f"use chroot = no\n[cran]\npath = {found.up.tree}\n")
+    shell.write_text(
+        f'#!/bin/sh\necho "$1" >>{calls}\nexec rsync --server --daemon --config={config} .\n'
+    )
+    shell.chmod(0o755)
+    found.down.configure(content_urls=("rsync://cran.example/cran",))
+    options = ("-rltpH", "--delete", "-e", str(shell), "cran.example::cran/")
+    for number in range(2):
+        found.up.put(b"src/new %d" % number, b"content")
+        found.up.commit()
+        for top, command in ((found.down.dest, found.program), (found.twin, Path("rsync"))):
+            settings = {"HUAI_CLIENT_ROOT": str(found.down.root), "HUAI_RSYNC_EXPLAIN": "yes"}
+            ended = run(command, *options, f"{top}/", environment=settings)
+            assert (ended.code, ended.err) == (0, "")
+        assert picture(found.down.dest) == picture(found.twin)
+    assert set(calls.read_text().split()) == {"cran.example"}
+    assert not found.down.state.attempted
+
+
+@pytest.mark.parametrize("option", ["--version", "--help", "-V"])
+def test_it_says_what_it_is_after_rsyncs_own_words(option: str, tmp_path: Path) -> None:
+    ended = run(program(tmp_path), option, environment={})
+    real = run("rsync", option, environment={})
+    assert (ended.code, ended.err) == (real.code, real.err)
+    assert ended.out.startswith(real.out)
+    assert "huai-rsync(1)" in ended.out.removeprefix(real.out)
+    machine = run(program(tmp_path), "-VV", environment={})
+    assert machine.out == run("rsync", "-VV", environment={}).out
