@@ -71,7 +71,7 @@ def main() -> None:
 @click.version_option(package_name="huai")
 @click.option(
     "--root",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=click.Path(path_type=Path, file_okay=False, readable=False),
     envvar="HUAI_CLIENT_ROOT",
     default=None,
     show_envvar=True,

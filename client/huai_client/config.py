@@ -213,9 +213,10 @@ def no_modules(root: Path) -> ConfigError:
 
 
 def make_root(root: Path) -> None:
-    """Make the state root if it is missing."""
+    """Make the state root if it is missing, for its owner alone."""
     try:
-        root.mkdir(parents=True, exist_ok=True)
+        root.parent.mkdir(parents=True, exist_ok=True)
+        root.mkdir(mode=0o700, exist_ok=True)
     except OSError as error:
         raise ConfigError(
             f"{root}: {error.strerror}", hint="choose another state root with --root"
@@ -244,7 +245,7 @@ def add_module(root: Path, name: str, module: Module) -> None:
         document.setdefault("modules", tomlkit.table(is_super_table=True))[name] = changed
         return tomlkit.dumps(document)
 
-    rewrite(config_path(root), put)
+    rewrite(config_path(root), put, mode=0o600)
 
 
 def remove_module(root: Path, name: str) -> None:
@@ -259,4 +260,4 @@ def remove_module(root: Path, name: str) -> None:
         del modules[name]
         return tomlkit.dumps(document)
 
-    rewrite(config_path(root), drop)
+    rewrite(config_path(root), drop, mode=0o600)

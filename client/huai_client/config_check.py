@@ -38,7 +38,8 @@ def check_once(config: ClientConfig, name: str, root: Path) -> None:
             return
     check(config, name, root)
     with suppress(OSError):  # then it is looked at again
-        place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        place.parents[1].mkdir(mode=0o700, exist_ok=True)
+        place.parent.mkdir(mode=0o700, exist_ok=True)
         place.write_bytes(seen)
 
 

@@ -46,7 +46,8 @@ def module_lock(places: ModulePlaces, *, wait: float, verifying: bool = False) -
     """
     lock = locked(places.verifying if verifying else places.lock, wait=wait)
     try:
-        places.folder.mkdir(parents=True, exist_ok=True)
+        places.folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        places.folder.mkdir(mode=0o700, exist_ok=True)
         lock.__enter__()
     except OSError as error:
         raise states.StateError(

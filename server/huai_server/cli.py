@@ -62,7 +62,7 @@ def main() -> None:
 @click.version_option(package_name="huai")
 @click.option(
     "--root",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=click.Path(path_type=Path, file_okay=False, readable=False),
     envvar="HUAI_ROOT",
     default=DEFAULT_ROOT,
     show_default=True,
@@ -135,7 +135,8 @@ def add(
         owners=not no_owners,
     )
     with storing(root):
-        root.mkdir(parents=True, exist_ok=True)
+        root.parent.mkdir(parents=True, exist_ok=True)
+        root.mkdir(mode=0o700, exist_ok=True)
         add_module(root, name, module)
         module_places(root, name).folder.mkdir(parents=True, exist_ok=True)
         names = served_names(load(root))

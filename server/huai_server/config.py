@@ -25,6 +25,8 @@ _SERVE = ServeSettings()
 DEFAULT_ROOT = Path("/var/lib/huai")
 _NAME = "server.toml"
 _SEE = "server/CONFIGURATION.md, or `man huai-server.toml`, lists the keys and their values"
+_MODE = 0o644
+"""Of the file: it holds no secret, and `serve` may run as another user (the root says who may)."""
 _Table = TypeVar("_Table", bound=msgspec.Struct)
 _HOST = r"(?:[A-Za-z0-9_][A-Za-z0-9._-]*|\[[0-9A-Fa-f:.]+\])"
 _CONTENT_URL = re.compile(
@@ -207,7 +209,7 @@ def add_module(root: Path, name: str, module: Module) -> None:
         modules[name] = changed
         return tomlkit.dumps(document)
 
-    rewrite(path, put)
+    rewrite(path, put, mode=_MODE)
 
 
 def remove_module(root: Path, name: str) -> None:
@@ -221,7 +223,7 @@ def remove_module(root: Path, name: str) -> None:
             del modules[name]
         return tomlkit.dumps(document)
 
-    rewrite(config_path(root), drop)
+    rewrite(config_path(root), drop, mode=_MODE)
 
 
 def _check_proxies(place: str, proxies: tuple[str, ...]) -> None:

@@ -6,6 +6,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
+from huai_client.config import config_path
 from huai_client.doctor.finding import Finding, fail, ok, warn
 from huai_client.doctor.room import room_findings
 from huai_client.transfer.landlock import version
@@ -13,12 +14,22 @@ from huai_client.transfer.process import require_rsync
 from huai_schema.errors import ExitCode
 
 PROGRAM = "rsync"
+_MENDED = (3, 4, 1)
+_HOLES = (
+    "before 3.4.1 a hostile server could write outside of the folder that is fetched to, or read "
+    "files of this machine (CVE-2022-29154, CVE-2024-12086, -12087, -12088, -12747)"
+)
+_PATCHED = "install 3.4.1 or newer; your distribution's package may be patched under its old number"
 
 
 def rsync(_: Path) -> Iterator[Finding]:
     """The program is there, and new enough."""
-    version = ".".join(map(str, require_rsync(PROGRAM)))
-    yield ok(f"{shutil.which(PROGRAM)}, version {version}")
+    version = require_rsync(PROGRAM)
+    text = f"{shutil.which(PROGRAM)}, version {'.'.join(map(str, version))}"
+    if version < _MENDED:
+        yield warn(f"{text}: {_HOLES}", _PATCHED)
+    else:
+        yield ok(text)
 
 
 def confinement(_: Path) -> Iterator[Finding]:
@@ -54,7 +65,22 @@ def root(place: Path) -> Iterator[Finding]:
         message = f"{place} belongs to user {status.st_uid}, and this is user {os.geteuid()}"
         yield warn(message, f"run as user {status.st_uid}: what you write it may not change")
         return
-    yield ok(f"{place} can be written")
+    shared = _readable(place, status.st_mode)
+    if shared is not None:
+        yield warn(
+            f"{shared} can be read by other users: logins, and locks that anybody may hold",
+            f"chmod -R go-rwx {place}",
+        )
+        return
+    yield ok(f"{place} can be written, and read by its owner only")
+
+
+def _readable(place: Path, mode: int) -> Path | None:
+    """What below the root others may read and should not; None: nothing."""
+    if not mode & 0o007:  # a group is somebody's decision
+        return None
+    secret = (config_path(place), *place.glob("modules/*/lock"))
+    return next((each for each in secret if each.exists() and each.stat().st_mode & 0o044), None)
 
 
 def root_space(place: Path) -> Iterator[Finding]:

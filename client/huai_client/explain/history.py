@@ -37,7 +37,7 @@ def append(path: Path, record: Record) -> None:
 
 
 def _append(path: Path, record: Record) -> None:
-    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
         # A `verify` may end while another run does.
         fcntl.flock(handle, fcntl.LOCK_EX)

@@ -8,6 +8,7 @@ Other transports are left to `store`, the fetch itself to `gitfetch`.
 import base64
 import email.utils
 import http.client
+import os
 import re
 import socket
 import ssl
@@ -199,11 +200,28 @@ def _request(metadata: MetadataUrl, question: Question) -> urllib.request.Reques
         headers["Content-Type"] = question.content_type
     url = f"{str(metadata).rstrip('/')}/{question.what}"
     request = urllib.request.Request(url, question.body, headers)  # noqa: S310 - is_http
-    if login:
-        secret = base64.b64encode(urllib.parse.unquote_to_bytes(login[2])).decode()
+    given = urllib.parse.unquote_to_bytes(login[2]) if login else _kept_login(url)
+    if given:
+        secret = base64.b64encode(given).decode()
         # Whoever the upstream redirects to has no business with the login.
         request.add_unredirected_header("Authorization", f"Basic {secret}")
     return request
+
+
+def _kept_login(url: str) -> bytes:
+    """USER:PASSWORD for a host, from the file that NETRC names or ~/.netrc; empty: none."""
+    path = os.environ.get("NETRC") or os.path.expanduser("~/.netrc")
+    if not os.path.isfile(path):
+        return b""
+    import netrc  # few have that file, and each poll passes here
+
+    try:
+        found = netrc.netrc(path).authenticators(urllib.parse.urlsplit(url).hostname or "")
+    except (OSError, netrc.NetrcParseError, UnicodeError) as error:
+        raise UpstreamError(
+            f"{path}: {printable(str(error))}", hint="mend it, or let NETRC name another file"
+        ) from error
+    return f"{found[0]}:{found[2]}".encode() if found else b""
 
 
 def _broken(metadata: MetadataUrl, error: Exception) -> UpstreamError:

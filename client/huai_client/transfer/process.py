@@ -22,7 +22,7 @@ from huai_client.transfer.output import Talk
 from huai_client.transfer.pace import Pace, bytes_read
 
 _OLDEST = (3, 1)
-_VERSION = re.compile(rb"^rsync +version +v?([0-9]+)\.([0-9]+)", re.MULTILINE)
+_VERSION = re.compile(rb"^rsync +version +v?([0-9]+)\.([0-9]+)(?:\.([0-9]+))?", re.MULTILINE)
 _VERSION_TIMEOUT = 30
 _PIECE = 65_536
 _TICK = 0.5
@@ -168,7 +168,7 @@ def _environment(*, own: bool = True) -> dict[str, str]:
 
 
 @lru_cache
-def require_rsync(program: str) -> tuple[int, int]:
+def require_rsync(program: str) -> tuple[int, int, int]:
     """The version of `program`; `RsyncRequirementError` if it is missing or too old."""
     try:
         said = subprocess.run(
@@ -188,8 +188,8 @@ def require_rsync(program: str) -> tuple[int, int]:
     found = _VERSION.search(said)
     if not found:
         raise RsyncRequirementError(f"{program} does not say that it is rsync", hint=_HINT)
-    version = (int(found[1]), int(found[2]))
-    if version < _OLDEST:
+    version = (int(found[1]), int(found[2]), int(found[3] or 0))
+    if version[:2] < _OLDEST:
         raise RsyncRequirementError(
             f"{program} is version {version[0]}.{version[1]}, which is too old", hint=_HINT
         )

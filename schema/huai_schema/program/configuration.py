@@ -6,6 +6,7 @@ is the business of each side's own `config`.
 
 import difflib
 import os
+import pwd
 import re
 import stat
 import tomllib
@@ -32,11 +33,36 @@ def read_toml(path: Path) -> dict[str, Any]:
     except FileNotFoundError:
         return {}
     except OSError as error:
-        raise ConfigError(
-            f"{path}: {error.strerror}", hint="check the file's permissions"
-        ) from error
+        raise ConfigError(f"{path}: {error.strerror}", hint=_denial(path)) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: {error}", hint=_toml_hint(str(error))) from error
+
+
+def _denial(path: Path) -> str:
+    """Who is kept out by whom, and what to do."""
+    for place in (*reversed(path.parents), path):
+        right = os.R_OK if place == path else os.X_OK
+        try:
+            if os.access(place, right, effective_ids=True):
+                continue
+            status = place.stat()
+        except OSError:
+            break
+        owner, me = user_name(status.st_uid), user_name(os.geteuid())
+        mode = stat.S_IMODE(status.st_mode)
+        return (
+            f"{place} belongs to {owner}, mode {mode:04o}, and this is {me}: run as {owner}, or "
+            f"let {me} read it by its group (chgrp, chmod g+rX)"
+        )
+    return "check the permissions of the file and of the folders above it"
+
+
+def user_name(uid: int) -> str:
+    """The name of a user of this machine, or the number in words."""
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return f"user {uid}"
 
 
 def _toml_hint(said: str) -> str:
@@ -99,14 +125,15 @@ def closest(word: str, known: Iterable[str]) -> str:
     return f"did you mean {near[0]!r}?" if near else f"known are: {', '.join(choices) or 'none'}"
 
 
-def rewrite(path: Path, change: Callable[[str], str]) -> None:
+def rewrite(path: Path, change: Callable[[str], str], *, mode: int) -> None:
     """Replace the text of a file, which need not exist, in one durable step.
 
-    One at a time: `change` gets the text that the edit before has left.
+    One at a time: `change` gets the text that the edit before has left.  `mode`: the most that a
+    file that is there already keeps, and what a new one gets.
     """
     try:
         with locked(path.with_name(f".{path.name}.lock"), wait=_PATIENCE_SECONDS):
-            _rewrite(path.resolve(), change)
+            _rewrite(path.resolve(), change, mode)
     except OSError as error:
         raise ConfigError(
             f"{path}: {error.strerror}", hint="check the permissions and the space of its folder"
@@ -115,13 +142,14 @@ def rewrite(path: Path, change: Callable[[str], str]) -> None:
         raise ConfigError(f"{path}: {error}", hint="the file can hold UTF-8 only") from error
 
 
-def _rewrite(path: Path, change: Callable[[str], str]) -> None:
+def _rewrite(path: Path, change: Callable[[str], str], mode: int) -> None:
     text = path.read_text(encoding="utf-8") if path.exists() else ""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        with temporary.open("w", encoding="utf-8") as file:
-            if path.exists():  # what the administrator allowed, and no more
-                os.fchmod(file.fileno(), stat.S_IMODE(path.stat().st_mode))
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
+        with open(os.open(temporary, flags, 0o600), "w", encoding="utf-8") as file:
+            allowed = stat.S_IMODE(path.stat().st_mode) if path.exists() else mode
+            os.fchmod(file.fileno(), allowed & mode)
             file.write(change(text))
             file.flush()
             os.fsync(file.fileno())

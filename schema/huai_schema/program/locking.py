@@ -7,6 +7,7 @@ the lock when its holder dies, so a stale file never blocks anybody.
 import fcntl
 import os
 import re
+import stat
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -15,6 +16,7 @@ from pathlib import Path
 from huai_schema.errors import ExitCode, HuaiError
 
 _POLL_SECONDS = 0.1
+_MODE = 0o600
 _PROCESS = re.compile(rb"[1-9][0-9]{0,8}")
 
 
@@ -67,10 +69,18 @@ def _alive(process: int) -> bool:
     return True
 
 
+def _shut(handle: int) -> None:
+    """Whoever may open the file may hold the lock, and keep everybody from running."""
+    if stat.S_IMODE(os.fstat(handle).st_mode) & ~_MODE:
+        with suppress(PermissionError):  # another user's, whom it then belongs to
+            os.fchmod(handle, _MODE)
+
+
 def _acquire(path: Path) -> int | None:
     """The locked file, or None if another run has it."""
-    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, _MODE)
     try:
+        _shut(handle)
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         # The one before may have deleted the file, and somebody may have made a new one.
         if os.path.samestat(os.fstat(handle), os.stat(path)):

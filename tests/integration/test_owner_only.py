@@ -1,0 +1,158 @@
+"""Logins and locks are their owner's only, and a password is never shown."""
+
+import base64
+import http.server
+import os
+import stat
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from huai_schema.program.configuration import ConfigError
+from huai_server.config import load
+from tests.integration.upstream import (
+    ENVIRONMENT,
+    SECONDS,
+    SERVER,
+    Downstream,
+    Site,
+)
+from tests.unprivileged import run_unprivileged
+
+LOGIN = "http://someone:hidden-word@127.0.0.1:1"
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+@pytest.fixture(autouse=True)
+def usual_mask() -> Iterator[None]:
+    before = os.umask(0o022)
+    yield
+    os.umask(before)
+
+
+def test_state_and_configuration_of_the_client(place: Site, tmp_path: Path) -> None:
+    up = place.upstream()
+    up.put(b"a", mode=0o644)
+    up.commit()
+    down = Downstream(up.name, tmp_path / "dest", tmp_path / "above" / "root")
+    down.dest.mkdir()
+    assert down.run("add", up.name, place.url, str(down.dest)).code == 0
+    down.synced()
+    assert mode(down.root) == 0o700
+    assert mode(down.root / "client.toml") == 0o600
+    assert mode(down.root / "modules") == 0o700
+    assert mode(down.root / "modules" / up.name / "lock") == 0o600
+    assert mode(down.dest / "a") == 0o644
+    assert mode(tmp_path / "above") == 0o755
+
+
+def test_what_was_open_before_is_shut_or_warned_of(place: Site) -> None:
+    up = place.upstream()
+    up.put(b"a")
+    up.commit()
+    down = place.downstream(up)
+    down.synced()
+    lock = down.root / "modules" / up.name / "lock"
+    lock.chmod(0o644)
+    down.root.chmod(0o755)
+    file = down.root / "client.toml"
+    file.chmod(0o644)
+    events = down.run("doctor", up.name, "--json").events("check")
+    (root,) = [event for event in events if event["check"] == "root"]
+    assert root["result"] == "warn"
+    assert f"chmod -R go-rwx {down.root}" in root["fix"]
+    down.sync()
+    assert mode(lock) == 0o600
+    assert down.run("add", "--no-check", "other", LOGIN, f"{down.dest}-other").code == 0
+    assert mode(file) == 0o600
+
+
+def test_state_and_configuration_of_the_server(tmp_path: Path) -> None:
+    root, tree = tmp_path / "root", tmp_path / "tree"
+    tree.mkdir()
+    (tree / "a").touch()
+    for command in (["add", "m", str(tree)], ["commit", "m"]):
+        subprocess.run(
+            [*SERVER, "--root", str(root), *command], env=ENVIRONMENT, timeout=SECONDS, check=True
+        )
+    assert mode(root) == 0o700
+    assert mode(root / "modules" / "m" / "lock") == 0o600
+    assert mode(root / ".server.toml.lock") == 0o600
+
+
+def reads_a_state_of_somebody_else(folder: Path) -> None:
+    with pytest.raises(ConfigError) as refused:
+        load(folder / "root")
+    assert f"{folder}/root belongs to " in refused.value.hint
+    assert ", and this is " in refused.value.hint
+
+
+def test_who_may_not_read_the_state_is_told_whose_it_is(tmp_path: Path) -> None:
+    (tmp_path / "root").mkdir()
+    (tmp_path / "root" / "server.toml").touch()
+    (tmp_path / "root").chmod(0o700 if os.geteuid() == 0 else 0)
+    for above in list(tmp_path.parents)[:-1]:
+        if above.stat().st_uid == os.geteuid():
+            above.chmod(above.stat().st_mode | 0o011)
+    run_unprivileged(__name__, "reads_a_state_of_somebody_else", tmp_path)
+
+
+@contextmanager
+def asking_for_a_login() -> Iterator[tuple[str, list[str]]]:
+    """A server that lets nobody in, and what it was told."""
+    heard: list[str] = []
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            heard.append(self.headers.get("Authorization", ""))
+            self.send_error(401)
+
+        def log_message(self, *_: object) -> None:
+            """Nothing."""
+
+    server = http.server.HTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}", heard
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def test_a_login_may_stand_in_a_netrc(
+    place: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "netrc"
+    file.write_text("machine 127.0.0.1 login someone password hidden-word\n", encoding="utf-8")
+    file.chmod(0o600)
+    monkeypatch.setenv("NETRC", str(file))
+    up = place.upstream()
+    with asking_for_a_login() as (url, heard):
+        done = place.downstream(up, url=url).sync()
+    assert done.code == 10
+    assert ".netrc" in done.err
+    assert set(heard) == {f"Basic {base64.b64encode(b'someone:hidden-word').decode()}"}
+
+
+def test_no_message_and_no_event_shows_a_password(place: Site) -> None:
+    up = place.upstream()
+    down = place.downstream(up, url=LOGIN)
+    for command in ("sync", "plan", "status", "doctor", "log"):
+        for form in ((), ("--json",)):
+            done = down.run(command, up.name, *form)
+            assert "hidden-word" not in done.out + done.err, command
+    for path in down.root.rglob("*"):
+        assert (
+            path.name == "client.toml"
+            or not path.is_file()
+            or (b"hidden-word" not in path.read_bytes())
+        )
