@@ -12,6 +12,7 @@ from pathlib import Path
 import click
 
 from huai_client.config import default_root
+from huai_schema.program.configuration import closest
 from huai_schema.program.ending import conclude
 from huai_schema.program.output import Output
 from huai_schema.program.signals import leave_quietly
@@ -40,6 +41,15 @@ class LazyGroup(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's interface
         """All names."""
         return list(COMMANDS)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click does, with the name that was meant."""
+        name = args[0] if args else ""
+        if name and not name.startswith("-") and name not in COMMANDS:
+            ctx.fail(f"there is no command {name!r}; {closest(name, COMMANDS)}")
+        return super().resolve_command(ctx, args)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         """The command, imported now."""

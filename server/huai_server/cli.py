@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import click
 
-from huai_schema.errors import ExitCode
+from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.paths import show
 from huai_schema.program.configuration import ConfigError
 from huai_schema.program.ending import conclude, print_json
@@ -40,6 +40,13 @@ from huai_server.report import (
     totals_values,
 )
 from huai_server.storage import storing
+
+
+class LibraryError(HuaiError):
+    """A library of the extra `server` is missing."""
+
+    exit_code = ExitCode.REQUIREMENT
+
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -223,7 +230,14 @@ def serve(root: Path, host: str | None, port: int | None, as_json: bool) -> None
     Git clients find it under /git/NAME.git, programs under /api/v1. SIGTERM lets transfers
     finish.
     """
-    from huai_server.serve import serve as run
+    try:
+        from huai_server.serve import serve as run
+    except ModuleNotFoundError as error:
+        raise LibraryError(
+            f"{error.name} is not installed, which serving needs",
+            hint="pip install --require-hashes -r requirements/server.lock, or: "
+            "pip install 'huai[server]'",
+        ) from error
 
     def started(where: str, bound: int) -> None:
         if as_json:

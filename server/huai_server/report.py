@@ -1,6 +1,7 @@
 """What the user of `huai-server` is shown; nothing here decides anything."""
 
 import os
+import time
 from collections.abc import Iterator, Sequence
 from errno import EACCES, EPERM
 from typing import TYPE_CHECKING
@@ -116,4 +117,6 @@ def _committed(state: "ModuleState") -> str:
     if state.head is None:
         return "no commit yet"
     info = state.head.info
-    return f"serial {info.serial}, {info.totals.entries:,} entries, {info.totals.bytes:,} bytes"
+    when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(state.head.time))
+    totals = f"{info.totals.entries:,} entries, {info.totals.bytes:,} bytes"
+    return f"serial {info.serial}, committed {when}, {totals}"

@@ -37,7 +37,8 @@ from huai_schema.program.output import end_with_reader
 def command(root: Path, names: tuple[str, ...], parts: bool, as_json: bool) -> int:
     """Show where the trees of the modules NAME stand, or of all, and which upstreams fail.
 
-    Ends with exit code 54 if a module's commit is older than its max_age allows.
+    Ends with exit code 54 if a module's commit is older than its max_age allows, and with 40 if
+    there is no module. Whether the last runs failed is told, and does not change the exit code.
     """
     end_with_reader()
     config = load(root)
@@ -93,7 +94,7 @@ class _Standing:
 
     def values(self) -> dict[str, object]:
         """For JSON; times in seconds since the epoch."""
-        state = self._state
+        state, last = self._state, self.last
         return {
             "module": self.name,
             "dest": self.module.dest,
@@ -111,6 +112,11 @@ class _Standing:
             and {**self._verified.values(), "current": not self._as_before},
             "filter": split_key(state.filter)[1].splitlines(),
             "modes": str(split_key(state.filter)[0]) if state.applied else None,
+            "last_check": (last.in_step or None) if last else None,
+            "last_ended": last.ended if last else None,
+            "last_code": last.code if last else None,
+            "last_reason": last.reason if last else None,
+            "failing_since": (last.failing or None) if last else None,
             "held": state.held or None,
             "before": state.before or None,
             "trash_since": state.trash or None,
@@ -122,6 +128,7 @@ class _Standing:
             yield "never synced to its end"
         else:
             yield f"serial {self._state.serial}, synced {_local(self._state.time)}"
+        yield from self._checks()
         if self._state.held:
             yield states.HELD
         if self.stale:
@@ -131,6 +138,16 @@ class _Standing:
         yield from self._runs()
         yield from self._filter()
         yield from self._looks()
+
+    def _checks(self) -> Iterator[str]:
+        """When the upstream was last seen to have nothing newer, and since when that fails."""
+        last = self.last
+        if last is None:
+            return
+        if last.in_step:
+            yield f"last in step {_local(last.in_step)}"
+        if not last.good:
+            yield f"failing since {_local(last.failing)} (exit code {last.code}: {last.reason})"
 
     def _runs(self) -> Iterator[str]:
         if self._state.attempted:

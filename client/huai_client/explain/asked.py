@@ -16,14 +16,13 @@ class AskedPathError(HuaiError):
 
 
 def asked_path(text: str, dest: str) -> RelPath:
-    """A path inside the module: as it stands there, or below DEST as the shell completes it."""
+    """A path inside the module: as it stands there, or below DEST as the shell completes it.
+
+    One with a slash in front counts from the top of the module, as in patterns.
+    """
     raw, top = os.fsencode(text), os.fsencode(dest).rstrip(b"/")
     if raw == top or raw.startswith(top + b"/"):
         raw = raw[len(top) :]
-    elif raw.startswith(b"/"):
-        raise AskedPathError(
-            f"{text}: is not below {dest}", hint="give a path as the module names it"
-        )
     names = [name for name in raw.split(b"/") if name not in (b"", b".")]
     try:
         return rel_path(b"/".join(names))

@@ -18,8 +18,11 @@ _MARKS = {Sign.ADDED: "+", Sign.REMOVED: "-", Sign.CHANGED: "~", Sign.MOVED: "=>
 
 
 def moment(seconds: int) -> str:
-    """A time of day here; `seconds` since the epoch."""
-    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(seconds))
+    """A time of day here; `seconds` since the epoch, any number of them."""
+    try:
+        return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(seconds))
+    except (OverflowError, ValueError, OSError):  # no calendar goes so far
+        return f"{seconds:,} s after 1970"
 
 
 def span(seconds: float) -> str:

@@ -46,7 +46,7 @@ def conclude(
     except HuaiError as error:
         return failed(error.exit_code, error.message, error.hint)
     except usage_error as error:
-        return failed(ExitCode.USAGE, str(error), f"see {program} --help")
+        return failed(ExitCode.USAGE, _usage(error), f"see {_called(program, error)} --help")
     except (KeyboardInterrupt, abort):
         return failed(ExitCode.INTERRUPTED)
     except _TerminatedError:
@@ -55,6 +55,17 @@ def conclude(
         # Click makes one of a broken pipe.  Our output is none that breaks (`output`), so it was
         # another one, which nobody expected.
         raise leaving.__context__ or leaving from None
+
+
+def _usage(error: Exception) -> str:
+    """What was wrong with the command line, as the library says it to people."""
+    formatted = getattr(error, "format_message", None)
+    return str(formatted() if callable(formatted) else error)
+
+
+def _called(program: str, error: Exception) -> str:
+    """The program, and the command of it that was called, as far as that was known."""
+    return str(getattr(getattr(error, "ctx", None), "command_path", None) or program)
 
 
 def json_line(kind: str, **values: object) -> str:

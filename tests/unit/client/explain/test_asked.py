@@ -14,6 +14,8 @@ from huai_client.explain.asked import AskedPathError, asked_path
         ("./a//b/", b"a/b"),
         ("/srv/tree/a", b"a"),
         ("/srv/tree", b""),
+        ("/a/b", b"a/b"),
+        ("/srv/treehouse/a", b"srv/treehouse/a"),
         (".", b""),
         (os.fsdecode(b"\xff\n"), b"\xff\n"),
     ],
@@ -22,7 +24,7 @@ def test_a_path_as_the_module_names_it(text: str, path: bytes) -> None:
     assert asked_path(text, "/srv/tree/") == path
 
 
-@pytest.mark.parametrize("text", ["..", "a/../b", "/srv/tree/../x", "/srv/treehouse/a", "/etc"])
+@pytest.mark.parametrize("text", ["..", "a/../b", "/srv/tree/../x"])
 def test_what_is_no_path_of_the_module(text: str) -> None:
     with pytest.raises(AskedPathError):
         asked_path(text, "/srv/tree")
