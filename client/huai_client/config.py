@@ -18,7 +18,7 @@ from huai_schema.program.configuration import (
     rewrite,
     value_error,
 )
-from huai_schema.publishing import own_rules
+from huai_schema.publishing import own_rules, volatile_rules
 
 _NAME = "client.toml"
 _SPAN = "^[0-9]{1,9}[smhdw]?$"
@@ -39,7 +39,8 @@ _EXAMPLES = {
     "protect": 'protect = ["/project/trace/my.host"]',
     "filter": 'filter = ["- *.iso"]',
     "reuse_from": 'reuse_from = ["debian"]',
-    "publish": 'publish = ["pointer latest.txt"]',
+    "publish": 'publish = ["pointers latest.txt"]',
+    "volatile": 'volatile = ["/status/beat"]',
     "duplicates": 'duplicates = "copy", or "hardlink"',
     "reuse_check": 'reuse_check = "stat", or "digest"',
 }
@@ -96,6 +97,9 @@ class Module(msgspec.Struct, frozen=True):
     """What proves that a local file is still what the applied commit says."""
     publish: tuple[str, ...] = ()
     """Publish rules (FORMAT.md); they come before the upstream's."""
+    volatile: tuple[str, ...] | None = None
+    """Patterns of publish rules: files that change without a commit; empty: none; absent: those
+    that the upstream names, and those that are known."""
     filter: tuple[str, ...] = ()
     """What is mirrored: rules of rsync's --filter; the files they merge count from ROOT."""
     keep_commits: Annotated[int, Meta(ge=0, le=1000)] = 10
@@ -167,9 +171,12 @@ def _module(path: Path, name: str, table: object) -> Module:
         raise _value_error(place, error) from None
     try:
         check_name(name)
+        key = "publish"
         own_rules(module.publish)
+        key = "volatile"
+        volatile_rules(module.volatile or ())
     except FormatError as error:
-        raise ConfigError(f"{place}: publish: {error.reason}", hint=_example("publish")) from None
+        raise ConfigError(f"{place}: {key}: {error.reason}", hint=_example(key)) from None
     except ConfigError as error:
         raise ConfigError(f"{place}: {error.message}", hint=error.hint) from None
     return module

@@ -4,7 +4,7 @@ Only composes: what was recorded, the survey, the publish order, the limits.  Ch
 """
 
 import time
-from functools import cached_property
+from functools import cached_property, partial
 from typing import NamedTuple
 
 from huai_client.config import Module
@@ -20,6 +20,7 @@ from huai_client.places import ModulePlaces
 from huai_client.plans.operations import Plan
 from huai_client.plans.plan import make_plan, settle, touched
 from huai_client.plans.summary import TooManyDeletionsError, check_deletions, summarize
+from huai_client.plans.volatile import volatile_fetches
 from huai_client.preconditions import check_destination
 from huai_client.publication import Publication
 from huai_client.publishing import waiting as waiting_file
@@ -27,6 +28,7 @@ from huai_client.results import Prepared
 from huai_client.reuse import Sources, parted
 from huai_client.state import State
 from huai_client.store import Commit, Repository
+from huai_client.surveying.collect import nowhere
 from huai_client.surveying.survey import Survey, survey_changes, survey_damage, survey_whole
 from huai_client.surveying.symlinks import left_out
 from huai_client.surveying.verify import Difference
@@ -57,6 +59,8 @@ class Planning:
         self._options = options
         self._repository = repository
         self.firewall = Firewall(module, options.max_delete_in, options.undeletable)
+        self.moves = True
+        """Whether directories may be renamed whole: some file systems cannot."""
 
     @cached_property
     def rules(self) -> Rules:
@@ -79,14 +83,18 @@ class Planning:
             check_destination(view, past)
         if self.walks(state):
             strangers = self._options.delete_strangers
-            survey = survey_whole(view, past, wanted, delete_strangers=strangers)
+            tick = partial(self._options.deadline.check, "the tree was compared in part")
+            survey = survey_whole(view, past, wanted, delete_strangers=strangers, tick=tick)
         else:
-            survey = survey_changes(view, past, wanted, self.firewall.may_move(view))
+            may_move = self.firewall.may_move(view) if self.moves else nowhere
+            survey = survey_changes(view, past, wanted, may_move)
             survey = self._parted(survey, cut=len(past) > 1)
         before = None if applied is None else self._recorded(state)
         goal = _Goal(commit, wanted, _extent(commit, wanted, applied, before), applied or wanted)
         survey = self.firewall.shielded(survey, view)
-        prepared = self._plan(survey, goal, before or goal.extent, view)
+        # Where nothing was applied, deletions are a share of what is here, not of what is to come.
+        present = before or Extent(_entries_here(survey, goal.extent), 0)
+        prepared = self._plan(survey, goal, present, view)
         return in_part(self._reusing(prepared, view, sure=True), self._options.only)
 
     def repair(
@@ -182,6 +190,8 @@ class Planning:
             repositories,
             extent=goal.extent,
             filter=rules.key(),
+            territory=publication.order,
+            volatile=volatile_fetches(plan, publication.order.is_volatile),
             refused=refused,
         )
 
@@ -211,6 +221,13 @@ def _extent(
     if applied is None or before is None:
         return Extent.of(wanted)
     return before.after(differences(applied, wanted))
+
+
+def _entries_here(survey: Survey, wanted: Extent) -> int:
+    """How many entries a tree holds that was compared as a whole with `wanted`."""
+    missing = sum(each.have is None and not each.special for each in survey.candidates)
+    extra = sum(each.wanted is None for each in survey.candidates)
+    return wanted.entries - missing + extra + len(survey.strangers)
 
 
 def _unsettled(plan: Plan, wanted: Selection, disturbed: set[RelPath]) -> list[Directory]:

@@ -14,17 +14,22 @@ from huai_client.surveying.observe import observe
 from huai_client.transfer import ContentUrl, ContentUrlError
 from huai_client.transfer.urls import Transport
 from huai_client.tree import DestinationError, View
+from huai_schema.budget import Budget
 from huai_schema.commits import SERIAL_STEP, Totals
 from huai_schema.descriptor import Descriptor
 from huai_schema.entries import File
 from huai_schema.errors import ExitCode, HuaiError
-from huai_schema.paths import ROOT, RelPath
+from huai_schema.listing import Listing
+from huai_schema.paths import ROOT, RelPath, parent
+from huai_schema.snapshot import decode_listing
 
 _SAMPLES = 32
 _GROWTH = 10
 """Times what is applied."""
 _SMALL_ENTRIES, _SMALL_BYTES = 1_000_000, 1 << 40
 """What a module may grow to, however small it was."""
+_STEPS = 1000
+"""Directories that are gone through to find those of the top: small ones stand with all below."""
 
 
 class WrongModuleError(HuaiError):
@@ -142,13 +147,23 @@ def check_destination(view: View, past: Iterable[Selection]) -> None:
 
 
 def _samples(selection: Selection) -> Iterator[RelPath]:
-    """The paths that come first in the tree, and directories of its top level."""
-    for entry in islice(selection.entries(), 1, _SAMPLES):
-        yield entry.path
-    snapshot = selection.snapshot
-    own = map(RelPath, snapshot.own_directory(ROOT, snapshot.tree).children)
-    shown = (path for path in own if not selection.rules.excludes_whole(path))
-    yield from islice(shown, _SAMPLES)
+    """What stands in the top directory, as far as it is quickly known: of each kind some.
+
+    Never what is below one directory alone: somebody may have taken that one away.
+    """
+    snapshot, rules = selection.snapshot, selection.rules
+    for step in islice(snapshot.level(ROOT, snapshot.tree, Budget(snapshot.limit)), _STEPS):
+        if isinstance(step, Listing) and step.path == ROOT:
+            leaves = (entry.path for entry in decode_listing(step) if entry.path)
+            shown = (path for path in leaves if rules.reaches(path, directory=False))
+            yield from islice(shown, _SAMPLES)
+            continue
+        path = step.path if isinstance(step, Listing) else step[0]
+        if parent(path) == ROOT and not rules.excludes_whole(path):
+            yield path
+    own = sorted(snapshot.own_directory(ROOT, snapshot.tree).children)
+    spread = (RelPath(name) for name in own[:: max(1, len(own) // _SAMPLES)])
+    yield from islice((path for path in spread if not rules.excludes_whole(path)), _SAMPLES)
 
 
 def check_space(dest: Path, files: Iterable[File]) -> None:

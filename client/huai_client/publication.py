@@ -17,12 +17,20 @@ from huai_client.publishing.lookup import Lookup
 from huai_client.publishing.order import PublishOrder
 from huai_client.publishing.patience import Waiting, seconds
 from huai_client.publishing.profiles import profiles
+from huai_client.publishing.profiles import volatile as known_volatile
 from huai_client.store import Commit
 from huai_client.surveying.survey import Survey, digest_here
 from huai_client.tree import View
+from huai_schema.descriptor import Descriptor
 from huai_schema.paths import RelPath, parent
 from huai_schema.program.configuration import ConfigError, closest
-from huai_schema.publishing import ProfileRule, own_rules, usable_rules
+from huai_schema.publishing import (
+    ProfileRule,
+    VolatileRule,
+    own_rules,
+    usable_rules,
+    volatile_rules,
+)
 
 
 class Publication:
@@ -48,7 +56,8 @@ class Publication:
         self._patience = seconds(module.delete_after)
         self._lookup = Lookup(commit.snapshot)
         upstream = usable_rules(commit.descriptor.publish)
-        self.order = PublishOrder(self._lookup, profiles(), own, upstream)
+        volatile = volatile_files(module, commit.descriptor)
+        self.order = PublishOrder(self._lookup, profiles(), own, upstream, volatile)
 
     def narrowed(self, survey: Survey, view: View | None) -> Survey:
         """The survey with what waits in mind, which is no stranger, and of unknown content."""
@@ -115,6 +124,15 @@ class Publication:
 
     def _at_once(self, item: Remove) -> bool:
         return not item.directory and self.order.stage_of(RelPath(item.path)) == POINTERS
+
+
+def volatile_files(module: Module, descriptor: Descriptor) -> list[VolatileRule]:
+    """Which files change without a commit: what client.toml says, else what is known of them."""
+    if module.volatile is not None:
+        rules = own_rules(volatile_rules(module.volatile))
+    else:
+        rules = [*own_rules(module.publish), *usable_rules(descriptor.publish), *known_volatile()]
+    return [rule for rule in rules if isinstance(rule, VolatileRule)]
 
 
 def _still_there(view: View, waiting: Waiting) -> bool:

@@ -9,6 +9,7 @@ from huai_client.filters.extent import Extent
 from huai_client.modes import Modes, split_key
 from huai_client.plans.operations import Plan
 from huai_client.plans.summary import Summary
+from huai_client.plans.withhold import ONE_REPOSITORY, Territory
 from huai_client.publishing.order import Repository
 from huai_client.publishing.patience import Waiting
 from huai_client.reuse import Reused
@@ -34,6 +35,10 @@ class Prepared(NamedTuple):
     """How much the filter lets through."""
     filter: str = ""
     """Filter and modes that are planned for (`filters.Rules.key`); empty: neither."""
+    territory: Territory = ONE_REPOSITORY
+    """What belongs together in the tree, so that a failure holds up nothing else."""
+    volatile: frozenset[RelPath] = frozenset()
+    """Of the files to fetch, those that may be other ones by then."""
     refused: str = ""
     """Why a sync would refuse this plan for a filter that is only tried."""
 
@@ -63,6 +68,8 @@ class SyncResult:
     """When the commit was first here, seconds since the epoch; 0: now."""
     plans: int = 1
     """How often the run planned, following an upstream that moved on."""
+    nothing_at: tuple[str, ...] = ()
+    """Content URLs that have none of the files of the newest commit that were asked for."""
 
     @property
     def exit_code(self) -> ExitCode:
@@ -71,9 +78,10 @@ class SyncResult:
             return ExitCode.TIMEOUT
         if self.outcome and self.outcome.mismatched:
             return ExitCode.MISMATCH
-        if self.outcome and self.outcome.missing:
+        if self.outcome and self.outcome.missing and not self.nothing_at:
             return ExitCode.VANISHED
-        if self.report and self.report.problems:
+        refused = self.outcome and self.outcome.refused
+        if refused or self.nothing_at or (self.report and self.report.problems):
             return ExitCode.PARTIAL
         return ExitCode.OK
 

@@ -269,7 +269,13 @@ class Run:
 
     def _conclude(self, result: "SyncResult", account: Account) -> ExitCode:
         """Tell how it ended."""
-        from huai_client.talking.report import failures, published_line, result_values, reused_line
+        from huai_client.talking.report import (
+            failures,
+            published_line,
+            result_values,
+            reused_line,
+            volatile_line,
+        )
 
         account.ended(result, failures(result))
         self._talk.ended(result)
@@ -277,6 +283,8 @@ class Run:
             self._talk.remark(f"{self._name}: {reused_line(result.reused)}")
         if result.report and result.report.published:
             self._talk.remark(f"{self._name}: {published_line(result.report)}")
+        if result.outcome and (line := volatile_line(result.outcome)):
+            self._talk.remark(f"{self._name}: {line}")
         for failure in failures(result):
             self._talk.complaint(f"{self._name}: {failure}")
         if ahead := dated_ahead(result.committed, time.time()):

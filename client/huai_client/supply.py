@@ -4,11 +4,13 @@ Only composes.  Knows where content may come from, and that there has to be room
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 
 from huai_client.config import Module
 from huai_client.lines.lines import Lines
 from huai_client.plans.operations import Plan
-from huai_client.preconditions import check_space, upstream_urls
+from huai_client.preconditions import NoSpaceError, check_space, upstream_urls
 from huai_client.publishing.patience import seconds
 from huai_client.results import Prepared
 from huai_client.reuse import Brought, Trust, bring, roomless
@@ -17,6 +19,7 @@ from huai_client.store import Commit
 from huai_client.transfer import ContentUrl, Listener, Outcome, TransferOptions, fetch
 from huai_client.tree import STAGING, Tree
 from huai_schema.entries import File
+from huai_schema.paths import RelPath
 
 _CLOCK_STEP = 1
 """Seconds: a time that was recorded is cut to whole ones."""
@@ -46,7 +49,7 @@ class Supply:
         """Before the first change: there has to be an upstream, and room."""
         files = wanted_content(prepared.plan)
         if any(file.path not in prepared.plan.reuses for file in files):
-            self._urls(prepared.commit)
+            self.urls(prepared.commit)
         if tree.stat(STAGING) is None:
             no_room = roomless(prepared.plan)
             check_space(tree.dest, (file for file in files if file.path not in no_room))
@@ -56,21 +59,50 @@ class Supply:
     ) -> Brought:
         """Stage the content of all files; `synced`: when the last sync ended well, in seconds."""
         plan = prepared.plan
-        files = wanted_content(plan)
+        volatile = prepared.volatile
+        files = sorted(wanted_content(plan), key=lambda file: file.path in volatile)
         staging.prune({key_of(file) for file in files})
+        paths = [file.path for file in files]
 
         def transfer(wanted: Sequence[File]) -> Outcome:
-            absent = [file for file in wanted if not staging.ready(file)]
-            check_space(tree.dest, absent)
-            urls = self._urls(prepared.commit) if absent else []
-            return fetch(wanted, urls, tree.dest, staging, self._options, listener)
+            absent = _recovered(wanted, staging, paths)
+            _check_room(tree.dest, absent, staging)
+            urls = self.urls(prepared.commit) if absent else []
+            options = replace(self._options, volatile=volatile)
+            return fetch(wanted, urls, tree.dest, staging, options, listener)
 
         until = (synced + _CLOCK_STEP) * 10**9
         trust = Trust(until, self._hardlink, self._options.deadline)
         return bring(files, plan.reuses, tree, staging, trust, transfer)
 
-    def _urls(self, commit: Commit) -> list[ContentUrl]:
+    def urls(self, commit: Commit) -> list[ContentUrl]:
+        """Where the content of `commit` is; `ContentUrlError` if nobody says."""
         return self._own_urls or upstream_urls(commit.descriptor)
+
+
+def _recovered(wanted: Sequence[File], staging: Staging, paths: Sequence[RelPath]) -> list[File]:
+    """Those of `wanted` that have to be transferred.
+
+    First what a run left that was cut is looked at: it is content that is here, or takes room that
+    nobody needs; `paths` are those of all files of the plan.
+    """
+    absent = [file for file in wanted if not staging.ready(file)]
+    if absent:
+        with staging.exclusive():
+            staging.recover(absent)
+            staging.drop_partials(paths)
+        absent = [file for file in absent if not staging.ready(file)]
+    return absent
+
+
+def _check_room(dest: Path, absent: Sequence[File], staging: Staging) -> None:
+    """There has to be room, if need be that of beginnings, which only save transfer."""
+    try:
+        check_space(dest, absent)
+    except NoSpaceError:
+        with staging.exclusive():
+            staging.drop_partials()
+        check_space(dest, absent)
 
 
 def wanted_content(plan: Plan) -> list[File]:

@@ -14,9 +14,12 @@ from functools import partial
 from pathlib import Path
 
 from huai_client import state as states
+from huai_client.attempts import holds_nothing_else
 from huai_client.config import Module
 from huai_client.deadline import NEVER, Deadline
 from huai_client.execute import Report, execute
+from huai_client.filters import Rules
+from huai_client.filters.selection import Selection
 from huai_client.finished import finished
 from huai_client.following import Following
 from huai_client.gitfetch import MissingObjectError
@@ -25,7 +28,8 @@ from huai_client.marks import marks_of
 from huai_client.options import SyncOptions
 from huai_client.places import ModulePlaces
 from huai_client.planning import Planning, applied_selection
-from huai_client.plans.withhold import withhold
+from huai_client.plans.volatile import as_arrived
+from huai_client.plans.withhold import Withholding, withhold
 from huai_client.preconditions import (
     RolledBackError,
     TooLargeError,
@@ -43,17 +47,15 @@ from huai_client.state import State, applied_id
 from huai_client.store import Commit, DamagedRepositoryError, Repository
 from huai_client.supply import Supply
 from huai_client.surveying.verify import Difference
-from huai_client.transfer import Outcome
 from huai_client.trash.ground import Ground
 from huai_client.tree import STAGING, Staged, Tree, View
 from huai_client.verifying.follow import keep_in_step
 from huai_schema.entries import File
 from huai_schema.errors import ExitCode, FormatError, HuaiError
-from huai_schema.paths import parent
+from huai_schema.paths import RelPath, parent
 
-
-class _MovedOnError(Exception):
-    """The upstream has a newer commit, and the content of the old one is no longer there."""
+_ATTEMPTS = 4
+"""So many are kept without asking whether they are needed."""
 
 
 class Sync:
@@ -86,7 +88,7 @@ class Sync:
         with self._ground.tree(self._state) as tree:
             prepared = self._planning.repair(tree, commit, before, damage)
             observer.planned(prepared)
-            result = self._carry_out(prepared, tree, observer, None)
+            result = self._carry_out(prepared, tree, observer)
         if result.exit_code == ExitCode.OK:
             self._save(replace(before, trash=self._state.trash))
         return result
@@ -114,20 +116,45 @@ class Sync:
         """Bring the tree to the newest commit."""
         following = Following()
         while True:
-            try:
-                return replace(self._round(observer, following), plans=following.plans)
-            except _MovedOnError:
-                continue
+            result = self._round(observer)
+            if not self._goes_on(result, following):
+                nothing_at = self._nothing_at(result)
+                return replace(result, plans=following.plans, nothing_at=nothing_at)
 
-    def _round(self, observer: Observer, following: Following) -> SyncResult:
+    def _round(self, observer: Observer) -> SyncResult:
         with self._ground.tree(self._state) as tree:
             prepared = self._prepare(tree)
             observer.planned(prepared)
-            result = self._carry_out(prepared, tree, observer, following)
+            result = self._carry_out(prepared, tree, observer)
         if result.exit_code == ExitCode.OK and self._options.only is None:
             self._save_waiting(prepared)
             self._finish(prepared)
         return result
+
+    def _forget_attempts(self, prepared: Prepared, tree: Tree, failed: set[RelPath]) -> None:
+        """Keep no attempts but this one, if the tree holds nothing of the others any more."""
+        state = self._state
+        if len(state.attempted) < _ATTEMPTS or state.applied is None or prepared.waiting:
+            return
+        applied = applied_selection(self._repository.commit(state.applied), state)
+        rules = Rules.from_key(prepared.filter)
+        wanted = Selection(prepared.commit.snapshot, rules)
+        if holds_nothing_else(tree, failed, applied, wanted):
+            only, key = (prepared.commit.id,), (prepared.filter,)
+            self._save(replace(state, attempted=only, attempted_filters=key))
+
+    def _goes_on(self, result: SyncResult, following: Following) -> bool:
+        """Whether another plan may bring what this one did not; all that could be is published."""
+        if self._lines.deadline.over:
+            return False
+        if result.report and result.report.unmoved and self._planning.moves:
+            self._planning.moves = False
+            return True
+        outcome = result.outcome
+        if outcome is None or outcome.complete:
+            return False
+        failed = len(outcome.failed) - len(outcome.late)
+        return following.has_moved_on(failed, lambda: self._is_old(result.commit))
 
     def _prepare(self, view: View) -> Prepared:
         try:
@@ -178,10 +205,8 @@ class Sync:
     def _applied_commit(self) -> Commit:
         return self._repository.commit(applied_id(self._state, self._name))
 
-    def _carry_out(
-        self, prepared: Prepared, tree: Tree, observer: Observer, following: Following | None
-    ) -> SyncResult:
-        """Transfer and publish; with `following`, `_MovedOnError` where a new plan helps."""
+    def _carry_out(self, prepared: Prepared, tree: Tree, observer: Observer) -> SyncResult:
+        """Transfer, and publish what came and depends on nothing that did not."""
         commit, plan = prepared.commit, prepared.plan
         if prepared.summary.nothing and tree.stat(parent(STAGING)) is None:
             return self._result(prepared, None, None)
@@ -196,16 +221,19 @@ class Sync:
             bring = partial(self._supply.bring, prepared, tree, staging, listener, synced)
             brought = self._ground.with_room(bring, listener.retried)
             outcome = brought.outcome
-            if not outcome.complete:
-                failed = {*outcome.missing, *outcome.mismatched, *outcome.late}
-                if following and self._has_moved_on(following, outcome, commit):
-                    raise _MovedOnError
-                plan = withhold(plan, failed)
+            withholding = Withholding(prepared.territory)
+            for file in outcome.failed:
+                withholding.fail(file.path)
+            kept = {file.path for file in outcome.kept}
+            plan = as_arrived(plan, prepared.volatile, outcome.newer, kept)
+            plan = withhold(plan, withholding)
             self._record_attempt(prepared)
-            report = execute(plan, tree, staging.locate, observer.step)
+            report = execute(plan, tree, staging.locate, observer.step, withholding)
             result = self._result(prepared, report, brought)
             if result.exit_code == ExitCode.OK:
                 staging.remove()
+            else:
+                self._forget_attempts(prepared, tree, withholding.paths)
         self._state = self._ground.settled(tree, commit, self._state, prepared.modes)
         return result
 
@@ -222,15 +250,23 @@ class Sync:
         )
         self._save(self._ground.begun(changed))
 
-    def _has_moved_on(self, following: Following, outcome: Outcome, commit: Commit) -> bool:
-        if self._lines.deadline.over:
-            return False
-        failed = len(outcome.missing) + len(outcome.mismatched)
-        return following.has_moved_on(failed, lambda: self._is_old(commit))
+    def _nothing_at(self, result: SyncResult) -> tuple[str, ...]:
+        """The content URLs, if they have none of what the newest commit names: another tree.
 
-    def _is_old(self, commit: Commit) -> bool:
+        One file alone may well have vanished, from a tree that had others when it was synced.
+        """
+        outcome, reused = result.outcome, result.reused
+        if outcome is None or not outcome.missing or outcome.failed != outcome.missing:
+            return ()
+        came = len(outcome.arrived) - (reused.files if reused else 0)
+        one_of_many = len(outcome.missing) == 1 and self._state.applied is not None
+        if came > 0 or one_of_many or result.prepared is None or self._is_old(result.commit):
+            return ()
+        return tuple(map(str, self._supply.urls(result.prepared.commit)))
+
+    def _is_old(self, commit: str) -> bool:
         newest = self._repository.newest_commit
-        return self._lines.upstreams.ask(newest) != commit.id
+        return self._lines.upstreams.ask(newest) != commit
 
     def _is_behind(self, commit: Commit) -> bool:
         """Whether another upstream may know better."""

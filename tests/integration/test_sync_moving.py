@@ -46,7 +46,9 @@ def test_a_file_vanished(pair: tuple[Upstream, Downstream]) -> None:
     ended = down.sync("--json")
     assert ended.code == 24
     assert "pool/new: vanished upstream" in ended.err
-    assert ended.events("sync")[0]["failures"] == ["pool/new: vanished upstream"]
+    (result,) = ended.events("sync")
+    assert result["failures"][0] == "pool/new: vanished upstream"
+    assert result["held"] == 4  # the index, the pointer, the deletion, and the list of all
     # Payload that came is published; what may refer to what did not come is not.
     assert (down.dest / "pool/other").read_bytes() == b"other"
     assert (down.dest / "dists/sid/Packages").read_bytes() == b"old index"
@@ -150,6 +152,39 @@ def test_the_upstream_moves_on(pair: tuple[Upstream, Downstream], *, back: bool)
     result = down.observed(once(move_on))
     assert result.exit_code is ExitCode.OK
     assert result.serial == 3
+    assert_equal(up, down)
+
+
+def test_what_came_is_published_before_the_next_plan(pair: tuple[Upstream, Downstream]) -> None:
+    up, down = pair
+    seen: list[tuple[bool, bytes]] = []
+
+    def planned(_: Prepared) -> None:
+        index = (down.dest / "dists/sid/Packages").read_bytes()
+        seen.append(((down.dest / "pool/other").exists(), index))
+        if len(seen) == 1:
+            up.at(b"pool/new").unlink()
+            up.commit()
+
+    assert down.observed(planned).exit_code is ExitCode.OK
+    assert seen == [(False, b"old index"), (True, b"old index")]
+    assert_equal(up, down)
+
+
+def test_attempts_that_left_nothing_are_forgotten(pair: tuple[Upstream, Downstream]) -> None:
+    """An upstream with a file that never comes: what is compared must not grow for ever."""
+    up, down = pair
+    for number in range(8):
+        up.put(b"pool/never", b"%d" % number, mtime=number + 10)
+        up.put(b"dists/sid/Packages", b"index %d" % number, mtime=number + 10)
+        up.put(b"pool/now", b"%d" % number, mtime=number + 10)
+        up.commit()
+        up.at(b"pool/never").unlink()
+        assert down.sync().code == 24
+        assert (down.dest / "pool/now").read_bytes() == b"%d" % number
+        assert 0 < len(down.state.attempted) <= 4
+    up.commit()
+    down.synced()
     assert_equal(up, down)
 
 

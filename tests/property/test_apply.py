@@ -1,18 +1,26 @@
 """Executing what a plan says gives the wanted tree, whatever stood there before."""
 
 import tempfile
+from dataclasses import replace
 from pathlib import Path
+from stat import S_ISREG
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from huai_client.execute import execute
+from huai_client.plans.operations import Plan, Stage
+from huai_client.plans.stages import STAGES
+from huai_client.plans.withhold import Withholding
+from huai_client.publishing.order import PublishOrder
+from huai_client.publishing.profiles import profiles
 from huai_client.surveying.merge import Match, Missing, merge
 from huai_client.surveying.scope import tree_order
 from huai_client.surveying.verify import verify
-from huai_client.tree import Tree
-from huai_schema.entries import Directory, Entry, File
-from huai_schema.paths import join, parent, sort_key
+from huai_client.tree import PathError, Tree
+from huai_schema.entries import Directory, Entry, File, Symlink
+from huai_schema.paths import RelPath, join, parent, sort_key
+from huai_schema.publishing import own_rules
 from tests.local_trees import Staged, directory, file, in_order, linked, plan_for, symlink
 
 NAMES = st.sampled_from([b"a", b"b", b"a\n", b"a.b", b"-", b"\xff", b"\1"])
@@ -53,6 +61,112 @@ def test_any_tree_becomes_any_other(before: list[Entry], after: list[Entry]) -> 
             report = execute(plan, tree, Staged(tree.dest), lambda *_: None)
             assert report.problems == ()
             assert list(verify(tree, wanted, content=True, owners=True)) == []
+
+
+class Failing(Tree):
+    """A tree in which nothing can be done to some paths."""
+
+    broken: frozenset[bytes] = frozenset()
+
+    def _check(self, path: RelPath) -> None:
+        if path in self.broken:
+            raise PathError(path, "broken")
+
+    def make_directory(self, path: RelPath, like: Directory | None = None) -> None:
+        self._check(path)
+        super().make_directory(path, like)
+
+    def remove_directory(self, path: RelPath) -> None:
+        self._check(path)
+        super().remove_directory(path)
+
+    def equip(self, staged: tuple[int, bytes], wanted: File) -> None:
+        self._check(wanted.path)
+        super().equip(staged, wanted)
+
+    def link(self, wanted: File) -> None:
+        self._check(wanted.path)
+        super().link(wanted)
+
+    def symlink(self, wanted: Symlink) -> None:
+        self._check(wanted.path)
+        super().symlink(wanted)
+
+    def remove(self, path: RelPath) -> None:
+        self._check(path)
+        super().remove(path)
+
+
+class Nowhere:
+    """A snapshot without any repository."""
+
+    def has(self, _folder: RelPath, _marker: str) -> bool:
+        return False
+
+
+ORDER = PublishOrder(Nowhere(), profiles(), own_rules(("indices a.b", "pointers -")), [])
+
+
+def staged_plan(tree: Tree, wanted: list[Entry]) -> Plan:
+    """A plan with its files and symlinks in the stages in which `ORDER` has them."""
+    plan = plan_for(tree, wanted)
+    (everything,) = plan.stages
+    stages = [Stage(name) for name in STAGES]
+
+    def of(entry: File | Symlink) -> Stage:
+        stage = ORDER.stage_of(entry.path, symlink=isinstance(entry, Symlink))
+        if isinstance(entry, File) and entry.link:
+            stage = max(stage, ORDER.stage_of(entry.link))
+        return stages[stage]
+
+    for file_ in everything.fetches:
+        of(file_).fetches.append(file_)
+    for file_ in everything.links:
+        of(file_).links.append(file_)
+    for link in everything.symlinks:
+        of(link).symlinks.append(link)
+    for entry in everything.attributes:
+        of(entry).attributes.append(entry)
+    return replace(plan, stages=stages)
+
+
+@settings(max_examples=150)
+@given(trees(), trees(), st.data())
+def test_random_failures_lose_nothing_and_keep_the_order(
+    before: list[Entry], after: list[Entry], data: st.DataObject
+) -> None:
+    paths = sorted({entry.path for entry in (*before, *after) if entry.path})
+    broken = frozenset(data.draw(st.lists(st.sampled_from(paths), unique=True))) if paths else ()
+    with tempfile.TemporaryDirectory() as folder, Failing(Path(folder)) as tree:
+        execute(plan_for(tree, before), tree, Staged(tree.dest), lambda *_: None)
+        done: list[tuple[str, RelPath]] = []
+        tree.broken = frozenset(broken)
+        report = execute(
+            staged_plan(tree, after),
+            tree,
+            Staged(tree.dest),
+            lambda step, path: done.append((step, path)),
+            Withholding(ORDER),
+        )
+        # By a rule of the administrator an index may name anything.
+        failed = {problem.path for problem in report.problems}
+        put = [ORDER.stage_of(path) for step, path in done if step in {"publish", "symlink"}]
+        assert put == sorted(put)
+        payload = {path for path in failed if ORDER.stage_of(path) == 0}
+        wanted = {entry.path for entry in after}
+        if payload & wanted:
+            assert not any(put), done
+        here = {e.path: e for e in before}
+        for entry in after:
+            old = here.get(entry.path)
+            if isinstance(entry, File) and isinstance(old, File):
+                found = tree.stat(entry.path)
+                assert found is not None
+                assert S_ISREG(found.st_mode)
+        tree.broken = frozenset()
+        again = execute(staged_plan(tree, after), tree, Staged(tree.dest), lambda *_: None)
+        assert again.problems == ()
+        assert list(verify(tree, after, content=True, owners=True)) == []
 
 
 @settings(max_examples=60)

@@ -2,17 +2,17 @@
 
 from typing import NamedTuple
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from huai_client.plans.operations import Move, Plan
+from huai_client.plans.operations import Move, Plan, Stage
 from huai_client.plans.plan import Candidate, content_is_here, make_plan, settle, touched
 from huai_client.plans.summary import summarize
-from huai_client.plans.withhold import withhold
+from huai_client.plans.withhold import Withholding, withhold
 from huai_client.publishing.grace import Grace, back_again, put_off
 from huai_client.publishing.order import PublishOrder
 from huai_client.publishing.patience import Waiting
-from huai_client.publishing.profiles import profiles
+from huai_client.publishing.profiles import profiles, volatile
 from huai_schema.changes import differing
 from huai_schema.entries import Directory, Entry, File, Symlink
 from huai_schema.paths import RelPath, ancestors, join, sort_key
@@ -259,26 +259,81 @@ def test_what_is_not_proven_is_fetched(have: Described, want: Described) -> None
             assert have.contents[present.link or present.path] == want.contents[wanted.path]
 
 
-@given(described(), described(), st.data())
-def test_what_is_withheld(have: Described, want: Described, data: st.DataObject) -> None:
-    plan = whole_plan(changed(have, want), [], want)
+class Some:
+    """A snapshot in which some directories are tops of apt archives."""
+
+    def __init__(self, tops: set[bytes]) -> None:
+        self._tops = tops
+
+    def has(self, folder: RelPath, marker: str) -> bool:
+        return marker == "dists/*/Release" and folder in self._tops
+
+
+TOPS = st.sets(st.sampled_from([b"", b"a", b"b", b"a/b", b"c"]), max_size=3)
+
+
+@settings(max_examples=400)
+@given(described(), described(), TOPS, st.data())
+def test_what_is_withheld(
+    have: Described, want: Described, tops: set[bytes], data: st.DataObject
+) -> None:
+    order = PublishOrder(Some(tops), profiles(), [], [], volatile())
+    plan = make_plan(changed(have, want), [], order.stage_of)
+    found = (want.entries.get(path) for path in touched(plan))
+    plan = settle(plan, [entry for entry in found if isinstance(entry, Directory)])
     fetches = [file for stage in plan.stages for file in stage.fetches]
     failed = data.draw(st.lists(st.sampled_from(fetches), unique=True)) if fetches else []
-    part = withhold(plan, failed)
-    assert not part.clear
-    assert not part.removals
-    assert not part.moves
-    assert [stage.name for stage in part.stages] in ([], ["payload"])
-    assert not {file for stage in part.stages for file in stage.fetches} & set(failed)
+    withholding = Withholding(order)
+    for file in failed:
+        withholding.fail(file.path)
+    part = withhold(plan, withholding)
+    waits = {file.path for file in failed} | withholding.held
+    _assert_order_is_kept(part, order, waits, want)
     # It can be carried out, and what comes after a repaired upstream finishes the job.
     tree = have.tree
+    before = dict(tree.nodes)
     tree.execute(part, want.contents)
+    for file in failed:
+        assert (file.path in tree.nodes) == (file.path in before)
     rest = [
         tree.candidate(path, want.entries.get(path), _past(path, have, want))
         for path in have.entries.keys() | want.entries.keys()
     ]
     tree.execute(whole_plan(rest, [], want), want.contents)
     assert_same(tree, want.tree)
+
+
+def _assert_order_is_kept(
+    part: Plan, order: PublishOrder, waits: set[RelPath], want: Described
+) -> None:
+    """No index names what is not there; nothing is gone that an index names which waits."""
+    stages = [(entry, stage) for stage in part.stages[1:] for entry in _put(stage)]
+    for entry, _ in stages:
+        named = order.names_below(entry.path, symlink=isinstance(entry, Symlink))
+        absent = [path for path in waits if path in want.entries and not order.is_volatile(path)]
+        assert named is None or not [path for path in absent if _holds(named, path)]
+    needed = {
+        named
+        for path in waits
+        if (named := order.names_below(path, symlink=_is_symlink(want, path))) is not None
+        and path in want.entries
+        and not order.is_volatile(path)
+    }
+    for item in (*part.clear, *part.removals):
+        assert item.path not in waits
+        assert not [top for top in needed if _holds(top, item.path)]
+
+
+def _is_symlink(described: Described, path: RelPath) -> bool:
+    return isinstance(described.entries.get(path), Symlink)
+
+
+def _put(stage: Stage) -> list[Entry]:
+    return [*stage.fetches, *stage.links, *stage.symlinks]
+
+
+def _holds(folder: RelPath, path: RelPath) -> bool:
+    return folder in (path, *ancestors(path))
 
 
 def _past(path: RelPath, *snapshots: Described) -> tuple[Entry, ...]:

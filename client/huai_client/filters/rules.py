@@ -9,7 +9,7 @@ ever asked for.
 
 import re
 from collections.abc import Callable, Iterable
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import groupby
 from typing import NamedTuple, Self
 
@@ -43,7 +43,7 @@ class Rules:
         self.modes = modes
         self._sender = _Side(rule for rule in self.rules if rule.sender)
         self._receiver = _Side(rule for rule in self.rules if rule.receiver)
-        self._reaches = lru_cache(_RECENT)(self._reaches_directory)
+        self._fates: dict[RelPath, bool] = {}
 
     @classmethod
     def parse(
@@ -120,10 +120,21 @@ class Rules:
         """
         return one == other or self._sender.blind_below(one, other)
 
-    def _reaches_directory(self, path: RelPath) -> bool:
-        if not path:
+    def _reaches(self, path: RelPath) -> bool:
+        """For a directory.  Not by recursion: paths are as deep as somebody else makes them."""
+        if not self.rules:
             return True
-        return self.included(path, directory=True) and self._reaches(parent(path))
+        unknown: list[RelPath] = []
+        while path and path not in self._fates:
+            unknown.append(path)
+            path = RelPath(parent(path))
+        fate = self._fates.get(path, True)
+        if len(self._fates) + len(unknown) > _RECENT:
+            self._fates.clear()
+        for each in reversed(unknown):
+            fate = fate and self.included(each, directory=True)
+            self._fates[each] = fate
+        return fate
 
 
 class _Side:

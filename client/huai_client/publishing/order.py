@@ -1,19 +1,19 @@
 """Which stage a path is published in, and which rule says so.
 
-Pure: what stands around a path is asked of a snapshot.  Order of precedence: the
-stage rules of client.toml, those of the upstream; then the rules of the repositories that
-the path is in, outermost first (each claims only what is its own: the indices of one hold no
-other); where there is none, the generic ones.  A repository is where a profile rule puts
-one (those of client.toml hold for all below), else where its markers are.
+Pure: what stands around a path is asked of a snapshot.  Order of precedence: volatile files are
+pointers; then the stage rules of client.toml, and those of the upstream; then the rules of the
+repositories that the path is in, outermost first (each claims only what is its own: the indices of
+one hold no other); where there is none, the generic ones.  A repository is where a profile rule
+puts one (those of client.toml hold for all below), else where its markers are.
 """
 
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple, Protocol
 
-from huai_client.plans.stages import PAYLOAD
+from huai_client.plans.stages import PAYLOAD, POINTERS
 from huai_client.publishing.patterns import Matcher, Named, below
-from huai_schema.paths import RelPath, ancestors, parent, sort_key
-from huai_schema.publishing import ProfileRule, Rule, StageRule
+from huai_schema.paths import ROOT, RelPath, ancestors, parent, sort_key
+from huai_schema.publishing import Pattern, ProfileRule, Rule, StageRule, VolatileRule
 
 Rules = Iterable[Rule]
 
@@ -62,10 +62,19 @@ class PublishOrder:
     """The stages of the paths of one snapshot."""
 
     def __init__(
-        self, looks: Looks, profiles: Mapping[str, Profile], own: Rules, upstream: Rules
+        self,
+        looks: Looks,
+        profiles: Mapping[str, Profile],
+        own: Rules,
+        upstream: Rules,
+        volatile: Iterable[VolatileRule] = (),
     ) -> None:
-        """`own` are the rules of client.toml, `upstream` those of the descriptor."""
+        """`own` are the rules of client.toml, `upstream` those of the descriptor.
+
+        `volatile` are all that say which files change without a commit.
+        """
         own, upstream = list(own), list(upstream)
+        self._volatile = Matcher((rule.pattern, rule) for rule in volatile)
         self._looks = looks
         self._profiles = profiles
         self._explicit = _matcher(each for each in (*own, *upstream) if isinstance(each, StageRule))
@@ -89,9 +98,37 @@ class PublishOrder:
         """The stage, an index into `STAGES`, in which a file or symlink is published."""
         return self.judge(path, symlink=symlink).stage
 
+    def is_volatile(self, path: RelPath) -> bool:
+        """Whether the file at `path` changes without a commit."""
+        return self._volatile.find(Named(path, symlink=False)) is not None
+
+    def repository_of(self, path: RelPath) -> RelPath | None:
+        """The top of the outermost repository that `path` is in; None: it is in none."""
+        inside = self._around(parent(path))
+        return inside[0].top if inside else None
+
+    def names_below(self, path: RelPath, *, symlink: bool = False) -> RelPath | None:
+        """The directory whose content an index or pointer may name; None: it is payload."""
+        verdict = self.judge(path, symlink=symlink)
+        if verdict.stage == PAYLOAD:
+            return None
+        volatile = None if symlink else self._volatile.find(Named(path, symlink=False))
+        if volatile is not None:
+            return _seen_from(path, volatile.pattern)
+        explicit = self._explicit.find(Named(path, symlink))
+        if explicit is not None:
+            return self.repository_of(path) or ROOT
+        if verdict.repository is not None:
+            return verdict.repository.top
+        rule = self._matchers[GENERIC].find(Named(path, symlink))
+        return _seen_from(path, rule.pattern) if rule else ROOT
+
     def judge(self, path: RelPath, *, symlink: bool = False) -> Verdict:
         """The same, and why."""
         inside = self._around(parent(path))
+        volatile = None if symlink else self._volatile.find(Named(path, symlink))
+        if volatile is not None:
+            return Verdict(POINTERS, volatile.text, inside[-1] if inside else None)
         rule = self._explicit.find(Named(path, symlink))
         if rule is not None:
             return Verdict(rule.stage, rule.text, inside[-1] if inside else None)
@@ -115,11 +152,12 @@ class PublishOrder:
         """The repositories that `folder` is in, outermost first."""
         if folder in self._known:
             return self._known[folder]
-        missing = []
-        for path in (folder, *ancestors(folder)):
-            if path in self._known:
+        missing, above = [], folder
+        while above not in self._known:
+            missing.append(above)
+            if not above:
                 break
-            missing.append(path)
+            above = RelPath(parent(above))
         for path in reversed(missing):
             outer = self._known[parent(path)] if path else ()
             self._known[path] = self._entered(path, outer)
@@ -131,7 +169,7 @@ class PublishOrder:
         if rule is not None:
             here = Repository(path, rule.profile, rule.text)
             return () if rule.profile == GENERIC else (here,)
-        if any(above in self._assigned for above in ancestors(path)):
+        if self._assigned and any(above in self._assigned for above in ancestors(path)):
             return outer
         top = self._detect(path)
         return outer if top is None else (*outer, top)
@@ -142,6 +180,14 @@ class PublishOrder:
                 if all(self._looks.has(path, marker) for marker in markers):
                     return Repository(path, profile.name, ", ".join(markers))
         return None
+
+
+def _seen_from(path: RelPath, pattern: Pattern) -> RelPath:
+    """The directory from which `pattern` is seen when it matches `path`."""
+    first, *rest = pattern.components
+    if first != "**" or "**" in rest:
+        return ROOT
+    return ancestors(path)[len(rest) - 1]
 
 
 def _matcher(rules: Iterable[StageRule]) -> Matcher[StageRule]:

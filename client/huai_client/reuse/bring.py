@@ -63,4 +63,7 @@ def _both(one: Outcome, other: Outcome) -> Outcome:
         mismatched=one.mismatched + other.mismatched,
         bytes_received=one.bytes_received + other.bytes_received,
         late=one.late + other.late,
+        refused=one.refused + other.refused,
+        newer={**one.newer, **other.newer},
+        kept=one.kept + other.kept,
     )

@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Self
 
 from huai_client.staging import folders
-from huai_client.staging.content import Verdict, fits
+from huai_client.staging.content import Verdict, fits, may_stand_for
 from huai_client.staging.folders import StagingError
 from huai_client.staging.journal import Journal, boot_id, key_of
 from huai_client.staging.partials import Partials, append_rest, meant
@@ -210,6 +210,28 @@ class Staging:
             raise
         return Verdict.ARRIVED
 
+    def accept_newer(self, file: File, stream: int) -> File | None:
+        """Take what arrived for a volatile `file` as it is; the entry under which it is ready.
+
+        None: it is no regular file, larger than `VOLATILE_BYTES`, older than `file`, or nothing
+        arrived.  Only after an rsync that came to its end: nothing else says that it is whole.
+        """
+        name = basename(file.path)
+        try:
+            with folders.opened(self._incoming, parent(join(b"%d" % stream, file.path))) as folder:
+                found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+                if found.st_ino == self._placed.get(stream, {}).get(file.path):
+                    return None
+                if not may_stand_for(found, file):
+                    return None
+                arrived = file._replace(size=found.st_size, mtime=found.st_mtime_ns, digest=None)
+                self._journal.enter(arrived, folder, name)
+        except OSError as error:
+            if error.errno in _NOT_THERE | _NO_FILE:
+                return None
+            raise
+        return arrived
+
     def settle(self, stream: int, wanted: Mapping[RelPath, File]) -> None:
         """Empty `stream`'s folder: files are kept as partials, all else goes.
 
@@ -217,6 +239,8 @@ class Staging:
         """
         top = b"%d" % stream
         for place, leaves in folders.directories(self._incoming, top):
+            if not leaves:
+                continue
             with folders.opened(self._incoming, place) as folder:
                 found = [(join(place, name)[len(top) + 1 :], name) for name in leaves]
                 # What a killed rsync wrote comes after the basis that it worked from.
@@ -246,6 +270,10 @@ class Staging:
         for file in wanted.values():
             if doubted := self._journal.take_doubted(file):
                 self._partials.keep(file.path, *doubted)
+
+    def drop_partials(self, wanted: Iterable[RelPath] = ()) -> None:
+        """Drop what earlier runs left, but for the beginnings of files that are `wanted`."""
+        self._partials.prune(wanted)
 
     def _accept_left(self, stream: int, wanted: dict[RelPath, File]) -> None:
         top = b"%d" % stream

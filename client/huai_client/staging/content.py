@@ -9,6 +9,7 @@ import stat
 from enum import Enum
 
 from huai_schema.entries import File
+from huai_schema.publishing import VOLATILE_BYTES
 
 _BLOCK = 4 << 20
 _THREADS_FROM = 64 << 20
@@ -37,6 +38,13 @@ def fits(handle: int, name: bytes, file: File, *, cut: bool) -> bool:
     if file.digest is None:
         return not (cut and found.st_mtime_ns // _SECOND == 0)
     return same_content(handle, name, file)
+
+
+def may_stand_for(found: os.stat_result, file: File) -> bool:
+    """Whether what arrived for a volatile `file` may be published although it is another one."""
+    if not stat.S_ISREG(found.st_mode) or found.st_size > VOLATILE_BYTES:
+        return False
+    return found.st_mtime_ns >= file.mtime or _same_time(found.st_mtime_ns, file.mtime)
 
 
 def _same_time(arrived: int, wanted: int) -> bool:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from huai_client.tree.reserved import open_own
 from huai_schema.errors import ExitCode, HuaiError
-from huai_schema.paths import basename, join, parent, show
+from huai_schema.paths import join, parent, show
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _POLL = 0.1
@@ -97,19 +97,48 @@ def open_directory(handle: int, name: bytes) -> int:
 
 
 def directories(handle: int, top: bytes) -> Iterator[tuple[bytes, list[bytes]]]:
-    """Each directory from `top` (a name in `handle`) down, and its leaves, parents first."""
-    pending = [top]
-    while pending:
-        path = pending.pop()
-        leaves: list[bytes] = []
-        with opened(handle, path) as current, os.scandir(current) as found:
-            for entry in found:
-                name = os.fsencode(entry.name)
-                if entry.is_dir(follow_symlinks=False):
-                    pending.append(join(path, name))
-                else:
-                    leaves.append(name)
+    """Each directory from `top` (a name in `handle`) down, and its leaves, parents first.
+
+    Costs the same at every depth: goes down by names and up by "..", in folders of ours alone.
+    """
+    current = open_directory(handle, top)
+    try:
+        path = top
+        leaves, folders = _inside(current)
+        pending = [folders]
         yield path, leaves
+        while True:
+            if pending[-1]:
+                name = pending[-1].pop()
+                path = join(path, name)
+                current = _instead(current, open_directory(current, name))
+                leaves, folders = _inside(current)
+                pending.append(folders)
+                yield path, leaves
+                continue
+            pending.pop()
+            if not pending:
+                return
+            path = parent(path)
+            current = _instead(current, open_directory(current, b".."))
+    finally:
+        os.close(current)
+
+
+def _instead(handle: int, other: int) -> int:
+    os.close(handle)
+    return other
+
+
+def _inside(handle: int) -> tuple[list[bytes], list[bytes]]:
+    """What a directory holds: leaves, and directories."""
+    leaves: list[bytes] = []
+    folders: list[bytes] = []
+    with os.scandir(handle) as found:
+        for entry in found:
+            is_directory = entry.is_dir(follow_symlinks=False)
+            (folders if is_directory else leaves).append(os.fsencode(entry.name))
+    return leaves, folders
 
 
 def remove(handle: int, name: bytes) -> None:
@@ -121,15 +150,30 @@ def remove(handle: int, name: bytes) -> None:
     if not is_directory:
         os.unlink(name, dir_fd=handle)
         return
-    emptied: list[bytes] = []
-    for path, leaves in directories(handle, name):
-        with opened(handle, path) as current:
-            for leaf in leaves:
-                os.unlink(leaf, dir_fd=current)
-        emptied.append(path)
-    for path in reversed(emptied):
-        with opened(handle, parent(path)) as current:
-            os.rmdir(basename(path), dir_fd=current)
+    path, current = [name], open_directory(handle, name)
+    try:
+        pending = [_emptied(current)]
+        while path:
+            if pending[-1]:
+                path.append(pending[-1].pop())
+                current = _instead(current, open_directory(current, path[-1]))
+                pending.append(_emptied(current))
+                continue
+            pending.pop()
+            done = path.pop()
+            upper = open_directory(current, b"..") if path else os.dup(handle)
+            current = _instead(current, upper)
+            os.rmdir(done, dir_fd=current)
+    finally:
+        os.close(current)
+
+
+def _emptied(handle: int) -> list[bytes]:
+    """Remove the leaves of a directory; what is left in it."""
+    leaves, folders = _inside(handle)
+    for leaf in leaves:
+        os.unlink(leaf, dir_fd=handle)
+    return folders
 
 
 def names(handle: int) -> list[bytes]:

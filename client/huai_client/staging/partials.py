@@ -8,7 +8,7 @@ two runs (a file where a directory was) finds nothing in its way.
 import os
 import re
 import stat
-from collections.abc import Container
+from collections.abc import Container, Iterable
 from contextlib import suppress
 from hashlib import blake2b
 
@@ -63,6 +63,12 @@ class Partials:
         except FileNotFoundError:
             return None
         return os.stat(name, dir_fd=handle, follow_symlinks=False).st_ino
+
+    def prune(self, wanted: Iterable[bytes]) -> None:
+        """Drop what is kept for any path that is not `wanted`."""
+        for name in self._names - {_name(path) for path in wanted}:
+            folders.remove(self._handle, name)
+            self._names.discard(name)
 
     def __contains__(self, path: bytes) -> bool:
         """Whether anything is kept for `path`."""

@@ -24,6 +24,11 @@ def anywhere(_old: RelPath, _new: RelPath) -> bool:
     return True
 
 
+def nowhere(_old: RelPath, _new: RelPath) -> bool:
+    """Everything does."""
+    return False
+
+
 class _PastMove(NamedTuple):
     past: Selection
     old: RelPath

@@ -43,9 +43,16 @@ class Survey(NamedTuple):
 
 
 def survey_whole(
-    view: View, past: Sequence[Selection], wanted: Selection, *, delete_strangers: bool
+    view: View,
+    past: Sequence[Selection],
+    wanted: Selection,
+    *,
+    delete_strangers: bool,
+    tick: Callable[[], None] = lambda: None,
 ) -> Survey:
     """Compare everything; for a tree that some other tool made.
+
+    `tick` is called for each path; it ends the comparison by raising.
 
     What none of the snapshots names, `past` included, is a stranger: told, and deleted only
     if asked for.
@@ -54,6 +61,7 @@ def survey_whole(
     strangers: list[RelPath] = []
     ours = gone(past, wanted)
     for finding in merge(view, wanted.entries(), owners=view.owners):
+        tick()
         if isinstance(finding, Match):
             if finding.attributes:
                 candidates.append(

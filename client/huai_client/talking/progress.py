@@ -13,7 +13,7 @@ from huai_client.talking.logged import LoggedProgress
 from huai_client.talking.talk import Talk
 from huai_client.transfer.listener import Listener
 from huai_schema.entries import File
-from huai_schema.paths import exact, show
+from huai_schema.paths import exact
 from huai_schema.program.ending import json_line
 
 if TYPE_CHECKING:
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 Clock = Callable[[], float]
 
+_FILE_WORTH = 16_384
+"""So many bytes arrive in the time that one more file costs, roughly."""
 _PLAIN_INTERVAL = 30.0
 _JSON_INTERVAL = 1.0
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
@@ -74,6 +76,16 @@ class SilentProgress:
         """Nothing to show."""
 
 
+def work(files: int, size: int) -> int:
+    """What it takes to bring `files` of `size` bytes in all, in bytes: small files cost, too."""
+    return size + files * _FILE_WORTH
+
+
+def time_left(elapsed: float, *, done: int, whole: int) -> float | None:
+    """Seconds until all of the `work` is done; None: nobody knows yet."""
+    return elapsed * (whole - done) / done if done > 0 else None
+
+
 class PlainProgress:
     """A line every 30 seconds, and one for each thing that went wrong."""
 
@@ -102,7 +114,10 @@ class PlainProgress:
             return
         self._next = now + self._interval
         rate = size / max(now - self._begin, 0.001)
-        left = f", {(self._size - size) / rate:.0f} s left" if rate else ""
+        whole = work(self._files if self._files_here else 0, self._size)
+        done = work(self._files_here, size)
+        seconds = time_left(now - self._begin, done=done, whole=whole)
+        left = "" if seconds is None else f", {seconds:.0f} s left"
         self._say(
             f"{self._files_here}/{self._files} files, {human(size)} of {human(self._size)}, "
             f"{human(rate)}/s{left}"
@@ -113,8 +128,7 @@ class PlainProgress:
         self._files_here += 1
 
     def refused(self, file: File, verdict: Verdict) -> None:
-        """Name the file."""
-        self._say(f"{verdict.value}: {show(file.path)}")
+        """Nothing yet: the end of the run tells, and the reason with it."""
 
     def retried(self, reason: str) -> None:
         """Say why."""
@@ -172,8 +186,7 @@ class TerminalProgress:
             self._bar.update(self._task, description=self._title())
 
     def refused(self, file: File, verdict: Verdict) -> None:
-        """Name the file above the bar."""
-        self._say(f"{verdict.value}: {show(file.path)}")
+        """Nothing yet: the end of the run tells, and the reason with it."""
 
     def retried(self, reason: str) -> None:
         """Say why above the bar."""

@@ -15,9 +15,13 @@ from huai_client.results import Prepared, SyncResult
 from huai_client.reuse import Reused
 from huai_client.surveying.symlinks import unsafe_symlinks
 from huai_client.talking.progress import human
+from huai_client.transfer import Outcome
 from huai_schema.entries import Directory, File
 from huai_schema.paths import RelPath, join, show
 
+_FAILURES_JSON = 1000
+_FAILURES = 20
+"""Failures of a kind that are named."""
 _SHOWN = 3
 """Strangers that a sync names; `verify` names all."""
 
@@ -121,6 +125,16 @@ def reused_line(reused: Reused) -> str:
     return f"reused {reused.files:,} files ({human(reused.bytes)}): {how}"
 
 
+def volatile_line(outcome: Outcome) -> str:
+    """What became of files that change without a commit; empty: they were as listed."""
+    parts = (
+        (len(outcome.newer), "newer than their metadata and published as they arrived"),
+        (len(outcome.kept), "left as they were"),
+    )
+    told = ", ".join(f"{count:,} {what}" for count, what in parts if count)
+    return f"volatile files: {told}" if told else ""
+
+
 def warnings(prepared: Prepared) -> Iterator[str]:
     """What the administrator should know about a plan."""
     if prepared.refused:
@@ -147,22 +161,48 @@ def _reduced(entry: File | Directory) -> str:
     return f"{show(entry.path or b'.')}: {entry.mode:04o}, not {stated:04o}"
 
 
-def failures(result: SyncResult) -> Iterator[str]:
-    """Every path that could not be brought to where it should be."""
+def failures(result: SyncResult, most: int = _FAILURES) -> Iterator[str]:
+    """Every path that could not be brought to where it should be; of a kind `most`, then how many.
+
+    The reason first for which something is to be done.
+    """
+    if result.nothing_at:
+        count = len(result.outcome.missing) if result.outcome else 0
+        urls = ", ".join(result.nothing_at)
+        yield f"check the content URL: {urls} has none of the {count:,} files"
     if result.outcome:
-        for file in result.outcome.missing:
-            yield f"{show(file.path)}: vanished upstream"
-        for file in result.outcome.mismatched:
-            yield f"{show(file.path)}: the content does not match the metadata"
-        if late := len(result.outcome.late):
-            yield f"time is up: {late:,} files are still to come; the next run goes on from here"
+        yield from _not_brought(result.outcome, most)
     if result.report:
-        for problem in result.report.problems:
-            yield f"{show(problem.path)}: {problem.reason}"
-        for path in result.report.strangers:
-            yield f"{show(path)}: kept, it holds what no snapshot names"
-        for name in sorted(result.report.unknown_users | result.report.unknown_groups):
-            yield f"owner {show(name)} is unknown on this machine; those entries keep their owner"
+        yield from _not_done(result.report, most)
+
+
+def _not_brought(outcome: Outcome, most: int) -> Iterator[str]:
+    yield from _capped([(file.path, "vanished upstream") for file in outcome.missing], most)
+    mismatched = "the content does not match the metadata"
+    yield from _capped([(file.path, mismatched) for file in outcome.mismatched], most)
+    yield from _capped([(each.file.path, each.reason) for each in outcome.refused], most)
+    if late := len(outcome.late):
+        yield f"time is up: {late:,} files are still to come; the next run goes on from here"
+
+
+def _not_done(report: Report, most: int) -> Iterator[str]:
+    yield from _capped([(each.path, each.reason) for each in report.problems], most)
+    if report.held:
+        yield (
+            f"{report.held:,} more paths wait for what failed, so that no index names what is "
+            "not there; the next sync tries them again"
+        )
+    kept = "kept, it holds what no snapshot names"
+    yield from _capped([(path, kept) for path in report.strangers], most)
+    for name in sorted(report.unknown_users | report.unknown_groups):
+        yield f"owner {show(name)} is unknown on this machine; those entries keep their owner"
+
+
+def _capped(pairs: list[tuple[RelPath, str]], most: int) -> Iterator[str]:
+    for path, reason in pairs[:most]:
+        yield f"{show(path)}: {reason}"
+    if len(pairs) > most:
+        yield f"and {len(pairs) - most:,} more like the last one"
 
 
 def result_values(result: SyncResult) -> dict[str, object]:
@@ -182,9 +222,15 @@ def result_values(result: SyncResult) -> dict[str, object]:
     if result.outcome:
         values["received"] = result.outcome.bytes_received
         values["late"] = len(result.outcome.late)
+        values["refused"] = len(result.outcome.refused)
+        values["volatile"] = {
+            "newer": len(result.outcome.newer),
+            "kept": len(result.outcome.kept),
+        }
     if result.reused:
         values["reused"] = {"files": result.reused.files, **result.reused._asdict()}
     if result.report:
+        values["held"] = result.report.held
         values["done"] = result.report.counts._asdict()
         values["published"] = [
             {
@@ -196,7 +242,7 @@ def result_values(result: SyncResult) -> dict[str, object]:
         ]
         values["mixed_milliseconds"] = round(1000 * result.report.mixed_seconds, 3)
     values["plans"] = result.plans
-    values["failures"] = list(failures(result))
+    values["failures"] = list(failures(result, _FAILURES_JSON))
     return values
 
 

@@ -11,6 +11,9 @@ Pure.  Every option is known to rsync 3.1.3.  What each is for:
     --compare-dest           the present file is the basis; absolute, since several security
                              fixes to rsync refuse a relative one with `..`
     --max-size --info=skip   what has grown since the metadata were made is no use, and is told
+    --trust-sender           where rsync knows it: else it compares each name that comes with each
+                             that was asked for, as patterns, and refuses some names outright.  What
+                             a sender adds ends in our own staging folder, and is thrown away
 """
 
 import os
@@ -38,17 +41,28 @@ _FIXED = (
 )
 
 
+_TRUSTS_FROM = (3, 2, 5)
+
+
 def arguments(
-    options: TransferOptions, url: ContentUrl, compare_dest: bytes, bwlimit: int, largest: int
+    options: TransferOptions,
+    url: ContentUrl,
+    compare_dest: bytes,
+    bwlimit: int,
+    largest: int,
+    version: tuple[int, int, int] = (0, 0, 0),
 ) -> list[bytes]:
     """The whole command line; `bwlimit` (KiB/s, 0: none) is this run's share.
 
-    Without `compare_dest` nothing here is a basis; `largest` is in bytes, of one file.
+    Without `compare_dest` nothing here is a basis; `largest` is in bytes, of one file; `version`
+    is that of our rsync.
     """
     extra = options.extra if url.own else without_secrets(options.extra)
     command = [options.program, *extra, *_FIXED, f"--timeout={options.timeout}"]
     if url.transport is Transport.DAEMON and not has_shell(extra):
         command.append(f"--contimeout={options.contimeout}")
+    if version >= _TRUSTS_FROM:
+        command.append("--trust-sender")
     if bwlimit:
         command.append(f"--bwlimit={bwlimit}")
     command.append(f"--max-size={largest}")

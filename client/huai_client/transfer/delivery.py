@@ -14,6 +14,7 @@ from huai_client.staging import Staging, Verdict
 from huai_client.transfer import command
 from huai_client.transfer.confinement import domain
 from huai_client.transfer.errors import (
+    NameRefusedError,
     TransferError,
     TransientError,
     UpstreamFullError,
@@ -22,15 +23,20 @@ from huai_client.transfer.judgement import judge
 from huai_client.transfer.line import Line
 from huai_client.transfer.options import TransferOptions
 from huai_client.transfer.pace import Pace
-from huai_client.transfer.process import Bounds, Run
+from huai_client.transfer.process import Bounds, Run, require_rsync
 from huai_client.transfer.room import Room, Rooms
 from huai_client.transfer.runs import Runs
 from huai_client.transfer.sources import Sources
 from huai_client.transfer.tally import Tally
 from huai_client.transfer.urls import ContentUrl
 from huai_schema.entries import File
+from huai_schema.paths import RelPath
+from huai_schema.publishing import VOLATILE_BYTES
 
 _RETRY_MAX = 60.0
+_REFUSED_MOST = 8
+"""Names that are given up one by one before any run came to its end."""
+_NOT_READABLE = "permission denied at the upstream"
 
 
 @dataclass(slots=True)
@@ -52,6 +58,10 @@ class Context:
     compare_dest: bytes
     lock: int
     """The handle of the staging area's lock."""
+    refusals: dict[RelPath, str] = field(default_factory=dict)
+    """Why files were not handed out, by path; of those that another URL has, too."""
+    newer: dict[RelPath, File] = field(default_factory=dict)
+    """Volatile files that are other ones than the metadata say, as they arrived."""
 
 
 class Delivery:
@@ -66,6 +76,8 @@ class Delivery:
         self._line = line
         self._rooms = rooms
         self._queued = queued
+        self._ends_well = False
+        """Whether any run came to its end."""
 
     def bring(self, batch: Batch, stream: int) -> None:
         """Transfer `batch`; what is still open then did not arrive.
@@ -85,7 +97,7 @@ class Delivery:
         failures: list[TransferError] = []
         for url in urls:
             try:
-                self._attempt(batch, stream, url)
+                self._ask(batch, stream, url)
             except TransferError as failure:
                 failures.append(failure)
                 if sources.failed(url, failure):
@@ -97,6 +109,30 @@ class Delivery:
         if len(failures) == len(urls):
             raise min(failures, key=_hopelessness)
 
+    def _ask(self, batch: Batch, stream: int, url: ContentUrl) -> None:
+        """Ask `url` once; where rsync gives up over some name, for ever smaller parts of it."""
+        try:
+            self._attempt(batch, stream, url)
+        except NameRefusedError as failure:
+            if not self._ends_well and len(self._context.refusals) >= _REFUSED_MOST:
+                raise  # it is not the names
+            if len(batch.open) > 1:
+                self._ask_in_parts(batch, stream, url)
+            elif batch.open:
+                self._context.refusals[batch.open[0].path] = failure.reason
+        else:
+            self._ends_well = True
+
+    def _ask_in_parts(self, batch: Batch, stream: int, url: ContentUrl) -> None:
+        half = len(batch.open) // 2
+        parts = [Batch(batch.open[:half]), Batch(batch.open[half:])]
+        try:
+            for part in parts:
+                self._ask(part, stream, url)
+        finally:
+            batch.open = [file for part in parts for file in part.open]
+            batch.verdicts = [verdict for part in parts for verdict in part.verdicts]
+
     def _attempt(self, batch: Batch, stream: int, url: ContentUrl) -> None:
         """One run of rsync, and the verdicts on what it brought."""
         context = self._context
@@ -105,11 +141,14 @@ class Delivery:
         context.tally.landed(stream, run.talk.received)
         self._runs.check()
         failure = judge(code, run.talk, url)
-        self._verify(batch, stream, cut=failure is not None)
+        whole = failure is None and not run.talk.unverified
+        self._verify(batch, stream, cut=failure is not None, whole=whole)
         batch.verdicts = [
             (file, Verdict.MISMATCH if file.path in run.talk.too_large else verdict)
             for file, verdict in batch.verdicts
         ]
+        for path in run.talk.denied_of(file.path for file in batch.open):
+            context.refusals[path] = _NOT_READABLE
         if batch.open or failure:  # else only directories are left, which the next batch may use
             context.staging.settle(stream, {file.path: file for file in batch.open})
         if failure:
@@ -125,11 +164,19 @@ class Delivery:
             # rsync follows a symlink of ours on the way to its basis.
             safe = context.staging.may_compare(batch.open)
             compare_dest = context.compare_dest if safe else b""
-            largest, total = command.most(file.size for file in batch.open)
+            version = require_rsync(options.program)
+            largest, total = command.most(self._size(file) for file in batch.open)
             confined = domain(url, options.program, options.extra, compare_dest, folder)
             start = partial(
                 Run,
-                command.arguments(options, url, compare_dest, room.bwlimit, largest),
+                command.arguments(
+                    options,
+                    url,
+                    compare_dest,
+                    room.bwlimit,
+                    largest,
+                    require_rsync(options.program),
+                ),
                 names=command.names(batch.open),
                 folder=folder,
                 locks=(context.lock, *room.places),
@@ -140,23 +187,38 @@ class Delivery:
         finally:
             os.close(folder)
 
+    def _size(self, file: File) -> int:
+        """The most that may come for `file`."""
+        volatile = file.path in self._context.options.volatile
+        return max(file.size, VOLATILE_BYTES) if volatile else file.size
+
     def _flying(self, stream: int, size: int) -> None:
         if size:
             self._line.entered(stream)
         self._context.tally.flying(stream, size)
 
-    def _verify(self, batch: Batch, stream: int, *, cut: bool) -> None:
+    def _verify(self, batch: Batch, stream: int, *, cut: bool, whole: bool) -> None:
         """Accept what fits; the rest of the batch stays open."""
         verdicts: list[tuple[File, Verdict]] = []
         for file in batch.open:
             self._runs.check()
             verdict = self._context.staging.accept(file, stream, cut=cut)
+            if verdict is Verdict.MISMATCH and whole and self._is_newer(file, stream):
+                verdict = Verdict.ARRIVED
             if verdict is Verdict.ARRIVED:
                 self._context.tally.judged(file, verdict)
             else:
                 verdicts.append((file, verdict))
         batch.open = [file for file, _ in verdicts]
         batch.verdicts = verdicts
+
+    def _is_newer(self, file: File, stream: int) -> bool:
+        if file.path not in self._context.options.volatile:
+            return False
+        arrived = self._context.staging.accept_newer(file, stream)
+        if arrived is not None:
+            self._context.newer[file.path] = arrived
+        return arrived is not None
 
 
 def _hopelessness(failure: TransferError) -> int:

@@ -35,6 +35,15 @@ class UpstreamRefusedError(TransferError):
     """The upstream answered, and no attempt will make it answer otherwise."""
 
 
+class NameRefusedError(UpstreamRefusedError):
+    """rsync gave up because of something that was asked for; all else may well come."""
+
+    def __init__(self, message: str, *, hint: str, reason: str) -> None:
+        """`reason` is what rsync said of it."""
+        super().__init__(message, hint=hint)
+        self.reason = reason
+
+
 class LocalWriteError(HuaiError):
     """The staging area could not be written."""
 

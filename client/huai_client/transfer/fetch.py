@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from huai_client.staging import Staging, Verdict
 from huai_client.transfer.delivery import Context
@@ -18,6 +19,15 @@ from huai_client.transfer.streams import transfer
 from huai_client.transfer.tally import Tally
 from huai_client.transfer.urls import ContentUrl
 from huai_schema.entries import File
+from huai_schema.paths import RelPath
+
+
+class Refused(NamedTuple):
+    """A file that is not handed out, or that rsync cannot ask for."""
+
+    file: File
+    reason: str
+    """Reads on after the path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,18 +37,30 @@ class Outcome:
     arrived: list[File]
     """Ready in the staging area, those of earlier runs included."""
     missing: list[File]
-    """Not there, or not readable, upstream."""
+    """Not there upstream."""
     mismatched: list[File]
     """Something else than the metadata says came, or nothing that is a regular file."""
     bytes_received: int
     """Over the wire, all protocol included; runs that were cut are not counted."""
     late: list[File] = field(default_factory=list)
     """Not here when the time was up."""
+    refused: list[Refused] = field(default_factory=list)
+    """Not handed out; the next run is told the same, until somebody changes that."""
+    newer: dict[RelPath, File] = field(default_factory=dict)
+    """Of `arrived`: volatile files that are not what the metadata say, as they arrived."""
+    kept: list[File] = field(default_factory=list)
+    """Volatile files of which nothing came that may be published."""
 
     @property
     def complete(self) -> bool:
         """Whether everything arrived."""
-        return not self.missing and not self.mismatched and not self.late
+        return not self.failed
+
+    @property
+    def failed(self) -> list[File]:
+        """What did not arrive, whatever the reason."""
+        refused = [each.file for each in self.refused]
+        return [*self.missing, *self.mismatched, *self.late, *refused]
 
 
 def fetch(
@@ -50,6 +72,8 @@ def fetch(
     listener: Listener,
 ) -> Outcome:
     """Transfer `files` from the first of `urls` that has them, deltas against `dest`.
+
+    Those of `options.volatile` may be other ones by now: see `Outcome.newer` and `Outcome.kept`.
 
     Raises a `TransferError` if no upstream can be reached, `LocalWriteError` (or its
     `DiskFullError`) if the staging area cannot be written, `RsyncRequirementError`,
@@ -72,13 +96,25 @@ def fetch(
                 verdicts, late = transfer(wanted, context)
             finally:
                 tally.ended()
-    failed, absent = dict(verdicts), set(late)
+    return _outcome(files, dict(verdicts), set(late), context)
+
+
+def _outcome(
+    files: Sequence[File], verdicts: dict[File, Verdict], late: set[File], context: Context
+) -> Outcome:
+    kept = [file for file in files if file in verdicts and file.path in context.options.volatile]
+    failed = {file: verdict for file, verdict in verdicts.items() if file not in kept}
+    missing = [file for file in files if failed.get(file) is Verdict.MISSING]
+    refusals = context.refusals
     return Outcome(
-        arrived=[file for file in files if file not in failed and file not in absent],
-        missing=[file for file in files if failed.get(file) is Verdict.MISSING],
+        arrived=[file for file in files if file not in verdicts and file not in late],
+        missing=[file for file in missing if file.path not in refusals],
         mismatched=[file for file in files if failed.get(file) is Verdict.MISMATCH],
-        bytes_received=tally.received,
-        late=[file for file in files if file in absent],
+        bytes_received=context.tally.received,
+        late=[file for file in files if file in late],
+        refused=[Refused(file, refusals[file.path]) for file in missing if file.path in refusals],
+        newer=context.newer,
+        kept=kept,
     )
 
 

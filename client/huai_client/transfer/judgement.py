@@ -7,6 +7,7 @@ from huai_client.transfer.errors import (
     ConnectionBrokenError,
     DiskFullError,
     LocalWriteError,
+    NameRefusedError,
     TransferError,
     UpstreamFullError,
     UpstreamRefusedError,
@@ -24,6 +25,7 @@ _LOGIN = (
     "content_urls in client.toml with USER@, and rsync_options with --password-file=FILE: "
     "a URL that the upstream names is given no password"
 )
+_UNSUPPORTED = 4
 _SHELL_COMMAND = frozenset({126, 127})
 
 
@@ -69,6 +71,9 @@ def _upstream(code: int, talk: Talk, reason: str) -> TransferError:
         return UpstreamRefusedError(reason, hint="the remote shell or rsync was not found")
     if talk.denied and "auth failed" in reason:
         return UpstreamRefusedError(reason, hint=_LOGIN)
+    if code == _UNSUPPORTED and not talk.denied:
+        hint = "leave it out with a filter, or have it renamed upstream"
+        return NameRefusedError(reason, hint=hint, reason=talk.summary())
     if talk.denied or (code not in _BROKEN and code >= 0):
         return UpstreamRefusedError(reason, hint="check the content URL and its access rules")
     return ConnectionBrokenError(reason, hint="sync again: what has arrived is kept")

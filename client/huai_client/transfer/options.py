@@ -1,11 +1,13 @@
 """What an administrator may set about transfers, checked where it is made."""
 
+from collections.abc import Container
 from dataclasses import dataclass, field
 
 from huai_client import batch
 from huai_client.deadline import NEVER, Deadline
 from huai_client.hosts import Hosts
 from huai_schema.errors import ExitCode, HuaiError
+from huai_schema.paths import RelPath
 
 _FORBIDDEN = ("--del", "--max-delete", "--remove-", "--backup", "--inplace", "--append", "--daemon")
 """Beginnings of options by which rsync would delete, or change what is published."""
@@ -60,6 +62,8 @@ class TransferOptions:
     """Seconds to wait in line at an upstream that lets none of our streams in."""
     connections: int = 0
     """How many each host is given at a time, by all runs of this client; 0: see `Hosts`."""
+    volatile: Container[RelPath] = frozenset()
+    """Files that may be other ones by now than the metadata say."""
     deadline: Deadline = NEVER
     """When to stop."""
     hosts: Hosts = field(default_factory=Hosts)

@@ -6,8 +6,9 @@ get through to a terminal.
 
 import re
 from collections import deque
+from collections.abc import Iterable
 
-from huai_schema.paths import show
+from huai_schema.paths import RelPath, show
 
 _PROGRESS = re.compile(rb"^ *([0-9]+) +[0-9]+% ")
 _RECEIVED = re.compile(rb"^Total bytes received: ([0-9]+)$")
@@ -21,6 +22,12 @@ _WRITING = re.compile(
     rb"(?:write failed on|mkstemp|open|rename|f?stat|ftruncate failed|fsync failed|close failed|"
     rb"recv_generator:|failed to (?:set|modify)|mkdir|make_path)\b.*\([0-9]+\)$"
 )
+_UNREADABLE = re.compile(
+    rb"^rsync: (?:\[sender\] )?(?:send_files failed to open|link_stat|readlink_stat|opendir) "
+    rb'"(.+)"(?: \(in [^"]*\))?(?: failed)?: Permission denied \(13\)$'
+)
+_ESCAPED = re.compile(rb"\\#([0-7]{3})")
+_NAMES_KEPT = 10_000
 _DENIALS = (b"@ERROR", b"rsync: The server is configured to refuse")
 _PROMPT = b"Password: "
 """Where no password was given, what the daemon says stands behind this."""
@@ -52,6 +59,9 @@ class Talk:
         """Files that are larger upstream than was announced, and were not asked for."""
         self.trickles = False
         """It was ended here, because next to nothing came."""
+        self.unverified = False
+        """Something did not arrive as it was sent, which rsync itself has noticed."""
+        self._unreadable: list[bytes] = []
         self._complaints: deque[bytes] = deque(maxlen=_LINES_KEPT)
         self._out = b""
         self._err = b""
@@ -81,12 +91,32 @@ class Talk:
             self.full = True
         elif line.startswith(_DENIALS):
             self.denied = True
+        elif (unreadable := _UNREADABLE.match(line)) and len(self._unreadable) < _NAMES_KEPT:
+            self._unreadable.append(_ESCAPED.sub(_byte, unreadable[1]))
         elif (local := _LOCAL.match(line)) and _WRITING.match(local[1]):
             self.too_much |= _TOO_MUCH.search(line) is not None
             self.no_room |= _NO_ROOM.search(line) is not None
             self.unwritable = True
+        if b" failed verification -- " in line:
+            self.unverified = True
         if line:
             self._complaints.append(line)
+
+    def denied_of(self, paths: Iterable[RelPath]) -> set[RelPath]:
+        """Those of `paths` that the sender says it may not read.
+
+        It names them as it sees them, which is below a folder that we do not know.
+        """
+        if not self._unreadable:
+            return set()
+        asked = set(paths)
+        found: set[RelPath] = set()
+        for name in self._unreadable:
+            rest = RelPath(name.lstrip(b"/"))
+            while rest and rest not in asked:
+                rest = RelPath(rest.partition(b"/")[2])
+            found.add(rest)
+        return found & asked
 
     def summary(self) -> str:
         """The line that says most, for people."""
@@ -95,3 +125,7 @@ class Talk:
         denials = [line for line in self._complaints if line.startswith(_DENIALS)]
         causes = [line for line in self._complaints if not line.startswith(b"rsync error:")]
         return show((denials or causes or [*self._complaints])[-1][:_SHOWN])
+
+
+def _byte(escaped: re.Match[bytes]) -> bytes:
+    return bytes((int(escaped[1], 8) & 0xFF,))

@@ -8,6 +8,7 @@ import os
 import re
 import resource
 import selectors
+import signal
 import subprocess
 import time
 from collections.abc import Callable, Sequence
@@ -109,7 +110,8 @@ class Run:
             raise
         finally:
             self._reap()
-        return self._process.returncode
+        code = self._process.poll()
+        return -signal.SIGKILL if code is None else code
 
     def stop(self) -> None:
         """Ask it to end; it keeps what it has of the file in flight."""
@@ -149,7 +151,8 @@ class Run:
             self._process.wait(_GRACE)
         if self._process.poll() is None:
             self._process.kill()
-        self._process.wait()
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(_GRACE)  # for ever, if its disk or file server hangs
         for pipe in (self._process.stdout, self._process.stderr):
             if pipe is not None:
                 pipe.close()

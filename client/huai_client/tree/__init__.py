@@ -4,7 +4,12 @@
 """
 
 from huai_client.tree.destination import DestinationError
-from huai_client.tree.errors import PathError, StorageError, StrangersError
+from huai_client.tree.errors import (
+    PathError,
+    StorageError,
+    StrangersError,
+    is_other_file_system,
+)
 from huai_client.tree.reserved import STAGING, STAGING_NAME, NotOursError
 from huai_client.tree.tree import Staged, Tree
 from huai_client.tree.view import View
@@ -20,4 +25,5 @@ __all__ = [
     "StrangersError",
     "Tree",
     "View",
+    "is_other_file_system",
 ]

@@ -40,6 +40,15 @@ class PathError(HuaiError):
         self.reason = reason
 
 
+def is_other_file_system(error: PathError) -> bool:
+    """Whether a rename failed because it would have crossed a border of file systems (EXDEV).
+
+    On an overlay that border runs between a directory of a lower layer and everything else.
+    """
+    cause = error.__cause__
+    return isinstance(cause, OSError) and cause.errno == errno.EXDEV
+
+
 class StrangersError(PathError):
     """A directory stays because it holds what huai did not put there."""
 

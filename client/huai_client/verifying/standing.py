@@ -16,7 +16,9 @@ from huai_client.config import Module
 from huai_client.firewall import Firewall
 from huai_client.places import ModulePlaces
 from huai_client.planning import applied_selection
+from huai_client.publication import volatile_files
 from huai_client.publishing import waiting as waiting_file
+from huai_client.publishing.patterns import Matcher, Named
 from huai_client.state import State, applied_id
 from huai_client.store import Repository
 from huai_client.surveying.symlinks import left_out
@@ -26,6 +28,7 @@ from huai_schema.entries import Directory, Entry, File
 from huai_schema.paths import RelPath
 from huai_schema.program.locking import holder
 
+_OF_CONTENT = frozenset({"size", "mtime", "digest"})
 _POLL_SECONDS = 0.1
 
 
@@ -41,6 +44,8 @@ class Standing:
         commit = Repository(places.repository, make=False).commit(self.applied)
         self.selection = applied_selection(commit, state)
         self._firewall = Firewall(module, ())
+        rules = volatile_files(module, commit.descriptor)
+        self._volatile = Matcher((rule.pattern, rule) for rule in rules)
 
     def holds(self) -> bool:
         """Whether nothing has been done to the tree since, nor was meant to be."""
@@ -66,7 +71,18 @@ class Standing:
         if self._module.duplicates == "hardlink" and difference.attributes == ("link",):
             # It shares its inode with a file of equal content, as is allowed here.
             return isinstance(wanted, File) and wanted.link is None
+        if self._changes_by_itself(difference, wanted):
+            return True
         return self._module.safe_links and left_out(wanted)
+
+    def _changes_by_itself(self, difference: Difference, wanted: Entry | None) -> bool:
+        """Whether it is a volatile file that is newer, older or not here at all."""
+        if not isinstance(wanted, File):
+            return False
+        found = difference.kind is Kind.MISSING or (
+            difference.kind is Kind.DIFFERS and _OF_CONTENT.issuperset(difference.attributes)
+        )
+        return found and self._volatile.find(Named(wanted.path, symlink=False)) is not None
 
     def tolerated(self, differences: Iterable[Difference], view: View) -> Iterable[Difference]:
         """Those of the differences that count: not what is protected."""

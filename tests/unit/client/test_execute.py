@@ -8,8 +8,11 @@ import pytest
 
 from huai_client.execute import Counts, Report, execute
 from huai_client.plans.operations import Move, Plan, Remove, Stage
+from huai_client.plans.withhold import Withholding
+from huai_client.publishing.order import PublishOrder
+from huai_client.publishing.profiles import profiles
 from huai_client.surveying.verify import verify
-from huai_client.tree import Tree
+from huai_client.tree import PathError, Tree
 from huai_schema.entries import Entry, File
 from huai_schema.paths import RelPath
 from tests.local_trees import (
@@ -95,7 +98,7 @@ def test_each_stage_is_timed(short_path: Path) -> None:
 
 
 def test_everything_is_ready_before_the_first_rename(short_path: Path) -> None:
-    """A file that is not there stops all stages, not only its own and the later ones."""
+    """A file that is not there is found before anything makes way for it, or names it."""
     build(short_path)
     with Tree(short_path) as tree:
         staged = Staged(short_path)
@@ -106,9 +109,12 @@ def test_everything_is_ready_before_the_first_rename(short_path: Path) -> None:
 
         report = execute(WHOLE, tree, content, print)
     assert [problem.path for problem in report.problems] == [b"way"]
-    assert report.counts.published == 0
-    assert report.published == ()
+    assert report.counts.cleared == 0
+    assert (short_path / "way/in").exists()
+    assert (short_path / "new/in/f").exists()
+    assert not (short_path / "latest").is_symlink()
     assert (short_path / "gone/f").exists()
+    assert report.held > 0
 
 
 def test_an_empty_plan_does_nothing(short_path: Path) -> None:
@@ -146,6 +152,51 @@ def test_the_rest_of_the_stage_goes_on(short_path: Path) -> None:
     assert [problem.path for problem in report.problems] == [b"b"]
     assert report.counts.published == 2
     assert (short_path / "s").is_symlink()
+
+
+def test_a_stranger_below_what_becomes_a_file_costs_that_file_alone(short_path: Path) -> None:
+    build(short_path)
+    (short_path / "way/stranger").touch()
+    order = PublishOrder(Nowhere(), profiles(), [], [])
+    with Tree(short_path) as tree:
+        withholding = Withholding(order)
+        report = execute(WHOLE, tree, Staged(short_path), lambda *_: None, withholding)
+    ((path, reason),) = report.problems
+    assert path == b"way"
+    assert "way/stranger" in reason
+    assert "--adopt --delete-strangers" in reason
+    assert sorted(each.name for each in (short_path / "way").iterdir()) == ["in", "stranger"]
+    assert (short_path / "new/in/f").exists()
+    # `latest`, beside what failed, waits, and may name all that is below.
+    assert not (short_path / "latest").is_symlink()
+    assert (short_path / "gone/f").exists()
+
+
+class Nowhere:
+    """A snapshot without any repository."""
+
+    def has(self, _folder: RelPath, _marker: str) -> bool:
+        return False
+
+
+def test_a_file_that_cannot_be_deleted_keeps_no_other(short_path: Path) -> None:
+    class Stubborn(Tree):
+        def remove(self, path: RelPath) -> None:
+            if path == b"gone/f":
+                raise PathError(path, "immutable")
+            super().remove(path)
+
+    build(short_path)
+    (short_path / "bye").touch()
+    removals = [*WHOLE.removals, Remove(at(b"bye"), directory=False)]
+    with Stubborn(short_path) as tree:
+        report = execute(
+            Plan([], [], [], [], removals, []), tree, Staged(short_path), lambda *_: None
+        )
+    assert [problem.path for problem in report.problems] == [b"gone/f"]
+    assert report.strangers == ()
+    assert (short_path / "gone/f").exists()
+    assert not (short_path / "bye").exists()
 
 
 def test_strangers_are_named_and_stop_nothing(short_path: Path) -> None:

@@ -1,0 +1,316 @@
+"""One path that makes trouble costs that path, and what depends on it; the rest goes on."""
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.integration.rsyncd import rsync_daemon
+from tests.integration.upstream import T0, Downstream, Site, Upstream, assert_equal
+
+RSYNC = shutil.which("rsync")
+
+
+@pytest.fixture(name="pair")
+def synced_pair(place: Site) -> tuple[Upstream, Downstream]:
+    """Two repositories and a directory that is none, in step."""
+    up = place.upstream()
+    for top in (b"one", b"two"):
+        up.put(top + b"/pool/a", b"a")
+        up.put(top + b"/pool/goes", b"goes")
+        up.put(top + b"/dists/s/Packages", b"old index")
+        up.put(top + b"/dists/s/Release", b"old pointer")
+    up.put(b"d/old", b"old")
+    up.put(b"plain/goes", b"goes")
+    up.commit()
+    down = place.downstream(up)
+    down.synced()
+    return up, down
+
+
+def update(up: Upstream) -> None:
+    for top in (b"one", b"two"):
+        up.put(top + b"/pool/b", b"b")
+        up.at(top + b"/pool/goes").unlink()
+        up.put(top + b"/dists/s/Packages", b"new index", mtime=5)
+        up.put(top + b"/dists/s/Release", b"new pointer", mtime=5)
+    up.at(b"plain/goes").unlink()
+    up.put(b"plain/new", b"new")
+
+
+def is_done(down: Downstream, top: str) -> bool:
+    """Whether a repository is wholly new; it must be wholly old otherwise."""
+    gone = not (down.dest / top / "pool/goes").exists()
+    for name in ("Packages", "Release"):
+        new = (down.dest / top / "dists/s" / name).read_bytes().startswith(b"new")
+        assert new == gone
+    return gone
+
+
+def plain_is_done(down: Downstream) -> bool:
+    return (down.dest / "plain/new").exists() and not (down.dest / "plain/goes").exists()
+
+
+def finished(up: Upstream, down: Downstream) -> None:
+    """What was in the way is gone: the next sync fetches little, and walks no tree."""
+    assert down.state.applied is not None
+    assert down.state.attempted != ()
+    down.synced()
+    assert_equal(up, down)
+
+
+@pytest.mark.parametrize("becomes", ["file", "symlink"])
+def test_a_stranger_below_what_becomes_a_leaf(
+    pair: tuple[Upstream, Downstream], becomes: str
+) -> None:
+    up, down = pair
+    (down.dest / "d/stranger").write_text("mine")
+    up.at(b"d/old").unlink()
+    up.at(b"d").rmdir()
+    if becomes == "file":
+        up.put(b"d", b"now a file")
+    else:
+        up.at(b"d").symlink_to("plain")
+    update(up)
+    up.commit()
+    for _ in range(2):
+        ended = down.sync()
+        assert ended.code == 23
+        assert "d/stranger" in ended.err
+        assert "--adopt --delete-strangers" in ended.err
+        assert sorted(os.listdir(down.dest / "d")) == ["old", "stranger"]
+        assert is_done(down, "one")
+        assert is_done(down, "two")
+        assert plain_is_done(down)
+    (down.dest / "d/stranger").unlink()
+    finished(up, down)
+
+
+def test_a_directory_of_somebody_where_a_file_goes(pair: tuple[Upstream, Downstream]) -> None:
+    up, down = pair
+    (down.dest / "one/pool/b/of/mine").mkdir(parents=True)
+    update(up)
+    up.commit()
+    ended = down.sync()
+    assert ended.code == 23
+    assert "one/pool/b" in ended.err
+    assert "--adopt --delete-strangers" in ended.err
+    assert not is_done(down, "one")
+    assert is_done(down, "two")
+    assert plain_is_done(down)
+    assert (down.dest / "one/pool/b/of/mine").is_dir()
+    result = down.synced("--adopt", "--delete-strangers")
+    assert result["summary"]["fetches"] < 5
+    assert_equal(up, down)
+
+
+def test_a_file_that_vanished_holds_up_its_repository_alone(
+    pair: tuple[Upstream, Downstream],
+) -> None:
+    up, down = pair
+    update(up)
+    up.commit()
+    kept = up.at(b"one/pool/b").rename(up.at(b"hidden"))
+    ended = down.sync()
+    assert ended.code == 24
+    assert not is_done(down, "one")
+    assert is_done(down, "two")
+    assert plain_is_done(down)
+    kept.rename(up.at(b"one/pool/b"))
+    up.commit()  # the times of the directories
+    finished(up, down)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can serve as somebody else")
+def test_a_file_that_the_daemon_may_not_read_is_not_called_vanished(
+    pair: tuple[Upstream, Downstream],
+) -> None:
+    up, down = pair
+    update(up)
+    secret = up.put(b"one/pool/se cr\xe9t\n", b"secret", mode=0)
+    up.commit()
+    with rsync_daemon({"m": up.tree}, uid="nobody", gid="nogroup") as url:
+        down.configure(content_urls=(f"{url}/m",))
+        ended = down.sync("--json")
+        assert ended.code == 23, ended
+        assert "permission denied at the upstream" in ended.err
+        assert "vanished" not in ended.err
+        assert ended.events("sync")[0]["refused"] == 1
+        assert not is_done(down, "one")
+        assert is_done(down, "two")
+        assert plain_is_done(down)
+        secret.chmod(0o644)
+        up.commit()
+        finished(up, down)
+
+
+def test_a_name_that_rsync_may_take_for_a_pattern(pair: tuple[Upstream, Downstream]) -> None:
+    up, down = pair
+    update(up)
+    up.put(b"one/a\\*b", b"odd")
+    up.put(b"two/a\\[b?", b"odd")
+    up.commit()
+    down.synced()
+    assert_equal(up, down)
+
+
+def test_rsync_gives_up_over_one_name(pair: tuple[Upstream, Downstream], tmp_path: Path) -> None:
+    """As rsync 3.2.5 and newer do without --trust-sender, with some names."""
+    up, down = pair
+    update(up)
+    up.many(b"more", 50)
+    up.put(b"one/culprit", b"odd")
+    up.commit()
+    program = tmp_path / "rsync"
+    program.write_text(
+        "#!/bin/sh\n"
+        f'case "$*" in *--files-from*) ;; *) exec {RSYNC} "$@" ;; esac\n'
+        f"cat > {tmp_path}/names.$$\n"
+        f"echo run >> {tmp_path}/runs\n"
+        f"if grep -qaF one/culprit {tmp_path}/names.$$; then\n"
+        '  echo "ERROR: rejecting unrequested file-list name: one/culprit" >&2; exit 4\n'
+        "fi\n"
+        f'exec {RSYNC} "$@" < {tmp_path}/names.$$\n'
+    )
+    program.chmod(0o755)
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    ended = down.process("sync", down.name, environment={"PATH": path})
+    assert ended.code == 23, ended
+    assert "one/culprit" in ended.err
+    assert "rejecting unrequested" in ended.err
+    assert not is_done(down, "one")
+    assert is_done(down, "two")
+    assert len(list((down.dest / "more").iterdir())) == 50
+    assert len((tmp_path / "runs").read_text().split()) < 20
+    finished(up, down)
+
+
+def test_a_wrong_content_url_is_named(place: Site) -> None:
+    up, other = place.upstream(), place.upstream()
+    up.many(b"a", 30)
+    other.put(b"x", b"x")
+    up.commit()
+    other.commit()
+    down = place.downstream(up)
+    with rsync_daemon({"m": other.tree}) as url:
+        down.configure(content_urls=(f"{url}/m",))
+        ended = down.sync()
+    assert ended.code == 23
+    assert "check the content URL" in ended.err
+    assert "none of the 30 files" in ended.err
+    assert ended.err.count("vanished upstream") == 20
+    assert "and 10 more like the last one" in ended.err
+
+
+def test_mismatches_are_told_once_and_not_all(place: Site) -> None:
+    up = place.upstream()
+    up.many(b"a", 60)
+    up.commit()
+    for path in up.at(b"a").iterdir():
+        path.write_bytes(b"!" * 10)
+        os.utime(path, ns=(T0, T0))
+    down = place.downstream(up)
+    ended = down.sync()
+    assert ended.code == 48
+    assert ended.err.count("the content does not match the metadata") == 20
+    assert ended.err.count("a/1\n") + ended.err.count("a/1:") <= 1
+    assert "and 40 more like the last one" in ended.err
+
+
+def test_a_hardlink_is_made_only_to_what_is_as_it_should_be(
+    pair: tuple[Upstream, Downstream],
+) -> None:
+    """The first name was edited here: it is fetched anew, and its old links follow."""
+    up, down = pair
+    up.put(b"links/a", b"the same")
+    os.link(up.at(b"links/a"), up.at(b"links/b"))
+    up.commit()
+    down.synced()
+    (down.dest / "links/a").write_bytes(b"edited here")
+    os.link(up.at(b"links/a"), up.at(b"links/c"))
+    up.commit()
+    down.synced()
+    assert (down.dest / "links/c").read_bytes() == b"the same"
+    assert_equal(up, down)
+
+
+@pytest.mark.parametrize("instead", ["nothing", "symlink"])
+def test_a_hardlink_whose_first_name_is_gone_here(
+    pair: tuple[Upstream, Downstream], instead: str
+) -> None:
+    up, down = pair
+    up.put(b"links/a", b"the same")
+    os.link(up.at(b"links/a"), up.at(b"links/b"))
+    up.commit()
+    down.synced()
+    (down.dest / "links/a").unlink()
+    if instead == "symlink":
+        (down.dest / "links/a").symlink_to("b")
+    os.link(up.at(b"links/a"), up.at(b"links/c"))
+    up.commit()
+    down.synced()
+    assert_equal(up, down)
+
+
+def test_a_top_directory_that_is_gone_is_no_disk_that_is_not_mounted(place: Site) -> None:
+    up = place.upstream()
+    for name in (b"a", b"b", b"c"):
+        up.many(name, 120)
+    up.commit()
+    down = place.downstream(up)
+    down.synced()
+    for path in (down.dest / "a").iterdir():
+        path.unlink()
+    (down.dest / "a").rmdir()
+    assert down.verify().code == 47
+    up.put(b"b/new", b"new")
+    up.commit()
+    down.synced()
+    assert down.verify("--repair").code in (0, 47)
+    assert_equal(up, down)
+    # All of it gone is another matter.
+    down.dest.rename(down.dest.with_name("elsewhere"))
+    down.dest.mkdir()
+    assert down.verify().code == 52
+    up.put(b"b/new", b"newer")
+    up.commit()
+    assert down.sync().code == 52
+
+
+def test_a_tree_deeper_than_pythons_stack(place: Site) -> None:
+    up = place.upstream()
+    deep = b"/".join([b"d"] * 600)
+    up.put(b"top", b"top")
+    folder = os.open(up.tree, os.O_RDONLY)
+    for name in deep.split(b"/"):
+        os.mkdir(name, dir_fd=folder)
+        lower = os.open(name, os.O_RDONLY, dir_fd=folder)
+        os.close(folder)
+        folder = lower
+    try:
+        down = place.downstream(up)
+        for content in (b"one", b"other"):
+            handle = os.open(b"f", os.O_WRONLY | os.O_CREAT, 0o644, dir_fd=folder)
+            os.write(handle, content)
+            os.close(handle)
+            up.commit()
+            down.synced()
+        assert down.run("why", down.name, os.fsdecode(deep + b"/f")).code == 0
+    finally:
+        os.close(folder)
+    assert_equal(up, down)
+
+
+def test_the_share_of_deletions_of_a_first_sync_is_of_what_is_here(place: Site) -> None:
+    up = place.upstream()
+    up.put(b"a", b"a")
+    up.commit()
+    down = place.downstream(up)
+    down.dest.mkdir(exist_ok=True)
+    for number in range(1500):
+        (down.dest / str(number)).touch()
+    assert down.sync("--delete-strangers", "--adopt", "--max-delete", "50%").code == 25
+    ended = down.sync("--delete-strangers", "--adopt", "--max-delete", "50%")
+    assert "1,500 of 1,501 entries" in ended.err
+    assert down.sync("--delete-strangers", "--adopt", "--max-delete", "100%").code == 0
