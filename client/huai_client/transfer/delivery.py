@@ -175,7 +175,7 @@ class Delivery:
                     compare_dest,
                     room.bwlimit,
                     largest,
-                    require_rsync(options.program),
+                    version,
                 ),
                 names=command.names(batch.open),
                 folder=folder,
