@@ -169,9 +169,9 @@ def _module(path: Path, name: str, table: object) -> Module:
         module = msgspec.convert({**table, **spelt}, Module)
     except msgspec.ValidationError as error:
         raise _value_error(place, error) from None
+    key = "publish"
     try:
         check_name(name)
-        key = "publish"
         own_rules(module.publish)
         key = "volatile"
         volatile_rules(module.volatile or ())

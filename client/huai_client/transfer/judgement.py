@@ -69,11 +69,11 @@ def _upstream(code: int, talk: Talk, reason: str) -> TransferError:
         return UpstreamSilentError(reason, hint="sync again: what has arrived is kept")
     if code in _SHELL_COMMAND:
         return UpstreamRefusedError(reason, hint="the remote shell or rsync was not found")
-    if talk.denied and "auth failed" in reason:
-        return UpstreamRefusedError(reason, hint=_LOGIN)
     if code == _UNSUPPORTED and not talk.denied:
         hint = "leave it out with a filter, or have it renamed upstream"
         return NameRefusedError(reason, hint=hint, reason=talk.summary())
     if talk.denied or (code not in _BROKEN and code >= 0):
-        return UpstreamRefusedError(reason, hint="check the content URL and its access rules")
+        login = talk.denied and "auth failed" in reason
+        hint = _LOGIN if login else "check the content URL and its access rules"
+        return UpstreamRefusedError(reason, hint=hint)
     return ConnectionBrokenError(reason, hint="sync again: what has arrived is kept")
