@@ -171,7 +171,11 @@ def test_the_administrator_may_name_the_upstream(newcomer: Newcomer, place: Site
 def test_the_password_goes_to_the_daemon_that_was_named(
     newcomer: Newcomer, place: Site, tmp_path: Path
 ) -> None:
-    """Whatever content URLs the metadata name beside it."""
+    """Whatever content URLs the metadata name beside it.
+
+    The rsyncs that fetch content are confined and cannot write down their calls; where they may
+    go is seen by what they brought, with another URL in the first place.
+    """
     newcomer.up.change(content_urls=("rsync://elsewhere.example/x", newcomer.source))
     newcomer.up.put(b"pool/new", b"content")
     newcomer.up.commit()
@@ -183,9 +187,9 @@ def test_the_password_goes_to_the_daemon_that_was_named(
     assert (newcomer.dest / "pool/new").exists()
     calls = (tmp_path / "calls").read_text().splitlines()
     told = [call for call in calls if "--password-file" in call]
-    assert len(told) == 1 + times() == 2
+    assert len(told) >= times() == 1
     assert all(newcomer.source in call for call in told)
-    assert "elsewhere" not in "".join(calls)
+    assert "elsewhere" not in "".join(calls) + ended.err.replace(newcomer.source, "")
     assert place.content_url in newcomer.source
 
 
