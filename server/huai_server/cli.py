@@ -6,9 +6,8 @@ Heavy modules are imported by the command that needs them.
 
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
@@ -19,11 +18,20 @@ from huai_schema.program.ending import conclude, print_json
 from huai_schema.program.output import Output
 from huai_schema.program.signals import leave_quietly
 from huai_server.announce_cli import announce
+from huai_server.arguments import (
+    chosen,
+    each,
+    every_option,
+    json_option,
+    module_argument,
+    modules_argument,
+)
+from huai_server.completion import completion
 from huai_server.config import (
-    DEFAULT_ROOT,
     Module,
     add_module,
     config_path,
+    default_root,
     load,
     remove_module,
 )
@@ -48,9 +56,6 @@ class LibraryError(HuaiError):
     exit_code = ExitCode.REQUIREMENT
 
 
-_F = TypeVar("_F", bound=Callable[..., Any])
-
-
 def main() -> None:
     """The program."""
     output = Output()
@@ -71,25 +76,19 @@ def main() -> None:
     "--root",
     type=click.Path(path_type=Path, file_okay=False, readable=False),
     envvar="HUAI_ROOT",
-    default=DEFAULT_ROOT,
-    show_default=True,
+    default=None,
     show_envvar=True,
-    help="The folder that holds server.toml and all state.",
+    help="The folder that holds server.toml and all state; default /var/lib/huai, for other users "
+    "than root ~/.local/state/huai if that does not exist.",
 )
 @click.pass_context
-def command_line(context: click.Context, root: Path) -> None:
+def command_line(context: click.Context, root: Path | None) -> None:
     """Commit the metadata of file mirrors to git, and serve it to downstreams.
 
     Run `huai-server commit NAME` after each update of a mirror, and `huai-server serve` all the
     time.
     """
-    context.obj = root.absolute()
-
-
-def _json_option(function: _F) -> _F:
-    return click.option("--json", "as_json", is_flag=True, help="Print results as lines of JSON.")(
-        function
-    )
+    context.obj = (root or default_root()).absolute()
 
 
 @command_line.command()
@@ -119,7 +118,7 @@ def _json_option(function: _F) -> _F:
 )
 @click.option("--cross-file-systems", is_flag=True, help="Go into mounted file systems too.")
 @click.option("--no-owners", is_flag=True, help="Do not record owners and groups.")
-@_json_option
+@json_option
 @click.pass_obj
 def add(
     root: Path,
@@ -155,11 +154,14 @@ def add(
         print_json("added", module=name, path=module.path)
     else:
         click.echo(f"{name}: added to {config_path(root)}")
+        if not content_urls:
+            click.echo("no --content-url: downstreams have to know where to fetch content")
         click.echo(f"next: huai-server commit {name}")
 
 
 @command_line.command()
-@click.argument("name")
+@modules_argument
+@every_option
 @click.option("--allow-empty", is_flag=True, help="Commit even a tree without any entry.")
 @click.option(
     "--accept-mounts",
@@ -174,25 +176,45 @@ def add(
     metavar="SECONDS",
     help="How long to wait for another commit of this module to end.",
 )
-@_json_option
+@click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
+@json_option
 @click.pass_obj
 def commit(
-    root: Path, name: str, allow_empty: bool, accept_mounts: bool, wait: float, as_json: bool
+    root: Path,
+    /,
+    names: tuple[str, ...],
+    every: bool,
+    quiet: bool,
+    as_json: bool,
+    **options: Any,
 ) -> int:
-    """Scan the tree of module NAME and commit what changed.
+    """Scan the trees of the modules NAME, or of all, and commit what changed.
 
     Exit code 41 says that some paths could not be committed as they are: they are named, their old
-    entries stay, everything else is committed.
+    entries stay, everything else is committed. Of several modules a failed one does not keep back
+    the others; the exit code is then that of the first that failed.
     """
+    config = load(root)
+
+    def one(name: str) -> int:
+        module = config.module(name)
+        code = _commit(root, name, module, quiet=quiet, as_json=as_json, **options)
+        followed = follow(root, name, as_json=as_json, quiet=quiet)
+        return code or followed
+
+    return each(one, chosen(config, names, every=every), as_json=as_json)
+
+
+def _commit(
+    root: Path, name: str, module: Module, *, quiet: bool, as_json: bool, **options: Any
+) -> int:
+    """One module; `options` are those of the use case."""
     from huai_server.commit import commit as run
 
     started = time.monotonic()
-    places = module_places(root, name)
-    module = load(root).module(name)
-    result = run(
-        name, module, places, allow_empty=allow_empty, accept_mounts=accept_mounts, wait=wait
-    )
-    for line in (*remark_lines(name, result.remarks), *problem_lines(name, result.problems)):
+    result = run(name, module, module_places(root, name), **options)
+    remarks = () if quiet else remark_lines(name, result.remarks)
+    for line in (*remarks, *problem_lines(name, result.problems)):
         click.echo(f"huai-server: {line}", err=True)
     seconds = time.monotonic() - started
     if as_json:
@@ -211,10 +233,9 @@ def commit(
             warnings=[remark_values(remark) for remark in result.remarks],
             seconds=round(seconds, 3),
         )
-    else:
+    elif not quiet:
         click.echo(commit_line(name, result.head.info, seconds, changed=result.changed))
-    followed = follow(root, name, as_json=as_json)
-    return result.exit_code or followed
+    return result.exit_code
 
 
 @command_line.command()
@@ -222,7 +243,7 @@ def commit(
 @click.option(
     "--port", type=click.IntRange(0, 65535), metavar="PORT", help="The same; 0 picks a free one."
 )
-@_json_option
+@json_option
 @click.pass_obj
 def serve(root: Path, host: str | None, port: int | None, as_json: bool) -> None:
     """Serve the metadata of all modules over HTTP until stopped.
@@ -243,14 +264,15 @@ def serve(root: Path, host: str | None, port: int | None, as_json: bool) -> None
         if as_json:
             print_json("listening", host=where, port=bound)
         else:
-            click.echo(f"listening on http://{where}:{bound}/")
+            host_part = f"[{where}]" if ":" in where else where
+            click.echo(f"listening on http://{host_part}:{bound}/")
 
     run(root, host=host, port=port, on_start=started)
 
 
 @command_line.command()
-@click.argument("names", nargs=-1, metavar="[NAME]...")
-@_json_option
+@modules_argument
+@json_option
 @click.pass_obj
 def status(root: Path, names: tuple[str, ...], as_json: bool) -> int:
     """Show what is committed of the modules NAME, or of all.
@@ -273,18 +295,26 @@ def status(root: Path, names: tuple[str, ...], as_json: bool) -> int:
 
 
 @command_line.command()
-@click.argument("name")
-@_json_option
+@modules_argument
+@every_option
+@json_option
 @click.pass_obj
-def check(root: Path, name: str, as_json: bool) -> int:
-    """Prove that the metadata repository of NAME is sound.
+def check(root: Path, names: tuple[str, ...], every: bool, as_json: bool) -> int:
+    """Prove that the metadata repositories of the modules NAME, or of all, are sound.
 
-    Reads all of it back. Exit code 50 says that something is damaged.
+    Reads all of them back. Exit code 50 says that something is damaged.
     """
+
+    def one(name: str) -> int:
+        return _check(root, name, as_json=as_json)
+
+    return each(one, chosen(load(root), names, every=every), as_json=as_json)
+
+
+def _check(root: Path, name: str, *, as_json: bool) -> int:
     from huai_server.check import check as run
     from huai_server.store import Repository
 
-    load(root).module(name)
     report = run(name, Repository(module_places(root, name).repository))
     if as_json:
         print_json(
@@ -307,9 +337,9 @@ def check(root: Path, name: str, as_json: bool) -> int:
 
 
 @command_line.command()
-@click.argument("name")
+@module_argument
 @click.option("--purge", is_flag=True, help="Delete its metadata repository and caches too.")
-@_json_option
+@json_option
 @click.pass_obj
 def remove(root: Path, name: str, purge: bool, as_json: bool) -> None:
     """Remove module NAME; its tree is never touched.
@@ -338,4 +368,5 @@ def remove(root: Path, name: str, purge: bool, as_json: bool) -> None:
 
 
 command_line.add_command(announce)
+command_line.add_command(completion)
 command_line.add_command(fallback)

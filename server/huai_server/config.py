@@ -1,5 +1,6 @@
 """The server's configuration: one TOML file below one state root, as frozen, typed values."""
 
+import os
 import re
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
@@ -22,7 +23,6 @@ from huai_server.http.addresses import address_of
 from huai_server.http.settings import ServeSettings
 
 _SERVE = ServeSettings()
-DEFAULT_ROOT = Path("/var/lib/huai")
 _NAME = "server.toml"
 _SEE = "server/CONFIGURATION.md, or `man huai-server.toml`, lists the keys and their values"
 _MODE = 0o644
@@ -168,6 +168,14 @@ class ServerConfig(msgspec.Struct, frozen=True):
             raise UnknownModuleError(
                 f"no module {name!r} is configured", hint=closest(name, self.modules)
             ) from None
+
+
+def default_root() -> Path:
+    """/var/lib/huai for root and for the user of the units, a state folder for anybody else."""
+    common = Path("/var/lib/huai")
+    if os.geteuid() == 0 or common.exists():
+        return common
+    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local/state") / "huai"
 
 
 def config_path(root: Path) -> Path:

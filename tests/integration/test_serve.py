@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import re
 import signal
 import socket
 import subprocess
@@ -185,3 +186,42 @@ def test_an_address_that_cannot_be(root: Path, host: str) -> None:
     done = run_server(root, "serve")
     assert done.returncode == 40
     assert done.stderr
+
+
+def test_the_log_of_requests_is_asked_for(root: Path) -> None:
+    with serving(root) as server:
+        server.get("/healthz")
+        assert "GET /healthz" not in server.log.read_text()
+    text = config_path(root).read_text()
+    config_path(root).write_text(f"[listen]\naccess_log = true\n{text}")
+    with serving(root) as server:
+        head = "GET /healthz?%1b HTTP/1.1\r\nHost: x\r\nX-Forwarded-For: 192.0.2.7\r\n\r\n"
+        with socket.create_connection(("127.0.0.1", server.port), timeout=SECONDS) as connection:
+            connection.sendall(head.encode())
+            assert connection.recv(1000).startswith(b"HTTP/1.1 200")
+        (line,) = server.log.read_text().splitlines()
+    assert re.fullmatch(r'[0-9T:+-]{24} 192\.0\.2\.7:0 - "GET /healthz\?%1b HTTP/1.1" 200', line)
+
+
+def test_what_is_no_http_is_logged_with_its_address(root: Path) -> None:
+    with serving(root) as server:
+        with socket.create_connection(("127.0.0.1", server.port), timeout=SECONDS) as connection:
+            connection.sendall(b"\x16\x03\x01 this is TLS\r\n\r\n")
+            assert connection.recv(1000).startswith(b"HTTP/1.1 400")
+        assert "127.0.0.1: Invalid HTTP request" in server.log.read_text()
+
+
+def test_an_address_of_version_6_has_brackets(root: Path) -> None:
+    process = subprocess.Popen(
+        server_command(root, "serve", "--host", "::1", "--port", "0"),
+        env=server_environment(),
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    try:
+        assert re.fullmatch(r"listening on http://\[::1\]:\d+/\n", process.stdout.readline())
+    finally:
+        process.kill()
+        process.wait(SECONDS)
+        process.stdout.close()

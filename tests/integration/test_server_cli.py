@@ -85,6 +85,67 @@ def test_a_module_from_its_beginning_to_its_end(root: Path, tree: Path) -> None:
     assert result(root, "commit", NAME)["serial"] == 1
 
 
+def test_several_modules_in_one_call(root: Path, tree: Path) -> None:
+    run_server(root, "add", "gone", str(root))
+    run_server(root, "add", "z", str(tree))
+    (root / "server.toml").write_text(
+        (root / "server.toml").read_text().replace(f'"{root}"', f'"{root}/nothing"')
+    )
+    done = run_server(root, "commit", "--all", "--json")
+    assert done.returncode == 42
+    lines = results(done)
+    assert [line["type"] for line in lines] == ["error", "commit", "commit"]
+    assert lines[0]["message"].startswith("gone: ")
+    assert [line["module"] for line in lines[1:]] == [NAME, "z"]
+    done = run_server(root, "check", NAME, "z", NAME, "--json")
+    assert done.returncode == 0
+    assert [line["module"] for line in results(done)] == [NAME, "z"]
+    for arguments in (["commit"], ["check"], ["check", "--all", NAME]):
+        done = run_server(root, *arguments)
+        assert done.returncode == 1
+        assert "--all" in done.stderr
+    assert run_server(root, "commit", NAME, "nosuch").returncode == 45
+
+
+def test_quiet_leaves_errors_only(root: Path, tree: Path) -> None:
+    for _ in range(2):
+        done = run_server(root, "commit", NAME, "--quiet")
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert result(root, "status")["serial"] == 1
+    shutil.rmtree(tree)
+    done = run_server(root, "commit", NAME, "-q")
+    assert done.returncode == 42
+    assert done.stderr
+
+
+def test_a_content_url_is_checked_when_it_is_added(root: Path, tree: Path) -> None:
+    for url in ("http://h/x", "rsync://h/", "a/b", ""):
+        done = run_server(root, "add", "x", str(tree), "--content-url", url)
+        assert done.returncode == 40
+        for word in ("[modules.x]", "content_urls", "rsync://HOST/x"):
+            assert word in done.stderr
+    assert "no --content-url" in run_server(root, "add", "x", str(tree)).stdout
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_shell_completes_commands_and_modules(root: Path, shell: str) -> None:
+    script = run_server(root, "completion", shell)
+    assert f"_HUAI_SERVER_COMPLETE={shell}_complete" in script.stdout
+    asked = {"COMP_WORDS": f"huai-server --root {root} commit ", "COMP_CWORD": "4"}
+    if shell == "fish":
+        asked["COMP_CWORD"] = ""
+    variables = {**server_environment(), **asked, "_HUAI_SERVER_COMPLETE": f"{shell}_complete"}
+    done = subprocess.run(
+        server_command(root)[:3],
+        env=variables,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    assert NAME in done.stdout.replace(",", "\n").split()
+
+
 def test_people_get_sentences(root: Path) -> None:
     done = run_server(root, "commit", NAME)
     assert done.stdout.startswith("m: serial 1: 7 added")

@@ -174,8 +174,8 @@ def _places(config: ServerConfig, name: str) -> FallbackPlaces:
     return fallback_places(Path(config.fallback.folder), name)
 
 
-def show_result(name: str, result: "Result", *, as_json: bool) -> None:
-    """Tell what was done to an attr tree."""
+def show_result(name: str, result: "Result", *, as_json: bool, quiet: bool = False) -> None:
+    """Tell what was done to an attr tree; `quiet`: only what programs or an administrator need."""
     for warning in result.warnings:
         click.echo(f"huai-server: {name}: {warning}", err=True)
     if as_json:
@@ -191,7 +191,7 @@ def show_result(name: str, result: "Result", *, as_json: bool) -> None:
             memory=result.memory,
             seconds=round(result.seconds, 3),
         )
-    else:
+    elif not quiet:
         done = {"none": "is current", "updated": "updated", "built": "built"}[result.action]
         each = result.memory // result.entries
         click.echo(
@@ -201,7 +201,7 @@ def show_result(name: str, result: "Result", *, as_json: bool) -> None:
         )
 
 
-def follow(root: Path, name: str, *, as_json: bool) -> ExitCode:
+def follow(root: Path, name: str, *, as_json: bool, quiet: bool = False) -> ExitCode:
     """Bring the attr tree of NAME along, if it has one; what fails here undoes no commit."""
     config = load(root)
     if Path(config.fallback.folder).is_dir():
@@ -223,7 +223,7 @@ def follow(root: Path, name: str, *, as_json: bool) -> ExitCode:
     except HuaiError as error:
         tell("huai-server", error, as_json=as_json)
         return ExitCode.FALLBACK
-    show_result(name, result, as_json=as_json)
+    show_result(name, result, as_json=as_json, quiet=quiet)
     return ExitCode.OK
 
 

@@ -1,0 +1,78 @@
+"""Arguments and options that several commands of `huai-server` share."""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from huai_schema.errors import ExitCode, HuaiError
+from huai_schema.program.ending import tell
+from huai_server.config import ServerConfig, default_root, load
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def json_option(function: F) -> F:
+    """`--json`, which every command has."""
+    return click.option("--json", "as_json", is_flag=True, help="Print results as lines of JSON.")(
+        function
+    )
+
+
+def module_argument(function: F) -> F:
+    """`NAME`, a module of server.toml."""
+    return click.argument("name", shell_complete=_module_names)(function)
+
+
+def modules_argument(function: F) -> F:
+    """`[NAME]...`, modules of server.toml."""
+    return click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=_module_names)(
+        function
+    )
+
+
+def every_option(function: F) -> F:
+    """`--all`, instead of names."""
+    return click.option("--all", "every", is_flag=True, help="Take all modules of server.toml.")(
+        function
+    )
+
+
+def chosen(config: ServerConfig, names: tuple[str, ...], *, every: bool) -> tuple[str, ...]:
+    """The modules that a command line names, each of which is configured."""
+    if every == bool(names):
+        raise click.UsageError("name the modules, or say --all for all of server.toml")
+    for name in names:
+        config.module(name)
+    return tuple(sorted(config.modules)) if every else tuple(dict.fromkeys(names))
+
+
+def each(one: Callable[[str], int], names: tuple[str, ...], *, as_json: bool) -> int:
+    """Do `one` for all `names`, one after the other; a failure does not keep the others back.
+
+    Returns the code of the first that failed; 41 only if no other did worse.
+    """
+    if len(names) == 1:
+        return one(names[0])
+    codes = []
+    for name in names:
+        try:
+            codes.append(int(one(name)))
+        except HuaiError as error:
+            error.message = f"{name}: {error.message}"
+            tell("huai-server", error, as_json=as_json)
+            codes.append(int(error.exit_code))
+    failed = [code for code in codes if code]
+    worse = [code for code in failed if code != ExitCode.INCOMPLETE]
+    return next(iter(worse or failed), int(ExitCode.OK))
+
+
+def _module_names(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
+    """What a shell may offer: modules that begin so and are not named yet."""
+    root = context.find_root().params.get("root") or default_root()
+    try:
+        names = load(root.absolute()).modules
+    except HuaiError:
+        return []  # not the moment to complain
+    given = context.params.get("names") or ()
+    return sorted(name for name in names if name.startswith(incomplete) and name not in given)
