@@ -4,3 +4,6 @@ Everything here is pure: it reads no disk, no clock and no network, and imports
 nothing beyond the standard library.  `FORMAT.md` beside this package is the
 normative description; where the two differ, one of them has a bug.
 """
+
+__version__ = "0.1.0"
+"""As pyproject.toml says; looking it up among what is installed takes longer than a poll."""

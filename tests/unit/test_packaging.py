@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from huai_schema import __version__
+
 TOP = Path(__file__).parents[2]
 LOCKS = ("client", "server", "dev")
 PROJECT = tomllib.loads((TOP / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -102,3 +104,7 @@ def test_an_argument_that_a_command_does_not_take_is_refused(command: str) -> No
     done = dev(command, "typo")
     assert done.returncode == 1
     assert f"{command} takes no arguments: typo" in done.stderr
+
+
+def test_the_programs_know_their_version() -> None:
+    assert __version__ == PROJECT["version"]

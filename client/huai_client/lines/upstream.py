@@ -23,6 +23,7 @@ from typing import NamedTuple
 from huai_client.deadline import NEVER, Deadline
 from huai_client.hosts import service_of
 from huai_client.lines.paced import SlowError, open_url
+from huai_schema import __version__
 from huai_schema.errors import ExitCode, HuaiError
 
 BRANCH = "refs/heads/main"
@@ -195,7 +196,7 @@ def ask(
 def _request(metadata: MetadataUrl, question: Question) -> urllib.request.Request:
     """The question; a login in the URL goes into a header, where urllib does not put it."""
     login = _LOGIN.match(metadata.url)
-    headers = {"User-Agent": "huai-client"}
+    headers = {"User-Agent": f"huai-client/{__version__}"}
     if question.content_type:
         headers["Content-Type"] = question.content_type
     url = f"{str(metadata).rstrip('/')}/{question.what}"

@@ -4,7 +4,6 @@ Git's requests are looked at first and go past the framework; all others are Fas
 Pages and metrics that come later are routes of `Application.api`.
 """
 
-from importlib import metadata
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -12,6 +11,7 @@ from fastapi.responses import HTMLResponse, JSONResponse
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
+from huai_schema import __version__
 from huai_schema.errors import HuaiError
 from huai_server.http.api import all_modules, router
 from huai_server.http.body import Receive
@@ -38,9 +38,8 @@ class Application:
         self.git = GitApp(settings, registry)
         self.stopping = False
         """Set once a signal has come; health checks then fail."""
-        self.version = _version()
         # No page of documentation: the framework's loads programs from foreign hosts.
-        self.api = FastAPI(title="huai", version=self.version, docs_url=None, redoc_url=None)
+        self.api = FastAPI(title="huai", version=__version__, docs_url=None, redoc_url=None)
         heads = Heads(registry)
         self.api.include_router(router(heads))
         self._add_front_page(heads)
@@ -77,13 +76,6 @@ class Application:
 def create_app(settings: ServeSettings, registry: Registry) -> Application:
     """The application; raises `GitMissingError` where git is not installed."""
     return Application(settings, registry)
-
-
-def _version() -> str:
-    try:
-        return metadata.version("huai")
-    except metadata.PackageNotFoundError:
-        return "0"
 
 
 def _error(status: int, error: str, hint: str) -> JSONResponse:

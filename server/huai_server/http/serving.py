@@ -19,6 +19,7 @@ from typing import ClassVar
 
 import uvicorn
 
+from huai_schema import __version__
 from huai_schema.errors import ExitCode, HuaiError
 from huai_server.http.addresses import address_of
 from huai_server.http.app import Application, create_app
@@ -172,7 +173,7 @@ def _config(settings: ServeSettings, app: Application) -> uvicorn.Config:
         proxy_headers=settings.access_log and bool(settings.proxies),
         forwarded_allow_ips=list(settings.proxies),
         server_header=False,
-        headers=[("server", f"huai/{app.version}")],
+        headers=[("server", f"huai/{__version__}")],
         backlog=_BACKLOG,
         timeout_keep_alive=_KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=math.ceil(settings.shutdown_grace),
