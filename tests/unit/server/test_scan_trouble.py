@@ -1,6 +1,7 @@
 """Trees that resist: unreadable, moving, deeper than a path can be, hostile."""
 
 import ctypes
+import errno
 import os
 import signal
 import subprocess
@@ -236,7 +237,9 @@ def answered_by_files_only(folder: Path) -> None:
     libc = ctypes.CDLL(None, use_errno=True)
     new_mounts, recursive_private, bind = 0x20000, 1 << 18 | 1 << 14, 1 << 12
     assert libc.unshare(new_mounts) == 0
-    assert libc.mount(b"none", b"/", None, recursive_private, None) == 0
+    # In a chroot the root is no mount point, and nothing to make private.
+    private = libc.mount(b"none", b"/", None, recursive_private, None)
+    assert private == 0 or ctypes.get_errno() == errno.EINVAL
     for name, content in (("nsswitch.conf", "passwd: files\ngroup: files\n"), ("passwd", "")):
         (folder / name).write_text(content)
         (folder / name).chmod(0o644 if content else 0o600)
