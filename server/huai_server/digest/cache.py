@@ -225,8 +225,11 @@ def _stored(attributes: Attributes) -> tuple[int | bytes, ...]:
 
 
 def _unusable(path: Path, error: sqlite3.Error) -> CacheError:
+    # SQLite does not tell the two apart where it lays out its shared memory.
+    broken = getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_IOERR
+    reason = f"{error} (the disk is full, or broken)" if broken else str(error)
     return CacheError(
-        f"{path}: {error}",
+        f"{path}: {reason}",
         hint=f"make room on the file system of {path.parent}, and check that it can be written",
     )
 
