@@ -92,8 +92,9 @@ class Downstream:
         urls: str | Iterable[str],
         options: TransferOptions = TEST_OPTIONS,
     ) -> Outcome:
-        """One transfer, and the contents of all that arrived checked once more."""
-        parsed = [ContentUrl.parse(url) for url in ([urls] if isinstance(urls, str) else urls)]
+        """One transfer from our own `urls`, and what arrived is checked once more."""
+        texts = [urls] if isinstance(urls, str) else urls
+        parsed = [ContentUrl.parse(url)._replace(own=True) for url in texts]
         with Staging(self.root) as staging:
             outcome = fetch(files, parsed, self.dest, staging, options, self.listener)
             for file in outcome.arrived:

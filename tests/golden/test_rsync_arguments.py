@@ -38,4 +38,6 @@ def test_a_url_of_the_upstream_gets_no_login_of_ours() -> None:
 
 def test_names_end_with_nul_and_begin_like_nothing_else() -> None:
     files = [File(rel_path(path), 0, 0) for path in (b"-e", b"#a\nb", b"c/d ")]
-    assert names(files) == b"./-e\0./#a\nb\0./c/d \0"
+    top, below = (ContentUrl.parse(url) for url in ("rsync://h/m", "rsync://h/m/x/./y"))
+    assert names(files, top) == b"./-e\0./#a\nb\0./c/d \0"
+    assert names(files[:1], below) == b"x/y/./-e\0"

@@ -49,6 +49,16 @@ def test_every_name_and_time_arrives(upstream: Path, down: Downstream, chroot: s
     assert down.listener.ends == 1
 
 
+@pytest.mark.parametrize("chroot", ["yes", "no"])
+def test_a_tree_may_lie_below_the_module(upstream: Path, down: Downstream, chroot: str) -> None:
+    files = [put(upstream, b"pub/linux/" + name, name) for name in (b"a", b"d/b", b"-c")]
+    wanted = [file._replace(path=rel_path(file.path[10:])) for file in files]
+    with rsync_daemon({"m": upstream}, use_chroot=chroot) as url:
+        outcome = down.fetch(wanted, f"{url}/m/pub/linux")
+    assert outcome.complete
+    assert outcome.arrived == wanted
+
+
 def test_what_is_ready_is_not_asked_for_again(upstream: Path, down: Downstream) -> None:
     first, second = put(upstream, b"a", b"1"), put(upstream, b"b", b"2")
     with rsync_daemon({"m": upstream}) as url:

@@ -69,13 +69,19 @@ def test_an_unknown_module_is_not_asked_for_twice(upstream: Path, down: Downstre
     assert down.listener.retries == []
 
 
-@pytest.mark.parametrize("source", ["rsync", "local"])
-def test_a_missing_folder_is_no_missing_file(upstream: Path, down: Downstream, source: str) -> None:
+def test_a_missing_folder_is_no_missing_file(upstream: Path, down: Downstream) -> None:
+    file = put(upstream, b"a", b"1")
+    with pytest.raises(UpstreamRefusedError, match="change_dir"):
+        down.fetch([file], f"{upstream}/absent")
+
+
+def test_below_a_missing_folder_of_a_module_nothing_is_there(
+    upstream: Path, down: Downstream
+) -> None:
     file = put(upstream, b"a", b"1")
     with rsync_daemon({"m": upstream}) as url:
-        where = f"{url}/m/absent" if source == "rsync" else f"{upstream}/absent"
-        with pytest.raises(UpstreamRefusedError, match="change_dir"):
-            down.fetch([file], where)
+        assert down.fetch([file], f"{url}/m/absent").missing == [file]
+        assert down.fetch([file], [f"{url}/m/absent", f"{url}/m"]).arrived == [file]
 
 
 def test_no_url_at_all(upstream: Path, down: Downstream) -> None:

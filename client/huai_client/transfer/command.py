@@ -69,7 +69,7 @@ def arguments(
     encoded = [os.fsencode(argument) for argument in command]
     if compare_dest:
         encoded.append(b"--compare-dest=" + compare_dest)
-    return [*encoded, b"--", os.fsencode(url.source), b"./"]
+    return [*encoded, b"--", os.fsencode(url.module[0]), b"./"]
 
 
 def has_shell(extra: Sequence[str]) -> bool:
@@ -77,9 +77,14 @@ def has_shell(extra: Sequence[str]) -> bool:
     return any(re.match(r"--rsh(=|$)|-[^-]*e", each) for each in extra)
 
 
-def names(files: Sequence[File]) -> bytes:
-    """What --files-from reads.  The `./` keeps a name from being anything but a name."""
-    return b"".join(b"./%b\0" % file.path for file in files)
+def names(files: Sequence[File], url: ContentUrl) -> bytes:
+    """What --files-from reads, seen from the source of `arguments`.
+
+    The `./` keeps a name from being anything but a name, and parts it from what rsync leaves out
+    of the paths here.
+    """
+    _, below = url.module
+    return b"".join(b"%b./%b\0" % (below, file.path) for file in files)
 
 
 def most(sizes: Iterable[int]) -> tuple[int, int]:

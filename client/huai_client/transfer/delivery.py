@@ -177,7 +177,7 @@ class Delivery:
                     largest,
                     version,
                 ),
-                names=command.names(batch.open),
+                names=command.names(batch.open, url),
                 folder=folder,
                 locks=(context.lock, *room.places),
                 pace=Pace(options.timeout),

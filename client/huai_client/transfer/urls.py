@@ -4,6 +4,7 @@ Pure.  URLs may come from an upstream's metadata, so they are hostile input: not
 here may be taken for an option by rsync or ssh, or be expanded by a remote shell.
 """
 
+import os
 import re
 from enum import Enum
 from typing import NamedTuple
@@ -63,6 +64,20 @@ class ContentUrl(NamedTuple):
                 hint="use rsync://HOST/MODULE, HOST::MODULE, [USER@]HOST:PATH or /ABSOLUTE/PATH",
             )
         return cls(transport, text if text.endswith("/") else text + "/")
+
+    @property
+    def module(self) -> tuple[str, bytes]:
+        """The source for rsync without the folders below a daemon's module, and those folders.
+
+        Daemons of rsync 3.5.0 without a chroot find no file that --files-from names below a source
+        deeper than the module: "file has vanished" for each.  From the module's top they do.
+        """
+        daemon = _DAEMON.fullmatch(self.source) or _DOUBLE_COLON.fullmatch(self.source)
+        if self.transport is not Transport.DAEMON or daemon is None:
+            return self.source, b""
+        name, *below = [part for part in daemon["path"].split("/") if part not in {"", "."}]
+        top = self.source[: daemon.start("path")] + name + "/"
+        return top, b"".join(os.fsencode(part) + b"/" for part in below)
 
     @property
     def host(self) -> str:

@@ -26,6 +26,20 @@ def test_what_rsync_understands_is_understood(text: str, transport: Transport, s
 
 
 @pytest.mark.parametrize(
+    ("text", "module"),
+    [
+        ("rsync://u@h:1/m", ("rsync://u@h:1/m/", b"")),
+        ("rsync://h/m/a b//./c/", ("rsync://h/m/", b"a b/c/")),
+        ("u@h::m/p", ("u@h::m/", b"p/")),
+        ("h:m/p", ("h:m/p/", b"")),
+        ("/srv/m/p", ("/srv/m/p/", b"")),
+    ],
+)
+def test_a_daemons_module_is_told_from_what_lies_below(text: str, module: object) -> None:
+    assert ContentUrl.parse(text).module == module
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "",
