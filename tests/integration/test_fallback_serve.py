@@ -105,7 +105,7 @@ def site(short_path: Path) -> Site:
 
 
 @contextlib.contextmanager
-def serving(site: Site) -> Iterator[subprocess.Popen[str]]:
+def serving(site: Site, *, umask: int = -1) -> Iterator[subprocess.Popen[str]]:
     with site.log.open("w") as log:
         process = subprocess.Popen(
             server_command(site.root, "fallback", "serve", "--json"),
@@ -113,6 +113,7 @@ def serving(site: Site) -> Iterator[subprocess.Popen[str]]:
             stdout=subprocess.PIPE,
             stderr=log,
             text=True,
+            umask=umask,
         )
     assert process.stdout is not None
     try:
@@ -155,6 +156,17 @@ def test_a_plain_client_follows_each_commit(site: Site, chroot: bool) -> None:
         assert local.stdout == ""
     log = site.log.read_text()
     assert re.search(rf"^.* send \[127\.0\.0\.1\] {NAME} \d+ d1/new 3$", log, re.MULTILINE), log
+
+
+@pytest.mark.parametrize("chroot", [True, False])
+def test_it_serves_whatever_the_umask(site: Site, chroot: bool) -> None:
+    site.settings["use_chroot"] = chroot
+    site.settings["folder"] = str(site.folder / "not/there/yet")
+    site.fallback = site.folder / "not/there/yet"
+    site.write()
+    with serving(site, umask=0o077):
+        assert site.fetch().returncode == 0
+        assert contents(site.copy) == contents(site.tree)
 
 
 def test_a_module_is_added_while_a_transfer_runs(site: Site) -> None:

@@ -83,12 +83,14 @@ class _SelfTest:
     def _make(self) -> None:
         """A real tree, its attr tree, and then changes that the attr tree does not know."""
         generation = self._places.generations / "1"
-        generation.mkdir(parents=True)
-        self._real.mkdir()
+        for folder in (generation, self._real):
+            generations.make_folder(folder)
         for name in (_GOOD, _SHORT, _OTHER, _LINKED):
             real, listed = self._real / name, generation / name
             real.write_bytes(self._content)
             listed.touch()
+            for path in (real, listed):
+                path.chmod(0o644)  # whatever the umask: whom transfers run as has to read it
             os.truncate(listed, _SIZE)
             times = real.stat()
             os.utime(listed, ns=(times.st_atime_ns, times.st_mtime_ns))

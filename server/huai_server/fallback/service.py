@@ -21,6 +21,7 @@ from huai_schema.program.locking import locked
 from huai_server.config import Fallback, ServerConfig, config_path, load
 from huai_server.fallback import programs
 from huai_server.fallback.attr import Result
+from huai_server.fallback.attr.generations import make_folder
 from huai_server.fallback.conf import render
 from huai_server.fallback.redirect import library
 from huai_server.fallback.selftest import self_test
@@ -67,7 +68,7 @@ def configuration(root: Path, *, test: bool) -> Configuration:
     preload = library()
     if test:
         with storing(folder):
-            folder.mkdir(parents=True, exist_ok=True)
+            make_folder(folder)
             self_test(config.fallback, programs.find(config.fallback.rsync), preload)
     trees = Trees(root, config, _ignore, _ignore, _ignore)
     # Its standard error is whoever starts it; under systemd no file can be opened there.
@@ -80,7 +81,7 @@ def serve(root: Path, told: Told) -> None:
     config = load(root)
     folder = Path(config.fallback.folder)
     with storing(folder):
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         with locked(folder / "serve.lock"):
             _Service(root, config, told).run()
 
@@ -235,7 +236,7 @@ class _Service:
                 self._told.trouble(f"{error.message}; the modules stay as they were")
         path = Path(self._settings.folder) / "rsyncd.conf"
         if text != self._written or not path.exists():
-            path.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(path.parent)
             new = path.with_suffix(".new")
             new.write_text(text, encoding="utf-8")
             new.replace(path)

@@ -17,7 +17,8 @@ from huai_server.places import FallbackPlaces
 def make_folder(folder: Path) -> None:
     """If it is not there; a daemon without rights can pass through it, whatever the umask."""
     if not folder.is_dir():
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder.parent)
+        folder.mkdir(exist_ok=True)
         folder.chmod(0o755)
 
 
