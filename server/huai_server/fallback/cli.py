@@ -204,8 +204,11 @@ def show_result(name: str, result: "Result", *, as_json: bool, quiet: bool = Fal
 def follow(root: Path, name: str, *, as_json: bool, quiet: bool = False) -> ExitCode:
     """Bring the attr tree of NAME along, if it has one; what fails here undoes no commit."""
     config = load(root)
-    if Path(config.fallback.folder).is_dir():
-        _forget(root, config)
+    try:
+        if Path(config.fallback.folder).is_dir():
+            _forget(root, config)
+    except HuaiError as error:  # of other modules: this one's attr tree has to follow
+        tell("huai-server", error, as_json=as_json)
     module, places = config.module(name), _places(config, name)
     if not places.state.exists():
         return ExitCode.OK

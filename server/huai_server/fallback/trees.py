@@ -21,6 +21,8 @@ from huai_server.places import FallbackPlaces, ModulePlaces, fallback_places, mo
 from huai_server.store import read_head
 
 _RETRY_SECONDS = 30.0
+_FORGOTTEN = "modules that are no more"
+"""In the place of a name, which has no blanks, where something fails."""
 _SCRUB_SECONDS = 0.02
 """Of each second, at most, that go into looking for damage."""
 
@@ -55,7 +57,8 @@ class Trees:
         for name, module in self._listed():
             if self._is_due(name):
                 self._trying(name, partial(self._refresh, name, module))
-        self._forget()
+        if self._is_due(_FORGOTTEN):
+            self._trying(_FORGOTTEN, self._forget)
 
     def scrub(self) -> None:
         """Go on looking for damage for a moment; an attr tree that has some is built anew."""
