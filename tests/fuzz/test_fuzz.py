@@ -41,9 +41,9 @@ def test_any_bytes_give_a_value_or_a_refusal(name: str, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("path", FOUND, ids=lambda path: path.name)
-def test_what_was_found_once_is_refused(path: Path) -> None:
-    check(TARGETS[path.name.rpartition("-")[0]], path.read_bytes())
+def test_what_was_found_once_is_refused() -> None:
+    for path in FOUND:
+        check(TARGETS[path.name.rpartition("-")[0]], path.read_bytes())
 
 
 @pytest.mark.parametrize("name", TARGETS)
