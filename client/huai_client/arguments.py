@@ -38,6 +38,28 @@ def _module_names(context: click.Context, _: click.Parameter, incomplete: str) -
     return sorted(name for name in names if name.startswith(incomplete) and name not in given)
 
 
+def many_options(verb: str, done: str, *, parallel: int) -> Callable[[F], F]:
+    """`--all` and `--parallel` of a command that takes several modules."""
+
+    def decorate(function: F) -> F:
+        options = (
+            click.option(
+                "--all", "every", is_flag=True, help=f"{verb} all modules of client.toml."
+            ),
+            click.option(
+                "--parallel",
+                type=click.IntRange(1, 64),
+                default=parallel,
+                show_default=True,
+                metavar="N",
+                help=f"How many modules are {done} at a time, each by a process of its own.",
+            ),
+        )
+        return _with(options, function)
+
+    return decorate
+
+
 def json_option(function: F) -> F:
     """`--json`, which every command has."""
     return click.option("--json", "as_json", is_flag=True, help="Print results as lines of JSON.")(

@@ -145,11 +145,11 @@ def test_names_or_all(mirror: Mirror, arguments: list[str]) -> None:
     assert "--all" in done.err
 
 
-def test_all_of_nothing_is_done(mirror: Mirror) -> None:
+def test_all_of_no_modules_is_no_success(mirror: Mirror) -> None:
     for name in mirror.names:
         client_config.remove_module(mirror.root, name)
     done = mirror.sync("--all", "--json")
-    assert (done.code, done.events()[0]["modules"]) == (0, 0)
+    assert (done.code, [each["type"] for each in done.events()]) == (40, ["error"])
 
 
 # ------------------------------------------------------------ processes

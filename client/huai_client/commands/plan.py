@@ -4,16 +4,19 @@ from pathlib import Path
 
 import click
 
-from huai_client.arguments import json_option, module_argument, sync_options
+from huai_client.arguments import json_option, many_options, modules_argument, sync_options
+from huai_client.choice import choose_modules, do_each
 from huai_client.config import load
 from huai_client.config_check import check
 from huai_client.options import SyncOptions
 from huai_client.run import Run
 from huai_client.talking.talk import Talk
+from huai_schema.errors import ExitCode
 
 
 @click.command()
-@module_argument
+@modules_argument
+@many_options("Plan for", "planned", parallel=2)
 @sync_options
 @click.option(
     "--filter",
@@ -27,7 +30,9 @@ from huai_client.talking.talk import Talk
 @click.pass_obj
 def command(
     root: Path,
-    name: str,
+    names: tuple[str, ...],
+    every: bool,
+    parallel: int,
     max_delete: str | None,
     max_delete_in: tuple[str, ...],
     adopt: bool,
@@ -37,7 +42,10 @@ def command(
     rules: tuple[str, ...],
     as_json: bool,
 ) -> int:
-    """Show what `sync NAME` would do, and do none of it."""
+    """Show what `sync` would do to the modules NAME, and do none of it.
+
+    Several are told of with their names in front; the exit code is the gravest of all.
+    """
     options = SyncOptions(
         max_delete=max_delete,
         adopt=adopt,
@@ -47,6 +55,11 @@ def command(
         filter=rules or None,
     )
     config = load(root)
-    check(config, name, root)
-    run = Run(root, name, config.module(name), Talk(quiet=False, as_json=as_json))
-    return run.plan(options, wait=wait)
+    talk = Talk(quiet=False, as_json=as_json)
+
+    def one(name: str) -> ExitCode:
+        check(config, name, root)
+        return Run(root, name, config.module(name), talk).plan(options, wait=wait)
+
+    chosen = choose_modules(config, names, root, every=every, verb="plan for")
+    return do_each(one, chosen, every=every, parallel=parallel, talk=talk)

@@ -8,12 +8,14 @@ import msgspec
 from huai_client.arguments import (
     json_option,
     log_option,
+    many_options,
     max_time_option,
     modules_argument,
     sync_options,
     transfer_options,
 )
-from huai_client.config import ClientConfig, load, no_modules
+from huai_client.choice import choose_modules, do_each
+from huai_client.config import ClientConfig, load
 from huai_client.config_check import check_once
 from huai_client.deadline import Deadline
 from huai_client.options import SyncOptions
@@ -25,15 +27,7 @@ from huai_schema.errors import ExitCode
 
 @click.command()
 @modules_argument
-@click.option("--all", "every", is_flag=True, help="Sync all modules of client.toml.")
-@click.option(
-    "--parallel",
-    type=click.IntRange(1, 64),
-    default=2,
-    show_default=True,
-    metavar="N",
-    help="How many modules are synced at a time, each by a process of its own.",
-)
+@many_options("Sync", "synced", parallel=2)
 @sync_options
 @click.option("--release", is_flag=True, help="Go on after an undo, which holds the tree.")
 @click.option("-n", "--dry-run", is_flag=True, help="Show the plan and change nothing.")
@@ -95,7 +89,7 @@ def command(
     config = load(root)
     modules = {
         name: msgspec.structs.replace(config.module(name), **changes)
-        for name in _chosen(config, names, root, every=every)
+        for name in choose_modules(config, names, root, every=every, verb="sync")
     }
     config = ClientConfig({**config.modules, **modules})
 
@@ -105,19 +99,5 @@ def command(
             check_once(config, name, root)
             return run.plan(options, wait=wait) if dry_run else run.sync(options, wait=wait)
 
-    if len(modules) == 1 and not every:
-        return one(*modules)
-    from huai_client.fleet import several
-
     talk = Talk(quiet=quiet, as_json=as_json, log=log)
-    return several(one, list(modules), parallel=parallel, talk=talk)
-
-
-def _chosen(
-    config: ClientConfig, names: tuple[str, ...], root: Path, *, every: bool
-) -> tuple[str, ...]:
-    if every == bool(names):
-        raise click.UsageError("name the modules to sync, or say --all for all of client.toml")
-    if every and not config.modules:
-        raise no_modules(root)
-    return tuple(sorted(config.modules)) if every else names
+    return do_each(one, list(modules), every=every, parallel=parallel, talk=talk)

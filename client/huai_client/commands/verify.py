@@ -5,7 +5,15 @@ from pathlib import Path
 
 import click
 
-from huai_client.arguments import json_option, log_option, module_argument, span, wait_option
+from huai_client.arguments import (
+    json_option,
+    log_option,
+    many_options,
+    modules_argument,
+    span,
+    wait_option,
+)
+from huai_client.choice import choose_modules, do_each
 from huai_client.config import load
 from huai_client.config_check import check
 from huai_client.deadline import Deadline
@@ -15,6 +23,7 @@ from huai_client.run import Run
 from huai_client.talking.logfile import LogFile, failures_told
 from huai_client.talking.talk import Talk
 from huai_client.verifying.request import Request
+from huai_schema.errors import ExitCode
 
 _SHARE = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,6})?)%")
 
@@ -31,7 +40,8 @@ def _share(_context: click.Context, _parameter: click.Parameter, text: str | Non
 
 
 @click.command()
-@module_argument
+@modules_argument
+@many_options("Verify", "verified", parallel=1)
 @click.option("--content", is_flag=True, help="Read every file too, and compare its digest.")
 @click.option(
     "--path", "asked", default="", metavar="PATH", help="Only this path and what is below it."
@@ -48,8 +58,8 @@ def _share(_context: click.Context, _parameter: click.Parameter, text: str | Non
     "seconds",
     callback=span,
     metavar="TIME",
-    help="Stop after so long (90s, 30m, 2h). Begins with what was verified the longest ago, and "
-    "goes on where the last such run stopped.",
+    help="Stop each module's run after so long (90s, 30m, 2h). Begins with what was verified the "
+    "longest ago, and goes on where the last such run stopped.",
 )
 @click.option("--repair", is_flag=True, help="Mend what differs.")
 @click.option(
@@ -64,7 +74,9 @@ def _share(_context: click.Context, _parameter: click.Parameter, text: str | Non
 @click.pass_obj
 def command(
     root: Path,
-    name: str,
+    names: tuple[str, ...],
+    every: bool,
+    parallel: int,
     content: bool,
     asked: str,
     sample: float | None,
@@ -77,24 +89,33 @@ def command(
     log: LogFile | None,
     as_json: bool,
 ) -> int:
-    """Compare the tree of NAME with the commit applied last.
+    """Compare the trees of the modules NAME with the commits applied last.
 
-    Lists what differs, and ends with exit code 47 if anything does and was not mended. Keeps no
-    sync waiting, and leaves the disk to whoever else wants it.
+    Lists what differs, and ends with exit code 47 if anything does and was not mended; of several
+    modules the gravest code counts. Keeps no sync waiting, and leaves the disk to whoever else
+    wants it.
     """
     if asked and sample is not None:
         raise click.UsageError("--path and --sample exclude each other")
     config = load(root)
-    module = config.module(name)
-    check(config, name, root)
-    request = Request(
-        content=content,
-        path=asked_path(asked, module.dest),
-        sample=sample,
-        seed=seed,
-        deadline=Deadline.after(seconds),
-        mending=repair,
-    )
-    run = Run(root, name, module, Talk(quiet=quiet, as_json=as_json, log=log))
-    with failures_told(log, name):
-        return run.verify(SyncOptions(delete_strangers=delete_strangers), request, wait=wait)
+    talk = Talk(quiet=quiet, as_json=as_json, log=log)
+
+    def one(name: str) -> ExitCode:
+        module = config.module(name)
+        with failures_told(log, name):
+            check(config, name, root)
+            request = Request(
+                content=content,
+                path=asked_path(asked, module.dest),
+                sample=sample,
+                seed=seed,
+                # Counted from here: the first module must not use up the time of the others.
+                deadline=Deadline.after(seconds),
+                mending=repair,
+            )
+            run = Run(root, name, module, talk)
+            options = SyncOptions(delete_strangers=delete_strangers)
+            return run.verify(options, request, wait=wait)
+
+    chosen = choose_modules(config, names, root, every=every, verb="verify")
+    return do_each(one, chosen, every=every, parallel=parallel, talk=talk)

@@ -1,0 +1,122 @@
+"""`plan` and `verify` of several modules: each for itself, with one exit code for all."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from huai_client import config as client_config
+from tests.integration.upstream import Ended, Site
+
+if TYPE_CHECKING:
+    from tests.integration.upstream import Downstream
+
+NUMBER = 3
+
+
+class Mirror:
+    """A client with several modules, each with one file that nobody else has."""
+
+    def __init__(self, place: Site) -> None:
+        self.downs: list[Downstream] = []
+        for index in range(NUMBER):
+            up = place.upstream()
+            up.put(f"only-{index}".encode(), b"content")
+            up.commit()
+            down = place.downstream(up)
+            if self.downs:
+                module = client_config.load(down.root).module(down.name)
+                client_config.add_module(self.downs[0].root, down.name, module)
+                down.root = self.downs[0].root
+            self.downs.append(down)
+        self.names = [down.name for down in self.downs]
+
+    def process(self, *arguments: str) -> Ended:
+        return self.downs[0].process(*arguments)
+
+    def events(self, *arguments: str) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.process(*arguments).out.splitlines()]
+
+
+@pytest.fixture
+def mirror(place: Site) -> Mirror:
+    return Mirror(place)
+
+
+@pytest.fixture
+def synced(mirror: Mirror) -> Mirror:
+    assert mirror.process("sync", "--all").code == 0
+    return mirror
+
+
+def test_plan_of_all_shows_each_under_its_name(mirror: Mirror) -> None:
+    done = mirror.process("plan", "--all")
+    assert done.code == 0, done
+    for index, name in enumerate(mirror.names):
+        assert any(
+            line.startswith(f"{name}: fetch ") and f"only-{index}" in line
+            for line in done.out.splitlines()
+        ), done
+        assert not (mirror.downs[index].dest / f"only-{index}").exists()
+
+
+def test_plan_of_some_asks_no_other(mirror: Mirror) -> None:
+    first, left_out, last = mirror.names
+    events = mirror.events("plan", last, first, "--json")
+    assert {event["module"] for event in events if event["type"] == "plan"} == {first, last}
+    assert left_out not in {event.get("module") for event in events}
+    assert events[-1]["type"] == "all-ended"
+
+
+def test_the_gravest_code_of_plan_counts(mirror: Mirror) -> None:
+    gone, *_ = mirror.downs
+    gone.dest.rmdir()
+    done = mirror.process("plan", "--all")
+    assert done.code == 52, done
+    assert f"1 of {NUMBER} modules failed: {gone.name} (52" in done.err
+    assert "only-1" in done.out
+    assert "only-2" in done.out
+
+
+def test_verify_of_all_looks_at_each_and_ends_with_47(synced: Mirror) -> None:
+    assert synced.process("verify", "--all", "--content").code == 0
+    (synced.downs[1].dest / "only-1").write_bytes(b"changed")
+    done = synced.process("verify", "--all", "--content")
+    assert done.code == 47, done
+    assert f"{synced.names[1]}: " in done.out
+    assert "only-1" in done.out
+    events = synced.events("verify", "--all", "--content", "--json")
+    verified = {
+        each["module"]: each["differences"] for each in events if each["type"] == "verified"
+    }
+    assert verified == dict(zip(synced.names, (0, 1, 0), strict=True))
+
+
+def test_verify_mends_all(synced: Mirror) -> None:
+    for index, down in enumerate(synced.downs):
+        (down.dest / f"only-{index}").write_bytes(b"changed")
+    assert synced.process("verify", *synced.names, "--repair").code == 0
+    for index, down in enumerate(synced.downs):
+        assert (down.dest / f"only-{index}").read_bytes() == b"content"
+
+
+@pytest.mark.parametrize("command", ["plan", "verify"])
+def test_names_or_all_and_names_that_exist(mirror: Mirror, command: str) -> None:
+    for arguments in ((), (mirror.names[0], "--all")):
+        refused = mirror.process(command, *arguments)
+        assert refused.code == 1
+        assert "or say --all" in refused.err
+    unknown = mirror.process(command, mirror.names[0], "nosuch")
+    assert unknown.code == 45
+    assert not unknown.out
+
+
+@pytest.mark.parametrize("command", ["plan", "verify"])
+def test_all_of_no_modules_is_no_success(tmp_path: Path, place: Site, command: str) -> None:
+    up = place.upstream()
+    up.put(b"a")
+    up.commit()
+    down = place.downstream(up)
+    down.root = tmp_path / "empty"
+    assert down.process(command, "--all").code == 40
