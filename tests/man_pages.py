@@ -8,7 +8,6 @@ here; it belongs into the command's own help text.
 """
 
 import inspect
-import re
 import sys
 from collections.abc import Iterator
 from importlib import import_module
@@ -19,6 +18,7 @@ from typing import Any
 import click
 
 from huai_schema.errors import ExitCode
+from tests.man_troff import escape, markdown
 
 PROGRAMS = {"huai-client": "huai_client.cli", "huai-server": "huai_server.cli"}
 """Each with the module that holds its `command_line`."""
@@ -29,12 +29,6 @@ SEE_ALSO = {
     "huai-server": ("huai-client", "rsync"),
     "huai-rsync": ("huai-client", "huai-server", "rsync"),
 }
-
-
-def escape(text: str) -> str:
-    """`text` for troff: backslashes, dashes that stay dashes, no line that is a request."""
-    safe = text.replace("\\", "\\e").replace("-", "\\-")
-    return "\n".join("\\&" + x if x.startswith((".", "'")) else x for x in safe.split("\n"))
 
 
 def paragraphs(text: str) -> Iterator[str]:
@@ -122,33 +116,6 @@ def page(program: str, command: click.Command, release: str) -> str:
 def see_also(program: str) -> str:
     """The pages to read next."""
     return ".SH SEE ALSO\n" + ", ".join(f"{escape(name)}(1)" for name in SEE_ALSO[program])
-
-
-def inline(text: str) -> str:
-    """Markdown within a line: code and what is strong in bold, links as their words."""
-    safe = escape(re.sub(r"\[([^]]+)\]\([^)]+\)", r"\1", text))
-    return re.sub(
-        r"`([^`]+)`|\*\*([^*]+)\*\*", lambda found: f"\\fB{found[1] or found[2]}\\fP", safe
-    )
-
-
-def markdown(text: str) -> Iterator[str]:
-    """Sections, paragraphs, lists, tables and indented blocks, as far as the page has them."""
-    for block in re.split(r"\n{2,}", text.strip("\n")):
-        lines = block.split("\n")
-        if block.startswith("## "):
-            yield f".SH {inline(lines[0][3:]).upper()}"
-        elif block.startswith("| "):
-            for row in lines[2:]:
-                first, *cells = (inline(cell.strip()) for cell in row.strip("|").split("|"))
-                yield f".TP\n{first}\n" + "\n.br\n".join(cell or "\\ " for cell in cells)
-        elif block.startswith("    "):
-            yield ".PP\n.nf\n" + escape(inspect.cleandoc(block)) + "\n.fi"
-        elif block.startswith("- "):
-            for item in re.split(r"^- ", block, flags=re.MULTILINE)[1:]:
-                yield f".IP \\(bu 3\n{inline(' '.join(item.split()))}"
-        else:
-            yield f".PP\n{inline(' '.join(lines))}"
 
 
 def written_page(program: str, text: str, release: str) -> str:

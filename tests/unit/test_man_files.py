@@ -9,7 +9,7 @@ import pytest
 from huai_client import config as client
 from huai_server import config as server
 from tests.man_files import FILES, file_page
-from tests.man_pages import escape
+from tests.man_troff import escape
 
 STRUCTS: dict[str, type[msgspec.Struct]] = {
     "huai-client.toml": client.Module,

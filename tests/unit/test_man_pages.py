@@ -11,13 +11,11 @@ from tests.man_pages import (
     WRITTEN,
     command_line,
     commands,
-    escape,
-    inline,
-    markdown,
     page,
     pages,
     top_context,
 )
+from tests.man_troff import escape, markdown
 
 
 @click.group()
@@ -98,7 +96,7 @@ def test_huai_rsync_has_a_page_with_all_that_its_help_cannot_say() -> None:
         assert f"\n\\fB{escape(name)}\\fP\n" in text
     sections = ["NAME", "SYNOPSIS", "DESCRIPTION", "ENVIRONMENT", "FILES", "EXAMPLES", "SEE ALSO"]
     assert [each for each in sections if f"\n.SH {each}\n" not in text] == []
-    assert all(inline(f"`{name}`") in text for name in ("archive", "temp-dir=", "log-file="))
+    assert all(f"\\fB{escape(name)}\\fP" in text for name in ("archive", "temp-dir=", "log-file="))
     assert "|" not in text.split(".SH OPTIONS")[1].split(".SH")[0]
 
 
