@@ -265,7 +265,7 @@ class Run:
         self._talk.remark(f"{self._name}: serial {info.serial}: {summary_line(prepared.summary)}")
         self._talk.event("planned", serial=info.serial, **prepared.summary._asdict())
         for warning in warnings(prepared):
-            self._talk.warning(warning)
+            self._talk.advice(warning)
 
     def _conclude(self, result: "SyncResult", account: Account) -> ExitCode:
         """Tell how it ended."""

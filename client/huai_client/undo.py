@@ -28,8 +28,10 @@ from huai_client.tree import Tree, View
 from huai_schema.entries import File
 from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.paths import show
+from huai_schema.program.counting import counted
 
 _ALWAYS = 1 << 63
+_MISSING = ("file that was there before is", "files that were there before are")
 _SHOWN = 3
 
 
@@ -48,7 +50,7 @@ class NotUndoableError(HuaiError):
         """`missing` are the files whose content is nowhere."""
         first = ", ".join(show(file.path) for file in missing[:_SHOWN])
         super().__init__(
-            f"{len(missing):,} files that were there before are not in the trash any more, for "
+            f"{counted(len(missing), *_MISSING)} not in the trash any more, for "
             f"example {first}; nothing was changed",
             hint="what is left is in .~tmp~/huai-trash; after an undo that was cut, "
             "`huai-client sync --release` goes to the newest commit instead",

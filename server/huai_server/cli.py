@@ -14,6 +14,7 @@ import click
 from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.paths import show
 from huai_schema.program.configuration import ConfigError
+from huai_schema.program.counting import counted
 from huai_schema.program.ending import conclude, print_json
 from huai_schema.program.output import Output
 from huai_schema.program.signals import leave_quietly
@@ -328,10 +329,10 @@ def _check(root: Path, name: str, *, as_json: bool) -> int:
     else:
         for fault in report.faults:
             click.echo(f"{name}: {fault}")
-        verdict = f"{len(report.faults)} faults" if report.faults else "sound"
+        verdict = counted(len(report.faults), "fault") if report.faults else "sound"
         click.echo(
-            f"{name}: {report.commits} commits, {report.objects:,} objects, "
-            f"{report.entries:,} entries: {verdict}"
+            f"{name}: {counted(report.commits, 'commit')}, {counted(report.objects, 'object')}, "
+            f"{counted(report.entries, 'entry', 'entries')}: {verdict}"
         )
     return ExitCode.UNSOUND if report.faults else ExitCode.OK
 

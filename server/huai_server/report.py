@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from huai_schema.commits import CommitInfo
 from huai_schema.paths import show
+from huai_schema.program.counting import counted
 from huai_server import mounts, remarks
 from huai_server.config import Module
 from huai_server.remarks import Remark
@@ -79,7 +80,7 @@ def totals_values(info: CommitInfo) -> dict[str, int]:
 
 def commit_line(name: str, info: CommitInfo, seconds: float, *, changed: bool) -> str:
     """What a commit did."""
-    entries = f"{info.totals.entries:,} entries"
+    entries = counted(info.totals.entries, "entry", "entries")
     if not changed:
         return f"{name}: nothing changed, still serial {info.serial} ({entries}, {seconds:.1f} s)"
     counts = info.counts
@@ -118,5 +119,7 @@ def _committed(state: "ModuleState") -> str:
         return "no commit yet"
     info = state.head.info
     when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(state.head.time))
-    totals = f"{info.totals.entries:,} entries, {info.totals.bytes:,} bytes"
+    totals = (
+        f"{counted(info.totals.entries, 'entry', 'entries')}, {counted(info.totals.bytes, 'byte')}"
+    )
     return f"serial {info.serial}, committed {when}, {totals}"

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from tests.demo.stage import Cost
 
-_UNITS = ("B", "kB", "MB", "GB")
+_UNITS = ("B", "KiB", "MiB", "GiB")
 _HEAD = (
     *("step", "entries", "changed"),
     *("metadata", "content", "time", "CPU*"),
@@ -64,9 +64,9 @@ def _saving(row: Row) -> str:
 def human(size: float) -> str:
     """Bytes for people."""
     for unit in _UNITS[:-1]:
-        if size < 1000:
+        if size < 1024:
             return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
-        size /= 1000
+        size /= 1024
     return f"{size:.1f} {_UNITS[-1]}"
 
 

@@ -51,7 +51,7 @@ class Size(NamedTuple):
 
     def __str__(self) -> str:
         """For people."""
-        return f"{self.entries:,} entries, {self.bytes / 1e6:,.0f} MB"
+        return f"{self.entries:,} entries, {self.bytes / (1 << 20):,.0f} MiB"
 
 
 def working_folder() -> Path:

@@ -234,9 +234,7 @@ def test_diff_shows_what_plan_has_fetched(place: Site) -> None:
     assert found["there"] is None
     assert found["here"]["standing"] == "nothing"
     assert found["next_sync"]["serial"] == 2
-    assert found["next_sync"]["operations"] == [
-        {"operation": "fetch", "detail": "1 bytes, payload"}
-    ]
+    assert found["next_sync"]["operations"] == [{"operation": "fetch", "detail": "1 byte, payload"}]
 
 
 def test_plan_tells_stages_bytes_and_time(place: Site) -> None:
@@ -471,7 +469,17 @@ def test_a_tree_that_is_held_after_an_undo(place: Site) -> None:
     assert "--release" in state["fix"]
 
 
-@pytest.mark.parametrize("path", ["../x", "/etc/passwd", "a/../b"])
+def test_a_slash_in_front_counts_from_the_top_of_the_module(
+    pair: tuple[Upstream, Downstream],
+) -> None:
+    _, down = pair
+    assert "etc/passwd: in no commit" in down.run("log", down.name, "/etc/passwd").err
+    ended = down.run("why", down.name, "/etc/passwd")
+    assert ended.code == 1
+    assert "etc/passwd: neither here" in ended.err
+
+
+@pytest.mark.parametrize("path", ["../x", "a/../b"])
 def test_a_path_that_is_none(pair: tuple[Upstream, Downstream], path: str) -> None:
     _, down = pair
     for command in ("log", "why"):
@@ -500,3 +508,13 @@ def test_they_answer_while_a_sync_runs(pair: tuple[Upstream, Downstream]) -> Non
         assert down.run("log", down.name).code == 0
         assert listed(down, "1..2")
         assert why(down, "pool/new")
+
+
+def test_why_of_a_path_that_is_nowhere_ends_with_1(pair: tuple[Upstream, Downstream]) -> None:
+    _, down = pair
+    done = down.run("why", down.name, "pool/nosuch")
+    assert done.code == 1, done
+    assert "pool/nosuch: neither here nor in any commit that is here" in done.err
+    assert "as it should be" not in done.out
+    events = down.run("why", down.name, "pool/nosuch", "--json").events()
+    assert [each["type"] for each in events] == ["why", "error"]

@@ -45,7 +45,7 @@ def texts(log: Path, name: str) -> list[str]:
 def test_it_holds_what_a_quiet_run_did_not_say(up: Upstream, down: Downstream, log: Path) -> None:
     assert down.sync("-q", "--log-file", str(log)) == (0, "", "")
     planned, *others = texts(log, up.name)
-    assert planned.startswith("serial 1: 1 files to fetch")
+    assert planned.startswith("serial 1: 1 file to fetch")
     assert re.fullmatch(r"received \d+ bytes, total file size 7 bytes", others[-1])
     assert down.sync("--json", "--log-file", str(log)).code == 0
     assert texts(log, up.name)[-1] == "nothing new, serial 1"

@@ -283,9 +283,9 @@ def test_the_plan_says_from_where(up: Upstream, place: Site) -> None:
     up.commit()
     done = down.run("plan", down.name)
     assert "reuse      b/large  (from a/large, 300000 bytes, payload)" in done.out
-    assert "1 files that are here already (293.0 KiB)" in done.out
+    assert "1 file that is here already (293.0 KiB)" in done.out
     said = down.sync()
-    assert "reused 1 files (293.0 KiB): 1 linked" in said.err
+    assert "reused 1 file (293.0 KiB): 1 linked" in said.err
     assert "Total bytes received: 0\n" in said.out
 
 

@@ -151,7 +151,7 @@ def test_a_plan_changes_nothing(pair: tuple[Upstream, Downstream]) -> None:
     ended = down.run("plan", down.name)
     assert ended.code == 0
     assert "fetch      new" in ended.out
-    assert "1 symlinks lead out of the tree, for example leads-out" in ended.err
+    assert "1 symlink leads out of the tree, for example leads-out" in ended.err
     assert down.sync("--dry-run").out == ended.out
     assert (fingerprint(down.dest), down.state_file.read_bytes()) == (before, state)
     down.synced()
@@ -256,3 +256,16 @@ def test_a_stranger_where_a_file_comes(pair: tuple[Upstream, Downstream], tmp_pa
     assert list(tmp_path.iterdir()) == []
     assert rsync_differences(up, down) == ""
     assert_equal(up, down)
+
+
+def test_quiet_says_nothing_of_symlinks_that_lead_out(place: Site, tmp_path: Path) -> None:
+    """The log file and the events have it; a timer's mail has not."""
+    up = place.upstream()
+    up.at(b"leads-out").symlink_to("/etc")
+    up.commit()
+    log = tmp_path / "log"
+    done = place.downstream(up).sync("--quiet", "--log-file", str(log))
+    assert (done.code, done.out, done.err) == (0, "", "")
+    assert "1 symlink leads out of the tree" in log.read_text(encoding="utf-8")
+    told = place.downstream(up).sync("--quiet", "--json").events("warning")
+    assert ["leads out" in each["message"] for each in told] == [True]

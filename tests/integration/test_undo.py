@@ -223,7 +223,7 @@ def test_the_trash_lacks_something(pair: Pair, damage: str) -> None:
     before, state = look(down), down.state
     ended = down.run("undo", down.name)
     assert ended.code == 23
-    assert "1 files that were there before are not in the trash any more" in ended.err
+    assert "1 file that was there before is not in the trash any more" in ended.err
     assert "pool/1" in ended.err
     assert (look(down), down.state) == (before, state)
     assert rsync_differences(up, down) == ""
@@ -269,7 +269,7 @@ def test_what_waits_is_not_in_the_trash_yet(place: Site) -> None:
     # What the undone sync brought waits in its turn.
     assert {path.name for path in (down.dest / "pool").iterdir()} == {*"01234", "new"}
     assert down.verify("--content").code == 0
-    assert ", 1 deletions wait" in down.run("status").out
+    assert ", 1 deletion waits" in down.run("status").out
     down.configure(delete_after="0")
     assert down.synced()["done"]["removed"] == 1
     assert "held" in down.run("status").out

@@ -7,6 +7,7 @@ from huai_client.config_check import check_url
 from huai_client.explain.words import moment
 from huai_client.lines.served import served
 from huai_client.talking.progress import human
+from huai_schema.program.counting import counted
 from huai_schema.program.ending import print_json
 
 _TIMEOUT = 30.0
@@ -25,6 +26,6 @@ def command(url: str, as_json: bool) -> None:
         if each.serial is None:
             click.echo(f"{each.name}: no commit yet")
             continue
-        size = f"{each.entries or 0:,} entries, {human(each.bytes or 0)}"
+        size = f"{counted(each.entries or 0, 'entry', 'entries')}, {human(each.bytes or 0)}"
         when = f", committed {moment(each.committed)}" if each.committed else ""
         click.echo(f"{each.name}: serial {each.serial}, {size}{when}")

@@ -20,6 +20,7 @@ from huai_client.publishing import waiting
 from huai_client.verifying.summary import Look, Summary, read_account
 from huai_schema.errors import ExitCode
 from huai_schema.paths import exact, show
+from huai_schema.program.counting import counted
 from huai_schema.program.ending import print_json
 from huai_schema.program.locking import holder
 from huai_schema.program.output import end_with_reader
@@ -157,11 +158,11 @@ class _Standing:
         if self._verifying:
             yield f"being verified (process {self._verifying})"
         if self._waits:
-            yield f"{self._waits:,} deletions wait"
+            yield counted(self._waits, "deletion waits", "deletions wait")
 
     def _filter(self) -> Iterator[str]:
         if rules := split_key(self._state.filter)[1].count("\n"):
-            yield f"a part of it by a filter of {rules:,} rules"
+            yield f"a part of it by a filter of {counted(rules, 'rule')}"
         if self.module.filter and not rules:
             yield "its filter is applied by the next sync"
 
@@ -179,7 +180,7 @@ def _verified_remarks(summary: Summary) -> Iterator[str]:
     yield f"compared {_look(summary.metadata, summary.parts)}"
     yield f"read {_look(summary.content, summary.parts)}"
     if summary.damaged:
-        yield f"{summary.damaged:,} paths differed"
+        yield f"{counted(summary.damaged, 'path')} differed"
 
 
 def _look(look: Look, parts: int) -> str:

@@ -11,6 +11,7 @@ from huai_client.doctor.case import Case
 from huai_client.doctor.finding import Finding, ok, warn
 from huai_client.filtered import rules_of
 from huai_client.options import SyncOptions
+from huai_schema.program.counting import counted
 
 
 def settings(case: Case) -> Iterator[Finding]:
@@ -32,4 +33,4 @@ def config(found: tuple[Path, ClientConfig]) -> Iterator[Finding]:
             message = f"{other} is mirrored to {inner}, which is in the tree of {one}"
             yield warn(message, f"give {other} another dest, or let {one} protect it")
     if clear:
-        yield ok(f"{path}: {len(trees):,} modules")
+        yield ok(f"{path}: {counted(len(trees), 'module')}")

@@ -19,6 +19,7 @@ from huai_client.state import HELD
 from huai_client.store import Repository
 from huai_client.tree import View
 from huai_schema.errors import ExitCode
+from huai_schema.program.counting import counted
 from huai_schema.program.locking import holder
 
 _LONG = 86_400
@@ -67,7 +68,9 @@ def state(case: Case) -> Iterator[Finding]:
         yield ok("never synced to its end")
     else:
         text = f"serial {found.serial}, synced {moment(found.time)}"
-        yield ok(text + (f", {waits:,} deletions wait" if waits else ""))
+        yield ok(
+            text + (f", {counted(waits, 'deletion waits', 'deletions wait')}" if waits else "")
+        )
 
 
 def history(case: Case) -> Iterator[Finding]:

@@ -16,6 +16,7 @@ from huai_client.explain.last import save
 from huai_client.explain.record import Kind, Record
 from huai_client.places import ModulePlaces
 from huai_schema.errors import ExitCode, HuaiError
+from huai_schema.program.counting import counted
 
 if TYPE_CHECKING:
     from huai_client.results import Prepared, SyncResult
@@ -89,7 +90,7 @@ class Account:
     def verified(self, differences: int, *, content: bool) -> None:
         """The tree was compared with the applied commit."""
         code = ExitCode.DIFFERS if differences else ExitCode.OK
-        reason = f"{differences:,} paths differ" if differences else ""
+        reason = counted(differences, "path differs", "paths differ") if differences else ""
         self._note(
             code=int(code),
             reason=reason,

@@ -12,6 +12,7 @@ from huai_client.explain.estimate import seconds_needed
 from huai_client.explain.words import span
 from huai_client.plans.operations import Plan, Stage
 from huai_client.results import Prepared
+from huai_schema.program.counting import counted
 
 
 class StageTotals(NamedTuple):
@@ -38,10 +39,16 @@ class StageTotals(NamedTuple):
 
     def __str__(self) -> str:
         parts = (
-            (self.fetches, f"{self.fetches:,} files to fetch ({self.fetch_bytes:,} bytes)"),
-            (self.reused, f"{self.reused:,} that are here already ({self.reused_bytes:,} bytes)"),
-            (self.links, f"{self.links:,} hardlinks"),
-            (self.symlinks, f"{self.symlinks:,} symlinks"),
+            (
+                self.fetches,
+                f"{counted(self.fetches, 'file')} to fetch ({counted(self.fetch_bytes, 'byte')})",
+            ),
+            (
+                self.reused,
+                f"{self.reused:,} that are here already ({counted(self.reused_bytes, 'byte')})",
+            ),
+            (self.links, counted(self.links, "hardlink")),
+            (self.symlinks, counted(self.symlinks, "symlink")),
             (self.attributes, f"{self.attributes:,} to touch"),
         )
         return f"{self.stage}: {', '.join(text for count, text in parts if count)}"

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from huai_client.config import Module
 from huai_client.explain.commits import Commits
 from huai_client.explain.foresight import Foresight, foresee
-from huai_client.explain.here import Here, look
+from huai_client.explain.here import Here, Standing, look
 from huai_client.explain.pathlog import Event, follow
 from huai_client.filtered import rules_of
 from huai_client.filters import Decision, Rules
@@ -62,6 +62,13 @@ class Reasons(NamedTuple):
     verified: Times | None
     """When `verify` last looked at the part of the tree that the path is in; None: never."""
     next_sync: Foresight
+
+    @property
+    def unknown(self) -> bool:
+        """Whether there is no such path: not here, in no commit that is here, in no `protect`."""
+        newest = self.next_sync.commit.snapshot.entry(self.path)
+        nowhere = self.entry is None and newest is None and self.brought is None
+        return nowhere and not self.protected and self.here.standing is Standing.NOTHING
 
 
 def reasons(path: RelPath, module: Module, places: ModulePlaces, commits: Commits) -> Reasons:

@@ -11,6 +11,7 @@ from huai_client.explain.reasons import Filtered, Reasons
 from huai_client.explain.words import entry_values, entry_words, moment, step_words
 from huai_client.plans.stages import STAGES
 from huai_schema.paths import exact, show
+from huai_schema.program.counting import counted
 
 
 def reason_lines(reasons: Reasons) -> Iterator[tuple[str, str]]:
@@ -138,7 +139,7 @@ def _here_words(reasons: Reasons) -> str:
         Standing.DIFFERS: f"differs in {', '.join(here.attributes)}",
         Standing.MISSING: "missing",
         Standing.SURPLUS: "something that was not applied",
-        Standing.NOTHING: "nothing, as it should be",
+        Standing.NOTHING: "nothing" if reasons.unknown else "nothing, as it should be",
         Standing.UNREADABLE: f"cannot be looked at: {here.reason}",
     }[here.standing]
     if here.standing in (Standing.DIFFERS, Standing.SURPLUS):
@@ -155,7 +156,7 @@ def _next_words(foresight: Foresight, standing: Standing) -> Iterator[str]:
     for what, detail in foresight.operations:
         yield f"to serial {serial}: {what}" + (f" ({detail})" if detail else "")
     if foresight.below:
-        yield f"to serial {serial}: {foresight.below:,} operations below it"
+        yield f"to serial {serial}: {counted(foresight.below, 'operation')} below it"
     if foresight[1:] == Foresight(foresight.commit)[1:]:
         yield f"to serial {serial}, the newest that is here: nothing"
         if standing in (Standing.DIFFERS, Standing.MISSING):

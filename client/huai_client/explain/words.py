@@ -11,6 +11,7 @@ from huai_client.explain.record import Record
 from huai_client.talking.progress import human
 from huai_schema.entries import Directory, Entry, File, Symlink
 from huai_schema.paths import exact, show
+from huai_schema.program.counting import counted
 
 _SECOND = 1_000_000_000
 _DIGEST_SHOWN = 16
@@ -37,7 +38,7 @@ def entry_words(entry: Entry) -> str:
     """Type and attributes in one line."""
     parts = [kind_of(entry)]
     if isinstance(entry, File):
-        parts.append(f"{entry.size:,} bytes")
+        parts.append(counted(entry.size, "byte"))
     elif isinstance(entry, Symlink):
         parts.append(f"to {show(entry.target)}")
     parts += [
@@ -162,6 +163,6 @@ def _way(record: Record, serials: Mapping[str, int]) -> str:
 def _counts(record: Record) -> str:
     if record.kind == "verify":
         how = "content too" if record.content else "attributes"
-        return f"{record.differences:,} paths differ ({how})"
+        return f"{counted(record.differences, 'path differs', 'paths differ')} ({how})"
     done = ", ".join(f"{count:,} {name}" for name, count in record.done.items())
     return done or ("nothing done" if record.good else "")

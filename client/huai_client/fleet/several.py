@@ -13,6 +13,7 @@ from huai_client.fleet.fleet import Fleet
 from huai_client.fleet.gravest import gravest
 from huai_client.talking.talk import Talk
 from huai_schema.errors import ExitCode
+from huai_schema.program.counting import counted
 from huai_schema.program.ending import conclude
 
 
@@ -65,9 +66,13 @@ def _conclude(talk: Talk, codes: dict[str, int], seconds: float) -> None:
     )
     if failed:
         told = ", ".join(f"{name} ({_meaning(codes[name])})" for name in failed)
-        sys.stderr.write(f"huai-client: {len(failed)} of {len(codes)} modules failed: {told}\n")
+        sys.stderr.write(
+            f"huai-client: {len(failed)} of {counted(len(codes), 'module')} failed: {told}\n"
+        )
     elif not talk.quiet and not talk.as_json:
-        sys.stderr.write(f"huai-client: {len(codes)} modules ended well in {seconds:.1f} s\n")
+        sys.stderr.write(
+            f"huai-client: {counted(len(codes), 'module')} ended well in {seconds:.1f} s\n"
+        )
 
 
 def _known(code: int) -> ExitCode | None:

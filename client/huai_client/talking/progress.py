@@ -14,6 +14,7 @@ from huai_client.talking.talk import Talk
 from huai_client.transfer.listener import Listener
 from huai_schema.entries import File
 from huai_schema.paths import exact
+from huai_schema.program.counting import counted
 from huai_schema.program.ending import json_line
 
 if TYPE_CHECKING:
@@ -104,7 +105,7 @@ class PlainProgress:
         self._files, self._size, self._files_here, self._here = files, size, 0, 0
         self._begin = self._clock()
         self._next = self._begin + self._interval
-        self._say(f"transferring {files} files, {human(size)}")
+        self._say(f"transferring {counted(files, 'file')}, {human(size)}")
 
     def progressed(self, size: int) -> None:
         """Say where we are, if it is time to."""
@@ -119,8 +120,8 @@ class PlainProgress:
         seconds = time_left(now - self._begin, done=done, whole=whole)
         left = "" if seconds is None else f", {seconds:.0f} s left"
         self._say(
-            f"{self._files_here}/{self._files} files, {human(size)} of {human(self._size)}, "
-            f"{human(rate)}/s{left}"
+            f"{self._files_here:,}/{counted(self._files, 'file')}, "
+            f"{human(size)} of {human(self._size)}, {human(rate)}/s{left}"
         )
 
     def finished(self, file: File) -> None:  # noqa: ARG002 - one line a file would be too many
@@ -140,7 +141,9 @@ class PlainProgress:
 
     def ended(self) -> None:
         """Say how far it came."""
-        self._say(f"{self._files_here} of {self._files} files, {human(self._here)} here")
+        self._say(
+            f"{self._files_here:,} of {counted(self._files, 'file')}, {human(self._here)} here"
+        )
 
     def _say(self, text: str) -> None:
         self._err.write(text + "\n")
@@ -167,17 +170,20 @@ class TerminalProgress:
             progress.TextColumn("{task.description}", markup=False),
             progress.BarColumn(),
             progress.DownloadColumn(binary_units=True),
-            progress.TransferSpeedColumn(),
+            progress.TextColumn("{task.fields[rate]}"),
             progress.TimeRemainingColumn(),
             console=Console(file=self._err),
         )
-        self._task = self._bar.add_task(self._title(), total=size)
+        self._task = self._bar.add_task(self._title(), total=size, rate="")
         self._bar.start()
 
     def progressed(self, size: int) -> None:
         """Move the bar."""
         if self._bar and self._task is not None:
-            self._bar.update(self._task, completed=size)
+            speed = self._bar.tasks[self._task].speed
+            # Not rich's own column, which counts in kB beside the KiB of all else.
+            rate = f"{human(speed)}/s" if speed else ""
+            self._bar.update(self._task, completed=size, rate=rate)
 
     def finished(self, file: File) -> None:  # noqa: ARG002 - the bar counts
         """Count it."""
@@ -203,7 +209,7 @@ class TerminalProgress:
         self._bar = None
 
     def _title(self) -> str:
-        return f"{self._files_here}/{self._files} files"
+        return f"{self._files_here:,}/{counted(self._files, 'file')}"
 
     def _say(self, text: str) -> None:
         if self._bar:

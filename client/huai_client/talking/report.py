@@ -18,10 +18,13 @@ from huai_client.talking.progress import human
 from huai_client.transfer import Outcome
 from huai_schema.entries import Directory, File
 from huai_schema.paths import RelPath, join, show
+from huai_schema.program.counting import counted
 
 _FAILURES_JSON = 1000
 _FAILURES = 20
 """Failures of a kind that are named."""
+_REUSED = ("file that is", "files that are")
+_STRANGERS = ("path is in no snapshot and stays", "paths are in no snapshot and stay")
 _SHOWN = 3
 """Strangers that a sync names; `verify` names all."""
 
@@ -49,7 +52,7 @@ def _stage_lines(stage: Stage, reuses: dict[RelPath, Reuse]) -> Iterator[tuple[s
         reuse = reuses.get(file.path)
         source = f"from {show(join(os.fsencode(reuse.tree), reuse.source))}, " if reuse else ""
         what = "reuse" if reuse else "fetch"
-        yield what, file.path, f"{source}{file.size} bytes, {stage.name}"
+        yield what, file.path, f"{source}{counted(file.size, 'byte')}, {stage.name}"
     for file in stage.links:
         yield "link", file.path, f"to {show(file.link or b'')}"
     for symlink in stage.symlinks:
@@ -63,15 +66,21 @@ def summary_line(summary: Summary) -> str:
     if summary.nothing:
         return "nothing to do"
     parts = (
-        (summary.fetches, f"{summary.fetches:,} files to fetch ({human(summary.fetch_bytes)})"),
+        (
+            summary.fetches,
+            f"{counted(summary.fetches, 'file')} to fetch ({human(summary.fetch_bytes)})",
+        ),
         (
             summary.reused,
-            f"{summary.reused:,} files that are here already ({human(summary.reused_bytes)})",
+            f"{counted(summary.reused, *_REUSED)} here already ({human(summary.reused_bytes)})",
         ),
-        (summary.moves, f"{summary.moves:,} directories to move"),
-        (summary.new_directories, f"{summary.new_directories:,} new directories"),
-        (summary.links, f"{summary.links:,} hardlinks"),
-        (summary.symlinks, f"{summary.symlinks:,} symlinks"),
+        (summary.moves, f"{counted(summary.moves, 'directory', 'directories')} to move"),
+        (
+            summary.new_directories,
+            counted(summary.new_directories, "new directory", "new directories"),
+        ),
+        (summary.links, counted(summary.links, "hardlink")),
+        (summary.symlinks, counted(summary.symlinks, "symlink")),
         (summary.attributes, f"{summary.attributes:,} to touch"),
         (summary.deletions, f"{summary.deletions:,} to delete"),
         (summary.put_off, f"{summary.put_off:,} to delete later"),
@@ -94,7 +103,7 @@ def selection_line(prepared: Prepared) -> str:
     """The same in words."""
     entries, size, of_entries, of_size = selection_values(prepared).values()
     return (
-        f"the filter selects {entries:,} of {of_entries:,} entries, "
+        f"the filter selects {entries:,} of {counted(of_entries, 'entry', 'entries')}, "
         f"{human(size)} of {human(of_size)}"
     )
 
@@ -122,7 +131,7 @@ def reused_line(reused: Reused) -> str:
     """What was not transferred, and what was done instead."""
     parts = ((reused.linked, "linked"), (reused.cloned, "cloned"), (reused.copied, "copied"))
     how = ", ".join(f"{count:,} {word}" for count, word in parts if count)
-    return f"reused {reused.files:,} files ({human(reused.bytes)}): {how}"
+    return f"reused {counted(reused.files, 'file')} ({human(reused.bytes)}): {how}"
 
 
 def volatile_line(outcome: Outcome) -> str:
@@ -141,17 +150,20 @@ def warnings(prepared: Prepared) -> Iterator[str]:
         yield f"a sync would refuse this: {prepared.refused}"
     unsafe = list(unsafe_symlinks(prepared.plan))
     if unsafe:
-        yield f"{len(unsafe):,} symlinks lead out of the tree, for example {show(unsafe[0])}"
+        verb = "leads" if len(unsafe) == 1 else "lead"
+        count = counted(len(unsafe), "symlink")
+        yield f"{count} {verb} out of the tree, for example {show(unsafe[0])}"
     if reduced := reduced_modes(prepared.plan):
         yield (
-            f"{len(reduced):,} modes are made safe, for example of {_reduced(reduced[0])} "
+            f"{counted(len(reduced), 'mode is', 'modes are')} made safe, for example of "
+            f"{_reduced(reduced[0])} "
             '(modes = "exact" in client.toml sets them as they are upstream)'
         )
     strangers = prepared.survey.strangers
     if strangers:
         first = ", ".join(map(show, strangers[:_SHOWN]))
         yield (
-            f"{len(strangers):,} paths are in no snapshot and stay, for example "
+            f"{counted(len(strangers), *_STRANGERS)}, for example "
             f"{first} (--delete-strangers deletes them)"
         )
 
@@ -169,7 +181,7 @@ def failures(result: SyncResult, most: int = _FAILURES) -> Iterator[str]:
     if result.nothing_at:
         count = len(result.outcome.missing) if result.outcome else 0
         urls = ", ".join(result.nothing_at)
-        yield f"check the content URL: {urls} has none of the {count:,} files"
+        yield f"check the content URL: {urls} has none of the {counted(count, 'file')}"
     if result.outcome:
         yield from _not_brought(result.outcome, most)
     if result.report:
@@ -182,15 +194,18 @@ def _not_brought(outcome: Outcome, most: int) -> Iterator[str]:
     yield from _capped([(file.path, mismatched) for file in outcome.mismatched], most)
     yield from _capped([(each.file.path, each.reason) for each in outcome.refused], most)
     if late := len(outcome.late):
-        yield f"time is up: {late:,} files are still to come; the next run goes on from here"
+        yield (
+            f"time is up: {counted(late, 'file is', 'files are')} still to come; "
+            "the next run goes on from here"
+        )
 
 
 def _not_done(report: Report, most: int) -> Iterator[str]:
     yield from _capped([(each.path, each.reason) for each in report.problems], most)
     if report.held:
         yield (
-            f"{report.held:,} more paths wait for what failed, so that no index names what is "
-            "not there; the next sync tries them again"
+            f"{counted(report.held, 'more path waits', 'more paths wait')} for what failed, so "
+            "that no index names what is not there; the next sync tries them again"
         )
     kept = "kept, it holds what no snapshot names"
     yield from _capped([(path, kept) for path in report.strangers], most)

@@ -70,6 +70,15 @@ class Talk:
         self.complaint(f"{self.module}: {text}")
         self.event("warning", message=text)
 
+    def advice(self, text: str) -> None:
+        """A warning of what is as the upstream or the administrator left it, and no error."""
+        line = f"{self.module}: {text}"
+        if self.quiet:
+            self.note(line)
+        else:
+            self.complaint(line)
+        self.event("warning", message=text)
+
     def event(self, kind: str, **values: object) -> None:
         """The same as an object, for programs."""
         if self.as_json:

@@ -7,6 +7,7 @@ from huai_client.verifying.patrol import Patrol
 from huai_client.verifying.request import Request
 from huai_schema.errors import ExitCode
 from huai_schema.paths import exact, show
+from huai_schema.program.counting import counted
 
 
 class Verdict:
@@ -50,7 +51,8 @@ class Verdict:
         )
         if self._request.content and tally.undigested:
             self._talk.warning(
-                f"{tally.undigested:,} files carry no digest, or may not be read by their owner: "
+                f"{counted(tally.undigested, 'file carries', 'files carry')} no digest, or may not "
+                "be read by their owner: "
                 "of them only size and time were compared, as a transfer does"
             )
         for line in self._lines(patrol):
@@ -59,12 +61,12 @@ class Verdict:
 
     def _lines(self, patrol: Patrol) -> list[str]:
         tally, request = patrol.tally, self._request
-        seen = f"{tally.entries:,} entries looked at"
+        seen = f"{counted(tally.entries, 'entry', 'entries')} looked at"
         if tally.hashed:
-            seen += f", {tally.hashed:,} files read ({human(tally.bytes)})"
+            seen += f", {counted(tally.hashed, 'file')} read ({human(tally.bytes)})"
         whole = not (patrol.left or request.path or request.sample is not None)
         if self.differences:
-            verdict = f"{self.differences:,} paths differ"
+            verdict = counted(self.differences, "path differs", "paths differ")
         else:
             verdict = "equals the applied commit" if whole else "nothing differs"
         lines = [f"{verdict}; {seen}"]
