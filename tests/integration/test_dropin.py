@@ -159,6 +159,13 @@ def names(ended: Ended) -> list[str]:
     return sorted(line for line in lines if not line.endswith("./"))
 
 
+@pytest.mark.parametrize("quiet", [False, True])
+def test_symlinks_that_lead_out_are_told_as_long_as_rsync_talks(pair: Mirror, quiet: bool) -> None:
+    ended = pair.call("-aH", "--delete", *(["--quiet"] if quiet else []))
+    assert ended.code == 0, ended
+    assert ("lead out of the tree" in ended.out + ended.err) is not quiet
+
+
 def test_a_dry_run_changes_nothing_and_says_so(pair: Mirror) -> None:
     ended, real = pair.call("-aHn", "--delete", "-v"), pair.real("-aHn", "--delete", "-v")
     assert (ended.code, real.code) == (0, 0)

@@ -70,6 +70,10 @@ class RsyncTalk(Talk):
         else:
             self._say(text)
 
+    def advice(self, text: str) -> None:
+        """A warning; rsync's own --quiet decides who sees it."""
+        self.complaint(f"{self.module}: {text}")
+
     def concluded(self, code: ExitCode) -> None:
         """The run has ended: a quiet one says what went wrong."""
         if code != ExitCode.OK:
