@@ -27,23 +27,24 @@ def rsync_finds_no_difference(mirror: Path, copy: Path, processes: Processes) ->
 
 
 def git_ids_are_equal(copy: Path, content_url: str, processes: Processes) -> str:
-    """Commit the downstream's tree elsewhere: its git tree has to be the upstream's very own."""
+    """Commit the downstream's tree elsewhere: the entries have to have the upstream's git tree.
+
+    Not that of the whole commit: its descriptor tells one upstream from another.
+    """
     first, root = processes.folder / "server", processes.folder / "second-server"
     processes.run(*(_SERVER, "--root", root, "add", MODULE, copy), *("--content-url", content_url))
     processes.run(_SERVER, "--root", root, "commit", MODULE)
-    upstream = _ids(first, processes)
-    downstream = _ids(root, processes)
+    upstream = _entries(first, processes)
+    downstream = _entries(root, processes)
     if upstream != downstream:
         raise DemoError(f"git tree ids: upstream {upstream}, downstream {downstream}")
-    return f"both trees have the git tree id {upstream[0]}"
+    return f"both trees have the git tree id {upstream}"
 
 
-def _ids(root: Path, processes: Processes) -> tuple[str, str]:
-    """Of a newest commit: its tree, and the part of it that holds the entries."""
+def _entries(root: Path, processes: Processes) -> str:
+    """The part of a newest commit that holds the entries."""
     shown = processes.run(_SERVER, "--root", root, "status", "--json", MODULE).output
     commit = json.loads(shown)["commit"]
     repository = root / "modules" / MODULE / "repository.git"
     arguments = ("--no-replace-objects", "--git-dir", repository, "rev-parse", "--verify")
-    whole = processes.run("git", *arguments, f"{commit}^{{tree}}").output.strip()
-    entries = processes.run("git", *arguments, f"{commit}:tree").output.strip()
-    return whole, entries
+    return processes.run("git", *arguments, f"{commit}:tree").output.strip()
