@@ -131,7 +131,7 @@ class TestMaxTime:
         assert "time is up" in ended.err
         assert [*down.dest.iterdir()] == []
 
-    @pytest.mark.parametrize("text", ["", "soon", "1w", "-1", "1.5h", "1h\n"])
+    @pytest.mark.parametrize("text", ["", "soon", "1y", "-1", "1.5h", "1h\n"])
     def test_what_is_no_time(self, place: Site, repository: Upstream, text: str) -> None:
         down = place.downstream(repository)
         assert down.sync("--max-time", text).code == 1

@@ -284,7 +284,7 @@ def test_a_record_that_nobody_wrote(pair: tuple[Upstream, Downstream], text: byt
     assert "not a record of this program" in ended.err
 
 
-@pytest.mark.parametrize("value", ["1w", "-1", "", "h", "1 h", "1.5h"])
+@pytest.mark.parametrize("value", ["1y", "-1", "", "h", "1 h", "1.5h"])
 def test_a_span_that_is_none(pair: tuple[Upstream, Downstream], value: str) -> None:
     _, down = pair
     config = down.root / "client.toml"

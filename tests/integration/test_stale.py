@@ -147,7 +147,7 @@ def git(*arguments: str) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("text", ["two days", "-1", "1w", ""])
+@pytest.mark.parametrize("text", ["two days", "-1", "1y", ""])
 def test_a_span_that_is_none_is_refused(pair: tuple[Upstream, Downstream], text: str) -> None:
     _, down = pair
     down.configure(max_age=text)
