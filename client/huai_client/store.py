@@ -12,9 +12,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
-import pygit2
-from pygit2.enums import Option
-
 from huai_client.deadline import NEVER, Deadline
 from huai_client.gitfetch import Found, Here, fetch_commit, write_shallow
 from huai_client.lines.upstream import (
@@ -33,6 +30,24 @@ from huai_schema.errors import ExitCode, FormatError, HuaiError
 from huai_schema.gitobjects import Kind
 from huai_schema.limits import OBJECT_BYTES
 from huai_schema.snapshot import Snapshot
+
+
+class LibraryError(HuaiError):
+    """Libgit2 does not start: it wants certificates, even where no connection is made."""
+
+    exit_code = ExitCode.REQUIREMENT
+
+
+try:
+    import pygit2
+    from pygit2.enums import Option
+except ImportError:
+    raise
+except Exception as failure:  # its class stands in what cannot be imported
+    raise LibraryError(
+        f"libgit2 does not start: {failure}",
+        hint="install the certificates of the system (ca-certificates), or correct SSL_CERT_FILE",
+    ) from failure
 
 _FETCHED = "refs/huai/fetched"
 _BEFORE = "refs/huai/before"

@@ -556,6 +556,16 @@ def test_a_configuration_with_a_typo(
     assert list(down.dest.iterdir()) == []
 
 
+def test_a_machine_without_certificates_is_told_what_is_missing(
+    pair: tuple[Upstream, Downstream], tmp_path: Path
+) -> None:
+    _, down = pair
+    nothing = tmp_path / "no-certificates"
+    nothing.touch()
+    ended = down.process("sync", down.name, environment={"SSL_CERT_FILE": str(nothing)})
+    refused(ended, 51, "ca-certificates")
+
+
 @pytest.mark.parametrize(
     "text", ["", "{", "[]", '{"version": 2}', '{"version": 1, "attempted": "abc"}', "\xff"]
 )
