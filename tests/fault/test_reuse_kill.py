@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from huai_client.modes import Modes
 from tests.fault.story import CUTS, LONG, Story, cut, finish
 from tests.integration.upstream import SECONDS, T0, Downstream, Site, Upstream, rsync_differences
 
@@ -30,7 +31,8 @@ def three_commits(request: pytest.FixtureRequest, place: Site) -> Story:
     up.many(b"stays", FILES, 1000)
     up.put(b"large", LARGE)
     commit("a")
-    down = place.downstream(up, duplicates=request.param)
+    # The modes tell the files apart, those too that everybody may write to.
+    down = place.downstream(up, duplicates=request.param, modes=Modes.EXACT)
     down.synced()
     up.at(b"new").mkdir()
     for number in range(FILES):
