@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 
 from huai_schema.errors import ExitCode
+from huai_schema.paths import RelPath
 from huai_server.scan import exclude
-from huai_server.scan.types import RESERVED, TEMPORARY, ScanOptions
-from tests.scanners import SCANNERS, Scanner, directories, in_child, leaves
+from huai_server.scan.types import RESERVED, TEMPORARY, Problem, ScanOptions
+from tests.scanners import SCANNERS, Scanner, as_nobody, directories, in_child, leaves
 
 
 @pytest.fixture(params=list(SCANNERS))
@@ -45,6 +46,21 @@ def test_the_name_of_staging_is_reserved_at_every_level(
     paths = [f"{folder}{name}".encode() for folder in ("", "d/", "file/", "link/")]
     assert left_out(scanner, tmp_path) == dict.fromkeys(paths, RESERVED)
     assert left_out(scanner, tmp_path, os.fsencode(name)) == {}, "who excludes it, knows of it"
+
+
+def test_a_reserved_name_is_told_where_nothing_can_be_looked_at(
+    scanner: Scanner, short_path: Path
+) -> None:
+    """Its name alone says what it is; that it cannot be looked at is no matter."""
+    short_path.chmod(0o755)
+    touch(short_path, "d/.~tmp~", "e/.~tmp~/f")
+    for folder in ("d", "e"):
+        (short_path / folder).chmod(0o444)
+    scanner(short_path, ScanOptions())  # loads what the child may not load
+    found = directories(as_nobody(lambda: scanner(short_path, ScanOptions())))
+    for place in (b"d", b"e"):
+        path = RelPath(place + b"/.~tmp~")
+        assert (found[place].problems, found[place].left_out) == ((), (Problem(path, RESERVED),))
 
 
 TEMPORARY_NAMES = [

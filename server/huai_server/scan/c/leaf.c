@@ -164,13 +164,6 @@ static int add_child(struct scratch *scratch, const struct name *name)
     return buffer_append(&scratch->children, text, name->length + 1) ? 0 : ENOMEM;
 }
 
-static int put_child(struct scratch *scratch, const struct name *name)
-{
-    if (is_reserved((const char *)scratch->names.data + name->offset))
-        return add_problem(scratch, name, REASON_RESERVED);
-    return add_child(scratch, name);
-}
-
 /* Whether an entry that its type in the directory did not decide on is left out; -1: no memory. */
 static int left_out_late(const struct tree *tree, struct scratch *scratch, const struct name *name,
                          bool is_directory)
@@ -209,6 +202,18 @@ static int look_at(const struct tree *tree, struct scratch *scratch, int descrip
                                    : put_symlink(tree, scratch, descriptor, name, &status);
 }
 
+/* Nothing is asked of an entry whose type and name in the directory already decide: where nobody
+ * may pass through the directory, there would be no answer. */
+static int put_entry(const struct tree *tree, struct scratch *scratch, int descriptor,
+                     const struct name *name, size_t leaves)
+{
+    if (name->type != DT_UNKNOWN && is_reserved((const char *)scratch->names.data + name->offset))
+        return add_problem(scratch, name, REASON_RESERVED);
+    if (name->type == DT_DIR)
+        return add_child(scratch, name);
+    return look_at(tree, scratch, descriptor, name, leaves);
+}
+
 int put_leaves(const struct tree *tree, struct scratch *scratch, int descriptor, size_t leaves)
 {
     const unsigned char *names = scratch->names.data;
@@ -217,8 +222,7 @@ int put_leaves(const struct tree *tree, struct scratch *scratch, int descriptor,
         if (i && name->key == last->key && name->length == last->length &&
             memcmp(names + name->offset, names + last->offset, name->length) == 0)
             continue; /* a damaged directory may list a name twice */
-        int reason = name->type == DT_DIR ? put_child(scratch, name)
-                                          : look_at(tree, scratch, descriptor, name, leaves);
+        int reason = put_entry(tree, scratch, descriptor, name, leaves);
         if (reason)
             return reason;
     }
