@@ -191,6 +191,9 @@ class Repository:
             if not self._arrived:
                 self._former = former
             self._arrived += [pack] if pack else []
+            if not self.has(newest.commit):
+                # It took the place of a torn pack of its name, which libgit2 still has open.
+                raise self._damaged("what was fetched cannot be read", newest.commit)
             self._git.references.create(_FETCHED, newest.commit, force=True)
         except (pygit2.GitError, OSError) as error:
             raise self._unwritable(error) from error
