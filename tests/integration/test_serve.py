@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import os
 import re
 import signal
 import socket
@@ -25,7 +26,7 @@ from tests.committing import (
     server_command,
     server_environment,
 )
-from tests.unprivileged import program_as_nobody
+from tests.unprivileged import NOBODY, program_as_nobody
 
 
 @dataclass
@@ -80,7 +81,8 @@ def serving(root: Path, program: str | None = None) -> Iterator[Serving]:
         line = process.stdout.readline()
         assert line, log.read_text()
         said = json.loads(line)
-        assert (said["v"], said["type"], said["host"]) == (1, "listening", "127.0.0.1")
+        assert (said["v"], said["type"]) == (1, "listening"), said
+        assert said["host"] == "127.0.0.1"
         yield Serving(process, said["port"], log)
     finally:
         process.kill()
@@ -92,12 +94,17 @@ def serving(root: Path, program: str | None = None) -> Iterator[Serving]:
 @pytest.fixture
 def root(short_path: Path) -> Path:
     short_path.chmod(0o755)
-    tree = short_path / "tree"
+    add_and_commit(short_path)
+    return short_path / "state"
+
+
+def add_and_commit(folder: Path) -> None:
+    """A module of one file, with its tree and the state root in `folder`."""
+    tree = folder / "tree"
     tree.mkdir()
     (tree / "f").write_text("content")
-    run_server(short_path / "state", "add", NAME, str(tree))
-    run_server(short_path / "state", "commit", NAME)
-    return short_path / "state"
+    run_server(folder / "state", "add", NAME, str(tree))
+    run_server(folder / "state", "commit", NAME)
 
 
 def head(root: Path, name: str = NAME) -> str:
@@ -164,11 +171,38 @@ def test_a_damaged_module_does_not_hide_the_others(root: Path) -> None:
         assert modules["m"]["problem"]
 
 
-def test_another_user_may_serve(root: Path, tmp_path: Path) -> None:
+def test_another_user_may_serve_where_the_root_lets_them(short_path: Path, tmp_path: Path) -> None:
+    """As huai-server.service says: the folder is made for a group before the first `add`."""
+    short_path.chmod(0o755)
+    root = short_path / "state"
+    root.mkdir()
+    if os.geteuid() == 0:
+        os.chown(root, -1, NOBODY)
+    root.chmod(0o2750)
+    add_and_commit(short_path)
+    assert root.stat().st_mode & 0o7777 == 0o2750
     with serving(root, program_as_nobody("huai_server")) as server:
         assert server.modules()[NAME]["serial"] == 1
         assert server.clone(tmp_path / "one") == head(root)
         assert server.stop() == 0
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_another_user_is_told_whose_the_root_is(root: Path) -> None:
+    command = server_command(root, "serve", "--port", "0", "--json")
+    command[2] = program_as_nobody("huai_server")
+    done = subprocess.run(
+        command,
+        env=server_environment(),
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    assert done.returncode == 40, done
+    said = json.loads(done.stdout)
+    assert (said["type"], said["name"]) == ("error", "CONFIG")
+    assert f"{root} belongs to " in said["hint"]
 
 
 def test_a_port_in_use_is_a_clear_error(root: Path) -> None:
