@@ -48,6 +48,7 @@ def life(root: Path, tree: Path) -> Iterator[Lines]:
     text = (root / "server.toml").read_text()
     (root / "server.toml").write_text(f'[fallback]\nfolder = "{root}/attr"\n\n{text}')
     yield run(root, "status")
+    yield run(root, "announce", NAME, "http://127.0.0.1:8730")
     yield run(root, "commit", NAME)
     yield run(root, "fallback", "build", NAME)
     (tree / "more").write_text("content")

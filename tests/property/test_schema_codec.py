@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from huai_schema.commits import CommitInfo, Counts, Totals
-from huai_schema.descriptor import Descriptor
+from huai_schema.descriptor import CONTENT_URLS, Descriptor
 from huai_schema.entries import Directory, File, Symlink
 from huai_schema.errors import FormatError
 from huai_schema.escaping import escape, unescape
@@ -130,7 +130,9 @@ def test_git_trees_come_back(items: list[TreeItem]) -> None:
     assert sorted(decode_tree(encode_tree(items))) == sorted(items)
 
 
-@given(MODULES, st.lists(st.from_regex(r"rsync://[a-z./ü]*", fullmatch=True)))
+@given(
+    MODULES, st.lists(st.from_regex(r"rsync://[a-z./ü]*", fullmatch=True), max_size=CONTENT_URLS)
+)
 def test_descriptors_come_back(module: str, urls: list[str]) -> None:
     descriptor = Descriptor(module, tuple(urls))
     assert Descriptor.decode(descriptor.encode()) == descriptor

@@ -173,11 +173,11 @@ def test_nothing_new_is_told_of_only_after_a_failure(tmp_path: Path) -> None:
     assert [each.code for each in history.read(place)] == [0, 10]
 
 
-def test_the_file_is_not_for_others_to_write(tmp_path: Path) -> None:
+def test_the_file_is_its_owners_only(tmp_path: Path) -> None:
     place = tmp_path / "history"
     before = os.umask(0)
     try:
         history.append(place, record(1))
     finally:
         os.umask(before)
-    assert place.stat().st_mode & 0o777 == 0o644
+    assert place.stat().st_mode & 0o777 == 0o600
