@@ -213,8 +213,9 @@ class Sync:
         listener = observer.listener
         check = partial(self._supply.check, prepared, tree)
         self._ground.with_room(check, listener.retried)
-        if prepared.filter != self._state.filter:
+        if self._state.applied is not None and prepared.filter != self._state.filter:
             # If the filter goes back after a cut, nothing else tells that a run has to tidy up.
+            # A first sync that is cut before it changes anything has accepted nothing yet.
             self._record_attempt(prepared)
         with Staging(tree.dest / os.fsdecode(STAGING)) as staging:
             synced = self._state.time
