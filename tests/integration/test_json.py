@@ -96,8 +96,9 @@ def explained(down: Downstream) -> Iterator[Lines]:
     yield lines(down.run("log", down.name, "--json"))
     yield lines(down.run("log", down.name, "repo/a.rpm", "--json"))
     yield lines(down.run("diff", down.name, "previous..applied", "--json"))
-    for path in ("repo/repodata/repomd.xml", "folder/3", "link", "nonesuch", "."):
+    for path in ("repo/repodata/repomd.xml", "folder/3", "link", "."):
         yield lines(down.run("why", down.name, path, "--json"))
+    yield lines(down.run("why", down.name, "nonesuch", "--json"), 1)
 
 
 def mended(down: Downstream) -> Iterator[Lines]:
