@@ -89,8 +89,13 @@ def test_a_signal(large: tuple[Upstream, Downstream], number: int, code: int) ->
     up, down = large
     process = down.spawn("sync", down.name)
     until(lambda: some_are_ready(down, 5))
-    children = descendants(process.pid)
-    assert children, "no rsync was running"
+    children: set[int] = set()
+
+    def an_rsync_runs() -> bool:  # there is none between two batches
+        children.update(descendants(process.pid))
+        return bool(children)
+
+    until(an_rsync_runs)
     process.send_signal(number)
     done = ended(process)
     assert done.code == code
