@@ -1,9 +1,7 @@
 """A disk that has room for a file once: what a cut transfer left is not in its own way."""
 
 import os
-import subprocess
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,16 +15,6 @@ SIZE = 7 << 20
 HALF = 4 << 20
 """With so much of it here, the whole file has no room beside it."""
 LOOKS = 1200
-
-
-@pytest.fixture(name="disk")
-def disk_of_ten_megabytes(short_path: Path) -> Iterator[Path]:
-    disk = short_path / "disk"
-    disk.mkdir()
-    options = ["-o", "size=10m,nr_inodes=200,mode=755"]
-    subprocess.run(["mount", "-t", "tmpfs", *options, "tmpfs", str(disk)], check=True, timeout=30)
-    yield disk
-    subprocess.run(["umount", "--lazy", str(disk)], check=True, timeout=30)
 
 
 def staged(down: Downstream) -> int:

@@ -1,8 +1,6 @@
 """A disk on which there is no room for what comes and for what went."""
 
 import os
-import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,16 +10,6 @@ from tests.integration.upstream import T0, Downstream, Site, Upstream, rsync_dif
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount")
 
 MEGABYTE = 1 << 20
-
-
-@pytest.fixture(name="disk")
-def disk_of_ten_megabytes(short_path: Path) -> Iterator[Path]:
-    disk = short_path / "disk"
-    disk.mkdir()
-    options = ["-o", "size=10m,nr_inodes=200,mode=755"]
-    subprocess.run(["mount", "-t", "tmpfs", *options, "tmpfs", str(disk)], check=True, timeout=30)
-    yield disk
-    subprocess.run(["umount", "--lazy", str(disk)], check=True, timeout=30)
 
 
 def renew(up: Upstream, number: int, megabytes: int = 3) -> None:
