@@ -62,7 +62,9 @@ def load(package: str) -> None:
     for name in _LATE.get(package, ()):
         importlib.import_module(name)
     if package == "huai_client":
-        importlib.import_module("huai_client.publishing.profiles").profiles()
+        profiles = importlib.import_module("huai_client.publishing.profiles")
+        profiles.profiles()
+        profiles.volatile()
 
 
 def become_nobody() -> None:
