@@ -25,14 +25,16 @@ def volatile() -> tuple[VolatileRule, ...]:
     return tuple(rule for rule in rules if isinstance(rule, VolatileRule))
 
 
+@cache
 def _tables() -> dict[str, Any]:
+    """The file, read once for both."""
     return tomllib.loads(_DATA.read_text(encoding="utf-8"))
 
 
 @cache
 def profiles() -> dict[str, Profile]:
     """All of them by name, in the order in which they are tried."""
-    tables = _tables()
+    tables = dict(_tables())
     common = _rules(tables.pop(_COMMON)["rules"])
     del tables[_VOLATILE]
     return {
