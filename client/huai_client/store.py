@@ -117,6 +117,14 @@ class Repository:
                 raise self._damaged(str(error), "metadata") from error
             self._git = self._make()
 
+    def borrow(self, other: Path, commit: str) -> None:
+        """Read what the repository at `other` holds as well, `commit` among it; offer that one."""
+        try:
+            self._git.odb.add_disk_alternate(str(other / "objects"))
+        except _FAILURES as error:
+            raise self._damaged(str(error), str(other)) from error
+        self.keep([commit])
+
     def start_over(self) -> None:
         """Throw everything away."""
         # Else libgit2 would take the next pack of an equal name for the one it has mapped.

@@ -104,8 +104,9 @@ def test_a_new_module_is_well_too(place: Site) -> None:
     up.commit()
     down = place.downstream(up)
     found = examined(down, code=0)
-    assert [each["result"] for each in found["content"]] == ["skipped"]
+    assert "a is there as serial 1 says" in found["content"][0]["message"]
     assert [each["result"] for each in found["repository"]] == ["skipped"]
+    assert list(down.dest.iterdir()) == []
     assert not places(down).folder.exists()
 
 
@@ -391,6 +392,77 @@ def test_an_upstream_that_is_full_is_no_failure(pair: tuple[Upstream, Downstream
     with rsync_daemon({"trees": up.tree}, max_connections="-1") as url:
         down.configure(content_urls=(f"{url}/trees",))
         assert results(down, "content", code=0) == ["warn"]
+
+
+def test_a_copy_that_is_behind_is_named_before_the_first_sync(
+    pair: tuple[Upstream, Downstream], place: Site, tmp_path: Path
+) -> None:
+    up, _ = pair
+    shutil.copytree(up.tree, tmp_path / "behind")
+    up.put(b"folder/new", b"new", mtime=T0 + 10**9)
+    up.commit()
+    down = place.downstream(up, content_urls=(str(tmp_path / "behind"),))
+    (finding,) = examined(down, code=ExitCode.PARTIAL)["content"]
+    assert "has no folder/new, which serial 2 names" in finding["message"]
+    assert "content_urls" in finding["fix"]
+    assert list(down.dest.iterdir()) == []
+    assert not places(down).folder.exists()
+    down.configure(content_urls=(str(tmp_path / "behind"), f"{place.content_url}/{up.name}"))
+    assert results(down, "content", code=0) == ["warn", "ok"]
+
+
+@pytest.mark.parametrize("other", [b"old", b"shorter or longer", b"x" * 4_000_000])
+def test_content_that_is_not_what_the_metadata_say(
+    pair: tuple[Upstream, Downstream], tmp_path: Path, other: bytes
+) -> None:
+    """Of the same size and time too: the digest tells."""
+    up, down = pair
+    up.put(b"folder/new", b"new", mtime=T0 + 10**9)
+    up.commit()
+    shutil.copytree(up.tree, tmp_path / "other")
+    (tmp_path / "other/folder/new").write_bytes(other)
+    os.utime(tmp_path / "other/folder/new", ns=(T0 + 10**9, T0 + 10**9))
+    with rsync_daemon({"other": tmp_path / "other"}) as url:
+        down.configure(content_urls=(f"{url}/other",))
+        (finding,) = examined(down, code=ExitCode.MISMATCH)["content"]
+    assert "folder/new is not what serial 2 says" in finding["message"]
+
+
+def test_the_metadata_that_are_here_are_made_use_of_and_stay_as_they_are(
+    pair: tuple[Upstream, Downstream],
+) -> None:
+    up, down = pair
+    up.put(b"folder/new", b"new", mtime=T0 + 10**9)
+    up.commit()
+    before = sorted(path.name for path in down.repository.rglob("*"))
+    (finding,) = examined(down, code=0)["content"]
+    assert "folder/new is there as serial 2 says" in finding["message"]
+    assert sorted(path.name for path in down.repository.rglob("*")) == before
+    down.configure(url=str(up.places.repository))
+    found = examined(down, code=0)["content"]
+    assert [each["result"] for each in found] == ["ok", "skipped"]
+    assert f"huai-client plan {down.name}" in found[1]["message"]
+
+
+def test_the_file_that_is_compared(pair: tuple[Upstream, Downstream]) -> None:
+    """Small, payload, not volatile, let through by the filter; and the one that changed last."""
+    up, down = pair
+    up.put(b"pool/a", b"a", mtime=T0 + 10**9)
+    up.put(b"pool/b", b"b", mtime=T0 + 2 * 10**9)
+    late = T0 + 3 * 10**9
+    up.put(b"empty", mtime=late)
+    up.put(b"large", b"x" * 70_000, mtime=late)
+    up.put(b"project/trace/here", b"trace", mtime=late)
+    up.put(b"dists/sid/Release", b"index", mtime=late)
+    up.put(b"left-out", b"left out", mtime=late)
+    up.commit()
+    down.configure(filter=("- /left-out",))
+    for _ in range(2):
+        assert "/: lets us in, and pool/b is there" in examined(down)["content"][0]["message"]
+    down.configure(filter=("+ /dists/***", "- *"))
+    assert "dists/sid/Release is there" in examined(down)["content"][0]["message"]
+    down.configure(filter=("- *",))
+    assert "no small file to compare" in examined(down, code=0)["content"][0]["message"]
 
 
 @contextmanager

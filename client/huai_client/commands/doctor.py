@@ -23,9 +23,9 @@ from huai_schema.program.ending import print_json
 def command(root: Path, names: tuple[str, ...], as_json: bool) -> int:
     """Look for what keeps the modules NAME, or all, from being synced.
 
-    Looks at programs, state, destination, file systems, clock and upstreams, and says what to do
-    about what is wrong. Changes nothing. The exit code is that of the first check that fails: what
-    a sync would end with.
+    Looks at programs, state, destination, file systems, clock and upstreams, of which it compares
+    one small file with the newest commit, and says what to do about what is wrong. Changes nothing.
+    The exit code is that of the first check that fails: what a sync would end with.
     """
     telling = _Telling(as_json=as_json)
     telling.told("", examine(MACHINE, root))

@@ -8,10 +8,12 @@ import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from huai_client.deadline import TimeUpError
 from huai_client.doctor.case import Case
 from huai_client.doctor.finding import Finding, Result, fail, failed_by, ok, skipped, warn
+from huai_client.doctor.sample import Newest, compare, newest
 from huai_client.explain.words import span
-from huai_client.lines.upstream import MetadataUrl, find_newest, is_http
+from huai_client.lines.upstream import MetadataUrl, UpstreamError, find_newest, is_http
 from huai_client.preconditions import upstream_urls
 from huai_client.store import Repository
 from huai_client.transfer import ContentUrl, TransferOptions, UpstreamFullError
@@ -19,6 +21,8 @@ from huai_client.transfer.reach import reach
 from huai_schema.errors import ExitCode, HuaiError
 
 _TIMEOUT = 15
+_PATIENCE = 5
+"""Seconds to stand in line for a second connection: a daemon may still count the first one."""
 _CLOCK_ODD = 30
 _CLOCK_WRONG = 900
 
@@ -44,17 +48,25 @@ def clock(case: Case) -> Iterator[Finding]:
 
 
 def content(case: Case) -> Iterator[Finding]:
-    """Each content URL lets us in."""
+    """Each content URL lets us in, and has a file as the newest commit says."""
     urls = [ContentUrl.parse(text)._replace(own=True) for text in case.module.content_urls]
+    found, reason = None, ""
+    try:
+        found = newest(case, _metadata_urls(case), _TIMEOUT)
+    except (UpstreamError, TimeUpError) as error:
+        reason = error.message
     if not urls:
-        commit = case.newest_here()
+        commit = found or case.newest_here()
         if commit is None:
-            yield skipped("the upstream says where its content is, and was not fetched from yet")
+            yield skipped(
+                f"the upstream says where its content is, and could not be asked: {reason}"
+            )
             return
         urls = upstream_urls(commit.descriptor)
-    seconds = min(_TIMEOUT, case.module.timeout)
-    options = TransferOptions(timeout=seconds, contimeout=seconds, extra=case.module.rsync_options)
-    yield from _one_is_enough([_reached(url, options) for url in urls])
+    yield from _one_is_enough([_reached(case, url, found) for url in urls])
+    if found is None:
+        fix = f"huai-client plan {case.name} fetches the metadata"
+        yield skipped(f"no file was fetched and compared: {reason} ({fix})")
 
 
 def _metadata_urls(case: Case) -> list[MetadataUrl]:
@@ -85,13 +97,25 @@ def _compared(url: MetadataUrl, ahead: float) -> Finding:
     return warn(text, fix) if abs(ahead) > _CLOCK_ODD else ok(text)
 
 
-def _reached(url: ContentUrl, options: TransferOptions) -> Finding:
+def _reached(case: Case, url: ContentUrl, found: Newest | None) -> Finding:
+    seconds = min(_TIMEOUT, case.module.timeout)
+    options = TransferOptions(
+        streams=1,
+        timeout=seconds,
+        contimeout=seconds,
+        extra=case.module.rsync_options,
+        retries=0,
+        patience=_PATIENCE,
+    )
     failure = reach(url, options)
-    if failure is None:
-        return ok(f"{url}: lets us in")
-    if isinstance(failure, UpstreamFullError):
-        return warn(failure.message, "nothing: a sync stands in line")
-    return failed_by(failure)
+    try:
+        if failure is not None:
+            raise failure
+        return compare(url, found, options) if found else ok(f"{url}: lets us in")
+    except UpstreamFullError as full:
+        return warn(full.message, "nothing: a sync stands in line")
+    except HuaiError as error:
+        return failed_by(error)
 
 
 def _one_is_enough(findings: Iterable[Finding]) -> Iterator[Finding]:
