@@ -125,9 +125,11 @@ class Run:
         )
 
         self._talk.planned(prepared)
-        for what, path, detail in plan_lines(prepared.plan):
+        for what, path, detail, volatile in plan_lines(prepared):
             self._talk.result(f"{what:10} {show(path)}" + (f"  ({detail})" if detail else ""))
-            self._talk.event("operation", operation=what, path=exact(path), detail=detail)
+            self._talk.event(
+                "operation", operation=what, path=exact(path), detail=detail, volatile=volatile
+            )
         for path, when in waiting_lines(prepared, seconds(self._module.delete_after)):
             self._talk.result(f"{'waits':10} {show(path)}  ({when})")
             self._talk.event("waits", path=exact(path), until=when)

@@ -67,6 +67,26 @@ def test_the_next_commit_brings_a_heartbeat_that_is_newer_still(
     assert_equal(up, down)
 
 
+def test_plan_and_why_say_which_files_are_volatile(pair: tuple[Upstream, Downstream]) -> None:
+    _, down = pair
+    planned = down.run("plan", down.name, "--json").events("operation")
+    assert [each["path"] for each in planned if each["volatile"]] == ["lastsync"]
+    text = down.run("plan", down.name).out
+    assert "lastsync  (2 bytes, pointers, volatile)" in text
+    assert text.count("volatile") == 1
+    known = "'volatile lastsync' of the list that is always known"
+    for path, volatile in (("lastsync", True), ("pool/1", False), ("pool", False)):
+        (reasons,) = down.run("why", down.name, path, "--json").events("why")
+        assert reasons["volatile"] is volatile
+        text = down.run("why", down.name, path).out
+        assert ("published as it arrives" in text) is volatile
+        assert ("lastsync" in text and known in text) is volatile
+    assert "pointers, volatile)" in down.run("why", down.name, "lastsync").out
+    down.configure(volatile=("/pool/*",))
+    (reasons,) = down.run("why", down.name, "pool/1", "--json").events("why")
+    assert (reasons["volatile"], reasons["stage"]["rule_of"]) == (True, "client.toml")
+
+
 @pytest.mark.parametrize("how", ["gone", "older", "large", "symlink", "same time"])
 def test_what_may_not_stand_for_it_leaves_the_old_one(
     pair: tuple[Upstream, Downstream], how: str

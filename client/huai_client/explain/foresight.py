@@ -66,7 +66,7 @@ def _of_path(path: RelPath, prepared: Prepared, patience: int) -> Foresight:
         for move in prepared.plan.moves
         if move.old in around
     ]
-    for what, each, detail in plan_lines(prepared.plan):
+    for what, each, detail, _ in plan_lines(prepared):
         if each == path or (what == "move" and each in around):
             concerned.append((what, detail))
         elif each.startswith(inside):

@@ -23,8 +23,9 @@ from huai_client.publishing.order import GENERIC, Verdict
 from huai_client.publishing.patience import Waiting, seconds
 from huai_client.store import Commit
 from huai_client.verifying.summary import Times, times_of
-from huai_schema.entries import Directory, Entry, Symlink
+from huai_schema.entries import Directory, Entry, File, Symlink
 from huai_schema.paths import RelPath
+from huai_schema.publishing import volatile_rules
 
 
 class Filtered(NamedTuple):
@@ -53,7 +54,10 @@ class Reasons(NamedTuple):
     verdict: Verdict | None
     """Where a file or symlink stands in the publish order; directories have no place there."""
     rule_of: str
-    """Who made the publish rule: `client.toml`, `the upstream` or a profile; empty: no rule."""
+    """Who made the publish rule: `client.toml`, `the upstream`, a profile or, of volatile files,
+    the list that is always known; empty: no rule."""
+    volatile: bool
+    """Whether it is a file that changes without a commit."""
     waiting: Waiting | None
     """The deletion of it that waits."""
     until: int
@@ -82,7 +86,9 @@ def reasons(path: RelPath, module: Module, places: ModulePlaces, commits: Commit
     rules = rules_of(module, places, SyncOptions())
     waits = waiting.load(places.waiting)
     mine = next((each for each in waits if each.path == path), None)
-    verdict = _verdict(path, entry, Publication(applied, module, waits))
+    publication = Publication(applied, module, waits)
+    verdict = _verdict(path, entry, publication)
+    volatile = isinstance(entry, File) and publication.order.is_volatile(path)
     return Reasons(
         path=path,
         applied=applied,
@@ -91,7 +97,8 @@ def reasons(path: RelPath, module: Module, places: ModulePlaces, commits: Commit
         filtered=_filtered(path, rules, directory=directory) if rules else None,
         protected=Protection(module.protect).covers(path, directory=directory),
         verdict=verdict,
-        rule_of=_rule_of(verdict, module, applied) if verdict else "",
+        rule_of=_rule_of(verdict, module, applied, volatile=volatile) if verdict else "",
+        volatile=volatile,
         waiting=mine,
         until=mine.since + seconds(module.delete_after) if mine else 0,
         here=here,
@@ -106,13 +113,15 @@ def _verdict(path: RelPath, entry: Entry | None, publication: Publication) -> Ve
     return publication.order.judge(path, symlink=isinstance(entry, Symlink))
 
 
-def _rule_of(verdict: Verdict, module: Module, applied: Commit) -> str:
+def _rule_of(verdict: Verdict, module: Module, applied: Commit, *, volatile: bool) -> str:
     if not verdict.rule:
         return ""
-    if verdict.rule in module.publish:
+    if verdict.rule in (*module.publish, *volatile_rules(module.volatile or ())):
         return "client.toml"
     if verdict.rule in applied.descriptor.publish:
         return "the upstream"
+    if volatile:
+        return "the list that is always known"
     return f"the profile {verdict.repository.profile if verdict.repository else GENERIC}"
 
 

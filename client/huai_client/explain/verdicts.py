@@ -30,6 +30,8 @@ def reason_lines(reasons: Reasons) -> Iterator[tuple[str, str]]:
         yield "protected", "never touched here, whatever the upstream says"
     if reasons.verdict is not None:
         yield "stage", f"{STAGES[reasons.verdict.stage]}, {_rule_words(reasons)}"
+    if reasons.volatile:
+        yield "volatile", "changes without a commit, and is published as it arrives"
     yield "here", _here_words(reasons)
     if reasons.waiting is not None:
         since, until = moment(reasons.waiting.since), moment(reasons.until)
@@ -76,6 +78,7 @@ def reason_values(reasons: Reasons) -> dict[str, object]:
                 "found_by": verdict.repository.found_by,
             },
         },
+        "volatile": reasons.volatile,
         "here": {
             "standing": str(here.standing),
             "attributes": list(here.attributes),

@@ -6,10 +6,11 @@ Text for people, one JSON object a line for programs; nothing here decides anyth
 import os
 import time
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from huai_client.execute import Report
 from huai_client.modes import Reduced
-from huai_client.plans.operations import Plan, Remove, Reuse, Stage
+from huai_client.plans.operations import Remove, Stage
 from huai_client.plans.summary import Summary, reduced_modes
 from huai_client.results import Prepared, SyncResult
 from huai_client.reuse import Reused
@@ -29,36 +30,51 @@ _SHOWN = 3
 """Strangers that a sync names; `verify` names all."""
 
 
-def plan_lines(plan: Plan) -> Iterator[tuple[str, RelPath, str]]:
-    """Each operation in order: what is done, to which path, and how or from where."""
+class PlanLine(NamedTuple):
+    """One operation."""
+
+    what: str
+    path: RelPath
+    detail: str
+    """How, or from where."""
+    volatile: bool = False
+    """The file changes without a commit, and is published as it arrives."""
+
+
+def plan_lines(prepared: Prepared) -> Iterator[PlanLine]:
+    """Each operation in order."""
+    plan = prepared.plan
     for item in plan.clear:
-        yield "clear", item.path, _kind(item)
+        yield PlanLine("clear", item.path, _kind(item))
     for path in plan.make:
-        yield "mkdir", path, ""
+        yield PlanLine("mkdir", path, "")
     for move in plan.moves:
-        yield "move", move.new, f"from {show(move.old)}"
+        yield PlanLine("move", move.new, f"from {show(move.old)}")
     for stage in plan.stages:
-        yield from _stage_lines(stage, plan.reuses)
+        yield from _stage_lines(stage, prepared)
     for item in plan.removals:
-        yield "delete", item.path, _kind(item)
+        yield PlanLine("delete", item.path, _kind(item))
     made = set(plan.make)
     for directory in plan.directories:
         if directory.path not in made:
-            yield "directory", directory.path, ""
+            yield PlanLine("directory", directory.path, "")
 
 
-def _stage_lines(stage: Stage, reuses: dict[RelPath, Reuse]) -> Iterator[tuple[str, RelPath, str]]:
+def _stage_lines(stage: Stage, prepared: Prepared) -> Iterator[PlanLine]:
     for file in stage.fetches:
-        reuse = reuses.get(file.path)
+        reuse = prepared.plan.reuses.get(file.path)
         source = f"from {show(join(os.fsencode(reuse.tree), reuse.source))}, " if reuse else ""
         what = "reuse" if reuse else "fetch"
-        yield what, file.path, f"{source}{counted(file.size, 'byte')}, {stage.name}"
+        volatile = file.path in prepared.volatile
+        mark = ", volatile" if volatile else ""
+        detail = f"{source}{counted(file.size, 'byte')}, {stage.name}{mark}"
+        yield PlanLine(what, file.path, detail, volatile)
     for file in stage.links:
-        yield "link", file.path, f"to {show(file.link or b'')}"
+        yield PlanLine("link", file.path, f"to {show(file.link or b'')}")
     for symlink in stage.symlinks:
-        yield "symlink", symlink.path, f"to {show(symlink.target)}"
+        yield PlanLine("symlink", symlink.path, f"to {show(symlink.target)}")
     for entry in stage.attributes:
-        yield "attributes", entry.path, stage.name
+        yield PlanLine("attributes", entry.path, stage.name)
 
 
 def summary_line(summary: Summary) -> str:
