@@ -227,10 +227,10 @@ def test_values_may_be_spelt_as_the_page_says(place: Site, key: str, value: Any)
 @pytest.mark.parametrize(
     ("text", "hint"),
     [
-        ('[modules.m]\nurl = "a"\nurl = "b"\n', "a key stands twice"),
+        ('[modules.m]\nurl = "a"\nurl = "b"\n', "line 3: url stands twice"),
         ('[modules.m]\nurl = "a\n', "is a quote missing?"),
         ("[modules.m]\nurl = a\n", "texts stand in quotes"),
-        ("[modules.m]\n[modules.m]\n", "a table stands twice"),
+        ("[modules.m]\n[modules.m]\n", "line 2: [modules.m] stands twice, first in line 1"),
         ("modules = 5\n", "[modules.NAME]"),
         ("[modules.m]\nurl = 'http://h'\n", "dest = "),
         ("[modules.'a b']\nurl = 'http://h'\ndest = '/srv/m'\n", "for example: debian"),

@@ -28,14 +28,24 @@ class ConfigError(HuaiError):
 
 def read_toml(path: Path) -> dict[str, Any]:
     """The tables of a file; empty if there is no such file."""
+    text = ""
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        return tomllib.loads(text)
     except FileNotFoundError:
         return {}
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror}", hint=_denial(path)) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: {error}", hint=_toml_hint(str(error))) from error
+        said = str(error)
+        raise ConfigError(f"{path}: {_twice(text, said) or said}", hint=_toml_hint(said)) from error
+
+
+def _twice(text: str, said: str) -> str:
+    """What stands twice in a file, in words; empty: nothing does."""
+    from huai_schema.program.repetition import repetition  # each poll reads a file that is right
+
+    return repetition(text, said)
 
 
 def _denial(path: Path) -> str:
@@ -69,6 +79,8 @@ def _toml_hint(said: str) -> str:
     """What to look for, where the parser's words do not say."""
     hints = {
         "Cannot overwrite a value": "a key stands twice in one table: leave one of them",
+        "Cannot mutate immutable": "a key stands twice in one table: leave one of them",
+        "Duplicate inline table key": "a key stands twice in one table: leave one of them",
         "Cannot declare": "a table stands twice: put its keys into one",
         "Illegal character '\\n'": "a text ends on the line where it begins: is a quote missing?",
         "Invalid value": 'texts stand in quotes: key = "value"',

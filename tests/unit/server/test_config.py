@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from huai_schema.errors import ExitCode
 from huai_schema.program.configuration import ConfigError
 from huai_server.config import (
     Listen,
@@ -241,6 +242,25 @@ def test_a_new_file_may_be_read_by_everybody(tmp_path: Path) -> None:
     finally:
         os.umask(before)
     assert stat.S_IMODE(config_path(tmp_path).stat().st_mode) == 0o644
+
+
+@pytest.mark.parametrize("command", [("status",), ("commit", "m"), ("add", "n", "/")])
+def test_a_key_that_stands_twice_is_named(tmp_path: Path, command: tuple[str, ...]) -> None:
+    text = '[modules.m]\npath = "/a"\nowners = true\npath = "/b"\n'
+    written(tmp_path, text)
+    done = subprocess.run(
+        server_command(tmp_path, *command),
+        env=server_environment(),
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    assert done.returncode == ExitCode.CONFIG
+    place = f"{config_path(tmp_path)}: line 4: path stands twice in [modules.m], first in line 2"
+    assert place in done.stderr
+    assert "leave one of them" in done.stderr
+    assert config_path(tmp_path).read_text() == text
 
 
 def test_additions_at_the_same_time_are_all_kept(tmp_path: Path) -> None:
