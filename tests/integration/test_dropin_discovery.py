@@ -12,8 +12,13 @@ from huai_client.config import load
 from huai_client.places import module_places
 from huai_client.state import load as load_state
 from huai_schema.announcement import FILE_NAME, Announcement
+from huai_server.places import fallback_places
+from tests.committing import NAME, run_server
 from tests.integration.rsync_calls import TUNASYNC, picture, program, run
-from tests.integration.upstream import ENVIRONMENT, SERVER, Ended, Site, Upstream
+from tests.integration.test_fallback_serve import Site as FallbackSite
+from tests.integration.test_fallback_serve import serving as fallback_serving
+from tests.integration.upstream import ENVIRONMENT, SERVER, Ended, Site, Upstream, serving
+from tests.redirecting import contents
 
 
 def announced(up: Upstream, url: str) -> None:
@@ -209,3 +214,28 @@ def test_the_name_alone_proves_nothing(newcomer: Newcomer, place: Site) -> None:
         assert sorted(os.listdir(newcomer.dest)) == [FILE_NAME, "mine"]
     assert newcomer.modules() == []
     assert os.listdir(newcomer.root / "modules") == []
+
+
+def test_the_fallback_daemon_hands_the_file_out(short_path: Path) -> None:
+    """It lists it from the attr tree, where it has no content, and reads it in the real one."""
+    site = FallbackSite(short_path)
+    with fallback_serving(site), serving(site.root) as (_, url):
+        site.modules[NAME] += f'content_urls = ["{site.url}"]\n'
+        site.write()
+        assert run_server(site.root, "announce", NAME, url).returncode == 0
+        assert run_server(site.root, "commit", NAME).returncode == 0
+        announced_here = Announcement.of(url, NAME).encode()
+        assert (fallback_places(site.fallback, NAME).tree / FILE_NAME).read_bytes() == bytes(
+            len(announced_here)
+        )
+        assert site.fetch().returncode == 0
+        assert (site.copy / FILE_NAME).read_bytes() == announced_here
+        (site.tree / "new").write_bytes(b"new")
+        assert run_server(site.root, "commit", NAME).returncode == 0
+        root = short_path / "client"
+        settings = {"HUAI_CLIENT_ROOT": str(root), "HUAI_RSYNC_FALLBACK": "no"}
+        command = (program(short_path), *TUNASYNC, site.url, f"{site.copy}/")
+        ended = run(*command, environment=settings)
+        assert (ended.code, "written into" in ended.err) == (0, True), ended
+        assert list(load(root).modules) == [NAME]
+        assert contents(site.copy) == contents(site.tree)
