@@ -4,10 +4,10 @@ Rule: of each plan everything is published that came and depends on nothing that
 (`plans.withhold`).  If some content did not come, and the upstream has a newer commit, that one is
 planned next; what has arrived is kept, so each plan fetches only what changed since.  A run goes
 on like that as long as it gets closer: as fewer files than ever before were missing within the
-last `_TRIES` plans; and for no longer than `_LONGEST_SECONDS` after its first plan, since a timer
-may start the next run as well.  An upstream that moved on once in a run is in the middle of an
-update; where content is missing, its next commit is waited for.  So a run ends in step as soon as
-what changes during one plan can be fetched before it changes again, and it always ends.
+last `_TRIES` plans; and for no longer than `_LONGEST_SECONDS` after its first plan was carried out,
+since a timer may start the next run as well.  An upstream that moved on once in a run is in the
+middle of an update; where content is missing, its next commit is waited for.  So a run ends in step
+as soon as what changes during one plan can be fetched before it changes again, and it always ends.
 
 Reads no disk and no network; waits by what it is given.
 """

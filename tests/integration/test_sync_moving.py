@@ -1,10 +1,13 @@
 """An upstream that changes between its commit and the transfer."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import count
 
 import pytest
 
+from huai_client.following import Following
 from huai_client.results import Prepared
 from huai_schema.errors import ExitCode
 from tests.integration.upstream import T0, Downstream, Site, Upstream, assert_equal
@@ -188,9 +191,8 @@ def test_attempts_that_left_nothing_are_forgotten(pair: tuple[Upstream, Downstre
     assert_equal(up, down)
 
 
-def test_an_upstream_that_never_rests(pair: tuple[Upstream, Downstream]) -> None:
-    up, down = pair
-    numbers = iter(range(100))
+def restless(up: Upstream, numbers: Iterator[int]) -> Callable[[Prepared], None]:
+    """Commit while each plan is made, and change a file of that commit once more."""
 
     def move_on(_: Prepared) -> None:
         number = next(numbers)
@@ -201,10 +203,32 @@ def test_an_upstream_that_never_rests(pair: tuple[Upstream, Downstream]) -> None
         up.at(b"pool/new").rename(up.at(b"pool/kept"))
         up.put(b"pool/new", b"not committed")
 
-    result = down.observed(move_on)
+    return move_on
+
+
+def test_an_upstream_that_never_rests(pair: tuple[Upstream, Downstream]) -> None:
+    up, down = pair
+    numbers = count()
+    result = down.observed(restless(up, numbers))
     assert result.exit_code is ExitCode.MISMATCH
     # The first plan, and ten more that came no closer.
     assert result.plans == next(numbers) == 11
+    up.commit()
+    down.synced()
+    assert_equal(up, down)
+
+
+def test_an_upstream_that_never_rests_is_followed_for_five_minutes(
+    pair: tuple[Upstream, Downstream], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    up, down = pair
+    clock = count(0.0, 100.0)  # it looks at it when the first plan is done, and after each
+    following = partial(Following, clock=lambda: next(clock))
+    monkeypatch.setattr("huai_client.sync.Following", following)
+    result = down.observed(restless(up, count()))
+    assert result.exit_code is ExitCode.MISMATCH
+    assert result.plans == 3
+    monkeypatch.undo()
     up.commit()
     down.synced()
     assert_equal(up, down)
