@@ -17,6 +17,8 @@ class Counted:
     url: str = ""
     requests: list[bytes] = field(default_factory=list)
     """First lines."""
+    agents: list[bytes] = field(default_factory=list)
+    """What the clients call themselves, in each request that says it."""
     received: int = 0
     """Bytes that the upstream sent."""
 
@@ -54,9 +56,12 @@ def _serve(client: socket.socket, target: tuple[str, int], counted: Counted) -> 
         back = threading.Thread(target=_answers, args=(server, client, counted), daemon=True)
         back.start()
         while data := _receive(client):
+            lines = data.split(b"\r\n")
             counted.requests += [
-                line for line in data.split(b"\r\n") if line.endswith((b" HTTP/1.1", b" HTTP/1.0"))
+                line for line in lines if line.endswith((b" HTTP/1.1", b" HTTP/1.0"))
             ]
+            named = (line.partition(b": ") for line in lines)
+            counted.agents += [value for name, _, value in named if name.lower() == b"user-agent"]
             server.sendall(data)
         _end(server)
         back.join(_SECONDS)

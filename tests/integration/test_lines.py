@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from huai_schema import __version__
 from tests.integration.counting_proxy import counting
 from tests.integration.test_sync_idle import loaded
 from tests.integration.upstream import Downstream, Site, Upstream, assert_equal, serving
@@ -52,6 +53,16 @@ def test_one_that_is_down(place: Site, up: Upstream) -> None:
         again = down.sync()
         assert again.code == 0
         assert dead not in again.err  # it was not asked
+
+
+def test_every_request_says_which_program_asks(place: Site, up: Upstream) -> None:
+    with counting(place.url) as counted:
+        down = place.downstream(up, url=counted.url)
+        for command in (("sync", up.name), ("sync", up.name), ("modules", counted.url)):
+            assert down.run(*command).code == 0
+    kinds = (b"GET /git/", b"POST /git/", b"GET /api/v1/modules")
+    assert all(any(each.startswith(kind) for each in counted.requests) for kind in kinds)
+    assert counted.agents == [f"huai-client/{__version__}".encode()] * len(counted.requests)
 
 
 def test_all_are_down(place: Site, up: Upstream) -> None:

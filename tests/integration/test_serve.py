@@ -229,7 +229,8 @@ def test_the_log_of_requests_is_asked_for(root: Path) -> None:
     text = config_path(root).read_text()
     config_path(root).write_text(f"[listen]\naccess_log = true\n{text}")
     with serving(root) as server:
-        head = "GET /healthz?%1b HTTP/1.1\r\nHost: x\r\nX-Forwarded-For: 192.0.2.7\r\n\r\n"
+        told = "X-Forwarded-For: 192.0.2.7\r\nUser-Agent: huai-client/1"  # which is not logged
+        head = f"GET /healthz?%1b HTTP/1.1\r\nHost: x\r\n{told}\r\n\r\n"
         with socket.create_connection(("127.0.0.1", server.port), timeout=SECONDS) as connection:
             connection.sendall(head.encode())
             assert connection.recv(1000).startswith(b"HTTP/1.1 200")
