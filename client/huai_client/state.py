@@ -15,6 +15,7 @@ from huai_schema.errors import ExitCode, HuaiError
 _VERSION = 1
 _COMMIT = re.compile("[0-9a-f]{40}")
 _IDENTITY = re.compile("([0-9a-f]{32})?")
+_NUMBERS = range(1 << 63)
 
 HELD = "held since an undo: `huai-client sync --release` goes on to the newest commit"
 
@@ -88,8 +89,8 @@ class State:
             self.trash,
             self.seen,
         )
-        if not all(isinstance(number, int) for number in numbers):
-            raise ValueError("a number is none")
+        if not all(isinstance(number, int) and number in _NUMBERS for number in numbers):
+            raise ValueError("a number is none, or out of range")
         identity: object = self.identity
         if not isinstance(identity, str) or not _IDENTITY.fullmatch(identity):
             raise ValueError("an identity is none")
@@ -134,7 +135,7 @@ def load(path: Path) -> State:
         raise StateError(
             f"{path}: {error.strerror}", hint="run as the user that the state belongs to"
         ) from error
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise StateError(
             f"{path}: not a state file of this program ({error})",
             hint="move it away: the next sync then compares the whole tree with the metadata",

@@ -10,30 +10,17 @@ import resource
 import signal
 import sys
 import traceback
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from types import FrameType
 
 from tests.fuzz.mutator import Mutator
+from tests.fuzz.target import Outcome, Target
 
 SECONDS = 1.0
 """For one input, of this process's own time: a busy machine is no finding."""
 MEMORY_BYTES = 256 << 20
 """Beyond what the process has before the first input."""
-
-
-@dataclass(frozen=True)
-class Target:
-    """A function that takes bytes from outside."""
-
-    run: Callable[[bytes], object]
-    refuses: tuple[type[Exception], ...]
-    """How it says no."""
-    seeds: Sequence[bytes]
-    """Inputs that it takes."""
-    words: Sequence[bytes] = ()
 
 
 class SlowError(BaseException):
@@ -52,7 +39,8 @@ def check(target: Target, data: bytes) -> object:
     """Where one input ended: for the guidance only."""
     signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS)
     try:
-        return type(target.run(data))
+        value = target.run(data)
+        return value if isinstance(value, Outcome) else type(value)
     except target.refuses as error:
         return _place(error)
     except (Exception, SlowError) as error:

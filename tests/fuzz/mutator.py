@@ -79,7 +79,7 @@ class Mutator:
             case 4:  # cut out, or cut off
                 to = to if random.random() < 0.8 else len(data)
             case 5:  # once more, or very often
-                middle = data[at:to] * random.choice((2, 2, 2, 3, 50))
+                middle = data[at:to] * random.choice((2, 2, 2, 3, 50, LARGEST))
             case 6:  # a piece of another one
                 middle = self._piece(self._pick(), random.choice((4, 30, 400)))
             case _:  # a piece from elsewhere in it

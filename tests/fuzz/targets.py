@@ -4,10 +4,7 @@ Rule: a new parser gets its line here. What a target does with an input has to b
 constant amount of work: budgets are passed where a parser has one.
 """
 
-import atexit
 import gzip
-import shutil
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
@@ -19,6 +16,7 @@ from huai_client.filters.parser import Parser
 from huai_client.gitfetch.delta import apply_delta
 from huai_client.gitfetch.reply import pack_of
 from huai_client.lines.upstream import decode_advert, printable, retry_after
+from huai_client.transfer.judgement import judge
 from huai_client.transfer.output import Talk
 from huai_client.transfer.urls import ContentUrl
 from huai_schema.commits import CommitInfo, Counts, Totals, decode_commit
@@ -36,7 +34,12 @@ from huai_server.http.addresses import address_of
 from huai_server.http.git_app import protocol_version
 from huai_server.http.inflate import Inflater
 from huai_server.http.refusal import RefusedError
-from tests.fuzz.harness import Target
+from tests.fuzz.answers import ANSWERS
+from tests.fuzz.folder import folder
+from tests.fuzz.metadata import METADATA
+from tests.fuzz.server import SERVER
+from tests.fuzz.state_files import STATE_FILES
+from tests.fuzz.target import Outcome, Target
 from tests.integration.http_fixtures import fetch_all, ls_refs, packet
 from tests.packs import (
     Held,
@@ -55,8 +58,6 @@ from tests.schema_support.trees import random_tree, snapshot
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 TEXT = b"a line of text\n" * 20
-_FOLDER = Path(tempfile.mkdtemp(prefix="huai-fuzz-"))
-atexit.register(shutil.rmtree, _FOLDER)
 
 
 def _request(data: bytes) -> object:
@@ -82,12 +83,11 @@ _ADDRESS_OF = address_of(["127.0.0.1", "::1", "10.0.0.0/8"])
 
 
 def _config(name: str, load: Callable[[Path], object]) -> Callable[[bytes], object]:
-    folder = _FOLDER / name
-    folder.mkdir()
+    root = folder(name)
 
     def run(data: bytes) -> object:
-        (folder / name).write_bytes(data)
-        return load(folder)
+        (root / name).write_bytes(data)
+        return load(root)
 
     return run
 
@@ -127,11 +127,19 @@ def _command_line(data: bytes) -> object:
 
 
 def _talk(data: bytes) -> object:
+    """What is said on both streams, and what is made of it when rsync has ended."""
     talk = Talk()
     for at in range(0, len(data), 50):
         talk.hear_output(data[at : at + 50])
         talk.hear_errors(data[at : at + 50])
-    return talk.summary()
+    talk.hear_errors(b"\n")
+    errors = [judge(code, talk, _URL) for code in (-9, 0, 4, 12, 23, 35)]
+    figures = talk.progress > 0, talk.received > 0, len(talk.too_large) > 0, talk.unverified
+    denied = frozenset(talk.denied_of([RelPath(b"a/b"), RelPath(b"b")]))
+    return Outcome((*map(type, errors), *figures, denied))
+
+
+_URL = ContentUrl.parse("rsync://h/m")
 
 
 def _said(data: bytes) -> object:
@@ -208,9 +216,11 @@ _TALK = (
     b"  1,234  10%   1.00MB/s    0:00:01 (xfr#1, to-chk=0/1)\r\n",
     b"Total bytes received: 1,234\n@ERROR: max connections (4) reached -- try again later\n",
     b'rsync: [receiver] write failed on "/x": No space left on device (28)\n',
+    b'rsync: [sender] send_files failed to open "/b" (in m): Permission denied (13)\n',
+    b"./x\\#012y is over max-size\n a: WARNING: x failed verification -- update discarded\n",
 )
 
-TARGETS = {
+_PARSERS = {
     "address": Target(_address, (), [b"127.0.0.1", b"2001:db8::1", b"::ffff:10.0.0.1%eth0"]),
     "client-config": Target(
         _config("client.toml", load_client), (HuaiError,), [_CLIENT_TOML], [b"[", b"]", b"\n"]
@@ -304,3 +314,5 @@ TARGETS = {
     ),
     "usable-rules": Target(_lines(usable_rules), (FormatError,), _RULES, _RULES),
 }
+
+TARGETS = {**_PARSERS, **METADATA, **STATE_FILES, **ANSWERS, **SERVER}

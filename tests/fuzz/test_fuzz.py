@@ -1,4 +1,4 @@
-"""Hostile inputs for every parser: some thousands each time, as many as asked for in a long run.
+"""Hostile inputs for whatever takes bytes from outside: thousands each time, millions if asked.
 
 `HUAI_TEST_FUZZ` is how many in total, `HUAI_TEST_SEED` begins another row of them.
 """
@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests.fuzz import harness
-from tests.fuzz.harness import BrokenInvariantError, Target, check, fuzz
+from tests.fuzz.harness import BrokenInvariantError, check, fuzz
+from tests.fuzz.target import Target
 from tests.fuzz.targets import TARGETS
 
 TOP = Path(__file__).parents[2]
@@ -82,10 +83,10 @@ PLANTED = {
 @pytest.mark.parametrize("fault", PLANTED)
 def test_a_planted_fault_is_found(fault: str) -> None:
     program = (
-        "from tests.fuzz import harness, test_fuzz; import sys\n"
-        "target = harness.Target(test_fuzz.PLANTED[sys.argv[1]], (ValueError,), [b'key=value'])\n"
+        "from tests.fuzz import harness, target, test_fuzz; import sys\n"
+        "fuzzed = target.Target(test_fuzz.PLANTED[sys.argv[1]], (ValueError,), [b'key=value'])\n"
         "harness.limit()\n"
-        "try: harness.fuzz(target, 100_000, 1)\n"
+        "try: harness.fuzz(fuzzed, 100_000, 1)\n"
         "except harness.BrokenInvariantError as broken: print(repr(broken.__cause__))\n"
     )
     path = os.pathsep.join(str(TOP / part) for part in ("", "schema", "server", "client"))

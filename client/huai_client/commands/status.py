@@ -12,6 +12,7 @@ from huai_client.arguments import json_option, modules_argument
 from huai_client.config import Module, load, no_modules
 from huai_client.explain.last import load as load_last
 from huai_client.explain.last import unfinished
+from huai_client.explain.words import moment
 from huai_client.hosts import Hosts
 from huai_client.lines.upstream import MetadataUrl
 from huai_client.modes import split_key
@@ -63,7 +64,7 @@ def command(root: Path, names: tuple[str, ...], parts: bool, as_json: bool) -> i
         if as_json:
             print_json("failing", **failing._asdict())
         else:
-            since, until = _local(failing.since), _local(failing.until)
+            since, until = moment(failing.since), moment(failing.until)
             click.echo(
                 f"upstream {failing.service}: fails since {since}, asked last until {until}: "
                 f"{failing.reason}"
@@ -128,7 +129,7 @@ class _Standing:
         if self._state.applied is None:
             yield "never synced to its end"
         else:
-            yield f"serial {self._state.serial}, synced {_local(self._state.time)}"
+            yield f"serial {self._state.serial}, synced {moment(self._state.time)}"
         yield from self._checks()
         if self._state.held:
             yield states.HELD
@@ -146,9 +147,9 @@ class _Standing:
         if last is None:
             return
         if last.in_step:
-            yield f"last in step {_local(last.in_step)}"
+            yield f"last in step {moment(last.in_step)}"
         if not last.good:
-            yield f"failing since {_local(last.failing)} (exit code {last.code}: {last.reason})"
+            yield f"failing since {moment(last.failing)} (exit code {last.code}: {last.reason})"
 
     def _runs(self) -> Iterator[str]:
         if self._state.attempted:
@@ -187,7 +188,7 @@ def _look(look: Look, parts: int) -> str:
     """When the parts were looked at, and how many of them."""
     texts: list[str] = []
     if look.oldest:
-        texts.append(f"{_local(look.oldest)} to {_local(look.newest)}")
+        texts.append(f"{moment(look.oldest)} to {moment(look.newest)}")
     if look.changed:
         texts.append(f"{_share(look.changed, parts)} not since it changed")
     if look.never:
@@ -200,8 +201,3 @@ def _share(count: int, parts: int) -> str:
     if count == parts:
         return "all of it"
     return f"{min(99, max(1, round(100 * count / parts)))}%"
-
-
-def _local(moment: float) -> str:
-    """A time of day, here."""
-    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(moment))

@@ -85,7 +85,7 @@ def _refused(root: Path) -> dict[str, int]:
     """Sources that are no upstreams, each with when that was found."""
     try:
         return msgspec.json.decode((root / _MEMORY).read_bytes(), type=dict[str, int])
-    except (OSError, msgspec.DecodeError):
+    except (OSError, msgspec.DecodeError, UnicodeError, RecursionError):
         return {}
 
 

@@ -12,6 +12,7 @@ import msgspec
 
 from huai_client import state as states
 from huai_client.dropin.figures import Kinds
+from huai_client.explain.record import Number
 from huai_client.places import ModulePlaces
 from huai_client.run import module_lock
 
@@ -24,9 +25,9 @@ class Memory(msgspec.Struct, frozen=True):
     commit: str
     sources: tuple[str, ...]
     """The content URLs that the upstream names."""
-    entries: tuple[int, int, int]
+    entries: tuple[Number, Number, Number]
     """Files, directories, symlinks; all zero: not counted."""
-    compared: int = 0
+    compared: Number = 0
     """When a call began that compared the whole tree, seconds since the epoch; 0: never."""
 
     @property
@@ -45,7 +46,7 @@ def remembered(places: ModulePlaces) -> Memory | None:
     """The same of whichever commit it is."""
     try:
         return msgspec.json.decode(_path(places).read_bytes(), type=Memory)
-    except (OSError, msgspec.DecodeError):
+    except (OSError, msgspec.DecodeError, UnicodeError, RecursionError):
         return None
 
 

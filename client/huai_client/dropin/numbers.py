@@ -9,6 +9,7 @@ _SIZE = re.compile(r"([0-9]+(?:\.[0-9]*)?)(?:([KMG])(B|IB)?|(B))?", re.IGNORECAS
 _POWERS = {"B": 0, "K": 1, "M": 2, "G": 3}
 _LEAST = 512
 """Bytes a second; rsync refuses less, and rounds at it."""
+_MOST = 1 << 62
 _UNITS = "KMGTP"
 
 
@@ -20,7 +21,9 @@ def kibibytes(text: str) -> int | None:
     unit = "B" if found[4] else (found[2] or "K").upper()
     base = 1000 if found[3] and found[3].upper() == "B" else 1024
     size = float(found[1]) * base ** _POWERS[unit]
-    return None if 0 < size < _LEAST else int(size + _LEAST) // 1024
+    if 0 < size < _LEAST or size > _MOST:
+        return None
+    return int(size + _LEAST) // 1024
 
 
 def shown(number: float, human: int, *, decimals: int = 0) -> str:

@@ -117,5 +117,5 @@ def _older(path: Path) -> Path:
 def _decode(line: bytes) -> Record | None:
     try:
         return _decoder.decode(line)
-    except (msgspec.DecodeError, UnicodeError):
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
         return None

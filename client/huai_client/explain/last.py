@@ -13,22 +13,22 @@ from pathlib import Path
 import msgspec
 
 from huai_client.explain import history
-from huai_client.explain.record import REASON_MOST, Record
+from huai_client.explain.record import REASON_MOST, Number, Record
 from huai_schema.errors import ExitCode
 
 
 class LastRun(msgspec.Struct, frozen=True):
     """The last run; times in seconds since the epoch."""
 
-    began: int
-    ended: int
-    code: int = 0
+    began: Number
+    ended: Number
+    code: Number = 0
     """Its exit code."""
     reason: str = ""
     """What went wrong; empty: nothing."""
-    in_step: int = 0
+    in_step: Number = 0
     """When a run last ended with the tree at the newest commit (or held there); 0: never."""
-    failing: int = 0
+    failing: Number = 0
     """When the first of the failures in a row ended, of which this is the last; 0: it is none."""
 
     @property
@@ -41,7 +41,7 @@ def load(path: Path) -> LastRun | None:
     """What is recorded; None: nothing that can be read."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=LastRun)
-    except (OSError, msgspec.DecodeError, UnicodeError):
+    except (OSError, msgspec.DecodeError, UnicodeError, RecursionError):
         return None
 
 

@@ -4,7 +4,7 @@ Pure.  Rule: a field that is added later has a default, and an unknown one is ig
 every version reads what every other one has written.
 """
 
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
 import msgspec
 
@@ -14,6 +14,8 @@ REASON_MOST = 400
 """Characters of a reason that are kept."""
 
 Kind = Literal["sync", "deletions", "verify", "repair", "undo"]
+Number = Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)]
+"""What nobody wrote is refused: it may be more than can be told."""
 
 
 class Record(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -24,10 +26,10 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True):
 
     `deletions`: nothing was new, and deletions that had waited were due.
     """
-    time: int
+    time: Number
     """When it began, seconds since the epoch."""
     seconds: float = 0.0
-    code: int = 0
+    code: Number = 0
     """The exit code."""
     reason: str = ""
     """What went wrong; empty: nothing."""
@@ -35,26 +37,26 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True):
     """The applied commit when it began; empty: there was none."""
     commit: str = ""
     """The commit that the tree was brought to, or was to be; empty: none was known yet."""
-    serial: int = 0
-    done: dict[str, int] = {}
+    serial: Number = 0
+    done: dict[str, Number] = {}
     """How many steps of each kind; what was not done is not named."""
-    fetched: int = 0
+    fetched: Number = 0
     """Files that were to be fetched."""
-    received: int = 0
+    received: Number = 0
     """Bytes over the wire."""
-    total_bytes: int = 0
+    total_bytes: Number = 0
     """Of all files of the module."""
     changed: bool = True
     """False: there was nothing to do."""
-    differences: int = 0
+    differences: Number = 0
     """Paths that `verify` found to differ."""
     content: bool = False
     """Whether `verify` read every file."""
-    times: int = 1
+    times: Number = 1
     """How many runs in a row ended like this."""
-    last: int = 0
+    last: Number = 0
     """When the last of several began; 0: there was one."""
-    process: int = 0
+    process: Number = 0
     """Its id; tells runs of the same second apart."""
     ended: bool = True
     """False: it has begun to change something, and did not tell of its end."""

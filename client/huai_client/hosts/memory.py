@@ -106,7 +106,7 @@ class Memory:
                 since=min(each.since, now), until=min(each.until, now + _LONGEST_SECONDS)
             )
             for each in found
-            if now - each.until < _FORGOTTEN_SECONDS and each.since >= 0
+            if now - each.until < _FORGOTTEN_SECONDS and each.since >= 0 and each.failures > 0
         }
 
     def _save(self) -> None:

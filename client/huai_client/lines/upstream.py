@@ -30,6 +30,8 @@ BRANCH = "refs/heads/main"
 _ANSWER_BYTES = 1 << 20
 _TIMEOUT_SECONDS = 30.0
 _PASSING = {http.client.REQUEST_TIMEOUT, http.client.TOO_MANY_REQUESTS}
+_NO_ADDRESS = (ValueError, OverflowError)
+"""What is raised for an address that is none; the latter for a port beyond all numbers."""
 _TALK = 300
 _ADVERT = "info/refs?service=git-upload-pack"
 _REF = re.compile(rb"^([0-9a-f]{40}) ([^\0\n]+)")
@@ -187,7 +189,7 @@ def ask(
     except urllib.error.HTTPError as error:
         with error:
             raise _refused(metadata, error) from error
-    except (OSError, http.client.HTTPException, ValueError) as error:
+    except (OSError, http.client.HTTPException, *_NO_ADDRESS) as error:
         raise _broken(metadata, error) from error
     with response:
         yield Answer(response, metadata)
@@ -237,8 +239,8 @@ def _broken(metadata: MetadataUrl, error: Exception) -> UpstreamError:
             f"{metadata}: what answers there does not speak TLS", hint=f"did you mean {plain}?"
         )
     unknown_name = isinstance(reason, socket.gaierror) and reason.errno != socket.EAI_AGAIN
-    lasting = unknown_name or isinstance(reason, (ValueError, ssl.SSLCertVerificationError))
-    kind = UpstreamError if lasting or isinstance(error, ValueError) else UpstreamDownError
+    lasting = unknown_name or isinstance(reason, (*_NO_ADDRESS, ssl.SSLCertVerificationError))
+    kind = UpstreamError if lasting or isinstance(error, _NO_ADDRESS) else UpstreamDownError
     said = f"{metadata}: {printable(str(reason))}"
     return kind(said, hint="is the upstream running, and the URL right?")
 

@@ -10,8 +10,8 @@ from collections.abc import Iterable
 
 from huai_schema.paths import RelPath, show
 
-_PROGRESS = re.compile(rb"^ *([0-9]+) +[0-9]+% ")
-_RECEIVED = re.compile(rb"^Total bytes received: ([0-9]+)$")
+_PROGRESS = re.compile(rb"^ *([0-9]{1,19}) +[0-9]+% ")
+_RECEIVED = re.compile(rb"^Total bytes received: ([0-9]{1,19})$")
 _TOO_LARGE = re.compile(rb"^(?:\./)?(.+) is over max-size$", re.DOTALL)
 _OCTAL = re.compile(rb"\\#([0-3][0-7]{2})")
 """How rsync prints a byte that is not printable."""

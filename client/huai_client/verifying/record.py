@@ -12,13 +12,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 from huai_client.state import StateError
 from huai_schema.paths import RelPath
 
 _VERSION = 1
 _BUSY_SECONDS = 60
+DAMAGES = (sqlite3.Error, UnicodeError)
+"""What a damaged file shows in; the latter where SQLite quotes it."""
 _TABLES = """
 CREATE TABLE parts (
     key BLOB PRIMARY KEY, tree BLOB NOT NULL, identity BLOB NOT NULL,
@@ -64,7 +66,7 @@ class Record:
         with self._failing():
             try:
                 self._db = self._opened()
-            except (sqlite3.DatabaseError, _AnotherVersionError) as error:
+            except (sqlite3.DatabaseError, UnicodeError, _AnotherVersionError) as error:
                 if isinstance(error, sqlite3.OperationalError):
                     raise
                 # The journal first: it must not be applied to the new file.
@@ -84,7 +86,8 @@ class Record:
                 )
             elif version != _VERSION:
                 raise _AnotherVersionError
-            db.execute("SELECT run FROM current").fetchone()[0]
+            if db.execute("SELECT run FROM current").fetchone() is None:
+                raise _AnotherVersionError
         except BaseException:
             db.close()
             raise
@@ -109,7 +112,8 @@ class Record:
             try:
                 yield
             except BaseException:
-                self._db.execute("ROLLBACK")
+                if self._db.in_transaction:  # what a damaged file ends, SQLite has rolled back
+                    self._db.execute("ROLLBACK")
                 raise
             self._db.execute("COMMIT")
 
@@ -117,10 +121,21 @@ class Record:
     def _failing(self) -> Iterator[None]:
         try:
             yield
-        except sqlite3.Error as error:
+        except (*DAMAGES, OverflowError) as error:
             raise StateError(
                 f"{self._path}: {error}", hint="look at the disk, or delete that file; run again"
             ) from error
+
+    def _rows(
+        self, statement: str, values: tuple[object, ...], *kinds: type
+    ) -> list[tuple[Any, ...]]:
+        """What the file answers, of these types; `StateError` if it is damaged."""
+        with self._failing():
+            rows = self._db.execute(statement, values).fetchall()
+            for row in rows:
+                if not all(map(isinstance, row, kinds)):
+                    raise sqlite3.DataError("a value of another type")
+        return rows
 
     # ------------------------------------------------------------ where the parts are
 
@@ -135,9 +150,9 @@ class Record:
 
     def known(self, path: RelPath) -> Known | None:
         """What is recorded of the part at `path`."""
-        row = self._db.execute("SELECT tree, identity FROM parts WHERE key = ?", (_key(path),))
-        found = row.fetchone()
-        return None if found is None else Known(*found)
+        statement = "SELECT tree, identity FROM parts WHERE key = ?"
+        found = self._rows(statement, (_key(path),), bytes, bytes)
+        return Known(*found[0]) if found else None
 
     def add(self, path: RelPath, known: Known) -> None:
         """A part that nobody has looked at."""
@@ -148,9 +163,9 @@ class Record:
     def change(self, path: RelPath, known: Known) -> None:
         """A commit has changed something in a part, or only below it."""
         key = _key(path)
-        before = self._db.execute("SELECT identity FROM parts WHERE key = ?", (key,)).fetchone()
+        before = self.known(path)
         self._db.execute("UPDATE parts SET tree = ? WHERE key = ?", (known.tree, key))
-        if before is not None and before[0] != known.identity:
+        if before is not None and before.identity != known.identity:
             self._db.execute(
                 "UPDATE parts SET identity = ?, metadata = -abs(metadata), content = -abs(content)"
                 " WHERE key = ?",
@@ -163,13 +178,14 @@ class Record:
         prefix = _key(path) + b"\0" if path else b""
         low, high = prefix or b"\0", _end(path)
         while True:
-            row = self._db.execute(
+            found = self._rows(
                 "SELECT key FROM parts WHERE key >= ? AND key < ? ORDER BY key LIMIT 1",
                 (low, high),
-            ).fetchone()
-            if row is None:
+                bytes,
+            )
+            if not found or found[0][0] < low:  # what is out of order could go round for ever
                 return
-            child = prefix + row[0][len(prefix) :].partition(b"\0")[0]
+            child = prefix + found[0][0][len(prefix) :].partition(b"\0")[0]
             yield _path(child)
             low = child + b"\1"
 
@@ -187,7 +203,7 @@ class Record:
         """No part was looked at in this run yet."""
         with self.writing():
             self._db.execute("UPDATE current SET run = run + 1")
-        self._run = self._db.execute("SELECT run FROM current").fetchone()[0]
+        self._run = self._rows("SELECT run FROM current", (), int)[0][0]
 
     def due(
         self, below: RelPath, *, content: bool, damaged_first: bool, most: int
@@ -196,21 +212,23 @@ class Record:
         time = "content" if content else "metadata"
         first = "damaged = 0," if damaged_first else ""
         low = _key(below)
-        rows = self._db.execute(
+        rows = self._rows(
             "SELECT key FROM parts WHERE run != ? AND (key = ? OR (key >= ? AND key < ?))"  # noqa: S608 - no input
             f" ORDER BY {first} abs({time}), key LIMIT ?",
             (self._run, low, low + b"\0" if low else b"\0", _end(below), most),
+            bytes,
         )
         return [_path(row[0]) for row in rows]
 
     def left(self, below: RelPath) -> int:
         """How many parts this run has not looked at."""
         low = _key(below)
-        row = self._db.execute(
+        rows = self._rows(
             "SELECT count(*) FROM parts WHERE run != ? AND (key = ? OR (key >= ? AND key < ?))",
             (self._run, low, low + b"\0" if low else b"\0", _end(below)),
+            int,
         )
-        return int(row.fetchone()[0])
+        return int(rows[0][0])
 
     def finished(self, part: Unfinished, identity: bytes, *, content: bool) -> None:
         """A part was looked at to its end, and then was what `identity` says.
@@ -218,15 +236,16 @@ class Record:
         If a commit has changed it since, or while it was looked at, that is noted too.
         """
         key = _key(part.path)
-        row = self._db.execute(
+        changed = self._rows(
             "SELECT 1 FROM unfinished WHERE content = ? AND key = ? AND began = ? AND changed",
             (content, key, part.began),
-        ).fetchone()
+            int,
+        )
         times = "metadata = {0}, content = {0}" if content else "metadata = {0}"
         when = times.format("CASE WHEN identity = ?1 THEN ?2 ELSE -abs(?2) END")
         self._db.execute(
             f"UPDATE parts SET {when}, damaged = ?3, run = ?4 WHERE key = ?5",  # noqa: S608 - no input
-            (identity, -part.began if row else part.began, part.damaged, self._run, key),
+            (identity, -part.began if changed else part.began, part.damaged, self._run, key),
         )
         self._db.execute("DELETE FROM unfinished WHERE content = ? AND key = ?", (content, key))
 
@@ -244,10 +263,10 @@ class Record:
 
     def unfinished(self, *, content: bool) -> Unfinished | None:
         """Where a run was cut or its time was over."""
-        row = self._db.execute(
-            "SELECT key, began, position, damaged FROM unfinished WHERE content = ?", (content,)
-        ).fetchone()
-        return None if row is None else Unfinished(_path(row[0]), *row[1:])
+        statement = "SELECT key, began, position, damaged FROM unfinished WHERE content = ?"
+        for key, *rest in self._rows(statement, (content,), bytes, int, bytes, int):
+            return Unfinished(_path(key), *rest)
+        return None
 
     def damage(self, path: RelPath, paths: int) -> None:
         """How many paths of a part differ, as it turned out later."""
@@ -255,7 +274,7 @@ class Record:
 
 
 class _AnotherVersionError(Exception):
-    """The file was written by another version of this program."""
+    """The file was not written by this version of the program."""
 
 
 def _key(path: RelPath) -> bytes:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
 
+from huai_client.verifying.record import DAMAGES
 from huai_schema.paths import RelPath, ancestors, sort_key
 
 _BUSY_SECONDS = 5
@@ -77,25 +78,32 @@ def read_account(path: Path) -> Account | None:
     """What the record at `path` says; None where there is none, or none that can be read."""
     try:
         with closing(_opened(path)) as db:
-            applied = db.execute("SELECT applied FROM current").fetchone()[0]
+            current = db.execute("SELECT applied FROM current").fetchone()
             found = db.execute("SELECT key, metadata, content, damaged FROM parts ORDER BY key")
             rows = [_Row(*row) for row in found]
-    except sqlite3.Error:
+    except DAMAGES:
+        return None
+    if not _sound(current, str) or not all(_sound(row, bytes, int, int, int) for row in rows):
         return None
     tops = groupby(rows, key=lambda row: row.key.partition(b"\0")[0])
-    return Account(applied, _summary(b"", rows), [_summary(*top) for top in tops])
+    return Account(current[0], _summary(b"", rows), [_summary(*top) for top in tops])
 
 
 def times_of(path: Path, inside: RelPath) -> Times | None:
     """What the record at `path` says of the part that holds `inside`; None: nothing."""
-    with suppress(sqlite3.Error), closing(_opened(path)) as db:
+    with suppress(*DAMAGES), closing(_opened(path)) as db:
         for part in (inside, *ancestors(inside)):
             found = db.execute(
                 "SELECT metadata, content FROM parts WHERE key = ?", (sort_key(part),)
             ).fetchone()
             if found is not None:
-                return Times(part, *found)
+                return Times(part, *found) if _sound(found, int, int) else None
     return None
+
+
+def _sound(row: tuple[object, ...] | None, *kinds: type) -> bool:
+    """Whether a row is there and of these types, which SQLite does not see to."""
+    return row is not None and all(map(isinstance, row, kinds))
 
 
 def _opened(path: Path) -> sqlite3.Connection:

@@ -36,7 +36,7 @@ def read_toml(path: Path) -> dict[str, Any]:
         return {}
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror}", hint=_denial(path)) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # the parser's own are of the former
         said = str(error)
         raise ConfigError(f"{path}: {_twice(text, said) or said}", hint=_toml_hint(said)) from error
 

@@ -31,7 +31,10 @@ FOLLOW_SECONDS = 10.0
 
 _FOLLOW_ATTEMPTS = 3
 
-_CLIENT_FAULTS = ("protocol error", "hung up", "unknown capability", "invalid command", "expected")
+_CLIENT_FAULTS = (
+    *("protocol error", "hung up", "unknown capability", "invalid command", "expected"),
+    *("object format", "object-format", "requested", "deepen", "shallow line", "forbidden"),
+)
 
 _log = logging.getLogger(__name__)
 

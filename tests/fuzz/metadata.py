@@ -1,0 +1,144 @@
+"""What is done with several objects of an upstream at once: comparing, and following a pack.
+
+An input is several parts, with `NEXT` between them.
+"""
+
+import re
+from random import Random
+
+from huai_client.gitfetch.bounds import Work
+from huai_client.gitfetch.connected import check_connected, read_commit
+from huai_client.gitfetch.objects import Received, WithReceived
+from huai_client.gitfetch.resolve import Resolver
+from huai_schema.changes import Change, joined
+from huai_schema.diff import diff
+from huai_schema.entries import Entry, File
+from huai_schema.errors import FormatError
+from huai_schema.gitobjects import Kind, object_id
+from huai_schema.layout import INLINE_ENTRIES
+from huai_schema.snapshot import Snapshot
+from tests.fuzz.target import Target
+from tests.packs import Held, pack, whole
+from tests.schema_support.memory import MemoryObjects
+from tests.schema_support.trees import directory, file, files, random_tree, snapshot
+
+NEXT = b"\n--\n"
+
+
+class _Side:
+    """A snapshot of which any object can be another one."""
+
+    def __init__(self, objects: MemoryObjects, tree: bytes) -> None:
+        self._objects = objects
+        self._tree = tree
+        self._ids = sorted(objects.objects)
+
+    def seeds(self) -> list[bytes]:
+        """Each object as it is, behind its number."""
+        stored = [self._objects.objects[oid][1] for oid in self._ids[:256]]
+        return [bytes((number,)) + data for number, data in enumerate(stored)]
+
+    def hostile(self, data: bytes) -> Snapshot:
+        """With one object instead of another; as it is if there is no data."""
+        objects = self._objects
+        if data:
+            objects = objects.copy()
+            oid = self._ids[data[0] % len(self._ids)]
+            objects.objects[oid] = objects.objects[oid][0], data[1:]
+        return Snapshot(objects, self._tree, 1000)
+
+
+def _side(moved: bytes, *changed: File) -> _Side:
+    """Small things, and two directories with trees of their own; of which one has `moved`."""
+    tree = random_tree(Random(4), 40)
+    tree |= {each.path: each for name in (moved, b"stays") for each in _full(name)}
+    tree |= {each.path: each for each in changed}
+    objects = MemoryObjects()
+    return _Side(objects, snapshot(tree, objects).tree)
+
+
+def _full(name: bytes) -> list[Entry]:
+    return [directory(name), *files(name, INLINE_ENTRIES)]
+
+
+_OLD = _side(b"here")
+_NEW = _side(b"there", file(b"new"), file(b"stays/f000005", 9), file(b"stays/x"))
+
+
+def _diff(data: bytes) -> object:
+    old, _, new = data.partition(NEXT)
+    found = list(diff(_OLD.hostile(old), _NEW.hostile(new)))
+    return len(joined([each for each in found if isinstance(each, Change)])) > 0
+
+
+_HERE = Held()
+_COMPLETE = _HERE.tree(a=_HERE.blob(b"a"), t=_HERE.tree(b=_HERE.blob(b"b")))
+_KINDS: dict[bytes, Kind] = {b"b": "blob", b"t": "tree", b"c": "commit"}
+_OID = re.compile(rb"@([0-9])@{18}")
+_HEX = re.compile(rb"#([0-9])#{38}")
+
+
+def _connected(data: bytes) -> object:
+    """Objects of a pack, each by the first letter of its kind and its content.
+
+    Where they name one another they say its number: the pack's come before what is here.
+    """
+    names: list[bytes] = [_COMPLETE, *_HERE.objects]
+    records: list[bytes] = []
+
+    def named(found: re.Match[bytes]) -> bytes:
+        return names[int(found[1]) % len(names)]
+
+    for part in data.split(NEXT):
+        kind = _KINDS.get(part[:1], "blob")
+        content = _OID.sub(named, part[1:])
+        content = _HEX.sub(lambda found: named(found).hex().encode(), content)
+        names.insert(0, object_id(kind, content))
+        records.append(whole(content, kind))
+    work = Work(1 << 22)
+    resolver = Resolver(pack(records), _HERE, lambda *_: None, work)
+    objects = WithReceived(Received(set(resolver.resolve()), resolver.naming), _HERE)
+    commits = [oid for oid, found in resolver.naming.items() if found.kind == "commit"]
+    for oid in commits:
+        head = read_commit(oid.hex(), objects)
+        check_connected(head.tree, {_COMPLETE}, objects, work)
+    return len(commits) > 0
+
+
+def _oid(number: int) -> bytes:
+    return b"@%d%b" % (number, b"@" * 18)
+
+
+def _item(number: int, name: bytes = b"a", mode: bytes = b"100644") -> bytes:
+    return b"%b %b\0%b" % (mode, name, _oid(number))
+
+
+def _commit(number: int) -> bytes:
+    return b"ctree #%d%b\nauthor a <a> 1 +0000\ncommitter a <a> 1 +0000\n\nx" % (number, b"#" * 38)
+
+
+_PACKS = [
+    NEXT.join((b"bx", b"t" + _item(0), _commit(0))),
+    NEXT.join(
+        (b"bx", b"t" + _item(0), b"t" + _item(0, b"t", b"40000") + _item(1, b"u"), _commit(0))
+    ),
+    NEXT.join((b"t" + _item(1), b"t" + _item(1, b"a") + _item(0, b"t", b"40000"), _commit(0))),
+    NEXT.join((b"t" + _item(0, b"t", b"40000"), _commit(0), _commit(2))),
+]
+
+METADATA = {
+    "connected": Target(
+        _connected, (FormatError,), _PACKS, [NEXT, *map(_oid, range(5)), b"40000 ", b"100644 "]
+    ),
+    "diff": Target(
+        _diff,
+        (FormatError,),
+        [
+            b"",
+            *(seed for seed in _OLD.seeds()),
+            *(NEXT + seed for seed in _NEW.seeds()),
+            *(old + NEXT + new for old, new in zip(_OLD.seeds(), _NEW.seeds(), strict=False)),
+        ],
+        [NEXT],
+    ),
+}

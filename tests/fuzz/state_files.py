@@ -1,0 +1,225 @@
+"""The files of the client's own, each with hostile bytes in it.
+
+What can be read is told as `status` and `log` tell it, and written again as a run does that.
+So a file that is none ends in an error of huai's own or in a fresh start, whoever reads it.
+"""
+
+import json
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from itertools import islice
+
+import msgspec
+
+from huai_client import state as states
+from huai_client.commands.status import _Standing
+from huai_client.config import Module
+from huai_client.dropin import discovery, memory
+from huai_client.dropin.call import Call
+from huai_client.dropin.command_line import parse
+from huai_client.explain import history, last
+from huai_client.explain.record import Record as Run
+from huai_client.explain.words import moment, run_values, run_words
+from huai_client.hosts import Memory
+from huai_client.marks import stand
+from huai_client.places import ModulePlaces, module_places
+from huai_client.publishing import waiting
+from huai_client.verifying.record import Known, Record, Unfinished
+from huai_client.verifying.summary import times_of
+from huai_schema.errors import HuaiError
+from huai_schema.paths import ROOT, RelPath
+from huai_schema.program.locking import holder
+from tests.fuzz.folder import folder
+from tests.fuzz.target import Target
+
+_NOW = 1_700_000_000
+_COMMIT = "0123456789abcdef0123456789abcdef01234567"
+_MODULE = Module(url="http://h", dest="/m", max_age="7d")
+_FAILED = Run(kind="sync", time=_NOW, code=10, reason="f", before=_COMMIT, commit=_COMMIT)
+_INSIDE = RelPath(b"a/b")
+_DAMAGE = [b"[", b"]", b"{", b"}", b"1e999", b"null", b'"\\ud800"', b"-1", b"99999999999999999999"]
+
+
+def _told(places: ModulePlaces) -> None:
+    """As `status` does."""
+    standing = _Standing("m", _MODULE, places)
+    json.dumps(standing.values())
+    _ = *standing.remarks(), *(json.dumps(top.values()) for top in standing.tops)
+
+
+def _state(places: ModulePlaces, data: bytes) -> object:
+    places.state.write_bytes(data)
+    found = states.load(places.state)
+    _told(places)
+    states.save(places.state, found)
+    assert states.load(places.state) == found
+    return found.attempts, found.first_seen(_COMMIT, _NOW), stand("/", found)
+
+
+def _waiting(places: ModulePlaces, data: bytes) -> object:
+    places.waiting.write_bytes(data)
+    _told(places)
+    found = waiting.load(places.waiting)
+    waiting.save(places.waiting, found, now=_NOW)
+    again = waiting.load(places.waiting)
+    assert again == [each._replace(since=each.since or _NOW) for each in found]
+    return waiting.head(places.waiting).due(5, _NOW)
+
+
+def _history(places: ModulePlaces, data: bytes) -> object:
+    places.history.write_bytes(data)
+    newest = history.last(places.history)
+    alike = _FAILED if newest is None else msgspec.structs.replace(newest, time=_NOW)
+    history.append(places.history, alike)
+    runs = history.read(places.history)
+    serials = {run.commit: run.serial for run in runs}
+    for run in runs:
+        run_words(run, serials)
+        json.dumps(run_values(run, serials))
+    return last.unfinished(places.history, None)
+
+
+def _last(places: ModulePlaces, data: bytes) -> object:
+    places.last.write_bytes(data)
+    _told(places)
+    last.save(places.last, _FAILED, _NOW)
+    return last.load(places.last) is not None
+
+
+def _verified(places: ModulePlaces, data: bytes) -> object:
+    places.verified.write_bytes(data)
+    _told(places)
+    times_of(places.verified, _INSIDE)
+    with Record(places.verified) as record:
+        record.begin_run()
+        with record.writing():
+            record.applied(_COMMIT, "")
+            if record.known(_INSIDE) is None:
+                record.add(_INSIDE, Known(b"t" * 20, b"i" * 16))
+            record.change(ROOT, Known(b"T" * 20, b"I" * 16))
+            for child in islice(record.children(ROOT), 100):
+                record.drop(child)
+            middle = record.unfinished(content=False) or Unfinished(_INSIDE, 1, b"", 0)
+            record.paused(middle, content=True)
+            record.finished(middle, b"i" * 16, content=False)
+            record.damage(_INSIDE, 3)
+        found = record.due(ROOT, content=True, damaged_first=True, most=10)
+        return found, record.left(ROOT)
+
+
+def _upstreams(places: ModulePlaces, data: bytes) -> object:
+    place = places.root / "upstreams.json"
+    place.write_bytes(data)
+    known = Memory(place, lambda: _NOW)
+    for each in known.failing():
+        moment(each.since), moment(each.until), json.dumps(each._asdict())
+        known.late(each.service)
+        known.failed(each.service, each.reason)
+        known.succeeded(each.service)
+    return Memory(place, lambda: _NOW).failing()
+
+
+def _rsync(places: ModulePlaces, data: bytes) -> object:
+    (places.folder / "rsync.json").write_bytes(data)
+    found = memory.remembered(places)
+    if found is None:
+        return None
+    memory.remember(places, found)
+    assert memory.remembered(places) == found
+    return found.kinds and found.kinds.text(2)
+
+
+def _sources(places: ModulePlaces, data: bytes) -> object:
+    place = places.root / "rsync-sources.json"
+    place.write_bytes(data)
+    discovery.refuse(_CALL, places.root)
+    return str(_CALL.source) in json.loads(place.read_bytes())
+
+
+def _lock(places: ModulePlaces, data: bytes) -> object:
+    places.lock.write_bytes(data)
+    return holder(places.lock)
+
+
+def _call() -> Call:
+    found = parse(["-a", "h::m", "/d"])
+    assert isinstance(found, Call)
+    return found
+
+
+def _seed_of_the_record() -> bytes:
+    """As small as SQLite writes one."""
+    path = folder("record") / "verified"
+    with Record(path) as record, record.writing():
+        record.applied(_COMMIT, "")
+        for part in (ROOT, RelPath(b"a"), _INSIDE, RelPath(b"x")):
+            record.add(part, Known(b"t" * 20, b"i" * 16))
+        record.paused(Unfinished(_INSIDE, 7, b"\0x\0", 2), content=False)
+    with closing(sqlite3.connect(path)) as db:
+        db.executescript("PRAGMA page_size = 512; VACUUM")
+    return path.read_bytes()
+
+
+_CALL = _call()
+_STATE = json.dumps(
+    {
+        "version": 1,
+        "applied": _COMMIT,
+        "serial": 3,
+        "attempted": [_COMMIT],
+        "attempted_filters": ["modes safe\n- x\n"],
+        "time": _NOW,
+        "total_bytes": 17,
+        "committed": _NOW,
+        "entries": 9,
+        "filter": "modes safe\n- x\n",
+        "held": _COMMIT,
+        "trash": _NOW,
+        "identity": "0" * 32,
+        "marks": ["usr", "proc"],
+    }
+).encode()
+_RUNS = b"".join(
+    msgspec.json.encode(each) + b"\n"
+    for each in (
+        Run(kind="sync", time=_NOW, commit=_COMMIT, serial=3, done={"add": 2}, received=2000),
+        Run(kind="verify", time=_NOW, content=True, differences=2, process=5, ended=False),
+        msgspec.structs.replace(_FAILED, times=4, last=_NOW + 60),
+    )
+)
+_UPSTREAMS = json.dumps([["http://h:1", 2, _NOW - 900, _NOW + 60, "r"], ["x", 1, 5, _NOW, "r"]])
+
+
+def _target(
+    name: str, run: Callable[[ModulePlaces, bytes], object], *seeds: bytes, refuses: bool = False
+) -> Target:
+    places = module_places(folder(name), "m")
+    places.folder.mkdir(parents=True)
+    errors = (HuaiError,) if refuses else ()
+    return Target(lambda data: run(places, data), errors, seeds, _DAMAGE)
+
+
+STATE_FILES = {
+    "state": _target("state", _state, _STATE, refuses=True),
+    "state-waiting": _target(
+        "state-waiting",
+        _waiting,
+        b"huai-waiting 1 2 5\n5\tf\ta\\x0ab\n7\td\tx/y\n",
+        b"huai-waiting 1 0 0\n",
+        refuses=True,
+    ),
+    "state-history": _target("state-history", _history, _RUNS),
+    "state-last": _target(
+        "state-last", _last, msgspec.json.encode(last.LastRun(_NOW, _NOW, 10, "f", _NOW, _NOW))
+    ),
+    "state-verified": _target("state-verified", _verified, _seed_of_the_record(), refuses=True),
+    "state-upstreams": _target("state-upstreams", _upstreams, _UPSTREAMS.encode()),
+    "state-rsync": _target(
+        "state-rsync",
+        _rsync,
+        msgspec.json.encode(memory.Memory(_COMMIT, ("rsync://h/m",), (1, 2, 3), _NOW)),
+    ),
+    "state-sources": _target("state-sources", _sources, b'{"rsync://h/m": 99999999999}'),
+    "state-lock": _target("state-lock", _lock, b"1\n", b"999999999\n"),
+}
