@@ -19,7 +19,7 @@ TOP = Path(__file__).parents[2]
 FOUND = sorted((Path(__file__).parent / "found").glob("*-*"))
 COUNT = int(os.environ.get("HUAI_TEST_FUZZ", "10000")) // len(TARGETS)
 SEED = int(os.environ.get("HUAI_TEST_SEED", "1"))
-INPUTS_A_SECOND = 300
+INPUTS_A_SECOND = 50
 """Of the slowest target on a busy machine."""
 
 
