@@ -9,7 +9,7 @@ does not have.
 
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
@@ -98,16 +98,13 @@ def _chosen(case: Case, commit: Commit) -> File | None:
     rules = rules_of(case.module, case.places, SyncOptions())
     order = Publication(commit, case.module, []).order
 
-    def suitable() -> Iterator[File]:
-        for entry in islice(Selection(commit.snapshot, rules).entries(), _ENTRIES):
-            if not isinstance(entry, File) or entry.link is not None:
-                continue
-            if 0 < entry.size <= _BYTES_MAX and not order.is_volatile(entry.path):
-                yield entry
-
-    files = sorted(suitable(), key=lambda file: (file.mtime, file.path), reverse=True)
-    payload = (file for file in files[:_JUDGED] if order.stage_of(file.path) == PAYLOAD)
-    return next(chain(payload, files), None)
+    entries = islice(Selection(commit.snapshot, rules).entries(), _ENTRIES)
+    small = [each for each in entries if isinstance(each, File) and 0 < each.size <= _BYTES_MAX]
+    small.sort(key=lambda file: (file.mtime, file.path), reverse=True)
+    suits = (each for each in small if each.link is None and not order.is_volatile(each.path))
+    judged = list(islice(suits, _JUDGED))
+    payload = (file for file in judged if order.stage_of(file.path) == PAYLOAD)
+    return next(chain(payload, judged), None)
 
 
 def compare(url: ContentUrl, commit: Newest, options: TransferOptions) -> Finding:
