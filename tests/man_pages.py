@@ -20,7 +20,7 @@ import click
 from huai_schema.errors import ExitCode
 from tests.man_troff import escape, markdown
 
-PROGRAMS = {"huai-client": "huai_client.cli", "huai-server": "huai_server.cli"}
+PROGRAMS = {"huai-client": "huai_client.cli.main", "huai-server": "huai_server.cli.main"}
 """Each with the module that holds its `command_line`."""
 WRITTEN = {"huai-rsync": Path(__file__).parents[1] / "client" / "DROPIN.md"}
 """Those that have a page in Markdown instead."""

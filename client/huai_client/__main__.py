@@ -9,7 +9,7 @@ from huai_schema.program.signals import leave_quietly
 def main() -> None:
     """The program."""
     leave_quietly()
-    from huai_client.cli import main as run
+    from huai_client.cli.main import main as run
 
     run()
 

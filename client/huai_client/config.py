@@ -8,7 +8,8 @@ import msgspec
 from msgspec import Meta
 
 from huai_client.modes import Modes
-from huai_schema.descriptor import check_module
+from huai_schema.codec.descriptor import check_module
+from huai_schema.codec.publish_rules import own_rules, volatile_rules
 from huai_schema.errors import ExitCode, FormatError, HuaiError
 from huai_schema.program.configuration import (
     ConfigError,
@@ -18,7 +19,6 @@ from huai_schema.program.configuration import (
     rewrite,
     value_error,
 )
-from huai_schema.publishing import own_rules, volatile_rules
 
 _NAME = "client.toml"
 _SPAN = "^[0-9]{1,9}[smhdw]?$"

@@ -14,7 +14,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from huai_client.config import ClientConfig, Module, check_name, config_path
-from huai_client.places import ModulePlaces, module_places
+from huai_client.state.paths import ModulePlaces, module_places
 from huai_schema.errors import HuaiError
 from huai_schema.program.configuration import ConfigError, closest
 
@@ -163,7 +163,7 @@ def _check_neighbours(config: ClientConfig, name: str) -> None:
 
 
 def _check_protected(inside: Path, outer: Path, keeper: Module, other: str) -> None:
-    from huai_client.firewall.protection import Protection
+    from huai_client.plan.guard.protect import Protection
     from huai_schema.paths import rel_path
 
     path = rel_path(os.fsencode(inside.relative_to(outer)))
@@ -177,8 +177,8 @@ def _check_protected(inside: Path, outer: Path, keeper: Module, other: str) -> N
 def _check_limits(place: str, module: Module) -> None:
     if module.max_delete == "10%" and not module.max_delete_in:
         return
-    from huai_client.firewall.limits import check_limits
-    from huai_client.plans.summary import parse_limit
+    from huai_client.plan.guard.limits import check_limits
+    from huai_client.plan.summary import parse_limit
 
     with _key(place, "max_delete"):
         parse_limit(module.max_delete)
@@ -188,7 +188,7 @@ def _check_limits(place: str, module: Module) -> None:
 
 def _check_patterns(place: str, module: Module, places: ModulePlaces) -> None:
     if module.protect:
-        from huai_client.firewall.protection import Protection
+        from huai_client.plan.guard.protect import Protection
 
         with _key(place, "protect"):
             for pattern in _hopeless(module.protect):
@@ -198,8 +198,8 @@ def _check_patterns(place: str, module: Module, places: ModulePlaces) -> None:
                 )
             Protection(module.protect)
     if module.filter:
-        from huai_client.filtered import rules_of
-        from huai_client.options import SyncOptions
+        from huai_client.diff.active_filter import rules_of
+        from huai_client.run_options import SyncOptions
 
         with _key(place, "filter"):
             rules_of(module, places, SyncOptions())
@@ -222,7 +222,7 @@ def _check_transfer(place: str, module: Module) -> None:
                 ContentUrl.parse(url)
     if module.rsync_options:
         from huai_client.transfer import TransferOptions
-        from huai_client.transfer.process import check_options
+        from huai_client.transfer.rsync import check_options
 
         with _key(place, "rsync_options"):
             options = TransferOptions(extra=module.rsync_options)

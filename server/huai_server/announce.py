@@ -8,7 +8,7 @@ import os
 import tempfile
 from pathlib import Path
 
-from huai_schema.announcement import FILE_NAME, Announcement
+from huai_schema.codec.announcement import FILE_NAME, Announcement
 from huai_schema.errors import ExitCode, HuaiError
 
 

@@ -9,7 +9,8 @@ import msgspec
 import tomlkit
 from msgspec import Meta
 
-from huai_schema.descriptor import Descriptor, check_module
+from huai_schema.codec.descriptor import Descriptor, check_module
+from huai_schema.codec.publish_rules import own_rules, volatile_rules
 from huai_schema.errors import ExitCode, FormatError, HuaiError
 from huai_schema.program.configuration import (
     ConfigError,
@@ -18,8 +19,7 @@ from huai_schema.program.configuration import (
     read_toml,
     rewrite,
 )
-from huai_schema.publishing import own_rules, volatile_rules
-from huai_server.http.addresses import address_of
+from huai_server.http.asgi.addresses import address_of
 from huai_server.http.settings import ServeSettings
 
 _SERVE = ServeSettings()

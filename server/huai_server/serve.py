@@ -8,9 +8,9 @@ import msgspec
 
 from huai_schema.errors import HuaiError
 from huai_server.config import ServerConfig, config_path, load
-from huai_server.http.serving import serve as serve_http
+from huai_server.http.server import serve as serve_http
 from huai_server.http.settings import ServeSettings
-from huai_server.places import module_places
+from huai_server.paths import module_places
 
 _log = logging.getLogger(__name__)
 

@@ -9,8 +9,8 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-from huai_client.lines.upstream import MetadataUrl
-from huai_client.store import Repository
+from huai_client.metadata.http import MetadataUrl
+from huai_client.metadata.repository import Repository
 from tests.bench.figures import Figure, Goal
 from tests.bench.stand import Stand
 from tests.bench.wire import Wire

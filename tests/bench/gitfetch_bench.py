@@ -16,13 +16,13 @@ from pathlib import Path
 
 import pygit2
 
-from huai_client.gitfetch import Here, fetch_commit
-from huai_client.lines.upstream import MetadataUrl, find_newest
-from huai_client.store import Repository
+from huai_client.metadata.git import Here, fetch_commit
+from huai_client.metadata.http import MetadataUrl, find_newest
+from huai_client.metadata.repository import Repository
 from tests.bench.figures import Figure, Goal
 from tests.bench.stand import Stand, say
-from tests.integration.histories import History
-from tests.integration.http_fixtures import git, running
+from tests.support.histories import History
+from tests.support.http_fixtures import git, running
 
 _SIZES = (1000, 4000, 16_000)
 _GOALS = {1000: Goal(0.15, "< 0.15 s")}

@@ -17,7 +17,7 @@ import uvloop
 
 from tests.bench.figures import Figure, Goal
 from tests.bench.stand import Stand
-from tests.integration.http_fixtures import (
+from tests.support.http_fixtures import (
     CountingGit,
     Repository,
     Server,

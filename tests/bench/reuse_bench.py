@@ -20,7 +20,7 @@ from tests.bench.figures import Figure, Goal, show
 from tests.bench.programs import Program, serving
 from tests.bench.spending import spend
 from tests.bench.stand import Stand, say
-from tests.integration.rsyncd import rsync_daemon
+from tests.support.rsyncd import rsync_daemon
 
 GIB = 1 << 30
 _BLOCK = 8 << 20

@@ -18,7 +18,7 @@ from typing import Self
 from tests.bench import trees
 from tests.bench.disk_reads import DiskReads, NotCountedError, drop_caches
 from tests.bench.programs import Program, serving
-from tests.integration.rsyncd import rsync_daemon
+from tests.support.rsyncd import rsync_daemon
 
 MODULES = {"plain": "off", "digests": "now"}
 CHURN = 0.005

@@ -8,7 +8,7 @@ import pytest
 
 from tests.fault.story import Story, four_commits
 from tests.integration.conftest import down, place, upstream
-from tests.integration.upstream import Site
+from tests.support.upstream import Site
 
 __all__ = ["down", "place", "upstream"]
 

@@ -10,13 +10,23 @@ import signal
 import sys
 from pathlib import Path
 
-from huai_client.execute import Report, execute
-from huai_client.plans.operations import Move, Plan
-from huai_client.surveying.verify import verify
+from huai_client.diff.candidate import Move
+from huai_client.plan.operations import Plan
+from huai_client.publish.executor import Report, execute
 from huai_client.tree import Tree
+from huai_client.verify.check import verify
 from huai_schema.entries import Entry, File
 from huai_schema.paths import RelPath
-from tests.local_trees import Staged, at, directory, file, in_order, linked, plan_for, symlink
+from tests.support.local_trees import (
+    Staged,
+    at,
+    directory,
+    file,
+    in_order,
+    linked,
+    plan_for,
+    symlink,
+)
 
 CALLS = ("rename", "mkdir", "chmod", "chown", "link", "symlink", "remove", "rmdir", "utime")
 CHANGING = {f"os.{call}" for call in CALLS}

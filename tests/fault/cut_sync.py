@@ -10,13 +10,13 @@ import sys
 from pathlib import Path
 
 from huai_client import config
-from huai_client.lines.lines import Lines
-from huai_client.options import SyncOptions
-from huai_client.places import module_places
-from huai_client.results import Observer
-from huai_client.run import module_lock
-from huai_client.sync import Sync
-from huai_client.talking.progress import SilentProgress
+from huai_client.metadata.upstream import Lines
+from huai_client.run_options import SyncOptions
+from huai_client.state.lock import module_lock
+from huai_client.state.paths import module_places
+from huai_client.sync.result import Observer
+from huai_client.sync.sync import Sync
+from huai_client.transfer.listener import SilentProgress
 
 CHANGING = {
     f"os.{call}"

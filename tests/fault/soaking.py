@@ -19,8 +19,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.integration.http_fixtures import descendants
-from tests.integration.upstream import ENVIRONMENT, SECONDS, SERVER, Downstream, Upstream, ended
+from tests.support.http_fixtures import descendants
+from tests.support.upstream import ENVIRONMENT, SECONDS, SERVER, Downstream, Upstream, ended
 
 ANCHORS = 10
 _STARTS = 400

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pygit2
 
-from tests.integration.upstream import (
+from tests.support.upstream import (
     ENVIRONMENT,
     ROOT,
     SECONDS,

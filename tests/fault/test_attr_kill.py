@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from huai_schema.errors import HuaiError
-from tests.attr_trees import Fallback, seen
-from tests.system_calls import CHANGING, KILL, at, never, supervise
+from tests.support.attr_trees import Fallback, seen
+from tests.support.system_calls import CHANGING, KILL, at, never, supervise
 
 CALLS = (*CHANGING, "owner", "symlink", "times")
 

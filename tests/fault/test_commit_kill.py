@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from huai_schema.errors import HuaiError
-from tests.committing import Upstream, fsck
-from tests.system_calls import CHANGING, KILL, Call, at, never, supervise
+from tests.support.committing import Upstream, fsck
+from tests.support.system_calls import CHANGING, KILL, Call, at, never, supervise
 
 FILES = 30
 WRITING = (*CHANGING, "open")

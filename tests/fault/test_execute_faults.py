@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from huai_client.execute import Report, execute
-from huai_client.surveying.verify import Kind, verify
+from huai_client.diff.findings import Kind
+from huai_client.publish.executor import Report, execute
 from huai_client.tree import PathError, StorageError, Tree
+from huai_client.verify.check import verify
 from huai_schema.entries import Directory, File
 from tests.fault.cut_execution import AFTER, MovedContent, finish, plan_with_move, start
-from tests.system_calls import Call, at, from_on, never, supervise
+from tests.support.system_calls import Call, at, from_on, never, supervise
 
 CHANGES = ("chmod", "link", "mkdir", "owner", "rename", "symlink", "syncfs", "times", "unlink")
 FATAL = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO)

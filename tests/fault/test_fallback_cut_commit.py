@@ -12,11 +12,11 @@ import pytest
 
 from huai_schema.errors import HuaiError
 from huai_server.fallback.redirect import library
-from tests.attr_trees import Fallback
-from tests.committing import NAME, SECONDS
-from tests.integration.rsyncd import rsync_daemon
-from tests.redirecting import contents
-from tests.system_calls import CHANGING, KILL, Call, at, never, supervise
+from tests.support.attr_trees import Fallback
+from tests.support.committing import NAME, SECONDS
+from tests.support.redirecting import contents
+from tests.support.rsyncd import rsync_daemon
+from tests.support.system_calls import CHANGING, KILL, Call, at, never, supervise
 
 CALLS = (*CHANGING, "symlink", "times")
 REFUSED, VANISHED, PARTIAL = 5, 24, 23

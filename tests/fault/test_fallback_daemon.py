@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from huai_schema.errors import ExitCode
-from tests.committing import SECONDS, run_server
-from tests.fallback_service import Service, configure, service, until, upstream
-from tests.integration.rsyncd import rsync_daemon
+from tests.support.committing import SECONDS, run_server
+from tests.support.fallback_service import Service, configure, service, until, upstream
+from tests.support.rsyncd import rsync_daemon
 
 BIG = os.urandom(3_000_000)
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from huai_client.lines.upstream import MetadataUrl
-from huai_client.store import Repository
+from huai_client.metadata.http import MetadataUrl
+from huai_client.metadata.repository import Repository
 from huai_schema.errors import HuaiError
-from tests.committing import Upstream
-from tests.integration.http_fixtures import git, running
-from tests.system_calls import CHANGING, KILL, Call, at, never, supervise
+from tests.support.committing import Upstream
+from tests.support.http_fixtures import git, running
+from tests.support.system_calls import CHANGING, KILL, Call, at, never, supervise
 
 FILES = 40
 

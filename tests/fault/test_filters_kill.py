@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.fault.story import cut
-from tests.integration.partial_mirrors import RELEASES, assert_selected, grown
-from tests.integration.upstream import SECONDS, Downstream, Site, Upstream
+from tests.support.partial_mirrors import RELEASES, assert_selected, grown
+from tests.support.upstream import SECONDS, Downstream, Site, Upstream
 
 IMAGES = ("- /dists/", "- /pool/?", "- /images/link")
 

@@ -1,6 +1,6 @@
 """A power cut at any moment of a sync: nothing that was published as good is lost or half.
 
-What is on the disk afterwards is not tried but derived (`tests.crash_states`), from the real
+What is on the disk afterwards is not tried but derived (`tests.support.crash_states`), from the
 system calls of a real sync, rsync's included, so that it is the worst that may happen.
 """
 
@@ -12,11 +12,11 @@ from typing import TypeVar
 
 import pytest
 
-from huai_client.staging import journal
-from tests.crash_states import GROUPS, Moment, Node, Recorder, State, crash_states, lay
+from huai_client.transfer.staging import journal
 from tests.fault.story import CUTS, LONG, Story, finish
-from tests.integration.upstream import Downstream, Upstream, refresh
-from tests.system_calls import supervise
+from tests.support.crash_states import GROUPS, Moment, Node, Recorder, State, crash_states, lay
+from tests.support.system_calls import supervise
+from tests.support.upstream import Downstream, Upstream, refresh
 
 Tree = dict[str, Node]
 T = TypeVar("T")

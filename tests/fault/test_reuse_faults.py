@@ -9,15 +9,16 @@ from pathlib import Path
 import pytest
 from blake3 import blake3
 
-from huai_client.plans.operations import Reuse
-from huai_client.reuse import Trust, bring
-from huai_client.staging import Staging, key_of
+from huai_client.plan.operations import Reuse
 from huai_client.transfer import Outcome
+from huai_client.transfer.local import Trust
+from huai_client.transfer.stage import bring
+from huai_client.transfer.staging import Staging, key_of
 from huai_client.tree import StorageError, Tree
 from huai_schema.entries import File
-from tests.local_trees import T0, at, content, file
-from tests.system_calls import KILL, Call, from_on, never, supervise
-from tests.system_calls import at as at_step
+from tests.support.local_trees import T0, at, content, file
+from tests.support.system_calls import KILL, Call, from_on, never, supervise
+from tests.support.system_calls import at as at_step
 
 CALLS = ("link", "rename", "times", "truncate", "unlink", "write")
 MOVED, COPIED, COMES = file(b"moved", 3000), file(b"copied", 3000), file(b"new/comes", 100)

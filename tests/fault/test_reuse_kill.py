@@ -10,7 +10,7 @@ import pytest
 
 from huai_client.modes import Modes
 from tests.fault.story import CUTS, LONG, Story, cut, finish
-from tests.integration.upstream import SECONDS, T0, Downstream, Site, Upstream, rsync_differences
+from tests.support.upstream import SECONDS, T0, Downstream, Site, Upstream, rsync_differences
 
 FILES = 12
 LARGE = os.urandom(200_000)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.fault.soaking import killed
-from tests.integration.upstream import Downstream, Site, Upstream, rsync_differences
+from tests.support.upstream import Downstream, Site, Upstream, rsync_differences
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount")
 

@@ -25,7 +25,7 @@ from tests.fault.soaking import (
     metadata_service,
     reading,
 )
-from tests.integration.upstream import ROOT, Downstream, Upstream, rsync_differences
+from tests.support.upstream import ROOT, Downstream, Upstream, rsync_differences
 
 SOAK_SECONDS = int(os.environ.get("HUAI_TEST_SOAK", "8"))
 SEED = int(os.environ.get("HUAI_TEST_SEED", "1"))

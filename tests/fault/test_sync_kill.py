@@ -10,15 +10,9 @@ from pathlib import Path
 import pytest
 
 from tests.fault.story import CUTS, LONG, Story, cut, finish
-from tests.integration.http_fixtures import descendants, until
-from tests.integration.rsyncd import rsync_daemon
-from tests.integration.upstream import (
-    Downstream,
-    Site,
-    Upstream,
-    ended,
-    serving,
-)
+from tests.support.http_fixtures import descendants, until
+from tests.support.rsyncd import rsync_daemon
+from tests.support.upstream import Downstream, Site, Upstream, ended, serving
 
 
 @pytest.mark.slow

@@ -14,8 +14,8 @@ import pytest
 
 from huai_client.transfer import ConnectionBrokenError
 from huai_schema.entries import File
-from tests.integration.rsyncd import rsync_daemon
-from tests.transfers import TEST_OPTIONS, Downstream, put
+from tests.support.rsyncd import rsync_daemon
+from tests.support.transfers import TEST_OPTIONS, Downstream, put
 
 SIZE = 6_000_000
 SLOW = replace(TEST_OPTIONS, bwlimit=2000, retries=0, streams=1)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.upstream import T0, Downstream, Site, Upstream, rsync_differences
+from tests.support.upstream import T0, Downstream, Site, Upstream, rsync_differences
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount")
 

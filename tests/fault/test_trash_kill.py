@@ -11,16 +11,8 @@ import pytest
 
 from huai_client.tree import STAGING
 from tests.fault.story import CUTS, LONG
-from tests.integration.upstream import (
-    SECONDS,
-    T0,
-    Downstream,
-    Ended,
-    Site,
-    Upstream,
-    rsync_differences,
-)
-from tests.system_calls import KILL, Call, supervise
+from tests.support.system_calls import KILL, Call, supervise
+from tests.support.upstream import SECONDS, T0, Downstream, Ended, Site, Upstream, rsync_differences
 
 CHANGES = ("chmod", "link", "mkdir", "rename", "symlink", "truncate", "unlink")
 

@@ -10,12 +10,12 @@ import socket
 from typing import Any
 from unittest.mock import patch
 
-from huai_client.gitfetch.exchange import receive_pack
-from huai_client.lines.served import served
-from huai_client.lines.upstream import MetadataUrl, find_newest
+from huai_client.metadata.git.exchange import receive_pack
+from huai_client.metadata.http import MetadataUrl, find_newest
+from huai_client.metadata.served import served
 from huai_schema.errors import HuaiError
 from tests.fuzz.target import Target
-from tests.integration.scripted_upstream import RESULT, advert, reply
+from tests.support.scripted_upstream import RESULT, advert, reply
 
 _NEXT = b"\n--\n"
 _COMMIT = "0123456789abcdef0123456789abcdef01234567"

@@ -6,21 +6,21 @@ An input is several parts, with `NEXT` between them.
 import re
 from random import Random
 
-from huai_client.gitfetch.bounds import Work
-from huai_client.gitfetch.connected import check_connected, read_commit
-from huai_client.gitfetch.objects import Received, WithReceived
-from huai_client.gitfetch.resolve import Resolver
-from huai_schema.changes import Change, joined
-from huai_schema.diff import diff
+from huai_client.metadata.git.connectivity import check_connected, read_commit
+from huai_client.metadata.git.limits import Work
+from huai_client.metadata.git.objects import Received, WithReceived
+from huai_client.metadata.git.resolve import Resolver
+from huai_schema.diff.changes import Change, joined
+from huai_schema.diff.diff import diff
 from huai_schema.entries import Entry, File
 from huai_schema.errors import FormatError
-from huai_schema.gitobjects import Kind, object_id
-from huai_schema.layout import INLINE_ENTRIES
-from huai_schema.snapshot import Snapshot
+from huai_schema.git.objects import Kind, object_id
+from huai_schema.layout.layout import INLINE_ENTRIES
+from huai_schema.layout.snapshot import Snapshot
 from tests.fuzz.target import Target
-from tests.packs import Held, pack, whole
-from tests.schema_support.memory import MemoryObjects
-from tests.schema_support.trees import directory, file, files, random_tree, snapshot
+from tests.support.packs import Held, pack, whole
+from tests.support.schema.memory import MemoryObjects
+from tests.support.schema.trees import directory, file, files, random_tree, snapshot
 
 NEXT = b"\n--\n"
 

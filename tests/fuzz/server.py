@@ -18,13 +18,13 @@ import h11
 from uvicorn.server import ServerState
 
 from huai_server.http.app import create_app
-from huai_server.http.body import Receive
-from huai_server.http.response import Send
-from huai_server.http.serving import _config
+from huai_server.http.asgi.body import Receive
+from huai_server.http.asgi.responder import Send
+from huai_server.http.server import _config
 from huai_server.http.settings import ServeSettings
 from tests.fuzz.folder import folder
 from tests.fuzz.target import Outcome, Target
-from tests.integration.http_fixtures import Repository, fetch_all, ls_refs, packet, post
+from tests.support.http_fixtures import Repository, fetch_all, ls_refs, packet, post
 
 _COMMIT = "0123456789abcdef0123456789abcdef01234567"
 """Stands for the commit that is served."""

@@ -12,21 +12,23 @@ from itertools import islice
 
 import msgspec
 
-from huai_client import state as states
-from huai_client.commands.status import _Standing
+from huai_client.cli.commands.status import _Standing
+from huai_client.cli.rsync import cache as memory
+from huai_client.cli.rsync import discovery
+from huai_client.cli.rsync.parse import parse
+from huai_client.cli.rsync.request import Call
 from huai_client.config import Module
-from huai_client.dropin import discovery, memory
-from huai_client.dropin.call import Call
-from huai_client.dropin.command_line import parse
-from huai_client.explain import history, last
-from huai_client.explain.record import Record as Run
-from huai_client.explain.words import moment, run_values, run_words
-from huai_client.hosts import Memory
-from huai_client.marks import stand
-from huai_client.places import ModulePlaces, module_places
-from huai_client.publishing import waiting
-from huai_client.verifying.record import Known, Record, Unfinished
-from huai_client.verifying.summary import times_of
+from huai_client.diff.marks import stand
+from huai_client.inspect.format import moment, run_values, run_words
+from huai_client.state import history
+from huai_client.state import last_run as last
+from huai_client.state import pending_deletions as waiting
+from huai_client.state import state as states
+from huai_client.state.hosts import Memory
+from huai_client.state.paths import ModulePlaces, module_places
+from huai_client.state.run_record import Record as Run
+from huai_client.state.verification import Known, Record, Unfinished
+from huai_client.verify.summary import times_of
 from huai_schema.errors import HuaiError
 from huai_schema.paths import ROOT, RelPath
 from huai_schema.program.locking import holder

@@ -9,39 +9,39 @@ from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
+from huai_client.cli.rsync.numbers import kibibytes
+from huai_client.cli.rsync.parse import parse as parse_command_line
 from huai_client.config import load as load_client
-from huai_client.dropin.command_line import parse as parse_command_line
-from huai_client.dropin.numbers import kibibytes
 from huai_client.filters.parser import Parser
-from huai_client.gitfetch.delta import apply_delta
-from huai_client.gitfetch.reply import pack_of
-from huai_client.lines.upstream import decode_advert, printable, retry_after
-from huai_client.transfer.judgement import judge
-from huai_client.transfer.output import Talk
+from huai_client.metadata.git.delta import apply_delta
+from huai_client.metadata.git.reply import pack_of
+from huai_client.metadata.http import decode_advert, printable, retry_after
+from huai_client.transfer.exit_status import judge
+from huai_client.transfer.rsync_output import Talk
 from huai_client.transfer.urls import ContentUrl
-from huai_schema.commits import CommitInfo, Counts, Totals, decode_commit
-from huai_schema.descriptor import Descriptor
+from huai_schema.codec.commits import CommitInfo, Counts, Totals, decode_commit
+from huai_schema.codec.descriptor import Descriptor
+from huai_schema.codec.publish_rules import own_rules, usable_rules
 from huai_schema.errors import FormatError, HuaiError
-from huai_schema.gitobjects import TreeItem, decode_tree, encode_tree, object_id
-from huai_schema.manifest import decode_manifest
-from huai_schema.own_directory import decode_own_directory
+from huai_schema.git.objects import TreeItem, decode_tree, encode_tree, object_id
+from huai_schema.layout.manifest import decode_manifest
+from huai_schema.layout.own_directory import decode_own_directory
+from huai_schema.layout.snapshot import Snapshot
 from huai_schema.paths import RelPath
-from huai_schema.publishing import own_rules, usable_rules
-from huai_schema.snapshot import Snapshot
 from huai_server.config import load as load_server
-from huai_server.http import pktline
-from huai_server.http.addresses import address_of
-from huai_server.http.git_app import protocol_version
-from huai_server.http.inflate import Inflater
-from huai_server.http.refusal import RefusedError
+from huai_server.http.asgi.addresses import address_of
+from huai_server.http.asgi.errors import RefusedError
+from huai_server.http.asgi.inflate import Inflater
+from huai_server.http.git import pktline
+from huai_server.http.git.app import protocol_version
 from tests.fuzz.answers import ANSWERS
 from tests.fuzz.folder import folder
 from tests.fuzz.metadata import METADATA
 from tests.fuzz.server import SERVER
 from tests.fuzz.state_files import STATE_FILES
 from tests.fuzz.target import Outcome, Target
-from tests.integration.http_fixtures import fetch_all, ls_refs, packet
-from tests.packs import (
+from tests.support.http_fixtures import fetch_all, ls_refs, packet
+from tests.support.packs import (
     Held,
     appended,
     copy,
@@ -53,8 +53,8 @@ from tests.packs import (
     resolve,
     whole,
 )
-from tests.schema_support.memory import MemoryObjects
-from tests.schema_support.trees import random_tree, snapshot
+from tests.support.schema.memory import MemoryObjects
+from tests.support.schema.trees import random_tree, snapshot
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 TEXT = b"a line of text\n" * 20

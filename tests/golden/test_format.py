@@ -11,16 +11,19 @@ from zlib import crc32
 import pytest
 from blake3 import blake3
 
-from huai_schema import commits, cutting, descriptor, layout, limits, pieces, publishing
-from huai_schema.commits import CommitInfo, Counts, Totals
-from huai_schema.descriptor import Descriptor, read_root, write_root
+from huai_schema import limits
+from huai_schema.codec import commits, descriptor
+from huai_schema.codec import publish_rules as publishing
+from huai_schema.codec.commits import CommitInfo, Counts, Totals
+from huai_schema.codec.descriptor import Descriptor, read_root, write_root
 from huai_schema.entries import Directory, File, Symlink
-from huai_schema.gitobjects import TreeItem, encode_tree, object_id
-from huai_schema.manifest import decode_manifest, piece_start
+from huai_schema.git.objects import TreeItem, encode_tree, object_id
+from huai_schema.layout import cutting, layout, pieces
+from huai_schema.layout.manifest import decode_manifest, piece_start
+from huai_schema.layout.snapshot import Snapshot
 from huai_schema.paths import ROOT, RelPath
-from huai_schema.snapshot import Snapshot
-from tests.schema_support.memory import MemoryObjects
-from tests.schema_support.trees import Tree, directory, file, files, random_tree, snapshot, tree_of
+from tests.support.schema.memory import MemoryObjects
+from tests.support.schema.trees import Tree, directory, file, files, random_tree, snapshot, tree_of
 
 PAGE = (Path(__file__).parents[2] / "schema" / "FORMAT.md").read_text(encoding="utf-8")
 IDS = Path(__file__).parent / "format" / "ids"

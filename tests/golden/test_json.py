@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.conftest import Golden
-from tests.json_events import PROGRAMS, Shape, events, shared
+from tests.support.json_events import PROGRAMS, Shape, events, shared
 
 
 def fields(shape: Shape, place: str) -> Iterator[str]:

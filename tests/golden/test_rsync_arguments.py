@@ -2,8 +2,8 @@
 
 import pytest
 
-from huai_client.transfer.command import arguments, names
 from huai_client.transfer.options import TransferOptions
+from huai_client.transfer.rsync_arguments import arguments, names
 from huai_client.transfer.urls import ContentUrl
 from huai_schema.entries import File
 from huai_schema.paths import rel_path

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.upstream import Site, site
-from tests.transfers import Downstream
+from tests.support.transfers import Downstream
+from tests.support.upstream import Site, site
 
 
 @pytest.fixture(scope="session")

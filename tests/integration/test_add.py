@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from huai_schema.errors import ExitCode
-from tests.integration.upstream import Downstream, Site
+from tests.support.upstream import Downstream, Site
 
 HTTP = "did you mean http://"
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.committing import SECONDS, Upstream
+from tests.support.committing import SECONDS, Upstream
 
 SIZE = 4 << 20
 

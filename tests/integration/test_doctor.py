@@ -14,11 +14,11 @@ from urllib.request import urlopen
 
 import pytest
 
-from huai_client.places import ModulePlaces, module_places
-from huai_client.run import module_lock
+from huai_client.state.lock import module_lock
+from huai_client.state.paths import ModulePlaces, module_places
 from huai_schema.errors import ExitCode
-from tests.integration.rsyncd import rsync_daemon
-from tests.integration.upstream import T0, Downstream, Site, Upstream
+from tests.support.rsyncd import rsync_daemon
+from tests.support.upstream import T0, Downstream, Site, Upstream
 
 NO_URL = "http://127.0.0.1:9"
 
@@ -247,7 +247,7 @@ def test_deletions_that_wait_and_cannot_be_read(pair: tuple[Upstream, Downstream
 def test_a_run_that_was_cut(pair: tuple[Upstream, Downstream]) -> None:
     import dataclasses
 
-    from huai_client.state import save
+    from huai_client.state.state import save
 
     _, down = pair
     save(down.state_file, dataclasses.replace(down.state, attempted=("a" * 40,)))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.rsync_calls import (
+from tests.support.rsync_calls import (
     ARCH,
     FEDORA,
     TUNASYNC,
@@ -18,11 +18,11 @@ from tests.integration.rsync_calls import (
     mirror,
     picture,
 )
-from tests.integration.upstream import SECONDS, Ended, Site, Upstream, assert_equal
+from tests.support.upstream import SECONDS, Ended, Site, Upstream, assert_equal
 
 WHOLE = {"tunasync": TUNASYNC, "arch": ARCH, "fedora": FEDORA, "ustc": USTC}
 """Calls that huai does by itself."""
-HEAVY = ("pygit2", "rich", "blake3", "click", "tenacity", "subprocess", "huai_client.sync")
+HEAVY = ("pygit2", "rich", "blake3", "click", "tenacity", "subprocess", "huai_client.sync.sync")
 SAY_LOADED = f"lambda: sys.stderr.write(str([m for m in {HEAVY!r} if m in sys.modules]) + chr(10))"
 
 

@@ -9,16 +9,16 @@ from pathlib import Path
 import pytest
 
 from huai_client.config import load
-from huai_client.places import module_places
-from huai_client.state import load as load_state
-from huai_schema.announcement import FILE_NAME, Announcement
-from huai_server.places import fallback_places
-from tests.committing import NAME, run_server
-from tests.integration.rsync_calls import TUNASYNC, picture, program, run
+from huai_client.state.paths import module_places
+from huai_client.state.state import load as load_state
+from huai_schema.codec.announcement import FILE_NAME, Announcement
+from huai_server.paths import fallback_places
 from tests.integration.test_fallback_serve import Site as FallbackSite
 from tests.integration.test_fallback_serve import serving as fallback_serving
-from tests.integration.upstream import ENVIRONMENT, SERVER, Ended, Site, Upstream, serving
-from tests.redirecting import contents
+from tests.support.committing import NAME, run_server
+from tests.support.redirecting import contents
+from tests.support.rsync_calls import TUNASYNC, picture, program, run
+from tests.support.upstream import ENVIRONMENT, SERVER, Ended, Site, Upstream, serving
 
 
 def announced(up: Upstream, url: str) -> None:

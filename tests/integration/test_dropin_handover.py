@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from huai_client.places import module_places
-from huai_schema.announcement import FILE_NAME
+from huai_client.state.paths import module_places
+from huai_schema.codec.announcement import FILE_NAME
 from huai_schema.program.locking import locked
-from tests.integration.rsync_calls import (
+from tests.support.rsync_calls import (
     FTPSYNC,
     FTPSYNC_SECOND,
     Mirror,
@@ -22,7 +22,7 @@ from tests.integration.rsync_calls import (
     program,
     run,
 )
-from tests.integration.upstream import ENVIRONMENT, SECONDS, Site, assert_equal
+from tests.support.upstream import ENVIRONMENT, SECONDS, Site, assert_equal
 
 FIRST_STAGE = (
     *("--exclude=*.diff/Index", "--exclude=Packages*", "--exclude=Sources*", "--exclude=Release*"),

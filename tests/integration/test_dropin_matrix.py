@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 import pytest
 
-from huai_schema.announcement import FILE_NAME, Announcement
-from tests.integration.rsync_calls import picture, program, run
-from tests.integration.upstream import ENVIRONMENT, Ended, Site, Upstream
+from huai_schema.codec.announcement import FILE_NAME, Announcement
+from tests.support.rsync_calls import picture, program, run
+from tests.support.upstream import ENVIRONMENT, Ended, Site, Upstream
 
 ARCH = "-rlptH --safe-links --delete-delay --delay-updates --timeout=600 --contimeout=60 --no-motd"
 ARCH_OUT = "--exclude=*.links.tar.gz* --exclude=/other --exclude=/sources"

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.rsync_calls import Mirror, mirror, picture, program, run
-from tests.integration.upstream import Ended, Site, Upstream
+from tests.support.rsync_calls import Mirror, mirror, picture, program, run
+from tests.support.upstream import Ended, Site, Upstream
 
 HOST = "here.example"
 OWN = (

@@ -10,7 +10,7 @@ import pytest
 from huai_server.config import ModuleFallback
 from huai_server.fallback.erofs import DamagedImageError, verify
 from huai_server.fallback.owners import OwnerIds
-from tests.attr_trees import Fallback, seen
+from tests.support.attr_trees import Fallback, seen
 
 
 @pytest.fixture

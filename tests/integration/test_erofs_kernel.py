@@ -13,9 +13,9 @@ from huai_schema.paths import RelPath
 from huai_server.fallback.erofs import MountError, available, build, mount, unmount, verify
 from huai_server.fallback.erofs.kind import ErofsKind
 from huai_server.fallback.owners import OwnerIds
-from tests.erofs_trees import OWNERS, make_image, mounted, seen, wanted
-from tests.scanners import as_nobody
-from tests.schema_support.trees import directory, file, files, snapshot, tree_of
+from tests.support.erofs_trees import OWNERS, make_image, mounted, seen, wanted
+from tests.support.scanners import as_nobody
+from tests.support.schema.trees import directory, file, files, snapshot, tree_of
 
 TREE = tree_of(*files(b"d", 300), directory(b"d"), file(b"f", 5 << 40))
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from huai_client.explain import history
-from huai_client.places import module_places
-from tests.integration.upstream import T0, Downstream, Site, Upstream
+from huai_client.state import history
+from huai_client.state.paths import module_places
+from tests.support.upstream import T0, Downstream, Site, Upstream
 
 NO_URL = "http://127.0.0.1:9"
 """Nobody listens there."""
@@ -500,7 +500,7 @@ def test_a_module_that_was_never_synced(place: Site) -> None:
 
 
 def test_they_answer_while_a_sync_runs(pair: tuple[Upstream, Downstream]) -> None:
-    from huai_client.run import module_lock
+    from huai_client.state.lock import module_lock
 
     _, down = pair
     with module_lock(module_places(down.root, down.name), wait=0):

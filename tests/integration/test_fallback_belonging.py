@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from huai_schema.errors import ExitCode
-from tests.attr_trees import Seen, seen
-from tests.committing import NAME, SECONDS, run_server
-from tests.fallback_service import configure, service, until
-from tests.integration.rsyncd import rsync_daemon
+from tests.support.attr_trees import Seen, seen
+from tests.support.committing import NAME, SECONDS, run_server
+from tests.support.fallback_service import configure, service, until
+from tests.support.rsyncd import rsync_daemon
 
 
 @pytest.fixture

@@ -16,8 +16,8 @@ from huai_schema.program.locking import LockedError, locked
 from huai_server.config import ModuleFallback
 from huai_server.fallback.attr import is_current
 from huai_server.fallback.kind import AttrTreeError
-from tests.attr_trees import Fallback, seen
-from tests.committing import NAME, run_server
+from tests.support.attr_trees import Fallback, seen
+from tests.support.committing import NAME, run_server
 
 Kind = Literal["sparse", "erofs"]
 KINDS: list[Kind] = ["sparse", "erofs"]

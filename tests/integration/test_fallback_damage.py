@@ -11,9 +11,9 @@ import pytest
 
 from huai_schema.errors import ExitCode
 from huai_server.fallback.attr.scrub import Scrub
-from tests.attr_trees import Fallback
-from tests.committing import NAME, SECONDS, run_server
-from tests.fallback_service import configure, service, until, upstream
+from tests.support.attr_trees import Fallback
+from tests.support.committing import NAME, SECONDS, run_server
+from tests.support.fallback_service import configure, service, until, upstream
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from huai_schema.errors import ExitCode
-from tests.committing import NAME, SECONDS, run_server, server_command, server_environment
-from tests.fallback_service import configure, until, upstream
+from tests.support.committing import NAME, SECONDS, run_server, server_command, server_environment
+from tests.support.fallback_service import configure, until, upstream
 
 V1 = Path("/sys/fs/cgroup/memory/memory.limit_in_bytes")
 needs_groups = pytest.mark.skipif(

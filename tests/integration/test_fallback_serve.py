@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from huai_schema.errors import ExitCode
-from tests.committing import NAME, SECONDS, run_server, server_command, server_environment
-from tests.redirecting import contents
+from tests.support.committing import NAME, SECONDS, run_server, server_command, server_environment
+from tests.support.redirecting import contents
 
 
 class Site:

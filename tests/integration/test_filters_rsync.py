@@ -5,7 +5,7 @@ import subprocess
 import pytest
 
 from huai_client.filters import FilterError, Parser, Rules
-from tests.filter_oracle import copied, left_over, options_of, rule_file, selected, tree_of
+from tests.support.filter_oracle import copied, left_over, options_of, rule_file, selected, tree_of
 
 TREE = tree_of(
     *b"a b/a b/b/a b/b/c b/ab/aab/c c/dists/x/Release c/dists/Release".split(),

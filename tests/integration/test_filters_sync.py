@@ -9,10 +9,10 @@ from random import Random
 import pytest
 
 from huai_client.modes import Modes, bare_key
-from tests.integration.counting_proxy import counting
-from tests.integration.partial_mirrors import RELEASES, assert_selected, count_of, grown, size_of
 from tests.integration.test_sync_idle import loaded
-from tests.integration.upstream import SECONDS, T0, Site, Upstream
+from tests.support.counting_proxy import counting
+from tests.support.partial_mirrors import RELEASES, assert_selected, count_of, grown, size_of
+from tests.support.upstream import SECONDS, T0, Site, Upstream
 
 
 def test_only_what_is_selected_is_fetched(place: Site) -> None:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from huai_client.publishing import waiting
-from tests.integration.upstream import T0, Downstream, Site, Upstream, rsync_differences
-from tests.local_trees import fingerprint
+from huai_client.state import pending_deletions as waiting
+from tests.support.local_trees import fingerprint
+from tests.support.upstream import T0, Downstream, Site, Upstream, rsync_differences
 
 PROTECT = ("/project/trace/my.host", "*.local", "/own/")
 

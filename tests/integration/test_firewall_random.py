@@ -11,14 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.upstream import (
-    ENVIRONMENT,
-    SECONDS,
-    Downstream,
-    Site,
-    Upstream,
-    rsync_would,
-)
+from tests.support.upstream import ENVIRONMENT, SECONDS, Downstream, Site, Upstream, rsync_would
 
 NAMES = ("a", "b", "own", "x.local")
 PATTERNS = ("*.local", "/own", "/a/b", "/b/**/own", "own/", "a/b/")

@@ -9,12 +9,12 @@ from pathlib import Path
 import pygit2
 import pytest
 
-from huai_client.gitfetch import Here, fetch_commit
-from huai_client.lines.upstream import MetadataUrl, find_newest
-from huai_client.store import Repository
-from tests.integration.git_backend import git_backend
-from tests.integration.histories import History
-from tests.integration.http_fixtures import ENVIRONMENT, ROOT, git, running
+from huai_client.metadata.git import Here, fetch_commit
+from huai_client.metadata.http import MetadataUrl, find_newest
+from huai_client.metadata.repository import Repository
+from tests.support.git_backend import git_backend
+from tests.support.histories import History
+from tests.support.http_fixtures import ENVIRONMENT, ROOT, git, running
 
 MANIFESTS = 120
 
@@ -231,7 +231,7 @@ def test_equal_clients_ask_alike(history: History, url: str, tmp_path: Path) -> 
 
 
 def test_pygit2_is_not_needed() -> None:
-    code = "import sys, huai_client.gitfetch; sys.exit('pygit2' in sys.modules)"
+    code = "import sys, huai_client.metadata.git; sys.exit('pygit2' in sys.modules)"
     search = os.pathsep.join(str(ROOT / part) for part in ("schema", "client"))
     done = subprocess.run(
         [sys.executable, "-c", code], env={**ENVIRONMENT, "PYTHONPATH": search}, check=False

@@ -14,20 +14,16 @@ from urllib.request import Request
 import pytest
 
 from huai_client.deadline import Deadline, TimeUpError
-from huai_client.gitfetch import Here, fetch_commit
-from huai_client.gitfetch.exchange import receive_pack
-from huai_client.gitfetch.objects import MissingObjectError
-from huai_client.gitfetch.packets import FLUSH, packet
-from huai_client.lines.paced import redirection
-from huai_client.lines.upstream import (
-    MetadataUrl,
-    UpstreamError,
-    UpstreamSilentError,
-    find_newest,
-)
-from huai_client.store import DamagedRepositoryError, Repository
+from huai_client.metadata.git import Here, fetch_commit
+from huai_client.metadata.git.exchange import receive_pack
+from huai_client.metadata.git.objects import MissingObjectError
+from huai_client.metadata.git.packets import FLUSH, packet
+from huai_client.metadata.http import MetadataUrl, UpstreamError, UpstreamSilentError, find_newest
+from huai_client.metadata.repository import DamagedRepositoryError, Repository
+from huai_client.metadata.slow_http import redirection
 from huai_schema.errors import FormatError, HuaiError
-from tests.integration.scripted_upstream import (
+from tests.support.packs import Held, appended, on_name, pack, whole
+from tests.support.scripted_upstream import (
     ADVERT,
     RESULT,
     SECONDS,
@@ -38,8 +34,7 @@ from tests.integration.scripted_upstream import (
     reply,
     scripted,
 )
-from tests.integration.weak_lines import silent
-from tests.packs import Held, appended, on_name, pack, whole
+from tests.support.weak_lines import silent
 
 TEXT = b"a line of text\n" * 20
 

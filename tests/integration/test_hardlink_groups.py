@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.integration.upstream import T0, Site, Upstream
+from tests.support.upstream import T0, Site, Upstream
 
 SETTINGS: list[dict[str, Any]] = [
     {},

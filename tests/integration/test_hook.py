@@ -23,7 +23,7 @@ class Upstream:
         path = os.pathsep.join(str(TOP / side) for side in ("schema", "server", "client"))
         self.program.write_text(
             f"#!{sys.executable}\nimport sys\nsys.path[:0] = {path.split(os.pathsep)!r}\n"
-            "from huai_server.cli import main\nmain()\n"
+            "from huai_server.cli.main import main\nmain()\n"
         )
         self.program.chmod(0o755)
         self.environment = {

@@ -8,9 +8,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from huai_server.http.serving import ListenError, listen
+from huai_server.http.server import ListenError, listen
 from huai_server.http.settings import ServeSettings
-from tests.integration.http_fixtures import Repository, Server, git, running
+from tests.support.http_fixtures import Repository, Server, git, running
 
 
 @pytest.fixture

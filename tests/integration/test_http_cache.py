@@ -8,7 +8,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.integration.http_fixtures import (
+from tests.support.http_fixtures import (
     SECONDS,
     CountingGit,
     Repository,

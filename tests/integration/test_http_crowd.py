@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 
 import pytest
 
-from tests.integration.http_fixtures import (
+from tests.support.http_fixtures import (
     SECONDS,
     Repository,
     Server,

@@ -7,7 +7,7 @@ from pathlib import Path
 import pygit2
 import pytest
 
-from tests.integration.http_fixtures import Repository, Server, git, running
+from tests.support.http_fixtures import Repository, Server, git, running
 
 VERSIONS = pytest.mark.parametrize("version", [0, 1, 2])
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.integration.http_fixtures import (
+from tests.support.http_fixtures import (
     CountingGit,
     Repository,
     Server,

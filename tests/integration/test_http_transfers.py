@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.http_fixtures import (
+from tests.support.http_fixtures import (
     CountingGit,
     Repository,
     Server,

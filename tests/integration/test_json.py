@@ -10,10 +10,10 @@ from typing import Any
 import click
 import pytest
 
-from tests import json_events
-from tests.integration.rsyncd import rsync_daemon
-from tests.integration.upstream import SECONDS, Downstream, Ended, Site, Upstream, ended
 from tests.man_pages import command_line
+from tests.support import json_events
+from tests.support.rsyncd import rsync_daemon
+from tests.support.upstream import SECONDS, Downstream, Ended, Site, Upstream, ended
 
 Lines = list[dict[str, Any]]
 PROGRAM = "huai-client"

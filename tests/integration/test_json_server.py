@@ -9,9 +9,9 @@ from typing import Any
 import click
 import pytest
 
-from tests import json_events
-from tests.committing import NAME, SECONDS, run_server, server_command, server_environment
 from tests.man_pages import command_line, commands, top_context
+from tests.support import json_events
+from tests.support.committing import NAME, SECONDS, run_server, server_command, server_environment
 
 Lines = list[dict[str, Any]]
 PROGRAM = "huai-server"

@@ -13,11 +13,11 @@ from urllib.parse import urlsplit
 import pytest
 
 from huai_schema import __version__
-from tests.integration.counting_proxy import counting
 from tests.integration.test_sync_idle import loaded
-from tests.integration.upstream import Downstream, Site, Upstream, assert_equal, serving
-from tests.integration.weak_lines import Weakness, busy, nobody, silent, trickling, weak
-from tests.local_trees import fingerprint
+from tests.support.counting_proxy import counting
+from tests.support.local_trees import fingerprint
+from tests.support.upstream import Downstream, Site, Upstream, assert_equal, serving
+from tests.support.weak_lines import Weakness, busy, nobody, silent, trickling, weak
 
 
 @pytest.fixture(name="up")

@@ -13,12 +13,12 @@ import pytest
 
 from huai_client import config as client_config
 from huai_client.deadline import Deadline
-from huai_client.hosts import Hosts
+from huai_client.state.hosts import Hosts
 from huai_client.transfer import Outcome, TransferOptions, UpstreamFullError
 from huai_schema.entries import File
-from tests.integration.rsyncd import rsync_daemon
-from tests.integration.upstream import Site, ended
-from tests.transfers import TEST_OPTIONS, Downstream, put_many
+from tests.support.rsyncd import rsync_daemon
+from tests.support.transfers import TEST_OPTIONS, Downstream, put_many
+from tests.support.upstream import Site, ended
 
 
 def fetch_at_once(

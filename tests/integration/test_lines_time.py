@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from huai_client.deadline import Deadline
-from huai_client.hosts import Hosts
+from huai_client.state.hosts import Hosts
 from huai_client.transfer import ConnectionBrokenError
-from tests.integration.rsyncd import rsync_daemon
-from tests.integration.upstream import Site, Upstream, assert_equal
-from tests.integration.weak_lines import nobody, silent, trickling
-from tests.transfers import TEST_OPTIONS, Downstream, put_many
+from tests.support.rsyncd import rsync_daemon
+from tests.support.transfers import TEST_OPTIONS, Downstream, put_many
+from tests.support.upstream import Site, Upstream, assert_equal
+from tests.support.weak_lines import nobody, silent, trickling
 
 
 def test_time_is_up(upstream: Path, down: Downstream) -> None:

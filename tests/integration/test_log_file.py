@@ -9,8 +9,8 @@ from pathlib import Path
 import click
 import pytest
 
-from tests.integration.upstream import SECONDS, Downstream, Site, Upstream, ended
 from tests.man_pages import command_line
+from tests.support.upstream import SECONDS, Downstream, Site, Upstream, ended
 
 TOP = Path(__file__).parents[2]
 LINE = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[+-]\d{4}) \[(\d+)\] (\w+): (.+)")

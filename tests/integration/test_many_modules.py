@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from huai_client import config as client_config
-from tests.integration.upstream import Ended, Site
+from tests.support.upstream import Ended, Site
 
 if TYPE_CHECKING:
-    from tests.integration.upstream import Downstream
+    from tests.support.upstream import Downstream
 
 NUMBER = 3
 

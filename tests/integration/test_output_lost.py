@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from huai_schema.errors import ExitCode
-from tests.integration.upstream import (
+from tests.support.upstream import (
     CLIENT,
     ENVIRONMENT,
     SECONDS,
@@ -241,7 +241,7 @@ main()
     ("program", "module"),
     [
         ("huai_client", "click"),
-        ("huai_client", "huai_client.commands.sync"),
+        ("huai_client", "huai_client.cli.commands.sync"),
         ("huai_server", "click"),
     ],
 )

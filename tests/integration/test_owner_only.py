@@ -14,14 +14,8 @@ import pytest
 
 from huai_schema.program.configuration import ConfigError
 from huai_server.config import load
-from tests.integration.upstream import (
-    ENVIRONMENT,
-    SECONDS,
-    SERVER,
-    Downstream,
-    Site,
-)
-from tests.unprivileged import run_unprivileged
+from tests.support.unprivileged import run_unprivileged
+from tests.support.upstream import ENVIRONMENT, SECONDS, SERVER, Downstream, Site
 
 LOGIN = "http://someone:hidden-word@127.0.0.1:1"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from huai_schema.errors import ExitCode
-from tests.integration.upstream import Downstream, Site, assert_equal
+from tests.support.upstream import Downstream, Site, assert_equal
 
 
 @pytest.fixture
@@ -78,7 +78,7 @@ def test_a_part_that_is_gone_is_no_matter_of_a_poll(synced: Downstream) -> None:
 def test_an_empty_module_has_nothing_to_look_for(place: Site) -> None:
     up = place.upstream()
     from huai_server import config
-    from huai_server.commit import commit
+    from huai_server.commit.commit import commit
 
     commit(up.name, config.load(up.root).module(up.name), up.places, allow_empty=True)
     down = place.downstream(up)

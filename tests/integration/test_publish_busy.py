@@ -7,7 +7,7 @@ from itertools import count
 
 import pytest
 
-from tests.integration.upstream import Downstream, Site, Upstream, assert_equal
+from tests.support.upstream import Downstream, Site, Upstream, assert_equal
 
 FILES = 40
 SIZE = 50_000

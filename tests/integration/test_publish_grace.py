@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from huai_client.publishing import waiting
-from tests.integration.counting_proxy import counting
-from tests.integration.upstream import (
+from huai_client.state import pending_deletions as waiting
+from tests.support.counting_proxy import counting
+from tests.support.local_trees import fingerprint
+from tests.support.upstream import (
     ENVIRONMENT,
     SECONDS,
     Downstream,
@@ -18,7 +19,6 @@ from tests.integration.upstream import (
     assert_equal,
     rsync_differences,
 )
-from tests.local_trees import fingerprint
 
 
 @pytest.fixture(name="pair")
@@ -257,7 +257,7 @@ def test_a_run_that_is_cut_while_it_deletes(pair: tuple[Upstream, Downstream]) -
     cut = (
         "import os\n"
         "from huai_client.tree import Tree\n"
-        "from huai_client.cli import main\n"
+        "from huai_client.cli.main import main\n"
         "done = []\n"
         "remove = Tree.remove\n"
         "def limited(self, path):\n"

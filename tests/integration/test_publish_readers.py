@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from huai_client import sync as syncing
-from huai_client.execute import execute
-from huai_client.plans.operations import Plan
-from huai_client.publishing import waiting
-from huai_client.results import SyncResult
+from huai_client.plan.operations import Plan
+from huai_client.publish.executor import execute
+from huai_client.state import pending_deletions as waiting
+from huai_client.sync import sync as syncing
+from huai_client.sync.result import SyncResult
 from huai_schema.errors import ExitCode
 from huai_schema.paths import RelPath
-from tests.integration.readers import Archive, HoleError, Reader, apt, dnf
-from tests.integration.upstream import Downstream, Site, assert_equal
+from tests.support.readers import Archive, HoleError, Reader, apt, dnf
+from tests.support.upstream import Downstream, Site, assert_equal
 
 ROUNDS = 6
 

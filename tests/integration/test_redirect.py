@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from huai_server.fallback.redirect import library
-from tests.redirecting import SECONDS, Stage, contents
+from tests.support.redirecting import SECONDS, Stage, contents
 
 BIG = 4 << 20
 ODD = "odd \n [name]* \udcff"

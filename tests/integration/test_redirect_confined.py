@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from huai_server.fallback.redirect import library
-from tests.redirecting import SECONDS, Stage
+from tests.support.redirecting import SECONDS, Stage
 
 OUTSIDE = "what stands outside of the mirror"
 
@@ -62,15 +62,19 @@ int main(int count, char **arguments) {
         if (call(SYS_fchdir, kept))
             continue;
         printf("kept\n");
-        for (int up = 0; up < 40; up++)
+        /* At each step: this machine may itself stand in a folder of another one. */
+        for (int up = 0; up < 40; up++) {
+            if (!call(SYS_newfstatat, AT_FDCWD, arguments[2], &status, 0))
+                printf("seen\n");
+            int secret = (int)call(SYS_openat, AT_FDCWD, arguments[2], O_RDONLY);
+            memset(text, 0, sizeof text);
+            if (secret >= 0 && call(SYS_read, secret, text, sizeof text - 1) > 0)
+                printf("read %s\n", text);
+            if (secret >= 0)
+                call(SYS_close, secret);
             if (call(SYS_chdir, ".."))
                 break;
-        if (!call(SYS_newfstatat, AT_FDCWD, arguments[2], &status, 0))
-            printf("seen\n");
-        int secret = (int)call(SYS_openat, AT_FDCWD, arguments[2], O_RDONLY);
-        memset(text, 0, sizeof text);
-        if (secret >= 0 && call(SYS_read, secret, text, sizeof text - 1) > 0)
-            printf("read %s\n", text);
+        }
         int folder = (int)call(SYS_openat, AT_FDCWD, ".", O_RDONLY | O_DIRECTORY);
         if (folder >= 0 && !call(SYS_newfstatat, folder, "proc", &status, 0))
             printf("listed\n");

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.integration.upstream import T0, Downstream, Site, Upstream, assert_equal
+from tests.support.upstream import T0, Downstream, Site, Upstream, assert_equal
 
 LARGE = os.urandom(300_000)
 LITTLE = 60_000

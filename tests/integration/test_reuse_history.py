@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.integration.upstream import T0, Site, Upstream, assert_equal, rsync_differences
+from tests.support.upstream import T0, Site, Upstream, assert_equal, rsync_differences
 
 FOLDERS = (b"a", b"b", b"c/d")
 CONTENTS = [bytes([65 + number]) * (3000 + 100 * number) for number in range(6)]

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from huai_server.config import config_path
-from tests.committing import (
+from tests.support.committing import (
     ENVIRONMENT,
     NAME,
     SECONDS,
@@ -26,7 +26,7 @@ from tests.committing import (
     server_command,
     server_environment,
 )
-from tests.unprivileged import NOBODY, program_as_nobody
+from tests.support.unprivileged import NOBODY, program_as_nobody
 
 
 @dataclass

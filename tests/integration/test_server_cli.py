@@ -14,8 +14,15 @@ import pytest
 
 from huai_schema.errors import ExitCode
 from huai_schema.program.locking import locked
-from huai_server.places import module_places
-from tests.committing import NAME, SECONDS, git, run_server, server_command, server_environment
+from huai_server.paths import module_places
+from tests.support.committing import (
+    NAME,
+    SECONDS,
+    git,
+    run_server,
+    server_command,
+    server_environment,
+)
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ from pathlib import Path
 import pygit2
 import pytest
 
-from huai_client import state as states
-from tests.integration.upstream import ENVIRONMENT, SECONDS, Downstream, Site, Upstream
+from huai_client.state import state as states
+from tests.support.upstream import ENVIRONMENT, SECONDS, Downstream, Site, Upstream
 
 
 @pytest.fixture(name="pair")

@@ -3,8 +3,8 @@
 import subprocess
 import sys
 
-from huai_client.explain.words import moment
-from tests.integration.upstream import ENVIRONMENT, SECONDS, SERVER, Site
+from huai_client.inspect.format import moment
+from tests.support.upstream import ENVIRONMENT, SECONDS, SERVER, Site
 
 
 def test_the_last_check_and_since_when_it_fails(place: Site) -> None:
@@ -53,7 +53,9 @@ def test_a_date_of_any_year_is_shown() -> None:
 
 
 def test_serving_without_its_libraries_says_what_to_install(place: Site) -> None:
-    hidden = "import sys; sys.modules['uvicorn'] = None; from huai_server.cli import main; main()"
+    hidden = (
+        "import sys; sys.modules['uvicorn'] = None; from huai_server.cli.main import main; main()"
+    )
     root = place.folder / "server"
     done = subprocess.run(
         [sys.executable, "-c", hidden, "--root", str(root), "serve"],

@@ -9,7 +9,7 @@ import pytest
 
 from huai_client import config as client_config
 from huai_client.modes import Modes
-from tests.integration.upstream import T0, Site, Upstream, assert_equal
+from tests.support.upstream import T0, Site, Upstream, assert_equal
 
 NANOSECOND = 1_600_000_000_987_654_321
 

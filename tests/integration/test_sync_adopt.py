@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.upstream import (
+from tests.support.local_trees import fingerprint
+from tests.support.upstream import (
     ENVIRONMENT,
     SECONDS,
     T0,
@@ -16,7 +17,6 @@ from tests.integration.upstream import (
     assert_equal,
     rsync_differences,
 )
-from tests.local_trees import fingerprint
 
 
 def rsync(up: Upstream, down: Downstream, *options: str) -> None:

@@ -14,17 +14,9 @@ from pathlib import Path
 import pytest
 
 from huai_client import config as client_config
-from huai_client.places import module_places
-from huai_client.state import load
-from tests.integration.upstream import (
-    ENVIRONMENT,
-    SECONDS,
-    Ended,
-    Site,
-    Upstream,
-    assert_equal,
-    ended,
-)
+from huai_client.state.paths import module_places
+from huai_client.state.state import load
+from tests.support.upstream import ENVIRONMENT, SECONDS, Ended, Site, Upstream, assert_equal, ended
 
 
 def grown(place: Site, files: int) -> Upstream:

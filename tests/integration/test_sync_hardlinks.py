@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.upstream import T0, Downstream, Site, Upstream, assert_equal, site
+from tests.support.upstream import T0, Downstream, Site, Upstream, assert_equal, site
 
 CONTENT = b"the same under each name " * 40
 

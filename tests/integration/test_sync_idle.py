@@ -9,19 +9,11 @@ from pathlib import Path
 import pytest
 
 from huai_client import config as client_config
-from tests.integration.counting_proxy import counting
-from tests.integration.upstream import (
-    CLIENT,
-    ENVIRONMENT,
-    SECONDS,
-    T0,
-    Downstream,
-    Site,
-    Upstream,
-)
-from tests.local_trees import fingerprint
+from tests.support.counting_proxy import counting
+from tests.support.local_trees import fingerprint
+from tests.support.upstream import CLIENT, ENVIRONMENT, SECONDS, T0, Downstream, Site, Upstream
 
-HEAVY = ("pygit2", "rich", "blake3", "tenacity", "tomlkit", "subprocess", "huai_client.sync")
+HEAVY = ("pygit2", "rich", "blake3", "tenacity", "tomlkit", "subprocess", "huai_client.sync.sync")
 
 
 @pytest.fixture(name="pair")
@@ -51,7 +43,7 @@ def loaded(down: Downstream) -> str:
     code = (
         "import sys, atexit\n"
         f"atexit.register(lambda: print([m for m in {HEAVY!r} if m in sys.modules]))\n"
-        "from huai_client.cli import main\nmain()"
+        "from huai_client.cli.main import main\nmain()"
     )
     done = subprocess.run(
         [sys.executable, "-c", code, "--root", str(down.root), "sync", "-q", down.name],

@@ -12,8 +12,8 @@ from msgspec.structs import replace
 
 from huai_client import config
 from huai_client.modes import Modes
-from tests.integration.upstream import ENVIRONMENT, SECONDS, Downstream, Site, Upstream, site
-from tests.unprivileged import NOBODY, program_as_nobody
+from tests.support.unprivileged import NOBODY, program_as_nobody
+from tests.support.upstream import ENVIRONMENT, SECONDS, Downstream, Site, Upstream, site
 
 
 @pytest.fixture

@@ -7,10 +7,10 @@ from itertools import count
 
 import pytest
 
-from huai_client.following import Following
-from huai_client.results import Prepared
+from huai_client.plan.prepared import Prepared
+from huai_client.sync.follow import Following
 from huai_schema.errors import ExitCode
-from tests.integration.upstream import T0, Downstream, Site, Upstream, assert_equal
+from tests.support.upstream import T0, Downstream, Site, Upstream, assert_equal
 
 
 @pytest.fixture(name="pair")
@@ -224,7 +224,7 @@ def test_an_upstream_that_never_rests_is_followed_for_five_minutes(
     up, down = pair
     clock = count(0.0, 100.0)  # it looks at it when the first plan is done, and after each
     following = partial(Following, clock=lambda: next(clock))
-    monkeypatch.setattr("huai_client.sync.Following", following)
+    monkeypatch.setattr("huai_client.sync.sync.Following", following)
     result = down.observed(restless(up, count()))
     assert result.exit_code is ExitCode.MISMATCH
     assert result.plans == 3

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.upstream import Downstream, Site, Upstream, assert_equal, site
+from tests.support.upstream import Downstream, Site, Upstream, assert_equal, site
 
 SECONDS = 30
 

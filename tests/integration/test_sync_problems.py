@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.rsyncd import rsync_daemon
-from tests.integration.upstream import T0, Downstream, Site, Upstream, assert_equal
+from tests.support.rsyncd import rsync_daemon
+from tests.support.upstream import T0, Downstream, Site, Upstream, assert_equal
 
 RSYNC = shutil.which("rsync")
 

@@ -16,8 +16,9 @@ import pygit2
 import pytest
 
 from huai_client import config as client_config
-from huai_schema.commits import CommitInfo
-from tests.integration.upstream import (
+from huai_schema.codec.commits import CommitInfo
+from tests.support.unprivileged import NOBODY, program_as_nobody
+from tests.support.upstream import (
     ENVIRONMENT,
     SECONDS,
     Downstream,
@@ -27,7 +28,6 @@ from tests.integration.upstream import (
     assert_equal,
     refresh,
 )
-from tests.unprivileged import NOBODY, program_as_nobody
 
 
 @pytest.fixture(name="pair")

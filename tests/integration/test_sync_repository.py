@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from huai_client.store import Repository
-from tests.integration.counting_proxy import counting
-from tests.integration.upstream import (
+from huai_client.metadata.repository import Repository
+from tests.support.counting_proxy import counting
+from tests.support.upstream import (
     ENVIRONMENT,
     SECONDS,
     Downstream,

@@ -4,8 +4,8 @@ import os
 
 import pytest
 
-from huai_schema.publishing import VOLATILE_BYTES
-from tests.integration.upstream import T0, Downstream, Site, Upstream, assert_equal
+from huai_schema.codec.publish_rules import VOLATILE_BYTES
+from tests.support.upstream import T0, Downstream, Site, Upstream, assert_equal
 
 LATER = T0 + 3_600 * 10**9
 

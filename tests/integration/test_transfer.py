@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from huai_client.staging import Staging, Verdict
 from huai_client.transfer import TransferOptions
+from huai_client.transfer.staging import Staging, Verdict
 from huai_schema.entries import File
 from huai_schema.paths import rel_path
-from tests.integration.rsyncd import rsync_daemon
-from tests.transfers import Downstream, described, put
+from tests.support.rsyncd import rsync_daemon
+from tests.support.transfers import Downstream, described, put
 
 T0 = 1_600_000_000_123_456_789
 ODD_NAMES = [

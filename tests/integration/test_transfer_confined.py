@@ -15,14 +15,14 @@ import pytest
 from huai_client.transfer import ContentUrl
 from huai_client.transfer.confinement import domain
 from huai_client.transfer.errors import UpstreamRefusedError
-from huai_client.transfer.judgement import judge
+from huai_client.transfer.exit_status import judge
 from huai_client.transfer.landlock import Domain, run_in, version
 from huai_client.transfer.pace import Pace
-from huai_client.transfer.process import Bounds, Run
+from huai_client.transfer.rsync import Bounds, Run
 from huai_schema.entries import File
 from huai_schema.paths import rel_path
-from tests.integration.rsyncd import rsync_daemon
-from tests.transfers import TEST_OPTIONS, Downstream, described, put
+from tests.support.rsyncd import rsync_daemon
+from tests.support.transfers import TEST_OPTIONS, Downstream, described, put
 
 SECONDS = 30
 SIZE = 3_000_000

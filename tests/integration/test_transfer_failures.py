@@ -22,8 +22,8 @@ from huai_client.transfer import (
     UpstreamSilentError,
 )
 from huai_schema.errors import ExitCode, HuaiError
-from tests.integration.rsyncd import rsync_daemon
-from tests.transfers import TEST_OPTIONS, Downstream, put
+from tests.support.rsyncd import rsync_daemon
+from tests.support.transfers import TEST_OPTIONS, Downstream, put
 
 T0 = 1_600_000_000_123_456_789
 

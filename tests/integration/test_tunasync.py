@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.integration.upstream import Downstream, Site, Upstream
+from tests.support.upstream import Downstream, Site, Upstream
 
 # tunasync, internal/util.go: the last match in the log of the job counts.
 RSYNC_PROVIDER = re.compile(r"(?m)^Total file size: ([0-9\.]+[KMGTP]?) bytes")

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.counting_proxy import counting
-from tests.integration.rsyncd import rsync_daemon
-from tests.integration.upstream import SECONDS, T0, Downstream, Site, Upstream, rsync_differences
-from tests.local_trees import fingerprint
+from tests.support.counting_proxy import counting
+from tests.support.local_trees import fingerprint
+from tests.support.rsyncd import rsync_daemon
+from tests.support.upstream import SECONDS, T0, Downstream, Site, Upstream, rsync_differences
 
 TRASH = ".~tmp~/huai-trash"
 

@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from huai_client.places import module_places
-from huai_client.planning import applied_selection
-from huai_client.store import Repository
-from huai_client.surveying.survey import survey_damage
-from huai_client.surveying.verify import Difference, Kind
+from huai_client.diff.candidates import survey_damage
+from huai_client.diff.findings import Difference, Kind
+from huai_client.metadata.repository import Repository
+from huai_client.plan.build import applied_selection
+from huai_client.state.paths import module_places
 from huai_client.tree import View
-from huai_schema.gitobjects import Kind as ObjectKind
+from huai_schema.git.objects import Kind as ObjectKind
 from huai_schema.paths import RelPath
-from tests.integration.upstream import T0, Downstream, Site, Upstream, assert_equal
-from tests.integration.verifying import cut, found, spoil, standing, totals
+from tests.support.upstream import T0, Downstream, Site, Upstream, assert_equal
+from tests.support.verifying import cut, found, spoil, standing, totals
 
 DIRECTORIES = (b"a", b"b", b"c/d", b"c/e")
 """Each a part of its own: it has more entries than a manifest holds of a subdirectory."""

@@ -6,21 +6,14 @@ from pathlib import Path
 import pytest
 
 from huai_client.config import load
-from huai_client.places import module_places
-from huai_client.planning import applied_selection
-from huai_client.state import load as load_state
-from huai_client.store import Repository
-from huai_client.surveying.verify import verify
+from huai_client.metadata.repository import Repository
+from huai_client.plan.build import applied_selection
+from huai_client.state.paths import module_places
+from huai_client.state.state import load as load_state
 from huai_client.tree import View
-from tests.integration.upstream import (
-    T0,
-    Downstream,
-    Site,
-    Upstream,
-    assert_equal,
-    rsync_differences,
-)
-from tests.integration.verifying import bit_by_bit
+from huai_client.verify.check import verify
+from tests.support.upstream import T0, Downstream, Site, Upstream, assert_equal, rsync_differences
+from tests.support.verifying import bit_by_bit
 
 
 @pytest.fixture(name="pair")

@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
+from huai_client.diff.selection import Selection
 from huai_client.filters import Rules
-from huai_client.filters.selection import Selection
-from huai_client.places import module_places
-from huai_client.store import Repository
-from huai_client.verifying.follow import follow
-from huai_client.verifying.record import Record
-from huai_schema.gitobjects import Kind
-from tests.integration.upstream import Downstream, Site, Upstream
-from tests.local_trees import at
+from huai_client.metadata.repository import Repository
+from huai_client.state.paths import module_places
+from huai_client.state.verification import Record
+from huai_client.verify.follow import follow
+from huai_schema.git.objects import Kind
+from tests.support.local_trees import at
+from tests.support.upstream import Downstream, Site, Upstream
 
 MANY = 135
 """More than a directory may hold to have no part of its own."""

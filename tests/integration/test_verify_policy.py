@@ -4,8 +4,8 @@ import os
 
 import pytest
 
-from tests.integration.upstream import T0, Downstream, Site, Upstream
-from tests.integration.verifying import cut, found, standing
+from tests.support.upstream import T0, Downstream, Site, Upstream
+from tests.support.verifying import cut, found, standing
 
 FILES = 150
 

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from huai_client.deadline import Deadline
-from huai_client.places import module_places
-from huai_client.surveying.merge import Finding
-from huai_client.verifying.jobs import Look, PartJob
-from huai_client.verifying.request import Request
+from huai_client.diff.merge import Finding
+from huai_client.state.paths import module_places
+from huai_client.verify.jobs import Look, PartJob
+from huai_client.verify.request import Request
 from huai_schema.program.locking import holder, locked
-from tests.integration.upstream import SECONDS, Downstream, Site, Upstream, ended
-from tests.integration.verifying import (
+from tests.support.upstream import SECONDS, Downstream, Site, Upstream, ended
+from tests.support.verifying import (
     Steps,
     bit_by_bit,
     cut,

@@ -8,20 +8,20 @@ from stat import S_ISREG
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from huai_client.execute import execute
-from huai_client.plans.operations import Plan, Stage
-from huai_client.plans.stages import STAGES
-from huai_client.plans.withhold import Withholding
-from huai_client.publishing.order import PublishOrder
-from huai_client.publishing.profiles import profiles
-from huai_client.surveying.merge import Match, Missing, merge
-from huai_client.surveying.scope import tree_order
-from huai_client.surveying.verify import verify
+from huai_client.diff.merge import Match, Missing, merge
+from huai_client.plan.operations import Plan, Stage
+from huai_client.plan.order.order import PublishOrder
+from huai_client.plan.order.profiles import profiles
+from huai_client.plan.stages import STAGES
+from huai_client.plan.withhold import Withholding
+from huai_client.publish.executor import execute
 from huai_client.tree import PathError, Tree
+from huai_client.tree.scope import tree_order
+from huai_client.verify.check import verify
+from huai_schema.codec.publish_rules import own_rules
 from huai_schema.entries import Directory, Entry, File, Symlink
 from huai_schema.paths import RelPath, join, parent, sort_key
-from huai_schema.publishing import own_rules
-from tests.local_trees import Staged, directory, file, in_order, linked, plan_for, symlink
+from tests.support.local_trees import Staged, directory, file, in_order, linked, plan_for, symlink
 
 NAMES = st.sampled_from([b"a", b"b", b"a\n", b"a.b", b"-", b"\xff", b"\1"])
 MODES = st.sampled_from([0o644, 0o600, 0o4755, 0])

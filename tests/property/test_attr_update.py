@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING
 
 from hypothesis import example, given, settings
 
-from huai_schema.changes import Moved
-from huai_schema.diff import diff
+from huai_schema.diff.changes import Moved
+from huai_schema.diff.diff import diff
 from huai_schema.entries import Directory, Entry, File, Symlink
+from huai_schema.layout.snapshot import decode_listing
 from huai_schema.paths import ROOT, RelPath
-from huai_schema.snapshot import decode_listing
-from huai_server.assembly import Assembly
+from huai_server.commit.tree_builder import Assembly
 from huai_server.fallback.attr.sparse import SparseKind
 from huai_server.fallback.owners import OwnerIds
 from huai_server.scan import scan
-from tests.schema_support.memory import MemoryObjects
-from tests.schema_support.strategies import RANDOMS, Seeded
-from tests.schema_support.trees import (
+from tests.support.schema.memory import MemoryObjects
+from tests.support.schema.strategies import RANDOMS, Seeded
+from tests.support.schema.trees import (
     Tree,
     changed_tree,
     directory,
@@ -32,7 +32,7 @@ from tests.schema_support.trees import (
 )
 
 if TYPE_CHECKING:
-    from huai_schema.snapshot import Snapshot
+    from huai_schema.layout.snapshot import Snapshot
 
 OWNERS = (b"root", b"#5", b"#70000")
 

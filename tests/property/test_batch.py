@@ -3,7 +3,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from huai_client.batch import batches
+from huai_client.transfer.batch import batches
 from huai_schema.entries import File
 from huai_schema.paths import rel_path
 

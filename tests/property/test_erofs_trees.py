@@ -8,9 +8,9 @@ from tempfile import TemporaryDirectory
 from hypothesis import given, settings
 
 from huai_schema.paths import ROOT, parent
-from tests.erofs_trees import dots, mounted, seen, wanted
-from tests.schema_support.strategies import RANDOMS, trees
-from tests.schema_support.trees import Tree, random_tree
+from tests.support.erofs_trees import dots, mounted, seen, wanted
+from tests.support.schema.strategies import RANDOMS, trees
+from tests.support.schema.trees import Tree, random_tree
 
 
 def prove(tree: Tree) -> None:

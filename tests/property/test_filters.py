@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from huai_client.filters import FilterError, Parser, Rules
 from huai_schema.paths import RelPath, ancestors, join
-from tests.filter_oracle import Tree, copied, left_over, options_of, selected, tree_of
+from tests.support.filter_oracle import Tree, copied, left_over, options_of, selected, tree_of
 
 FEW = settings(max_examples=60)
 """Each example starts rsync, which starts itself twice."""

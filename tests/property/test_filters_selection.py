@@ -5,14 +5,14 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
+from huai_client.diff.extent import Extent
+from huai_client.diff.selection import Selection
+from huai_client.diff.selections import differences
 from huai_client.filters import Rules
-from huai_client.filters.difference import differences
-from huai_client.filters.extent import Extent
-from huai_client.filters.selection import Selection
 from huai_schema.entries import Directory, File
 from huai_schema.paths import RelPath, ancestors
-from tests.schema_support.strategies import RANDOMS
-from tests.schema_support.trees import Tree, changed_tree, random_tree, replay, same, snapshot
+from tests.support.schema.strategies import RANDOMS
+from tests.support.schema.trees import Tree, changed_tree, random_tree, replay, same, snapshot
 
 PARTS = st.sampled_from(
     [b"*", b"**", b"f*", b"*1*", b"*[0-4]", b"*/", b"/*/", b"*/*/", b"/*/*", b"*/**/", b"zzz*"]

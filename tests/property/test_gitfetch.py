@@ -9,18 +9,18 @@ from tempfile import TemporaryDirectory
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from huai_client.gitfetch.bounds import Work
-from huai_client.gitfetch.delta import apply_delta
-from huai_client.gitfetch.incoming import IncomingPack
-from huai_client.gitfetch.packets import packet
-from huai_client.gitfetch.reply import pack_of
-from huai_client.store import Repository
+from huai_client.metadata.git.delta import apply_delta
+from huai_client.metadata.git.incoming import IncomingPack
+from huai_client.metadata.git.limits import Work
+from huai_client.metadata.git.packets import packet
+from huai_client.metadata.git.reply import pack_of
+from huai_client.metadata.repository import Repository
 from huai_schema.errors import FormatError, HuaiError
-from huai_schema.packfile import pack_index
-from tests.integration.http_fixtures import git
-from tests.packs import Held, appended, on_name, on_offset, pack, resolve, whole
-from tests.schema_support.damage import damaged
-from tests.schema_support.strategies import RANDOMS
+from huai_schema.git.packfile import pack_index
+from tests.support.http_fixtures import git
+from tests.support.packs import Held, appended, on_name, on_offset, pack, resolve, whole
+from tests.support.schema.damage import damaged
+from tests.support.schema.strategies import RANDOMS
 
 BYTES = st.binary(max_size=200)
 TEXT = b"a line of text\n" * 20

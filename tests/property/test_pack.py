@@ -7,9 +7,9 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from huai_schema.gitobjects import object_id
-from huai_server.pack import PackWriter
-from tests.committing import ENVIRONMENT, SECONDS
+from huai_schema.git.objects import object_id
+from huai_server.store.pack_writer import PackWriter
+from tests.support.committing import ENVIRONMENT, SECONDS
 
 SIZES = st.one_of(
     st.integers(0, 40), st.sampled_from([127, 128, 2047, 2048, 65_535]), st.integers(0, 300_000)

@@ -5,18 +5,19 @@ from typing import NamedTuple
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from huai_client.plans.operations import Move, Plan, Stage
-from huai_client.plans.plan import Candidate, content_is_here, make_plan, settle, touched
-from huai_client.plans.summary import summarize
-from huai_client.plans.withhold import Withholding, withhold
-from huai_client.publishing.grace import Grace, back_again, put_off
-from huai_client.publishing.order import PublishOrder
-from huai_client.publishing.patience import Waiting
-from huai_client.publishing.profiles import profiles, volatile
-from huai_schema.changes import differing
+from huai_client.diff.candidate import Candidate, Move, content_is_here
+from huai_client.plan.delayed_deletes import Grace, back_again, put_off
+from huai_client.plan.operations import Plan, Stage
+from huai_client.plan.order.order import PublishOrder
+from huai_client.plan.order.profiles import profiles, volatile
+from huai_client.plan.planner import make_plan, settle, touched
+from huai_client.plan.summary import summarize
+from huai_client.plan.withhold import Withholding, withhold
+from huai_client.state.waiting import Waiting
+from huai_schema.diff.changes import differing
 from huai_schema.entries import Directory, Entry, File, Symlink
 from huai_schema.paths import RelPath, ancestors, join, sort_key
-from tests.memory_tree import Inode, MemoryTree, assert_same, digest_of
+from tests.support.memory_tree import Inode, MemoryTree, assert_same, digest_of
 
 NAMES = st.sampled_from([b"a", b"b", b"c", b"dists", b"Release", b"latest"])
 CONTENTS = st.sampled_from([b"1", b"2", b"33", b"44"])

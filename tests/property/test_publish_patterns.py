@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from huai_client.publishing.patterns import Matcher, Named
-from huai_schema.publishing import Pattern
+from huai_client.plan.order.patterns import Matcher, Named
+from huai_schema.codec.publish_rules import Pattern
 
 NAMES = st.text("ab*?", min_size=1, max_size=5).filter(lambda name: "**" not in name)
 COMPONENTS = st.lists(st.one_of(NAMES, st.just("**")), min_size=1, max_size=5)

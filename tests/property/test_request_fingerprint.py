@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from huai_server.http.pktline import parse
-from huai_server.http.refusal import RefusedError
-from huai_server.http.upload_pack import Call, Git
-from tests.integration.http_fixtures import Repository, packet
+from huai_server.http.asgi.errors import RefusedError
+from huai_server.http.git.pktline import parse
+from huai_server.http.git.upload_pack import Call, Git
+from tests.support.http_fixtures import Repository, packet
 
 SECONDS = 60
 HEX = re.compile(rb"[0-9a-f]{4}")

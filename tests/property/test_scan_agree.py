@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from huai_schema.entries import Symlink
 from huai_server.scan.types import ScanOptions
-from tests.scanners import (
+from tests.support.scanners import (
     as_nobody,
     directories,
     leaves,

@@ -3,11 +3,11 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from huai_schema.changes import Change, Moved
-from huai_schema.diff import diff
-from tests.schema_support.memory import MemoryObjects
-from tests.schema_support.strategies import RANDOMS, trees
-from tests.schema_support.trees import (
+from huai_schema.diff.changes import Change, Moved
+from huai_schema.diff.diff import diff
+from tests.support.schema.memory import MemoryObjects
+from tests.support.schema.strategies import RANDOMS, trees
+from tests.support.schema.trees import (
     Tree,
     changed_tree,
     directory,

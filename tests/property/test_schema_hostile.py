@@ -6,16 +6,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from huai_schema.changes import Moved
-from huai_schema.diff import diff
+from huai_schema.diff.changes import Moved
+from huai_schema.diff.diff import diff
+from huai_schema.diff.hardlinks import check_hardlinks
 from huai_schema.errors import FormatError
-from huai_schema.hardlinks import check_hardlinks
+from huai_schema.layout.snapshot import Snapshot
 from huai_schema.paths import rel_path
-from huai_schema.snapshot import Snapshot
-from tests.schema_support.damage import damaged
-from tests.schema_support.memory import MemoryObjects
-from tests.schema_support.strategies import RANDOMS
-from tests.schema_support.trees import changed_tree, random_tree, snapshot
+from tests.support.schema.damage import damaged
+from tests.support.schema.memory import MemoryObjects
+from tests.support.schema.strategies import RANDOMS
+from tests.support.schema.trees import changed_tree, random_tree, snapshot
 
 SIZES = st.sampled_from([5, 100, 300, 1500])
 

@@ -4,13 +4,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from huai_schema.diff import additions
+from huai_schema.diff.diff import additions
 from huai_schema.entries import Directory
-from huai_schema.layout import build
-from tests.schema_support.memory import MemoryObjects
-from tests.schema_support.oracle import reference
-from tests.schema_support.strategies import RANDOMS, trees
-from tests.schema_support.trees import Tree, file, listings, random_tree, snapshot, tree_of
+from huai_schema.layout.layout import build
+from tests.support.schema.memory import MemoryObjects
+from tests.support.schema.oracle import reference
+from tests.support.schema.strategies import RANDOMS, trees
+from tests.support.schema.trees import Tree, file, listings, random_tree, snapshot, tree_of
 
 SIZES = st.sampled_from([1, 5, 100, 128, 129, 257, 600, 1500])
 

@@ -9,7 +9,7 @@ import click
 import pytest
 
 from huai_client import config as client_config
-from huai_client.completion import SHELLS
+from huai_client.cli.completion import SHELLS
 from tests.man_pages import command_line
 
 TOP = Path(__file__).parents[2]
@@ -29,7 +29,7 @@ def environment(tmp_path: Path) -> dict[str, str]:
     program.parent.mkdir()
     program.write_text(
         f"#!{sys.executable}\nimport sys\nsys.path[:0] = {path!r}\n"
-        "from huai_client.cli import main\nmain()\n"
+        "from huai_client.cli.main import main\nmain()\n"
     )
     program.chmod(0o755)
     return {

@@ -16,7 +16,7 @@ from huai_client import config as client
 from huai_server import config as server
 from tests.compose.image import BASE
 from tests.compose.stack import SERVICES
-from tests.integration.rsyncd import rsync_daemon
+from tests.support.rsyncd import rsync_daemon
 
 TOP = Path(__file__).parents[2]
 HOOKS = TOP / "hooks" / "compose"

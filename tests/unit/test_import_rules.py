@@ -33,11 +33,11 @@ BREAKING = {
         "import click",
     ),
     "The format reads no disk, no clock and no network": (
-        "schema/huai_schema/lines.py",
+        "schema/huai_schema/codec/lines.py",
         "import os.path",
     ),
     "What plans a sync reads no disk, no clock and no network": (
-        "client/huai_client/plans/operations.py",
+        "client/huai_client/plan/operations.py",
         "import time",
     ),
 }
@@ -81,11 +81,11 @@ def test_a_broken_rule_is_seen(copy: Path, rule: str) -> None:
 
 
 def test_the_format_may_not_use_what_acts(copy: Path) -> None:
-    with (copy / "schema/huai_schema/lines.py").open("a", encoding="utf-8") as module:
+    with (copy / "schema/huai_schema/codec/lines.py").open("a", encoding="utf-8") as module:
         module.write("\nimport huai_schema.program.locking\n")
     assert "The format reads no disk, no clock and no network" in broken_rules(copy)
 
 
 def test_a_rule_for_a_module_that_is_gone_is_seen(copy: Path) -> None:
-    (copy / "client/huai_client/plans/operations.py").unlink()
+    (copy / "client/huai_client/plan/operations.py").unlink()
     assert "What plans a sync reads no disk, no clock and no network" in broken_rules(copy)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.json_events import PROGRAMS, events, faults
+from tests.support.json_events import PROGRAMS, events, faults
 
 PROGRAM = "huai-client"
 RIGHT: dict[str, dict[str, Any]] = {

@@ -3,7 +3,7 @@
 import click
 import pytest
 
-from huai_client.dropin.settings import SETTINGS
+from huai_client.cli.rsync.environment import SETTINGS
 from huai_schema.errors import ExitCode
 from tests.man_pages import (
     PROGRAMS,

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from huai_client.fleet.gravest import gravest
+from huai_client.cli.parallel.exit_codes import gravest
 from tests.man_pages import command_line
 
 TOP = Path(__file__).parents[2]

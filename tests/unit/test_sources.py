@@ -10,7 +10,7 @@ PRODUCT = sorted(
 )
 FEWEST_STATEMENTS = 4
 """Shorter functions may be alike by nature."""
-TWINS = ("store.py", "arguments.py")
+TWINS = ("repository.py", "options.py")
 """Each side has its own, because pygit2 and click have no place in the schema they share."""
 EMPTY_NAMES = {"utils", "util", "helpers", "common", "misc", "manager"}
 

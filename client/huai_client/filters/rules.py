@@ -17,7 +17,7 @@ from huai_client.filters.parser import Parser, ReadFile, no_files
 from huai_client.filters.pattern import Pattern, subject, translate
 from huai_client.filters.rule import Rule
 from huai_client.modes import Modes, bare_key, split_key
-from huai_schema.escaping import escape, unescape
+from huai_schema.codec.escaping import escape, unescape
 from huai_schema.paths import RelPath, ancestors, parent
 
 _HIGH_BYTE = re.compile(rb"\\x([89a-f][0-9a-f])")

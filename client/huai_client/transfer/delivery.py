@@ -9,9 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 
-from huai_client.lines.backoff import Pauses, persistently
-from huai_client.staging import Staging, Verdict
-from huai_client.transfer import command
+from huai_client.retry import Pauses, persistently
+from huai_client.transfer import rsync_arguments as command
 from huai_client.transfer.confinement import domain
 from huai_client.transfer.errors import (
     NameRefusedError,
@@ -19,19 +18,20 @@ from huai_client.transfer.errors import (
     TransientError,
     UpstreamFullError,
 )
-from huai_client.transfer.judgement import judge
+from huai_client.transfer.exit_status import judge
 from huai_client.transfer.line import Line
 from huai_client.transfer.options import TransferOptions
 from huai_client.transfer.pace import Pace
-from huai_client.transfer.process import Bounds, Run, require_rsync
 from huai_client.transfer.room import Room, Rooms
+from huai_client.transfer.rsync import Bounds, Run, require_rsync
 from huai_client.transfer.runs import Runs
 from huai_client.transfer.sources import Sources
+from huai_client.transfer.staging import Staging, Verdict
 from huai_client.transfer.tally import Tally
 from huai_client.transfer.urls import ContentUrl
+from huai_schema.codec.publish_rules import VOLATILE_BYTES
 from huai_schema.entries import File
 from huai_schema.paths import RelPath
-from huai_schema.publishing import VOLATILE_BYTES
 
 _RETRY_MAX = 60.0
 _REFUSED_MOST = 8

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from huai_client.staging import Staging, Verdict
 from huai_client.transfer.delivery import Context
 from huai_client.transfer.errors import DiskFullError, LocalWriteError
 from huai_client.transfer.listener import Listener
 from huai_client.transfer.options import TransferOptions
-from huai_client.transfer.process import require_rsync
+from huai_client.transfer.rsync import require_rsync
 from huai_client.transfer.sources import Sources
+from huai_client.transfer.staging import Staging, Verdict
 from huai_client.transfer.streams import transfer
 from huai_client.transfer.tally import Tally
 from huai_client.transfer.urls import ContentUrl

@@ -5,7 +5,7 @@ Calls come one at a time, from whichever thread has news, and must return soon.
 
 from typing import Protocol
 
-from huai_client.staging import Verdict
+from huai_client.transfer.staging import Verdict
 from huai_schema.entries import File
 
 
@@ -32,3 +32,28 @@ class Listener(Protocol):
 
     def ended(self) -> None:
         """Nothing more comes, whether it went well or not."""
+
+
+class SilentProgress:
+    """Says nothing."""
+
+    def started(self, files: int, size: int) -> None:
+        """Nothing to show."""
+
+    def progressed(self, size: int) -> None:
+        """Nothing to show."""
+
+    def finished(self, file: File) -> None:
+        """Nothing to show."""
+
+    def refused(self, file: File, verdict: Verdict) -> None:
+        """Nothing to show."""
+
+    def retried(self, reason: str) -> None:
+        """Nothing to show."""
+
+    def waiting(self, reason: str) -> None:
+        """Nothing to show."""
+
+    def ended(self) -> None:
+        """Nothing to show."""

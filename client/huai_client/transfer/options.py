@@ -3,9 +3,9 @@
 from collections.abc import Container
 from dataclasses import dataclass, field
 
-from huai_client import batch
 from huai_client.deadline import NEVER, Deadline
-from huai_client.hosts import Hosts
+from huai_client.state.hosts import Hosts
+from huai_client.transfer import batch
 from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.paths import RelPath
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from huai_client.deadline import Deadline
 from huai_client.transfer.errors import OutOfTimeError
-from huai_client.transfer.process import Run
+from huai_client.transfer.rsync import Run
 
 
 class StoppedError(Exception):

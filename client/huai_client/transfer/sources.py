@@ -7,7 +7,7 @@ failed lately, in this run or another, is tried last.
 import threading
 from collections.abc import Sequence
 
-from huai_client.hosts import Memory
+from huai_client.state.hosts import Memory
 from huai_client.transfer.errors import (
     TransferError,
     UpstreamFullError,

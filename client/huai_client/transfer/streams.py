@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import NamedTuple
 
-from huai_client.batch import batches
-from huai_client.staging import Verdict
+from huai_client.transfer.batch import batches
 from huai_client.transfer.delivery import Batch, Context, Delivery
 from huai_client.transfer.errors import OutOfTimeError, UpstreamFullError
 from huai_client.transfer.line import Line
 from huai_client.transfer.room import Rooms
 from huai_client.transfer.runs import Runs
+from huai_client.transfer.staging import Verdict
 from huai_schema.entries import File
 
 _FEW_FILES = 100

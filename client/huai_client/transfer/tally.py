@@ -2,8 +2,8 @@
 
 import threading
 
-from huai_client.staging import Verdict
 from huai_client.transfer.listener import Listener
+from huai_client.transfer.staging import Verdict
 from huai_schema.entries import File
 
 

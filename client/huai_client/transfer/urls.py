@@ -6,10 +6,13 @@ here may be taken for an option by rsync or ssh, or be expanded by a remote shel
 
 import os
 import re
+from collections.abc import Iterator
+from contextlib import suppress
 from enum import Enum
 from typing import NamedTuple
 
-from huai_client.hosts import service_of
+from huai_client.state.hosts import service_of
+from huai_schema.codec.descriptor import Descriptor
 from huai_schema.errors import ExitCode, HuaiError
 
 _USER = r"(?:[A-Za-z0-9_][A-Za-z0-9._-]*@)?"
@@ -109,3 +112,27 @@ def _transport(text: str) -> Transport | None:
         unsafe = path.startswith(("/", "-", ":")) or _REMOTE_PATTERN.search(path)
         return None if unsafe else Transport.DAEMON
     return Transport.SHELL if _SHELL.fullmatch(text) else None
+
+
+def upstream_urls(descriptor: Descriptor) -> list[ContentUrl]:
+    """Where the upstream says that the content is.
+
+    An upstream may only name rsync daemons: a local path or a shell login that it chose
+    would make this machine hand out its own files, or its keys.
+    """
+    usable = [url for text in descriptor.content_urls for url in _daemon(text)]
+    if not usable:
+        raise ContentUrlError(
+            "the upstream names no content URL that may be used",
+            hint="the upstream sets one with `huai-server add --content-url rsync://HOST/MODULE`; "
+            "here content_urls in client.toml does",
+        )
+    return usable
+
+
+def _daemon(text: str) -> Iterator[ContentUrl]:
+    """The URL if it is of an rsync daemon; other kinds may come with later versions."""
+    with suppress(ContentUrlError):
+        url = ContentUrl.parse(text)
+        if url.transport is Transport.DAEMON:
+            yield url

@@ -8,10 +8,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
 
-from huai_client.owners import Names, Owners
 from huai_client.tree.destination import open_destination
 from huai_client.tree.errors import PathError, at
 from huai_client.tree.folders import Folders, handle_path
+from huai_client.tree.owners import Names, Owners
 from huai_schema.paths import RelPath, basename, parent
 
 ABSENT = (errno.ENOENT, errno.ENOTDIR)

@@ -6,9 +6,9 @@
 from pathlib import Path
 from typing import Protocol
 
-from huai_schema.commits import Totals
+from huai_schema.codec.commits import Totals
 from huai_schema.errors import ExitCode, HuaiError
-from huai_schema.snapshot import Snapshot
+from huai_schema.layout.snapshot import Snapshot
 from huai_server.fallback.owners import OwnerIds
 
 

@@ -18,7 +18,7 @@ from huai_server.fallback import programs
 from huai_server.fallback.attr import generations
 from huai_server.fallback.conf import Served, render
 from huai_server.fallback.elf import inspect
-from huai_server.places import fallback_places
+from huai_server.paths import fallback_places
 
 _NAME = "probe"
 _SIZE = 70_000

@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from huai_schema.errors import HuaiError
 from huai_schema.program.locking import locked
 from huai_server.config import Fallback, ServerConfig, config_path, load
+from huai_server.errors import storing
 from huai_server.fallback import programs
 from huai_server.fallback.attr import Result
 from huai_server.fallback.attr.generations import make_folder
@@ -26,7 +27,6 @@ from huai_server.fallback.conf import render
 from huai_server.fallback.redirect import library
 from huai_server.fallback.selftest import self_test
 from huai_server.fallback.trees import Trees
-from huai_server.storage import storing
 
 _TICK_SECONDS = 1.0
 _LONGEST_PAUSE = 30.0

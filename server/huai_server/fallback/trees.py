@@ -17,8 +17,8 @@ from huai_server.fallback.attr.ensure import Building
 from huai_server.fallback.attr.remove import remove_forgotten
 from huai_server.fallback.attr.scrub import Scrub
 from huai_server.fallback.conf import Served
-from huai_server.places import FallbackPlaces, ModulePlaces, fallback_places, module_places
-from huai_server.store import read_head
+from huai_server.paths import FallbackPlaces, ModulePlaces, fallback_places, module_places
+from huai_server.store.repository import read_head
 
 _RETRY_SECONDS = 30.0
 _FORGOTTEN = "modules that are no more"

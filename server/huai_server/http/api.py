@@ -12,9 +12,9 @@ from fastapi import APIRouter, Header, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from huai_schema.errors import HuaiError
+from huai_server.http.asgi.errors import RefusedError
 from huai_server.http.heads import Heads
-from huai_server.http.refusal import RefusedError
-from huai_server.store import Head
+from huai_server.store.repository import Head
 
 _PROBLEM = "its metadata cannot be read; the server's log says why"
 

@@ -14,12 +14,12 @@ from starlette.exceptions import HTTPException
 from huai_schema import __version__
 from huai_schema.errors import HuaiError
 from huai_server.http.api import all_modules, router
-from huai_server.http.body import Receive
+from huai_server.http.asgi.body import Receive
+from huai_server.http.asgi.errors import RefusedError
+from huai_server.http.asgi.responder import Send
 from huai_server.http.front_page import front_page
-from huai_server.http.git_app import PREFIX, GitApp
+from huai_server.http.git.app import PREFIX, GitApp
 from huai_server.http.heads import Heads
-from huai_server.http.refusal import RefusedError
-from huai_server.http.response import Send
 from huai_server.http.settings import Registry, ServeSettings
 
 

@@ -3,9 +3,9 @@
 import asyncio
 from typing import TYPE_CHECKING
 
-from huai_server.http.refs import ref_state
+from huai_server.http.git.branch_state import ref_state
 from huai_server.http.settings import Registry
-from huai_server.store import Head, read_head
+from huai_server.store.repository import Head, read_head
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,8 +13,8 @@ from functools import cache
 from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 
+from huai_schema.codec.listing import Listing
 from huai_schema.limits import PATH_BYTES
-from huai_schema.listing import Listing
 from huai_schema.paths import RelPath, join
 from huai_server.scan import exclude
 from huai_server.scan.types import (

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from huai_schema.codec.lines import encode_directory, encode_leaf
+from huai_schema.codec.listing import Listing
 from huai_schema.entries import ROOT_OWNER, Directory, File, Symlink
 from huai_schema.limits import MTIME_MAX, NAME_BYTES, PATH_BYTES, TARGET_BYTES
-from huai_schema.lines import encode_directory, encode_leaf
-from huai_schema.listing import Listing
 from huai_schema.paths import ROOT, RelPath, join
 from huai_server.scan import exclude
 from huai_server.scan.owners import Owners

@@ -8,8 +8,8 @@ import struct
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from huai_schema.codec.listing import Listing
 from huai_schema.errors import ExitCode, HuaiError
-from huai_schema.listing import Listing
 from huai_schema.paths import RelPath, show
 
 IDENTITY = struct.Struct("<QQqqqIIIII4x")

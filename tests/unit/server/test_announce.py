@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from huai_schema.announcement import FILE_NAME, Announcement
+from huai_schema.codec.announcement import FILE_NAME, Announcement
 from huai_server.announce import AnnounceError, announce
 
 HERE = Announcement.of("https://mirror.example", "m")

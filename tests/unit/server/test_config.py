@@ -20,7 +20,7 @@ from huai_server.config import (
     remove_module,
 )
 from huai_server.http.settings import ServeSettings
-from tests.committing import SECONDS, server_command, server_environment
+from tests.support.committing import SECONDS, server_command, server_environment
 
 
 def written(root: Path, text: str) -> Path:

@@ -1,7 +1,7 @@
 """Attr trees: what the fallback lists, brought up to a module's newest commit and proved right.
 
 The use cases are `ensure`, `is_current`, `remove` (here), `scrub.Scrub` and `check.check`; places
-are those of `huai_server.places.FallbackPlaces`.  Everything is made from the metadata
+are those of `huai_server.paths.FallbackPlaces`.  Everything is made from the metadata
 repository; the mirrored tree is never looked at.
 """
 

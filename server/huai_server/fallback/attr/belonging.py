@@ -9,7 +9,7 @@ import os
 
 from huai_server.config import Module
 from huai_server.fallback.kind import AttrTreeError
-from huai_server.places import FallbackPlaces, ModulePlaces
+from huai_server.paths import FallbackPlaces, ModulePlaces
 
 
 class ForeignTreeError(AttrTreeError):

@@ -9,9 +9,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from huai_schema.lines import decode_directory
+from huai_schema.codec.lines import decode_directory
+from huai_schema.layout.snapshot import Snapshot
 from huai_schema.paths import ROOT, parent
-from huai_schema.snapshot import Snapshot
 from huai_server.fallback.attr.maker import Maker
 from huai_server.fallback.attr.records import Records
 from huai_server.fallback.owners import OwnerIds

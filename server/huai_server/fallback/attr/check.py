@@ -9,24 +9,24 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from huai_schema.changes import differing
+from huai_schema.codec.listing import Listing
+from huai_schema.diff.changes import differing
 from huai_schema.entries import Entry
-from huai_schema.listing import Listing
+from huai_schema.layout.snapshot import Snapshot, decode_listing
 from huai_schema.paths import RelPath, show, sort_key
 from huai_schema.program.locking import locked
-from huai_schema.snapshot import Snapshot, decode_listing
-from huai_server.assembly import Assembly
+from huai_server.commit.tree_builder import Assembly
 from huai_server.config import Module
+from huai_server.errors import storing
 from huai_server.fallback.attr import generations
 from huai_server.fallback.attr import state as states
 from huai_server.fallback.attr.state import AttrState
 from huai_server.fallback.kind import AttrTreeError
 from huai_server.fallback.owners import OwnerIds
-from huai_server.places import FallbackPlaces, ModulePlaces
+from huai_server.paths import FallbackPlaces, ModulePlaces
 from huai_server.scan import scan
 from huai_server.scan.types import ScanOptions
-from huai_server.storage import storing
-from huai_server.store import Head, Repository
+from huai_server.store.repository import Head, Repository
 
 _SHOWN = 20
 _OWNERS = frozenset(("owner", "group"))

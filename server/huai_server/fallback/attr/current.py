@@ -3,8 +3,8 @@
 from huai_server.config import Module
 from huai_server.fallback.attr import belonging, generations
 from huai_server.fallback.attr import state as states
-from huai_server.places import FallbackPlaces, ModulePlaces
-from huai_server.store import read_head
+from huai_server.paths import FallbackPlaces, ModulePlaces
+from huai_server.store.repository import read_head
 
 
 def is_current(module: Module, places: ModulePlaces, fallback: FallbackPlaces) -> bool:

@@ -15,9 +15,10 @@ from typing import Literal
 from msgspec.structs import replace
 
 from huai_schema.errors import FormatError
+from huai_schema.layout.snapshot import Snapshot
 from huai_schema.program.locking import locked
-from huai_schema.snapshot import Snapshot
 from huai_server.config import Module
+from huai_server.errors import storing
 from huai_server.fallback.attr import belonging, generations, scrub
 from huai_server.fallback.attr import state as states
 from huai_server.fallback.attr.kinds import discard_of, kind_of
@@ -25,9 +26,8 @@ from huai_server.fallback.attr.state import AttrState
 from huai_server.fallback.attr.update import root_time
 from huai_server.fallback.kind import AttrTreeError, Update
 from huai_server.fallback.owners import OwnerIds
-from huai_server.places import FallbackPlaces, ModulePlaces
-from huai_server.storage import storing
-from huai_server.store import Head, Repository, StoreError
+from huai_server.paths import FallbackPlaces, ModulePlaces
+from huai_server.store.repository import Head, Repository, StoreError
 
 WAIT_SECONDS = 600.0
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.ENOMEM)

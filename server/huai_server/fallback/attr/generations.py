@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from huai_server.places import FallbackPlaces
+from huai_server.paths import FallbackPlaces
 
 
 def make_folder(folder: Path) -> None:

@@ -7,7 +7,7 @@ from huai_server.config import Module
 from huai_server.fallback.attr.sparse import SparseKind
 from huai_server.fallback.erofs.kind import ErofsKind
 from huai_server.fallback.kind import AttrTreeError, AttrTreeKind
-from huai_server.places import ModulePlaces
+from huai_server.paths import ModulePlaces
 
 
 def kind_of(name: str, module: Module, places: ModulePlaces) -> AttrTreeKind:

@@ -6,9 +6,9 @@ Pure.  A maintainer has to keep `_HEADER` and the numbers in step with the C hea
 import re
 import struct
 
+from huai_schema.codec.escaping import unescape
+from huai_schema.codec.listing import Listing
 from huai_schema.entries import ROOT_OWNER, Directory, File, Symlink
-from huai_schema.escaping import unescape
-from huai_schema.listing import Listing
 from huai_schema.paths import RelPath, basename
 from huai_server.fallback.owners import OwnerIds
 

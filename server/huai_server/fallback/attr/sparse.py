@@ -7,8 +7,8 @@ can be paged out.
 import os
 from pathlib import Path
 
-from huai_schema.commits import Totals
-from huai_schema.snapshot import Snapshot
+from huai_schema.codec.commits import Totals
+from huai_schema.layout.snapshot import Snapshot
 from huai_server.fallback import memory
 from huai_server.fallback.attr.build import build
 from huai_server.fallback.attr.deleting import delete_tree

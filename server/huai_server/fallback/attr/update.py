@@ -9,18 +9,18 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from huai_schema.changes import Moved, joined
-from huai_schema.diff import diff
+from huai_schema.diff.changes import Moved, joined
+from huai_schema.diff.diff import diff
 from huai_schema.entries import Directory, Entry, File
+from huai_schema.layout.snapshot import Snapshot, decode_listing
 from huai_schema.paths import ROOT, RelPath, ancestors, parent, sort_key
-from huai_schema.snapshot import Snapshot, decode_listing
 from huai_server.fallback.attr.deleting import delete_tree
 from huai_server.fallback.attr.maker import Maker
 from huai_server.fallback.attr.records import Records
 from huai_server.fallback.owners import OwnerIds
 
 if TYPE_CHECKING:
-    from huai_schema.changes import Change
+    from huai_schema.diff.changes import Change
 
 _UNLISTED = frozenset(("digest",))
 """What changes no listing."""

@@ -9,10 +9,10 @@ from array import array
 from collections.abc import Iterator
 from heapq import merge
 
+from huai_schema.codec.lines import decode_directory, decode_leaves
+from huai_schema.codec.listing import Listing
 from huai_schema.entries import Directory, Entry, File, Symlink
 from huai_schema.errors import ExitCode, FormatError, HuaiError
-from huai_schema.lines import decode_directory, decode_leaves
-from huai_schema.listing import Listing
 from huai_schema.paths import RelPath, basename, parent, show
 from huai_server.fallback.erofs import ondisk
 from huai_server.fallback.erofs.blocks import BlockWriter

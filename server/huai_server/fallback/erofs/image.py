@@ -10,17 +10,17 @@ from typing import NamedTuple
 
 from blake3 import blake3
 
+from huai_schema.codec.lines import decode_leaves
+from huai_schema.codec.listing import Listing
 from huai_schema.entries import File
-from huai_schema.lines import decode_leaves
-from huai_schema.listing import Listing
+from huai_schema.layout.snapshot import Snapshot
 from huai_schema.paths import RelPath
 from huai_schema.program.packs import sync_folder
-from huai_schema.snapshot import Snapshot
+from huai_server.errors import storing
 from huai_server.fallback.erofs.blocks import BlockWriter
 from huai_server.fallback.erofs.builder import ImageBuilder
 from huai_server.fallback.erofs.owners import OwnerNumbers, Owners
 from huai_server.fallback.erofs.seal import write_seal
-from huai_server.storage import storing
 
 
 class Built(NamedTuple):

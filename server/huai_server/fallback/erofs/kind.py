@@ -3,8 +3,8 @@
 import os
 from pathlib import Path
 
-from huai_schema.commits import Totals
-from huai_schema.snapshot import Snapshot
+from huai_schema.codec.commits import Totals
+from huai_schema.layout.snapshot import Snapshot
 from huai_server.fallback.erofs.image import build
 from huai_server.fallback.erofs.mounting import mount, unmount
 from huai_server.fallback.erofs.owners import Owners

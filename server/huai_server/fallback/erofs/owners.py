@@ -6,7 +6,7 @@ so an image keeps a table of the names that it numbered.
 
 from typing import Protocol
 
-from huai_schema.escaping import escape, unescape
+from huai_schema.codec.escaping import escape, unescape
 
 
 class Owners(Protocol):

@@ -5,13 +5,13 @@ from pathlib import Path
 from shutil import rmtree
 from tempfile import TemporaryDirectory
 
+from huai_schema.codec.lines import encode_directory
+from huai_schema.codec.listing import Listing
 from huai_schema.entries import Directory
-from huai_schema.lines import encode_directory
-from huai_schema.listing import Listing
 from huai_schema.paths import ROOT
+from huai_server.errors import storing
 from huai_server.fallback.erofs.image import write_image
 from huai_server.fallback.erofs.mounting import MountError, mount, unmount
-from huai_server.storage import storing
 
 _PREFIX, _POINT = ".probe-", "point"
 _TIME = 1_000_000_001

@@ -11,9 +11,9 @@ from pathlib import Path
 from blake3 import blake3
 
 from huai_schema.errors import ExitCode, HuaiError
+from huai_server.errors import storing
 from huai_server.fallback.erofs.ondisk import BLOCK, block_count
 from huai_server.fallback.erofs.owners import Owners, first_changed
-from huai_server.storage import storing
 
 _CHUNK = 1 << 20
 _MOST_BYTES = 64 << 20

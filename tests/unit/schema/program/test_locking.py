@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from huai_schema.program.locking import LockedError, holder, locked
-from tests.committing import SECONDS
+from tests.support.committing import SECONDS
 
 HOLD = """
 import sys

@@ -1,0 +1,1 @@
+"""The programs: arguments in; text, JSON and exit codes out."""

@@ -1,0 +1,96 @@
+"""`huai-client add`: write a module into the configuration."""
+
+import os
+from pathlib import Path
+
+import click
+
+from huai_client.cli.options import json_option
+from huai_client.config import (
+    ClientConfig,
+    Module,
+    add_module,
+    check_name,
+    config_path,
+    load,
+    make_root,
+)
+from huai_client.metadata.served import probe
+from huai_schema.program.ending import print_json
+
+
+@click.command()
+@click.argument("name")
+@click.argument("url")
+@click.argument("dest")
+@click.option(
+    "--other-url",
+    "other_urls",
+    multiple=True,
+    metavar="URL",
+    help="Ask here if URL does not answer: another server of the same metadata. May be given "
+    "several times, best first.",
+)
+@click.option(
+    "--content-url",
+    "content_urls",
+    multiple=True,
+    metavar="URL",
+    help="Fetch content from here instead of where the upstream says: rsync://HOST/MODULE, "
+    "HOST:PATH (ssh) or a local path. May be given several times, best first.",
+)
+@click.option(
+    "--upstream-name",
+    default="",
+    metavar="NAME",
+    help="What the upstream calls the module, if not NAME.",
+)
+@click.option(
+    "--check/--no-check",
+    default=True,
+    help="Ask the upstream whether it has the module, and warn if not (5 s at most); or do not.",
+)
+@json_option
+@click.pass_obj
+def command(
+    root: Path,
+    name: str,
+    url: str,
+    dest: str,
+    other_urls: tuple[str, ...],
+    content_urls: tuple[str, ...],
+    upstream_name: str,
+    check: bool,
+    as_json: bool,
+) -> None:
+    """Add module NAME of the upstream at URL, to be mirrored to DEST.
+
+    URL is a huai server's base address, or any git URL of a metadata repository. DEST may hold a
+    tree that rsync made: it is adopted, and only what really differs is fetched.
+    """
+    module = Module(
+        url=(url, *other_urls) if other_urls else url,
+        dest=os.path.abspath(dest) if dest.strip() else "",
+        content_urls=content_urls,
+        upstream_name=upstream_name,
+    )
+    _check(root, name, module)
+    make_root(root)
+    add_module(root, name, module)
+    unknown = probe(name, module) if check else ""
+    if as_json:
+        print_json("added", module=name, dest=module.dest, warning=unknown or None)
+        return
+    click.echo(f"{name}: added to {config_path(root)}")
+    if unknown:
+        click.echo(f"huai-client: {name}: {unknown}", err=True)
+    click.echo(f"next: huai-client sync {name}")
+
+
+def _check(root: Path, name: str, module: Module) -> None:
+    """Refuse what a sync would refuse, before anything is written."""
+    from huai_client.config_check import check as check_table
+
+    config = load(root)
+    if check_name(name) not in config.modules:  # else `add_module` says so
+        check_table(ClientConfig({**config.modules, name: module}), name, root)

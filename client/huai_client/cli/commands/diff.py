@@ -1,0 +1,63 @@
+"""`huai-client diff`: what differs between two commits that are here."""
+
+from pathlib import Path
+
+import click
+
+from huai_client.cli.options import json_option, module_argument
+from huai_client.config import load
+from huai_client.inspect.commits import Commits, Pair
+from huai_client.inspect.comparison import Step, by_path, compare
+from huai_client.inspect.format import step_line, step_values
+from huai_client.inspect.tally import Tally
+from huai_client.state.paths import module_places
+from huai_schema.program.ending import print_json
+from huai_schema.program.output import end_with_reader
+
+
+@click.command()
+@module_argument
+@click.argument("commits", metavar="[A..B]", default="")
+@click.option("--summary", is_flag=True, help="Count only, and list no path.")
+@json_option
+@click.pass_obj
+def command(root: Path, name: str, commits: str, summary: bool, as_json: bool) -> None:
+    """Show what differs between two commits of NAME that are here.
+
+    A and B are serials, the beginnings of commit ids, or `applied` (what the tree was brought to),
+    `previous` (what it was before) and `newest` (what was fetched last, also by `plan`). Without A
+    it is `applied`, without B `newest`; without both, what the next sync would bring, or if nothing
+    is known to come, what the last one brought. Asks no upstream, and costs what differs.
+    """
+    end_with_reader()
+    load(root).module(name)
+    pair = Commits(name, module_places(root, name)).pair(commits)
+    tally = Tally()
+    for step in by_path(compare(pair.old.snapshot, pair.new.snapshot)):
+        tally.add(step)
+        if not summary:
+            _tell(name, step, as_json=as_json)
+    _conclude(name, pair, tally, summary=summary, as_json=as_json)
+
+
+def _tell(name: str, step: Step, *, as_json: bool) -> None:
+    if as_json:
+        print_json("change", module=name, **step_values(step))
+    else:
+        click.echo(step_line(step))
+
+
+def _conclude(name: str, pair: Pair, tally: Tally, *, summary: bool, as_json: bool) -> None:
+    if as_json:
+        print_json(
+            "diff",
+            module=name,
+            from_commit=pair.old.id,
+            from_serial=pair.old.info.serial,
+            to_commit=pair.new.id,
+            to_serial=pair.new.info.serial,
+            **tally.values(),
+        )
+    else:
+        way = f"serial {pair.old.info.serial} → {pair.new.info.serial}"
+        click.echo(f"{name}: {way}: {tally}", err=not summary)

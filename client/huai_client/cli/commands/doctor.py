@@ -1,0 +1,78 @@
+"""`huai-client doctor`: whether a sync could go well, and what to do if not."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import click
+
+from huai_client.cli.options import json_option, modules_argument
+from huai_client.config import config_path, load
+from huai_client.inspect.doctor.case import Case
+from huai_client.inspect.doctor.checks import CONFIG, MACHINE, MODULE
+from huai_client.inspect.doctor.examination import Examined, Verdict, examine
+from huai_client.inspect.doctor.finding import failed_by
+from huai_client.state.paths import module_places
+from huai_schema.errors import HuaiError
+from huai_schema.program.ending import print_json
+
+
+@click.command()
+@modules_argument
+@json_option
+@click.pass_obj
+def command(root: Path, names: tuple[str, ...], as_json: bool) -> int:
+    """Look for what keeps the modules NAME, or all, from being synced.
+
+    Looks at programs, state, destination, file systems, clock and upstreams, of which it compares
+    one small file with the newest commit, and says what to do about what is wrong. Changes nothing.
+    The exit code is that of the first check that fails: what a sync would end with.
+    """
+    telling = _Telling(as_json=as_json)
+    telling.told("", examine(MACHINE, root))
+    try:
+        config = load(root)
+    except HuaiError as error:
+        telling.told("", [Examined("config", failed_by(error))])
+        return telling.concluded()
+    telling.told("", examine(CONFIG, (config_path(root), config)))
+    for name in names or sorted(config.modules):
+        case = Case(name, config.module(name), module_places(root, name))
+        telling.told(name, examine(MODULE, case))
+    return telling.concluded()
+
+
+class _Telling:
+    """Shows findings as they come, and what they amount to."""
+
+    def __init__(self, *, as_json: bool) -> None:
+        self._as_json = as_json
+        self._verdict = Verdict()
+
+    def told(self, module: str, findings: Iterable[Examined]) -> None:
+        """`module` is empty for what concerns all."""
+        if module and not self._as_json:
+            click.echo(f"{module}:")
+        for check, finding in findings:
+            self._verdict.add(finding)
+            if self._as_json:
+                print_json(
+                    "check",
+                    module=module or None,
+                    check=check,
+                    result=str(finding.result),
+                    message=finding.message,
+                    fix=finding.fix,
+                )
+                continue
+            click.echo(f"  {finding.result:8} {check:12} {finding.message}")
+            if finding.fix:
+                click.echo(f"  {'':8} {'':12} → {finding.fix}")
+
+    def concluded(self) -> int:
+        """The exit code, after the last line."""
+        code = self._verdict.exit_code
+        if self._as_json:
+            print_json("doctor", code=int(code), **self._verdict.values())
+        else:
+            click.echo(str(self._verdict))
+        return code

@@ -1,0 +1,91 @@
+"""`huai-client log`: what was done to a tree, and what became of one path."""
+
+from pathlib import Path
+
+import click
+
+from huai_client.cli.options import json_option, module_argument
+from huai_client.config import Module, load
+from huai_client.inspect.commits import Commits
+from huai_client.inspect.format import moment, run_values, run_words, step_values, step_words
+from huai_client.inspect.path_argument import asked_path
+from huai_client.inspect.path_log import Event, follow
+from huai_client.state import history
+from huai_client.state.paths import ModulePlaces, module_places
+from huai_schema.paths import show
+from huai_schema.program.ending import print_json
+from huai_schema.program.locking import holder
+from huai_schema.program.output import end_with_reader
+
+
+@click.command()
+@module_argument
+@click.argument("path", required=False)
+@click.option(
+    "-n",
+    "--number",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Show only the newest N runs, or changes of PATH.",
+)
+@json_option
+@click.pass_obj
+def command(root: Path, name: str, path: str | None, number: int | None, as_json: bool) -> None:
+    """Show the runs of NAME, or what became of PATH, newest first.
+
+    A run that found nothing new is not told of, and runs that failed alike are one line. PATH is
+    followed through the commits that are here (keep_commits), also to where it was before it moved.
+    """
+    end_with_reader()
+    module, places = load(root).module(name), module_places(root, name)
+    if path is None:
+        _runs(name, places, number, as_json=as_json)
+    else:
+        _path(name, path, (module, places), number, as_json=as_json)
+
+
+def _runs(name: str, places: ModulePlaces, number: int | None, *, as_json: bool) -> None:
+    runs = history.read(places.history)
+    serials = {run.commit: run.serial for run in runs if run.commit and run.serial}
+    busy = holder(places.lock) is not None
+    for place, run in enumerate(runs[:number]):
+        running = busy and place == 0
+        if as_json:
+            print_json("run", module=name, **run_values(run, serials, running=running))
+        else:
+            click.echo(run_words(run, serials, running=running))
+    if not runs and not as_json:
+        click.echo(f"{name}: no run is known", err=True)
+
+
+def _path(
+    name: str, text: str, of: tuple[Module, ModulePlaces], number: int | None, *, as_json: bool
+) -> None:
+    module, places = of
+    path = asked_path(text, module.dest)
+    events = list(follow(path, Commits(name, places).line))
+    for event in events[:number]:
+        if as_json:
+            print_json("path", module=name, **_values(event))
+        else:
+            click.echo(_words(event))
+    if not events and not as_json:
+        click.echo(f"{name}: {show(path)}: in no commit that is here", err=True)
+
+
+def _words(event: Event) -> str:
+    commit, step = event.commit, event.step
+    what = "was there already" if event.oldest else step_words(step)
+    when = moment(commit.time)
+    return f"serial {commit.info.serial}  {when}  {commit.id[:12]}  {what}: {show(step.path)}"
+
+
+def _values(event: Event) -> dict[str, object]:
+    commit, step = event.commit, event.step
+    return {
+        "commit": commit.id,
+        "serial": commit.info.serial,
+        "time": commit.time,
+        **step_values(step),
+        "known_since": not event.oldest,
+    }

@@ -1,0 +1,65 @@
+"""`huai-client plan`: show what a sync would do."""
+
+from pathlib import Path
+
+import click
+
+from huai_client.cli.choice import choose_modules, do_each
+from huai_client.cli.console import Talk
+from huai_client.cli.options import json_option, many_options, modules_argument, sync_options
+from huai_client.cli.runner import Run
+from huai_client.config import load
+from huai_client.config_check import check
+from huai_client.run_options import SyncOptions
+from huai_schema.errors import ExitCode
+
+
+@click.command()
+@modules_argument
+@many_options("Plan for", "planned", parallel=2)
+@sync_options
+@click.option(
+    "--filter",
+    "rules",
+    multiple=True,
+    metavar="RULE",
+    help="Plan for this filter instead of the configured one, to see how much it selects: "
+    "'- *.iso', '+ /dists/', 'merge FILE'. May be given several times; the order counts.",
+)
+@json_option
+@click.pass_obj
+def command(
+    root: Path,
+    names: tuple[str, ...],
+    every: bool,
+    parallel: int,
+    max_delete: str | None,
+    max_delete_in: tuple[str, ...],
+    adopt: bool,
+    delete_strangers: bool,
+    accept_rollback: bool,
+    wait: float,
+    rules: tuple[str, ...],
+    as_json: bool,
+) -> int:
+    """Show what `sync` would do to the modules NAME, and do none of it.
+
+    Several are told of with their names in front; the exit code is the gravest of all.
+    """
+    options = SyncOptions(
+        max_delete=max_delete,
+        adopt=adopt,
+        delete_strangers=delete_strangers,
+        accept_rollback=accept_rollback,
+        max_delete_in=max_delete_in,
+        filter=rules or None,
+    )
+    config = load(root)
+    talk = Talk(quiet=False, as_json=as_json)
+
+    def one(name: str) -> ExitCode:
+        check(config, name, root)
+        return Run(root, name, config.module(name), talk).plan(options, wait=wait)
+
+    chosen = choose_modules(config, names, root, every=every, verb="plan for")
+    return do_each(one, chosen, every=every, parallel=parallel, talk=talk)

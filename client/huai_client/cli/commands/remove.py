@@ -1,0 +1,32 @@
+"""`huai-client remove`: forget a module."""
+
+from pathlib import Path
+from shutil import rmtree
+
+import click
+
+from huai_client.cli.options import json_option, module_argument
+from huai_client.config import load, remove_module
+from huai_client.state.lock import module_lock
+from huai_client.state.paths import module_places
+from huai_schema.program.ending import print_json
+
+
+@click.command()
+@module_argument
+@json_option
+@click.pass_obj
+def command(root: Path, name: str, as_json: bool) -> None:
+    """Forget module NAME; its tree stays as it is.
+
+    Its configuration, its state and the metadata that was fetched are deleted.
+    """
+    load(root).module(name)
+    places = module_places(root, name)
+    with module_lock(places, wait=0, verifying=True), module_lock(places, wait=0):
+        remove_module(root, name)
+        rmtree(places.folder)
+    if as_json:
+        print_json("removed", module=name)
+    else:
+        click.echo(f"{name}: removed; its tree stays as it is")

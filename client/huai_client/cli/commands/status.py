@@ -1,0 +1,203 @@
+"""`huai-client status`: where the trees stand."""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from huai_client.cli.options import json_option, modules_argument
+from huai_client.config import Module, load, no_modules
+from huai_client.inspect.format import moment
+from huai_client.metadata.http import MetadataUrl
+from huai_client.modes import split_key
+from huai_client.staleness import dated_ahead, too_old
+from huai_client.state import pending_deletions as waiting
+from huai_client.state import state as states
+from huai_client.state.hosts import Hosts
+from huai_client.state.last_run import load as load_last
+from huai_client.state.last_run import unfinished
+from huai_client.state.paths import ModulePlaces, module_places
+from huai_client.verify.summary import Look, Summary, read_account
+from huai_schema.errors import ExitCode
+from huai_schema.paths import exact, show
+from huai_schema.program.counting import counted
+from huai_schema.program.ending import print_json
+from huai_schema.program.locking import holder
+from huai_schema.program.output import end_with_reader
+
+
+@click.command()
+@modules_argument
+@click.option(
+    "--parts",
+    is_flag=True,
+    help="Show when each directory of the top level was last verified, too.",
+)
+@json_option
+@click.pass_obj
+def command(root: Path, names: tuple[str, ...], parts: bool, as_json: bool) -> int:
+    """Show where the trees of the modules NAME stand, or of all, and which upstreams fail.
+
+    Ends with exit code 54 if a module's commit is older than its max_age allows, and with 40 if
+    there is no module. Whether the last runs failed is told, and does not change the exit code.
+    """
+    end_with_reader()
+    config = load(root)
+    if not config.modules:
+        raise no_modules(root)
+    code = ExitCode.OK
+    for name in names or sorted(config.modules):
+        found = _Standing(name, config.module(name), module_places(root, name))
+        if found.stale:
+            code = ExitCode.STALE
+        if as_json:
+            print_json("module", **found.values())
+        else:
+            click.echo(f"{name}: {found.module.dest}: {', '.join(found.remarks())}")
+        for top in found.tops if parts else ():
+            if as_json:
+                print_json("part", module=name, path=exact(top.path), **top.values())
+            else:
+                click.echo(f"  {show(top.path)}: {', '.join(_verified_remarks(top))}")
+    for failing in Hosts(root).memory.failing():
+        if as_json:
+            print_json("failing", **failing._asdict())
+        else:
+            since, until = moment(failing.since), moment(failing.until)
+            click.echo(
+                f"upstream {failing.service}: fails since {since}, asked last until {until}: "
+                f"{failing.reason}"
+            )
+    return code
+
+
+class _Standing:
+    """What is known of one module; reads its state, asks nobody."""
+
+    def __init__(self, name: str, module: Module, places: ModulePlaces) -> None:
+        self.name = name
+        self.module = module
+        self._places = places
+        self._state = states.load(places.state)
+        self.last = load_last(places.last)
+        self._running = holder(places.lock)
+        self._verifying = holder(places.verifying)
+        self._waits = waiting.head(places.waiting).paths
+        account = read_account(places.verified)
+        self._verified = account.whole if account else None
+        self.tops = account.tops if account else []
+        # A sync that was cut right before its end; the next `verify` finds out.
+        self._as_before = account is not None and account.applied != self._state.applied
+        now, committed = time.time(), self._state.committed
+        seen = self._state.seen or self._state.time
+        self.stale = too_old(committed, module.max_age, now, seen=seen)
+        self._ahead = dated_ahead(committed, now)
+
+    def values(self) -> dict[str, object]:
+        """For JSON; times in seconds since the epoch."""
+        state, last = self._state, self.last
+        return {
+            "module": self.name,
+            "dest": self.module.dest,
+            "url": str(MetadataUrl(self.module.urls[0])),
+            "applied": state.applied,
+            "serial": state.serial or None,
+            "attempted": list(state.attempted),
+            "time": state.time or None,
+            "committed": state.committed or None,
+            "stale": bool(self.stale),
+            "running": self._running,
+            "verifying": self._verifying,
+            "waiting": self._waits,
+            "verified": self._verified
+            and {**self._verified.values(), "current": not self._as_before},
+            "filter": split_key(state.filter)[1].splitlines(),
+            "modes": str(split_key(state.filter)[0]) if state.applied else None,
+            "last_check": (last.in_step or None) if last else None,
+            "last_ended": last.ended if last else None,
+            "last_code": last.code if last else None,
+            "last_reason": last.reason if last else None,
+            "failing_since": (last.failing or None) if last else None,
+            "held": state.held or None,
+            "before": state.before or None,
+            "trash_since": state.trash or None,
+        }
+
+    def remarks(self) -> Iterator[str]:
+        """For people, the most important first."""
+        if self._state.applied is None:
+            yield "never synced to its end"
+        else:
+            yield f"serial {self._state.serial}, synced {moment(self._state.time)}"
+        yield from self._checks()
+        if self._state.held:
+            yield states.HELD
+        if self.stale:
+            yield self.stale
+        if self._ahead:
+            yield self._ahead
+        yield from self._runs()
+        yield from self._filter()
+        yield from self._looks()
+
+    def _checks(self) -> Iterator[str]:
+        """When the upstream was last seen to have nothing newer, and since when that fails."""
+        last = self.last
+        if last is None:
+            return
+        if last.in_step:
+            yield f"last in step {moment(last.in_step)}"
+        if not last.good:
+            yield f"failing since {moment(last.failing)} (exit code {last.code}: {last.reason})"
+
+    def _runs(self) -> Iterator[str]:
+        if self._state.attempted:
+            yield unfinished(self._places.history, self.last)
+        if self._running:
+            yield f"running (process {self._running})"
+        if self._verifying:
+            yield f"being verified (process {self._verifying})"
+        if self._waits:
+            yield counted(self._waits, "deletion waits", "deletions wait")
+
+    def _filter(self) -> Iterator[str]:
+        if rules := split_key(self._state.filter)[1].count("\n"):
+            yield f"a part of it by a filter of {counted(rules, 'rule')}"
+        if self.module.filter and not rules:
+            yield "its filter is applied by the next sync"
+
+    def _looks(self) -> Iterator[str]:
+        if self._verified:
+            yield from _verified_remarks(self._verified)
+        elif self._state.applied is not None:
+            yield "never verified"
+        if self._as_before:
+            yield "what was verified was an earlier commit"
+
+
+def _verified_remarks(summary: Summary) -> Iterator[str]:
+    """When all of it was verified, for people."""
+    yield f"compared {_look(summary.metadata, summary.parts)}"
+    yield f"read {_look(summary.content, summary.parts)}"
+    if summary.damaged:
+        yield f"{counted(summary.damaged, 'path')} differed"
+
+
+def _look(look: Look, parts: int) -> str:
+    """When the parts were looked at, and how many of them."""
+    texts: list[str] = []
+    if look.oldest:
+        texts.append(f"{moment(look.oldest)} to {moment(look.newest)}")
+    if look.changed:
+        texts.append(f"{_share(look.changed, parts)} not since it changed")
+    if look.never:
+        texts.append(f"{_share(look.never, parts)} never")
+    return " and ".join(texts)
+
+
+def _share(count: int, parts: int) -> str:
+    """A part of the whole that is never rounded away, nor up to the whole."""
+    if count == parts:
+        return "all of it"
+    return f"{min(99, max(1, round(100 * count / parts)))}%"

@@ -1,0 +1,103 @@
+"""`huai-client sync`: bring trees to the newest commit."""
+
+from pathlib import Path
+
+import click
+import msgspec
+
+from huai_client.cli.choice import choose_modules, do_each
+from huai_client.cli.console import Talk
+from huai_client.cli.logfile import LogFile, failures_told
+from huai_client.cli.options import (
+    json_option,
+    log_option,
+    many_options,
+    max_time_option,
+    modules_argument,
+    sync_options,
+    transfer_options,
+)
+from huai_client.cli.runner import Run
+from huai_client.config import ClientConfig, load
+from huai_client.config_check import check_once
+from huai_client.deadline import Deadline
+from huai_client.run_options import SyncOptions
+from huai_schema.errors import ExitCode
+
+
+@click.command()
+@modules_argument
+@many_options("Sync", "synced", parallel=2)
+@sync_options
+@click.option("--release", is_flag=True, help="Go on after an undo, which holds the tree.")
+@click.option("-n", "--dry-run", is_flag=True, help="Show the plan and change nothing.")
+@transfer_options
+@max_time_option
+@click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
+@log_option
+@json_option
+@click.pass_obj
+def command(
+    root: Path,
+    names: tuple[str, ...],
+    every: bool,
+    parallel: int,
+    max_delete: str | None,
+    max_delete_in: tuple[str, ...],
+    adopt: bool,
+    delete_strangers: bool,
+    accept_rollback: bool,
+    wait: float,
+    release: bool,
+    dry_run: bool,
+    streams: int | None,
+    batch_files: int | None,
+    batch_size: int | None,
+    bwlimit: int | None,
+    rsync_options: tuple[str, ...],
+    max_time: int | None,
+    quiet: bool,
+    log: LogFile | None,
+    as_json: bool,
+) -> int:
+    """Bring the modules NAME to the upstream's newest commit.
+
+    Asks one question if there is nothing new. A run that was cut is finished by the next one.
+
+    Several modules do not disturb each other: each is told of with its name in front, and the exit
+    code is the gravest of all; what the next run may mend by itself (24, 43, 30, 10, 23) counts
+    least.
+    """
+    overrides = {
+        "streams": streams,
+        "batch_files": batch_files,
+        "batch_size": batch_size,
+        "bwlimit": bwlimit,
+        "rsync_options": rsync_options or None,
+    }
+    changes = {key: value for key, value in overrides.items() if value is not None}
+    deadline = Deadline.after(max_time)
+    options = SyncOptions(
+        max_delete=max_delete,
+        adopt=adopt,
+        delete_strangers=delete_strangers,
+        accept_rollback=accept_rollback,
+        max_delete_in=max_delete_in,
+        release=release,
+        deadline=deadline,
+    )
+    config = load(root)
+    modules = {
+        name: msgspec.structs.replace(config.module(name), **changes)
+        for name in choose_modules(config, names, root, every=every, verb="sync")
+    }
+    config = ClientConfig({**config.modules, **modules})
+
+    def one(name: str) -> ExitCode:
+        run = Run(root, name, modules[name], Talk(quiet=quiet, as_json=as_json, log=log))
+        with failures_told(log, name):
+            check_once(config, name, root)
+            return run.plan(options, wait=wait) if dry_run else run.sync(options, wait=wait)
+
+    talk = Talk(quiet=quiet, as_json=as_json, log=log)
+    return do_each(one, list(modules), every=every, parallel=parallel, talk=talk)

@@ -1,0 +1,28 @@
+"""`huai-client undo`: back to what a tree was before the last sync."""
+
+from pathlib import Path
+
+import click
+
+from huai_client.cli.console import Talk
+from huai_client.cli.options import json_option, module_argument, wait_option
+from huai_client.cli.runner import Run
+from huai_client.config import load
+
+
+@click.command()
+@module_argument
+@wait_option
+@click.option("-n", "--dry-run", is_flag=True, help="Show the plan and change nothing.")
+@click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
+@json_option
+@click.pass_obj
+def command(root: Path, name: str, wait: float, dry_run: bool, quiet: bool, as_json: bool) -> int:
+    """Bring the tree of NAME back to the commit that was applied before the last sync.
+
+    Takes what that sync deleted or replaced out of the trash (see `trash` in client.toml), and
+    changes nothing if any of it is missing. From then on the tree is held: `sync` leaves it alone
+    until `sync --release`.
+    """
+    run = Run(root, name, load(root).module(name), Talk(quiet=quiet, as_json=as_json))
+    return run.plan_undo(wait=wait) if dry_run else run.undo(wait=wait)

@@ -1,0 +1,121 @@
+"""`huai-client verify`: compare a tree with the commit applied last."""
+
+import re
+from pathlib import Path
+
+import click
+
+from huai_client.cli.choice import choose_modules, do_each
+from huai_client.cli.console import Talk
+from huai_client.cli.logfile import LogFile, failures_told
+from huai_client.cli.options import (
+    json_option,
+    log_option,
+    many_options,
+    modules_argument,
+    span,
+    wait_option,
+)
+from huai_client.cli.runner import Run
+from huai_client.config import load
+from huai_client.config_check import check
+from huai_client.deadline import Deadline
+from huai_client.inspect.path_argument import asked_path
+from huai_client.run_options import SyncOptions
+from huai_client.verify.request import Request
+from huai_schema.errors import ExitCode
+
+_SHARE = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,6})?)%")
+
+
+def _share(_context: click.Context, _parameter: click.Parameter, text: str | None) -> float | None:
+    """`--sample` as a number from 0 to 1."""
+    if text is None:
+        return None
+    found = _SHARE.fullmatch(text)
+    share = float(found[1]) / 100 if found else 0.0
+    if not 0 < share <= 1:
+        raise click.BadParameter(f"{text!r} is no share such as 1% or 0.5%")
+    return share
+
+
+@click.command()
+@modules_argument
+@many_options("Verify", "verified", parallel=1)
+@click.option("--content", is_flag=True, help="Read every file too, and compare its digest.")
+@click.option(
+    "--path", "asked", default="", metavar="PATH", help="Only this path and what is below it."
+)
+@click.option(
+    "--sample",
+    callback=_share,
+    metavar="N%",
+    help="Only files picked at random, so many of them: for a look that is quick.",
+)
+@click.option("--seed", type=int, metavar="N", help="With --sample: pick the same files again.")
+@click.option(
+    "--time",
+    "seconds",
+    callback=span,
+    metavar="TIME",
+    help="Stop each module's run after so long (90s, 30m, 2h). Begins with what was verified the "
+    "longest ago, and goes on where the last such run stopped.",
+)
+@click.option("--repair", is_flag=True, help="Mend what differs.")
+@click.option(
+    "--delete-strangers",
+    is_flag=True,
+    help="With --repair: delete what the applied commit does not name.",
+)
+@wait_option
+@click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
+@log_option
+@json_option
+@click.pass_obj
+def command(
+    root: Path,
+    names: tuple[str, ...],
+    every: bool,
+    parallel: int,
+    content: bool,
+    asked: str,
+    sample: float | None,
+    seed: int | None,
+    seconds: int | None,
+    repair: bool,
+    delete_strangers: bool,
+    wait: float,
+    quiet: bool,
+    log: LogFile | None,
+    as_json: bool,
+) -> int:
+    """Compare the trees of the modules NAME with the commits applied last.
+
+    Lists what differs, and ends with exit code 47 if anything does and was not mended; of several
+    modules the gravest code counts. Keeps no sync waiting, and leaves the disk to whoever else
+    wants it.
+    """
+    if asked and sample is not None:
+        raise click.UsageError("--path and --sample exclude each other")
+    config = load(root)
+    talk = Talk(quiet=quiet, as_json=as_json, log=log)
+
+    def one(name: str) -> ExitCode:
+        module = config.module(name)
+        with failures_told(log, name):
+            check(config, name, root)
+            request = Request(
+                content=content,
+                path=asked_path(asked, module.dest),
+                sample=sample,
+                seed=seed,
+                # Counted from here: the first module must not use up the time of the others.
+                deadline=Deadline.after(seconds),
+                mending=repair,
+            )
+            run = Run(root, name, module, talk)
+            options = SyncOptions(delete_strangers=delete_strangers)
+            return run.verify(options, request, wait=wait)
+
+    chosen = choose_modules(config, names, root, every=every, verb="verify")
+    return do_each(one, chosen, every=every, parallel=parallel, talk=talk)

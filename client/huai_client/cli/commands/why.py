@@ -1,0 +1,56 @@
+"""`huai-client why`: everything that concerns one path."""
+
+from pathlib import Path
+
+import click
+
+from huai_client.cli.options import json_option, module_argument
+from huai_client.config import load
+from huai_client.inspect.commits import Commits
+from huai_client.inspect.path_argument import asked_path
+from huai_client.inspect.why import reasons
+from huai_client.inspect.why_report import reason_lines, reason_values
+from huai_client.state.paths import module_places
+from huai_schema.errors import ExitCode, HuaiError
+from huai_schema.paths import show
+from huai_schema.program.ending import print_json
+from huai_schema.program.output import end_with_reader
+
+
+class UnknownPathError(HuaiError):
+    """The path is neither here nor upstream."""
+
+    exit_code = ExitCode.USAGE
+
+    def __init__(self, name: str, path: str) -> None:
+        """`path` as it is shown."""
+        super().__init__(
+            f"{name}: {path}: neither here nor in any commit that is here",
+            hint="is it spelt as the module names it? huai-client plan fetches the newest commit",
+        )
+
+
+@click.command()
+@module_argument
+@click.argument("path")
+@json_option
+@click.pass_obj
+def command(root: Path, name: str, path: str, as_json: bool) -> None:
+    """Show what concerns PATH of NAME: commit, rules, stage, disk, next sync.
+
+    PATH is as the module names it, or below DEST. Asks no upstream: what the next sync would do is
+    told for the newest commit that is here, which `plan` fetches. Ends with 1 if PATH is neither
+    here nor in any commit that is here.
+    """
+    end_with_reader()
+    module, places = load(root).module(name), module_places(root, name)
+    asked = asked_path(path, module.dest)
+    found = reasons(asked, module, places, Commits(name, places))
+    if as_json:
+        print_json("why", module=name, **reason_values(found))
+    else:
+        click.echo(f"{name}: {show(asked)}")
+        for about, line in reason_lines(found):
+            click.echo(f"  {about:10} {line}")
+    if found.unknown:
+        raise UnknownPathError(name, show(asked))

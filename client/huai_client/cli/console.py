@@ -1,0 +1,87 @@
+"""How the user of a command is told: text for people, lines of JSON for programs.
+
+Results go to standard output, what is by the way to standard error.
+"""
+
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from huai_client.cli.logfile import LogFile
+from huai_schema.program.ending import print_json
+
+if TYPE_CHECKING:
+    from huai_client.plan.prepared import Prepared
+    from huai_client.sync.result import SyncResult
+    from huai_schema.paths import RelPath
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Talk:
+    """How the user is told: text, JSON, or only errors."""
+
+    quiet: bool
+    as_json: bool
+    module: str = ""
+    """What every event is about; `Run` fills it in."""
+    log: LogFile | None = None
+    """Hears all that is said, of which people may want to see less."""
+
+    def result(self, text: str) -> None:
+        """Something that the user asked for."""
+        if not self.as_json:
+            sys.stdout.write(text + "\n")
+
+    def totals(self, received: int, total: int) -> None:
+        """The end of a good run; the last two lines are what mirror managers read sizes from."""
+        if received:
+            self.note(f"received {received} bytes, total file size {total} bytes")
+        if not self.quiet:
+            self.result(f"Total bytes received: {received}")
+            self.result(f"Total file size: {total} bytes")
+            self.result(f"Total size is {total}")
+
+    def planned(self, prepared: "Prepared") -> None:
+        """What is about to be done; nothing to say beyond what `Run` says."""
+
+    def step(self, kind: str, path: "RelPath") -> None:
+        """What was just done to the tree."""
+
+    def ended(self, result: "SyncResult") -> None:
+        """How it ended, before `totals`."""
+
+    def remark(self, text: str) -> None:
+        """Something by the way."""
+        self.note(text)
+        if not self.quiet and not self.as_json:
+            sys.stderr.write(text + "\n")
+
+    def complaint(self, text: str) -> None:
+        """Something that went wrong."""
+        self.note(text)
+        sys.stderr.write(text + "\n")
+
+    def note(self, text: str) -> None:
+        """Something for the log only."""
+        if self.log:
+            self.log.write(self.module, text)
+
+    def warning(self, text: str) -> None:
+        """Something that nobody asked for and somebody should know."""
+        self.complaint(f"{self.module}: {text}")
+        self.event("warning", message=text)
+
+    def advice(self, text: str) -> None:
+        """A warning of what is as the upstream or the administrator left it, and no error."""
+        line = f"{self.module}: {text}"
+        if self.quiet:
+            self.note(line)
+        else:
+            self.complaint(line)
+        self.event("warning", message=text)
+
+    def event(self, kind: str, **values: object) -> None:
+        """The same as an object, for programs."""
+        if self.as_json:
+            about: dict[str, object] = {"module": self.module} if self.module else {}
+            print_json(kind, **{**about, **values})

@@ -1,0 +1,196 @@
+"""Options that several commands of `huai-client` share."""
+
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from huai_client.cli.logfile import LogFile
+from huai_client.config import default_root, load
+from huai_client.durations import SPAN, seconds
+from huai_schema.errors import HuaiError
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def module_argument(function: F) -> F:
+    """`NAME`, a module of client.toml."""
+    return click.argument("name", shell_complete=_module_names)(function)
+
+
+def modules_argument(function: F) -> F:
+    """`[NAME]...`, modules of client.toml."""
+    return click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=_module_names)(
+        function
+    )
+
+
+def _module_names(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
+    """What a shell may offer: modules that begin so and are not named yet."""
+    root = context.find_root().params.get("root") or default_root()
+    try:
+        names = load(root.absolute()).modules
+    except HuaiError:
+        return []  # not the moment to complain
+    given = context.params.get("names") or ()
+    return sorted(name for name in names if name.startswith(incomplete) and name not in given)
+
+
+def many_options(verb: str, done: str, *, parallel: int) -> Callable[[F], F]:
+    """`--all` and `--parallel` of a command that takes several modules."""
+
+    def decorate(function: F) -> F:
+        options = (
+            click.option(
+                "--all", "every", is_flag=True, help=f"{verb} all modules of client.toml."
+            ),
+            click.option(
+                "--parallel",
+                type=click.IntRange(1, 64),
+                default=parallel,
+                show_default=True,
+                metavar="N",
+                help=f"How many modules are {done} at a time, each by a process of its own.",
+            ),
+        )
+        return _with(options, function)
+
+    return decorate
+
+
+def json_option(function: F) -> F:
+    """`--json`, which every command has."""
+    return click.option("--json", "as_json", is_flag=True, help="Print results as lines of JSON.")(
+        function
+    )
+
+
+def log_option(function: F) -> F:
+    """`--log-file`, for what a timer starts."""
+
+    def opened(_: click.Context, __: click.Parameter, path: Path | None) -> LogFile | None:
+        return LogFile(path.absolute()) if path else None
+
+    return click.option(
+        "--log-file",
+        "log",
+        callback=opened,
+        type=click.Path(dir_okay=False, path_type=Path),
+        metavar="PATH",
+        help="Append to this file what is said, quiet or not, a line each with its time. It may be "
+        "rotated at any moment.",
+    )(function)
+
+
+def wait_option(function: F) -> F:
+    """`--wait`, for what takes the module's lock."""
+    return click.option(
+        "--wait",
+        type=click.FloatRange(min=0),
+        default=0.0,
+        metavar="SECONDS",
+        help="How long to wait for another run of this module to end.",
+    )(function)
+
+
+def span(_context: click.Context, _option: click.Parameter, value: str | None) -> int | None:
+    """`30m` to 1800."""
+    if value is None:
+        return None
+    if not re.fullmatch(SPAN, value):
+        raise click.BadParameter(f"{value!r} is no span of time such as 90s, 30m, 2h or 1d")
+    return seconds(value)
+
+
+def max_time_option(function: F) -> F:
+    """`--max-time`, for what may take long and can go on later."""
+    return click.option(
+        "--max-time",
+        callback=span,
+        metavar="TIME",
+        help="Stop after so long (90s, 30m, 2h), keep what is done, and end with 30 if something "
+        "is left: the next run goes on from there.",
+    )(function)
+
+
+def sync_options(function: F) -> F:
+    """What `sync` and `plan` have in common."""
+    options = (
+        click.option(
+            "--max-delete",
+            metavar="N|N%",
+            help="Allow this many deletions: a count, or a share of the entries (which never stops "
+            "fewer than 1000). Default 10%, or what client.toml says.",
+        ),
+        click.option(
+            "--max-delete-in",
+            multiple=True,
+            metavar="DIR=N|N%",
+            help="Allow this many deletions in one directory, instead of what client.toml says; "
+            "DIR may be /*, every top-level directory. May be given several times.",
+        ),
+        click.option(
+            "--adopt",
+            is_flag=True,
+            help="Compare the whole tree with the metadata, as for a tree that was never synced.",
+        ),
+        click.option(
+            "--delete-strangers",
+            is_flag=True,
+            help="Where the whole tree is compared, delete what no snapshot names.",
+        ),
+        click.option(
+            "--accept-rollback",
+            is_flag=True,
+            help="Go on if the upstream's serial went back or leaps, or its module is another one.",
+        ),
+        wait_option,
+    )
+    return _with(options, function)
+
+
+def transfer_options(function: F) -> F:
+    """What of client.toml can be said for one run."""
+    options = (
+        click.option(
+            "--streams",
+            type=click.IntRange(1, 64),
+            metavar="N",
+            help="How many runs of rsync there are at a time (default 2).",
+        ),
+        click.option(
+            "--batch-files",
+            type=click.IntRange(1),
+            metavar="N",
+            help="How many files one run of rsync fetches (default 1000).",
+        ),
+        click.option(
+            "--batch-size",
+            type=click.IntRange(1),
+            metavar="BYTES",
+            help="How much one run of rsync fetches (default 1073741824).",
+        ),
+        click.option(
+            "--bwlimit",
+            type=click.IntRange(0),
+            metavar="KIB/S",
+            help="Limit the bandwidth of all streams together (default 0: no limit).",
+        ),
+        click.option(
+            "--rsync-option",
+            "rsync_options",
+            multiple=True,
+            metavar="ARG",
+            help="One more option for rsync, such as --compress. May be given several times.",
+        ),
+    )
+    return _with(options, function)
+
+
+def _with(options: Sequence[Callable[[F], F]], function: F) -> F:
+    """`function` with options that --help lists in this order."""
+    for option in reversed(options):
+        function = option(function)
+    return function

@@ -1,0 +1,90 @@
+"""The work of several modules, from their names to one exit code, and what is said of it."""
+
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+
+import click
+
+from huai_client.cli.console import Talk
+from huai_client.cli.parallel.child import CRASHED, let_in
+from huai_client.cli.parallel.exit_codes import gravest
+from huai_client.cli.parallel.pool import Fleet
+from huai_schema.errors import ExitCode
+from huai_schema.program.counting import counted
+from huai_schema.program.ending import conclude
+
+
+def several(one: Callable[[str], int], names: Sequence[str], *, parallel: int, talk: Talk) -> int:
+    """Do `one` for all `names`, and return the gravest exit code.
+
+    At most `parallel` processes at a time.
+    """
+    began = time.monotonic()
+
+    def work(name: str) -> int:
+        return conclude(
+            name,
+            partial(_begin, one, name),
+            usage_error=click.ClickException,
+            abort=click.Abort,
+            as_json=talk.as_json,
+            module=name,
+        )
+
+    fleet = Fleet(work, partial(_ended, talk), as_json=talk.as_json)
+    fleet.run(names, parallel=parallel)
+    codes = {name: fleet.codes[name] for name in names}
+    _conclude(talk, codes, time.monotonic() - began)
+    return gravest(codes.values())
+
+
+def _begin(one: Callable[[str], int], name: str) -> int:
+    let_in()
+    return one(name)
+
+
+def _ended(talk: Talk, name: str, code: int, seconds: float) -> None:
+    if _known(code) is None:
+        replace(talk, module=name).note(_meaning(code))  # it could not say so itself
+    milliseconds = round(1000 * seconds)
+    talk.event("ended", module=name, code=code, name=_name_of(code), milliseconds=milliseconds)
+
+
+def _conclude(talk: Talk, codes: dict[str, int], seconds: float) -> None:
+    failed = [name for name, code in codes.items() if code]
+    code = gravest(codes.values())
+    talk.event(
+        "all-ended",
+        modules=len(codes),
+        failed=failed,
+        code=code,
+        name=_name_of(code),
+        milliseconds=round(1000 * seconds),
+    )
+    if failed:
+        told = ", ".join(f"{name} ({_meaning(codes[name])})" for name in failed)
+        sys.stderr.write(
+            f"huai-client: {len(failed)} of {counted(len(codes), 'module')} failed: {told}\n"
+        )
+    elif not talk.quiet and not talk.as_json:
+        sys.stderr.write(
+            f"huai-client: {counted(len(codes), 'module')} ended well in {seconds:.1f} s\n"
+        )
+
+
+def _known(code: int) -> ExitCode | None:
+    """What the program means by it; a child's 1 is no wrong command line."""
+    return next((known for known in ExitCode if known == code != CRASHED), None)
+
+
+def _name_of(code: int) -> str | None:
+    known = _known(code)
+    return None if known is None else known.name
+
+
+def _meaning(code: int) -> str:
+    known = _known(code)
+    return f"{code}, {'it crashed' if known is None else known.meaning}"

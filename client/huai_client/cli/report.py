@@ -1,0 +1,226 @@
+"""What the user is shown: the plan, the summary, the differences; as text or as JSON.
+
+Text for people, one JSON object a line for programs; nothing here decides anything.
+"""
+
+from collections.abc import Iterator
+
+from huai_client.diff.symlinks import leads_out
+from huai_client.humanize import human
+from huai_client.modes import Reduced
+from huai_client.plan.operations import Plan
+from huai_client.plan.prepared import Prepared
+from huai_client.plan.summary import Summary, reduced_modes
+from huai_client.publish.executor import Report
+from huai_client.sync.result import SyncResult
+from huai_client.transfer import Outcome
+from huai_client.transfer.local import Reused
+from huai_schema.entries import Directory, File
+from huai_schema.paths import RelPath, show
+from huai_schema.program.counting import counted
+
+_FAILURES_JSON = 1000
+_FAILURES = 20
+"""Failures of a kind that are named."""
+_REUSED = ("file that is", "files that are")
+_STRANGERS = ("path is in no snapshot and stays", "paths are in no snapshot and stay")
+_SHOWN = 3
+"""Strangers that a sync names; `verify` names all."""
+
+
+def summary_line(summary: Summary) -> str:
+    """A plan in one line."""
+    if summary.nothing:
+        return "nothing to do"
+    parts = (
+        (
+            summary.fetches,
+            f"{counted(summary.fetches, 'file')} to fetch ({human(summary.fetch_bytes)})",
+        ),
+        (
+            summary.reused,
+            f"{counted(summary.reused, *_REUSED)} here already ({human(summary.reused_bytes)})",
+        ),
+        (summary.moves, f"{counted(summary.moves, 'directory', 'directories')} to move"),
+        (
+            summary.new_directories,
+            counted(summary.new_directories, "new directory", "new directories"),
+        ),
+        (summary.links, counted(summary.links, "hardlink")),
+        (summary.symlinks, counted(summary.symlinks, "symlink")),
+        (summary.attributes, f"{summary.attributes:,} to touch"),
+        (summary.deletions, f"{summary.deletions:,} to delete"),
+        (summary.put_off, f"{summary.put_off:,} to delete later"),
+    )
+    return ", ".join(text for count, text in parts if count)
+
+
+def selection_values(prepared: Prepared) -> dict[str, int]:
+    """How much the filter lets through, of how much."""
+    totals = prepared.commit.info.totals
+    return {
+        "entries": prepared.extent.entries,
+        "bytes": prepared.extent.bytes,
+        "of_entries": totals.entries,
+        "of_bytes": totals.bytes,
+    }
+
+
+def selection_line(prepared: Prepared) -> str:
+    """The same in words."""
+    entries, size, of_entries, of_size = selection_values(prepared).values()
+    return (
+        f"the filter selects {entries:,} of {counted(of_entries, 'entry', 'entries')}, "
+        f"{human(size)} of {human(of_size)}"
+    )
+
+
+def published_line(report: Report) -> str:
+    """How long each stage took to put in place."""
+    parts = (
+        f"{each.changes:,} {each.stage} in {1000 * each.seconds:.1f} ms"
+        for each in report.published
+    )
+    return f"published {', '.join(parts)}"
+
+
+def reused_line(reused: Reused) -> str:
+    """What was not transferred, and what was done instead."""
+    parts = ((reused.linked, "linked"), (reused.cloned, "cloned"), (reused.copied, "copied"))
+    how = ", ".join(f"{count:,} {word}" for count, word in parts if count)
+    return f"reused {counted(reused.files, 'file')} ({human(reused.bytes)}): {how}"
+
+
+def volatile_line(outcome: Outcome) -> str:
+    """What became of files that change without a commit; empty: they were as listed."""
+    parts = (
+        (len(outcome.newer), "newer than their metadata and published as they arrived"),
+        (len(outcome.kept), "left as they were"),
+    )
+    told = ", ".join(f"{count:,} {what}" for count, what in parts if count)
+    return f"volatile files: {told}" if told else ""
+
+
+def warnings(prepared: Prepared) -> Iterator[str]:
+    """What the administrator should know about a plan."""
+    if prepared.refused:
+        yield f"a sync would refuse this: {prepared.refused}"
+    unsafe = list(unsafe_symlinks(prepared.plan))
+    if unsafe:
+        verb = "leads" if len(unsafe) == 1 else "lead"
+        count = counted(len(unsafe), "symlink")
+        yield f"{count} {verb} out of the tree, for example {show(unsafe[0])}"
+    if reduced := reduced_modes(prepared.plan):
+        yield (
+            f"{counted(len(reduced), 'mode is', 'modes are')} made safe, for example of "
+            f"{_reduced(reduced[0])} "
+            '(modes = "exact" in client.toml sets them as they are upstream)'
+        )
+    strangers = prepared.survey.strangers
+    if strangers:
+        first = ", ".join(map(show, strangers[:_SHOWN]))
+        yield (
+            f"{counted(len(strangers), *_STRANGERS)}, for example "
+            f"{first} (--delete-strangers deletes them)"
+        )
+
+
+def _reduced(entry: File | Directory) -> str:
+    stated = entry.mode.stated if isinstance(entry.mode, Reduced) else entry.mode
+    return f"{show(entry.path or b'.')}: {entry.mode:04o}, not {stated:04o}"
+
+
+def failures(result: SyncResult, most: int = _FAILURES) -> Iterator[str]:
+    """Every path that could not be brought to where it should be; of a kind `most`, then how many.
+
+    The reason first for which something is to be done.
+    """
+    if result.nothing_at:
+        count = len(result.outcome.missing) if result.outcome else 0
+        urls = ", ".join(result.nothing_at)
+        yield f"check the content URL: {urls} has none of the {counted(count, 'file')}"
+    if result.outcome:
+        yield from _not_brought(result.outcome, most)
+    if result.report:
+        yield from _not_done(result.report, most)
+
+
+def _not_brought(outcome: Outcome, most: int) -> Iterator[str]:
+    yield from _capped([(file.path, "vanished upstream") for file in outcome.missing], most)
+    mismatched = "the content does not match the metadata"
+    yield from _capped([(file.path, mismatched) for file in outcome.mismatched], most)
+    yield from _capped([(each.file.path, each.reason) for each in outcome.refused], most)
+    if late := len(outcome.late):
+        yield (
+            f"time is up: {counted(late, 'file is', 'files are')} still to come; "
+            "the next run goes on from here"
+        )
+
+
+def _not_done(report: Report, most: int) -> Iterator[str]:
+    yield from _capped([(each.path, each.reason) for each in report.problems], most)
+    if report.held:
+        yield (
+            f"{counted(report.held, 'more path waits', 'more paths wait')} for what failed, so "
+            "that no index names what is not there; the next sync tries them again"
+        )
+    kept = "kept, it holds what no snapshot names"
+    yield from _capped([(path, kept) for path in report.strangers], most)
+    for name in sorted(report.unknown_users | report.unknown_groups):
+        yield f"owner {show(name)} is unknown on this machine; those entries keep their owner"
+
+
+def _capped(pairs: list[tuple[RelPath, str]], most: int) -> Iterator[str]:
+    for path, reason in pairs[:most]:
+        yield f"{show(path)}: {reason}"
+    if len(pairs) > most:
+        yield f"and {len(pairs) - most:,} more like the last one"
+
+
+def result_values(result: SyncResult) -> dict[str, object]:
+    """A result for JSON."""
+    values: dict[str, object] = {
+        "commit": result.commit,
+        "serial": result.serial,
+        "committed": result.committed,
+        "total_bytes": result.total_bytes,
+        "changed": result.prepared is not None and not result.prepared.summary.nothing,
+    }
+    if result.prepared:
+        values["waiting"] = len(result.prepared.waiting)
+        values["strangers"] = len(result.prepared.survey.strangers)
+        values["reduced_modes"] = len(reduced_modes(result.prepared.plan))
+        values["summary"] = result.prepared.summary._asdict()
+    if result.outcome:
+        values["received"] = result.outcome.bytes_received
+        values["late"] = len(result.outcome.late)
+        values["refused"] = len(result.outcome.refused)
+        values["volatile"] = {
+            "newer": len(result.outcome.newer),
+            "kept": len(result.outcome.kept),
+        }
+    if result.reused:
+        values["reused"] = {"files": result.reused.files, **result.reused._asdict()}
+    if result.report:
+        values["held"] = result.report.held
+        values["done"] = result.report.counts._asdict()
+        values["published"] = [
+            {
+                "stage": each.stage,
+                "changes": each.changes,
+                "milliseconds": round(1000 * each.seconds, 3),
+            }
+            for each in result.report.published
+        ]
+        values["mixed_milliseconds"] = round(1000 * result.report.mixed_seconds, 3)
+    values["plans"] = result.plans
+    values["failures"] = list(failures(result, _FAILURES_JSON))
+    return values
+
+
+def unsafe_symlinks(plan: Plan) -> Iterator[RelPath]:
+    """Those that the plan creates or changes."""
+    for stage in plan.stages:
+        for symlink in stage.symlinks:
+            if leads_out(symlink.path, symlink.target):
+                yield symlink.path

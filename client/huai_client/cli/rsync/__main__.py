@@ -1,0 +1,15 @@
+"""The program `huai-rsync`, as `huai_client.__main__` is `huai-client`."""
+
+from huai_schema.program.signals import leave_quietly
+
+
+def main() -> None:
+    """The program."""
+    leave_quietly()
+    from huai_client.cli.rsync.main import main as run
+
+    run()
+
+
+if __name__ == "__main__":
+    main()

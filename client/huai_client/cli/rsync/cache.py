@@ -1,0 +1,77 @@
+"""What the drop-in remembers of a module between two calls, and tells later syncs of the tree.
+
+A file beside the module's state: which rsync sources are its content, how many entries it had,
+and when all of them were compared.  So a call that finds nothing new opens no repository.
+Losing it costs a look there.
+"""
+
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+
+from huai_client.cli.rsync.stats import Kinds
+from huai_client.state import state as states
+from huai_client.state.lock import module_lock
+from huai_client.state.paths import ModulePlaces
+from huai_client.state.run_record import Number
+
+_NAME = "rsync.json"
+
+
+class Memory(msgspec.Struct, frozen=True):
+    """What was true of a commit."""
+
+    commit: str
+    sources: tuple[str, ...]
+    """The content URLs that the upstream names."""
+    entries: tuple[Number, Number, Number]
+    """Files, directories, symlinks; all zero: not counted."""
+    compared: Number = 0
+    """When a call began that compared the whole tree, seconds since the epoch; 0: never."""
+
+    @property
+    def kinds(self) -> Kinds | None:
+        """The entries; None: not counted."""
+        return Kinds(*self.entries) if any(self.entries) else None
+
+
+def recall(places: ModulePlaces, commit: str | None) -> Memory | None:
+    """What is remembered of `commit`, the applied one; None: nothing."""
+    found = remembered(places)
+    return found if found and found.commit == commit else None
+
+
+def remembered(places: ModulePlaces) -> Memory | None:
+    """The same of whichever commit it is."""
+    try:
+        return msgspec.json.decode(_path(places).read_bytes(), type=Memory)
+    except (OSError, msgspec.DecodeError, UnicodeError, RecursionError):
+        return None
+
+
+def remember(places: ModulePlaces, memory: Memory) -> None:
+    """Replace what is remembered."""
+    states.replace_durably(_path(places), msgspec.json.encode(memory))
+
+
+def distrust(places: ModulePlaces, *, wait: float) -> None:
+    """Before somebody else changes the tree: let the next sync compare all of it.
+
+    Recorded as a sync to the applied commit that was cut.  Raises `LockedError` if a sync runs
+    and does not end within `wait` seconds.
+    """
+    if not places.state.exists():
+        return
+    with module_lock(places, wait=wait):
+        state = states.load(places.state)
+        if state.applied is None or (state.applied, state.filter) in state.attempts:
+            return
+        attempts = (*state.attempts, (state.applied, state.filter))
+        attempted = tuple(commit for commit, _ in attempts)
+        filters = tuple(key for _, key in attempts)
+        states.save(places.state, replace(state, attempted=attempted, attempted_filters=filters))
+
+
+def _path(places: ModulePlaces) -> Path:
+    return places.folder / _NAME

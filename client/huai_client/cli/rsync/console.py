@@ -1,0 +1,179 @@
+"""A sync that talks like rsync: names while it goes on, figures at its end.
+
+Standard output is rsync's; warnings and errors go to standard error, as with any sync, and with
+`--quiet` only if the run did not end well.  `--log-file` hears everything.
+"""
+
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from huai_client.cli.console import Talk
+from huai_client.cli.rsync.log_file import RsyncLog
+from huai_client.cli.rsync.log_format import Format, Item
+from huai_client.cli.rsync.output_line import Step
+from huai_client.cli.rsync.request import Manner
+from huai_client.cli.rsync.stats import Figures, Kinds
+from huai_client.state.state import HELD
+from huai_schema.entries import Directory, File, Symlink
+from huai_schema.errors import ExitCode
+
+if TYPE_CHECKING:
+    from huai_client.cli.rsync.output_line import Items
+    from huai_client.plan.prepared import Prepared
+    from huai_client.sync.result import SyncResult
+    from huai_schema.paths import RelPath
+
+
+@dataclass(slots=True)
+class _Progress:
+    """What changes while a run goes on."""
+
+    figures: Figures = field(default_factory=Figures)
+    items: "Items" = field(default_factory=dict)
+    complaints: list[str] = field(default_factory=list)
+    """What waits for the end of a quiet run."""
+    began: float = field(default_factory=time.monotonic)
+    begun: bool = False
+    """The heading is printed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RsyncTalk(Talk):
+    """As rsync would tell it."""
+
+    manner: Manner
+    dry_run: bool
+    checked: Callable[["Prepared"], None]
+    """Called with each plan before anything is said or done; may raise."""
+    file: RsyncLog | None = None
+    """That of `--log-file`."""
+    progress: _Progress = field(default_factory=_Progress)
+
+    def result(self, text: str) -> None:
+        """What huai's own commands would print."""
+
+    def remark(self, text: str) -> None:
+        """What rsync has no word for."""
+
+    def event(self, kind: str, **_values: object) -> None:
+        """Only what makes a good run one that did nothing has to be said."""
+        if kind == "held":
+            self._say(f"{self.module}: {HELD}")
+
+    def complaint(self, text: str) -> None:
+        """Something that went wrong, or may have; a quiet run that ends well was fine."""
+        if self.manner.quiet:
+            self.progress.complaints.append(text)
+        else:
+            self._say(text)
+
+    def advice(self, text: str) -> None:
+        """A warning; rsync's own --quiet decides who sees it."""
+        self.complaint(f"{self.module}: {text}")
+
+    def concluded(self, code: ExitCode) -> None:
+        """The run has ended: a quiet one says what went wrong."""
+        if code != ExitCode.OK:
+            for text in self.progress.complaints:
+                self._say(text)
+        self.progress.complaints.clear()
+
+    def totals(self, received: int, total: int) -> None:
+        """A good run has ended."""
+        self.progress.figures.received = received
+        self.progress.figures.total = total
+
+    def planned(self, prepared: "Prepared") -> None:
+        """Get ready to tell; a dry run is told at once."""
+        self.checked(prepared)
+        self.heading()
+        figures = self.progress.figures
+        figures.total = prepared.extent.bytes
+        if self.dry_run:
+            _count(figures, prepared)
+        if self.manner.names:
+            from huai_client.cli.rsync.itemize import items
+
+            self.progress.items = items(prepared.plan, prepared.survey.candidates)
+            for told in self.progress.items.values() if self.dry_run else ():
+                self._tell(told)
+
+    def step(self, kind: str, path: "RelPath") -> None:
+        """Say what rsync would of a step that was done."""
+        self._tell(self.progress.items.pop(Step(kind, path), []))
+
+    def ended(self, result: "SyncResult") -> None:
+        """Take the figures."""
+        figures = self.progress.figures
+        figures.total = result.total_bytes
+        if result.prepared and result.report:
+            _count(figures, result.prepared)
+        if result.outcome:
+            figures.received = result.outcome.bytes_received
+
+    def heading(self) -> None:
+        """The lines with which rsync begins, once."""
+        if self.progress.begun:
+            return
+        self.progress.begun = True
+        if self.file:
+            self.file.write(b"receiving file list")
+        if not self.manner.quiet and self.manner.verbosity:
+            _write(b"receiving incremental file list")
+
+    def close(self, entries: Kinds | None) -> None:
+        """Print the figures."""
+        self.heading()
+        figures, manner = self.progress.figures, self.manner
+        figures.entries = entries
+        seconds = time.monotonic() - self.progress.began
+        if not manner.quiet:
+            for line in figures.lines(manner, seconds=seconds, dry_run=self.dry_run):
+                _write(line.encode())
+        if self.file:
+            for line in figures.log_lines(manner, seconds=seconds, dry_run=self.dry_run):
+                self.file.write(line.encode())
+        sys.stdout.flush()
+
+    def _tell(self, told: list[Item]) -> None:
+        """To standard output and to the log, each in its own format."""
+        manner = self.manner
+        for item in told:
+            line = Format(manner.format).line(item) if manner.format else None
+            if not manner.format and item.deleted and manner.deletions:
+                line = b"deleting " + item.name
+            if line is not None and not manner.quiet:
+                _write(line)
+            if self.file and manner.log_format and not self.dry_run:
+                line = Format(manner.log_format).line(item)
+                if line is not None:
+                    self.file.write(line)
+
+    def _say(self, text: str) -> None:
+        sys.stderr.write(text + "\n")
+        if self.file:
+            self.file.write(text.encode("utf-8", "backslashreplace"))
+
+
+def _count(figures: Figures, prepared: "Prepared") -> None:
+    """What a plan comes to; new content in an old file counts as transferred, as with rsync."""
+    plan = prepared.plan
+    created = Counter(
+        type(each.wanted)
+        for each in prepared.survey.candidates
+        if each.wanted is not None and type(each.have) is not type(each.wanted)
+    )
+    figures.created = Kinds(created[File], created[Directory], created[Symlink])
+    fetches = [file for stage in plan.stages for file in stage.fetches]
+    removals = [item.directory for item in (*plan.clear, *plan.removals)]
+    figures.transferred = len(fetches)
+    figures.transferred_bytes = sum(file.size for file in fetches)
+    figures.deleted = Kinds(removals.count(False), removals.count(True))
+
+
+def _write(line: bytes) -> None:
+    sys.stdout.buffer.write(line + b"\n")

@@ -1,0 +1,106 @@
+"""Upstreams that nobody configured: does the source itself say where its metadata are?
+
+By a file at its top, which the real rsync fetches from the very daemon and folder that the call
+names: whoever can write it can write the content as well.  Asked at most once a day for each
+source that has none, or one that leads nowhere; "no" is remembered in a file below the client's
+root.  Rule to keep: what is found here is believed only when its metadata name the very source
+of the call; it is written into client.toml then, and said.
+"""
+
+import os
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from huai_client.cli.rsync.announcement import fetch_announcement
+from huai_client.cli.rsync.eligibility import modes_of
+from huai_client.cli.rsync.environment import DISCOVER, UPSTREAM
+from huai_client.cli.rsync.exec_rsync import RealRsyncError
+from huai_client.cli.rsync.request import Call
+from huai_client.config import ClientConfig, Module
+from huai_client.metadata.http import MetadataUrl, UpstreamError, newest_commit
+from huai_client.state.paths import module_places
+from huai_client.state.state import StateError, replace_durably
+from huai_schema.codec.announcement import Announcement
+from huai_schema.errors import FormatError
+
+_TIMEOUT_SECONDS = 3
+_PATIENCE_SECONDS = 86_400
+_MAX_AGE = "7d"
+_MEMORY = "rsync-sources.json"
+
+
+def discover(call: Call, root: Path, config: ClientConfig) -> tuple[str, Module]:
+    """The module that `call` would be if its source says so; not written yet.
+
+    Only for a tree that is there: at a first copy the real rsync is faster.  Raises
+    `RealRsyncError`.
+    """
+    if os.environ.get(DISCOVER) == "no":
+        raise RealRsyncError("no module has this destination")
+    if _is_empty(call.dest):
+        raise RealRsyncError("no module has this destination, and it holds nothing yet")
+    if _refused(root).get(str(call.source), 0) + _PATIENCE_SECONDS > time.time():
+        raise RealRsyncError("no module has this destination, and the source was no upstream")
+    try:
+        url, name = _announced(call)
+        newest_commit(MetadataUrl.of(url, name), timeout=_TIMEOUT_SECONDS)
+    except (FormatError, UpstreamError) as error:
+        refuse(call, root)
+        raise RealRsyncError(f"no module has this destination; {error.message}") from error
+    here = _free(name, root, config)
+    dest = os.path.abspath(call.dest)
+    other = name if here != name else ""
+    return here, Module(
+        url=url,
+        dest=dest,
+        upstream_name=other,
+        max_age=_MAX_AGE,
+        owners=call.owners,
+        modes=modes_of(call),
+        safe_links=call.safe_links,
+    )
+
+
+def _announced(call: Call) -> Announcement:
+    """What the administrator says, or else the source."""
+    given = os.environ.get(UPSTREAM)
+    if given:
+        return Announcement.of(given, call.source.name)
+    return Announcement.parse(fetch_announcement(call, _TIMEOUT_SECONDS))
+
+
+def refuse(call: Call, root: Path) -> None:
+    """Remember that the source of `call` is no upstream; best effort."""
+    now = int(time.time())
+    kept = {key: at for key, at in _refused(root).items() if at + _PATIENCE_SECONDS > now}
+    with suppress(OSError, StateError):
+        root.mkdir(parents=True, exist_ok=True)
+        replace_durably(root / _MEMORY, msgspec.json.encode({**kept, str(call.source): now}))
+
+
+def _refused(root: Path) -> dict[str, int]:
+    """Sources that are no upstreams, each with when that was found."""
+    try:
+        return msgspec.json.decode((root / _MEMORY).read_bytes(), type=dict[str, int])
+    except (OSError, msgspec.DecodeError, UnicodeError, RecursionError):
+        return {}
+
+
+def _is_empty(dest: str) -> bool:
+    try:
+        with os.scandir(dest) as entries:
+            return next(entries, None) is None
+    except OSError:
+        return True
+
+
+def _free(name: str, root: Path, config: ClientConfig) -> str:
+    """A name that no module has, and none has left its state behind."""
+    found, number = name, 1
+    while found in config.modules or module_places(root, found).state.exists():
+        number += 1
+        found = f"{name}-{number}"
+    return found

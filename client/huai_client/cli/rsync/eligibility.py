@@ -1,0 +1,91 @@
+"""Whether huai does what a call asks for: the rule, in one place.
+
+Huai runs if all of this is so, and the real rsync otherwise:
+
+- every option is understood (`command_line`);
+- DEST is the tree of a module of client.toml;
+- the source is one of that module's content URLs: those of client.toml, or if there are none
+  those that the upstream names;
+- the call deletes (`--delete` in any form), and leaves out what the module's `filter` does; or it
+  does not delete, leaves out at least that, and calls that delete come in between;
+- as root: it keeps owner and group both, by name, or neither.
+"""
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from huai_client.cli.rsync.exec_rsync import RealRsyncError
+from huai_client.cli.rsync.filters import beyond_filter, unlike_filter
+from huai_client.cli.rsync.request import Call
+from huai_client.config import Module
+from huai_client.modes import Modes
+from huai_client.state.state import State
+from huai_schema.entries import DIRECTORY_MODE, FILE_MODE, ROOT_OWNER, File
+from huai_schema.paths import show
+
+if TYPE_CHECKING:
+    from huai_client.filters import Rule
+    from huai_client.plan.operations import Plan
+    from huai_schema.entries import Entry
+
+_PARTS_MOST = 8
+
+
+def check_owners(call: Call) -> None:
+    """Raise `RealRsyncError` for a way of keeping owners that is not huai's."""
+    if os.geteuid() != 0:
+        return
+    if call.owner != call.group:
+        raise RealRsyncError("it keeps only one of owner and group")
+
+
+def check_numbers(call: Call, plan: "Plan") -> None:
+    """Raise `RealRsyncError` if `--numeric-ids` needs a number that the metadata do not have.
+
+    They name owners; only root's number is the same everywhere.
+    """
+    if os.geteuid() != 0 or not call.owner or not call.numeric_ids:
+        return
+    entries: list[Entry] = [*plan.directories]
+    for stage in plan.stages:
+        entries += [*stage.fetches, *stage.links, *stage.symlinks, *stage.attributes]
+    for name in {name for entry in entries for name in (entry.owner, entry.group)}:
+        if name != ROOT_OWNER and not name.startswith(b"#"):
+            raise RealRsyncError(f"--numeric-ids: the metadata know {show(name)} by name only")
+
+
+def modes_of(call: Call) -> Modes:
+    """What rsync would do about modes."""
+    if not call.perms:
+        return Modes.LOCAL
+    return Modes.PLAIN if call.modes == (DIRECTORY_MODE, FILE_MODE) else Modes.EXACT
+
+
+def check_modes(call: Call, plan: "Plan") -> None:
+    """Raise `RealRsyncError` if `plan` gives anything another mode than `--chmod` asks for."""
+    if call.modes is None:
+        return
+    changed = [entry for stage in plan.stages for entry in (*stage.fetches, *stage.attributes)]
+    directories = {directory.mode for directory in plan.directories}
+    files = {entry.mode for entry in changed if isinstance(entry, File)}
+    if not directories <= {call.modes[0]} or not files <= {call.modes[1]}:
+        raise RealRsyncError("--chmod: the upstream has other modes")
+
+
+def unfit(call: Call, rules: "tuple[Rule, ...]", module: Module, root: Path) -> str:
+    """Why huai cannot carry this call out, whatever is recorded; empty: it can."""
+    differing = unlike_filter if call.delete else beyond_filter
+    reason = differing(rules, module, root)
+    return f"its filter rules are not those of the module: {reason}" if reason else ""
+
+
+def check_in_part(state: State) -> None:
+    """Raise `RealRsyncError` if a call that does not delete cannot be a part of a whole one.
+
+    The commits of such calls are kept until a whole one ends, so there must not be many.
+    """
+    if state.applied is None:
+        raise RealRsyncError("without --delete, and no call that deletes has ended yet")
+    if len(state.attempted) > _PARTS_MOST:
+        raise RealRsyncError("without --delete, as many calls before")

@@ -1,0 +1,142 @@
+r"""What rsync would tell of the changes in a plan: its letters, the name, where a link leads.
+
+Pure.  Source: rsync(1), "--itemize-changes".  A directory that is renamed as a whole has no
+counterpart there: it shows as one deletion and one new directory.  Rule to keep: a name comes
+from whoever wrote the upstream's metadata, and nothing of it may command a terminal.
+"""
+
+import re
+from collections.abc import Iterator
+
+from huai_client.cli.rsync.log_format import Item
+from huai_client.cli.rsync.output_line import Items, Step
+from huai_client.diff.candidate import Candidate
+from huai_client.plan.operations import Plan, Remove, Stage
+from huai_schema.entries import Directory, Entry, File, Symlink
+from huai_schema.paths import RelPath
+
+_UNPRINTABLE = re.compile(
+    "[\x00-\x08\x0a-\x1f\x7f-\x9f\udc80-\udcff"  # controls, C1's too; what is not UTF-8
+    "\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]"  # what turns a line round, or breaks it
+    r"|\\(?=#[0-7]{3})"  # what would look like one that was escaped
+)
+_DELETED = b"*deleting  "
+_NEW = b"+" * 9
+_LETTERS = (("size", b"s"), ("mtime", b"t"), ("mode", b"p"), ("owner", b"o"), ("group", b"g"))
+
+
+def items(plan: Plan, candidates: list[Candidate]) -> Items:
+    """All that rsync would tell of `plan`, which was made from `candidates`."""
+    known = {candidate.path: candidate for candidate in candidates}
+    found: Items = {}
+    for step, entry in _steps(plan):
+        item = _item(step, entry, known.get(step.path))
+        if item is not None:
+            found[step] = [item]
+    for move in plan.moves:
+        found[Step("move", move.new)].insert(0, Item(_DELETED, _shown(Directory(move.old, 0))))
+    _turn_links(plan, known, found)
+    return found
+
+
+def _turn_links(plan: Plan, known: dict[RelPath, Candidate], found: Items) -> None:
+    """Tell a new name of an old inode as that, whichever of both huai has for the first."""
+    new = {file.path for stage in plan.stages for file in stage.fetches}
+    for file in (file for stage in plan.stages for file in stage.links):
+        leader, member = known.get(file.link or RelPath(b"")), known.get(file.path)
+        if leader is None or member is None or leader.have is not None or leader.path not in new:
+            continue
+        if isinstance(member.have, File) and member.differing == {"link"}:
+            found.pop(Step("link", file.path), None)
+            told = found.get(Step("publish", leader.path), [])
+            found[Step("publish", leader.path)] = [
+                item._replace(itemized=b"hf" + _NEW, tail=b" => " + _printable(file.path))
+                for item in told
+            ]
+
+
+def _steps(plan: Plan) -> Iterator[tuple[Step, Entry]]:
+    """Each step, and what it makes or takes away."""
+    yield from (_removal("clear", item) for item in plan.clear)
+    for path in plan.make:
+        yield Step("make", path), Directory(path, 0)
+    for move in plan.moves:
+        yield Step("move", move.new), Directory(move.new, 0)
+    for stage in plan.stages:
+        yield from _steps_of(stage)
+    yield from (_removal("remove", item) for item in plan.removals)
+    made = {*plan.make, *(move.new for move in plan.moves)}
+    for directory in plan.directories:
+        if directory.path not in made:
+            yield Step("directory", directory.path), directory
+
+
+def _removal(kind: str, item: Remove) -> tuple[Step, Entry]:
+    gone = Directory(item.path, 0) if item.directory else File(item.path, 0, 0)
+    return Step(kind, item.path), gone
+
+
+def _steps_of(stage: Stage) -> Iterator[tuple[Step, Entry]]:
+    yield from ((Step("publish", file.path), file) for file in stage.fetches)
+    yield from ((Step("link", file.path), file) for file in stage.links)
+    yield from ((Step("symlink", symlink.path), symlink) for symlink in stage.symlinks)
+    yield from ((Step("attributes", entry.path), entry) for entry in stage.attributes)
+
+
+def _item(step: Step, entry: Entry, candidate: Candidate | None) -> Item | None:
+    name = _shown(entry)
+    if step.kind in ("clear", "remove"):
+        return Item(_DELETED, name)
+    itemized = _itemized(step, entry, candidate)
+    named = _is_named(step, candidate)
+    if not itemized and not named:
+        return None
+    size = entry.size if isinstance(entry, File) else 0
+    return Item(itemized, name, _tail(step, entry), named, size, entry.mtime)
+
+
+def _is_named(step: Step, candidate: Candidate | None) -> bool:
+    """Whether `-v` tells it: not a change of mode or owner alone."""
+    changed = candidate.differing if candidate else frozenset[str]()
+    if step.kind == "attributes":
+        return "mtime" in changed
+    return step.kind != "directory" or bool(changed)
+
+
+def _itemized(step: Step, entry: Entry, candidate: Candidate | None) -> bytes:
+    """The letters of `-i`; none if nothing changed that they could tell."""
+    kind = b"d" if isinstance(entry, Directory) else b"L" if isinstance(entry, Symlink) else b"f"
+    here = candidate is not None and type(candidate.have) is type(entry)
+    changed = candidate.differing if candidate and here else frozenset[str]()
+    if step.kind in ("attributes", "directory"):
+        update = b"."
+    else:
+        update = {"publish": b">", "link": b"h"}.get(step.kind, b"c")
+    if not here and update != b".":
+        return update + kind + _NEW
+    if not changed:
+        return b""
+    letters = b"".join(letter if attribute in changed else b"." for attribute, letter in _LETTERS)
+    return update + kind + (b"c" if "target" in changed else b".") + letters + b"..."
+
+
+def _tail(step: Step, entry: Entry) -> bytes:
+    if isinstance(entry, Symlink):
+        return b" -> " + _printable(entry.target)
+    if step.kind == "link" and isinstance(entry, File) and entry.link is not None:
+        return b" => " + _printable(entry.link)
+    return b""
+
+
+def _shown(entry: Entry) -> bytes:
+    name = _printable(entry.path or b".")
+    return name + b"/" if isinstance(entry, Directory) else name
+
+
+def _printable(text: bytes) -> bytes:
+    r"""What does not go to a terminal as `\#OCTAL`, byte by byte, as rsync shows it."""
+
+    def escaped(found: re.Match[str]) -> str:
+        return "".join(f"\\#{byte:03o}" for byte in found[0].encode("utf-8", "surrogateescape"))
+
+    return _UNPRINTABLE.sub(escaped, text.decode("utf-8", "surrogateescape")).encode()

@@ -1,0 +1,118 @@
+"""`huai-rsync`: the program.
+
+Only composes: what the arguments mean, whether a module is meant, and who does it.
+"""
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from huai_client.cli.rsync import exec_rsync as handover
+from huai_client.cli.rsync.environment import EXPLAIN, ROOT
+from huai_client.cli.rsync.exec_rsync import RealRsyncError
+from huai_client.cli.rsync.parse import parse
+from huai_client.cli.rsync.request import Call, Foreign
+from huai_schema.errors import ExitCode
+from huai_schema.program.ending import conclude
+from huai_schema.program.output import Output
+from huai_schema.program.signals import leave_quietly
+
+_ABOUT = (["--version"], ["-V"], ["--help"])
+"""Calls of people who want to know what this is; `-VV` is for programs."""
+_PATIENCE_SECONDS = 10.0
+"""How long the real rsync waits for a sync of the same tree."""
+
+
+class _NeverError(Exception):
+    """Raised by nobody: there is no command line library here."""
+
+
+def main() -> None:
+    """The program."""
+    output = Output()
+    code = conclude(
+        "huai-rsync",
+        lambda: _run(sys.argv[1:]),
+        usage_error=_NeverError,
+        abort=_NeverError,
+        as_json=False,
+    )
+    leave_quietly()
+    code = output.code(code)
+    if code:
+        from huai_client.cli.rsync.exit_codes import ENDINGS
+
+        ending = next(ending for kind, ending in ENDINGS.items() if kind == code)
+        code = ending.code
+        if code:
+            sys.stderr.write(f"rsync error: {ending.text} (code {code}) [huai-rsync]\n")
+    sys.exit(code)
+
+
+def _run(arguments: Sequence[str]) -> ExitCode:
+    if handover.is_below():
+        handover.go(arguments)
+    if [*arguments] in _ABOUT:
+        return _about(arguments)
+    call = parse(arguments)
+    root = _root()
+    try:
+        return _sync(call, root)
+    except RealRsyncError as real:
+        _step_aside(call, root, real)
+        handover.go(arguments)
+
+
+def _about(arguments: Sequence[str]) -> ExitCode:
+    """The real rsync's own words first: scripts read their first lines."""
+    from importlib.metadata import version
+
+    code = handover.beside(arguments)
+    sys.stdout.write(
+        f"\nThis is huai-rsync, of huai {version('huai')}, in place of rsync: see huai-rsync(1).\n"
+    )
+    return ExitCode.OK if code == 0 else ExitCode.USAGE
+
+
+def _sync(call: Call | Foreign, root: Path) -> ExitCode:
+    if isinstance(call, Foreign):
+        raise RealRsyncError(call.reason)
+    from huai_client.cli.rsync.sync import sync
+
+    return sync(call, root)
+
+
+def _root() -> Path:
+    """As `huai-client` finds it."""
+    from huai_client.config import default_root
+
+    given = os.environ.get(ROOT)
+    return (Path(given) if given else default_root()).absolute()
+
+
+def _step_aside(call: Call | Foreign, root: Path, real: RealRsyncError) -> None:
+    """Say why the real rsync runs, and record that it changes trees, if they are ours."""
+    wish = os.environ.get(EXPLAIN, "")
+    if wish == "yes":
+        sys.stderr.write(f"huai-rsync: the real rsync runs: {real.reason}\n")
+    if not call.targets:
+        return
+    from huai_client.cli.rsync.cache import distrust
+    from huai_client.cli.rsync.modules import replaces_one_file, touched
+    from huai_client.config import load
+    from huai_client.state.paths import module_places
+    from huai_schema.program.configuration import ConfigError
+
+    try:
+        names = list(touched(load(root), call.targets))
+    except ConfigError as error:
+        sys.stderr.write(f"huai-rsync: {error.message}\n")
+        return
+    # Cron mails whatever is said, so only mirror runs that are to be heard of say it unasked.
+    explained = not wish and call.deletes and not call.quiet and not call.harmless
+    for name in names:
+        if explained:
+            sys.stderr.write(f"huai-rsync: {name}: the real rsync runs: {real.reason}\n")
+        if not call.harmless and not replaces_one_file(call):
+            distrust(module_places(root, name), wait=_PATIENCE_SECONDS)

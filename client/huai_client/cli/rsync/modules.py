@@ -1,0 +1,75 @@
+"""Which configured modules a command line is about.
+
+Looks at the disk for nothing but symlinks in paths, and whether a target is a file.
+"""
+
+import os
+import re
+import stat
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from huai_client.cli.rsync.cache import recall
+from huai_client.cli.rsync.request import Call, Foreign
+from huai_client.cli.rsync.source import Source
+from huai_client.config import ClientConfig, Module
+from huai_client.state.paths import ModulePlaces
+from huai_client.state.state import State
+
+
+def at(config: ClientConfig, dest: str) -> tuple[str, Module] | None:
+    """The module whose tree is the folder `dest`, by name."""
+    real = os.path.realpath(dest)
+    for name, module in config.modules.items():
+        if os.path.realpath(module.dest) == real:
+            return name, module
+    return None
+
+
+def touched(config: ClientConfig, targets: Iterable[str]) -> Iterator[str]:
+    """The names of modules in whose trees something may change if `targets` are written to."""
+    reals = [f"{os.path.realpath(target)}/" for target in targets]
+    for name, module in config.modules.items():
+        tree = f"{os.path.realpath(module.dest)}/"
+        if any(tree.startswith(real) or real.startswith(tree) for real in reals):
+            yield name
+
+
+def replaces_one_file(call: Call | Foreign) -> bool:
+    """Whether a call can change nothing but one regular file that is there already.
+
+    Such a file, as Arch's `lastsync`, changes upstream between commits; the next commit that
+    has it anew brings it in step, so nothing else of the tree is in doubt.
+    """
+    if not isinstance(call, Foreign) or not call.file or call.deletes:
+        return False
+    name = re.split("[/:]", call.file)[-1]
+    target = call.targets[0]
+    path = os.path.join(target, name) if os.path.isdir(target) else target
+    try:
+        return stat.S_ISREG(os.lstat(path).st_mode)
+    except OSError:
+        return False
+
+
+def is_content(source: Source, urls: Iterable[str]) -> bool:
+    """Whether `source` is one of a module's content URLs."""
+    found = (Source.parse(url.rstrip("/") + "/") for url in urls)
+    return any(each is not None and each.same_place(source) for each in found)
+
+
+def known_urls(module: Module, places: ModulePlaces, state: State) -> tuple[str, ...] | None:
+    """The content URLs of a module, as far as they can be told without asking; None: not at all."""
+    if module.content_urls or state.applied is None:
+        return module.content_urls or None
+    memory = recall(places, state.applied)
+    return memory.sources if memory else _recorded(places.repository, state.applied)
+
+
+def _recorded(repository: Path, commit: str) -> tuple[str, ...] | None:
+    from huai_client.metadata.repository import (
+        Repository,  # loads git's library, as a poll does not
+    )
+
+    found = Repository(repository)
+    return found.commit(commit).descriptor.content_urls if found.has(commit) else None

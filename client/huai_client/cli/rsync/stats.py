@@ -1,0 +1,96 @@
+"""What a run has done, in the lines with which rsync ends.
+
+Pure.  tunasync reads `Total file size`, other scripts the last two lines.  What huai does not
+count (bytes sent, the few of the metadata) shows as 0.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from huai_client.cli.rsync.numbers import shown
+from huai_client.cli.rsync.request import Manner
+
+_LEAST_SECONDS = 0.5
+"""rsync divides by so much more than the time that went by."""
+
+
+class Kinds(NamedTuple):
+    """Entries by their kinds."""
+
+    files: int = 0
+    directories: int = 0
+    symlinks: int = 0
+
+    def text(self, human: int) -> str:
+        """As rsync shows them."""
+        parts = zip(("reg", "dir", "link"), self, strict=True)
+        kinds = ", ".join(f"{name}: {shown(count, human)}" for name, count in parts if count)
+        return shown(sum(self), human) + (f" ({kinds})" if kinds else "")
+
+
+_NONE: Final = Kinds()
+
+
+@dataclass(slots=True)
+class Figures:
+    """Filled in while a run goes on."""
+
+    total: int | None = None
+    """Bytes of all files; None: not known, so that there is nothing to tell."""
+    entries: Kinds | None = None
+    """All there are; None: not known."""
+    created: Kinds = _NONE
+    deleted: Kinds = _NONE
+    transferred: int = 0
+    """Files."""
+    transferred_bytes: int = 0
+    received: int = 0
+    """Bytes over the wire."""
+
+    def lines(self, manner: Manner, *, seconds: float, dry_run: bool) -> Iterator[str]:
+        """What rsync would end with; nothing if it would say nothing."""
+        if self.total is None or not (manner.stats or manner.totals):
+            return
+        if manner.stats:
+            yield ""
+            yield from self._block(self.total, manner.human)
+        human = manner.human
+        rate = self.received / (_LEAST_SECONDS + seconds)
+        speedup = self.total / max(1, self.received)
+        yield ""
+        yield (
+            f"sent 0 bytes  received {shown(self.received, human)} bytes  "
+            f"{shown(rate, human, decimals=2)} bytes/sec"
+        )
+        yield (
+            f"total size is {shown(self.total, human)}  "
+            f"speedup is {shown(speedup, min(human, 1), decimals=2)}"
+            + (" (DRY RUN)" if dry_run else "")
+        )
+
+    def log_lines(self, manner: Manner, *, seconds: float, dry_run: bool) -> Iterator[str]:
+        """The same for `--log-file`, which hears a line in any case."""
+        if self.total is None:
+            return
+        if manner.stats or manner.totals:
+            yield from filter(None, self.lines(manner, seconds=seconds, dry_run=dry_run))
+        else:
+            yield f"sent 0 bytes  received {self.received} bytes  total size {self.total}"
+
+    def _block(self, total: int, human: int) -> Iterator[str]:
+        if self.entries is not None:
+            yield f"Number of files: {self.entries.text(human)}"
+        yield f"Number of created files: {self.created.text(human)}"
+        yield f"Number of deleted files: {self.deleted.text(human)}"
+        yield f"Number of regular files transferred: {shown(self.transferred, human)}"
+        yield f"Total file size: {shown(total, human)} bytes"
+        yield f"Total transferred file size: {shown(self.transferred_bytes, human)} bytes"
+        literal = min(self.received, self.transferred_bytes)
+        yield f"Literal data: {shown(literal, human)} bytes"
+        yield f"Matched data: {shown(self.transferred_bytes - literal, human)} bytes"
+        yield "File list size: 0"
+        yield "File list generation time: 0.000 seconds"
+        yield "File list transfer time: 0.000 seconds"
+        yield "Total bytes sent: 0"
+        yield f"Total bytes received: {shown(self.received, human)}"

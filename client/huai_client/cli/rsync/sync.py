@@ -1,0 +1,226 @@
+"""One call of rsync as a sync of huai.
+
+Raises `RealRsyncError` where the real rsync has to run, above all if the upstream's metadata
+cannot be had; `HUAI_RSYNC_FALLBACK=no` makes that an error.
+"""
+
+import os
+import re
+import shutil
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec.structs import replace
+
+from huai_client.cli.rsync import exec_rsync as handover
+from huai_client.cli.rsync.cache import Memory, recall, remember, remembered
+from huai_client.cli.rsync.console import RsyncTalk
+from huai_client.cli.rsync.eligibility import (
+    check_in_part,
+    check_modes,
+    check_numbers,
+    check_owners,
+    modes_of,
+    unfit,
+)
+from huai_client.cli.rsync.entry_count import entries_of
+from huai_client.cli.rsync.environment import COMPARE, COMPARE_USUAL, FALLBACK
+from huai_client.cli.rsync.exec_rsync import RealRsyncError
+from huai_client.cli.rsync.exit_codes import ENDINGS
+from huai_client.cli.rsync.filters import as_filter, rules, undeletable
+from huai_client.cli.rsync.log_file import RsyncLog
+from huai_client.cli.rsync.modules import at, is_content, known_urls
+from huai_client.cli.rsync.request import Call
+from huai_client.cli.runner import Run
+from huai_client.config import Module, load
+from huai_client.durations import SPAN, seconds
+from huai_client.run_options import SyncOptions
+from huai_client.staleness import too_old
+from huai_client.state import state as states
+from huai_client.state.paths import ModulePlaces, module_places
+from huai_schema.errors import ExitCode, HuaiError
+from huai_schema.program.configuration import ConfigError
+
+if TYPE_CHECKING:
+    from huai_client.filters import Rule, Rules
+    from huai_client.plan.prepared import Prepared
+
+
+def sync(call: Call, root: Path) -> ExitCode:
+    """Carry out `call`, or raise `RealRsyncError`."""
+    try:
+        check_owners(call)
+        target = _target(call, root)
+        if target.is_new:
+            return _first(target)
+        return target.sync()
+    except HuaiError as error:
+        if ENDINGS[error.exit_code].falls_back and os.environ.get(FALLBACK) != "no":
+            raise RealRsyncError(error.message) from error
+        raise
+
+
+def _first(target: "_Target") -> ExitCode:
+    """The first sync of a module that was found: as long as it has not begun, rsync is as good."""
+    try:
+        return target.sync()
+    except HuaiError as error:
+        if target.is_known():
+            raise
+        raise RealRsyncError(error.message) from error
+    finally:
+        if not target.is_known():
+            shutil.rmtree(target.places.folder, ignore_errors=True)
+
+
+def _target(call: Call, root: Path) -> "_Target":
+    """The module that `call` is about."""
+    config = load(root)
+    found = at(config, call.dest)
+    if found is not None:
+        return _Target(call, root, *found)
+    if not call.delete:
+        raise RealRsyncError("no module has this destination")
+    call_rules = rules(call, Path.cwd())
+    from huai_client.cli.rsync.discovery import discover
+
+    name, module = discover(call, root, config)
+    module = replace(module, filter=as_filter(call_rules))
+    return _Target(call, root, name, module, is_new=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _Target:
+    """A call, and the module that it is about."""
+
+    call: Call
+    root: Path
+    name: str
+    module: Module
+    is_new: bool = False
+    """It did not stand in client.toml when the call came."""
+
+    @property
+    def places(self) -> ModulePlaces:
+        return module_places(self.root, self.name)
+
+    def sync(self) -> ExitCode:
+        """Do what is asked for, and talk like rsync."""
+        call, module = self.call, self.module
+        state = states.load(self.places.state)
+        urls = known_urls(module, self.places, state)
+        if urls is not None:
+            self._check_source(urls)
+        handover.mark()
+        talk = RsyncTalk(
+            quiet=True,
+            as_json=False,
+            manner=call.manner,
+            dry_run=call.dry_run,
+            checked=self._check,
+            file=RsyncLog.opened(call.manner.log) if call.manner.log else None,
+        )
+        call_rules = rules(call, Path.cwd(), module.protect)
+        reason = unfit(call, call_rules, module, self.root)
+        if reason:
+            raise RealRsyncError(reason)
+        if not call.delete:
+            check_in_part(state)
+        began = int(time.time())
+        options = self._options(call_rules, began)
+        code = self._run(talk, options)
+        talk.concluded(code)
+        applied = states.load(self.places.state)
+        if not applied.held:
+            self._check_age(applied.committed)
+        memory = recall(self.places, applied.applied)
+        if memory and options.compare and code == ExitCode.OK:
+            memory = msgspec.structs.replace(memory, compared=began)
+            remember(self.places, memory)
+        talk.close(memory.kinds if memory else None)
+        return code
+
+    def is_known(self) -> bool:
+        """Whether the module stands in client.toml by now."""
+        return self.name in load(self.root).modules
+
+    def _options(self, call_rules: "tuple[Rule, ...]", now: int) -> SyncOptions:
+        call = self.call
+        return SyncOptions(
+            max_delete=call.max_delete,
+            compare=call.delete and not call.dry_run and self._is_comparison_due(now),
+            delete_strangers=call.delete,
+            undeletable=undeletable(call_rules),
+            only=None if call.delete else _as_rules(call_rules),
+        )
+
+    def _is_comparison_due(self, now: int) -> bool:
+        """Whether local damage has had its time: rsync would see it each time."""
+        span = os.environ.get(COMPARE) or COMPARE_USUAL
+        if re.fullmatch(SPAN, span) is None:
+            raise ConfigError(f"{COMPARE}={span!r} is no span of time such as 90m, 12h or 1d")
+        memory = remembered(self.places)
+        return memory is None or memory.compared + seconds(span) <= now
+
+    def _run(self, talk: RsyncTalk, options: SyncOptions) -> ExitCode:
+        call, module = self.call, self.module
+        changed = replace(
+            module,
+            content_urls=(str(call.source),),
+            owners=call.owners,
+            modes=modes_of(call),
+            safe_links=call.safe_links,
+            bwlimit=module.bwlimit if call.bwlimit is None else call.bwlimit,
+            timeout=call.timeout or module.timeout,
+            rsync_options=(*module.rsync_options, *call.rsync_options),
+        )
+        run = Run(self.root, self.name, changed, talk)
+        return run.plan(options, wait=0) if call.dry_run else run.sync(options, wait=0)
+
+    def _check(self, prepared: "Prepared") -> None:
+        """Look at what the upstream says of itself, before anything is touched."""
+        commit = prepared.commit
+        urls = commit.descriptor.content_urls
+        self._check_source(self.module.content_urls or urls)
+        self._check_age(commit.time)
+        check_modes(self.call, prepared.plan)
+        check_numbers(self.call, prepared.plan)
+        if self.is_new and not self.call.dry_run:
+            from huai_client.config import add_module, config_path
+
+            add_module(self.root, self.name, self.module)
+            # Once, and with --quiet too: from now on somebody else decides what is deleted here.
+            sys.stderr.write(
+                f"huai-rsync: {self.name}: {self.call.source} says that its metadata are at "
+                f"{self.module.urls[0]}; written into {config_path(self.root)}\n"
+            )
+        entries = entries_of(prepared, self.places, wanted=self.call.manner.stats)
+        before = remembered(self.places)
+        compared = before.compared if before else 0
+        remember(self.places, Memory(commit.id, urls, entries, compared))
+
+    def _check_source(self, urls: tuple[str, ...]) -> None:
+        if is_content(self.call.source, urls):
+            return
+        if self.is_new:
+            from huai_client.cli.rsync.discovery import refuse
+
+            refuse(self.call, self.root)
+        named = ", ".join(urls) or "there are none"
+        raise RealRsyncError(f"{self.call.source} is none of its content URLs ({named})")
+
+    def _check_age(self, committed: int) -> None:
+        """A commit that is older than it may be knows less of the content than rsync."""
+        reason = too_old(committed, self.module.max_age, time.time())
+        if reason:
+            raise RealRsyncError(reason)
+
+
+def _as_rules(call_rules: "tuple[Rule, ...]") -> "Rules":
+    from huai_client.filters import Rules  # a poll that deletes does without
+
+    return Rules(call_rules)

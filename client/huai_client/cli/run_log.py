@@ -1,0 +1,132 @@
+"""What one run leaves in the history, however it ends.
+
+Around the work of a run, with its lock held.  Loads next to nothing: each poll passes here.
+"""
+
+import os
+import time
+from collections.abc import Iterable
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from msgspec.structs import replace
+
+from huai_client.state.history import append, last
+from huai_client.state.last_run import save
+from huai_client.state.paths import ModulePlaces
+from huai_client.state.run_record import Kind, Record
+from huai_schema.errors import ExitCode, HuaiError
+from huai_schema.program.counting import counted
+
+if TYPE_CHECKING:
+    from huai_client.plan.prepared import Prepared
+    from huai_client.state.state import State
+    from huai_client.sync.result import SyncResult
+
+_CRASHED = 1
+"""How Python ends after an error that nobody expected."""
+
+
+class Account:
+    """A run, as far as it is known; written when the `with` block ends."""
+
+    def __init__(self, places: ModulePlaces, kind: Kind) -> None:
+        """`places` are the module's."""
+        self._history = places.history
+        self._last = places.last
+        self._began = time.time()
+        self._record = Record(kind=kind, time=int(self._began), process=os.getpid())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if error is not None:
+            code, reason = _ended_by(error)
+            self._note(code=code, reason=reason)
+        self._note(seconds=round(max(0.0, time.time() - self._began), 3))
+        if not self._is_idle():
+            append(self._history, self._record)
+        if self._record.kind != "verify":
+            save(self._last, self._record, int(time.time()))
+
+    def becomes(self, kind: Kind) -> None:
+        """It does something else than it set out for."""
+        self._note(kind=kind)
+
+    def started(self, state: "State") -> None:
+        """What the run found recorded."""
+        self._note(before=state.applied or "", commit=state.applied or "", serial=state.serial)
+
+    def planned(self, prepared: "Prepared") -> None:
+        """What it is going for; from here on it is seen, whatever becomes of it."""
+        self._note(commit=prepared.commit.id, serial=prepared.commit.info.serial)
+        if not prepared.summary.nothing:
+            append(self._history, replace(self._record, ended=False))
+
+    def nothing_new(self, state: "State") -> None:
+        """There was nothing to do: only told if the run before failed."""
+        self._note(total_bytes=state.total_bytes, changed=False)
+
+    def ended(self, result: "SyncResult", failures: Iterable[str]) -> None:
+        """It came to its end; `failures` says what could not be done, one line each."""
+        done = result.report.counts._asdict() if result.report else {}
+        self._note(
+            code=int(result.exit_code),
+            reason=_reason(result.exit_code, list(failures)),
+            commit=result.commit,
+            serial=result.serial,
+            total_bytes=result.total_bytes,
+            fetched=result.prepared.summary.fetches if result.prepared else 0,
+            received=result.outcome.bytes_received if result.outcome else 0,
+            done={name: count for name, count in done.items() if count},
+            changed=result.prepared is not None and not result.prepared.summary.nothing,
+        )
+
+    def verified(self, differences: int, *, content: bool) -> None:
+        """The tree was compared with the applied commit."""
+        code = ExitCode.DIFFERS if differences else ExitCode.OK
+        reason = counted(differences, "path differs", "paths differ") if differences else ""
+        self._note(
+            code=int(code),
+            reason=reason,
+            differences=differences,
+            content=content,
+            changed=False,
+        )
+
+    def _note(self, **values: Any) -> None:
+        self._record = replace(self._record, **values)
+
+    def _is_idle(self) -> bool:
+        """Whether nobody has to know of this run."""
+        record = self._record
+        if record.kind != "sync" or record.changed or not record.good:
+            return False
+        before = last(self._history)
+        return record.commit == record.before and (before is None or before.good)
+
+
+def _reason(code: ExitCode, failures: list[str]) -> str:
+    if code == ExitCode.OK:
+        return ""
+    more = f" (and {len(failures) - 1:,} more)" if len(failures) > 1 else ""
+    return failures[0] + more if failures else code.meaning
+
+
+def _ended_by(error: BaseException) -> tuple[int, str]:
+    """Exit code and reason of a run that did not come to its end."""
+    if isinstance(error, HuaiError):
+        return int(error.exit_code), error.message
+    if isinstance(error, KeyboardInterrupt):
+        return int(ExitCode.INTERRUPTED), "interrupted"
+    if isinstance(error, BrokenPipeError):
+        return int(ExitCode.INTERRUPTED), "nobody read its output any more"
+    if isinstance(error, Exception):
+        return _CRASHED, f"{type(error).__name__}: {error}"
+    return int(ExitCode.TERMINATED), "terminated"

@@ -1,0 +1,273 @@
+"""One command for one module, with its lock held and its user told.
+
+What is heavy is imported when it is known to be needed.
+"""
+
+import sys
+import time
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from huai_client.cli.console import Talk
+from huai_client.cli.run_log import Account
+from huai_client.config import Module
+from huai_client.diff.active_filter import same_filter
+from huai_client.diff.marks import stand
+from huai_client.durations import overdue, seconds
+from huai_client.metadata.poll import nothing_new
+from huai_client.metadata.upstream import Lines
+from huai_client.modes import split_key
+from huai_client.run_options import SyncOptions
+from huai_client.staleness import dated_ahead, too_old
+from huai_client.state import pending_deletions as waiting
+from huai_client.state import state as states
+from huai_client.state.paths import module_places
+from huai_schema.errors import ExitCode
+from huai_schema.paths import exact, show
+
+if TYPE_CHECKING:
+    from huai_client.plan.prepared import Prepared
+    from huai_client.state.run_record import Kind
+    from huai_client.sync.result import Observer, SyncResult
+    from huai_client.sync.sync import Sync
+    from huai_client.sync.undo import Undo
+    from huai_client.verify.request import Request
+from huai_client.state.lock import module_lock
+
+
+class Run:
+    """The commands of one module."""
+
+    def __init__(self, root: Path, name: str, module: Module, talk: Talk) -> None:
+        """`root` is the client's state root."""
+        self._name = name
+        self._module = module
+        self._places = module_places(root, name)
+        self._talk = replace(talk, module=name)
+
+    def sync(self, options: SyncOptions, *, wait: float) -> ExitCode:
+        """Bring the tree to the newest commit."""
+        with module_lock(self._places, wait=wait), self._account("sync") as account:
+            state = self._state(release=options.release)
+            account.started(state)
+            options.deadline.check("it was not begun")
+            lines = self._lines(options)
+            if state.held and state.attempted:
+                account.becomes("undo")
+                return self._undone(account, lines)
+            timeout = options.deadline.bound(self._module.timeout)
+            same = not (options.adopt or options.compare) and same_filter(
+                self._module, self._places, state
+            )
+            same = same and stand(self._module.dest, state)
+            poll = partial(nothing_new, timeout=timeout, deadline=lines.deadline)
+            if state.held or (same and poll(state, lines.upstreams)):
+                if options.only is not None or not self._anything_due(state):
+                    account.nothing_new(state)
+                    return self._nothing_new(state)
+                account.becomes("deletions")
+                result = self._sync(options, lines).delete_due(self._observer(account))
+            else:
+                result = self._sync(options, lines).run(self._observer(account))
+            return self._conclude(result, account)
+
+    def undo(self, *, wait: float) -> ExitCode:
+        """Bring the tree back to what it was before the last sync."""
+        with module_lock(self._places, wait=wait), self._account("undo") as account:
+            account.started(states.load(self._places.state))
+            return self._undone(account, self._lines(SyncOptions()))
+
+    def plan(self, options: SyncOptions, *, wait: float) -> ExitCode:
+        """Show what a sync would do."""
+        with module_lock(self._places, wait=wait):
+            prepared = self._sync(options).prepare()
+        return self._shown_plan(prepared)
+
+    def plan_undo(self, *, wait: float) -> ExitCode:
+        """Show what an undo would do."""
+        with module_lock(self._places, wait=wait):
+            prepared = self._undo(self._lines(SyncOptions())).prepare()
+        return self._shown_plan(prepared)
+
+    def _shown_plan(self, prepared: "Prepared") -> ExitCode:
+        from huai_client.cli.report import selection_line, selection_values, summary_line, warnings
+        from huai_client.inspect.plan_totals import Forecast
+        from huai_client.plan.describe import plan_lines, waiting_lines
+
+        self._talk.planned(prepared)
+        for what, path, detail, volatile in plan_lines(prepared):
+            self._talk.result(f"{what:10} {show(path)}" + (f"  ({detail})" if detail else ""))
+            self._talk.event(
+                "operation", operation=what, path=exact(path), detail=detail, volatile=volatile
+            )
+        for path, when in waiting_lines(prepared, seconds(self._module.delete_after)):
+            self._talk.result(f"{'waits':10} {show(path)}  ({when})")
+            self._talk.event("waits", path=exact(path), until=when)
+        for each in prepared.repositories:
+            self._talk.remark(f"{each.profile} repository: {show(each.top)} ({each.found_by})")
+            self._talk.event(
+                "repository", path=exact(each.top), profile=each.profile, found_by=each.found_by
+            )
+        for warning in warnings(prepared):
+            self._talk.warning(warning)
+        if split_key(prepared.filter)[1]:
+            self._talk.result(f"{self._name}: {selection_line(prepared)}")
+            self._talk.event("selection", **selection_values(prepared))
+        forecast = Forecast.of(prepared, self._places.history)
+        for line in forecast.lines():
+            self._talk.result(line)
+        self._talk.result(f"{self._name}: {summary_line(prepared.summary)}")
+        self._talk.event("plan", **prepared.summary._asdict(), **forecast.values())
+        return ExitCode.OK
+
+    def verify(self, options: SyncOptions, request: "Request", *, wait: float) -> ExitCode:
+        """Compare the tree with the applied commit, and mend it if asked to."""
+        from huai_client.cli.verify_report import Verdict
+        from huai_client.verify.run import Patrol
+
+        with (
+            module_lock(self._places, wait=wait, verifying=True),
+            self._account("verify") as account,
+        ):
+            account.started(states.load(self._places.state))
+            verdict = Verdict(self._talk, request)
+            name = self._module.upstream_name or self._name
+            patrol = Patrol(name, self._module, self._places, request, verdict.difference)
+            patrol.run(wait=wait)
+            code = verdict.told(patrol)
+            account.verified(verdict.differences, content=request.content)
+            if not verdict.damage:
+                return code
+            account.becomes("repair")
+            with module_lock(self._places, wait=wait):
+                sync = self._sync(options)
+                code = self._conclude(sync.repair(verdict.damage, self._observer(account)), account)
+            if code == ExitCode.OK:
+                patrol.mended()
+            return code
+
+    def _lines(self, options: SyncOptions) -> Lines:
+        def told(reason: str) -> None:
+            self._talk.remark(f"{self._name}: {reason}")
+            self._talk.event("upstream", reason=reason)
+
+        return Lines.of(
+            self._name,
+            self._module,
+            self._places,
+            deadline=options.deadline,
+            first_only=options.accept_rollback,  # only the one that decides may go back
+            told=told,
+        )
+
+    def _state(self, *, release: bool) -> states.State:
+        """What is recorded; `release` first takes back that it is held, whatever comes then."""
+        state = states.load(self._places.state)
+        if release and state.held:
+            state = replace(state, held="")
+            states.save(self._places.state, state)
+        return state
+
+    def _undone(self, account: Account, lines: Lines) -> ExitCode:
+        result = self._undo(lines).run(self._observer(account))
+        code = self._conclude(result, account)
+        self._say_if_held(states.load(self._places.state))
+        return code
+
+    def _undo(self, lines: Lines) -> "Undo":
+        from huai_client.sync.undo import Undo
+
+        return Undo(self._name, self._module, self._places, lines)
+
+    def _say_if_held(self, state: states.State) -> None:
+        if state.held:
+            self._talk.remark(f"{self._name}: {states.HELD}")
+            self._talk.event("held", undone=state.held)
+
+    def _anything_due(self, state: states.State) -> bool:
+        now, head = int(time.time()), waiting.head(self._places.waiting)
+        due = head.due(seconds(self._module.delete_after), now)
+        return due or overdue(state.trash, self._module.trash, now)
+
+    def _nothing_new(self, state: states.State) -> ExitCode:
+        self._say_if_held(state)
+        if not state.held:
+            self._talk.remark(f"{self._name}: nothing new, serial {state.serial}")
+        self._talk.event(
+            "sync",
+            commit=state.applied,
+            serial=state.serial,
+            committed=state.committed or None,
+            total_bytes=state.total_bytes,
+            changed=False,
+            stale=self._warned_of_age(state.committed, state.seen or state.time),
+        )
+        self._talk.totals(0, state.total_bytes)
+        return ExitCode.OK
+
+    def _warned_of_age(self, committed: int, seen: int) -> bool:
+        """Whether a commit of these times is older than `max_age`, which is said then."""
+        reason = too_old(committed, self._module.max_age, time.time(), seen=seen)
+        if reason:
+            self._talk.warning(reason)
+        return bool(reason)
+
+    def _sync(self, options: SyncOptions, lines: Lines | None = None) -> "Sync":
+        from huai_client.sync.sync import Sync
+
+        lines = lines or self._lines(options)
+        return Sync(self._name, self._module, self._places, options, lines)
+
+    def _account(self, kind: "Kind") -> Account:
+        return Account(self._places, kind)
+
+    def _observer(self, account: Account) -> "Observer":
+        from huai_client.cli.progress import choose
+        from huai_client.sync.result import Observer
+
+        listener = choose(self._talk, out=sys.stdout, err=sys.stderr)
+        return Observer(listener, partial(self._planned, account), self._talk.step)
+
+    def _planned(self, account: Account, prepared: "Prepared") -> None:
+        from huai_client.cli.report import summary_line, warnings
+
+        account.planned(prepared)
+        self._talk.planned(prepared)
+        info = prepared.commit.info
+        self._talk.remark(f"{self._name}: serial {info.serial}: {summary_line(prepared.summary)}")
+        self._talk.event("planned", serial=info.serial, **prepared.summary._asdict())
+        for warning in warnings(prepared):
+            self._talk.advice(warning)
+
+    def _conclude(self, result: "SyncResult", account: Account) -> ExitCode:
+        """Tell how it ended."""
+        from huai_client.cli.report import (
+            failures,
+            published_line,
+            result_values,
+            reused_line,
+            volatile_line,
+        )
+
+        account.ended(result, failures(result))
+        self._talk.ended(result)
+        if result.reused and result.reused.files:
+            self._talk.remark(f"{self._name}: {reused_line(result.reused)}")
+        if result.report and result.report.published:
+            self._talk.remark(f"{self._name}: {published_line(result.report)}")
+        if result.outcome and (line := volatile_line(result.outcome)):
+            self._talk.remark(f"{self._name}: {line}")
+        for failure in failures(result):
+            self._talk.complaint(f"{self._name}: {failure}")
+        if ahead := dated_ahead(result.committed, time.time()):
+            self._talk.warning(ahead)
+        stale = self._warned_of_age(result.committed, result.seen)
+        self._talk.event("sync", stale=stale, **result_values(result))
+        if result.exit_code == ExitCode.OK:
+            received = result.outcome.bytes_received if result.outcome else 0
+            self._talk.totals(received, result.total_bytes)
+        else:
+            self._talk.complaint(f"{self._name}: {result.exit_code.meaning}")
+        return result.exit_code

@@ -1,0 +1,77 @@
+"""What a run of `verify` tells, as it goes and at its end."""
+
+from huai_client.cli.console import Talk
+from huai_client.diff.findings import Difference
+from huai_client.humanize import human
+from huai_client.verify.request import Request
+from huai_client.verify.run import Patrol
+from huai_schema.errors import ExitCode
+from huai_schema.paths import exact, show
+from huai_schema.program.counting import counted
+
+
+class Verdict:
+    """Tells of each difference, and keeps those that are to be mended."""
+
+    def __init__(self, talk: Talk, request: Request) -> None:
+        """Nothing was found yet."""
+        self._talk = talk
+        self._request = request
+        self.differences = 0
+        self.damage: list[Difference] = []
+        """What was found, if it is to be mended."""
+
+    def difference(self, found: Difference) -> None:
+        """One more."""
+        self.differences += 1
+        if self._request.mending:
+            self.damage.append(found)
+        what = ", ".join(found.attributes) or found.reason
+        self._talk.result(f"{found.kind:10} {show(found.path)}" + (f"  ({what})" if what else ""))
+        self._talk.event(
+            "difference",
+            path=exact(found.path),
+            difference=str(found.kind),
+            attributes=list(found.attributes),
+            reason=found.reason,
+        )
+
+    def told(self, patrol: Patrol) -> ExitCode:
+        """The end of the run; how the program should end if nothing is mended."""
+        tally = patrol.tally
+        self._talk.event(
+            "verified",
+            differences=self.differences,
+            entries=tally.entries,
+            files=tally.files,
+            read=tally.hashed,
+            bytes=tally.bytes,
+            undigested=tally.undigested,
+            left=patrol.left,
+        )
+        if self._request.content and tally.undigested:
+            self._talk.warning(
+                f"{counted(tally.undigested, 'file carries', 'files carry')} no digest, or may not "
+                "be read by their owner: "
+                "of them only size and time were compared, as a transfer does"
+            )
+        for line in self._lines(patrol):
+            self._talk.remark(f"{self._talk.module}: {line}")
+        return ExitCode.DIFFERS if self.differences else ExitCode.OK
+
+    def _lines(self, patrol: Patrol) -> list[str]:
+        tally, request = patrol.tally, self._request
+        seen = f"{counted(tally.entries, 'entry', 'entries')} looked at"
+        if tally.hashed:
+            seen += f", {counted(tally.hashed, 'file')} read ({human(tally.bytes)})"
+        whole = not (patrol.left or request.path or request.sample is not None)
+        if self.differences:
+            verdict = counted(self.differences, "path differs", "paths differ")
+        else:
+            verdict = "equals the applied commit" if whole else "nothing differs"
+        lines = [f"{verdict}; {seen}"]
+        if patrol.left:
+            what = "all of it was" if patrol.left == 1 else f"{patrol.left:,} parts were"
+            goes_on = "" if request.sample is not None else "; the next run goes on"
+            lines.append(f"the time is over before {what} looked at{goes_on}")
+        return lines

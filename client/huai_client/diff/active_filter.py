@@ -1,0 +1,35 @@
+"""The filter of one run: which rules hold, and through which ones the tree was made.
+
+The policy for modes is a part of it: a change of either is brought about by the next sync.
+
+Loads nothing of the filters where a module has none.
+"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from huai_client.config import Module
+from huai_client.modes import bare_key
+from huai_client.run_options import SyncOptions
+from huai_client.state.paths import ModulePlaces
+from huai_client.state.state import State
+
+if TYPE_CHECKING:
+    from huai_client.filters import Rules
+
+
+def rules_of(module: Module, places: ModulePlaces, options: SyncOptions) -> "Rules":
+    """The rules by which the next sync mirrors; `FilterError` if they are wrong."""
+    from huai_client.filters import load_rules
+
+    if options.filter is not None:
+        return load_rules(options.filter, Path.cwd(), place="--filter", modes=module.modes)
+    place = f"{places.folder.name}: filter rule"
+    return load_rules(module.filter, places.root, place=place, modes=module.modes)
+
+
+def same_filter(module: Module, places: ModulePlaces, state: State) -> bool:
+    """Whether the tree was made through the filter and with the modes that are configured now."""
+    if not module.filter:
+        return state.filter == bare_key(module.modes)
+    return rules_of(module, places, SyncOptions()).key() == state.filter

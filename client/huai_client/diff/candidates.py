@@ -1,0 +1,272 @@
+"""Which paths may differ, and what stands there: the input of the planner.
+
+Looks at the tree, and reads the content of a file only where nothing else can tell whether it
+is the wanted one.  Costs what the snapshots differ by; only a tree that was never synced is
+compared as a whole.
+"""
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+from huai_client.diff.candidate import Candidate, Move, replaces, worth_hashing
+from huai_client.diff.findings import Difference
+from huai_client.diff.merge import Match, Missing, Stranger, merge
+from huai_client.diff.moves import Collected, anywhere, gone
+from huai_client.diff.selection import Selection
+from huai_client.tree import PathError, View
+from huai_client.tree.hashing import digest_of
+from huai_client.tree.observe import Observed, Unreadable, differences, observe
+from huai_schema.entries import Directory, Entry, File
+from huai_schema.errors import ExitCode, HuaiError
+from huai_schema.paths import ROOT, RelPath, ancestors, parent, show
+
+
+class UnreadableTreeError(HuaiError):
+    """Something in the destination cannot be looked at."""
+
+    exit_code = ExitCode.DESTINATION
+
+
+_DAMAGED = b"damaged"
+"""Equal to no digest."""
+
+
+class Survey(NamedTuple):
+    """What the planner needs to know about the tree."""
+
+    candidates: list[Candidate]
+    moves: list[Move]
+    strangers: list[RelPath]
+    """Paths that no snapshot names and that stay; found only when the whole tree was compared."""
+
+
+def survey_whole(
+    view: View,
+    past: Sequence[Selection],
+    wanted: Selection,
+    *,
+    delete_strangers: bool,
+    tick: Callable[[], None] = lambda: None,
+) -> Survey:
+    """Compare everything; for a tree that some other tool made.
+
+    `tick` is called for each path; it ends the comparison by raising.
+
+    What none of the snapshots names, `past` included, is a stranger: told, and deleted only
+    if asked for.
+    """
+    candidates: list[Candidate] = []
+    strangers: list[RelPath] = []
+    ours = gone(past, wanted)
+    for finding in merge(view, wanted.entries(), owners=view.owners):
+        tick()
+        if isinstance(finding, Match):
+            if finding.attributes:
+                candidates.append(
+                    _candidate(view, finding.wanted, finding.observed, (), finding.attributes)
+                )
+        elif isinstance(finding, Missing):
+            candidates.append(Candidate(finding.wanted.path, None, finding.wanted))
+        elif isinstance(finding, Stranger):
+            if not delete_strangers and finding.path not in ours:
+                strangers.append(finding.path)
+            else:
+                candidates.append(_observed(view, finding.path, None, ()))
+        else:
+            raise _unreadable(finding)
+    return Survey(_with_members(view, candidates, wanted), [], strangers)
+
+
+def survey_changes(
+    view: View,
+    past: Sequence[Selection],
+    wanted: Selection,
+    may_move: Callable[[RelPath, RelPath], bool] = anywhere,
+) -> Survey:
+    """Look at the paths in which any selection of `past` differs from `wanted`.
+
+    The first of `past` is the applied one; the others are those that cut runs were going for.
+    `may_move` says which directories may be renamed whole.
+    """
+    try:
+        collected = Collected(view, past, wanted, may_move)
+    except PathError as error:
+        raise _unreadable(Unreadable(error.path, error.reason)) from error
+    found: dict[RelPath, Candidate] = {}
+    for path, entry in collected.paths.items():
+        before = tuple(collected.past.get(path, ()))
+        if path in collected.vacated:
+            found[path] = Candidate(path, None, entry, before)
+        else:
+            found[path] = _observed(view, path, entry, before)
+    # A run that was cut has left the times, and perhaps the modes, of these as they were then.
+    disturbed = {ROOT, *collected.parents} if len(past) > 1 else {ROOT}
+    for path in disturbed - found.keys():
+        candidate = _observed(view, path, wanted.directory(path), ())
+        if isinstance(candidate.have, Directory) and candidate.wanted is not None:
+            found[path] = candidate
+    for path in _lost_directories(view, found.values()):
+        for entry in wanted.entries_below(path):
+            if entry.path not in found:
+                found[entry.path] = _observed(view, entry.path, entry, ())
+    candidates = _with_leaders(view, list(found.values()), wanted, collected.moves)
+    return Survey(candidates, collected.moves, [])
+
+
+def survey_damage(
+    view: View, damage: Iterable[Difference], wanted: Selection, *, delete_strangers: bool
+) -> Survey:
+    """Look again at what `verify` found, to mend it."""
+    candidates: list[Candidate] = []
+    strangers: list[RelPath] = []
+    damage = list(damage)
+    entries = wanted.entries_at(difference.path for difference in damage)
+    for difference in damage:
+        path = difference.path
+        entry = entries.get(path)
+        if entry is None:
+            if not delete_strangers:
+                strangers.append(path)
+            else:
+                candidates.append(_observed(view, path, None, ()))
+            continue
+        candidate = _observed(view, path, entry, ())
+        if "digest" in difference.attributes:
+            # Size and time are right, so only this tells the planner that the content is not.
+            candidate = candidate._replace(digest=_DAMAGED)
+        candidates.append(candidate)
+    return Survey(_with_members(view, candidates, wanted), [], strangers)
+
+
+def _lost_directories(view: View, candidates: Iterable[Candidate]) -> set[RelPath]:
+    """Directories that were there before and that somebody has taken away, uppermost only."""
+    lost: set[RelPath] = set()
+    for path in {_expected_directory(candidate) for candidate in candidates}:
+        missing = [each for each in (path, *ancestors(path)) if not _is_directory(view, each)]
+        lost |= set(missing[-1:])
+    return lost
+
+
+def _expected_directory(candidate: Candidate) -> RelPath:
+    """What has to be a directory if the tree is as it was left, and may not be one."""
+    if candidate.wanted is None or not candidate.past or isinstance(candidate.have, Directory):
+        return ROOT
+    was_directory = any(isinstance(entry, Directory) for entry in candidate.past)
+    if was_directory and isinstance(candidate.wanted, Directory):
+        return candidate.path
+    return parent(candidate.path) if candidate.have is None else ROOT
+
+
+def _is_directory(view: View, path: RelPath) -> bool:
+    found = observe(view, path)
+    return found is not None and isinstance(found.entry, Directory)
+
+
+def _with_members(view: View, candidates: list[Candidate], wanted: Selection) -> list[Candidate]:
+    """With all hardlinks of files that are replaced: they have to become links of the new one."""
+    leaders = {each.path for each in candidates if each.links > 1 and replaces(each)}
+    known = {candidate.path for candidate in candidates}
+    members = [
+        _observed(view, entry.path, entry, ())
+        for entry in (wanted.entries() if leaders else ())
+        if isinstance(entry, File) and entry.link in leaders and entry.path not in known
+    ]
+    return candidates + members
+
+
+def _with_leaders(
+    view: View, candidates: list[Candidate], wanted: Selection, moves: Sequence[Move]
+) -> list[Candidate]:
+    """With the files that hardlinks are to be made of, where they are not as they should be.
+
+    They did not change upstream, so nothing else looks at them; a hardlink is made of what the
+    metadata state, or of nothing.  What is to be moved is looked at where it is.
+    """
+    known = {candidate.path for candidate in candidates}
+    named = {
+        each.wanted.link
+        for each in candidates
+        if isinstance(each.wanted, File) and each.wanted.link is not None
+    }
+    moved = {move.new for move in moves}
+    unseen = {path for path in named - known if moved.isdisjoint(ancestors(path))}
+    found = [
+        _observed(view, path, entry, (entry,))
+        for path, entry in wanted.entries_at(unseen).items()
+        if isinstance(entry, File)
+    ]
+    broken = [each for each in found if each.have is None or each.differing]
+    leaders = {each.path for each in broken}
+    members = [
+        _observed(view, entry.path, entry, (entry,))
+        for entry in (wanted.entries() if leaders else ())
+        if isinstance(entry, File) and entry.link in leaders and entry.path not in known
+    ]
+    return candidates + broken + members
+
+
+def _observed(
+    view: View, path: RelPath, wanted: Entry | None, past: tuple[Entry, ...]
+) -> Candidate:
+    try:
+        found = observe(view, path)
+        if found is None:
+            return Candidate(path, None, wanted, past)
+        if wanted is None:
+            return Candidate(
+                path,
+                found.entry,
+                None,
+                past,
+                special=found.entry is None,
+                links=found.nlinks,
+                inode=(found.device, found.inode),
+            )
+        leader = observe(view, wanted.link) if isinstance(wanted, File) and wanted.link else None
+    except PathError as error:
+        raise _unreadable(Unreadable(error.path, error.reason)) from error
+    differing = differences(found, wanted, owners=view.owners, leader=leader)
+    return _candidate(view, wanted, found, past, differing)
+
+
+def _candidate(
+    view: View,
+    wanted: Entry,
+    found: Observed,
+    past: tuple[Entry, ...],
+    differing: frozenset[str],
+) -> Candidate:
+    candidate = Candidate(
+        wanted.path,
+        found.entry,
+        wanted,
+        past,
+        special=found.entry is None,
+        differing=differing,
+        links=found.nlinks,
+        inode=(found.device, found.inode),
+    )
+    if worth_hashing(candidate):
+        return candidate._replace(digest=digest_here(view, wanted.path))
+    return candidate
+
+
+def digest_here(view: View, path: RelPath) -> bytes:
+    """The digest of a local file; one that leads to a transfer if it cannot be read."""
+    try:
+        handle = view.open_file(path)
+    except PathError:
+        return _DAMAGED
+    try:
+        return digest_of(handle)
+    except OSError:
+        return _DAMAGED
+    finally:
+        os.close(handle)
+
+
+def _unreadable(finding: Unreadable) -> UnreadableTreeError:
+    return UnreadableTreeError(
+        f"{show(finding.path)}: {finding.reason}", hint="mend that by hand, then run again"
+    )

@@ -1,0 +1,34 @@
+"""What differs between a path and its metadata."""
+
+from enum import StrEnum
+from typing import NamedTuple
+
+from huai_schema.entries import Entry
+from huai_schema.paths import RelPath
+
+
+class Kind(StrEnum):
+    """What is wrong with a path."""
+
+    MISSING = "missing"
+    STRANGER = "stranger"
+    DIFFERS = "differs"
+    UNREADABLE = "unreadable"
+
+
+class Difference(NamedTuple):
+    """One path that is not as the snapshot says."""
+
+    path: RelPath
+    kind: Kind
+    attributes: tuple[str, ...] = ()
+    """For `DIFFERS`, sorted: the names of `observe.differences`, and "digest"."""
+    reason: str = ""
+    """For `UNREADABLE`: why."""
+
+
+class Found(NamedTuple):
+    """A difference, and the entry that should stand there; None for a stranger."""
+
+    difference: Difference
+    wanted: Entry | None = None

@@ -1,0 +1,161 @@
+"""The merge of two streams in tree order: what stands there, and what should.
+
+Compares attributes only.  Memory grows with the largest directory and the number of
+hardlink groups, not with the tree.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple, TypeAlias
+
+from huai_client.tree import PathError, View
+from huai_client.tree.observe import Observed, Unreadable, differences, observe, walk
+from huai_client.tree.owners import Owners
+from huai_client.tree.scope import WHOLE, Scope, tree_order
+from huai_schema.entries import Directory, Entry, File
+from huai_schema.paths import RelPath, parent
+
+
+class Match(NamedTuple):
+    """Something stands where something should; `attributes` differ (none: all right)."""
+
+    wanted: Entry
+    observed: Observed
+    attributes: frozenset[str]
+
+
+class Missing(NamedTuple):
+    """Nothing stands there."""
+
+    wanted: Entry
+
+
+class Stranger(NamedTuple):
+    """Nothing should stand there."""
+
+    path: RelPath
+    directory: bool
+
+
+Finding: TypeAlias = Match | Missing | Stranger | Unreadable
+
+
+def merge(
+    view: View, wanted: Iterable[Entry], *, owners: Owners | None, scope: Scope = WHOLE
+) -> Iterator[Finding]:
+    """Every path of either side once; `wanted` is in tree order, and all of it in `scope`.
+
+    In tree order too, but for stranger leaves, which come after the directories beside
+    them: one of those may be wanted under the stranger's name, and that is one finding,
+    a `Match` with the attribute "type".
+    """
+    yield from Merge(view, owners, scope).run(wanted)
+
+
+class Merge:
+    """What `merge` does, for who wants to stop on the way."""
+
+    def __init__(self, view: View, owners: Owners | None, scope: Scope) -> None:
+        """As `merge`."""
+        self._view = view
+        self._owners = owners
+        self._scope = scope
+        self._strangers: dict[RelPath, bytes] = {}
+        """Stranger leaves that wait, innermost last, with the key of their directory."""
+        self._retyped: set[RelPath] = set()
+        """Directories that stand where a leaf should; reported already."""
+        self._blind = b"\xff"
+        """Key of what could not be read: nothing below it is known.  No key begins with 0xff."""
+        self._groups: set[tuple[int, int]] = set()
+
+    def run(self, wanted: Iterable[Entry]) -> Iterator[Finding]:
+        """The findings; what `scope` has passed is left out of `wanted` here."""
+        walked = walk(self._view, self._scope)
+        here = next(walked, None)
+        for entry in wanted:
+            key = tree_order(entry.path, directory=isinstance(entry, Directory))
+            if self._scope.after and key <= self._scope.after:
+                continue
+            while here is not None and _comes_first(here, key):
+                yield from self._only_here(here)
+                here = next(walked, None)
+            yield from self._waiting(key)
+            if isinstance(here, Observed) and _key(here) == key:
+                yield self._match(entry, here)
+                here = next(walked, None)
+            elif not key.startswith(self._blind):
+                yield self._not_walked(entry)
+        while here is not None:
+            yield from self._only_here(here)
+            here = next(walked, None)
+        yield from (Stranger(path, directory=False) for path in self._strangers)
+
+    def strangers(self, wanted: Callable[[RelPath], bool]) -> Iterator[Stranger]:
+        """Those that still wait to be told, now; but for those that are `wanted` after all."""
+        for path in [path for path in self._strangers if not wanted(path)]:
+            del self._strangers[path]
+            yield Stranger(path, directory=False)
+
+    def _only_here(self, here: Observed | Unreadable) -> Iterator[Finding]:
+        key = _key(here)
+        yield from self._waiting(key)
+        if isinstance(here, Unreadable):
+            self._blind = key
+            yield here
+        elif not isinstance(here.entry, Directory):
+            self._strangers[here.path] = tree_order(parent(here.path), directory=True)
+        elif here.path not in self._retyped:
+            yield Stranger(here.path, directory=True)
+
+    def _waiting(self, key: bytes) -> Iterator[Stranger]:
+        """The stranger leaves of directories that are done with when `key` is reached."""
+        done: list[RelPath] = []
+        while self._strangers:
+            path, folder = self._strangers.popitem()
+            if key.startswith(folder):
+                self._strangers[path] = folder
+                break
+            done.append(path)
+        yield from (Stranger(path, directory=False) for path in reversed(done))
+
+    def _not_walked(self, entry: Entry) -> Finding:
+        """Wanted, and not met in the walk: absent, or there as another type."""
+        try:
+            found = observe(self._view, entry.path)
+        except PathError as error:
+            return Unreadable(entry.path, error.reason, directory=isinstance(entry, Directory))
+        if found is None:
+            return Missing(entry)
+        if self._strangers.pop(entry.path, None) is None:
+            self._retyped.add(entry.path)
+        return self._match(entry, found)
+
+    def _match(self, entry: Entry, here: Observed) -> Match:
+        leader = None
+        if isinstance(entry, File) and entry.link is not None:
+            leader = self._leader(entry.link)
+        found = differences(here, entry, owners=self._owners, leader=leader)
+        if isinstance(entry, File) and entry.link is None and here.nlinks > 1:
+            # Two groups of the snapshot that are one here: changing one would change both.
+            inode = (here.device, here.inode)
+            if inode in self._groups:
+                found |= {"link"}
+            self._groups.add(inode)
+        return Match(entry, here, found)
+
+    def _leader(self, path: RelPath) -> Observed | None:
+        try:
+            return observe(self._view, path)
+        except PathError:
+            return None
+
+
+def _key(here: Observed | Unreadable) -> bytes:
+    if isinstance(here, Unreadable):
+        return tree_order(here.path, directory=here.directory)
+    return tree_order(here.path, directory=isinstance(here.entry, Directory))
+
+
+def _comes_first(here: Observed | Unreadable, key: bytes) -> bool:
+    """Whether `here` is to be dealt with before the wanted entry at `key`."""
+    mine = _key(here)
+    return mine < key or (mine == key and isinstance(here, Unreadable))

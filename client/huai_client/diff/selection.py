@@ -1,0 +1,122 @@
+"""The part of a snapshot that a filter lets through, with the modes that its policy gives.
+
+Reads objects through the snapshot and nothing else; the manifests of directories that are left
+out are never read.
+Rule to keep: what an entry looks like here follows from the rules and from that entry alone, so
+comparing two selections costs what the two snapshots differ by.  That is why a hardlink whose
+first name is left out becomes a file of its own.
+"""
+
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+
+from huai_client.filters.rules import Rules
+from huai_schema.codec.listing import Listing
+from huai_schema.entries import Directory, Entry, File
+from huai_schema.layout.budget import Budget
+from huai_schema.layout.snapshot import Snapshot, decode_listing
+from huai_schema.paths import ROOT, RelPath, parent
+
+
+class Selection:
+    """One snapshot through one filter; asked like the snapshot."""
+
+    def __init__(self, snapshot: Snapshot, rules: Rules) -> None:
+        """Neither is read before it is asked for something."""
+        self.snapshot = snapshot
+        self.rules = rules
+
+    def entries(self) -> Iterator[Entry]:
+        """All entries in tree order."""
+        if not self.rules:
+            yield from map(self.rules.modes.of, self.snapshot.entries())
+            return
+        for listing in self.listings():
+            yield from self._entries_of(listing)
+
+    def entries_below(self, path: RelPath) -> Iterator[Entry]:
+        """The directory at `path` and everything in it; nothing if it is left out."""
+        if self.rules.excludes_whole(path):
+            return
+        for listing in self.snapshot.subtree(path):
+            if not self.rules.excludes_whole(listing.path):
+                yield from self._entries_of(listing)
+
+    def linked_below(self, path: RelPath) -> Iterator[Entry]:
+        """As `entries_below`, but only of directories that hold hardlinks."""
+        for listing in self.snapshot.subtree(path):
+            if b"\th" in listing.leaves and not self.rules.excludes_whole(listing.path):
+                yield from self._entries_of(listing)
+
+    def entry(self, path: RelPath) -> Entry | None:
+        """The entry at `path`; None if there is none, or none that is let through."""
+        return self.shown(self.snapshot.entry(path))
+
+    def entries_at(self, paths: Iterable[RelPath]) -> dict[RelPath, Entry]:
+        """The entries at `paths`, where there are any; a directory is read once for all in it."""
+        found: dict[RelPath, Entry] = {}
+        for folder, group in groupby(sorted(set(paths), key=_by_folder), key=parent):
+            inside = set(group)
+            listing = self.snapshot.listing(folder)
+            leaves = decode_listing(listing) if listing else ()
+            found.update((entry.path, entry) for entry in leaves if entry.path in inside)
+            for path in inside - found.keys():
+                if directory := self.snapshot.directory(path):
+                    found[path] = directory
+        shown = ((path, self.shown(entry)) for path, entry in found.items())
+        return {path: entry for path, entry in shown if entry is not None}
+
+    def directory(self, path: RelPath) -> Directory | None:
+        """The directory at `path`; None as above."""
+        if self.rules.excludes_whole(path):
+            return None
+        found = self.snapshot.directory(path)
+        return None if found is None else self.rules.modes.of_directory(found)
+
+    def shown(self, entry: Entry | None) -> Entry | None:
+        """An entry of the snapshot as it is here; None if it is not."""
+        if entry is None:
+            return None
+        if not self.rules.reaches(entry.path, directory=isinstance(entry, Directory)):
+            return None
+        return self._as_here(entry)
+
+    def listings(self) -> Iterator[Listing]:
+        """Those directories that are let through, each still with all its leaves."""
+        return listings_reached(self.snapshot, self.rules)
+
+    def _entries_of(self, listing: Listing) -> Iterator[Entry]:
+        for entry in decode_listing(listing):
+            # The directory itself is known to be let through.
+            if isinstance(entry, Directory) or self.rules.included(entry.path, directory=False):
+                yield self._as_here(entry)
+
+    def _as_here(self, entry: Entry) -> Entry:
+        """The entry with its mode, and without its hardlink if the group's first is left out."""
+        entry = self.rules.modes.of(entry)
+        if not isinstance(entry, File) or entry.link is None:
+            return entry
+        here = self.rules.reaches(entry.link, directory=False)
+        return entry if here else entry._replace(link=None)
+
+
+def _by_folder(path: RelPath) -> tuple[RelPath, RelPath]:
+    return parent(path), path
+
+
+def listings_reached(snapshot: Snapshot, *filters: Rules) -> Iterator[Listing]:
+    """The directories that any of `filters` lets through, in tree order; no others are read."""
+    budget = Budget(snapshot.limit)
+    stack = [snapshot.level(ROOT, snapshot.tree, budget)]
+    while stack:
+        step = next(stack[-1], None)
+        if step is None:
+            stack.pop()
+            continue
+        path = step.path if isinstance(step, Listing) else step[0]
+        if all(rules.excludes_whole(path) for rules in filters):
+            continue
+        if isinstance(step, Listing):
+            yield step
+        else:
+            stack.append(snapshot.level(*step, budget))

@@ -1,0 +1,68 @@
+"""How two selections differ: of two snapshots, through filters that may differ as well.
+
+With one filter for both it costs what the snapshots differ by; where the filters differ, the
+metadata of all that either of them lets through is looked at once.
+"""
+
+from collections.abc import Iterator
+
+from huai_client.diff.selection import Selection, listings_reached
+from huai_client.filters.rules import Rules
+from huai_schema.diff.changes import Change, Moved
+from huai_schema.diff.diff import Difference, diff
+from huai_schema.layout.snapshot import decode_listing
+
+
+def differences(past: Selection, wanted: Selection) -> Iterator[Difference]:
+    """Everything that takes `past` to `wanted`, as `diff` says it of snapshots.
+
+    A directory that moves stays one step where the filter is the same and cannot tell the two
+    places apart; elsewhere it is taken entry by entry.
+    """
+    if past.rules != wanted.rules:
+        yield from _across_filters(past, wanted)
+        return
+    for difference in diff(past.snapshot, wanted.snapshot):
+        if isinstance(difference, Moved) and _moves_whole(difference, wanted.rules):
+            yield difference
+        else:
+            yield from _by_entry(difference, past, wanted)
+
+
+def _across_filters(past: Selection, wanted: Selection) -> Iterator[Change]:
+    """First what the snapshots differ by, then the rest, in which only the filters can differ."""
+    hidden = past.rules.modes.hides(wanted.rules.modes)
+    seen: set[bytes] = set()
+    for difference in diff(past.snapshot, wanted.snapshot):
+        if isinstance(difference, Change):
+            seen.add(difference.path)
+        else:
+            below = wanted.snapshot.subtree(difference.new)
+            seen.update(entry.path for listing in below for entry in decode_listing(listing))
+        yield from _by_entry(difference, past, wanted)
+    for listing in listings_reached(wanted.snapshot, past.rules, wanted.rules):
+        for entry in decode_listing(listing):
+            if entry.path not in seen:
+                change = Change(entry.path, past.shown(entry), wanted.shown(entry))
+                if change.old != change.new or (hidden and change.new):
+                    yield change
+
+
+def _by_entry(difference: Difference, past: Selection, wanted: Selection) -> Iterator[Change]:
+    if isinstance(difference, Change):
+        old, new = past.shown(difference.old), wanted.shown(difference.new)
+        if old is not None or new is not None:
+            yield Change(difference.path, old, new)
+        return
+    for entry in past.entries_below(difference.old):
+        yield Change(entry.path, entry, None)
+    for entry in wanted.entries_below(difference.new):
+        yield Change(entry.path, None, entry)
+
+
+def _moves_whole(moved: Moved, rules: Rules) -> bool:
+    return (
+        rules.reaches(moved.old, directory=True)
+        and rules.reaches(moved.new, directory=True)
+        and rules.alike_below(moved.old, moved.new)
+    )

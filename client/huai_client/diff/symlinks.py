@@ -1,0 +1,39 @@
+"""Which symlinks lead out of the tree.
+
+Pure.  Such a symlink is kept as it is and never followed, and the administrator is told; with
+`safe_links` it is left out.
+"""
+
+from huai_schema.entries import Entry, Symlink
+from huai_schema.paths import RelPath
+
+
+def leads_out(path: RelPath, target: bytes) -> bool:
+    """Whether a symlink at `path` points to an absolute path or above the module."""
+    if target.startswith(b"/"):
+        return True
+    depth = path.count(b"/")
+    for name in target.split(b"/"):
+        if name == b"..":
+            depth -= 1
+        elif name not in (b"", b"."):
+            depth += 1
+        if depth < 0:
+            return True
+    return False
+
+
+def left_out(entry: Entry | None) -> bool:
+    """Whether `entry` is a symlink that rsync's `--safe-links` leaves out.
+
+    By its rule one with `..` behind a name or at the end is unsafe too, wherever it leads
+    (rsync's util1.c, `unsafe_symlink`).
+    """
+    if not isinstance(entry, Symlink):
+        return False
+    if not entry.target or entry.target.endswith(b"/.."):
+        return True
+    names = [name for name in entry.target.split(b"/") if name]
+    inside = [name for name in names if name != b".."]
+    climbs_again = bool(inside) and b".." in names[names.index(inside[0]) :]
+    return climbs_again or leads_out(entry.path, entry.target)

@@ -1,8 +1,0 @@
-"""Several modules at once, each in a process of its own.
-
-What befalls one, a crash or an end by the kernel, is nothing to the others.
-"""
-
-from huai_client.fleet.several import several
-
-__all__ = ["several"]

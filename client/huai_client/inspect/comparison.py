@@ -1,0 +1,131 @@
+"""What differs between two snapshots, in the words of people.
+
+Pure, and streams: a step is yielded as it is found, in no order that is promised.  A directory
+that moved is one step, whatever it holds.  A file that is gone here and new there with the same
+digest has moved too; to know those two by each other, the differences are gone through twice.
+A path that became a directory, or was one, is gone and new at once.
+"""
+
+from collections.abc import Iterable, Iterator
+from enum import StrEnum
+from itertools import islice
+from typing import NamedTuple
+
+from huai_schema.diff.changes import Change, Moved, differing
+from huai_schema.diff.diff import diff
+from huai_schema.entries import Entry, File
+from huai_schema.layout.snapshot import Snapshot
+from huai_schema.paths import RelPath, sort_key
+
+_GONE_MOST = 1_000_000
+"""Files; where more are gone, none is looked for elsewhere: they would fill the memory."""
+SORTED_MOST = 100_000
+"""Steps; more are told in the order in which they are found."""
+
+
+class Sign(StrEnum):
+    """What became of a path."""
+
+    ADDED = "added"
+    REMOVED = "removed"
+    CHANGED = "changed"
+    MOVED = "moved"
+
+
+class Step(NamedTuple):
+    """One path on the way from one snapshot to the other."""
+
+    sign: Sign
+    path: RelPath
+    """Where it is now; for `REMOVED`: where it was."""
+    old: Entry | None = None
+    """For `MOVED`: None if it is a directory with all that it holds."""
+    new: Entry | None = None
+    source: RelPath | None = None
+    """For `MOVED`: where it was."""
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """Names of what differs, sorted; none where only one side has it."""
+        if self.old is None or self.new is None:
+            return ()
+        return tuple(sorted(differing(self.old, self.new)))
+
+
+def compare(old: Snapshot, new: Snapshot) -> Iterator[Step]:
+    """Everything that takes `old` to `new`."""
+    known = _digests_on_both_sides(old, new)
+    gone: list[File] = []
+    arrived: list[File] = []
+    for each in diff(old, new):
+        if isinstance(each, Moved):
+            yield Step(Sign.MOVED, each.new, source=each.old)
+        elif (file := _lone(each)) is not None and file.digest in known:
+            (gone if each.new is None else arrived).append(file)
+        else:
+            yield _step(each)
+    yield from _paired(gone, arrived)
+
+
+def by_path(steps: Iterable[Step]) -> Iterator[Step]:
+    """In the order of a listing; as they come, where there are more than `SORTED_MOST`.
+
+    What is gone stands before what is there instead.
+    """
+    steps = iter(steps)
+    first = list(islice(steps, SORTED_MOST + 1))
+    if len(first) <= SORTED_MOST:
+        first.sort(key=lambda step: (sort_key(step.path), step.sign is not Sign.REMOVED))
+    yield from first
+    yield from steps
+
+
+def _step(change: Change) -> Step:
+    sign = Sign.CHANGED
+    if change.old is None:
+        sign = Sign.ADDED
+    elif change.new is None:
+        sign = Sign.REMOVED
+    return Step(sign, change.path, change.old, change.new)
+
+
+def _digests_on_both_sides(old: Snapshot, new: Snapshot) -> set[bytes | None]:
+    """Digests of files that are gone somewhere and new elsewhere."""
+    gone: set[bytes | None] = set()
+    arrived: set[bytes | None] = set()
+    for each in diff(old, new):
+        file = _lone(each) if isinstance(each, Change) else None
+        if isinstance(each, Change) and file is not None:
+            (gone if each.new is None else arrived).add(file.digest)
+            if len(gone) > _GONE_MOST:
+                return set()
+    return gone & arrived
+
+
+def _lone(change: Change) -> File | None:
+    """A file that is on one side only, if its digest tells it from others.
+
+    Empty files are all alike.
+    """
+    file = change.old or change.new
+    if change.old is not None and change.new is not None:
+        return None
+    if isinstance(file, File) and file.digest is not None and file.size > 0:
+        return file
+    return None
+
+
+def _paired(gone: Iterable[File], arrived: Iterable[File]) -> Iterator[Step]:
+    """Moves of files with equal digests, each file taken once, by path; then what is left."""
+    waiting: dict[bytes | None, list[File]] = {}
+    for file in sorted(gone, key=lambda file: sort_key(file.path), reverse=True):
+        waiting.setdefault(file.digest, []).append(file)
+    for new in sorted(arrived, key=lambda file: sort_key(file.path)):
+        sources = waiting[new.digest]
+        if sources:
+            old = sources.pop()
+            yield Step(Sign.MOVED, new.path, old, new, old.path)
+        else:
+            yield Step(Sign.ADDED, new.path, None, new)
+    for files in waiting.values():
+        yield from (Step(Sign.REMOVED, file.path, file) for file in files)

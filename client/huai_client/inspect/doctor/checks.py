@@ -1,0 +1,49 @@
+"""All checks, in the order in which they are told.
+
+To add one: write a function that takes a `Case` and yields findings, and name it here.
+"""
+
+from pathlib import Path
+
+from huai_client.config import ClientConfig
+from huai_client.inspect.doctor import destination, features, machine, settings, state, upstreams
+from huai_client.inspect.doctor.case import Case
+from huai_client.inspect.doctor.destination import feature
+from huai_client.inspect.doctor.examination import Check
+
+_TREE = ("destination",)
+
+MACHINE: tuple[Check[Path], ...] = (
+    Check("rsync", "the program that transfers", machine.rsync),
+    Check("confinement", "what rsync may touch", machine.confinement),
+    Check("root", "the folder of all state", machine.root),
+    Check("root-space", "room for state", machine.root_space, needs=("root",)),
+)
+"""Of the machine and the state root, which is what they are given."""
+
+CONFIG: tuple[Check[tuple[Path, ClientConfig]], ...] = (
+    Check("config", "client.toml", settings.config),
+)
+"""Of the configuration that was read, and where it stands."""
+
+MODULE: tuple[Check[Case], ...] = (
+    Check("settings", "the table of client.toml", settings.settings),
+    Check("lock", "one run at a time", state.lock),
+    Check("state", "what the tree was brought to", state.state),
+    Check("history", "how the last run ended", state.history),
+    Check("repository", "the metadata here", state.repository, needs=("state",)),
+    Check("destination", "the tree's folder", destination.destination),
+    Check("set-id", "programs with rights of others", destination.set_id, needs=("destination",)),
+    Check("space", "room for the tree", destination.space, needs=("destination",)),
+    Check("tree", "what was synced is there", state.tree, needs=("repository", "destination")),
+    Check("hardlinks", "hardlinks", feature(features.hardlinks), _TREE),
+    Check("reflinks", "copies that share blocks", feature(features.reflinks), _TREE),
+    Check("noreplace", "renames that replace nothing", feature(features.noreplace), _TREE),
+    Check("times", "times to the nanosecond", feature(features.times), _TREE),
+    Check("modes", "permission bits", feature(features.modes), _TREE),
+    Check("names", "names of any bytes and case", feature(features.names), _TREE),
+    Check("metadata", "the upstream's metadata", upstreams.metadata),
+    Check("clock", "the time of day", upstreams.clock, needs=("metadata",)),
+    Check("content", "the upstream's content", upstreams.content, needs=("settings", "repository")),
+)
+"""Of one module."""

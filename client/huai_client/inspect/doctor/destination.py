@@ -1,0 +1,79 @@
+"""DEST: whether it can be changed, and what its file system can do."""
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
+from pathlib import Path
+from shutil import rmtree
+
+from huai_client.inspect.doctor.case import Case
+from huai_client.inspect.doctor.finding import Finding, ok, warn
+from huai_client.inspect.doctor.room import room_findings
+from huai_client.modes import Modes
+from huai_client.transfer.staging.folders import open_root
+from huai_client.tree import STAGING_NAME
+from huai_client.tree.destination import open_destination
+from huai_client.tree.folders import handle_path
+from huai_schema.program.locking import locked
+
+_PROBES = "huai-doctor"
+
+
+def destination(case: Case) -> Iterator[Finding]:
+    """It is there, and ours to change."""
+    os.close(open_destination(case.dest, write=True))
+    yield ok(f"{case.dest} can be changed")
+
+
+def set_id(case: Case) -> Iterator[Finding]:
+    """Whether a set-id program of the upstream would be one here."""
+    if case.module.modes is not Modes.EXACT:
+        yield ok(f'modes = "{case.module.modes}": none is set')
+    elif os.statvfs(case.dest).f_flag & os.ST_NOSUID:
+        yield ok('modes = "exact", and the file system is mounted nosuid')
+    else:
+        yield warn(
+            'modes = "exact": the upstream can put set-id programs here',
+            f'mount the file system of {case.dest} nosuid, or set modes = "safe"',
+        )
+
+
+def space(case: Case) -> Iterator[Finding]:
+    """There is room in the tree's file system."""
+    yield from room_findings(case.dest)
+
+
+def feature(probe: Callable[[Path], Finding]) -> Callable[[Case], Iterator[Finding]]:
+    """A check that tries something out in DEST's file system."""
+    return partial(_probed, probe)
+
+
+def _probed(probe: Callable[[Path], Finding], case: Case) -> Iterator[Finding]:
+    with _folder(case) as folder:
+        yield probe(folder)
+
+
+@contextmanager
+def _folder(case: Case) -> Iterator[Path]:
+    """An empty folder beside the staging area, while no other run is there to meet it.
+
+    It leaves nothing behind, DEST's own times included.  `LockedError` if a run is on.
+    """
+    with ExitStack() as stack:
+        if case.places.folder.is_dir():
+            stack.enter_context(locked(case.places.lock))
+        handle = open_destination(case.dest, write=True)
+        stack.callback(os.close, handle)
+        before = os.fstat(handle)
+        staging = case.dest / os.fsdecode(STAGING_NAME)
+        probes = staging / _PROBES
+        try:
+            folder = open_root(probes)
+            stack.callback(os.close, folder)
+            yield Path(os.fsdecode(handle_path(folder)))
+        finally:
+            rmtree(probes, ignore_errors=True)
+            with suppress(OSError):  # something else is in it
+                staging.rmdir()
+            os.utime(handle, ns=(before.st_atime_ns, before.st_mtime_ns))

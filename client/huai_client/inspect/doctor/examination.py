@@ -1,0 +1,84 @@
+"""Carries out checks, each by itself, and adds up what they found.
+
+Rule: what goes wrong in a check is what it found; only an error that nobody expected ends the
+examination.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from typing import Generic, NamedTuple, TypeVar
+
+from huai_client.inspect.doctor.finding import Finding, Result, fail, failed_by, skipped
+from huai_schema.errors import ExitCode, HuaiError
+from huai_schema.program.locking import LockedError
+
+Subject = TypeVar("Subject")
+
+
+class Check(NamedTuple, Generic[Subject]):
+    """One thing to look at."""
+
+    id: str
+    about: str
+    """In a few words, for people."""
+    run: Callable[[Subject], Iterable[Finding]]
+    """May raise a `HuaiError`, which is a failure then; `LockedError` only skips it."""
+    needs: tuple[str, ...] = ()
+    """Checks without which this one makes no sense: it is skipped if one of them failed."""
+
+
+class Examined(NamedTuple):
+    """A finding, and of which check it is."""
+
+    check: str
+    finding: Finding
+
+
+def examine(checks: Iterable[Check[Subject]], subject: Subject) -> Iterator[Examined]:
+    """Carry out `checks` in their order."""
+    failed: set[str] = set()
+    for check in checks:
+        lacking = [need for need in check.needs if need in failed]
+        if lacking:
+            failed.add(check.id)
+            yield Examined(check.id, skipped(f"makes no sense while {lacking[0]} fails"))
+            continue
+        for finding in _findings(check, subject):
+            if finding.result is Result.FAIL:
+                failed.add(check.id)
+            yield Examined(check.id, finding)
+
+
+def _findings(check: Check[Subject], subject: Subject) -> Iterator[Finding]:
+    try:
+        yield from check.run(subject)
+    except LockedError as error:
+        yield skipped(error.message)
+    except HuaiError as error:
+        yield failed_by(error)
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        fix = "look at the disk and its permissions"
+        yield fail(f"{where}{error.strerror}", fix, ExitCode.FILE_IO)
+
+
+class Verdict:
+    """What all findings amount to."""
+
+    def __init__(self) -> None:
+        """Nothing was found yet."""
+        self._counts: Counter[Result] = Counter()
+        self.exit_code = ExitCode.OK
+        """Of the first failure."""
+
+    def add(self, finding: Finding) -> None:
+        """One more."""
+        self._counts[finding.result] += 1
+        self.exit_code = self.exit_code or finding.code
+
+    def values(self) -> dict[str, int]:
+        """How many of each result."""
+        return {str(result): self._counts[result] for result in Result}
+
+    def __str__(self) -> str:
+        return ", ".join(f"{count} {name}" for name, count in self.values().items() if count)

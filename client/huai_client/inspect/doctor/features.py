@@ -1,0 +1,113 @@
+"""What a file system can do, tried out in an empty folder.
+
+Rule: each probe makes its own names in the folder, and leaves tidying up to who made that.
+"""
+
+import fcntl
+import os
+from pathlib import Path
+
+from huai_client.inspect.doctor.finding import Finding, fail, ok, warn
+from huai_client.tree.system import rename_noreplace
+from huai_schema.errors import ExitCode
+
+_FICLONE = 0x4004_9409
+"""ioctl_ficlone(2)."""
+_SECOND = 1_000_000_000
+_FINE = 1_600_000_000 * _SECOND + 123_456_789
+_LATE = 4_200_000_000 * _SECOND + 987_654_321
+"""In the year 2103."""
+_FIX = "keep the mirror on another file system, such as ext4, xfs, btrfs or ZFS"
+
+
+def hardlinks(folder: Path) -> Finding:
+    """link(2) gives an inode another name."""
+    one, two = folder / "one", folder / "two"
+    one.touch()
+    try:
+        two.hardlink_to(one)
+    except OSError as error:
+        return fail(f"no hardlinks: {error.strerror}", _FIX, ExitCode.DESTINATION)
+    if two.stat().st_ino != one.stat().st_ino:
+        return fail("a hardlink is another inode", _FIX, ExitCode.DESTINATION)
+    return ok("known")
+
+
+def reflinks(folder: Path) -> Finding:
+    """A copy may share its blocks.  Nothing depends on it."""
+    source = folder / "source"
+    source.write_bytes(bytes(4096))
+    with source.open("rb") as old, (folder / "copy").open("wb") as new:
+        try:
+            fcntl.ioctl(new.fileno(), _FICLONE, old.fileno())
+        except OSError as error:
+            return ok(f"not known ({error.strerror}): copies take room of their own")
+    return ok("known: copies take no room")
+
+
+def noreplace(folder: Path) -> Finding:
+    """A rename may refuse to replace something that has just come (renameat2(2))."""
+    (folder / "old").touch()
+    (folder / "taken").touch()
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        known = rename_noreplace(handle, b"old", handle, b"new")
+        if known:
+            rename_noreplace(handle, b"new", handle, b"taken")
+    except FileExistsError:
+        return ok("known")
+    finally:
+        os.close(handle)
+    if known:
+        return fail("a rename replaced what it must not", _FIX, ExitCode.DESTINATION)
+    return warn(
+        "not known: a file that somebody makes while a sync moves another there may be replaced",
+        "let nothing but huai write there, or use a newer kernel or file system",
+    )
+
+
+def times(folder: Path) -> Finding:
+    """A time is kept as it was set."""
+    file = folder / "timed"
+    file.touch()
+    os.utime(file, ns=(_FINE, _FINE))
+    kept = file.stat().st_mtime_ns
+    if kept != _FINE:
+        message = f"a time is kept {abs(kept - _FINE):,} ns off: every file would differ"
+        return fail(message, _FIX, ExitCode.DESTINATION)
+    os.utime(file, ns=(_LATE, _LATE))
+    if file.stat().st_mtime_ns != _LATE:
+        return warn("times after 2038 are not kept", _FIX)
+    return ok("kept to the nanosecond")
+
+
+def modes(folder: Path) -> Finding:
+    """Permission bits are kept as they were set."""
+    file = folder / "mode"
+    file.touch()
+    for mode in (0o604, 0o4711):
+        try:
+            file.chmod(mode)
+        except OSError as error:
+            return fail(f"mode {mode:o}: {error.strerror}", _FIX, ExitCode.DESTINATION)
+        kept = file.stat().st_mode & 0o7777
+        if kept != mode:
+            return fail(f"mode {mode:o} becomes {kept:o}", _FIX, ExitCode.DESTINATION)
+    return ok("kept")
+
+
+def names(folder: Path) -> Finding:
+    """Two names that differ in anything are two files."""
+    upper, lower = folder / "Case", folder / "case"
+    upper.write_bytes(b"upper")
+    if lower.exists():
+        message = "upper and lower case are the same: files would replace each other"
+        return fail(message, _FIX, ExitCode.DESTINATION)
+    odd = folder / os.fsdecode(b"\xff\n")
+    try:
+        odd.touch()
+    except OSError as error:
+        return warn(f"names that are not UTF-8 cannot be made: {error.strerror}", _FIX)
+    if os.fsencode(odd.name) not in os.listdir(os.fsencode(folder)):
+        return fail("a name is kept as another one", _FIX, ExitCode.DESTINATION)
+    return ok("kept as they are")

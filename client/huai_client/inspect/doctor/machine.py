@@ -1,0 +1,96 @@
+"""What all modules need: programs, and a state root that can be written."""
+
+import os
+import shutil
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+from huai_client.config import config_path
+from huai_client.inspect.doctor.finding import Finding, fail, ok, warn
+from huai_client.inspect.doctor.room import room_findings
+from huai_client.transfer.landlock import version
+from huai_client.transfer.rsync import require_rsync
+from huai_schema.errors import ExitCode
+
+PROGRAM = "rsync"
+_MENDED = (3, 4, 1)
+_HOLES = (
+    "before 3.4.1 a hostile server could write outside of the folder that is fetched to, or read "
+    "files of this machine (CVE-2022-29154, CVE-2024-12086, -12087, -12088, -12747)"
+)
+_PATCHED = "install 3.4.1 or newer; your distribution's package may be patched under its old number"
+
+
+def rsync(_: Path) -> Iterator[Finding]:
+    """The program is there, and new enough."""
+    version = require_rsync(PROGRAM)
+    text = f"{shutil.which(PROGRAM)}, version {'.'.join(map(str, version))}"
+    if version < _MENDED:
+        yield warn(f"{text}: {_HOLES}", _PATCHED)
+    else:
+        yield ok(text)
+
+
+def confinement(_: Path) -> Iterator[Finding]:
+    """The kernel can hold rsync to what it needs."""
+    if known := version():
+        yield ok(
+            f"Landlock {known}: from a daemon, rsync reads DEST and writes what arrives, no more"
+        )
+        return
+    yield warn(
+        "the kernel has no Landlock: rsync may read and write what this user may",
+        "use Linux 5.13 or newer with landlock among its security modules (lsm=), or a container",
+    )
+
+
+def root(place: Path) -> Iterator[Finding]:
+    """The state root can be written by whoever runs this."""
+    try:
+        status = place.stat()
+    except FileNotFoundError:
+        yield fail(f"{place} does not exist", f"mkdir -p {place}", ExitCode.CONFIG)
+        return
+    if not stat.S_ISDIR(status.st_mode):
+        yield fail(f"{place} is not a directory", "give another --root", ExitCode.CONFIG)
+        return
+    for each in _state_files(place):
+        if not os.access(each, os.W_OK, effective_ids=True, follow_symlinks=True):
+            owner = f"user {each.stat().st_uid}"
+            fix = f"run as {owner}, give it to user {os.geteuid()}, or give another --root"
+            yield fail(f"{each} cannot be written", fix, ExitCode.FILE_IO)
+            return
+    if status.st_uid != os.geteuid():
+        message = f"{place} belongs to user {status.st_uid}, and this is user {os.geteuid()}"
+        yield warn(message, f"run as user {status.st_uid}: what you write it may not change")
+        return
+    shared = _readable(place, status.st_mode)
+    if shared is not None:
+        yield warn(
+            f"{shared} can be read by other users: logins, and locks that anybody may hold",
+            f"chmod -R go-rwx {place}",
+        )
+        return
+    yield ok(f"{place} can be written, and read by its owner only")
+
+
+def _readable(place: Path, mode: int) -> Path | None:
+    """What below the root others may read and should not; None: nothing."""
+    if not mode & 0o007:  # a group is somebody's decision
+        return None
+    secret = (config_path(place), *place.glob("modules/*/lock"))
+    return next((each for each in secret if each.exists() and each.stat().st_mode & 0o044), None)
+
+
+def root_space(place: Path) -> Iterator[Finding]:
+    """There is room for state and metadata."""
+    yield from room_findings(place)
+
+
+def _state_files(place: Path) -> Iterator[Path]:
+    """The root, its modules, and what each of them writes anew."""
+    yield place
+    for folder in sorted(place.glob("modules/*")):
+        yield folder
+        yield from (each for each in sorted(folder.iterdir()) if not each.is_symlink())

@@ -1,0 +1,134 @@
+"""One small file of the newest commit, fetched from a content URL and held against its metadata.
+
+It comes by the code that a sync fetches with, confined and verified alike, into a temporary folder;
+what else is needed of the metadata is fetched into another one.  Rules to keep: nothing is written
+below DEST or the state root, everything is bounded in bytes and seconds, and of one commit it is
+always the same file: of those looked at the one that changed last, which a copy that is behind
+does not have.
+"""
+
+import os
+import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import chain, islice
+from pathlib import Path
+from typing import NamedTuple
+
+from huai_client.deadline import Deadline
+from huai_client.diff.active_filter import rules_of
+from huai_client.diff.selection import Selection
+from huai_client.inspect.doctor.case import Case
+from huai_client.inspect.doctor.finding import Finding, fail, ok
+from huai_client.metadata.checks import check_module, check_totals
+from huai_client.metadata.http import MetadataUrl, UpstreamError, is_http
+from huai_client.metadata.repository import Commit, Repository
+from huai_client.plan.publish_rules import Publication
+from huai_client.plan.stages import PAYLOAD
+from huai_client.run_options import SyncOptions
+from huai_client.transfer import ContentUrl, TransferOptions, fetch
+from huai_client.transfer.listener import SilentProgress
+from huai_client.transfer.staging import Staging
+from huai_client.tree import STAGING
+from huai_schema.codec.descriptor import Descriptor
+from huai_schema.entries import File
+from huai_schema.errors import ExitCode
+from huai_schema.paths import show
+
+_BYTES_MAX = 64 << 10
+_ENTRIES = 50_000
+"""Entries of a commit that are looked at."""
+_JUDGED = 100
+"""Files of which it is asked in which stage they are published."""
+_FOLDER = "huai-doctor-"
+_FIX = (
+    "is it this module's tree, and up to date? name another one in content_urls; if the upstream "
+    "is being updated just now, look again"
+)
+
+
+class Newest(NamedTuple):
+    """The upstream's newest commit, as far as content is concerned."""
+
+    serial: int
+    descriptor: Descriptor
+    file: File | None
+    """What to fetch; None: nothing suits."""
+
+
+def newest(case: Case, urls: Sequence[MetadataUrl], seconds: int) -> Newest:
+    """Look into the newest commit; what is not here is fetched, if it comes in so many seconds.
+
+    Raises `UpstreamError` or `TimeUpError` if it cannot be had, and what a sync raises if it is
+    refused.
+    """
+    deadline = Deadline.after(seconds)
+    with tempfile.TemporaryDirectory(prefix=_FOLDER) as folder:
+        repository = Repository(Path(folder, "newest.git"), timeout=seconds)
+        here = case.newest_here()
+        if here is not None:
+            repository.borrow(case.places.repository, here.id)
+        commit = _fetched(repository, urls, here, deadline)
+        check_module(commit, case.module.upstream_name or case.name)
+        check_totals(commit, case.module, None)
+        with repository.until(deadline):
+            return Newest(commit.info.serial, commit.descriptor, _chosen(case, commit))
+
+
+def _fetched(
+    repository: Repository, urls: Sequence[MetadataUrl], here: Commit | None, deadline: Deadline
+) -> Commit:
+    """The newest commit, from the first URL that answers."""
+    failures: list[UpstreamError] = []
+    for url in urls:
+        try:
+            if is_http(url.url):
+                return repository.fetch(url, deadline)
+            # Other transports cannot be held to a time.
+            if here is not None and repository.newest_commit(url) == here.id:
+                return here
+            raise UpstreamError(f"{url}: its newest commit is not here")
+        except UpstreamError as error:
+            failures.append(error)
+    raise failures[0]
+
+
+def _chosen(case: Case, commit: Commit) -> File | None:
+    """Payload, if there is any: indices may change with every commit that comes meanwhile."""
+    rules = rules_of(case.module, case.places, SyncOptions())
+    order = Publication(commit, case.module, []).order
+
+    entries = islice(Selection(commit.snapshot, rules).entries(), _ENTRIES)
+    small = [each for each in entries if isinstance(each, File) and 0 < each.size <= _BYTES_MAX]
+    small.sort(key=lambda file: (file.mtime, file.path), reverse=True)
+    suits = (each for each in small if each.link is None and not order.is_volatile(each.path))
+    judged = list(islice(suits, _JUDGED))
+    payload = (file for file in judged if order.stage_of(file.path) == PAYLOAD)
+    return next(chain(payload, judged), None)
+
+
+def compare(url: ContentUrl, commit: Newest, options: TransferOptions) -> Finding:
+    """Whether `url`, which lets us in, has the file as `commit` says.
+
+    Takes two timeouts at most; raises what `fetch` raises.
+    """
+    if commit.file is None:
+        return ok(f"{url}: lets us in; the newest commit has no small file to compare")
+    bounded = replace(options, deadline=Deadline.after(2 * options.timeout))
+    with (
+        tempfile.TemporaryDirectory(prefix=_FOLDER) as folder,
+        Staging(Path(folder, os.fsdecode(STAGING))) as staging,
+    ):
+        found = fetch([commit.file], [url], Path(folder), staging, bounded, SilentProgress())
+    name, says = show(commit.file.path), f"serial {commit.serial}"
+    if found.complete:
+        return ok(f"{url}: lets us in, and {name} is there as {says} says")
+    if found.refused:
+        return fail(f"{url}: {name}: {found.refused[0].reason}", _FIX, ExitCode.PARTIAL)
+    if found.late:
+        slow = "nothing, if it is only slow: a sync is more patient"
+        return fail(f"{url}: {name} did not come in time", slow, ExitCode.TIMEOUT)
+    if found.missing:
+        return fail(f"{url}: has no {name}, which {says} names", _FIX, ExitCode.PARTIAL)
+    wrong = f"{url}: {name} is not what {says} says (size, time or content)"
+    return fail(wrong, _FIX, ExitCode.MISMATCH)

@@ -1,0 +1,36 @@
+"""What client.toml says, as far as only a sync would find it wrong."""
+
+import os
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+from huai_client.config import ClientConfig, load
+from huai_client.config_check import check
+from huai_client.diff.active_filter import rules_of
+from huai_client.inspect.doctor.case import Case
+from huai_client.inspect.doctor.finding import Finding, ok, warn
+from huai_client.run_options import SyncOptions
+from huai_schema.program.counting import counted
+
+
+def settings(case: Case) -> Iterator[Finding]:
+    """URLs, limits, filter and rsync's options can be obeyed."""
+    root = case.places.root
+    check(load(root), case.name, root)
+    rules = rules_of(case.module, case.places, SyncOptions())
+    yield ok(f"can be obeyed; {len(rules.rules):,} filter rules")
+
+
+def config(found: tuple[Path, ClientConfig]) -> Iterator[Finding]:
+    """The file was read, and no two modules are mirrored into one tree."""
+    path, content = found
+    trees = sorted((os.path.realpath(each.dest), name) for name, each in content.modules.items())
+    clear = True
+    for (outer, one), (inner, other) in pairwise(trees):
+        if Path(inner).is_relative_to(outer):
+            clear = False
+            message = f"{other} is mirrored to {inner}, which is in the tree of {one}"
+            yield warn(message, f"give {other} another dest, or let {one} protect it")
+    if clear:
+        yield ok(f"{path}: {counted(len(trees), 'module')}")

@@ -1,0 +1,129 @@
+"""What is kept here of a module: lock, state, history and repository."""
+
+import os
+import time
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+from huai_client.diff.destination import check_destination
+from huai_client.inspect.doctor.case import Case
+from huai_client.inspect.doctor.finding import Finding, fail, ok, skipped, warn
+from huai_client.inspect.format import moment, span
+from huai_client.metadata.repository import Repository
+from huai_client.plan.build import applied_selection
+from huai_client.state import history as runs
+from huai_client.state import pending_deletions as waiting
+from huai_client.state.last_run import load as load_last
+from huai_client.state.last_run import unfinished
+from huai_client.state.state import HELD
+from huai_client.tree import View
+from huai_schema.errors import ExitCode
+from huai_schema.program.counting import counted
+from huai_schema.program.locking import holder
+
+_LONG = 86_400
+_DIRECTORIES = 100_000
+_AGAIN = 3
+_LOCKS = Path("/proc/locks")
+
+
+def lock(case: Case) -> Iterator[Finding]:
+    """The lock can be taken, and nobody has held it for a day."""
+    place = case.places.lock
+    if not place.exists() and not place.is_symlink():
+        yield ok("free; there was no run yet")
+        return
+    if place.is_symlink() or not place.is_file():
+        yield fail(f"{place} is not a file", f"remove it: rm -r {place}", ExitCode.FILE_IO)
+        return
+    if not _held(place):
+        yield ok("free")
+        return
+    since = time.time() - place.stat().st_mtime
+    text = f"held by process {holder(place) or 'unknown'} for {span(max(0.0, since))}"
+    if since > _LONG:
+        yield warn(text, "look at what that process does; end it if it hangs")
+    else:
+        yield ok(text)
+
+
+def _held(place: Path) -> bool:
+    """Whether somebody has it: asked of the kernel (proc(5)), without getting in anybody's way."""
+    status = place.stat()
+    device = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
+    return any(device in line.split() for line in _LOCKS.read_text().splitlines())
+
+
+def state(case: Case) -> Iterator[Finding]:
+    """The state can be read, and no run is left in the middle."""
+    waits = len(waiting.load(case.places.waiting))
+    found = case.state
+    if found.attempted:
+        text = unfinished(case.places.history, load_last(case.places.last))
+        yield warn(text, f"nothing: huai-client sync {case.name} goes on from there")
+    elif found.held:
+        yield warn(HELD, f"huai-client sync {case.name} --release, when the upstream is mended")
+    elif found.applied is None:
+        yield ok("never synced to its end")
+    else:
+        text = f"serial {found.serial}, synced {moment(found.time)}"
+        yield ok(
+            text + (f", {counted(waits, 'deletion waits', 'deletions wait')}" if waits else "")
+        )
+
+
+def history(case: Case) -> Iterator[Finding]:
+    """The last run ended well."""
+    last = next((run for run in runs.read(case.places.history) if run.kind != "verify"), None)
+    if last is None:
+        yield skipped("no run is known")
+    elif not last.ended:
+        text = f"the run of {moment(last.time)} did not come to its end"
+        if case.places.lock.is_file() and _held(case.places.lock):
+            yield ok("a run is on")
+        else:
+            yield warn(text, f"nothing: huai-client sync {case.name} finishes it")
+    elif last.good:
+        yield ok(f"the last run that did anything ended well, {moment(last.until)}")
+    else:
+        text = f"{last.times:,} runs failed since {moment(last.time)}: {last.reason}"
+        fix = f"huai-client sync {case.name}; huai-client log {case.name} tells more"
+        again = last.times >= _AGAIN
+        code = next((code for code in ExitCode if code == last.code), ExitCode.FILE_IO)
+        yield fail(text, fix, code) if again else warn(text, fix)
+
+
+def repository(case: Case) -> Iterator[Finding]:
+    """What the applied commit names can be read."""
+    applied, place = case.state.applied, case.places.repository
+    if applied is None:
+        yield skipped("nothing was applied yet")
+        return
+    fix = f"nothing: huai-client sync {case.name} fetches it anew and compares the whole tree"
+    if not place.exists():
+        yield warn(f"{place} is missing", fix)
+        return
+    found = Repository(place, make=False)
+    if not found.has(applied):
+        yield warn(f"the applied commit {applied[:12]} is not in {place}", fix)
+        return
+    listings = found.commit(applied).snapshot.listings()
+    count = sum(1 for _ in islice(listings, _DIRECTORIES))
+    which = "the first" if count == _DIRECTORIES else "all"
+    yield ok(f"{which} {count:,} directories of the applied commit can be read")
+
+
+def tree(case: Case) -> Iterator[Finding]:
+    """DEST holds what was synced there: its disk is mounted."""
+    applied, place = case.state.applied, case.places.repository
+    if applied is None or not place.exists():
+        yield skipped("nothing was applied yet")
+        return
+    found = Repository(place, make=False)
+    if not found.has(applied):
+        yield skipped("the applied commit is not here")
+        return
+    with View(case.dest) as view:
+        check_destination(view, [applied_selection(found.commit(applied), case.state)])
+    yield ok(f"{case.dest} holds what was synced")

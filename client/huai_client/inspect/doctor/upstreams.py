@@ -1,0 +1,126 @@
+"""What is on the other side of the network: metadata, content, and a clock.
+
+Where there are several URLs and one of them answers, the others are only worth a warning.
+"""
+
+import tempfile
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from huai_client.deadline import TimeUpError
+from huai_client.inspect.doctor.case import Case
+from huai_client.inspect.doctor.finding import Finding, Result, fail, failed_by, ok, skipped, warn
+from huai_client.inspect.doctor.sample import Newest, compare, newest
+from huai_client.inspect.format import span
+from huai_client.metadata.http import MetadataUrl, UpstreamError, find_newest, is_http
+from huai_client.metadata.repository import Repository
+from huai_client.transfer import ContentUrl, TransferOptions, UpstreamFullError
+from huai_client.transfer.probe import reach
+from huai_client.transfer.urls import upstream_urls
+from huai_schema.errors import ExitCode, HuaiError
+
+_TIMEOUT = 15
+_PATIENCE = 5
+"""Seconds to stand in line for a second connection: a daemon may still count the first one."""
+_CLOCK_ODD = 30
+_CLOCK_WRONG = 900
+
+
+def metadata(case: Case) -> Iterator[Finding]:
+    """Each metadata URL knows the module's newest commit."""
+    yield from _one_is_enough([_newest(case, url) for url in _metadata_urls(case)])
+
+
+def clock(case: Case) -> Iterator[Finding]:
+    """The clocks here and there agree: grace periods and ages count on it."""
+    for url in _metadata_urls(case):
+        if not is_http(url.url):
+            continue
+        try:
+            theirs = find_newest(url, timeout=_TIMEOUT).clock
+        except HuaiError:
+            continue
+        if theirs is not None:
+            yield _compared(url, time.time() - theirs)
+            return
+    yield skipped("no upstream told the time")
+
+
+def content(case: Case) -> Iterator[Finding]:
+    """Each content URL lets us in, and has a file as the newest commit says."""
+    urls = [ContentUrl.parse(text)._replace(own=True) for text in case.module.content_urls]
+    found, reason = None, ""
+    try:
+        found = newest(case, _metadata_urls(case), _TIMEOUT)
+    except (UpstreamError, TimeUpError) as error:
+        reason = error.message
+    if not urls:
+        commit = found or case.newest_here()
+        if commit is None:
+            yield skipped(
+                f"the upstream says where its content is, and could not be asked: {reason}"
+            )
+            return
+        urls = upstream_urls(commit.descriptor)
+    yield from _one_is_enough([_reached(case, url, found) for url in urls])
+    if found is None:
+        fix = f"huai-client plan {case.name} fetches the metadata"
+        yield skipped(f"no file was fetched and compared: {reason} ({fix})")
+
+
+def _metadata_urls(case: Case) -> list[MetadataUrl]:
+    name = case.module.upstream_name or case.name
+    return [MetadataUrl.of(url, name) for url in case.module.urls]
+
+
+def _newest(case: Case, url: MetadataUrl) -> Finding:
+    try:
+        if is_http(url.url):
+            commit = find_newest(url, timeout=_TIMEOUT).commit
+        else:
+            with tempfile.TemporaryDirectory() as folder:
+                repository = Repository(Path(folder, "asked.git"), timeout=_TIMEOUT)
+                commit = repository.newest_commit(url)
+    except HuaiError as error:
+        return failed_by(error)
+    what = "which is applied" if commit == case.state.applied else "not applied here yet"
+    return ok(f"{url}: newest commit {commit[:12]}, {what}")
+
+
+def _compared(url: MetadataUrl, ahead: float) -> Finding:
+    """`ahead`: seconds that this machine's clock is before the other one."""
+    text = f"{span(abs(ahead))} {'ahead of' if ahead > 0 else 'behind'} {url}"
+    fix = "set the clock by NTP: timedatectl set-ntp true; or tell the upstream's administrator"
+    if abs(ahead) > _CLOCK_WRONG:
+        return fail(text, fix, ExitCode.CONFIG)
+    return warn(text, fix) if abs(ahead) > _CLOCK_ODD else ok(text)
+
+
+def _reached(case: Case, url: ContentUrl, found: Newest | None) -> Finding:
+    seconds = min(_TIMEOUT, case.module.timeout)
+    options = TransferOptions(
+        streams=1,
+        timeout=seconds,
+        contimeout=seconds,
+        extra=case.module.rsync_options,
+        retries=0,
+        patience=_PATIENCE,
+    )
+    failure = reach(url, options)
+    try:
+        if failure is not None:
+            raise failure
+        return compare(url, found, options) if found else ok(f"{url}: lets us in")
+    except UpstreamFullError as full:
+        return warn(full.message, "nothing: a sync stands in line")
+    except HuaiError as error:
+        return failed_by(error)
+
+
+def _one_is_enough(findings: Iterable[Finding]) -> Iterator[Finding]:
+    found = list(findings)
+    answered = any(each.result is not Result.FAIL for each in found)
+    for each in found:
+        bad = answered and each.result is Result.FAIL
+        yield warn(each.message, each.fix) if bad else each

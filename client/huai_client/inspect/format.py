@@ -1,0 +1,168 @@
+"""Entries, moments and runs, in words for people and as values for programs.
+
+Pure, but for the time zone in which people are told of a moment.
+"""
+
+import time
+from collections.abc import Mapping
+
+from huai_client.humanize import human
+from huai_client.inspect.comparison import Sign, Step
+from huai_client.state.run_record import Record
+from huai_schema.entries import Directory, Entry, File, Symlink
+from huai_schema.paths import exact, show
+from huai_schema.program.counting import counted
+
+_SECOND = 1_000_000_000
+_DIGEST_SHOWN = 16
+_MARKS = {Sign.ADDED: "+", Sign.REMOVED: "-", Sign.CHANGED: "~", Sign.MOVED: "=>"}
+
+
+def moment(seconds: int) -> str:
+    """A time of day here; `seconds` since the epoch, any number of them."""
+    try:
+        return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(seconds))
+    except (OverflowError, ValueError, OSError):  # no calendar goes so far
+        return f"{seconds:,} s after 1970"
+
+
+def span(seconds: float) -> str:
+    """A length of time, in the largest unit of which there are two."""
+    for unit, size in (("d", 86400), ("h", 3600), ("min", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds:.1f} s"
+
+
+def entry_words(entry: Entry) -> str:
+    """Type and attributes in one line."""
+    parts = [kind_of(entry)]
+    if isinstance(entry, File):
+        parts.append(counted(entry.size, "byte"))
+    elif isinstance(entry, Symlink):
+        parts.append(f"to {show(entry.target)}")
+    parts += [
+        f"changed {moment(entry.mtime // _SECOND)}",
+        f"mode {entry.mode:o}",
+        f"{show(entry.owner)}:{show(entry.group)}",
+    ]
+    if isinstance(entry, File) and entry.link is not None:
+        parts.append(f"a hardlink of {show(entry.link)}")
+    if isinstance(entry, File) and entry.digest is not None:
+        parts.append(f"digest {entry.digest.hex()[:_DIGEST_SHOWN]}…")
+    return ", ".join(parts)
+
+
+def entry_values(entry: Entry | None) -> dict[str, object] | None:
+    """The same for JSON: times in nanoseconds, the mode as a number."""
+    if entry is None:
+        return None
+    values: dict[str, object] = {
+        "type": kind_of(entry),
+        "mtime_ns": entry.mtime,
+        "mode": entry.mode,
+        "owner": show(entry.owner),
+        "group": show(entry.group),
+    }
+    if isinstance(entry, File):
+        values["size"] = entry.size
+        values["link"] = None if entry.link is None else exact(entry.link)
+        values["digest"] = None if entry.digest is None else entry.digest.hex()
+    elif isinstance(entry, Symlink):
+        values["target"] = show(entry.target)
+    return values
+
+
+def kind_of(entry: Entry) -> str:
+    """`file`, `directory` or `symlink`."""
+    if isinstance(entry, Directory):
+        return "directory"
+    return "symlink" if isinstance(entry, Symlink) else "file"
+
+
+def step_line(step: Step) -> str:
+    """What became of a path, in a line that begins with a mark."""
+    detail = ""
+    if step.source is not None:
+        detail = f"  (from {show(step.source)})"
+    elif step.attributes:
+        detail = f"  ({', '.join(step.attributes)})"
+    return f"{_MARKS[step.sign]:2} {show(step.path)}{detail}"
+
+
+def step_words(step: Step) -> str:
+    """The same without the path."""
+    if step.source is not None:
+        return f"{step.sign} from {show(step.source)}"
+    if step.sign is Sign.CHANGED:
+        return f"{step.sign} ({', '.join(step.attributes)})"
+    return str(step.sign)
+
+
+def step_values(step: Step) -> dict[str, object]:
+    """The same for JSON; of a directory that moved with all that it holds only the paths."""
+    return {
+        "change": str(step.sign),
+        "path": exact(step.path),
+        "source": None if step.source is None else exact(step.source),
+        "attributes": list(step.attributes),
+        "old": entry_values(step.old),
+        "new": entry_values(step.new),
+    }
+
+
+def run_words(record: Record, serials: Mapping[str, int], *, running: bool = False) -> str:
+    """A run in one line; `serials` are those of commits by id, `running` is for one without end."""
+    parts = [moment(record.time), f"{record.kind:9}", _way(record, serials), _counts(record)]
+    if record.received:
+        parts.append(f"{human(record.received)} received")
+    if record.ended:
+        parts.append(f"{record.seconds:.1f} s")
+        parts.append("ok" if record.good else f"{record.outcome} ({record.code}): {record.reason}")
+    else:
+        parts.append("runs now" if running else "was cut")
+    if record.times > 1:
+        parts.append(f"{record.times:,} times, last {moment(record.until)}")
+    return "  ".join(part for part in parts if part)
+
+
+def run_values(
+    record: Record, serials: Mapping[str, int], *, running: bool = False
+) -> dict[str, object]:
+    """The same for JSON."""
+    return {
+        "run": record.kind,
+        "time": record.time,
+        "last": record.until,
+        "times": record.times,
+        "seconds": record.seconds,
+        "code": record.code if record.ended else None,
+        "outcome": "RUNNING" if running and not record.ended else record.outcome,
+        "reason": record.reason,
+        "from_commit": record.before or None,
+        "from_serial": serials.get(record.before),
+        "to_commit": record.commit or None,
+        "to_serial": record.serial or None,
+        "done": record.done,
+        "received": record.received,
+        "total_bytes": record.total_bytes,
+        "differences": record.differences,
+        "content": record.content,
+    }
+
+
+def _way(record: Record, serials: Mapping[str, int]) -> str:
+    new = str(record.serial) if record.serial else "?"
+    if record.commit == record.before:
+        return f"serial {new}"
+    if not record.before:
+        return f"nothing → serial {new}"
+    return f"serial {serials.get(record.before, '?')} → {new}"
+
+
+def _counts(record: Record) -> str:
+    if record.kind == "verify":
+        how = "content too" if record.content else "attributes"
+        return f"{counted(record.differences, 'path differs', 'paths differ')} ({how})"
+    done = ", ".join(f"{count:,} {name}" for name, count in record.done.items())
+    return done or ("nothing done" if record.good else "")

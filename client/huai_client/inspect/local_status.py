@@ -1,0 +1,66 @@
+"""Whether what stands at one path is what the applied commit says.
+
+Looks at attributes of that path alone, never at content; changes nothing.
+"""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import NamedTuple
+
+from huai_client.tree import PathError, View
+from huai_client.tree.observe import differences, observe
+from huai_schema.entries import Entry, File
+from huai_schema.errors import HuaiError
+from huai_schema.paths import RelPath
+
+
+class Standing(StrEnum):
+    """What the tree holds at a path."""
+
+    AS_APPLIED = "as applied"
+    DIFFERS = "differs"
+    MISSING = "missing"
+    SURPLUS = "surplus"
+    """Something is there, and the applied commit has nothing."""
+    NOTHING = "nothing"
+    """Neither has anything."""
+    UNREADABLE = "unreadable"
+
+
+class Here(NamedTuple):
+    """One path of the tree."""
+
+    standing: Standing
+    attributes: tuple[str, ...] = ()
+    """For `DIFFERS`: their names, sorted."""
+    entry: Entry | None = None
+    """What is there; None also for a device, socket or fifo."""
+    reason: str = ""
+    """For `UNREADABLE`: why."""
+
+
+def look(dest: Path, path: RelPath, wanted: Entry | None, *, owners: bool = True) -> Here:
+    """Compare what stands at `path` with `wanted`; no failure is raised, it is told.
+
+    Without `owners`, those do not count.
+    """
+    try:
+        with View(dest, owners=owners) as view:
+            return _look(view, path, wanted)
+    except PathError as error:
+        return Here(Standing.UNREADABLE, reason=error.reason)
+    except HuaiError as error:
+        return Here(Standing.UNREADABLE, reason=error.message)
+
+
+def _look(view: View, path: RelPath, wanted: Entry | None) -> Here:
+    found = observe(view, path)
+    if found is None:
+        return Here(Standing.NOTHING if wanted is None else Standing.MISSING)
+    if wanted is None:
+        return Here(Standing.SURPLUS, entry=found.entry)
+    link = wanted.link if isinstance(wanted, File) else None
+    leader = None if link is None else observe(view, link)
+    unequal = differences(found, wanted, owners=view.owners, leader=leader)
+    standing = Standing.DIFFERS if unequal else Standing.AS_APPLIED
+    return Here(standing, tuple(sorted(unequal)), found.entry)

@@ -1,0 +1,79 @@
+"""What the next sync would do with one path, if the newest commit that is here still is the newest.
+
+Asks the planner itself, so it costs what a plan costs, and no more than the change; fetches
+nothing, changes nothing.
+"""
+
+from pathlib import Path
+from typing import NamedTuple
+
+from huai_client.config import Module
+from huai_client.diff.active_filter import same_filter
+from huai_client.durations import seconds
+from huai_client.inspect.commits import Commits
+from huai_client.metadata.repository import Commit
+from huai_client.plan.build import Planning
+from huai_client.plan.describe import plan_lines, waiting_lines
+from huai_client.plan.prepared import Prepared
+from huai_client.run_options import SyncOptions
+from huai_client.state.paths import ModulePlaces
+from huai_client.state.state import HELD
+from huai_client.tree import View
+from huai_schema.errors import HuaiError
+from huai_schema.paths import RelPath, ancestors, show
+
+
+class Foresight(NamedTuple):
+    """What is to come."""
+
+    commit: Commit
+    """What the tree would be brought to."""
+    operations: tuple[tuple[str, str], ...] = ()
+    """Each with what is done to the path, or to a directory that it is in, and how."""
+    below: int = 0
+    """How many more there are below the path."""
+    refusal: str = ""
+    """Why nothing at all would be done; empty: nothing speaks against it."""
+    whole: bool = False
+    """The whole tree has to be compared first, which was not done now."""
+
+
+def foresee(path: RelPath, module: Module, places: ModulePlaces, commits: Commits) -> Foresight:
+    """Find out; no failure is raised, it is told."""
+    newest = commits.newest
+    if commits.state.held:
+        return Foresight(newest, refusal=HELD)
+    planning = Planning(module, places, SyncOptions(), commits.repository)
+    if planning.walks(commits.state):
+        return Foresight(newest, whole=True)
+    same = newest.id == commits.applied.id and same_filter(module, places, commits.state)
+    if same and not commits.state.attempted:
+        return Foresight(newest)
+    try:
+        with View(Path(module.dest), owners=module.owners) as view:
+            prepared = planning.update(view, newest, commits.state)
+    except HuaiError as error:
+        return Foresight(newest, refusal=error.message)
+    return _of_path(path, prepared, seconds(module.delete_after))
+
+
+def _of_path(path: RelPath, prepared: Prepared, patience: int) -> Foresight:
+    below = 0
+    inside = path + b"/"
+    around = {path, *ancestors(path)}
+    concerned = [
+        ("move", f"{show(move.old)} to {show(move.new)}")
+        for move in prepared.plan.moves
+        if move.old in around
+    ]
+    for what, each, detail, _ in plan_lines(prepared):
+        if each == path or (what == "move" and each in around):
+            concerned.append((what, detail))
+        elif each.startswith(inside):
+            below += 1
+    for each, when in waiting_lines(prepared, patience):
+        if each == path:
+            concerned.append(("waits", when))
+        elif each.startswith(inside):
+            below += 1
+    return Foresight(prepared.commit, tuple(concerned), below)

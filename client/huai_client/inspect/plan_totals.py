@@ -1,0 +1,85 @@
+"""What a plan amounts to, stage by stage, and how long it may take.
+
+Only composes: the plan, and the history of the runs before it.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from huai_client.inspect.eta import seconds_needed
+from huai_client.inspect.format import span
+from huai_client.plan.operations import Plan, Stage
+from huai_client.plan.prepared import Prepared
+from huai_client.state import history
+from huai_schema.program.counting import counted
+
+
+class StageTotals(NamedTuple):
+    """One stage of a plan: counts, and bytes of files."""
+
+    stage: str
+    fetches: int
+    fetch_bytes: int
+    reused: int
+    """Files whose content is here under another name."""
+    reused_bytes: int
+    links: int
+    symlinks: int
+    attributes: int
+
+    @classmethod
+    def of(cls, stage: Stage, plan: Plan) -> "StageTotals":
+        """Add up a stage of `plan`."""
+        sizes = [file.size for file in stage.fetches if file.path not in plan.reuses]
+        every = sum(file.size for file in stage.fetches)
+        reused = (len(stage.fetches) - len(sizes), every - sum(sizes))
+        counts = (len(stage.links), len(stage.symlinks), len(stage.attributes))
+        return cls(stage.name, len(sizes), sum(sizes), *reused, *counts)
+
+    def __str__(self) -> str:
+        parts = (
+            (
+                self.fetches,
+                f"{counted(self.fetches, 'file')} to fetch ({counted(self.fetch_bytes, 'byte')})",
+            ),
+            (
+                self.reused,
+                f"{self.reused:,} that are here already ({counted(self.reused_bytes, 'byte')})",
+            ),
+            (self.links, counted(self.links, "hardlink")),
+            (self.symlinks, counted(self.symlinks, "symlink")),
+            (self.attributes, f"{self.attributes:,} to touch"),
+        )
+        return f"{self.stage}: {', '.join(text for count, text in parts if count)}"
+
+
+class Forecast(NamedTuple):
+    """What is to come."""
+
+    stages: list[StageTotals]
+    """Those in which there is anything to do, in their order."""
+    seconds: float | None
+    """None: no run before this one tells."""
+
+    @classmethod
+    def of(cls, prepared: Prepared, runs: Path) -> "Forecast":
+        """`runs` is the module's history."""
+        totals = [StageTotals.of(stage, prepared.plan) for stage in prepared.plan.stages]
+        summary = prepared.summary
+        needed = seconds_needed(history.read(runs), summary.fetches, summary.fetch_bytes)
+        return cls([each for each in totals if any(each[1:])], needed)
+
+    def lines(self) -> Iterator[str]:
+        """For people."""
+        yield from map(str, self.stages)
+        if self.stages:
+            needed = "unknown" if self.seconds is None else f"about {span(self.seconds)}"
+            yield f"time: {needed}"
+
+    def values(self) -> dict[str, object]:
+        """For JSON."""
+        return {
+            "stages": [each._asdict() for each in self.stages],
+            "seconds": None if self.seconds is None else round(self.seconds, 1),
+        }

@@ -1,0 +1,134 @@
+"""Everything that concerns one path of a module: commit, filter, stage, deletion, the tree.
+
+Only composes; changes nothing.
+"""
+
+from pathlib import Path
+from typing import NamedTuple
+
+from huai_client.config import Module
+from huai_client.diff.active_filter import rules_of
+from huai_client.durations import seconds
+from huai_client.filters import Decision, Rules
+from huai_client.inspect.commits import Commits
+from huai_client.inspect.local_status import Here, Standing, look
+from huai_client.inspect.next_sync import Foresight, foresee
+from huai_client.inspect.path_log import Event, follow
+from huai_client.metadata.repository import Commit
+from huai_client.plan.build import applied_selection
+from huai_client.plan.guard.protect import Protection
+from huai_client.plan.order.order import GENERIC, Verdict
+from huai_client.plan.publish_rules import Publication
+from huai_client.run_options import SyncOptions
+from huai_client.state import pending_deletions as waiting
+from huai_client.state.paths import ModulePlaces
+from huai_client.state.waiting import Waiting
+from huai_client.verify.summary import Times, times_of
+from huai_schema.codec.publish_rules import volatile_rules
+from huai_schema.entries import Directory, Entry, File, Symlink
+from huai_schema.paths import RelPath
+
+
+class Filtered(NamedTuple):
+    """What the module's filter says of the path."""
+
+    let_through: bool
+    decision: Decision | None
+    """The rule that decided; None: no rule matches."""
+    protected: bool
+    """Whether it stays where the upstream has not got it."""
+
+
+class Reasons(NamedTuple):
+    """What is known of one path."""
+
+    path: RelPath
+    applied: Commit
+    entry: Entry | None
+    """In the applied commit, whether a filter let it through or not."""
+    brought: Event | None
+    """What the commits that are here did to it last."""
+    filtered: Filtered | None
+    """By the rules that are configured; None: there are none."""
+    protected: bool
+    """Whether `protect` covers it."""
+    verdict: Verdict | None
+    """Where a file or symlink stands in the publish order; directories have no place there."""
+    rule_of: str
+    """Who made the publish rule: `client.toml`, `the upstream`, a profile or, of volatile files,
+    the list that is always known; empty: no rule."""
+    volatile: bool
+    """Whether it is a file that changes without a commit."""
+    waiting: Waiting | None
+    """The deletion of it that waits."""
+    until: int
+    """When that is due, seconds since the epoch."""
+    here: Here
+    verified: Times | None
+    """When `verify` last looked at the part of the tree that the path is in; None: never."""
+    next_sync: Foresight
+
+    @property
+    def unknown(self) -> bool:
+        """Whether there is no such path: not here, in no commit that is here, in no `protect`."""
+        newest = self.next_sync.commit.snapshot.entry(self.path)
+        nowhere = self.entry is None and newest is None and self.brought is None
+        return nowhere and not self.protected and self.here.standing is Standing.NOTHING
+
+
+def reasons(path: RelPath, module: Module, places: ModulePlaces, commits: Commits) -> Reasons:
+    """Find out all of it."""
+    applied, dest = commits.applied, Path(module.dest)
+    entry = applied.snapshot.entry(path)
+    here = look(
+        dest, path, applied_selection(applied, commits.state).entry(path), owners=module.owners
+    )
+    directory = isinstance(entry or here.entry, Directory)
+    rules = rules_of(module, places, SyncOptions())
+    waits = waiting.load(places.waiting)
+    mine = next((each for each in waits if each.path == path), None)
+    publication = Publication(applied, module, waits)
+    verdict = _verdict(path, entry, publication)
+    volatile = isinstance(entry, File) and publication.order.is_volatile(path)
+    return Reasons(
+        path=path,
+        applied=applied,
+        entry=entry,
+        brought=next(follow(path, commits.line), None),
+        filtered=_filtered(path, rules, directory=directory) if rules else None,
+        protected=Protection(module.protect).covers(path, directory=directory),
+        verdict=verdict,
+        rule_of=_rule_of(verdict, module, applied, volatile=volatile) if verdict else "",
+        volatile=volatile,
+        waiting=mine,
+        until=mine.since + seconds(module.delete_after) if mine else 0,
+        here=here,
+        verified=times_of(places.verified, path),
+        next_sync=foresee(path, module, places, commits),
+    )
+
+
+def _verdict(path: RelPath, entry: Entry | None, publication: Publication) -> Verdict | None:
+    if entry is None or isinstance(entry, Directory):
+        return None
+    return publication.order.judge(path, symlink=isinstance(entry, Symlink))
+
+
+def _rule_of(verdict: Verdict, module: Module, applied: Commit, *, volatile: bool) -> str:
+    if not verdict.rule:
+        return ""
+    if verdict.rule in (*module.publish, *volatile_rules(module.volatile or ())):
+        return "client.toml"
+    if verdict.rule in applied.descriptor.publish:
+        return "the upstream"
+    if volatile:
+        return "the list that is always known"
+    return f"the profile {verdict.repository.profile if verdict.repository else GENERIC}"
+
+
+def _filtered(path: RelPath, rules: Rules, *, directory: bool) -> Filtered:
+    return Filtered(
+        rules.reaches(path, directory=directory),
+        rules.why(path, directory=directory),
+        rules.protected(path, directory=directory),
+    )

@@ -1,0 +1,179 @@
+"""Everything that concerns one path, in words for people and as values for programs.
+
+Pure, but for the time zone in which people are told of a moment.
+"""
+
+from collections.abc import Iterator
+
+from huai_client.inspect.format import entry_values, entry_words, moment, step_words
+from huai_client.inspect.local_status import Standing
+from huai_client.inspect.next_sync import Foresight
+from huai_client.inspect.why import Filtered, Reasons
+from huai_client.plan.stages import STAGES
+from huai_schema.paths import exact, show
+from huai_schema.program.counting import counted
+
+
+def reason_lines(reasons: Reasons) -> Iterator[tuple[str, str]]:
+    """What each line is about, and what it says."""
+    info = reasons.applied.info
+    entry = reasons.entry
+    yield "applied", f"serial {info.serial}, commit {reasons.applied.id[:12]}"
+    yield "there", entry_words(entry) if entry else "nothing"
+    if reasons.brought is not None:
+        event = reasons.brought
+        what = "there already, the oldest that is here" if event.oldest else step_words(event.step)
+        yield "commit", f"serial {event.commit.info.serial}, {moment(event.commit.time)}: {what}"
+    if reasons.filtered is not None:
+        yield "filter", _filter_words(reasons.filtered)
+    if reasons.protected:
+        yield "protected", "never touched here, whatever the upstream says"
+    if reasons.verdict is not None:
+        yield "stage", f"{STAGES[reasons.verdict.stage]}, {_rule_words(reasons)}"
+    if reasons.volatile:
+        yield "volatile", "changes without a commit, and is published as it arrives"
+    yield "here", _here_words(reasons)
+    if reasons.waiting is not None:
+        since, until = moment(reasons.waiting.since), moment(reasons.until)
+        yield "waits", f"to be deleted since {since}, until {until}"
+    if reasons.verified is not None:
+        times = reasons.verified
+        by, content = _looked_words(times.metadata), _looked_words(times.content)
+        yield "verified", f"with {show(times.part)}: attributes {by}, content {content}"
+    for line in _next_words(reasons.next_sync, reasons.here.standing):
+        yield "next sync", line
+
+
+def reason_values(reasons: Reasons) -> dict[str, object]:
+    """The same for JSON."""
+    event, verdict, waiting, here = (
+        reasons.brought,
+        reasons.verdict,
+        reasons.waiting,
+        reasons.here,
+    )
+    return {
+        "path": exact(reasons.path),
+        "applied": {"commit": reasons.applied.id, "serial": reasons.applied.info.serial},
+        "there": entry_values(reasons.entry),
+        "brought": event
+        and {
+            "commit": event.commit.id,
+            "serial": event.commit.info.serial,
+            "time": event.commit.time,
+            "change": None if event.oldest else str(event.step.sign),
+            "known_since": not event.oldest,
+        },
+        "filter": reasons.filtered and _filter_values(reasons.filtered),
+        "protected": reasons.protected,
+        "stage": verdict
+        and {
+            "stage": STAGES[verdict.stage],
+            "rule": verdict.rule or None,
+            "rule_of": reasons.rule_of,
+            "repository": verdict.repository
+            and {
+                "path": exact(verdict.repository.top),
+                "profile": verdict.repository.profile,
+                "found_by": verdict.repository.found_by,
+            },
+        },
+        "volatile": reasons.volatile,
+        "here": {
+            "standing": str(here.standing),
+            "attributes": list(here.attributes),
+            "entry": entry_values(here.entry),
+            "reason": here.reason,
+        },
+        "waiting": waiting and {"since": waiting.since, "until": reasons.until},
+        "verified": reasons.verified
+        and {
+            "part": show(reasons.verified.part),
+            "metadata": reasons.verified.metadata if reasons.verified.metadata > 0 else None,
+            "content": reasons.verified.content if reasons.verified.content > 0 else None,
+        },
+        "next_sync": _next_values(reasons.next_sync),
+    }
+
+
+def _looked_words(time: int) -> str:
+    """Of a time as `verifying.record` tells it."""
+    if time > 0:
+        return moment(time)
+    return "not since a commit changed it" if time else "never"
+
+
+def _filter_words(filtered: Filtered) -> str:
+    what = "lets it through" if filtered.let_through else "leaves it out"
+    why = "no rule matches"
+    if filtered.decision is not None:
+        rule = filtered.decision.rule
+        why = f"{show(rule.text)} ({rule.place}) matches {show(filtered.decision.path)}"
+    return f"{what}: {why}" + ("; protected from deletion" if filtered.protected else "")
+
+
+def _filter_values(filtered: Filtered) -> dict[str, object]:
+    decision = filtered.decision
+    return {
+        "let_through": filtered.let_through,
+        "protected": filtered.protected,
+        "rule": None if decision is None else show(decision.rule.text),
+        "place": None if decision is None else decision.rule.place,
+        "matched": None if decision is None else exact(decision.path),
+    }
+
+
+def _rule_words(reasons: Reasons) -> str:
+    verdict = reasons.verdict
+    if verdict is None or not verdict.rule:
+        rule = "no rule matches"
+    else:
+        rule = f"by the rule {verdict.rule!r} of {reasons.rule_of}"
+    if verdict is None or verdict.repository is None:
+        return rule
+    found = verdict.repository
+    return f"{rule}, in the {found.profile} repository {show(found.top)} ({found.found_by})"
+
+
+def _here_words(reasons: Reasons) -> str:
+    here = reasons.here
+    found = {
+        Standing.AS_APPLIED: "as applied",
+        Standing.DIFFERS: f"differs in {', '.join(here.attributes)}",
+        Standing.MISSING: "missing",
+        Standing.SURPLUS: "something that was not applied",
+        Standing.NOTHING: "nothing" if reasons.unknown else "nothing, as it should be",
+        Standing.UNREADABLE: f"cannot be looked at: {here.reason}",
+    }[here.standing]
+    if here.standing in (Standing.DIFFERS, Standing.SURPLUS):
+        found += f": {entry_words(here.entry) if here.entry else 'a device, socket or fifo'}"
+    return found
+
+
+def _next_words(foresight: Foresight, standing: Standing) -> Iterator[str]:
+    serial = foresight.commit.info.serial
+    if foresight.whole:
+        yield f"compares the whole tree with serial {serial}, the newest that is here"
+    elif foresight.refusal:
+        yield f"to serial {serial} would end before it changes anything: {foresight.refusal}"
+    for what, detail in foresight.operations:
+        yield f"to serial {serial}: {what}" + (f" ({detail})" if detail else "")
+    if foresight.below:
+        yield f"to serial {serial}: {counted(foresight.below, 'operation')} below it"
+    if foresight[1:] == Foresight(foresight.commit)[1:]:
+        yield f"to serial {serial}, the newest that is here: nothing"
+        if standing in (Standing.DIFFERS, Standing.MISSING):
+            yield "what was changed by others it does not look at: verify --repair mends it"
+
+
+def _next_values(foresight: Foresight) -> dict[str, object]:
+    return {
+        "commit": foresight.commit.id,
+        "serial": foresight.commit.info.serial,
+        "operations": [
+            {"operation": what, "detail": detail} for what, detail in foresight.operations
+        ],
+        "operations_below": foresight.below,
+        "refusal": foresight.refusal or None,
+        "compares_whole_tree": foresight.whole,
+    }

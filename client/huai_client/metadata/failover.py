@@ -1,0 +1,174 @@
+"""Several metadata URLs of one module: the first decides, the others stand in for it.
+
+Rules:
+
+- The URLs are asked in order, those that failed lately last, until one answers.  Whatever keeps
+  one from answering, a module that it does not have included, leads to the next.
+- An answer that is older than what is here is passed over as long as another URL has a newer one.
+  If none has, the first URL's is the answer, and its caller refuses it; if the first has none,
+  the others have nothing to say (`BehindError`), and what is applied stays.
+- If none answered and one of the failures may pass, all are asked again, after a pause that
+  doubles, with jitter.  A Retry-After makes it longer; if it is too long to wait for, that
+  is the end of this run.
+- If none answers, the failure is the first URL's.
+"""
+
+import re
+import time
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from huai_client.deadline import NEVER, Deadline
+from huai_client.metadata.http import MetadataUrl, NotServedError, UpstreamDownError, UpstreamError
+from huai_client.retry import Pauses, persistently
+from huai_client.state.hosts import Memory
+from huai_schema.errors import FormatError
+
+_PAUSES = Pauses(retries=2, first=0.5, longest=60.0)
+_WORTH_SAYING = 2.0
+"""Seconds."""
+
+_NAME = re.compile(r"/git/([^/]+)\.git$")
+
+T = TypeVar("T")
+Failure = UpstreamError | FormatError
+
+
+class BehindError(UpstreamError):
+    """Those that answer have nothing newer than what is here, and the first does not answer."""
+
+
+class _NobodyError(Exception):
+    """None has answered; it may help to ask again."""
+
+    def __init__(self, retry_after: float) -> None:
+        super().__init__()
+        self.retry_after = retry_after
+
+
+class Upstreams:
+    """The URLs of one module in one run; one that has answered is asked first from then on."""
+
+    def __init__(
+        self,
+        urls: Sequence[MetadataUrl],
+        memory: Memory,
+        *,
+        told: Callable[[str], None] = lambda _: None,
+        deadline: Deadline = NEVER,
+        pause: Callable[[float], None] = time.sleep,
+    ) -> None:
+        """`urls`, at least one, in the order of preference; `pause` waits for so many seconds.
+
+        `told` hears by the way what is waited for, and what was wrong with one of several, each
+        thing once.
+        """
+        self.urls = tuple(dict.fromkeys(urls))
+        self._memory = memory
+        self._tell = told
+        self._told: set[str] = set()
+        self._deadline = deadline
+        self._pause = pause
+        self._answered: MetadataUrl | None = None
+
+    @property
+    def first(self) -> MetadataUrl:
+        """The one that decides."""
+        return self.urls[0]
+
+    def ask(
+        self,
+        question: Callable[[MetadataUrl], T],
+        behind: Callable[[T], bool] = lambda _: False,
+    ) -> T:
+        """The first answer to `question` that is not `behind`, or else what the first URL says.
+
+        Raises `BehindError`, or the failure of the first URL.
+        """
+        failures: dict[MetadataUrl, Failure] = {}
+
+        def once() -> T:
+            answers = self._round(question, behind, failures)
+            if not answers:
+                raise _NobodyError(self._worth_a_retry(failures))
+            return answers[0]
+
+        def pause(seconds: float) -> None:
+            if seconds >= _WORTH_SAYING:
+                self._say(f"{failures[self.first].message}; asked again in {seconds:.0f} s")
+            self._pause(seconds)
+
+        try:
+            return persistently(once, _NobodyError, _PAUSES, pause)
+        except _NobodyError:
+            raise _explained(self.first, failures[self.first]) from None
+
+    def _worth_a_retry(self, failures: dict[MetadataUrl, Failure]) -> float:
+        """Seconds to wait at least before all are asked again; raises if that is no use."""
+        passing = [each for each in failures.values() if isinstance(each, UpstreamDownError)]
+        wait = min((each.retry_after for each in passing), default=_PAUSES.longest + 1)
+        if wait > _PAUSES.longest or wait + _PAUSES.first > self._deadline.left:
+            raise _explained(self.first, failures[self.first])
+        return wait
+
+    def _round(
+        self,
+        question: Callable[[MetadataUrl], T],
+        behind: Callable[[T], bool],
+        failures: dict[MetadataUrl, Failure],
+    ) -> list[T]:
+        """Ask each URL once, until one has an answer that is not behind; empty: all fail."""
+        late: dict[MetadataUrl, T] = {}
+        for url in self._ordered():
+            try:
+                answer = question(url)
+            except (UpstreamError, FormatError) as error:
+                self._failed(url, error)
+                failures[url] = error
+                continue
+            if behind(answer):
+                self._found_behind(url)
+                late[url] = answer
+                continue
+            self._memory.succeeded(url.service, str(url))
+            self._answered = url
+            return [answer]
+        if late and self.first not in late:
+            failure = failures[self.first]
+            raise BehindError(
+                f"nothing newer than what is here at {', '.join(map(str, late))}; "
+                f"{failure.message}",
+                hint=failure.hint,
+            )
+        return [late[self.first]] if late else []
+
+    def _ordered(self) -> list[MetadataUrl]:
+        found = sorted(self.urls, key=lambda url: self._memory.late(url.service, str(url)))
+        return sorted(found, key=lambda url: url != self._answered)
+
+    def _failed(self, url: MetadataUrl, error: Failure) -> None:
+        if isinstance(error, UpstreamDownError):
+            self._memory.failed(url.service, error.message, seconds=error.retry_after)
+        if len(self.urls) > 1:
+            self._say(error.message)
+
+    def _found_behind(self, url: MetadataUrl) -> None:
+        if len(self.urls) > 1:
+            reason = f"{url}: has nothing newer than what is here"
+            self._memory.failed(str(url), reason)
+            self._say(reason)
+
+    def _say(self, text: str) -> None:
+        if text not in self._told:
+            self._told.add(text)
+            self._tell(text)
+
+
+def _explained(url: MetadataUrl, failure: Failure) -> Failure:
+    """The failure; for a module that is not there with what the upstream has instead."""
+    found = _NAME.search(url.url)
+    if not isinstance(failure, NotServedError) or found is None:
+        return failure
+    from huai_client.metadata.served import offered
+
+    return NotServedError(failure.message, hint=offered(url.url, found[1]))

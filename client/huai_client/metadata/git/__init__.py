@@ -1,0 +1,12 @@
+"""Fetching a commit over HTTP in time proportional to what it changed.
+
+Git's protocol, its packs and deltas as far as a mirror needs them: libgit2 takes time that
+grows with the square of the number of changed manifests.  `fetch_commit` is what
+there is to call; nothing below here knows pygit2.
+"""
+
+from huai_client.metadata.git.fetch import Here, fetch_commit
+from huai_client.metadata.git.objects import Found, MissingObjectError, Objects
+from huai_client.metadata.git.shallow import write_shallow
+
+__all__ = ["Found", "Here", "MissingObjectError", "Objects", "fetch_commit", "write_shallow"]

@@ -1,0 +1,148 @@
+"""A pack that comes in: kept aside, completed, then made visible as a whole or not at all.
+
+Writes below `objects/pack` of a repository, under names that no git looks at until the last
+two renames, the index last.  Rule: only one fetch works in a repository at a time, with the
+module's lock held, so what an earlier one left may be removed.
+"""
+
+import os
+import zlib
+from contextlib import suppress
+from hashlib import sha1
+from mmap import ACCESS_READ, mmap
+from pathlib import Path
+from typing import Self
+
+from huai_client.metadata.git.limits import REPLY_BYTES, Work
+from huai_client.metadata.git.objects import Found, Objects, Received
+from huai_client.metadata.git.resolve import Resolver
+from huai_schema.errors import FormatError
+from huai_schema.git.packfile import (
+    CHECKSUM_BYTES,
+    KIND_CODES,
+    Place,
+    object_header,
+    pack_header,
+    pack_index,
+)
+from huai_schema.program.packs import TEMPORARY, remove_unfinished, sync_folder
+
+_HASH_BYTES = 1 << 20
+_SAMPLE_BYTES, _SAMPLE_VALUES = 256, 128
+_MODE = 0o444
+
+
+class IncomingPack:
+    """As a context manager; what was not installed when it is left is removed."""
+
+    def __init__(self, folder: Path) -> None:
+        """`folder` is `objects/pack`; what a killed run left there goes away."""
+        folder.mkdir(parents=True, exist_ok=True)
+        remove_unfinished(folder)
+        self._folder = folder
+        # Without their suffixes: every git opens whatever ends in `.idx`.
+        self._path = folder / f"{TEMPORARY}pack"
+        self._index = folder / f"{TEMPORARY}idx"
+        self._file = self._path.open("x+b", buffering=1 << 20)
+        self._size = 0
+        self._bases: dict[bytes, Place] = {}
+        self._ready: tuple[dict[bytes, Place], bytes] | None = None
+
+    def __enter__(self) -> Self:
+        """Nothing yet."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Remove what is not finished."""
+        with suppress(OSError):  # a full disk: what is still in memory is not wanted anyway
+            self._file.close()
+        self._path.unlink(missing_ok=True)
+        self._index.unlink(missing_ok=True)
+
+    def write(self, data: bytes) -> None:
+        """The next bytes of the pack as it was sent."""
+        self._size += len(data)
+        if self._size > REPLY_BYTES:
+            raise FormatError(f"a pack of more than {REPLY_BYTES} bytes", "the upstream's reply")
+        self._file.write(data)
+
+    def complete(self, objects: Objects, work: Work) -> Received:
+        """Check the pack, and add what its deltas need of what is here; nobody sees it yet."""
+        self._file.flush()
+        if not self._size:
+            raise FormatError("a reply without a pack", "the upstream's reply")
+        with mmap(self._file.fileno(), 0, access=ACCESS_READ) as pack:
+            checksum = pack[-CHECKSUM_BYTES:]
+            resolver = Resolver(pack, objects, self._append, work)
+            places = resolver.resolve()
+        received = set(places)
+        if not received.isdisjoint(self._bases):
+            raise FormatError("a delta against an object that comes later", "the upstream's reply")
+        if self._bases:
+            places |= self._bases
+            checksum = self._seal(len(places))
+        self._ready = places, checksum
+        return Received(received, resolver.naming)
+
+    def install(self) -> Path | None:
+        """Make the completed pack durable and visible; its path, or None if it brings no file."""
+        if self._ready is None:
+            raise ValueError("install before complete")
+        places, checksum = self._ready
+        if not places:
+            return None
+        return self._publish(pack_index(places, checksum), checksum.hex())
+
+    def _append(self, oid: bytes, base: Found) -> None:
+        """Add an object that deltas need: a pack has to be readable on its own."""
+        if not self._bases:
+            # In the place of the checksum, which has been checked and is read no more.
+            self._size -= CHECKSUM_BYTES
+            self._file.seek(self._size)
+        record = object_header(KIND_CODES[base.kind], len(base.data)) + _compressed(base.data)
+        self._bases[oid] = Place(self._size, zlib.crc32(record))
+        self._size += self._file.write(record)
+
+    def _seal(self, objects: int) -> bytes:
+        """Put the new count into the header, and the new checksum at the end."""
+        self._file.seek(0)
+        self._file.write(pack_header(objects))
+        self._file.seek(0)
+        digest, left = sha1(usedforsecurity=False), self._size
+        while left:
+            chunk = self._file.read(min(left, _HASH_BYTES))
+            digest.update(chunk)
+            left -= len(chunk)
+        self._file.seek(self._size)
+        self._file.write(digest.digest())
+        self._file.truncate()
+        return digest.digest()
+
+    def _publish(self, index: bytes, name: str) -> Path | None:
+        self._file.flush()
+        os.fchmod(self._file.fileno(), _MODE)
+        os.fsync(self._file.fileno())
+        with self._index.open("xb") as file:
+            file.write(index)
+            file.flush()
+            os.fchmod(file.fileno(), _MODE)
+            os.fsync(file.fileno())
+        # Named after its bytes: a pack that is there already is replaced by itself.
+        final = self._folder / f"pack-{name}.pack"
+        new = not final.exists()
+        self._path.rename(final)
+        self._index.rename(final.with_suffix(".idx"))
+        sync_folder(self._folder)
+        return final if new else None
+
+
+def _compressed(data: bytes) -> bytes:
+    """Quick beats small: it is here once more in another pack, and maintenance will drop this.
+
+    Most of the time goes into setting up the stream's memory, so that is kept small.
+    """
+    if len(set(data[:_SAMPLE_BYTES])) > _SAMPLE_VALUES:  # digests; nothing would come of it
+        stream = zlib.compressobj(0, zlib.DEFLATED, 9, 1)
+    else:
+        stream = zlib.compressobj(1, zlib.DEFLATED, 12, 5, zlib.Z_HUFFMAN_ONLY)
+    return stream.compress(data) + stream.flush()

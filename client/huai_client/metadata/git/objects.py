@@ -1,0 +1,64 @@
+"""The objects that are here already, as `gitfetch` needs them.
+
+Only the interface; `store` has the implementation.
+"""
+
+from typing import NamedTuple, Protocol
+
+from huai_schema.errors import FormatError
+from huai_schema.git.objects import Kind
+
+
+class MissingObjectError(FormatError):
+    """The upstream relies on an object that is not here.
+
+    It is wrong, or this side has lost what it says it has.
+    """
+
+
+class Found(NamedTuple):
+    """An object."""
+
+    kind: Kind
+    data: bytes
+
+
+class Received(NamedTuple):
+    """What a pack holds."""
+
+    ids: set[bytes]
+    """Of all its objects."""
+    naming: dict[bytes, Found]
+    """Those of them that name others: commits and trees."""
+
+
+class Objects(Protocol):
+    """A repository, which may gain packs while this is in use."""
+
+    def find(self, oid: bytes) -> Found | None:
+        """An object by its id, if it is here.
+
+        `FormatError` if it is larger than `limits.OBJECT_BYTES`, before it is inflated.
+        """
+        ...
+
+    def __contains__(self, oid: object) -> bool:
+        """Whether an object is here, without reading it."""
+        ...
+
+
+class WithReceived:
+    """A repository (`Objects`), and a pack that is not in it yet."""
+
+    def __init__(self, received: Received, objects: Objects) -> None:
+        """Of the pack there are only the objects that name others to be had."""
+        self._received = received
+        self._objects = objects
+
+    def find(self, oid: bytes) -> Found | None:
+        """As `Objects` says."""
+        return self._received.naming.get(oid) or self._objects.find(oid)
+
+    def __contains__(self, oid: object) -> bool:
+        """As `Objects` says."""
+        return oid in self._received.ids or oid in self._objects

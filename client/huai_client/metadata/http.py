@@ -1,0 +1,319 @@
+"""Asking the upstream over HTTP, above all for its newest commit: one small request.
+
+Any git server that speaks the smart HTTP protocol will do (git's own documentation:
+gitprotocol-http); the plain advertisement of version 0 is what every one of them can send.
+Other transports are left to `store`, the fetch itself to `gitfetch`.
+"""
+
+import base64
+import email.utils
+import http.client
+import os
+import re
+import socket
+import ssl
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from huai_client.deadline import NEVER, Deadline
+from huai_client.metadata.slow_http import SlowError, open_url
+from huai_client.state.hosts import service_of
+from huai_schema import __version__
+from huai_schema.errors import ExitCode, HuaiError
+
+BRANCH = "refs/heads/main"
+_ANSWER_BYTES = 1 << 20
+_TIMEOUT_SECONDS = 30.0
+_PASSING = {http.client.REQUEST_TIMEOUT, http.client.TOO_MANY_REQUESTS}
+_NO_ADDRESS = (ValueError, OverflowError)
+"""What is raised for an address that is none; the latter for a port beyond all numbers."""
+_TALK = 300
+_ADVERT = "info/refs?service=git-upload-pack"
+_REF = re.compile(rb"^([0-9a-f]{40}) ([^\0\n]+)")
+_LOGIN = re.compile(r"^([a-z][a-z0-9+.-]*://)([^/@]*)@")
+
+_LOGIN_HINT = "a login stands in ~/.netrc, or in the URL in client.toml: https://USER:PASSWORD@HOST"
+
+
+class UpstreamError(HuaiError):
+    """The upstream cannot be asked, or its answer is none."""
+
+    exit_code = ExitCode.NETWORK
+
+
+class UpstreamDownError(UpstreamError):
+    """The upstream does not answer now, and may soon."""
+
+    def __init__(self, message: str, *, hint: str = "", retry_after: float = 0) -> None:
+        """`retry_after`: seconds that the upstream asks to be left alone for."""
+        super().__init__(message, hint=hint)
+        self.retry_after = retry_after
+
+
+class UpstreamSilentError(UpstreamDownError):
+    """The upstream does not answer in time."""
+
+    exit_code = ExitCode.TIMEOUT
+
+
+class NotServedError(UpstreamError):
+    """The upstream is there, and has no such module or no commit of it."""
+
+    exit_code = ExitCode.UNKNOWN_MODULE
+
+
+class MetadataUrl(NamedTuple):
+    """Where a module's metadata repository is."""
+
+    url: str
+
+    @classmethod
+    def of(cls, url: str, module: str) -> "MetadataUrl":
+        """The repository itself, or the base address of a huai server that has `module`."""
+        if not is_http(url) or url.rstrip("/").endswith(".git"):
+            return cls(url)
+        return cls(f"{url.rstrip('/')}/git/{module}.git")
+
+    @property
+    def service(self) -> str:
+        """What has to answer there, whichever module it is asked for."""
+        return service_of(self.url)
+
+    def __str__(self) -> str:
+        """For people: without the login."""
+        return _LOGIN.sub(r"\1", self.url)
+
+
+def printable(text: str) -> str:
+    """What an upstream says, without anything that a terminal would obey."""
+    words = " ".join(text[:_TALK].split())
+    return "".join(letter if letter.isprintable() else "?" for letter in words)
+
+
+def is_http(url: str) -> bool:
+    """Whether `newest_commit` can ask there."""
+    return url.startswith(("http://", "https://"))
+
+
+class Newest(NamedTuple):
+    """The newest commit of an upstream."""
+
+    commit: str
+    """Its hex id."""
+    found: MetadataUrl
+    """Where the upstream is, after redirections."""
+    clock: float | None = None
+    """What its clock said, seconds since the epoch; None: it did not say."""
+
+
+class Question(NamedTuple):
+    """What an upstream is asked."""
+
+    what: str
+    """An address below the repository's."""
+    body: bytes | None = None
+    """Sent by POST, if there is one."""
+    content_type: str = ""
+
+
+class Answer:
+    """What the upstream says, as it comes."""
+
+    def __init__(self, response: http.client.HTTPResponse, metadata: MetadataUrl) -> None:
+        """Made by `ask`."""
+        self._response = response
+        self._metadata = metadata
+        self.url: str = response.url
+        self.content_type: str = response.headers.get_content_type()
+        self.clock = _moment(response.headers.get("Date", ""))
+
+    def whole(self, limit: int) -> bytes:
+        """All of it, up to `limit` bytes."""
+        found = bytearray()
+        while len(found) < limit and (data := self.read(limit - len(found))):
+            found += data
+        return bytes(found)
+
+    def read(self, size: int) -> bytes:
+        """At most `size` bytes, as soon as there are any; none at the end."""
+        try:
+            return self._response.read1(size)
+        except (OSError, http.client.HTTPException) as error:
+            raise _broken(self._metadata, error) from error
+
+
+def newest_commit(
+    metadata: MetadataUrl, *, timeout: float = _TIMEOUT_SECONDS, deadline: Deadline = NEVER
+) -> str:
+    """The hex id of the commit that the branch points to; `UpstreamError` if there is none."""
+    return find_newest(metadata, timeout=timeout, deadline=deadline).commit
+
+
+def find_newest(
+    metadata: MetadataUrl, *, timeout: float = _TIMEOUT_SECONDS, deadline: Deadline = NEVER
+) -> Newest:
+    """The commit that the branch points to, and where to fetch it.
+
+    A `timeout` (s) that is longer than what suits so small a question is not made use of.
+    """
+    timeout = min(timeout, _TIMEOUT_SECONDS)
+    with ask(metadata, Question(_ADVERT), timeout=timeout, deadline=deadline) as answer:
+        body, url, clock = answer.whole(_ANSWER_BYTES), answer.url, answer.clock
+    found = metadata
+    if url != f"{str(metadata).rstrip('/')}/{_ADVERT}":
+        found = MetadataUrl(url.removesuffix(f"/{_ADVERT}"))
+    return Newest(decode_advert(body, str(metadata)), found, clock)
+
+
+@contextmanager
+def ask(
+    metadata: MetadataUrl,
+    question: Question,
+    *,
+    timeout: float = _TIMEOUT_SECONDS,
+    deadline: Deadline = NEVER,
+) -> Iterator[Answer]:
+    """Ask a question.
+
+    `timeout` (s) is for each time that nothing comes, and for a trickle (`paced`); at the
+    deadline it is over anyway.  Every failure is an `UpstreamError`, an `UpstreamDownError` if
+    it may pass, or a `TimeUpError`.
+    """
+    try:
+        response = open_url(_request(metadata, question), timeout=timeout, deadline=deadline)
+    except urllib.error.HTTPError as error:
+        with error:
+            raise _refused(metadata, error) from error
+    except (OSError, http.client.HTTPException, *_NO_ADDRESS) as error:
+        raise _broken(metadata, error) from error
+    with response:
+        yield Answer(response, metadata)
+
+
+def _request(metadata: MetadataUrl, question: Question) -> urllib.request.Request:
+    """The question; a login in the URL goes into a header, where urllib does not put it."""
+    login = _LOGIN.match(metadata.url)
+    headers = {"User-Agent": f"huai-client/{__version__}"}
+    if question.content_type:
+        headers["Content-Type"] = question.content_type
+    url = f"{str(metadata).rstrip('/')}/{question.what}"
+    request = urllib.request.Request(url, question.body, headers)  # noqa: S310 - is_http
+    given = urllib.parse.unquote_to_bytes(login[2]) if login else _kept_login(url)
+    if given:
+        secret = base64.b64encode(given).decode()
+        # Whoever the upstream redirects to has no business with the login.
+        request.add_unredirected_header("Authorization", f"Basic {secret}")
+    return request
+
+
+def _kept_login(url: str) -> bytes:
+    """USER:PASSWORD for a host, from the file that NETRC names or ~/.netrc; empty: none."""
+    path = os.environ.get("NETRC") or os.path.expanduser("~/.netrc")
+    if not os.path.isfile(path):
+        return b""
+    import netrc  # few have that file, and each poll passes here
+
+    try:
+        found = netrc.netrc(path).authenticators(urllib.parse.urlsplit(url).hostname or "")
+    except (OSError, netrc.NetrcParseError, UnicodeError) as error:
+        raise UpstreamError(
+            f"{path}: {printable(str(error))}", hint="mend it, or let NETRC name another file"
+        ) from error
+    return f"{found[0]}:{found[2]}".encode() if found else b""
+
+
+def _broken(metadata: MetadataUrl, error: Exception) -> UpstreamError:
+    reason = getattr(error, "reason", None) or error
+    if isinstance(reason, SlowError):
+        return UpstreamSilentError(f"{metadata}: {reason}", hint="try again later")
+    if isinstance(reason, TimeoutError):
+        return UpstreamSilentError(f"{metadata}: no answer in time", hint="try again later")
+    if isinstance(reason, ssl.SSLError) and "WRONG_VERSION_NUMBER" in str(reason):
+        plain = f"http://{str(metadata).partition('://')[2]}"
+        return UpstreamError(
+            f"{metadata}: what answers there does not speak TLS", hint=f"did you mean {plain}?"
+        )
+    unknown_name = isinstance(reason, socket.gaierror) and reason.errno != socket.EAI_AGAIN
+    lasting = unknown_name or isinstance(reason, (*_NO_ADDRESS, ssl.SSLCertVerificationError))
+    kind = UpstreamError if lasting or isinstance(error, _NO_ADDRESS) else UpstreamDownError
+    said = f"{metadata}: {printable(str(reason))}"
+    return kind(said, hint="is the upstream running, and the URL right?")
+
+
+def _refused(metadata: MetadataUrl, error: urllib.error.HTTPError) -> UpstreamError:
+    if error.code in (http.client.NOT_FOUND, http.client.GONE):
+        return NotServedError(
+            f"{metadata}: the upstream has no such module",
+            hint="look at the URL and the module's name",
+        )
+    said = f"{metadata}: HTTP {error.code} {printable(str(error.reason))}"
+    if error.code in (http.client.UNAUTHORIZED, http.client.FORBIDDEN):
+        return UpstreamError(said, hint=_LOGIN_HINT)
+    if error.code in _PASSING or error.code >= http.client.INTERNAL_SERVER_ERROR:
+        after = retry_after(error.headers.get("Retry-After"), time.time())
+        return UpstreamDownError(said, hint="try again later", retry_after=after)
+    return UpstreamError(said, hint="try again later")
+
+
+def retry_after(text: str | None, now: float) -> float:
+    """Seconds from `now` (s since the epoch) to what a Retry-After says (RFC 9110, 10.2.3)."""
+    if text is None:
+        return 0
+    if re.fullmatch("[0-9]{1,9}", text.strip()):
+        return float(text)
+    moment = _moment(text)
+    return 0 if moment is None else max(0.0, moment - now)
+
+
+def _moment(text: str) -> float | None:
+    """Seconds since the epoch of an HTTP date (RFC 9110, 5.6.7); None if it is none."""
+    try:
+        return email.utils.parsedate_to_datetime(text).timestamp()
+    except (ValueError, OverflowError):
+        return None
+
+
+def decode_advert(body: bytes, metadata: str) -> str:
+    """The commit that the branch names in an advertisement of refs; pure."""
+    packets = _packets(body)
+    first = next(packets, b"")
+    if first is None or not first.startswith(b"# service=git-upload-pack"):
+        raise UpstreamError(
+            f"{metadata}: this is no git repository served over HTTP", hint="look at the URL"
+        )
+    for packet in packets:
+        if packet is None:
+            raise UpstreamError(
+                f"{metadata}: the answer ends in the middle", hint="try again later"
+            )
+        found = _REF.match(packet)
+        if found and found[2] == BRANCH.encode():
+            return found[1].decode()
+    raise NotServedError(
+        f"{metadata}: nothing is committed there yet", hint="run huai-server commit on the upstream"
+    )
+
+
+def _packets(body: bytes) -> Iterator[bytes | None]:
+    """The payloads of a sequence of pkt-lines; None where one is cut or makes no sense.
+
+    The sequence ends with its second flush packet (gitprotocol-http, "Smart Clients").
+    """
+    position = flushes = 0
+    while flushes < 2:
+        head = body[position : position + 4]
+        size = int(head, 16) if re.fullmatch(rb"[0-9a-f]{4}", head) else 1
+        packet = body[position + 4 : position + size]
+        if size == 0:
+            flushes += 1
+        elif size < 4 or len(packet) != size - 4:
+            yield None
+            return
+        else:
+            yield packet
+        position += max(size, 4)

@@ -1,0 +1,94 @@
+"""Which modules an upstream has, as far as it is a huai server and says so (JSON.md, "HTTP").
+
+What it says is for people: it is bounded, and made printable.
+"""
+
+import json
+import re
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from huai_client.metadata.http import MetadataUrl, Question, UpstreamError, ask, is_http, printable
+from huai_schema.errors import HuaiError
+from huai_schema.program.configuration import closest
+
+if TYPE_CHECKING:
+    from huai_client.config import Module
+
+_LIST = "api/v1/modules"
+_BYTES_MAX = 4 << 20
+_PROBE_SECONDS = 5.0
+_SHOWN = 12
+_REPOSITORY = re.compile(r"/git/[^/]+\.git/?$")
+
+
+class Served(NamedTuple):
+    """One module of an upstream; None: it does not say."""
+
+    name: str
+    serial: int | None
+    entries: int | None
+    bytes: int | None
+    committed: int | None
+    """Seconds since the epoch."""
+
+
+def served(url: str, *, timeout: float) -> list[Served]:
+    """The modules of the huai server at `url`, by name; `UpstreamError` if it does not say."""
+    base = MetadataUrl(_REPOSITORY.sub("", url.rstrip("/")))
+    if not is_http(base.url):
+        raise UpstreamError(
+            f"{base}: only a huai server says what it has", hint="give its http:// address"
+        )
+    with ask(base, Question(_LIST), timeout=timeout) as answer:
+        body = answer.whole(_BYTES_MAX)
+    try:
+        return sorted(_one(each) for each in json.loads(body)["modules"])
+    except (ValueError, LookupError, TypeError, RecursionError):
+        raise UpstreamError(
+            f"{base}: this is no huai server", hint="give its base address, without /git/NAME.git"
+        ) from None
+
+
+def offered(url: str, name: str, *, timeout: float = _PROBE_SECONDS) -> str:
+    """What to do about an upstream that does not have `name`; asks it once."""
+    try:
+        names = [each.name for each in served(url, timeout=timeout)]
+    except HuaiError:
+        return "look at the URL and the module's name"
+    near = closest(name, names)
+    if near.startswith("did you mean"):
+        return f"{near}  (upstream_name in client.toml says what it is called there)"
+    more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
+    return f"the upstream has {', '.join(names[:_SHOWN]) or 'no module yet'}{more}"
+
+
+def probe(name: str, module: "Module") -> str:
+    """What is wrong with the first URL of a module, as one short question finds; empty: nothing."""
+    from huai_client.metadata.http import NotServedError, newest_commit
+
+    url = MetadataUrl.of(module.urls[0], module.upstream_name or name)
+    if not is_http(url.url):
+        return ""
+    try:
+        newest_commit(url, timeout=_PROBE_SECONDS)
+    except NotServedError as error:
+        hint = offered(url.url, module.upstream_name or name)
+        return f"warning: {error.message}\n  {hint}"
+    except HuaiError as error:
+        return f"warning: {error.message}\n  {error.hint or 'sync asks again'}"
+    return ""
+
+
+def _one(value: dict[str, Any]) -> Served:
+    totals = value.get("totals") or {}
+    return Served(
+        printable(str(value["name"])),
+        _number(value.get("serial")),
+        _number(totals.get("entries")),
+        _number(totals.get("bytes")),
+        _number(value.get("committed")),
+    )
+
+
+def _number(value: object) -> int | None:
+    return value if isinstance(value, int) else None

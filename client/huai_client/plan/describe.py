@@ -1,0 +1,72 @@
+"""A plan as rows of text: what is done, to which path, with which detail."""
+
+import os
+import time
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from huai_client.plan.operations import Remove, Stage
+from huai_client.plan.prepared import Prepared
+from huai_schema.paths import RelPath, join, show
+from huai_schema.program.counting import counted
+
+
+class PlanLine(NamedTuple):
+    """One operation."""
+
+    what: str
+    path: RelPath
+    detail: str
+    """How, or from where."""
+    volatile: bool = False
+    """The file changes without a commit, and is published as it arrives."""
+
+
+def plan_lines(prepared: Prepared) -> Iterator[PlanLine]:
+    """Each operation in order."""
+    plan = prepared.plan
+    for item in plan.clear:
+        yield PlanLine("clear", item.path, _kind(item))
+    for path in plan.make:
+        yield PlanLine("mkdir", path, "")
+    for move in plan.moves:
+        yield PlanLine("move", move.new, f"from {show(move.old)}")
+    for stage in plan.stages:
+        yield from _stage_lines(stage, prepared)
+    for item in plan.removals:
+        yield PlanLine("delete", item.path, _kind(item))
+    made = set(plan.make)
+    for directory in plan.directories:
+        if directory.path not in made:
+            yield PlanLine("directory", directory.path, "")
+
+
+def _stage_lines(stage: Stage, prepared: Prepared) -> Iterator[PlanLine]:
+    for file in stage.fetches:
+        reuse = prepared.plan.reuses.get(file.path)
+        source = f"from {show(join(os.fsencode(reuse.tree), reuse.source))}, " if reuse else ""
+        what = "reuse" if reuse else "fetch"
+        volatile = file.path in prepared.volatile
+        mark = ", volatile" if volatile else ""
+        detail = f"{source}{counted(file.size, 'byte')}, {stage.name}{mark}"
+        yield PlanLine(what, file.path, detail, volatile)
+    for file in stage.links:
+        yield PlanLine("link", file.path, f"to {show(file.link or b'')}")
+    for symlink in stage.symlinks:
+        yield PlanLine("symlink", symlink.path, f"to {show(symlink.target)}")
+    for entry in stage.attributes:
+        yield PlanLine("attributes", entry.path, stage.name)
+
+
+def waiting_lines(prepared: Prepared, patience: int) -> Iterator[tuple[RelPath, str]]:
+    """What will wait to be deleted, and until when; `patience` in seconds."""
+    for each in prepared.waiting:
+        if each.since:
+            until = time.localtime(each.since + patience)
+            yield each.path, time.strftime("%Y-%m-%d %H:%M:%S", until)
+        else:
+            yield each.path, f"{patience} s from the sync on"
+
+
+def _kind(item: Remove) -> str:
+    return "directory" if item.directory else "file"

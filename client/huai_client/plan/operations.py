@@ -1,0 +1,69 @@
+"""What a plan consists of: plain values, no behaviour.
+
+Pure.  The planner makes them, `--dry-run` prints them, the executor carries them out
+in the order of the fields of `Plan`; within a list, in the order of the list.
+"""
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from huai_client.diff.candidate import Move
+from huai_schema.entries import Directory, File, Symlink
+from huai_schema.paths import RelPath
+
+
+class Remove(NamedTuple):
+    """Unlink a file, symlink or special file, or remove an empty directory."""
+
+    path: RelPath
+    directory: bool
+
+
+class Reuse(NamedTuple):
+    """Where the content of a wanted file is already."""
+
+    source: RelPath
+    mtime: int
+    """Of the source; its size is that of the wanted file."""
+    names: int = 0
+    """The wanted file may take over an inode that has no more names than so many."""
+    sure: bool = True
+    """Whether the size and time of the source prove its content; else its digest has to."""
+    tree: str = ""
+    """The root of the tree that holds it; empty: the plan's own."""
+    twin: bool = False
+    """The plan brings `source` too: it has to come once only."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """What is published together: payload, then indices, then pointers."""
+
+    name: str
+    fetches: list[File] = field(default_factory=list)
+    """Content to transfer, then to rename into place."""
+    links: list[File] = field(default_factory=list)
+    """Hardlinks to make to `File.link`, which exists by then."""
+    symlinks: list[Symlink] = field(default_factory=list)
+    attributes: list[File | Symlink] = field(default_factory=list)
+    """The content is here already: set mode, owner and times only."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The ordered operations that bring a tree to a snapshot."""
+
+    clear: list[Remove]
+    """What stands in the way of an entry of another type, deepest first."""
+    make: list[RelPath]
+    """Directories to create, parents first, writable until the end."""
+    moves: list[Move]
+    stages: list[Stage]
+    removals: list[Remove]
+    """Deletions, deepest first; only after everything before has succeeded."""
+    directories: list[Directory]
+    """Final attributes of every directory that was made or touched, deepest first."""
+    forwards: dict[RelPath, Symlink] = field(default_factory=dict)
+    """By `Move.old`: a symlink to where the directory went, for those who still look there."""
+    reuses: dict[RelPath, Reuse] = field(default_factory=dict)
+    """By path: those of the `fetches` that need no transfer."""

@@ -1,0 +1,194 @@
+"""Which stage a path is published in, and which rule says so.
+
+Pure: what stands around a path is asked of a snapshot.  Order of precedence: volatile files are
+pointers; then the stage rules of client.toml, and those of the upstream; then the rules of the
+repositories that the path is in, outermost first (each claims only what is its own: the indices of
+one hold no other); where there is none, the generic ones.  A repository is where a profile rule
+puts one (those of client.toml hold for all below), else where its markers are.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple, Protocol
+
+from huai_client.plan.order.patterns import Matcher, Named, below
+from huai_client.plan.stages import PAYLOAD, POINTERS
+from huai_schema.codec.publish_rules import Pattern, ProfileRule, Rule, StageRule, VolatileRule
+from huai_schema.paths import ROOT, RelPath, ancestors, parent, sort_key
+
+Rules = Iterable[Rule]
+
+GENERIC = "generic"
+"""The profile of what belongs to no repository."""
+
+
+class Profile(NamedTuple):
+    """How one kind of repository is laid out."""
+
+    name: str
+    tops: tuple[tuple[str, ...], ...]
+    """Lists of markers; where all of one list are, there is the top of a repository."""
+    rules: tuple[StageRule, ...]
+    """Seen from the top; the common ones come last."""
+
+
+class Looks(Protocol):
+    """What is asked of a snapshot."""
+
+    def has(self, folder: RelPath, marker: str) -> bool:
+        """Whether `folder` holds what a marker of a profile says."""
+
+
+class Repository(NamedTuple):
+    """A subtree that is laid out as a profile says."""
+
+    top: RelPath
+    profile: str
+    found_by: str
+    """The markers that are there, or the publish rule that says so."""
+
+
+class Verdict(NamedTuple):
+    """Where a path belongs."""
+
+    stage: int
+    """An index into `STAGES`."""
+    rule: str
+    """The publish rule; empty: none, so it is payload."""
+    repository: Repository | None
+    """The innermost that it is in, or the one whose rule it is."""
+
+
+class PublishOrder:
+    """The stages of the paths of one snapshot."""
+
+    def __init__(
+        self,
+        looks: Looks,
+        profiles: Mapping[str, Profile],
+        own: Rules,
+        upstream: Rules,
+        volatile: Iterable[VolatileRule] = (),
+    ) -> None:
+        """`own` are the rules of client.toml, `upstream` those of the descriptor.
+
+        `volatile` are all that say which files change without a commit.
+        """
+        own, upstream = list(own), list(upstream)
+        self._volatile = Matcher((rule.pattern, rule) for rule in volatile)
+        self._looks = looks
+        self._profiles = profiles
+        self._explicit = _matcher(each for each in (*own, *upstream) if isinstance(each, StageRule))
+        self._matchers = {name: _matcher(each.rules) for name, each in profiles.items()}
+        mine = self._profile_rules(own)
+        theirs = self._profile_rules(upstream)
+        for path in list(theirs):
+            if not mine.keys().isdisjoint((path, *ancestors(path))):
+                del theirs[path]
+        self._assigned = {**theirs, **mine}
+        self._known: dict[RelPath, tuple[Repository, ...]] = {}
+
+    def _profile_rules(self, rules: Rules) -> dict[RelPath, ProfileRule]:
+        found: dict[RelPath, ProfileRule] = {}
+        for rule in rules:
+            if isinstance(rule, ProfileRule) and rule.profile in self._profiles:
+                found.setdefault(rule.path, rule)
+        return found
+
+    def stage_of(self, path: RelPath, *, symlink: bool = False) -> int:
+        """The stage, an index into `STAGES`, in which a file or symlink is published."""
+        return self.judge(path, symlink=symlink).stage
+
+    def is_volatile(self, path: RelPath) -> bool:
+        """Whether the file at `path` changes without a commit."""
+        return self._volatile.find(Named(path, symlink=False)) is not None
+
+    def repository_of(self, path: RelPath) -> RelPath | None:
+        """The top of the outermost repository that `path` is in; None: it is in none."""
+        inside = self._around(parent(path))
+        return inside[0].top if inside else None
+
+    def names_below(self, path: RelPath, *, symlink: bool = False) -> RelPath | None:
+        """The directory whose content an index or pointer may name; None: it is payload."""
+        verdict = self.judge(path, symlink=symlink)
+        if verdict.stage == PAYLOAD:
+            return None
+        volatile = None if symlink else self._volatile.find(Named(path, symlink=False))
+        if volatile is not None:
+            return _seen_from(path, volatile.pattern)
+        explicit = self._explicit.find(Named(path, symlink))
+        if explicit is not None:
+            return self.repository_of(path) or ROOT
+        if verdict.repository is not None:
+            return verdict.repository.top
+        rule = self._matchers[GENERIC].find(Named(path, symlink))
+        return _seen_from(path, rule.pattern) if rule else ROOT
+
+    def judge(self, path: RelPath, *, symlink: bool = False) -> Verdict:
+        """The same, and why."""
+        inside = self._around(parent(path))
+        volatile = None if symlink else self._volatile.find(Named(path, symlink))
+        if volatile is not None:
+            return Verdict(POINTERS, volatile.text, inside[-1] if inside else None)
+        rule = self._explicit.find(Named(path, symlink))
+        if rule is not None:
+            return Verdict(rule.stage, rule.text, inside[-1] if inside else None)
+        for repository in inside:
+            found = self._matchers[repository.profile]
+            rule = found.find(Named(below(repository.top, path), symlink))
+            if rule is not None:
+                return Verdict(rule.stage, rule.text, repository)
+        if inside:
+            return Verdict(PAYLOAD, "", inside[-1])
+        rule = self._matchers[GENERIC].find(Named(path, symlink))
+        return Verdict(rule.stage, rule.text, None) if rule else Verdict(PAYLOAD, "", None)
+
+    @property
+    def repositories(self) -> list[Repository]:
+        """Those that were met so far, by path."""
+        met = {each for around in self._known.values() for each in around}
+        return sorted(met, key=lambda each: sort_key(each.top))
+
+    def _around(self, folder: RelPath) -> tuple[Repository, ...]:
+        """The repositories that `folder` is in, outermost first."""
+        if folder in self._known:
+            return self._known[folder]
+        missing, above = [], folder
+        while above not in self._known:
+            missing.append(above)
+            if not above:
+                break
+            above = RelPath(parent(above))
+        for path in reversed(missing):
+            outer = self._known[parent(path)] if path else ()
+            self._known[path] = self._entered(path, outer)
+        return self._known[folder]
+
+    def _entered(self, path: RelPath, outer: tuple[Repository, ...]) -> tuple[Repository, ...]:
+        """What `outer` becomes at `path`."""
+        rule = self._assigned.get(path)
+        if rule is not None:
+            here = Repository(path, rule.profile, rule.text)
+            return () if rule.profile == GENERIC else (here,)
+        if self._assigned and any(above in self._assigned for above in ancestors(path)):
+            return outer
+        top = self._detect(path)
+        return outer if top is None else (*outer, top)
+
+    def _detect(self, path: RelPath) -> Repository | None:
+        for profile in self._profiles.values():
+            for markers in profile.tops:
+                if all(self._looks.has(path, marker) for marker in markers):
+                    return Repository(path, profile.name, ", ".join(markers))
+        return None
+
+
+def _seen_from(path: RelPath, pattern: Pattern) -> RelPath:
+    """The directory from which `pattern` is seen when it matches `path`."""
+    first, *rest = pattern.components
+    if first != "**" or "**" in rest:
+        return ROOT
+    return ancestors(path)[len(rest) - 1]
+
+
+def _matcher(rules: Iterable[StageRule]) -> Matcher[StageRule]:
+    return Matcher((rule.pattern, rule) for rule in rules)

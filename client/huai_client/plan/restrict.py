@@ -1,0 +1,81 @@
+"""A plan without what some rules leave out, and without any deletion: the first of two stages.
+
+Pure.  What is left out stays as it is until a whole run comes; until then the commit counts as
+attempted, never as applied.
+"""
+
+from collections.abc import Collection
+from dataclasses import replace
+
+from huai_client.filters import Rules
+from huai_client.plan.operations import Plan, Reuse, Stage
+from huai_client.plan.prepared import Prepared
+from huai_client.plan.summary import summarize
+from huai_schema.entries import Directory, Entry
+from huai_schema.errors import ExitCode, HuaiError
+from huai_schema.paths import RelPath
+
+
+class NotInPartError(HuaiError):
+    """The plan makes sense as a whole only."""
+
+    exit_code = ExitCode.USAGE
+
+
+def in_part(prepared: Prepared, rules: Rules | None) -> Prepared:
+    """The part of `prepared` that `rules` let through; without rules all of it.
+
+    Raises `NotInPartError`.
+    """
+    if rules is None:
+        return prepared
+    plan = narrowed(prepared.plan, rules)
+    return prepared._replace(plan=plan, summary=summarize(plan))
+
+
+def narrowed(plan: Plan, rules: Rules) -> Plan:
+    """The part of `plan` that adds and changes what `rules` let through.
+
+    Raises `NotInPartError` if something would have to make way or to move for that, or if a
+    hardlink is let through and its first name is not.
+    """
+    links = [file for stage in plan.stages for file in stage.links if _reached(file, rules)]
+    apart = any(
+        file.link is not None and not rules.reaches(file.link, directory=False) for file in links
+    )
+    if plan.clear or plan.moves or apart:
+        raise NotInPartError(
+            "what changed cannot be put in place without deleting", hint="run a whole sync"
+        )
+    stages = [_stage(stage, rules) for stage in plan.stages]
+    return replace(
+        plan,
+        make=[path for path in plan.make if rules.reaches(path, directory=True)],
+        stages=stages,
+        removals=[],
+        directories=[each for each in plan.directories if _reached(each, rules)],
+        reuses=_reuses(plan.reuses, {file.path for stage in stages for file in stage.fetches}),
+    )
+
+
+def _reuses(reuses: dict[RelPath, Reuse], brought: Collection[RelPath]) -> dict[RelPath, Reuse]:
+    """Those for files that are brought; no inode is taken over, since its old name stays."""
+    return {
+        path: reuse._replace(names=0)
+        for path, reuse in reuses.items()
+        if path in brought and (not reuse.twin or reuse.source in brought)
+    }
+
+
+def _stage(stage: Stage, rules: Rules) -> Stage:
+    return replace(
+        stage,
+        fetches=[each for each in stage.fetches if _reached(each, rules)],
+        links=[each for each in stage.links if _reached(each, rules)],
+        symlinks=[each for each in stage.symlinks if _reached(each, rules)],
+        attributes=[each for each in stage.attributes if _reached(each, rules)],
+    )
+
+
+def _reached(entry: Entry, rules: Rules) -> bool:
+    return rules.reaches(entry.path, directory=isinstance(entry, Directory))

@@ -1,0 +1,342 @@
+"""Carries out a plan: the order of the steps.
+
+Knows no policy: what to do was decided by the plan, how each step is done safely is the
+tree's, what has to wait for a path that failed is `plans.withhold`'s.  Rule: each step is asked
+for there first, and each failure is told there.  All files get their attributes before the first
+is published, so that a stage is renames, one after the other.
+"""
+
+import stat
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from enum import StrEnum
+from functools import partial
+from itertools import chain
+from typing import NamedTuple, TypeVar
+
+from huai_client.diff.candidate import Move
+from huai_client.plan.operations import Plan, Remove, Stage
+from huai_client.plan.stages import PAYLOAD, STAGES
+from huai_client.plan.withhold import Withholding, sites
+from huai_client.tree import (
+    PathError,
+    Staged,
+    StorageError,
+    StrangersError,
+    Tree,
+    is_other_file_system,
+)
+from huai_schema.entries import Directory, Entry, File, Symlink
+from huai_schema.paths import RelPath, join, show
+
+T = TypeVar("T")
+
+
+class Step(StrEnum):
+    """The kinds of steps, in the order in which a run meets them."""
+
+    CLEAR = "clear"
+    MAKE = "make"
+    MOVE = "move"
+    PUBLISH = "publish"
+    LINK = "link"
+    SYMLINK = "symlink"
+    ATTRIBUTES = "attributes"
+    REMOVE = "remove"
+    DIRECTORY = "directory"
+
+
+class Problem(NamedTuple):
+    """A path that could not be brought to where it should be."""
+
+    path: RelPath
+    reason: str
+
+
+class Counts(NamedTuple):
+    """How many steps of each kind were done, in the order of `Step`."""
+
+    cleared: int
+    made: int
+    moved: int
+    published: int
+    linked: int
+    symlinked: int
+    attributes: int
+    removed: int
+    directories: int
+
+
+class Published(NamedTuple):
+    """How long it took to put a stage in place."""
+
+    stage: str
+    changes: int
+    seconds: float
+
+
+class Report(NamedTuple):
+    """What was done, and what failed."""
+
+    counts: Counts
+    problems: tuple[Problem, ...]
+    strangers: tuple[RelPath, ...]
+    """Directories that should have gone, but hold what huai did not put there."""
+    unknown_users: frozenset[bytes]
+    """Names that this machine does not know; the entries kept their owner."""
+    unknown_groups: frozenset[bytes]
+    published: tuple[Published, ...] = ()
+    """The stages in which anything was done, in their order."""
+    held: int = 0
+    """What was not done because something else failed."""
+    unmoved: bool = False
+    """Whether a directory cannot be renamed on this file system, so that its files have to be."""
+
+    @property
+    def mixed_seconds(self) -> float:
+        """How long the tree was between two snapshots: from the first index to the last pointer."""
+        return sum(each.seconds for each in self.published if each.stage != STAGES[PAYLOAD])
+
+
+def execute(
+    plan: Plan,
+    tree: Tree,
+    staged: Callable[[File], Staged],
+    on_step: Callable[[str, RelPath], None],
+    withholding: Withholding | None = None,
+) -> Report:
+    """Do everything in `plan`; `on_step` hears of each step that was done.
+
+    `staged` says where the verified content of a file lies.  `withholding` knows what
+    has failed already.  Running it again after a cut, with a plan made from what is there then,
+    goes on where it stopped.
+
+    Raises:
+        StorageError: the disk is full, read-only or failing; the rest was not tried.
+    """
+    run = _Run(tree, staged, on_step, withholding or Withholding())
+    try:
+        run.equip(plan)
+        run.prepare(plan)
+        if any(stage.fetches for stage in plan.stages):
+            # Content on disk before its name: a power cut must not leave empty files.
+            tree.sync()
+        for number, stage in enumerate(plan.stages):
+            run.publish(stage, number)
+        run.remove(plan.removals)
+        run.finish(plan)
+    except StorageError:
+        # Best effort: a full disk still takes modes and times, a failing one does not.
+        with suppress(StorageError):
+            run.finish(plan)
+        raise
+    finally:
+        failed = tree.tighten()
+    run.problems.extend(Problem(path, "its mode could not be put back") for path in failed)
+    return run.report()
+
+
+class _Run:
+    """One execution: does steps, counts them, keeps what failed."""
+
+    def __init__(
+        self,
+        tree: Tree,
+        staged: Callable[[File], Staged],
+        on_step: Callable[[str, RelPath], None],
+        withholding: Withholding,
+    ) -> None:
+        self._tree = tree
+        self._staged = staged
+        self._on_step = on_step
+        self._withholding = withholding
+        self._done: Counter[Step] = Counter()
+        self.problems: list[Problem] = []
+        self._strangers: list[RelPath] = []
+        self._published: list[Published] = []
+        self._unmoved = False
+
+    def _each(
+        self,
+        step: Step,
+        items: Iterable[T],
+        path: Callable[[T], RelPath],
+        do: Callable[[T], bool | None],
+        may: Callable[[T], bool] = lambda _: True,
+    ) -> None:
+        """Do one kind of step where it `may` be done; `do` says False for one that is left out."""
+        for item in items:
+            if not may(item):
+                continue
+            try:
+                done = do(item)
+            except PathError as error:
+                self._failed(error, step, path(item), item)
+                continue
+            if done is not False:
+                self._done[step] += 1
+                self._on_step(step, path(item))
+
+    def _failed(self, error: PathError, step: Step, path: RelPath, item: object = None) -> None:
+        self.problems.append(Problem(error.path, error.reason))
+        waiting = self._withholding
+        if step is Step.REMOVE:
+            waiting.keep(path)
+            return
+        waiting.fail(path, symlink=isinstance(item, Symlink))
+        if isinstance(item, Move):
+            waiting.fail(item.old)
+            self._unmoved |= is_other_file_system(error)
+
+    def prepare(self, plan: Plan) -> None:
+        """Clear the way, make and move directories."""
+        tree, waiting = self._tree, self._withholding
+        final = {directory.path: directory for directory in plan.directories}
+        for site, items in sites(plan.clear).items():
+            if waiting.makes_way(site, [item.path for item in items]):
+                self._clear(site, items)
+        self._each(
+            Step.MAKE,
+            plan.make,
+            lambda path: path,
+            lambda path: tree.make_directory(path, final.get(path)),
+            waiting.makes,
+        )
+        self._each(
+            Step.MOVE,
+            plan.moves,
+            lambda move: move.new,
+            lambda move: tree.move(move.old, move.new, plan.forwards.get(move.old)),
+            waiting.moves,
+        )
+
+    def _clear(self, site: RelPath, items: list[Remove]) -> None:
+        """Make way at `site`, wholly or, where somebody has put something there, not at all."""
+        try:
+            stranger = self._stranger(items)
+        except PathError as error:
+            self._failed(error, Step.CLEAR, site)
+            return
+        if stranger is not None:
+            reason = (
+                f"something else is to stand here, and it holds {show(stranger)}, which no "
+                "snapshot names: move that away, or sync with --adopt --delete-strangers"
+            )
+            self.problems.append(Problem(site, reason))
+            self._withholding.fail(site)
+            return
+        self._each(Step.CLEAR, items, _path, partial(self._remove_at, site))
+
+    def _stranger(self, items: list[Remove]) -> RelPath | None:
+        """Something in a directory that is to go, and is not to go itself."""
+        going = {item.path for item in items}
+        for item in items:
+            found = self._tree.stat(item.path) if item.directory else None
+            if found is None or not stat.S_ISDIR(found.st_mode):
+                continue
+            for name in sorted(chain(*self._tree.listing(item.path))):
+                if join(item.path, name) not in going:
+                    return join(item.path, name)
+        return None
+
+    def _waits(self, path: RelPath) -> bool:
+        return self._withholding.waits(path)
+
+    def equip(self, plan: Plan) -> None:
+        """Give what was staged its owner, mode and times."""
+        for stage in plan.stages:
+            for file in stage.fetches:
+                if self._waits(file.path):
+                    continue
+                try:
+                    self._tree.equip(self._staged(file), file)
+                except PathError as error:
+                    self._failed(error, Step.PUBLISH, file.path)
+        if not self._withholding.nothing:
+            self._withholding.foresee(plan)
+
+    def publish(self, stage: Stage, number: int) -> None:
+        """Content, attributes, hardlinks, symlinks."""
+        tree, waiting = self._tree, self._withholding
+
+        def may(entry: Entry) -> bool:
+            return waiting.publishes(entry, number)
+
+        begun, before = time.perf_counter(), self._done.total()
+        self._each(Step.PUBLISH, stage.fetches, _path, self._publish, may)
+        # Before the hardlinks: those are made only of what is as it should be.
+        settles = waiting.settles
+        self._each(Step.ATTRIBUTES, stage.attributes, _path, tree.set_attributes, settles)
+        self._each(Step.LINK, stage.links, _path, tree.link, may)
+        self._each(Step.SYMLINK, stage.symlinks, _path, tree.symlink, may)
+        if changes := self._done.total() - before:
+            seconds = time.perf_counter() - begun
+            self._published.append(Published(stage.name, changes, seconds))
+
+    def remove(self, removals: list[Remove]) -> None:
+        """Delete; a directory with strangers stays and is named."""
+        removes = self._withholding.removes
+        self._each(Step.REMOVE, removals, _path, self._remove_or_leave, removes)
+
+    def finish(self, plan: Plan) -> None:
+        """Final attributes of directories, also after problems; then everything to disk."""
+        self._each(Step.DIRECTORY, plan.directories, _path, self._set_directory)
+        if self._done:
+            self._tree.sync()
+
+    def report(self) -> Report:
+        """What was done so far."""
+        owners = self._tree.owners
+        return Report(
+            Counts(*(self._done[step] for step in Step)),
+            problems=tuple(self.problems),
+            strangers=tuple(self._strangers),
+            unknown_users=owners.unknown_users if owners else frozenset(),
+            unknown_groups=owners.unknown_groups if owners else frozenset(),
+            published=tuple(self._published),
+            held=len(self._withholding.held),
+            unmoved=self._unmoved,
+        )
+
+    def _remove(self, item: Remove) -> None:
+        if item.directory:
+            self._tree.remove_directory(item.path)
+        else:
+            self._tree.remove(item.path)
+
+    def _remove_at(self, site: RelPath, item: Remove) -> bool:
+        """What cannot go keeps the site from being anything else."""
+        if self._waits(item.path):
+            return False
+        try:
+            self._remove(item)
+        except PathError:
+            self._withholding.fail(site)
+            raise
+        return True
+
+    def _remove_or_leave(self, item: Remove) -> bool:
+        try:
+            self._remove(item)
+        except StrangersError as error:
+            self._strangers.append(error.path)
+            return False
+        return True
+
+    def _publish(self, file: File) -> None:
+        self._tree.put(self._staged(file), file)
+
+    def _set_directory(self, wanted: Directory) -> bool:
+        if not self._withholding.nothing:
+            found = self._tree.stat(wanted.path)
+            if found is None or not stat.S_ISDIR(found.st_mode):
+                # Never made, for a reason that is reported already.
+                return False
+        self._tree.set_directory(wanted)
+        return True
+
+
+def _path(item: Remove | Entry) -> RelPath:
+    return item.path

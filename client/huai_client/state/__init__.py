@@ -1,0 +1,1 @@
+"""What this client keeps between two runs: every file below its state root."""

@@ -1,0 +1,121 @@
+"""The history of a module's runs: an append-only file of JSON lines, bounded by itself.
+
+Written after the state, by a run that holds the module's lock or by a `verify`, which may end
+at any time; read at any time.  Only ever an account: nothing decides by it, so a line that is lost
+or torn (a kill, a power cut) is passed over, and a file that cannot be written is no failure of
+the run.
+Rules to keep: a poll that finds nothing new writes nothing, failures that are alike are one line,
+so that the file grows with what happened and not with time; a run that is about to change
+something says so, and its end takes that line's place, so that one that was killed is seen.
+"""
+
+import fcntl
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from huai_client.state.run_record import REASON_MOST, Record
+from huai_client.state.state import StateError
+
+_SIZE_MOST = 256 << 10
+"""Bytes; a file that is larger is set aside, and the one set aside before it goes."""
+_LINE_MOST = 4096
+_OLD = ".1"
+_decoder = msgspec.json.Decoder(Record)
+
+
+def append(path: Path, record: Record) -> None:
+    """Add a run; one that failed as the last one did is counted there."""
+    record = msgspec.structs.replace(record, reason=record.reason[:REASON_MOST])
+    with suppress(OSError):
+        if path.exists() and path.stat().st_size > _SIZE_MOST:
+            path.replace(_older(path))
+        _append(path, record)
+
+
+def _append(path: Path, record: Record) -> None:
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        # A `verify` may end while another run does.
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        whole, newest = _tail(handle)
+        if newest and newest[-1].record.begins(record):
+            whole = newest.pop().start
+        if newest and newest[-1].record.alike(record):
+            whole, record = newest[-1].start, newest[-1].record.again(record)
+        line = msgspec.json.encode(record) + b"\n"
+        os.pwrite(handle, line, whole)
+        os.ftruncate(handle, whole + len(line))
+        os.fdatasync(handle)
+    finally:
+        os.close(handle)
+
+
+class _Line(NamedTuple):
+    start: int
+    """Where it stands in the file."""
+    record: Record
+
+
+def _tail(handle: int) -> tuple[int, list[_Line]]:
+    """Where the last whole line ends, and at least the last two that can be read, newest last."""
+    size = os.fstat(handle).st_size
+    position = max(0, size - 3 * _LINE_MOST)
+    found: list[_Line] = []
+    for line in os.pread(handle, size - position, position).splitlines(keepends=True):
+        if not line.endswith(b"\n"):
+            break
+        record = _decode(line)
+        if record is not None:
+            found.append(_Line(position, record))
+        position += len(line)
+    return position, found
+
+
+def last(path: Path) -> Record | None:
+    """The newest run, without reading the others; None: none is known."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        newest = _tail(handle)[1]
+    finally:
+        os.close(handle)
+    return newest[-1].record if newest else None
+
+
+def read(path: Path) -> list[Record]:
+    """All runs that are known, newest first; a file that cannot be read is a `StateError`."""
+    found: list[Record] = []
+    for each in (_older(path), path):
+        try:
+            lines = each.read_bytes().split(b"\n")[:-1]  # what follows the last is cut
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            raise StateError(
+                f"{each}: {error.strerror}", hint="run as the user that the state belongs to"
+            ) from error
+        found += (record for line in lines if (record := _decode(line)) is not None)
+    found.reverse()
+    return [record for number, record in enumerate(found) if not _is_told(record, found[:number])]
+
+
+def _is_told(record: Record, later: list[Record]) -> bool:
+    """Whether the end of the same run is among `later`: a `verify` has ended in between."""
+    return not record.ended and any(record.begins(each) for each in later)
+
+
+def _older(path: Path) -> Path:
+    return path.with_name(path.name + _OLD)
+
+
+def _decode(line: bytes) -> Record | None:
+    try:
+        return _decoder.decode(line)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return None

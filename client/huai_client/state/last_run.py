@@ -1,0 +1,83 @@
+"""How the last run of a module ended, and when its tree was last known to be in step.
+
+One small file, replaced by each run that syncs, undoes or repairs, also by a poll that finds
+nothing new, of which the history keeps no line.  Only ever an account: nothing decides by it,
+so a file that is missing or torn says nothing, and one that cannot be written is no failure of
+the run.
+"""
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from huai_client.state import history
+from huai_client.state.run_record import REASON_MOST, Number, Record
+from huai_schema.errors import ExitCode
+
+
+class LastRun(msgspec.Struct, frozen=True):
+    """The last run; times in seconds since the epoch."""
+
+    began: Number
+    ended: Number
+    code: Number = 0
+    """Its exit code."""
+    reason: str = ""
+    """What went wrong; empty: nothing."""
+    in_step: Number = 0
+    """When a run last ended with the tree at the newest commit (or held there); 0: never."""
+    failing: Number = 0
+    """When the first of the failures in a row ended, of which this is the last; 0: it is none."""
+
+    @property
+    def good(self) -> bool:
+        """Whether it ended well."""
+        return self.code == ExitCode.OK
+
+
+def load(path: Path) -> LastRun | None:
+    """What is recorded; None: nothing that can be read."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=LastRun)
+    except (OSError, msgspec.DecodeError, UnicodeError, RecursionError):
+        return None
+
+
+def save(path: Path, record: Record, now: int) -> None:
+    """Record that the run `record` has ended `now`."""
+    before = load(path)
+    good = record.good
+    run = LastRun(
+        began=record.time,
+        ended=now,
+        code=record.code,
+        reason=record.reason[:REASON_MOST],
+        in_step=now if good and record.kind != "repair" else before.in_step if before else 0,
+        failing=0 if good else before.failing if before and before.failing else now,
+    )
+    # A poll that is like the one before must not wait for the disk.
+    durable = before is None or (before.code, before.reason) != (run.code, run.reason)
+    with suppress(OSError):
+        _replace(path, msgspec.json.encode(run) + b"\n", durable=durable)
+
+
+def unfinished(runs: Path, run: LastRun | None) -> str:
+    """Why the tree is between two commits; `runs` is the module's history.  For people."""
+    newest = next((each for each in history.read(runs) if each.kind != "verify"), None)
+    if newest is not None and newest.ended and run is not None and not run.good:
+        return f"the last run ended with {run.code} ({run.reason}): the next one goes on from there"
+    return "a run was cut: the next one finishes it"
+
+
+def _replace(path: Path, data: bytes, *, durable: bool) -> None:
+    temporary = path.with_suffix(".new")
+    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    try:
+        os.write(handle, data)
+        if durable:
+            os.fdatasync(handle)
+    finally:
+        os.close(handle)
+    temporary.replace(path)

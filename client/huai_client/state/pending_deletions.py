@@ -1,0 +1,105 @@
+"""The record of deletions that wait: a file of its own beside the state.
+
+Replaced as a whole, durably, before the state says that the commit is applied; so it may
+name a path that is not gone yet, never miss one that stays.  Whether anything is due stands
+in its first line, so that a sync with nothing new reads no more.
+"""
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+from huai_client.state.state import StateError, replace_durably
+from huai_client.state.waiting import Waiting
+from huai_schema.codec.escaping import escape, unescape
+from huai_schema.errors import FormatError
+from huai_schema.paths import rel_path
+
+_FIRST = re.compile(rb"huai-waiting 1 ([0-9]{1,18}) ([0-9]{1,18})\n")
+_LINE = re.compile(rb"([0-9]{1,18})\t([df])\t([^\t\n]+)")
+_FIRST_BYTES = 64
+
+
+class Head(NamedTuple):
+    """What the first line says."""
+
+    paths: int
+    """How many wait."""
+    since: int
+    """When the first of them began to, seconds since the epoch."""
+
+    def due(self, patience: int, now: int) -> bool:
+        """Whether anything has waited for `patience` seconds at `now`."""
+        return self.paths > 0 and self.since + patience <= now
+
+
+NOTHING = Head(0, 0)
+
+
+def head(path: Path) -> Head:
+    """How much waits, without reading what; a missing file: nothing."""
+    try:
+        with path.open("rb") as file:
+            return _head(path, file.read(_FIRST_BYTES))
+    except FileNotFoundError:
+        return NOTHING
+    except OSError as error:
+        raise _unreadable(path, error) from error
+
+
+def load(path: Path) -> list[Waiting]:
+    """What waits."""
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise _unreadable(path, error) from error
+    count = _head(path, data).paths
+    lines = data.split(b"\n")[1:-1]
+    try:
+        if len(lines) != count or not data.endswith(b"\n"):
+            raise FormatError("cut")
+        return [_decode(line) for line in lines]
+    except FormatError as error:
+        raise _damaged(path, error.message) from error
+
+
+def save(path: Path, waiting: Iterable[Waiting], *, now: int) -> None:
+    """Replace the record in one durable step; what waits since 0 waits since `now`."""
+    stamped = [each._replace(since=each.since or now) for each in waiting]
+    if not stamped and not path.exists():
+        return
+    since = min((each.since for each in stamped), default=0)
+    lines = [b"huai-waiting 1 %d %d\n" % (len(stamped), since)]
+    for each in stamped:
+        kind = b"d" if each.directory else b"f"
+        lines.append(b"%d\t%b\t%b\n" % (each.since, kind, escape(each.path)))
+    replace_durably(path, b"".join(lines))
+
+
+def _head(path: Path, data: bytes) -> Head:
+    found = _FIRST.match(data)
+    if found is None:
+        raise _damaged(path, "another first line")
+    return Head(int(found[1]), int(found[2]))
+
+
+def _decode(line: bytes) -> Waiting:
+    found = _LINE.fullmatch(line)
+    if found is None:
+        raise FormatError("a line that is none")
+    since, kind, text = found.groups()
+    return Waiting(rel_path(unescape(text)), kind == b"d", int(since))
+
+
+def _unreadable(path: Path, error: OSError) -> StateError:
+    return StateError(f"{path}: {error.strerror}", hint="run as the user that the state belongs to")
+
+
+def _damaged(path: Path, reason: str) -> StateError:
+    return StateError(
+        f"{path}: not a record of this program ({reason})",
+        hint="move it away; what waits there is then found by sync --adopt --delete-strangers",
+    )

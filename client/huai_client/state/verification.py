@@ -1,0 +1,291 @@
+"""When each part of a tree was last verified: an SQLite file beside the state.
+
+One row a part, so its size is bounded by the number of parts, and each update costs its rows.
+Only ever an account, by which no change to a tree is decided: a file that is damaged or of
+another version is begun anew.
+A time is when looking at the part began, seconds since the epoch.  It is negative if a commit
+has changed the part since then, and 0 if nobody ever looked.
+"""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NamedTuple, Self
+
+from huai_client.state.state import StateError
+from huai_schema.paths import RelPath
+
+_VERSION = 1
+_BUSY_SECONDS = 60
+DAMAGES = (sqlite3.Error, UnicodeError)
+"""What a damaged file shows in; the latter where SQLite quotes it."""
+_TABLES = """
+CREATE TABLE parts (
+    key BLOB PRIMARY KEY, tree BLOB NOT NULL, identity BLOB NOT NULL,
+    metadata INTEGER NOT NULL DEFAULT 0, content INTEGER NOT NULL DEFAULT 0,
+    damaged INTEGER NOT NULL DEFAULT 0, run INTEGER NOT NULL DEFAULT 0
+) WITHOUT ROWID;
+CREATE TABLE unfinished (
+    content INTEGER PRIMARY KEY, key BLOB NOT NULL, began INTEGER NOT NULL,
+    position BLOB NOT NULL, damaged INTEGER NOT NULL, changed INTEGER NOT NULL DEFAULT 0
+);
+CREATE TABLE current (
+    one INTEGER PRIMARY KEY CHECK (one = 1), applied TEXT NOT NULL, filter TEXT NOT NULL,
+    run INTEGER NOT NULL
+);
+INSERT INTO current VALUES (1, '', '', 0);
+"""
+
+
+class Known(NamedTuple):
+    """What the record says of one part's place in the metadata."""
+
+    tree: bytes
+    identity: bytes
+
+
+class Unfinished(NamedTuple):
+    """A part that was left in the middle."""
+
+    path: RelPath
+    began: int
+    position: bytes
+    """A key of `scope.tree_order`: all up to there was looked at."""
+    damaged: int
+    """Paths that differed up to there."""
+
+
+class Record:
+    """The open record; what is written is durable after `commit`."""
+
+    def __init__(self, path: Path) -> None:
+        """Open it, made if it is missing; `StateError` if that cannot be."""
+        self._path = path
+        with self._failing():
+            try:
+                self._db = self._opened()
+            except (sqlite3.DatabaseError, UnicodeError, _AnotherVersionError) as error:
+                if isinstance(error, sqlite3.OperationalError):
+                    raise
+                # The journal first: it must not be applied to the new file.
+                path.with_name(path.name + "-journal").unlink(missing_ok=True)
+                path.unlink()
+                self._db = self._opened()
+        self._run = 0
+
+    def _opened(self) -> sqlite3.Connection:
+        # Statements are transactions only between BEGIN and COMMIT, which stand below.
+        db = sqlite3.connect(self._path, timeout=_BUSY_SECONDS, isolation_level=None)
+        try:
+            version = db.execute("PRAGMA user_version").fetchone()[0]
+            if not version:
+                db.executescript(
+                    f"BEGIN EXCLUSIVE; {_TABLES} PRAGMA user_version = {_VERSION}; COMMIT;"
+                )
+            elif version != _VERSION:
+                raise _AnotherVersionError
+            if db.execute("SELECT run FROM current").fetchone() is None:
+                raise _AnotherVersionError
+        except BaseException:
+            db.close()
+            raise
+        return db
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._db.close()
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """All or nothing of what is written here, durably."""
+        with self._failing():
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+            except BaseException:
+                if self._db.in_transaction:  # what a damaged file ends, SQLite has rolled back
+                    self._db.execute("ROLLBACK")
+                raise
+            self._db.execute("COMMIT")
+
+    @contextmanager
+    def _failing(self) -> Iterator[None]:
+        try:
+            yield
+        except (*DAMAGES, OverflowError) as error:
+            raise StateError(
+                f"{self._path}: {error}", hint="look at the disk, or delete that file; run again"
+            ) from error
+
+    def _rows(
+        self, statement: str, values: tuple[object, ...], *kinds: type
+    ) -> list[tuple[Any, ...]]:
+        """What the file answers, of these types; `StateError` if it is damaged."""
+        with self._failing():
+            rows = self._db.execute(statement, values).fetchall()
+            for row in rows:
+                if not all(map(isinstance, row, kinds)):
+                    raise sqlite3.DataError("a value of another type")
+        return rows
+
+    # ------------------------------------------------------------ where the parts are
+
+    def applied(self, commit: str, key: str) -> bool:
+        """The parts are those of that commit from now on, through the filter `key`.
+
+        Whether it is another filter than before.
+        """
+        self._db.execute("UPDATE current SET applied = ?", (commit,))
+        found = self._db.execute("UPDATE current SET filter = ?1 WHERE filter != ?1", (key,))
+        return found.rowcount > 0
+
+    def known(self, path: RelPath) -> Known | None:
+        """What is recorded of the part at `path`."""
+        statement = "SELECT tree, identity FROM parts WHERE key = ?"
+        found = self._rows(statement, (_key(path),), bytes, bytes)
+        return Known(*found[0]) if found else None
+
+    def add(self, path: RelPath, known: Known) -> None:
+        """A part that nobody has looked at."""
+        self._db.execute(
+            "INSERT INTO parts (key, tree, identity) VALUES (?, ?, ?)", (_key(path), *known)
+        )
+
+    def change(self, path: RelPath, known: Known) -> None:
+        """A commit has changed something in a part, or only below it."""
+        key = _key(path)
+        before = self.known(path)
+        self._db.execute("UPDATE parts SET tree = ? WHERE key = ?", (known.tree, key))
+        if before is not None and before.identity != known.identity:
+            self._db.execute(
+                "UPDATE parts SET identity = ?, metadata = -abs(metadata), content = -abs(content)"
+                " WHERE key = ?",
+                (known.identity, key),
+            )
+            self._db.execute("UPDATE unfinished SET changed = 1 WHERE key = ?", (key,))
+
+    def children(self, path: RelPath) -> Iterator[RelPath]:
+        """The parts directly in the part at `path`; costs a look-up for each."""
+        prefix = _key(path) + b"\0" if path else b""
+        low, high = prefix or b"\0", _end(path)
+        while True:
+            found = self._rows(
+                "SELECT key FROM parts WHERE key >= ? AND key < ? ORDER BY key LIMIT 1",
+                (low, high),
+                bytes,
+            )
+            if not found or found[0][0] < low:  # what is out of order could go round for ever
+                return
+            child = prefix + found[0][0][len(prefix) :].partition(b"\0")[0]
+            yield _path(child)
+            low = child + b"\1"
+
+    def drop(self, path: RelPath) -> None:
+        """The part at `path` and all below it are gone."""
+        key = _key(path)
+        bounds = (key, key + b"\0", _end(path))
+        where = "key = ? OR (key >= ? AND key < ?)"
+        self._db.execute(f"DELETE FROM parts WHERE {where}", bounds)  # noqa: S608 - no input
+        self._db.execute(f"DELETE FROM unfinished WHERE {where}", bounds)  # noqa: S608 - no input
+
+    # ------------------------------------------------------------ when they were verified
+
+    def begin_run(self) -> None:
+        """No part was looked at in this run yet."""
+        with self.writing():
+            self._db.execute("UPDATE current SET run = run + 1")
+        self._run = self._rows("SELECT run FROM current", (), int)[0][0]
+
+    def due(
+        self, below: RelPath, *, content: bool, damaged_first: bool, most: int
+    ) -> list[RelPath]:
+        """Parts that this run has not looked at: the longest ago first, at most `most`."""
+        time = "content" if content else "metadata"
+        first = "damaged = 0," if damaged_first else ""
+        low = _key(below)
+        rows = self._rows(
+            "SELECT key FROM parts WHERE run != ? AND (key = ? OR (key >= ? AND key < ?))"  # noqa: S608 - no input
+            f" ORDER BY {first} abs({time}), key LIMIT ?",
+            (self._run, low, low + b"\0" if low else b"\0", _end(below), most),
+            bytes,
+        )
+        return [_path(row[0]) for row in rows]
+
+    def left(self, below: RelPath) -> int:
+        """How many parts this run has not looked at."""
+        low = _key(below)
+        rows = self._rows(
+            "SELECT count(*) FROM parts WHERE run != ? AND (key = ? OR (key >= ? AND key < ?))",
+            (self._run, low, low + b"\0" if low else b"\0", _end(below)),
+            int,
+        )
+        return int(rows[0][0])
+
+    def finished(self, part: Unfinished, identity: bytes, *, content: bool) -> None:
+        """A part was looked at to its end, and then was what `identity` says.
+
+        If a commit has changed it since, or while it was looked at, that is noted too.
+        """
+        key = _key(part.path)
+        changed = self._rows(
+            "SELECT 1 FROM unfinished WHERE content = ? AND key = ? AND began = ? AND changed",
+            (content, key, part.began),
+            int,
+        )
+        times = "metadata = {0}, content = {0}" if content else "metadata = {0}"
+        when = times.format("CASE WHEN identity = ?1 THEN ?2 ELSE -abs(?2) END")
+        self._db.execute(
+            f"UPDATE parts SET {when}, damaged = ?3, run = ?4 WHERE key = ?5",  # noqa: S608 - no input
+            (identity, -part.began if changed else part.began, part.damaged, self._run, key),
+        )
+        self._db.execute("DELETE FROM unfinished WHERE content = ? AND key = ?", (content, key))
+
+    def paused(self, part: Unfinished, *, content: bool) -> None:
+        """A part was looked at as far as `part.position`."""
+        key = _key(part.path)
+        self._db.execute(
+            "INSERT INTO unfinished (content, key, began, position, damaged)"
+            " VALUES (?, ?, ?, ?, ?) ON CONFLICT (content) DO UPDATE SET"
+            " changed = changed AND key = excluded.key AND began = excluded.began,"
+            " key = excluded.key, began = excluded.began, position = excluded.position,"
+            " damaged = excluded.damaged",
+            (content, key, part.began, part.position, part.damaged),
+        )
+
+    def unfinished(self, *, content: bool) -> Unfinished | None:
+        """Where a run was cut or its time was over."""
+        statement = "SELECT key, began, position, damaged FROM unfinished WHERE content = ?"
+        for key, *rest in self._rows(statement, (content,), bytes, int, bytes, int):
+            return Unfinished(_path(key), *rest)
+        return None
+
+    def damage(self, path: RelPath, paths: int) -> None:
+        """How many paths of a part differ, as it turned out later."""
+        self._db.execute("UPDATE parts SET damaged = ? WHERE key = ?", (paths, _key(path)))
+
+
+class _AnotherVersionError(Exception):
+    """The file was not written by this version of the program."""
+
+
+def _key(path: RelPath) -> bytes:
+    """Sorts a directory right before all that is below it; see `paths.sort_key`."""
+    return path.replace(b"/", b"\0")
+
+
+def _path(key: bytes) -> RelPath:
+    return RelPath(key.replace(b"\0", b"/"))
+
+
+def _end(path: RelPath) -> bytes:
+    """Behind the keys of all that is below `path`: a name has at most 255 bytes."""
+    return _key(path) + b"\1" if path else b"\xff" * 256

@@ -1,0 +1,1 @@
+"""One sync, from the newest commit to a tree that equals it, and the way back."""

@@ -1,0 +1,60 @@
+"""What a sync hands over: its plan before the first byte, its result at the end."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from huai_client.plan.prepared import Prepared
+from huai_client.publish.executor import Report
+from huai_client.transfer import Listener, Outcome
+from huai_client.transfer.local import Reused
+from huai_schema.errors import ExitCode
+from huai_schema.paths import RelPath
+
+
+@dataclass(frozen=True, slots=True)
+class SyncResult:
+    """What a run did."""
+
+    commit: str
+    serial: int
+    committed: int
+    """When the upstream made the commit, seconds since the epoch."""
+    total_bytes: int
+    """Of all files of the module that its filter lets through."""
+    prepared: Prepared | None = None
+    """None: there was nothing new."""
+    report: Report | None = None
+    outcome: Outcome | None = None
+    reused: Reused | None = None
+    """None: content was not asked for."""
+    seen: int = 0
+    """When the commit was first here, seconds since the epoch; 0: now."""
+    plans: int = 1
+    """How often the run planned, following an upstream that moved on."""
+    nothing_at: tuple[str, ...] = ()
+    """Content URLs that have none of the files of the newest commit that were asked for."""
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """How the program should end."""
+        if self.outcome and self.outcome.late:
+            return ExitCode.TIMEOUT
+        if self.outcome and self.outcome.mismatched:
+            return ExitCode.MISMATCH
+        if self.outcome and self.outcome.missing and not self.nothing_at:
+            return ExitCode.VANISHED
+        refused = self.outcome and self.outcome.refused
+        if refused or self.nothing_at or (self.report and self.report.problems):
+            return ExitCode.PARTIAL
+        return ExitCode.OK
+
+
+class Observer(NamedTuple):
+    """Who is told how a run goes."""
+
+    listener: Listener
+    planned: Callable[[Prepared], None]
+    """Called before the first byte is moved."""
+    step: Callable[[str, RelPath], None]
+    """Called after each change to the tree."""

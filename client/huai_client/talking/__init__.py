@@ -1,1 +1,0 @@
-"""What a run says: to people, to programs, to a log file."""

@@ -1,0 +1,79 @@
+"""What the end of a run of rsync means (exit codes: rsync(1), "EXIT VALUES").
+
+Pure.
+"""
+
+from huai_client.transfer.errors import (
+    ConnectionBrokenError,
+    DiskFullError,
+    LocalWriteError,
+    NameRefusedError,
+    TransferError,
+    UpstreamFullError,
+    UpstreamRefusedError,
+    UpstreamSilentError,
+)
+from huai_client.transfer.rsync_output import Talk
+from huai_client.transfer.urls import ContentUrl
+from huai_schema.errors import HuaiError
+
+_DONE = frozenset({0, 23, 24})
+_SILENT = frozenset({30, 35})
+_FILE_IO = 11
+_BROKEN = frozenset({5, 10, 12, 14, 19, 20, 21, 22, 255})
+_LOGIN = (
+    "content_urls in client.toml with USER@, and rsync_options with --password-file=FILE: "
+    "a URL that the upstream names is given no password"
+)
+_UNSUPPORTED = 4
+_SHELL_COMMAND = frozenset({126, 127})
+
+
+def judge(code: int, talk: Talk, url: ContentUrl) -> HuaiError | None:
+    """The error that a run's exit code (negative: the signal) and words stand for.
+
+    None: it came to its end, and what it did not bring is not there.
+    """
+    if talk.too_much:
+        return UpstreamRefusedError(
+            f"{url}: sends more than its metadata announce",
+            hint="is this the right content URL?  Nothing of it was published",
+        )
+    if talk.no_room or talk.unwritable or code == _FILE_IO:
+        return _local(talk)
+    if code in _DONE:
+        return None
+    if talk.trickles:
+        return UpstreamSilentError(
+            f"{url}: sends next to nothing", hint="sync again: what has arrived is kept"
+        )
+    return _upstream(code, talk, f"{url}: {talk.summary()} (rsync exit {code})")
+
+
+def _local(talk: Talk) -> LocalWriteError:
+    if talk.no_room:
+        return DiskFullError(
+            f"the disk is full: {talk.summary()}",
+            hint="make room, then sync again: what has arrived is kept",
+        )
+    return LocalWriteError(
+        f"the staging area cannot be written: {talk.summary()}",
+        hint="look at the file system of the destination",
+    )
+
+
+def _upstream(code: int, talk: Talk, reason: str) -> TransferError:
+    if talk.full:
+        return UpstreamFullError(reason, hint="use fewer streams, or sync at another time")
+    if code in _SILENT:
+        return UpstreamSilentError(reason, hint="sync again: what has arrived is kept")
+    if code in _SHELL_COMMAND:
+        return UpstreamRefusedError(reason, hint="the remote shell or rsync was not found")
+    if code == _UNSUPPORTED and not talk.denied:
+        hint = "leave it out with a filter, or have it renamed upstream"
+        return NameRefusedError(reason, hint=hint, reason=talk.summary())
+    if talk.denied or (code not in _BROKEN and code >= 0):
+        login = talk.denied and "auth failed" in reason
+        hint = _LOGIN if login else "check the content URL and its access rules"
+        return UpstreamRefusedError(reason, hint=hint)
+    return ConnectionBrokenError(reason, hint="sync again: what has arrived is kept")

@@ -1,0 +1,206 @@
+"""Takes the content of wanted files from files that are here, into the staging area.
+
+A source is believed only as far as `Reuse.sure` and the time of its last change allow; all
+else is read and compared with the digest.  Rule: what is not right costs a transfer, never
+a wrong file.  Sources are only read, and opened without following any symlink; one that goes
+away gives its inode, if owner, mode and times are the wanted ones already.
+"""
+
+import errno
+import os
+from collections import Counter
+from contextlib import ExitStack, suppress
+from enum import StrEnum
+from pathlib import Path
+from types import TracebackType
+from typing import NamedTuple, Self
+
+from huai_client.deadline import NEVER, Deadline, TimeUpError
+from huai_client.plan.operations import Reuse
+from huai_client.transfer.copy import clone, copy
+from huai_client.transfer.staging import Staging
+from huai_client.tree import PathError, StorageError, View
+from huai_client.tree.hashing import digest_of
+from huai_client.tree.observe import Observed, differences, observe
+from huai_schema.entries import File
+from huai_schema.errors import HuaiError
+
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
+
+
+class How(StrEnum):
+    """What was done instead of a transfer."""
+
+    LINKED = "linked"
+    """The file got a further name."""
+    CLONED = "cloned"
+    """A new file shares its blocks: a reflink."""
+    COPIED = "copied"
+
+
+class Reused(NamedTuple):
+    """Files that were not transferred."""
+
+    linked: int = 0
+    cloned: int = 0
+    copied: int = 0
+    bytes: int = 0
+    """Of all of them."""
+
+    @property
+    def files(self) -> int:
+        """How many."""
+        return self.linked + self.cloned + self.copied
+
+
+class Trust(NamedTuple):
+    """What may be done with files that are here."""
+
+    until: int
+    """Nanoseconds since the epoch: what was changed later has to be read."""
+    hardlink: bool
+    """Whether files of equal content that come may share an inode."""
+    deadline: Deadline = NEVER
+    """Nothing is taken after it."""
+
+
+class _OtherContentError(Exception):
+    """The source is not what it should be."""
+
+
+class Local:
+    """One run's sources; counts what they gave."""
+
+    def __init__(self, view: View, staging: Staging, trust: Trust) -> None:
+        """`view` is of the tree that `staging` belongs to."""
+        self._view = view
+        self._staging = staging
+        self._trust = trust
+        self._done: Counter[How] = Counter()
+        self._bytes = 0
+        self._others: dict[str, View | None] = {}
+        self._open = ExitStack()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._open.close()
+
+    def reused(self) -> Reused:
+        """What was done so far."""
+        linked, cloned, copied = (self._done[how] for how in How)
+        return Reused(linked, cloned, copied, self._bytes)
+
+    def take(self, file: File, reuse: Reuse) -> bool:
+        """Make `file` ready, if its source is still what it should be; whether it is ready.
+
+        Raises:
+            StorageError: there is no room for a copy.
+        """
+        if self._staging.ready(file):
+            return True
+        view = self._view_of(reuse.tree)
+        if view is None or self._trust.deadline.over:
+            return False
+        try:
+            found = observe(view, reuse.source)
+            if found is None or not _is(found, file.size, reuse.mtime):
+                return False
+            handle = view.open_file(reuse.source)
+        except PathError:
+            return False
+        try:
+            status = os.fstat(handle)
+            if (status.st_dev, status.st_ino) != (found.device, found.inode):
+                return False
+            sure = reuse.sure and status.st_ctime_ns < self._trust.until
+            link = self._may_link(file, reuse, found)
+            return (sure or file.digest is not None) and self._made(
+                file, handle, sure=sure, link=link
+            )
+        finally:
+            os.close(handle)
+
+    def repeat(self, file: File, first: File) -> None:
+        """Make `file` ready with the content of `first`, if that is ready."""
+        over = self._trust.deadline.over
+        if over or self._staging.ready(file) or not self._staging.ready(first):
+            return
+        folder, name = self._staging.locate(first)
+        handle = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+        try:
+            link = self._trust.hardlink and first._replace(path=file.path) == file
+            self._made(file, handle, sure=True, link=link)
+        finally:
+            os.close(handle)
+
+    def _may_link(self, file: File, reuse: Reuse, found: Observed) -> bool:
+        if reuse.tree or reuse.source == file.path:
+            return False
+        free = found.nlinks <= reuse.names
+        return free and not differences(found, file, owners=self._view.owners)
+
+    def _made(self, file: File, handle: int, *, sure: bool, link: bool) -> bool:
+        """Whether the content of `handle` is now ready as that of `file`."""
+        how = self._how(file, handle, sure=sure, link=link)
+        if how is None:
+            return False
+        self._done[how] += 1
+        self._bytes += file.size
+        return True
+
+    def _how(self, file: File, handle: int, *, sure: bool, link: bool) -> How | None:
+        """Make it ready; None if the content is another, or cannot be read."""
+        try:
+            if link and (sure or digest_of(handle) == file.digest):
+                # Not every file system, and not every file of other users, can be linked.
+                with suppress(OSError):
+                    self._staging.link(file, handle)
+                    return How.LINKED
+            return self._copied(file, handle, sure=sure)
+        except (_OtherContentError, TimeUpError):
+            return None
+        except OSError as error:
+            if error.errno in _NO_ROOM:
+                raise StorageError(file.path, error.errno) from error
+            return None
+
+    def _copied(self, file: File, handle: int, *, sure: bool) -> How:
+        before = os.fstat(handle)
+        with self._staging.making(file) as target:
+            if clone(handle, target):
+                how, digest = How.CLONED, None if sure else digest_of(target)
+            else:
+                how, digest = How.COPIED, copy(handle, target, self._trust.deadline)
+            if file.digest is None:
+                right = _unchanged(before, os.fstat(handle))
+            else:
+                right = digest in (None, file.digest)
+            if not right or os.fstat(target).st_size != file.size:
+                raise _OtherContentError
+        return how
+
+    def _view_of(self, tree: str) -> View | None:
+        if not tree:
+            return self._view
+        if tree not in self._others:
+            try:
+                self._others[tree] = self._open.enter_context(View(Path(tree)))
+            except HuaiError:
+                self._others[tree] = None
+        return self._others[tree]
+
+
+def _is(found: Observed, size: int, mtime: int) -> bool:
+    entry = found.entry
+    return isinstance(entry, File) and (entry.size, entry.mtime) == (size, mtime)
+
+
+def _unchanged(before: os.stat_result, after: os.stat_result) -> bool:
+    return (before.st_size, before.st_ctime_ns) == (after.st_size, after.st_ctime_ns)

@@ -1,0 +1,125 @@
+"""What is ready: verified content under keys, and whether its verification still counts.
+
+After the machine went down, data that was never flushed may be gone from files whose
+rename survived.  So what was ready in another boot is moved to `doubted` and looked at
+once more, when and if it is asked for.
+"""
+
+import os
+from collections.abc import Container
+from contextlib import suppress
+from hashlib import blake2b
+from pathlib import Path
+
+from huai_client.transfer.staging import folders
+from huai_client.transfer.staging.content import fits
+from huai_schema.entries import File
+
+BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+_BOOT_BYTES = 128
+
+
+def key_of(file: File) -> str:
+    """The name of verified content: equal only if path, size, time and digest are."""
+    text = b"%b\0%d\0%d\0%b" % (file.path, file.size, file.mtime, file.digest or b"")
+    return blake2b(text, digest_size=20).hexdigest()
+
+
+def boot_id() -> bytes:
+    """This boot's name; empty, and so never trusted, where the kernel tells none."""
+    try:
+        return BOOT_ID.read_bytes().strip()
+    except OSError:
+        return b""
+
+
+class Journal:
+    """The folders `ready` and `doubted` below the staging area's handle."""
+
+    def __init__(self, root: int, boot: bytes) -> None:
+        """Opens both folders and moves what another boot left from the one to the other."""
+        self.same_boot = bool(boot) and _read(root, b"boot") == boot
+        self.handle = folders.own_directory(root, b"ready")
+        self._doubted = folders.own_directory(root, b"doubted")
+        if not self.same_boot:
+            for name in folders.names(self.handle):
+                os.rename(name, name, src_dir_fd=self.handle, dst_dir_fd=self._doubted)
+            _write(root, b"boot", boot)
+        self._doubts = set(folders.names(self._doubted))
+
+    def has(self, file: File) -> bool:
+        """Whether the content of `file` was verified; looks again at what is doubted."""
+        key = os.fsencode(key_of(file))
+        if _exists(self.handle, key):
+            return True
+        if key not in self._doubts or file.digest is None:
+            return False
+        if not fits(self._doubted, key, file, cut=True):
+            return False
+        self._doubts.discard(key)
+        os.rename(key, key, src_dir_fd=self._doubted, dst_dir_fd=self.handle)
+        return True
+
+    def enter(self, file: File, handle: int, name: bytes) -> None:
+        """Take `name` in `handle`, just verified, as the content of `file`."""
+        os.rename(name, key_of(file), src_dir_fd=handle, dst_dir_fd=self.handle)
+
+    def link(self, file: File, handle: int) -> None:
+        """Take the file that `handle` is of, just verified, as the content of `file`."""
+        # Its name may have become another file's since it was opened.
+        os.link(f"/proc/self/fd/{handle}", key_of(file), dst_dir_fd=self.handle)
+
+    def take_doubted(self, file: File) -> tuple[int, bytes] | None:
+        """Give up what is doubted of `file`: where it lies, for use as a basis; None if nothing."""
+        key = os.fsencode(key_of(file))
+        if key not in self._doubts:
+            return None
+        self._doubts.discard(key)
+        return self._doubted, key
+
+    def prune(self, keep: Container[str]) -> None:
+        """Drop all content whose key is not in `keep`, or whose file has names elsewhere.
+
+        What happens to the latter's attributes would happen to a file of the tree.
+        """
+        for handle in (self.handle, self._doubted):
+            for name in folders.names(handle):
+                shared = os.stat(name, dir_fd=handle, follow_symlinks=False).st_nlink > 1
+                if shared or os.fsdecode(name) not in keep:
+                    folders.remove(handle, name)
+                    self._doubts.discard(name)
+
+    def close(self) -> None:
+        """Give the handles back."""
+        os.close(self.handle)
+        os.close(self._doubted)
+
+
+def _exists(handle: int, name: bytes) -> bool:
+    try:
+        os.stat(name, dir_fd=handle, follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def _read(handle: int, name: bytes) -> bytes:
+    try:
+        source = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=handle)
+    except OSError:
+        return b""
+    try:
+        return os.read(source, _BOOT_BYTES)
+    finally:
+        os.close(source)
+
+
+def _write(handle: int, name: bytes, content: bytes) -> None:
+    with suppress(FileNotFoundError):
+        os.unlink(name, dir_fd=handle)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    target = os.open(name, flags, 0o600, dir_fd=handle)
+    try:
+        os.write(target, content)
+    finally:
+        os.close(target)

@@ -1,0 +1,102 @@
+"""What cut runs left: beginnings of files, kept as the basis of the next transfer.
+
+Never trusted: rsync compares a basis block by block, and what comes out is verified.
+They lie flat under a hash of their path, so that a tree that changed its shape between
+two runs (a file where a directory was) finds nothing in its way.
+"""
+
+import os
+import re
+import stat
+from collections.abc import Container, Iterable
+from contextlib import suppress
+from hashlib import blake2b
+
+from huai_client.transfer.staging import folders
+from huai_schema.paths import basename, join, parent
+
+_TEMPORARY = re.compile(rb"\.(.+)\.[A-Za-z0-9]{6}", re.DOTALL)
+_CHUNK = 64 << 20
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_WRITE = os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def meant(path: bytes, wanted: Container[bytes]) -> bytes:
+    """The path that a left-over file at `path` was to become.
+
+    A killed rsync leaves `.NAME.XXXXXX` beside where NAME was to stand.
+    """
+    match = None if path in wanted else _TEMPORARY.fullmatch(basename(path))
+    return join(parent(path), match[1]) if match else path
+
+
+class Partials:
+    """The folder `partial` below the staging area's handle."""
+
+    def __init__(self, root: int) -> None:
+        """Opens the folder, made if absent."""
+        self._handle = folders.own_directory(root, b"partial")
+        self._names = set(folders.names(self._handle))
+
+    def keep(self, path: bytes, handle: int, name: bytes) -> None:
+        """Take the regular file `name` in `handle` as a beginning of `path`.
+
+        An rsync that was cut early has copied less than the basis it worked from;
+        what that basis holds beyond is worth keeping, so it is appended.
+        """
+        target = _name(path)
+        if target in self._names:
+            with suppress(OSError):  # a full disk: the shorter one will do
+                append_rest(handle, name, self._handle, target)
+        os.utime(name, dir_fd=handle, follow_symlinks=False)
+        os.rename(name, target, src_dir_fd=handle, dst_dir_fd=self._handle)
+        self._names.add(target)
+
+    def place(self, path: bytes, handle: int, name: bytes) -> int | None:
+        """Move what is kept for `path` to `name` in `handle`; its inode, or None."""
+        source = _name(path)
+        if source not in self._names:
+            return None
+        self._names.discard(source)
+        try:
+            os.rename(source, name, src_dir_fd=self._handle, dst_dir_fd=handle)
+        except FileNotFoundError:
+            return None
+        return os.stat(name, dir_fd=handle, follow_symlinks=False).st_ino
+
+    def prune(self, wanted: Iterable[bytes]) -> None:
+        """Drop what is kept for any path that is not `wanted`."""
+        for name in self._names - {_name(path) for path in wanted}:
+            folders.remove(self._handle, name)
+            self._names.discard(name)
+
+    def __contains__(self, path: bytes) -> bool:
+        """Whether anything is kept for `path`."""
+        return _name(path) in self._names
+
+    def close(self) -> None:
+        """Give the handle back."""
+        os.close(self._handle)
+
+
+def append_rest(handle: int, name: bytes, other: int, longer: bytes) -> None:
+    """Append to `name` in `handle` what `longer` in `other` holds beyond its length."""
+    source = os.open(longer, _READ, dir_fd=other)
+    try:
+        found = os.fstat(source)
+        target = os.open(name, _WRITE, dir_fd=handle)
+        try:
+            position = os.fstat(target).st_size
+            while stat.S_ISREG(found.st_mode) and position < found.st_size:
+                count = os.copy_file_range(source, target, _CHUNK, position, position)
+                if not count:
+                    break
+                position += count
+        finally:
+            os.close(target)
+    finally:
+        os.close(source)
+
+
+def _name(path: bytes) -> bytes:
+    return blake2b(path, digest_size=20).hexdigest().encode()

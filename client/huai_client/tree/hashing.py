@@ -1,0 +1,88 @@
+"""Digests of many files, computed in a few threads.
+
+Rule: a bounded number of files is open at a time, and every handle is closed whatever
+happens.  Opening is the caller's: only the tree opens paths safely.
+"""
+
+import os
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from types import TracebackType
+from typing import TYPE_CHECKING, Generic, NamedTuple, Self, TypeVar
+
+from huai_client.tree.priority import give_way
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+T = TypeVar("T")
+_WORKERS = min(4, os.cpu_count() or 1)
+_WINDOW = 4 * _WORKERS
+_CHUNK = 1 << 20
+
+
+def digest_of(handle: int) -> bytes:
+    """BLAKE3-256 of what can be read from `handle`, from where it stands."""
+    from blake3 import blake3
+
+    hasher = blake3()
+    buffer = memoryview(bytearray(_CHUNK))
+    while count := os.readv(handle, [buffer]):
+        hasher.update(buffer[:count])
+    return hasher.digest()
+
+
+class Hashed(NamedTuple, Generic[T]):
+    """One file that was read."""
+
+    tag: T
+    digest: bytes | None
+    """None: it could not be read; see `reason`."""
+    reason: str = ""
+
+
+class Hashing(Generic[T]):
+    """Files go in with `add`, and come out hashed, in the same order."""
+
+    def __init__(self) -> None:
+        """Start the threads, which give way to everybody else: all of this has time."""
+        self._pool = ThreadPoolExecutor(_WORKERS, "huai-hash", initializer=give_way)
+        self._waiting: deque[tuple[T, int, Future[bytes]]] = deque()
+
+    def __enter__(self) -> Self:
+        """The pool itself."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Drop what has not begun, wait for what has, close all."""
+        for _, _, job in self._waiting:
+            job.cancel()
+        self._pool.shutdown()
+        while self._waiting:
+            os.close(self._waiting.popleft()[1])
+
+    def add(self, tag: T, handle: int) -> Iterator[Hashed[T]]:
+        """Take over `handle`; yields what is done when the window is full."""
+        self._waiting.append((tag, handle, self._pool.submit(digest_of, handle)))
+        while len(self._waiting) >= _WINDOW:
+            yield self._next()
+
+    def rest(self) -> Iterator[Hashed[T]]:
+        """Everything that is still under way."""
+        while self._waiting:
+            yield self._next()
+
+    def _next(self) -> Hashed[T]:
+        tag, handle, job = self._waiting.popleft()
+        try:
+            return Hashed(tag, job.result())
+        except OSError as error:
+            return Hashed(tag, None, error.strerror or str(error))
+        finally:
+            os.close(handle)

@@ -1,0 +1,155 @@
+"""What stands in the downstream tree, in the words of the metadata.
+
+Reads attributes, never content; changes nothing.  Rule: what cannot be read is said
+(`Unreadable`), never taken for absent.
+"""
+
+import stat
+from collections.abc import Iterator
+from os import stat_result
+from typing import NamedTuple
+
+from huai_client.modes import Kept
+from huai_client.tree import STAGING_NAME, PathError, View
+from huai_client.tree.owners import Owners
+from huai_client.tree.scope import WHOLE, Scope
+from huai_schema.entries import Directory, Entry, File, Symlink
+from huai_schema.paths import ROOT, RelPath, join
+
+
+class Observed(NamedTuple):
+    """One path of the local tree."""
+
+    path: RelPath
+    entry: Entry | None
+    """Without `link` and `digest`; None for a device, socket or fifo."""
+    device: int
+    inode: int
+    nlinks: int
+    uid: int
+    gid: int
+
+
+class Unreadable(NamedTuple):
+    """A path that could not be looked at; nothing is known of it, nor of what is below it."""
+
+    path: RelPath
+    reason: str
+    directory: bool = False
+
+
+def observe(view: View, path: RelPath) -> Observed | None:
+    """What stands at `path`; None: nothing, or something above it is not a directory.
+
+    Raises:
+        PathError: it cannot be looked at.
+    """
+    status = view.stat(path)
+    return None if status is None else _observed(view, path, status)
+
+
+def _observed(view: View, path: RelPath, status: stat_result) -> Observed:
+    entry = _entry(view, path, status)
+    numbers = (status.st_dev, status.st_ino, status.st_nlink, status.st_uid, status.st_gid)
+    return Observed(path, entry, *numbers)
+
+
+def _entry(view: View, path: RelPath, status: stat_result) -> Entry | None:
+    mode, mtime = stat.S_IMODE(status.st_mode), status.st_mtime_ns
+    owner, group = view.names.user(status.st_uid), view.names.group(status.st_gid)
+    if stat.S_ISREG(status.st_mode):
+        return File(path, status.st_size, mtime, mode, owner, group)
+    if stat.S_ISDIR(status.st_mode):
+        return Directory(path, mtime, mode, owner, group)
+    if stat.S_ISLNK(status.st_mode):
+        return Symlink(path, view.target(path), mtime, mode, owner, group)
+    return None
+
+
+def walk(view: View, scope: Scope = WHOLE) -> Iterator[Observed | Unreadable]:
+    """What stands in `scope`, in tree order.
+
+    Leaves out folders named `.~tmp~`; other file systems are not entered but reported.
+    Memory grows with the largest directory and the depth, not with the tree.
+    """
+    view.refresh()
+    root = view.stat(ROOT)
+    waiting = [scope.top]
+    while waiting:
+        path = waiting.pop()
+        try:
+            status = view.stat(path)
+            if status is None or root is None:
+                continue
+            directory = stat.S_ISDIR(status.st_mode)
+            if scope.holds(path, directory=directory):
+                yield _observed(view, path, status)
+            if not directory:
+                continue
+            if status.st_dev != root.st_dev:
+                yield Unreadable(
+                    path, "on another file system, which is not entered", directory=True
+                )
+                continue
+            leaves, folders = view.listing(path)
+        except PathError as error:
+            yield Unreadable(path, error.reason, directory=True)
+            continue
+        yield from _leaves(view, scope, path, sorted(leaves))
+        folders.sort(reverse=True)
+        below = (join(path, name) for name in folders if name != STAGING_NAME)
+        waiting += (folder for folder in below if scope.enters(folder))
+
+
+def _leaves(
+    view: View, scope: Scope, folder: RelPath, names: list[bytes]
+) -> Iterator[Observed | Unreadable]:
+    for name in names:
+        path = join(folder, name)
+        if not scope.holds(path, directory=False):
+            continue
+        try:
+            found = observe(view, path)
+        except PathError as error:
+            yield Unreadable(path, error.reason)
+        else:
+            if found is not None:
+                yield found
+
+
+def differences(
+    observed: Observed,
+    wanted: Entry,
+    *,
+    owners: Owners | None,
+    leader: Observed | None = None,
+) -> frozenset[str]:
+    """Names of the attributes in which what is there differs from what should be.
+
+    Any of "type", "size", "mtime", "mode", "owner", "group", "target", "link".  Owners are
+    compared by number, and only with `owners` (None: we may not set them); a name that
+    this machine does not know cannot differ.  `leader` is what stands at `wanted.link`.
+    """
+    entry = observed.entry
+    if type(entry) is not type(wanted) or entry is None:
+        return frozenset({"type"})
+    unequal = {
+        "mtime": entry.mtime != wanted.mtime,
+        # Linux gives every symlink the mode 777.
+        "mode": entry.mode != wanted.mode
+        and not isinstance(wanted, Symlink)
+        and not isinstance(wanted.mode, Kept),
+        "owner": owners is not None and owners.uid(wanted.owner, observed.uid) != observed.uid,
+        "group": owners is not None and owners.gid(wanted.group, observed.gid) != observed.gid,
+    }
+    if isinstance(entry, File) and isinstance(wanted, File):
+        unequal["size"] = entry.size != wanted.size
+        unequal["link"] = wanted.link is not None and not same_inode(observed, leader)
+    elif isinstance(entry, Symlink) and isinstance(wanted, Symlink):
+        unequal["target"] = entry.target != wanted.target
+    return frozenset(name for name, differs in unequal.items() if differs)
+
+
+def same_inode(one: Observed, other: Observed | None) -> bool:
+    """Whether both names are hardlinks of one file."""
+    return other is not None and (one.device, one.inode) == (other.device, other.inode)

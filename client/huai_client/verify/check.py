@@ -1,0 +1,159 @@
+"""Compares the downstream tree with a snapshot and says what differs; mends nothing.
+
+Streaming: see `merge` for what memory it takes.  Rule: what could not be read is neither
+missing nor right.
+"""
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from huai_client.diff.findings import Difference, Found, Kind
+from huai_client.diff.merge import Finding, Match, Missing, merge
+from huai_client.tree import PathError, View
+from huai_client.tree.hashing import Hashed, Hashing
+from huai_client.tree.observe import Unreadable
+from huai_client.tree.scope import tree_order
+from huai_schema.entries import Directory, Entry, File
+
+_READ, _LOOK = 0o400, 0o500
+"""What its owner needs to read a file, and to look into a directory."""
+
+
+class Mark(NamedTuple):
+    """Everything up to here was looked at, but for stranger leaves that wait to be told."""
+
+    order: bytes
+    """A key of `scope.tree_order`."""
+
+
+@dataclass(slots=True)
+class Tally:
+    """What was looked at."""
+
+    entries: int = 0
+    """Of the snapshot."""
+    files: int = 0
+    """Regular files among them."""
+    hashed: int = 0
+    """Files that were read and compared by digest."""
+    bytes: int = 0
+    """Of the files that were read."""
+    undigested: int = 0
+    """Files that carry no digest, or that this user should not be able to read: only their
+    attributes could be compared."""
+
+
+def verify(
+    view: View, wanted: Iterable[Entry], *, content: bool, owners: bool
+) -> Iterator[Difference]:
+    """What differs between the tree and `wanted` (in tree order).
+
+    With `content` the BLAKE3 of every file that carries a digest is compared too; with
+    `owners` owner and group, where this process may set them.  In tree order, but for
+    stranger leaves and files that were read, which come a little later.
+    """
+    findings = merge(view, wanted, owners=view.owners if owners else None)
+    for item in check(view, findings, Tally(), content=content):
+        if isinstance(item, Found):
+            yield item.difference
+
+
+def _never() -> bool:
+    return False
+
+
+def check(
+    view: View,
+    findings: Iterable[Finding],
+    tally: Tally,
+    *,
+    content: bool,
+    pause: Callable[[], bool] = _never,
+) -> Iterator[Found | Mark]:
+    """What is wrong about `findings` (in tree order), reading files where that can tell more.
+
+    Adds to `tally`.  Where `pause` says so, all that is under way is ended and a `Mark` given.
+    """
+    order = b""
+    with Hashing[Match]() as hashing:
+        for finding in findings:
+            if isinstance(finding, Match | Missing):
+                wanted = finding.wanted
+                order = tree_order(wanted.path, directory=isinstance(wanted, Directory))
+                _count(tally, wanted)
+            if content and isinstance(finding, Match) and _worth_reading(finding):
+                yield from _read(view, finding, hashing, tally)
+            else:
+                yield from _difference(finding)
+            # The key of the top directory is empty: before it and behind it are the same mark.
+            if order and pause():
+                yield from _hashed(hashing.rest(), tally)
+                yield Mark(order)
+        yield from _hashed(hashing.rest(), tally)
+
+
+def _count(tally: Tally, wanted: Entry) -> None:
+    tally.entries += 1
+    if isinstance(wanted, File):
+        tally.files += 1
+        tally.undigested += wanted.digest is None
+
+
+def _read(view: View, match: Match, hashing: Hashing[Match], tally: Tally) -> Iterator[Found]:
+    try:
+        handle = view.open_file(match.wanted.path)
+    except PathError as error:
+        if closed(match.wanted):
+            tally.undigested += 1
+            yield from _difference(match)
+            return
+        difference = Difference(error.path, Kind.UNREADABLE, reason=error.reason)
+        yield Found(difference, match.wanted)
+        return
+    yield from _hashed(hashing.add(match, handle), tally)
+
+
+def closed(wanted: Entry) -> bool:
+    """Whether this user may not look into it if it is as it should be: no fault of the tree's."""
+    needed = _LOOK if isinstance(wanted, Directory) else _READ
+    return os.geteuid() != 0 and wanted.mode & needed != needed
+
+
+def _worth_reading(match: Match) -> bool:
+    """A file with a digest, of the right size, whose content is not read as its leader's."""
+    wanted = match.wanted
+    if not isinstance(wanted, File) or wanted.digest is None:
+        return False
+    if not match.attributes.isdisjoint({"type", "size"}):
+        return False
+    return wanted.link is None or "link" in match.attributes
+
+
+def _hashed(done: Iterable[Hashed[Match]], tally: Tally) -> Iterator[Found]:
+    for hashed in done:
+        match = hashed.tag
+        wanted = match.wanted
+        assert isinstance(wanted, File)  # noqa: S101 - `_worth_reading` lets nothing else through
+        if hashed.digest is None:
+            yield Found(Difference(wanted.path, Kind.UNREADABLE, reason=hashed.reason), wanted)
+            continue
+        tally.hashed += 1
+        tally.bytes += wanted.size
+        if hashed.digest != wanted.digest:
+            match = match._replace(attributes=match.attributes | {"digest"})
+        yield from _difference(match)
+
+
+def _difference(finding: Finding) -> Iterator[Found]:
+    if isinstance(finding, Match):
+        if finding.attributes:
+            names = tuple(sorted(finding.attributes))
+            yield Found(Difference(finding.wanted.path, Kind.DIFFERS, names), finding.wanted)
+    elif isinstance(finding, Missing):
+        yield Found(Difference(finding.wanted.path, Kind.MISSING), finding.wanted)
+    elif isinstance(finding, Unreadable):
+        yield Found(Difference(finding.path, Kind.UNREADABLE, reason=finding.reason))
+    else:
+        yield Found(Difference(finding.path, Kind.STRANGER))

@@ -1,0 +1,118 @@
+"""What a tree should be like, read without holding anything up.
+
+Nobody is kept from syncing while a tree is verified.  So what was seen counts only if, when it
+had been seen, the tree was still meant to be what it was before: every change to a tree is
+announced in the state first (`sync`), so an untouched state file says so.
+Rule: to read without the lock is to ask `holds` before anything is concluded.
+"""
+
+import os
+import time
+from collections.abc import Iterable
+from functools import cached_property
+
+from huai_client.config import Module
+from huai_client.diff.findings import Difference, Found, Kind
+from huai_client.diff.symlinks import left_out
+from huai_client.metadata.repository import Repository
+from huai_client.plan.build import applied_selection
+from huai_client.plan.guard import Firewall
+from huai_client.plan.order.patterns import Matcher, Named
+from huai_client.plan.publish_rules import volatile_files
+from huai_client.state import pending_deletions as waiting_file
+from huai_client.state import state as states
+from huai_client.state.paths import ModulePlaces
+from huai_client.state.state import State, applied_id
+from huai_client.tree import View
+from huai_client.verify.check import closed
+from huai_schema.entries import Directory, Entry, File
+from huai_schema.paths import RelPath
+from huai_schema.program.locking import holder
+
+_OF_CONTENT = frozenset({"size", "mtime", "digest"})
+_POLL_SECONDS = 0.1
+
+
+class Standing:
+    """The applied commit as this tree should show it, at one moment."""
+
+    def __init__(self, name: str, module: Module, places: ModulePlaces) -> None:
+        """Wait for a moment in which no run changes the tree, then read what was applied."""
+        self._places = places
+        self._module = module
+        self._stamp, state = _steady(places)
+        self.applied = applied_id(state, name)
+        commit = Repository(places.repository, make=False).commit(self.applied)
+        self.selection = applied_selection(commit, state)
+        self._firewall = Firewall(module, ())
+        rules = volatile_files(module, commit.descriptor)
+        self._volatile = Matcher((rule.pattern, rule) for rule in rules)
+
+    def holds(self) -> bool:
+        """Whether nothing has been done to the tree since, nor was meant to be."""
+        return _stamp(self._places) == self._stamp
+
+    def entries(self, wanted: Iterable[Entry]) -> Iterable[Entry]:
+        """Of the entries of the selection those that this tree has to have."""
+        return self._firewall.entries(wanted)
+
+    def wanted_at(self, paths: Iterable[RelPath]) -> dict[RelPath, Entry]:
+        """What this tree has to have at `paths`, where it has to have anything."""
+        found = self.entries(self.selection.entries_at(paths).values())
+        return {entry.path: entry for entry in found}
+
+    def excuses(self, found: Found) -> bool:
+        """Whether a path is on purpose not as the selection has it."""
+        difference, wanted = found
+        if difference.kind is Kind.STRANGER:
+            return difference.path in self._waits
+        if difference.kind is Kind.UNREADABLE:
+            shut = wanted or self.selection.entry(difference.path)
+            return isinstance(shut, Directory) and closed(shut)
+        if self._module.duplicates == "hardlink" and difference.attributes == ("link",):
+            # It shares its inode with a file of equal content, as is allowed here.
+            return isinstance(wanted, File) and wanted.link is None
+        if self._changes_by_itself(difference, wanted):
+            return True
+        return self._module.safe_links and left_out(wanted)
+
+    def _changes_by_itself(self, difference: Difference, wanted: Entry | None) -> bool:
+        """Whether it is a volatile file that is newer, older or not here at all."""
+        if not isinstance(wanted, File):
+            return False
+        found = difference.kind is Kind.MISSING or (
+            difference.kind is Kind.DIFFERS and _OF_CONTENT.issuperset(difference.attributes)
+        )
+        return found and self._volatile.find(Named(wanted.path, symlink=False)) is not None
+
+    def tolerated(self, differences: Iterable[Difference], view: View) -> Iterable[Difference]:
+        """Those of the differences that count: not what is protected."""
+        return self._firewall.tolerated(differences, view)
+
+    @cached_property
+    def _waits(self) -> set[bytes]:
+        """What is still there because its deletion waits."""
+        return {each.path for each in waiting_file.load(self._places.waiting)}
+
+
+def _steady(places: ModulePlaces) -> tuple[object, State]:
+    while True:
+        stamp = _stamp(places)
+        state = states.load(places.state)
+        if stamp == _stamp(places) and not (state.attempted and _runs(places)):
+            return stamp, state
+        time.sleep(_POLL_SECONDS)
+
+
+def _runs(places: ModulePlaces) -> bool:
+    """Whether another process holds the lock."""
+    return holder(places.lock) not in (None, os.getpid())
+
+
+def _stamp(places: ModulePlaces) -> object:
+    """Another one whenever the state was written: it is replaced as a whole."""
+    try:
+        status = os.stat(places.state)
+    except FileNotFoundError:
+        return None
+    return status.st_ino, status.st_mtime_ns, status.st_ctime_ns

@@ -1,0 +1,155 @@
+"""The pieces in which a tree is verified: each can be left and gone on with at a `Mark`."""
+
+from collections.abc import Callable, Iterator
+from random import Random
+from typing import NamedTuple, Protocol
+
+from huai_client.diff.merge import Finding, Match, Merge, Missing, Stranger
+from huai_client.diff.selection import Selection
+from huai_client.tree import STAGING_NAME, PathError, View
+from huai_client.tree.observe import Unreadable, differences, observe
+from huai_client.tree.scope import Scope, tree_order
+from huai_client.verify.expected import Standing
+from huai_client.verify.parts import Part, part_at
+from huai_schema.codec.lines import count_files
+from huai_schema.codec.listing import Listing
+from huai_schema.entries import Directory, Entry, File
+from huai_schema.errors import ExitCode, HuaiError
+from huai_schema.layout.budget import Budget
+from huai_schema.layout.snapshot import decode_listing
+from huai_schema.paths import RelPath, show
+
+
+class Look(NamedTuple):
+    """One job under way."""
+
+    findings: Iterator[Finding]
+    """In tree order."""
+    strangers: Callable[[], Iterator[Stranger]]
+    """Those that were met and are not among the findings yet."""
+
+
+class Job(Protocol):
+    """What there is to look at."""
+
+    path: RelPath
+    """Where: the directory in whose record its damage is noted."""
+
+    def look(self, view: View, standing: Standing, after: bytes) -> Look:
+        """Begin, or go on behind a mark."""
+
+
+class NoSuchPathError(HuaiError):
+    """There is nothing to verify."""
+
+    exit_code = ExitCode.USAGE
+
+
+class PathJob:
+    """A path with everything below it."""
+
+    def __init__(self, path: RelPath) -> None:
+        """A directory or a leaf, or what should not be there."""
+        self.path = path
+
+    def look(self, view: View, standing: Standing, after: bytes) -> Look:
+        """As `Job`; `NoSuchPathError` where nothing is and nothing should be."""
+        staging = STAGING_NAME in self.path.split(b"/")
+        absent = standing.selection.entry(self.path) is None and view.stat(self.path) is None
+        if staging or absent:
+            raise NoSuchPathError(
+                f"{show(self.path)}: is neither in the applied commit nor in {view.dest}",
+                hint="give a path as the module names it",
+            )
+        return _merged(view, standing, Scope(self.path, after=after), self._wanted(standing))
+
+    def _wanted(self, standing: Standing) -> Iterator[Entry]:
+        selection = standing.selection
+        entry = selection.entry(self.path)
+        if entry is None or isinstance(entry, Directory):
+            yield from selection.entries_below(self.path)
+        else:
+            yield entry
+
+
+class PartJob:
+    """A directory that has a record of its own, without those below it that have one too."""
+
+    def __init__(self, path: RelPath) -> None:
+        """The path of a part."""
+        self.path = path
+
+    def look(self, view: View, standing: Standing, after: bytes) -> Look:
+        """As `Job`; nothing where a newer commit has no such part any more."""
+        part = part_at(standing.selection, self.path)
+        if part is None:
+            return Look(iter(()), lambda: iter(()))
+        wanted = _entries_of(standing.selection, part)
+        return _merged(view, standing, Scope(part.path, part.apart, after), wanted)
+
+
+class SampleJob:
+    """Files of the whole tree, picked at random."""
+
+    path = RelPath(b"")
+
+    def __init__(self, share: float, seed: int | None) -> None:
+        """`share`: how likely each file is picked, from 0 to 1."""
+        self._share = share
+        self._random = Random(seed)  # noqa: S311 - nobody gains by guessing what is looked at
+
+    def look(self, view: View, standing: Standing, after: bytes) -> Look:
+        """As `Job`."""
+        entries = standing.entries(self._picked(standing.selection))
+        found = (
+            _compared(view, entry)
+            for entry in entries
+            if isinstance(entry, File) and tree_order(entry.path, directory=False) > after
+        )
+        return Look(found, lambda: iter(()))
+
+    def _picked(self, selection: Selection) -> Iterator[Entry]:
+        """Costs the reading of all metadata, but takes apart only where a file is picked."""
+        for listing in selection.listings():
+            numbers = self._numbers(count_files(listing.leaves))
+            if not numbers:
+                continue
+            files = (each for each in decode_listing(listing) if isinstance(each, File))
+            for number, file in enumerate(files):
+                shown = selection.shown(file) if number in numbers else None
+                if shown is not None:
+                    yield shown
+
+    def _numbers(self, files: int) -> set[int]:
+        return {number for number in range(files) if self._random.random() < self._share}
+
+
+def _merged(view: View, standing: Standing, scope: Scope, wanted: Iterator[Entry]) -> Look:
+    merging = Merge(view, view.owners, scope)
+
+    def comes(path: RelPath) -> bool:
+        """Whether a directory is wanted where a leaf stands: then that is one finding."""
+        return standing.selection.directory(path) is not None
+
+    return Look(merging.run(standing.entries(wanted)), lambda: merging.strangers(comes))
+
+
+def _entries_of(selection: Selection, part: Part) -> Iterator[Entry]:
+    snapshot = selection.snapshot
+    for step in snapshot.level(part.path, part.tree, Budget(snapshot.limit)):
+        if not isinstance(step, Listing) or selection.rules.excludes_whole(step.path):
+            continue
+        shown = (selection.shown(entry) for entry in decode_listing(step))
+        yield from (entry for entry in shown if entry is not None)
+
+
+def _compared(view: View, wanted: File) -> Finding:
+    """One path, looked at by itself."""
+    try:
+        found = observe(view, wanted.path)
+        if found is None:
+            return Missing(wanted)
+        leader = observe(view, wanted.link) if wanted.link else None
+    except PathError as error:
+        return Unreadable(error.path, error.reason)
+    return Match(wanted, found, differences(found, wanted, owners=view.owners, leader=leader))

@@ -1,0 +1,114 @@
+"""Which job comes next, and the notes that are taken of those that have a record.
+
+Notes are written every few seconds, together: a part that was seen and not noted yet when the
+power fails is seen again.
+"""
+
+import time
+from collections.abc import Iterable, Iterator, Mapping
+
+from huai_client.diff.selection import Selection
+from huai_client.state.verification import Record, Unfinished
+from huai_client.verify.jobs import Job, PartJob, PathJob, SampleJob
+from huai_client.verify.parts import part_at
+from huai_client.verify.request import Request
+from huai_schema.paths import RelPath, ancestors
+
+_NOTE_SECONDS = 2.0
+_BATCH = 500
+"""Parts that are looked up at a time."""
+
+
+class Rounds:
+    """Those of one run."""
+
+    def __init__(self, record: Record, request: Request) -> None:
+        """`record` is in step with what is applied."""
+        self._record = record
+        record.begin_run()
+        self._request = request
+        self._ended: list[tuple[Unfinished, bytes]] = []
+        self._next_note = time.monotonic() + _NOTE_SECONDS
+        self._before: dict[RelPath, int] = {}
+        """Of the parts of this run, how many paths earlier runs found to differ that count on."""
+
+    def jobs(self, selection: Selection) -> Iterator[Job]:
+        """What there is to do, in order."""
+        request = self._request
+        if request.sample is not None:
+            yield SampleJob(request.sample, request.seed)
+        elif part_at(selection, request.path) is None:
+            yield PathJob(request.path)
+        else:
+            yield from self._parts()
+
+    def _parts(self) -> Iterator[Job]:
+        """The one that was left in the middle, then those that were seen the longest ago."""
+        middle = self._middle()
+        if middle is not None:
+            yield PartJob(middle.path)
+        while found := self._due():
+            for path in found:
+                yield PartJob(path)
+
+    def _due(self) -> list[RelPath]:
+        self.note()
+        request = self._request
+        return self._record.due(
+            request.path, content=request.content, damaged_first=request.mending, most=_BATCH
+        )
+
+    def _middle(self) -> Unfinished | None:
+        """Where to go on; only with a limit, else all is to be looked at in this one run."""
+        found = self._record.unfinished(content=self._request.content)
+        if found is None or not self._request.limited:
+            return None
+        return found if self._request.path in (found.path, *ancestors(found.path)) else None
+
+    def beginning(self, job: Job) -> Unfinished:
+        """Where to begin with a job."""
+        middle = self._middle() if isinstance(job, PartJob) else None
+        if middle is None or middle.path != job.path:
+            middle = Unfinished(job.path, int(time.time()), b"", 0)
+        if isinstance(job, PartJob):
+            self._before[job.path] = middle.damaged
+        return middle
+
+    def paused(self, job: Job, at: Unfinished) -> None:
+        """A job was done as far as that."""
+        if isinstance(job, PartJob):
+            with self._record.writing():
+                self._record.paused(at, content=self._request.content)
+
+    def ended(self, job: Job, part: Unfinished, selection: Selection) -> None:
+        """A job was done to its end, by what `selection` says."""
+        if isinstance(job, PartJob):
+            now = part_at(selection, job.path)
+            self._ended.append((part, now.identity if now else b""))
+        if time.monotonic() >= self._next_note:
+            self.note()
+
+    def note(self) -> None:
+        """Write down what has ended."""
+        ended, self._ended = self._ended, []
+        if ended:
+            with self._record.writing():
+                for part, identity in ended:
+                    self._record.finished(part, identity, content=self._request.content)
+        self._next_note = time.monotonic() + _NOTE_SECONDS
+
+    def correct(self, damaged: Mapping[RelPath, int]) -> None:
+        """What turned out: how many paths differ in the parts in which any seemed to."""
+        self.note()
+        with self._record.writing():
+            for path in damaged.keys() & self._before.keys():
+                self._record.damage(path, self._before[path] + damaged[path])
+
+    def mended(self, damaged: Iterable[RelPath]) -> dict[RelPath, int]:
+        """What still differs of these parts, after what this run has found was mended."""
+        return {path: self._before[path] for path in damaged if path in self._before}
+
+    def left(self) -> int:
+        """How many parts were not gone through to their end; 1 if it is one other job."""
+        self.note()
+        return self._record.left(self._request.path) or 1

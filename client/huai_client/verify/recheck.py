@@ -1,0 +1,110 @@
+"""What seems to differ, until it is sure.
+
+The tree is read without its lock, so what seems to differ may be what a run just does there.
+Each such path is looked at once more with the lock held; while another run keeps the lock they
+wait, and only at the very end is it done without.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from itertools import groupby
+from pathlib import Path
+from typing import NamedTuple
+
+from huai_client.diff.findings import Difference, Found, Kind
+from huai_client.tree import PathError, View
+from huai_client.tree.observe import differences, observe
+from huai_client.verify.expected import Standing
+from huai_schema.entries import Entry, File
+from huai_schema.paths import RelPath
+from huai_schema.program.locking import LockedError, locked
+
+_ONLY_BY_READING = {"digest", "link"}
+"""Attributes of a difference that a look at one path may not show."""
+
+
+class _Doubt(NamedTuple):
+    place: RelPath
+    """The part it was found in."""
+    found: Found
+    standing: Standing
+
+
+class Doubts:
+    """Those of one run."""
+
+    def __init__(self, lock: Path, told: Callable[[Difference], None]) -> None:
+        """`told` is called with what is sure."""
+        self._lock = lock
+        self._told = told
+        self._pending: list[_Doubt] = []
+        self.counts: Counter[RelPath] = Counter()
+        """How many paths differ, for each part in which any does or seems to."""
+
+    def add(self, place: RelPath, found: Iterable[Found], standing: Standing) -> None:
+        """Found in the part at `place`, of what `standing` asks for."""
+        new = [_Doubt(place, each, standing) for each in found if not standing.excuses(each)]
+        self._pending += new
+        if new:
+            self.counts[place] += len(new)
+
+    def settle(self, view: View, now: Callable[[], Standing]) -> None:
+        """Tell what is sure, if the lock is free."""
+        if self._pending:
+            with suppress(LockedError), locked(self._lock):
+                self._look_again(view, now())
+
+    def settle_all(self, view: View, now: Callable[[], Standing], *, wait: float) -> None:
+        """The same at the end: with the lock if it comes free within `wait` seconds."""
+        if not self._pending:
+            return
+        with suppress(LockedError), locked(self._lock, wait=wait):
+            self._look_again(view, now())
+        if self._pending:
+            self._look_again(view, now())
+
+    def _look_again(self, view: View, standing: Standing) -> None:
+        view.refresh()
+        pending, self._pending = self._pending, []
+        old = [each.found.difference.path for each in pending if each.standing is not standing]
+        wanted = standing.wanted_at(old)
+        for place, doubts in groupby(pending, key=lambda doubt: doubt.place):
+            again = [(doubt, _second_look(view, doubt, standing, wanted)) for doubt in doubts]
+            seen = [difference for _, difference in again if difference is not None]
+            sure = list(standing.tolerated(seen, view))
+            self.counts[place] -= len(again) - len(sure)
+            for difference in sure:
+                self._told(difference)
+
+
+def _second_look(
+    view: View, doubt: _Doubt, standing: Standing, wanted_now: Mapping[RelPath, Entry]
+) -> Difference | None:
+    """What is wrong there now; None: nothing any more.
+
+    `wanted_now` is of the paths that were found under another standing.
+    """
+    difference, wanted = doubt.found
+    path = difference.path
+    if difference.kind is Kind.UNREADABLE:
+        return difference
+    now = wanted if standing is doubt.standing else wanted_now.get(path)
+    try:
+        if now is None:
+            strange = wanted is None and observe(view, path) is not None
+            return difference if strange and not standing.excuses(doubt.found) else None
+        return _compared(view, now, difference, same=now == wanted)
+    except PathError as error:
+        return Difference(error.path, Kind.UNREADABLE, reason=error.reason)
+
+
+def _compared(view: View, wanted: Entry, before: Difference, *, same: bool) -> Difference | None:
+    found = observe(view, wanted.path)
+    if found is None:
+        return Difference(wanted.path, Kind.MISSING)
+    leader = observe(view, wanted.link) if isinstance(wanted, File) and wanted.link else None
+    names = differences(found, wanted, owners=view.owners, leader=leader)
+    if same:
+        names |= _ONLY_BY_READING.intersection(before.attributes)
+    return Difference(wanted.path, Kind.DIFFERS, tuple(sorted(names))) if names else None

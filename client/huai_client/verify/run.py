@@ -1,0 +1,158 @@
+"""Verifying: going through the jobs, and being sure of what is told.
+
+Holds no lock while it reads, so a sync is never kept waiting; what was seen while the tree was
+being changed does not count and is looked at again.
+Rule: a part is recorded as verified only when all of it was seen, with what seemed to differ.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from huai_client.config import Module
+from huai_client.diff.destination import check_destination
+from huai_client.diff.findings import Difference, Found, Kind
+from huai_client.state.paths import ModulePlaces
+from huai_client.state.verification import Record
+from huai_client.tree import View
+from huai_client.tree.priority import idle_disk
+from huai_client.verify.check import Tally, check
+from huai_client.verify.expected import Standing
+from huai_client.verify.follow import follow
+from huai_client.verify.jobs import Job
+from huai_client.verify.queue import Rounds
+from huai_client.verify.recheck import Doubts
+from huai_client.verify.request import Request
+from huai_schema.errors import HuaiError
+
+if TYPE_CHECKING:
+    from huai_schema.paths import RelPath
+
+_SLICE_SECONDS = 2.0
+"""How often is looked whether what was seen counts."""
+
+
+class _Segment(NamedTuple):
+    """What was found from one mark to the next."""
+
+    found: list[Found]
+    position: bytes | None
+    """The mark; None at the end of the job."""
+
+
+class Patrol:
+    """One run of `verify`; there is one at a time, as the caller sees to."""
+
+    def __init__(
+        self,
+        name: str,
+        module: Module,
+        places: ModulePlaces,
+        request: Request,
+        told: Callable[[Difference], None],
+    ) -> None:
+        """`name`: the module's at the upstream.  `told` is called with each difference.
+
+        Nothing is read yet.
+        """
+        self._name = name
+        self._module = module
+        self._places = places
+        self._request = request
+        self._doubts = Doubts(places.lock, told)
+        self._standing: Standing | None = None
+        self._next_mark = 0.0
+        self._after_mending: dict[RelPath, int] = {}
+        """Parts in which anything differed, and how many paths differ when that is mended."""
+        self.tally = Tally()
+        self.left = 0
+        """How many parts there still are to go through, because the time was over."""
+
+    def run(self, *, wait: float) -> None:
+        """Go through all of it, or as far as there is time.
+
+        `wait`: how many seconds a run that changes the tree is given to end, before what
+        differs is told all the same.
+        """
+        with (
+            View(Path(self._module.dest), owners=self._module.owners) as view,
+            Record(self._places.verified) as record,
+            idle_disk(),
+        ):
+            selection = self._now(record).selection
+            check_destination(view, [selection])
+            rounds = Rounds(record, self._request)
+            for job in rounds.jobs(selection):
+                if not self._done(view, record, rounds, job):
+                    self.left = rounds.left()
+                    break
+            self._doubts.settle_all(view, lambda: self._now(record), wait=wait)
+            rounds.correct(self._doubts.counts)
+            self._after_mending = rounds.mended(self._doubts.counts)
+
+    def mended(self) -> None:
+        """All that differed was brought back to what it should be."""
+        with Record(self._places.verified) as record, record.writing():
+            for path, paths in self._after_mending.items():
+                record.damage(path, paths)
+
+    def _now(self, record: Record) -> Standing:
+        """What the tree should be now."""
+        if self._standing is None or not self._standing.holds():
+            self._standing = Standing(self._name, self._module, self._places)
+            follow(record, self._standing.applied, self._standing.selection)
+        return self._standing
+
+    def _done(self, view: View, record: Record, rounds: Rounds, job: Job) -> bool:
+        """Do a job; False if the time was over before its end."""
+        part = rounds.beginning(job)
+        before = part.damaged
+        while True:
+            standing = self._now(record)
+            for segment in self._segments(view, standing, job, part.position):
+                self._doubts.add(job.path, segment.found, standing)
+                part = part._replace(damaged=before + self._doubts.counts[job.path])
+                if segment.position is None:
+                    rounds.ended(job, part, standing.selection)
+                    return True
+                part = part._replace(position=segment.position)
+                rounds.paused(job, part)
+                if self._request.deadline.over:
+                    return False
+                self._doubts.settle(view, lambda: self._now(record))
+
+    def _segments(
+        self, view: View, standing: Standing, job: Job, after: bytes
+    ) -> Iterator[_Segment]:
+        """The job from a mark on, as long as nothing is done to the tree."""
+        try:
+            for segment in self._read(view, standing, job, after):
+                if not standing.holds():
+                    return
+                yield segment
+        except HuaiError:
+            # What is not applied any more may be gone from the repository too.
+            if standing.holds():
+                raise
+
+    def _read(self, view: View, standing: Standing, job: Job, after: bytes) -> Iterator[_Segment]:
+        look = job.look(view, standing, after)
+        content = self._request.content
+        found: list[Found] = []
+        for item in check(view, look.findings, self.tally, content=content, pause=self._pauses):
+            if isinstance(item, Found):
+                found.append(item)
+                continue
+            found += (Found(Difference(each.path, Kind.STRANGER)) for each in look.strangers())
+            yield _Segment(found, item.order)
+            found = []
+        yield _Segment(found, None)
+
+    def _pauses(self) -> bool:
+        """Whether it is time for a mark."""
+        now = time.monotonic()
+        if now < self._next_mark and not self._request.deadline.over:
+            return False
+        self._next_mark = now + _SLICE_SECONDS
+        return True

@@ -1,0 +1,136 @@
+"""When the parts of a tree were last verified, for `status`: read while others may write."""
+
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import closing, suppress
+from itertools import groupby
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import quote
+
+from huai_client.state.verification import DAMAGES
+from huai_schema.paths import RelPath, ancestors, sort_key
+
+_BUSY_SECONDS = 5
+
+
+class Look(NamedTuple):
+    """How a number of parts stand, by one kind of look."""
+
+    never: int
+    """Parts that nobody looked at."""
+    changed: int
+    """Parts that a commit changed since somebody did."""
+    oldest: int
+    """Of the others, when the first of them was looked at, seconds since the epoch; 0: none."""
+    newest: int
+
+
+class Summary(NamedTuple):
+    """How a directory of the top level stands, or the whole tree."""
+
+    path: RelPath
+    """The top itself stands for what has no part of its own below a directory of it."""
+    parts: int
+    metadata: Look
+    """By attributes."""
+    content: Look
+    """By digest."""
+    damaged: int
+    """Paths that differed when they were last looked at."""
+
+    def values(self) -> dict[str, object]:
+        """For JSON; times in seconds since the epoch, None where there is none."""
+        return {
+            "parts": self.parts,
+            "metadata": _values(self.metadata),
+            "content": _values(self.content),
+            "damaged": self.damaged,
+        }
+
+
+class Account(NamedTuple):
+    """What the record of one module says."""
+
+    applied: str
+    """The commit of which it speaks."""
+    whole: Summary
+    tops: list[Summary]
+    """By path."""
+
+
+class Times(NamedTuple):
+    """When the part that holds a path was last looked at, as `record` tells times."""
+
+    part: RelPath
+    metadata: int
+    content: int
+
+
+class _Row(NamedTuple):
+    key: bytes
+    metadata: int
+    content: int
+    damaged: int
+
+
+def read_account(path: Path) -> Account | None:
+    """What the record at `path` says; None where there is none, or none that can be read."""
+    try:
+        with closing(_opened(path)) as db:
+            current = db.execute("SELECT applied FROM current").fetchone()
+            found = db.execute("SELECT key, metadata, content, damaged FROM parts ORDER BY key")
+            rows = [_Row(*row) for row in found]
+    except DAMAGES:
+        return None
+    if not _sound(current, str) or not all(_sound(row, bytes, int, int, int) for row in rows):
+        return None
+    tops = groupby(rows, key=lambda row: row.key.partition(b"\0")[0])
+    return Account(current[0], _summary(b"", rows), [_summary(*top) for top in tops])
+
+
+def times_of(path: Path, inside: RelPath) -> Times | None:
+    """What the record at `path` says of the part that holds `inside`; None: nothing."""
+    with suppress(*DAMAGES), closing(_opened(path)) as db:
+        for part in (inside, *ancestors(inside)):
+            found = db.execute(
+                "SELECT metadata, content FROM parts WHERE key = ?", (sort_key(part),)
+            ).fetchone()
+            if found is not None:
+                return Times(part, *found) if _sound(found, int, int) else None
+    return None
+
+
+def _sound(row: tuple[object, ...] | None, *kinds: type) -> bool:
+    """Whether a row is there and of these types, which SQLite does not see to."""
+    return row is not None and all(map(isinstance, row, kinds))
+
+
+def _opened(path: Path) -> sqlite3.Connection:
+    uri = f"file:{quote(bytes(path))}?mode=ro"
+    return sqlite3.connect(uri, uri=True, timeout=_BUSY_SECONDS)
+
+
+def _summary(name: bytes, rows: Iterable[_Row]) -> Summary:
+    parts = list(rows)
+    metadata = _look(part.metadata for part in parts)
+    content = _look(part.content for part in parts)
+    damaged = sum(part.damaged for part in parts)
+    return Summary(RelPath(name), len(parts), metadata, content, damaged)
+
+
+def _look(times: Iterator[int]) -> Look:
+    all_of_them = list(times)
+    valid = [time for time in all_of_them if time > 0]
+    changed = sum(time < 0 for time in all_of_them)
+    never = len(all_of_them) - len(valid) - changed
+    return Look(never, changed, min(valid, default=0), max(valid, default=0))
+
+
+def _values(look: Look) -> dict[str, object]:
+    return {
+        "never": look.never,
+        "changed": look.changed,
+        "oldest": look.oldest or None,
+        "newest": look.newest or None,
+    }

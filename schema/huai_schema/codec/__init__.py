@@ -1,0 +1,1 @@
+"""The text of the format: entries as lines, the descriptor, the commit."""

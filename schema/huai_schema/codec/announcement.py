@@ -1,0 +1,55 @@
+"""The file at a tree's top that says where the tree's metadata are (FORMAT.md, "Announcement").
+
+Pure.  Who can write it is who can write the tree, so it is believed as much as the content that
+the same daemon serves, and no more.
+"""
+
+import re
+from typing import Final, NamedTuple, Self
+
+from huai_schema.codec.descriptor import check_module
+from huai_schema.errors import FormatError
+
+FILE_NAME: Final = "huai-upstream"
+BYTES_MAX: Final = 4096
+_HEAD = "huai-upstream 1"
+_LINE = re.compile(r"([a-z][a-z0-9-]*) ([\x20-\x7e]+)")
+_URL = re.compile(r"https?://[A-Za-z0-9\[][A-Za-z0-9.:\[\]_-]*(/[!-?A-~]*)?")
+"""No login: everybody can read the file."""
+
+
+class Announcement(NamedTuple):
+    """Where a module's metadata are."""
+
+    url: str
+    """A huai server's base address, or the repository's own."""
+    module: str
+
+    @classmethod
+    def of(cls, url: str, module: str) -> Self:
+        """Both checked; `FormatError` if they are none."""
+        if _URL.fullmatch(url) is None or len(url) > BYTES_MAX // 2:
+            raise FormatError(
+                f"{url[:200]!r} is no address of metadata "
+                "(http:// or https://, a host, perhaps a port and a path, no login)"
+            )
+        return cls(url, check_module(module))
+
+    @classmethod
+    def parse(cls, text: bytes) -> Self:
+        """Read the file; `FormatError` if it is none.  Lines of later versions are passed over."""
+        if len(text) > BYTES_MAX:
+            raise FormatError(f"{FILE_NAME}: more than {BYTES_MAX} bytes")
+        head, *lines = text.decode("utf-8", "replace").split("\n")
+        if head != _HEAD:
+            raise FormatError(f"{FILE_NAME}: does not begin with {_HEAD!r}")
+        found = [match for match in map(_LINE.fullmatch, lines) if match]
+        values = {match[1]: match[2] for match in reversed(found)}
+        missing = [key for key in ("url", "module") if key not in values]
+        if missing:
+            raise FormatError(f"{FILE_NAME}: no line {missing[0]!r}")
+        return cls.of(values["url"], values["module"])
+
+    def encode(self) -> bytes:
+        """The whole file."""
+        return f"{_HEAD}\nurl {self.url}\nmodule {self.module}\n".encode()

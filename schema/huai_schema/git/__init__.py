@@ -1,0 +1,1 @@
+"""Objects and packs of git, as bytes."""

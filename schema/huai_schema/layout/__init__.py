@@ -1,0 +1,1 @@
+"""Listings to git objects and back (FORMAT.md, "Layout")."""

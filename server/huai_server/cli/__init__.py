@@ -1,0 +1,1 @@
+"""The program `huai-server`: arguments in; text, JSON and exit codes out."""

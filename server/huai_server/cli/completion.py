@@ -1,0 +1,34 @@
+"""`huai-server completion`: what a shell needs to complete command lines."""
+
+from typing import Literal, get_args
+
+import click
+from click.shell_completion import get_completion_class
+
+from huai_schema.program.ending import print_json
+from huai_server.cli.options import json_option
+
+Shell = Literal["bash", "zsh", "fish"]
+_VARIABLE = "_HUAI_SERVER_COMPLETE"
+"""As click names it for a program of our name."""
+
+
+@click.command()
+@click.argument("shell", type=click.Choice(get_args(Shell)))
+@json_option
+@click.pass_context
+def completion(context: click.Context, shell: Shell, as_json: bool) -> None:
+    """Print the script that lets SHELL complete commands, options and module names.
+
+    \b
+    bash: huai-server completion bash > /etc/bash_completion.d/huai-server
+    zsh:  huai-server completion zsh > /usr/local/share/zsh/site-functions/_huai-server
+    fish: huai-server completion fish > /etc/fish/completions/huai-server.fish
+    """  # noqa: D301 - click's mark for lines that stay as they are
+    maker = get_completion_class(shell)
+    assert maker is not None  # noqa: S101 - click knows these three
+    text = maker(context.find_root().command, {}, "huai-server", _VARIABLE).source()
+    if as_json:
+        print_json("script", shell=shell, text=text)
+    else:
+        click.echo(text, nl=False)

@@ -1,0 +1,126 @@
+"""What the user of `huai-server` is shown; nothing here decides anything."""
+
+import os
+import time
+from collections.abc import Iterator, Sequence
+from errno import EACCES, EPERM
+from typing import TYPE_CHECKING
+
+from huai_schema.codec.commits import CommitInfo
+from huai_schema.paths import show
+from huai_schema.program.counting import counted
+from huai_server.commit import remarks
+from huai_server.commit.remarks import Remark
+from huai_server.config import Module
+from huai_server.scan import mounts
+from huai_server.scan import types as scan
+from huai_server.scan.types import Problem
+
+if TYPE_CHECKING:
+    from huai_server.store.status import ModuleState  # loads libgit2, which only some commands need
+
+
+_SHOWN = 20
+"""Problems that are named one by one; --json names all."""
+_ADVICE = {
+    os.strerror(EACCES): "let the user that runs this command read it, or exclude it",
+    os.strerror(EPERM): "let the user that runs this command read it, or exclude it",
+    scan.CHANGED: "commit when the update has ended; name what changes all the time in `volatile`",
+    scan.KEEPS_CHANGING: "commit when the update has ended, or exclude what changes all the time",
+    scan.OUT_OF_RANGE: "touch it: times from 1678 to 2262 can be committed; or exclude it",
+    scan.TIME: "touch it: times from 1678 to 2262 can be committed",
+    scan.TOO_LARGE: "spread it over several directories, or exclude it",
+    mounts.NOT_ENTERED: "unmount it; or set one_file_system = false; or commit it as an empty "
+    "directory with --accept-mounts",
+    mounts.MOUNTED_OVER: "mount the right file system; or take what is there with --accept-mounts",
+    mounts.NOT_MOUNTED: "mount it; or take what is there with --accept-mounts",
+}
+_OTHER_ADVICE = "see that the file system is sound, and commit again"
+_REMARKS = {
+    remarks.TEMPORARY: "left out, files that rsync has not finished, by their names and modes; "
+    "one that is no such file is mirrored once group or others have a permission",
+    remarks.RESERVED: "left out, named '.~tmp~', where rsync and huai stage; "
+    "a pattern in `exclude` ends this line",
+    remarks.UNREADABLE: "may not be read by others, so an rsync daemon that runs as nobody cannot "
+    "send it; `check_readable = false` ends this line",
+}
+
+
+def remark_lines(name: str, found: Sequence[Remark]) -> Iterator[str]:
+    """What was left out on purpose, and what downstreams may have trouble with."""
+    for each in found:
+        paths = ", ".join(show(path) or "." for path in each.paths)
+        more = ", ..." if each.count > len(each.paths) else ""
+        yield f"{name}: {each.count:,} x {_REMARKS[each.kind]}: {paths}{more}"
+
+
+def remark_values(remark: Remark) -> dict[str, object]:
+    """The same for JSON."""
+    return {
+        "kind": remark.kind,
+        "count": remark.count,
+        "paths": [show(path) for path in remark.paths],
+        "meaning": _REMARKS[remark.kind],
+    }
+
+
+def problem_lines(name: str, problems: Sequence[Problem]) -> Iterator[str]:
+    """What could not be committed as it is: where, why, what became of it, what to do next."""
+    for path, reason, outcome in problems[:_SHOWN]:
+        yield f"{show(path) or '.'}: {reason}; {outcome}"
+    if len(problems) > _SHOWN:
+        yield f"and {len(problems) - _SHOWN:,} more; --json names them all"
+    for advice in dict.fromkeys(_ADVICE.get(each.reason, _OTHER_ADVICE) for each in problems):
+        yield f"{name}: {advice}"
+
+
+def totals_values(info: CommitInfo) -> dict[str, int]:
+    """Totals for JSON."""
+    return {**info.totals._asdict(), "entries": info.totals.entries}
+
+
+def commit_line(name: str, info: CommitInfo, seconds: float, *, changed: bool) -> str:
+    """What a commit did."""
+    entries = counted(info.totals.entries, "entry", "entries")
+    if not changed:
+        return f"{name}: nothing changed, still serial {info.serial} ({entries}, {seconds:.1f} s)"
+    counts = info.counts
+    moved = f", {counts.moved:,} moved along" if counts.moved else ""
+    return (
+        f"{name}: serial {info.serial}: {counts.added:,} added, {counts.changed:,} changed, "
+        f"{counts.removed:,} removed{moved} ({entries}, {seconds:.1f} s)"
+    )
+
+
+def status_values(name: str, module: Module, state: "ModuleState") -> dict[str, object]:
+    """What is committed of a module, for JSON."""
+    head = state.head
+    return {
+        "module": name,
+        "path": module.path,
+        "commit": head.commit if head else None,
+        "serial": head.info.serial if head else None,
+        "time": head.time if head else None,
+        "totals": totals_values(head.info) if head else None,
+        "problem": state.problem.message if state.problem else None,
+        "running": state.running,
+    }
+
+
+def status_line(name: str, module: Module, state: "ModuleState") -> str:
+    """What is committed of a module."""
+    busy = f", commit running (process {state.running})" if state.running else ""
+    return f"{name}: {module.path}: {_committed(state)}{busy}"
+
+
+def _committed(state: "ModuleState") -> str:
+    if state.problem:
+        return state.problem.message
+    if state.head is None:
+        return "no commit yet"
+    info = state.head.info
+    when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(state.head.time))
+    totals = (
+        f"{counted(info.totals.entries, 'entry', 'entries')}, {counted(info.totals.bytes, 'byte')}"
+    )
+    return f"serial {info.serial}, committed {when}, {totals}"

@@ -1,0 +1,1 @@
+"""One commit: scan, digests, tree, pack, branch."""

@@ -1,0 +1,225 @@
+"""Committing a module: scan, compare with the last commit, write what changed.
+
+Only composes.  Order of writes: objects, durable, as a pack; then the commit; the ref last.
+A run killed anywhere leaves the last commit as it was, and at most an unused pack.
+"""
+
+import os
+import secrets
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from huai_schema.codec.commits import CommitInfo, Counts
+from huai_schema.codec.descriptor import Descriptor, write_root
+from huai_schema.diff.changes import Change
+from huai_schema.diff.diff import Difference, diff
+from huai_schema.errors import ExitCode, FormatError, HuaiError
+from huai_schema.layout import layout
+from huai_schema.layout.snapshot import Snapshot
+from huai_schema.paths import show
+from huai_schema.program.locking import locked
+from huai_server.commit.digest.cache import DigestCache
+from huai_server.commit.digest.columns import DigestColumns
+from huai_server.commit.remarks import Remark
+from huai_server.commit.tree_builder import Assembly
+from huai_server.commit.volatile import Volatile
+from huai_server.config import Module
+from huai_server.errors import storing
+from huai_server.paths import ModulePlaces
+from huai_server.scan import scan
+from huai_server.scan.mounts import Mounts
+from huai_server.scan.types import (
+    Problem,
+    ScannedDirectory,
+    ScanOptions,
+    Unreadable,
+    root_error,
+)
+from huai_server.store.pack_writer import PackWriter
+from huai_server.store.repository import Head, Repository, StoreError
+
+_HASH_THREADS = 2 * (os.cpu_count() or 1)
+
+
+class EmptyRootError(HuaiError):
+    """A tree with nothing in it: most likely a disk that is not mounted."""
+
+    exit_code = ExitCode.EMPTY_ROOT
+
+
+@dataclass(frozen=True, slots=True)
+class CommitResult:
+    """What a commit did."""
+
+    head: Head
+    """The newest commit, made now or before."""
+    changed: bool
+    """Whether a commit was made; False: the tree is as it was."""
+    counts: Counts
+    problems: tuple[Problem, ...]
+    """Paths that could not be looked at; their old entries stay."""
+    remarks: tuple[Remark, ...]
+    """What was left out on purpose, and what downstreams may have trouble with."""
+    hashed_files: int
+    hashed_bytes: int
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """How the program should end."""
+        return ExitCode.INCOMPLETE if self.problems else ExitCode.OK
+
+
+def commit(
+    name: str,
+    module: Module,
+    places: ModulePlaces,
+    *,
+    allow_empty: bool = False,
+    accept_mounts: bool = False,
+    wait: float = 0,
+) -> CommitResult:
+    """Bring the metadata of a module up to date with its tree.
+
+    `accept_mounts`: a directory that is empty because a file system came or went is committed so.
+    """
+    root = Path(module.path)
+    with storing(places.folder):
+        if not _is_directory(root):
+            raise EmptyRootError(f"{root}: no such directory", hint="is the file system mounted?")
+        places.folder.mkdir(parents=True, exist_ok=True)
+        with locked(places.lock, wait=wait):
+            repository = Repository.create(places.repository)
+            repository.remove_unfinished()
+            try:
+                making = _Commit(name, module, places, repository)
+                return making.run(root, allow_empty=allow_empty, accept_mounts=accept_mounts)
+            except FormatError as error:
+                # What a scan yields is always well-formed: this was read from the repository.
+                raise StoreError(
+                    f"{places.repository}: {error.message}",
+                    hint=f"`huai-server check {name}` tells what is damaged",
+                ) from error
+
+
+def _is_directory(root: Path) -> bool:
+    try:
+        return root.is_dir()
+    except OSError as error:  # what is above it may not be entered
+        raise root_error(root, error) from None
+
+
+class _Commit:
+    """One commit in the making."""
+
+    def __init__(
+        self,
+        name: str,
+        module: Module,
+        places: ModulePlaces,
+        repository: Repository,
+    ) -> None:
+        self._name = name
+        self._module = module
+        self._places = places
+        self._repository = repository
+        self._head = repository.head()
+        descriptor, past = repository.snapshot(self._head) if self._head else (None, None)
+        # Made once; who makes the module anew, makes another one.
+        self._identity = (descriptor and descriptor.identity) or secrets.token_hex(16)
+        self._past = past
+        self._assembly = Assembly(past, check_readable=module.check_readable)
+        self._hashed = (0, 0)
+
+    def run(self, root: Path, *, allow_empty: bool, accept_mounts: bool) -> CommitResult:
+        known = self._repository.objects(self._head.tree) if self._head else set()
+        writer = PackWriter(self._repository.packs, known)
+        mounts = Mounts(
+            root,
+            self._places.mounts,
+            self._past,
+            enter=not self._module.one_file_system,
+            accept=accept_mounts,
+        )
+        try:
+            scanned = self._scan(root, mounts)
+            tree = layout.build(self._assembly.listings(scanned), writer)
+            if not allow_empty:
+                self._check_not_empty(root)
+            mounts.write()
+            top = write_root(self._descriptor(), tree, writer)
+            if self._head and bytes.fromhex(self._head.tree) == top:
+                writer.abort()
+                return self._result(self._head, Counts(), changed=False)
+            writer.finish()
+        except BaseException:
+            writer.abort()
+            raise
+        counts = self._counts(tree)
+        serial = self._head.info.serial + 1 if self._head else 1
+        info = CommitInfo(self._name, serial, self._assembly.totals, counts, self._assembly.skipped)
+        head = self._repository.commit(top, info, self._head)
+        return self._result(head, counts, changed=True)
+
+    def _scan(self, root: Path, mounts: Mounts) -> Iterable[ScannedDirectory | Unreadable]:
+        options = ScanOptions(
+            one_file_system=self._module.one_file_system,
+            owners=self._module.owners,
+            exclude=tuple(os.fsencode(pattern) for pattern in self._module.exclude),
+        )
+        scanned = mounts.guard(scan(root, options))
+        if self._module.digest == "off":
+            yield from scanned
+            return
+        cache = DigestCache(self._places.digests)
+        volatile = Volatile(self._module.volatile)
+        columns = DigestColumns(root, cache, _HASH_THREADS, volatile)
+        try:
+            yield from columns.fill(scanned)
+        finally:
+            self._hashed = (columns.hashed_files, columns.hashed_bytes)
+            cache.close()
+
+    def _descriptor(self) -> Descriptor:
+        urls, rules = self._module.content_urls, self._module.rules
+        return Descriptor(self._name, urls, rules, self._identity)
+
+    def _check_not_empty(self, root: Path) -> None:
+        if self._assembly.totals.entries > 1:
+            return
+        if self._assembly.problems:
+            path, reason, _ = self._assembly.problems[0]
+            raise EmptyRootError(
+                f"{root}: nothing in the tree could be read, for example {show(path)}: {reason}",
+                hint="run it as the user that owns the tree",
+            )
+        raise EmptyRootError(
+            f"{root}: the tree is empty",
+            hint="is it mounted? --allow-empty commits it all the same",
+        )
+
+    def _counts(self, tree: bytes) -> Counts:
+        if self._past is None:
+            return Counts(added=self._assembly.totals.entries)
+        new = Snapshot(self._repository, tree)
+        return count(diff(self._past, new), new)
+
+    def _result(self, head: Head, counts: Counts, *, changed: bool) -> CommitResult:
+        problems = tuple(self._assembly.problems)
+        remarks = self._assembly.remarks.found()
+        return CommitResult(head, changed, counts, problems, remarks, *self._hashed)
+
+
+def count(differences: Iterable[Difference], new: Snapshot) -> Counts:
+    """How many entries were added, removed, changed, and came along below a renamed directory."""
+    added = removed = changed = moved = 0
+    for difference in differences:
+        if not isinstance(difference, Change):
+            moved += sum(1 + each.leaves.count(b"\n") for each in new.subtree(difference.new))
+        elif difference.old is None:
+            added += 1
+        elif difference.new is None:
+            removed += 1
+        else:
+            changed += 1
+    return Counts(added, removed, changed, moved)

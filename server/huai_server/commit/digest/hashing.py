@@ -1,0 +1,82 @@
+"""Reading one file for its digest, and noticing if it changed meanwhile."""
+
+import os
+import stat
+from collections.abc import Callable
+from typing import NamedTuple
+
+from blake3 import blake3
+
+from huai_server.commit.digest.cache import Identity
+from huai_server.commit.digest.opening import birth_time, open_place, open_reading
+
+_CHUNK = 1 << 20
+
+
+class ChangedError(Exception):
+    """The file is not, or no longer, what the scan saw."""
+
+
+class StoppedError(Exception):
+    """The digest is not wanted any more."""
+
+
+class Hashed(NamedTuple):
+    """What is known of a file's content now."""
+
+    digest: bytes
+    birth: int | None
+    """When the file was made, if the file system says so."""
+
+
+def hash_file(root: int, path: bytes, expected: Identity, stopped: Callable[[], bool]) -> Hashed:
+    """BLAKE3-256 of the file at `path` below the open directory `root`.
+
+    `ChangedError` if it is not the regular file with the identity that the scan saw, before or
+    after reading.  `OSError` if it cannot be read.  `stopped` is asked now and then;
+    `StoppedError` once it is true.
+    """
+    # Relative to the root: an absolute path may be longer than the system allows.
+    place = open_place(root, path)
+    try:
+        _check(place, expected)
+        birth = birth_time(place)
+        handle = open_reading(place)
+    finally:
+        os.close(place)
+    try:
+        hasher = blake3()
+        while chunk := os.read(handle, _CHUNK):
+            hasher.update(chunk)
+            if stopped():
+                raise StoppedError
+        _check(handle, expected)
+        return Hashed(hasher.digest(), birth)
+    finally:
+        os.close(handle)
+
+
+def look_at(root: int, path: bytes, expected: Identity) -> int | None:
+    """The time of birth of the file at `path`; its content is not opened.
+
+    `ChangedError` and `OSError` as in `hash_file`.
+    """
+    place = open_place(root, path)
+    try:
+        _check(place, expected)
+        return birth_time(place)
+    finally:
+        os.close(place)
+
+
+def _check(handle: int, expected: Identity) -> None:
+    status = os.fstat(handle)
+    if not stat.S_ISREG(status.st_mode) or identify(status) != expected:
+        raise ChangedError
+
+
+def identify(status: os.stat_result) -> Identity:
+    """The identity of a file as `stat` tells it."""
+    return Identity(
+        status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+    )

@@ -1,0 +1,199 @@
+"""From what a scan saw to what is committed: never a lie.
+
+Where the tree could not be read, or changed while it was looked at, the entries of the last
+commit stay, and the path is named.  What is new and could not be read is left out and named
+as well.  Rule: what is kept has to fit to what is new, so a kept hardlink whose leader is
+gone becomes a file of its own.
+"""
+
+import re
+import stat
+from collections.abc import Iterable, Iterator
+from heapq import heappop, heappush
+from itertools import chain
+from typing import NamedTuple
+
+from huai_schema.codec.blocks import join_digests
+from huai_schema.codec.commits import Totals
+from huai_schema.codec.escaping import escape, unescape
+from huai_schema.codec.lines import count_files, decode_leaves
+from huai_schema.codec.listing import Listing
+from huai_schema.entries import File
+from huai_schema.layout.snapshot import Snapshot
+from huai_schema.limits import DIGEST_BYTES
+from huai_schema.paths import RelPath, ancestors, basename, join, sort_key
+from huai_server.commit import remarks
+from huai_server.commit.hardlinks import FileState, HardlinkGroups
+from huai_server.commit.remarks import Remarks
+from huai_server.scan import types as scan_types
+from huai_server.scan.types import IDENTITY, Problem, ScannedDirectory, Unreadable
+
+KEPT = "its old entry stays"
+LEFT_OUT = "it is left out, as there is no old entry"
+CLAMPED = "the nearest time that fits is committed"
+
+_LINK = b"\th"
+_KINDS = {scan_types.TEMPORARY: remarks.TEMPORARY, scan_types.RESERVED: remarks.RESERVED}
+_MODE = re.compile(rb"\tm([0-7]+)")
+_OTHERS_ENTER = stat.S_IROTH | stat.S_IXOTH
+_SIZE = re.compile(rb"^[^\t\n]*\t([0-9]+)\t", re.MULTILINE)
+
+
+class Assembly:
+    """The listings of one commit, with what was counted and what went wrong."""
+
+    def __init__(self, past: Snapshot | None, *, check_readable: bool = True) -> None:
+        """`past` is the last commit's snapshot, if there is one.
+
+        `check_readable`: remark what others may not read.
+        """
+        self._past = past
+        self._check_readable = check_readable
+        self._hardlinks = HardlinkGroups()
+        self._kept: set[RelPath] = set()
+        self._waiting: list[tuple[bytes, RelPath]] = []
+        self.problems: list[Problem] = []
+        self.remarks = Remarks()
+        self.skipped = 0
+        self._files = self._directories = self._symlinks = self._bytes = 0
+
+    @property
+    def totals(self) -> Totals:
+        """What has passed so far."""
+        return Totals(self._files, self._directories, self._symlinks, self._bytes)
+
+    def listings(self, scanned: Iterable[ScannedDirectory | Unreadable]) -> Iterator[Listing]:
+        """The tree to commit, in tree order."""
+        for listing in self._listings(scanned):
+            self._count(listing)
+            yield listing
+
+    def _listings(self, scanned: Iterable[ScannedDirectory | Unreadable]) -> Iterator[Listing]:
+        for item in scanned:
+            path = item.path if isinstance(item, Unreadable) else item.listing.path
+            while self._waiting and self._waiting[0][0] < sort_key(path):
+                yield from self._past_subtree(heappop(self._waiting)[1])
+            if isinstance(item, Unreadable):
+                past = self._past_subtree(item.path)
+                first = next(past, None)
+                outcome = KEPT if first is not None else LEFT_OUT
+                self.problems.append(Problem(item.path, item.reason, outcome))
+                yield from chain(() if first is None else (first,), past)
+            else:
+                yield self._listing(item)
+        while self._waiting:
+            yield from self._past_subtree(heappop(self._waiting)[1])
+
+    def _listing(self, item: ScannedDirectory) -> Listing:
+        self.skipped += item.skipped + len(item.left_out)
+        self._remark(item)
+        here = item.listing.path
+        unsure = {
+            escape(basename(each.path)): each.path for each in item.problems if each.path != here
+        }
+        listing = item.listing._replace(leaves=self._hardlinks.resolve(item, unsure))
+        listing = self._with_past_leaves(listing, unsure) if unsure else listing
+        self.problems += (
+            each._replace(outcome=self._outcome(each, here)) for each in item.problems
+        )
+        return listing
+
+    def _outcome(self, problem: Problem, directory: RelPath) -> str:
+        if problem.path == directory:
+            return CLAMPED
+        if problem.path in self._kept or (self._past and self._past.listing(problem.path)):
+            return KEPT
+        return LEFT_OUT
+
+    def _remark(self, item: ScannedDirectory) -> None:
+        for path, reason, _ in item.left_out:
+            self.remarks.add(_KINDS[reason], (path,), 1)
+        if not self._check_readable:
+            return
+        if _is_closed(item.listing.attributes):
+            self.remarks.add(remarks.UNREADABLE, (item.listing.path,), 1)
+        if item.unreadable:
+            self.remarks.add(remarks.UNREADABLE, _unreadable_files(item), item.unreadable)
+
+    def _with_past_leaves(self, listing: Listing, unsure: dict[bytes, RelPath]) -> Listing:
+        """For each unsure name the line and digest of the last commit, or none."""
+        past = self._past.listing(listing.path) if self._past else None
+        kept = [leaf for leaf in _leaves(past) if leaf.name in unsure] if past else []
+        self._kept |= {unsure[leaf.name] for leaf in kept}
+        # It may have been a directory, or be one still: all of that stays as well.
+        for name in unsure.keys() - {leaf.name for leaf in kept}:
+            heappush(self._waiting, (sort_key(unsure[name]), unsure[name]))
+        leaves = [leaf for leaf in _leaves(listing) if leaf.name not in unsure]
+        leaves += [self._with_sound_link(listing.path, leaf) for leaf in kept]
+        leaves.sort(key=lambda leaf: unescape(leaf.name))
+        return listing._replace(
+            leaves=b"".join(leaf.line for leaf in leaves),
+            digests=join_digests((count_files(leaf.line), leaf.digest) for leaf in leaves),
+        )
+
+    def _past_subtree(self, path: RelPath) -> Iterator[Listing]:
+        """What the last commit had at `path` and below, if that was a directory."""
+        for listing in self._past.subtree(path) if self._past else ():
+            self._kept.add(path)
+            if _LINK not in listing.leaves:
+                yield listing
+                continue
+            lines = (self._with_sound_link(listing.path, leaf).line for leaf in _leaves(listing))
+            yield listing._replace(leaves=b"".join(lines))
+
+    def _with_sound_link(self, directory: RelPath, leaf: "_Leaf") -> "_Leaf":
+        """A kept line whose leader is gone, or has become another file, stands alone."""
+        (entry,) = decode_leaves(directory, leaf.line, leaf.digest)
+        if not isinstance(entry, File) or entry.link is None:
+            return leaf
+        if not self._kept.isdisjoint((entry.link, *ancestors(entry.link))):
+            return leaf
+        alone = leaf.line[: leaf.line.rindex(_LINK)]
+        state = FileState(alone[len(leaf.name) :], leaf.digest)
+        if self._hardlinks.leads(entry.link, state):
+            return leaf
+        return leaf._replace(line=alone + b"\n")
+
+    def _count(self, listing: Listing) -> None:
+        files = count_files(listing.leaves)
+        self._directories += 1
+        self._files += files
+        self._symlinks += listing.leaves.count(b"\n") - files
+        self._bytes += _content_bytes(listing.leaves)
+
+
+class _Leaf(NamedTuple):
+    name: bytes
+    """Escaped."""
+    line: bytes
+    digest: bytes
+
+
+def _leaves(listing: Listing) -> Iterator[_Leaf]:
+    """The lines of a listing, each with its digest."""
+    files = 0
+    for line in listing.leaves.splitlines(keepends=True):
+        place = DIGEST_BYTES * files
+        count = count_files(line)
+        digest = listing.digests[place : place + DIGEST_BYTES * count]
+        files += count
+        yield _Leaf(line[: line.index(b"\t")], line, digest)
+
+
+def _is_closed(attributes: bytes) -> bool:
+    """Whether others may not enter a directory, or not read it."""
+    mode = _MODE.search(attributes)
+    return mode is not None and int(mode[1], 8) & _OTHERS_ENTER != _OTHERS_ENTER
+
+
+def _unreadable_files(item: ScannedDirectory) -> Iterator[RelPath]:
+    """Those that others may not read."""
+    leaves = item.listing.leaves
+    for record in IDENTITY.iter_unpack(item.identities):
+        *_, offset, mode, _, _ = record
+        if not mode & stat.S_IROTH:
+            yield join(item.listing.path, unescape(leaves[offset : leaves.index(b"\t", offset)]))
+
+
+def _content_bytes(leaves: bytes) -> int:
+    return sum(map(int, _SIZE.findall(leaves)))

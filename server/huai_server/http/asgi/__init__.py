@@ -1,0 +1,1 @@
+"""Below every route: bodies, answers, connections and their limits."""

@@ -1,0 +1,110 @@
+"""A request body on its way in: inflated, counted, timed, and read no further than it must be.
+
+The first part is held in memory (most requests are a few hundred bytes and end there);
+what comes after it is streamed.  The rule: no byte is kept before it was counted.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
+from typing import Any
+
+from huai_server.http.asgi.errors import ClientGoneError, RefusedError
+from huai_server.http.asgi.inflate import Inflater
+
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+
+HEAD_BYTES = 64 << 10
+BEGIN_SECONDS = 20.0
+"""For a body to come, and a second more for each `PACE` bytes that came."""
+PACE = 4096
+"""Bytes a second."""
+_PLAIN = (b"", b"identity")
+_GZIP = (b"gzip", b"x-gzip")
+
+
+class Inbox:
+    """An ASGI `receive` that remembers whether the request has come to its end."""
+
+    __slots__ = ("_receive", "ended")
+
+    def __init__(self, receive: Receive) -> None:
+        """Takes over `receive`."""
+        self._receive = receive
+        self.ended = False
+
+    async def __call__(self) -> MutableMapping[str, Any]:
+        """The next message."""
+        message = await self._receive()
+        if not message.get("more_body", False):
+            self.ended = True
+        return message
+
+
+class Body:
+    """One request's body.  Call `open` once, then `rest` once unless `complete`."""
+
+    def __init__(self, receive: Receive, encoding: bytes, limit: int, timeout: float) -> None:
+        """`limit` counts inflated bytes; `timeout` (s) is for the whole body, at any pace."""
+        if encoding not in _PLAIN + _GZIP:
+            raise RefusedError(415, "unknown content encoding", hint="send it plain or gzip")
+        self._receive = receive
+        self._inflater = Inflater() if encoding in _GZIP else None
+        self._limit = limit
+        self._timeout = timeout
+        self._size = 0
+        self._over = asyncio.Event()
+        self._chunks = self._read()
+        self.head = b""
+        self.complete = False
+
+    async def open(self) -> None:
+        """Fill `head`: the whole body if it is small (`complete`), else its first part."""
+        parts: list[bytes] = []
+        held = 0
+        async for chunk in self._chunks:
+            parts.append(chunk)
+            held += len(chunk)
+            if held >= HEAD_BYTES:
+                break
+        else:
+            self.complete = True
+        self.head = b"".join(parts)
+
+    def rest(self) -> AsyncIterator[bytes]:
+        """Everything after `head`."""
+        return self._chunks
+
+    async def gone(self) -> None:
+        """Wait, for ever if need be, until the client has hung up; then raise `ClientGoneError`."""
+        await self._over.wait()
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+        raise ClientGoneError("the client closed the connection")
+
+    async def _read(self) -> AsyncIterator[bytes]:
+        began, received = asyncio.get_running_loop().time(), 0
+        try:
+            more = True
+            while more:
+                patience = min(self._timeout, BEGIN_SECONDS + received / PACE)
+                async with asyncio.timeout_at(began + patience):
+                    message = await self._receive()
+                if message["type"] == "http.disconnect":
+                    raise ClientGoneError("the client closed the connection inside its request")
+                more = message.get("more_body", False)
+                data = message.get("body", b"")
+                received += len(data)
+                for piece in (data,) if self._inflater is None else self._inflater.slices(data):
+                    yield self._count(piece)
+            if self._inflater is not None:
+                self._inflater.finish()
+        except TimeoutError:
+            raise RefusedError(408, "the request body did not arrive in time") from None
+        finally:
+            self._over.set()
+
+    def _count(self, chunk: bytes) -> bytes:
+        self._size += len(chunk)
+        if self._size > self._limit:
+            raise RefusedError(413, f"the request body exceeds {self._limit} bytes")
+        return chunk

@@ -1,0 +1,145 @@
+"""One client's connection: uvicorn's, with bounds on how a request's head may arrive.
+
+uvicorn waits for ever for a head that never ends, and keeps all of it; it waits for ever for
+a client that does not read, and has no limit for each address.
+Rule: a poll costs none of the clocks here but the one for its head.
+"""
+
+import asyncio
+import logging
+from collections.abc import MutableMapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from huai_server.http.asgi.connections import Crowd
+
+if TYPE_CHECKING:
+    from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
+
+HEAD_BYTES = 64 << 10
+
+
+PACE = 4096
+"""Bytes a second that a client has to read."""
+
+
+class Connection(HttpToolsProtocol):
+    """Closed if a head takes longer than `head_seconds` or more than `HEAD_BYTES`.
+
+    While an answer waits for its reader, that may pause for `reader_seconds`, and gains a second
+    for each `PACE` bytes, up to as much again.
+    """
+
+    head_seconds: ClassVar[float]
+    reader_seconds: ClassVar[float]
+    crowd: ClassVar[Crowd]
+    _credit: float | None = None
+    """Seconds that the reader may still pause; None: it never has."""
+    _paused_at = 0.0
+    _unread = 0
+    _reader: asyncio.TimerHandle | None = None
+    _deadline: asyncio.TimerHandle | None = None
+    _head_size = 0
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """The clock runs before the first byte has come."""
+        super().connection_made(transport)
+        host = self.client[0] if self.client else ""
+        self.logger = _Named(self.logger, {"client": host})  # type: ignore[assignment]
+        if self.crowd.join(self, host):
+            self._expect_head()
+        else:
+            transport.abort()
+
+    def data_received(self, data: bytes) -> None:
+        """Count what belongs to an unfinished head."""
+        super().data_received(data)
+        if self.transport.is_closing():
+            return
+        if self._deadline is not None:
+            self._head_size += len(data)
+            if self._head_size > HEAD_BYTES:
+                self.transport.close()
+        elif self._is_idle():
+            self._expect_head()
+
+    def on_headers_complete(self) -> None:
+        """The head is there; what follows has limits of its own."""
+        self._stop_clock()
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        """The request is there."""
+        self.crowd.serve(self)
+        super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        """Wait for the next request."""
+        self.crowd.wait(self)
+        super().on_response_complete()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Nothing to wait for any more."""
+        self.crowd.leave(self)
+        self._stop_clock()
+        if self._reader is not None:
+            self._reader.cancel()
+        super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        """The client reads more slowly than is written: from now on it has to hurry."""
+        super().pause_writing()
+        if self._credit is None:
+            self._credit = self.reader_seconds
+        self._paused_at = self.loop.time()
+        self._unread = self.transport.get_write_buffer_size()
+        self._reader = self.loop.call_later(self._credit, self.hang_up)
+
+    def resume_writing(self) -> None:
+        """It has read."""
+        super().resume_writing()
+        if self._reader is not None and self._credit is not None:
+            self._reader.cancel()
+            self._reader = None
+            paused = self.loop.time() - self._paused_at
+            read = self._unread - self.transport.get_write_buffer_size()
+            self._credit = min(self.reader_seconds, self._credit - paused + read / PACE)
+
+    def hang_up(self) -> None:
+        """Close at once, whatever is still to be sent."""
+        self.transport.abort()
+
+    def _is_idle(self) -> bool:
+        """Between requests, and without uvicorn's own clock for that (data stops it)."""
+        cycle: RequestResponseCycle | None = self.cycle
+        return (cycle is None or cycle.response_complete) and self.timeout_keep_alive_task is None
+
+    def _expect_head(self) -> None:
+        self._deadline = self.loop.call_later(self.head_seconds, self.transport.close)
+
+    def _stop_clock(self) -> None:
+        self._head_size = 0
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+
+class _Named(logging.LoggerAdapter[logging.Logger]):
+    """uvicorn's complaints, with the address of the client that they are about."""
+
+    level = logging.WARNING
+    """uvicorn compares it, to trace more."""
+
+    def process(
+        self, msg: str, kwargs: MutableMapping[str, Any]
+    ) -> tuple[str, MutableMapping[str, Any]]:
+        return f"{(self.extra or {})['client'] or 'local'}: {msg}", kwargs
+
+
+def connection_class(
+    crowd: Crowd, *, head_seconds: float, reader_seconds: float
+) -> type[Connection]:
+    """What uvicorn makes for each client; it takes a class, so the bounds have to be in one."""
+    bounds = {"crowd": crowd, "head_seconds": head_seconds, "reader_seconds": reader_seconds}
+    return type("BoundConnection", (Connection,), bounds)

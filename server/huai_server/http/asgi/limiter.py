@@ -1,0 +1,103 @@
+"""How many things may run at once, how many of one address, and how long others wait for it.
+
+First come, first served, except that nobody waits behind those who wait for their own address.
+A slot is given back whatever happens inside it.
+"""
+
+import asyncio
+from collections import Counter, deque
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import NamedTuple
+
+from huai_server.http.asgi.errors import RefusedError
+
+RETRY_AFTER = 5
+"""Seconds after which a refused client may try again."""
+
+
+class _Waiter(NamedTuple):
+    """One in the line; its turn is the future's result."""
+
+    address: str
+    turn: "asyncio.Future[None]"
+
+
+class Gate:
+    """`limit` slots and a waiting line of `queue` places; an address gets half of either."""
+
+    def __init__(self, limit: int, queue: int, timeout: float) -> None:
+        """`timeout`: seconds that one request waits for a slot at most."""
+        self._free = limit
+        self._each = max(1, limit // 2)
+        self._queue = queue
+        self._queue_each = max(1, queue // 2)
+        self._timeout = timeout
+        self._held: Counter[str] = Counter()
+        self._line: deque[_Waiter] = deque()
+
+    @property
+    def waiting(self) -> int:
+        """How many are in the line."""
+        return len(self._line)
+
+    @asynccontextmanager
+    async def slot(self, address: str = "") -> AsyncIterator[None]:
+        """Hold one slot; with the line full, or after waiting too long: refused with 503.
+
+        An empty `address` is not known, and so not limited.
+        """
+        if self._may_run(address):
+            self._take(address)
+        else:
+            await self._wait(address)
+        try:
+            yield
+        finally:
+            self._release(address)
+
+    def _may_run(self, address: str) -> bool:
+        return self._free > 0 and (not address or self._held[address] < self._each)
+
+    def _take(self, address: str) -> None:
+        self._free -= 1
+        self._held[address] += 1
+
+    def _release(self, address: str) -> None:
+        self._free += 1
+        self._held[address] -= 1
+        if not self._held[address]:
+            del self._held[address]
+        self._grant()
+
+    def _grant(self) -> None:
+        """Give free slots to the first in the line that may have one."""
+        for waiter in list(self._line):
+            if not self._free:
+                return
+            if self._may_run(waiter.address):
+                self._line.remove(waiter)
+                self._take(waiter.address)
+                waiter.turn.set_result(None)
+
+    async def _wait(self, address: str) -> None:
+        same = sum(waiter.address == address for waiter in self._line) if address else 0
+        if len(self._line) >= self._queue or same >= self._queue_each:
+            raise _busy()
+        waiter = _Waiter(address, asyncio.get_running_loop().create_future())
+        self._line.append(waiter)
+        try:
+            async with asyncio.timeout(self._timeout):
+                await asyncio.shield(waiter.turn)
+        except BaseException as error:
+            if waiter.turn.done():  # its turn came in the same moment
+                self._release(address)
+            else:
+                self._line.remove(waiter)
+            if isinstance(error, TimeoutError):
+                raise _busy() from None
+            raise
+
+
+def _busy() -> RefusedError:
+    return RefusedError(503, "the server is busy", hint="try again later", retry_after=RETRY_AFTER)

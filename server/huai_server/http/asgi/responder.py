@@ -1,0 +1,90 @@
+"""Answers in ASGI messages: plain ones, and those of git, whole or in pieces.
+
+Sending waits for a slow reader; how long is the connection's business.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, MutableMapping
+from contextlib import suppress
+from typing import Any
+
+from huai_server.http.asgi.body import Inbox
+from huai_server.http.asgi.errors import RefusedError
+
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+Headers = list[tuple[bytes, bytes]]
+
+_SLICE = 64 << 10
+_LINGER_SECONDS = 2.0
+_NO_CACHE: Headers = [
+    (b"expires", b"Fri, 01 Jan 1980 00:00:00 GMT"),
+    (b"pragma", b"no-cache"),
+    (b"cache-control", b"no-cache, max-age=0, must-revalidate"),
+]
+
+
+class Responder:
+    """One answer of git on its way out: `whole`, or `piece` any number of times and `end`."""
+
+    __slots__ = ("_content_type", "_prefix", "_send", "started")
+
+    def __init__(self, send: Send, content_type: bytes, prefix: bytes) -> None:
+        """`prefix` goes before whatever git says."""
+        self._send = send
+        self._content_type = content_type
+        self._prefix = prefix
+        self.started = False
+
+    async def whole(self, body: bytes) -> None:
+        """Answer with all of `body` and its length."""
+        await self.begin(len(body))
+        for at in range(0, len(body) - _SLICE, _SLICE):
+            await self.piece(body[at : at + _SLICE])
+        await self.end(body[(len(body) - 1) // _SLICE * _SLICE :] if body else b"")
+
+    async def begin(self, size: int) -> None:
+        """Promise an answer of `size` bytes."""
+        await self._start([(b"content-length", b"%d" % (len(self._prefix) + size))])
+
+    async def piece(self, data: bytes) -> None:
+        """Send some of an answer at the pace of its reader; of unknown length without `begin`."""
+        if not self.started:
+            await self._start([])
+        await self._body(data, more=True)
+
+    async def end(self, data: bytes = b"") -> None:
+        """Send the last piece, or nothing more."""
+        await self._body(data, more=False)
+
+    async def _body(self, data: bytes, *, more: bool) -> None:
+        if self._prefix:
+            data, self._prefix = self._prefix + data, b""
+        await self._send({"type": "http.response.body", "body": data, "more_body": more})
+
+    async def _start(self, more: Headers) -> None:
+        self.started = True
+        headers = [(b"content-type", self._content_type), *_NO_CACHE, *more]
+        await self._send({"type": "http.response.start", "status": 200, "headers": headers})
+
+
+async def refuse(error: RefusedError, inbox: Inbox, send: Send) -> None:
+    """Answer with the error as text, and close; a body still coming in is drained for a moment.
+
+    Without that the client's kernel drops our answer when ours resets the connection.
+    """
+    hint = f"{error.hint}\n" if error.hint else ""
+    text = f"huai: {error.message}\n{hint}".encode()
+    headers = [
+        (b"content-type", b"text/plain; charset=utf-8"),
+        (b"content-length", b"%d" % len(text)),
+        (b"connection", b"close"),
+    ]
+    if error.retry_after:
+        headers.append((b"retry-after", b"%d" % error.retry_after))
+    await send({"type": "http.response.start", "status": error.status, "headers": headers})
+    await send({"type": "http.response.body", "body": text, "more_body": True})
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_LINGER_SECONDS):
+            while not inbox.ended:
+                await inbox()
+    await send({"type": "http.response.body"})

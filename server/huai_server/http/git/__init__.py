@@ -1,0 +1,1 @@
+"""Git smart HTTP, read-only."""

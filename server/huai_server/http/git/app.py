@@ -1,0 +1,197 @@
+"""Git's smart HTTP protocol, read-only: `/git/NAME.git/info/refs` and `…/git-upload-pack`.
+
+An ASGI application of its own, beside the framework: the answer "nothing new" has to
+cost no more than a small read and a look into memory.  See gitprotocol-http(5).
+Rule: a path is compared, never opened; the only way from a name to a repository is the
+registry.
+"""
+
+import asyncio
+import logging
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs
+
+from huai_server.http.asgi.addresses import address_of
+from huai_server.http.asgi.body import Body, Inbox, Receive
+from huai_server.http.asgi.errors import ClientGoneError, RefusedError
+from huai_server.http.asgi.limiter import Gate
+from huai_server.http.asgi.race import race
+from huai_server.http.asgi.responder import Responder, Send, refuse
+from huai_server.http.git import pktline
+from huai_server.http.git.branch_state import ref_state
+from huai_server.http.git.reply_cache import Key, ReplyCache
+from huai_server.http.git.single_flight import Ask, Replies
+from huai_server.http.git.spool import Spool
+from huai_server.http.git.upload_pack import Call, Git
+from huai_server.http.settings import Registry, ServeSettings
+
+PREFIX = "/git/"
+
+_log = logging.getLogger(__name__)
+
+_ADVERT = "info/refs"
+_SERVICE = "git-upload-pack"
+_SERVICE_QUERY = b"service=git-upload-pack"
+_ADVERT_TYPE = b"application/x-git-upload-pack-advertisement"
+_REQUEST_TYPE = b"application/x-git-upload-pack-request"
+_RESULT_TYPE = b"application/x-git-upload-pack-result"
+_ADVERT_PREFIX = b"001e# service=git-upload-pack\n0000"
+_VERSION = re.compile(rb"(?:^|:)version=([012])(?=:|$)")
+_PROTOCOL_BYTES = 256
+_READ_METHODS = ("GET", "HEAD")
+_DUMB = ("HEAD", "objects/", "packed-refs")
+
+Scope = dict[str, Any]
+RawHeaders = Iterable[tuple[bytes, bytes]]
+
+
+class GitApp:
+    """Serves the repositories of a registry to git, pygit2 and others that speak the protocol."""
+
+    def __init__(self, settings: ServeSettings, registry: Registry) -> None:
+        """Needs git in PATH: `GitMissingError`."""
+        self._settings = settings
+        self._registry = registry
+        self._cache = ReplyCache(settings.cache_bytes)
+        timeout = settings.request_timeout
+        self._address_of = address_of(settings.proxies)
+        spool = Spool(settings.spool_folder, settings.spool_bytes)
+        self.replies = Replies(Git(timeout), self._cache, spool, timeout)
+        self._transfers = Gate(settings.max_transfers, settings.queue, timeout)
+        # Their own slots: a poll must not wait behind packs that take minutes.
+        self._listings = Gate(settings.max_transfers, settings.queue, timeout)
+        self._handlers = {_ADVERT: self._advert, _SERVICE: self._upload_pack}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request."""
+        inbox = Inbox(receive)
+        name, _, operation = scope["path"].removeprefix(PREFIX).partition(".git/")
+        try:
+            handle = self._handlers.get(operation)
+            repository = self._registry.modules().get(name)
+            if repository is None or handle is None:
+                await refuse(_unknown(name, operation), inbox, send)
+            elif not repository.exists():
+                await refuse(RefusedError(404, "nothing is committed there yet"), inbox, send)
+            else:
+                await handle(repository, scope, inbox, send)
+        except RefusedError as error:
+            await refuse(error, inbox, send)
+        except ClientGoneError:
+            pass  # leaving the answer unfinished makes the server drop the connection
+        except asyncio.CancelledError:
+            _log.warning("an answer was cut: the time for transfers at shutdown is over")
+
+    async def _advert(self, repository: Path, scope: Scope, inbox: Inbox, send: Send) -> None:
+        if scope["method"] not in _READ_METHODS:
+            raise RefusedError(405, "this address is for GET")
+        if scope["query_string"] != _SERVICE_QUERY:
+            _check_service(scope["query_string"])
+        version = protocol_version(scope["headers"])
+        state = ref_state(repository)
+        key = None if state is None else Key(repository, state, version, advert=True, request=b"")
+        prefix = b"" if version == 2 else _ADVERT_PREFIX
+        out = Responder(send, _ADVERT_TYPE, prefix)
+        ready = None if key is None else self._cache.get(key)
+        if ready is not None:
+            await out.whole(ready)
+            return
+        body = Body(inbox, b"", 0, self._settings.request_timeout)
+        await body.open()
+        call = Call(repository, version, advert=True)
+        ask = Ask(call, key, None, self._listings, self._address(scope))
+        await race(self.replies.answer(ask, out), body.gone())
+
+    async def _upload_pack(self, repository: Path, scope: Scope, inbox: Inbox, send: Send) -> None:
+        if scope["method"] != "POST":
+            raise RefusedError(405, "this address is for POST")
+        headers = dict(scope["headers"])
+        body = self._body(headers, inbox)
+        await body.open()
+        version = protocol_version(scope["headers"])
+        key, gate = None, self._transfers
+        if body.complete:
+            request = pktline.parse(body.head, version)
+            gate = self._listings if request.command == b"ls-refs" else gate
+            state = ref_state(repository)
+            if state is not None:
+                key = Key(repository, state, version, advert=False, request=request.digest)
+        out = Responder(send, _RESULT_TYPE, b"")
+        ready = None if key is None else self._cache.get(key)
+        if ready is not None:
+            await out.whole(ready)
+            return
+        call = Call(repository, version, advert=False)
+        ask = Ask(call, key, body, gate, self._address(scope))
+        await race(self.replies.answer(ask, out), body.gone())
+
+    def _address(self, scope: Scope) -> str:
+        """Who asks, as far as there are limits for each: what the last proxy that we know says."""
+        client = scope.get("client")
+        address = self._address_of(client[0]) if client else ""
+        if address:
+            return address
+        said = [value for name, value in scope["headers"] if name == b"x-forwarded-for"]
+        hosts = b",".join(said).decode("latin-1").split(",")
+        counted = (self._address_of(host.strip()) for host in reversed(hosts))
+        return next(filter(None, counted), "")
+
+    def _body(self, headers: dict[bytes, bytes], inbox: Inbox) -> Body:
+        """The request's body, if what its headers say of it is acceptable."""
+        if headers.get(b"content-type", b"").split(b";")[0].strip() != _REQUEST_TYPE:
+            raise RefusedError(415, f"the content type must be {_REQUEST_TYPE.decode()}")
+        length = headers.get(b"content-length", b"0")
+        limit = self._settings.max_body
+        if not length.isdigit() or len(length) > 19 or int(length) > limit:
+            raise RefusedError(413, f"the request body exceeds {limit} bytes")
+        encoding = headers.get(b"content-encoding", b"").strip().lower()
+        return Body(inbox, encoding, limit, self._settings.request_timeout)
+
+
+def protocol_version(headers: RawHeaders) -> int:
+    """The highest version that the Git-Protocol header offers and git knows; 0 without one."""
+    for name, value in headers:
+        if name == b"git-protocol" and len(value) <= _PROTOCOL_BYTES:
+            return max(map(int, _VERSION.findall(value)), default=0)
+    return 0
+
+
+def _check_service(query: bytes) -> None:
+    """Accept other spellings of the one service that there is."""
+    try:
+        services = parse_qs(query.decode("latin-1"), max_num_fields=8).get("service", [])
+    except ValueError:
+        services = ["too many"]
+    if services == [_SERVICE]:
+        return
+    if services == ["git-receive-pack"]:
+        raise _read_only()
+    if not services:
+        raise _dumb()
+    raise RefusedError(
+        403, "there is no such git service here", hint="only git-upload-pack is served"
+    )
+
+
+def _unknown(name: str, operation: str) -> RefusedError:
+    """Why there is nothing at an address, in words that help whoever typed it."""
+    if not name or not operation:
+        return RefusedError(404, "there is nothing here", hint="use /git/NAME.git with git clone")
+    if operation == "git-receive-pack":
+        return _read_only()
+    if operation.startswith(_DUMB):
+        return _dumb()
+    if operation in {_ADVERT, _SERVICE}:
+        return RefusedError(404, "no such module", hint="see /api/v1/modules for their names")
+    return RefusedError(404, "there is nothing at this address")
+
+
+def _read_only() -> RefusedError:
+    return RefusedError(403, "metadata repositories cannot be pushed to")
+
+
+def _dumb() -> RefusedError:
+    return RefusedError(403, "the dumb HTTP protocol is not served", hint="use git 1.6.6 or newer")

@@ -1,0 +1,220 @@
+"""Answers of git to requests, each made once: from memory, from a run in flight, or by a new one.
+
+Knows nothing of HTTP beyond the ASGI `send`.  git writes into a spool and the client reads from
+it, so that the process and its slot are gone before a slow client has read everything.  If the
+answer is small and comes soon, its length is sent along; at most `ReplyCache.largest` bytes are
+held to be shared.
+"""
+
+import asyncio
+import logging
+from contextlib import AbstractAsyncContextManager, suppress
+from dataclasses import dataclass
+from enum import Enum
+from typing import TypeAlias
+
+from huai_server.http.asgi.body import Body
+from huai_server.http.asgi.errors import ClientGoneError, RefusedError
+from huai_server.http.asgi.limiter import Gate
+from huai_server.http.asgi.race import race
+from huai_server.http.asgi.responder import Responder
+from huai_server.http.git.branch_state import ref_state
+from huai_server.http.git.reply_cache import Key, ReplyCache
+from huai_server.http.git.spool import Spool, Spooled
+from huai_server.http.git.upload_pack import Call, Git, UploadPack
+
+GATHER_SECONDS = 1.0
+"""How long the first bytes of an answer are held back in the hope for all of it."""
+
+FOLLOW_SECONDS = 10.0
+"""How long a request waits for the equal one before it that is being answered."""
+
+_FOLLOW_ATTEMPTS = 3
+
+_CLIENT_FAULTS = (
+    *("protocol error", "hung up", "unknown capability", "invalid command", "expected"),
+    *("object format", "object-format", "requested", "deepen", "shallow line", "forbidden"),
+)
+
+_log = logging.getLogger(__name__)
+
+
+class _Outcome(Enum):
+    """What a run has to say to those who wait for it, when that is not an answer."""
+
+    LARGE = "too large to share"
+    LOST = "its client went away"
+
+
+_Result: TypeAlias = bytes | RefusedError | _Outcome
+_Flight: TypeAlias = "asyncio.Future[_Result]"
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """One request to git."""
+
+    call: Call
+    key: Key | None
+    """None: its answer is shared with nobody."""
+    body: Body | None
+    """None for an advert."""
+    gate: Gate
+    """Where it waits for its process."""
+    address: str
+    """Who asks, as far as there are limits for each."""
+
+
+class Replies:
+    """All answers of one server."""
+
+    def __init__(self, git: Git, cache: ReplyCache, spool: Spool, patience: float) -> None:
+        """`cache` may be asked directly (`Replies.cache.get`) by whoever has a key.
+
+        `patience`: seconds without a word after which git is stuck.
+        """
+        self._git = git
+        self.cache = cache
+        self.spool = spool
+        self.patience = patience
+        self._flights: dict[Key, _Flight] = {}
+
+    async def answer(self, ask: Ask, out: Responder) -> None:
+        """Answer one request on `out`."""
+        key = ask.key
+        for _ in range(_FOLLOW_ATTEMPTS):
+            if key is None:
+                break
+            ready = self.cache.get(key)
+            if ready is not None:
+                await out.whole(ready)
+                return
+            flight = self._flights.get(key)
+            if flight is None:
+                await self._lead(_Run(self, ask, key, out), key)
+                return
+            result = await _follow(flight)
+            if isinstance(result, bytes):
+                await out.whole(result)
+                return
+            if isinstance(result, RefusedError):
+                raise result
+            if result is _Outcome.LARGE:
+                break
+        await _Run(self, ask, None, out).go()
+
+    async def _lead(self, run: "_Run", key: Key) -> None:
+        self._flights[key] = run.flight
+        try:
+            await run.go()
+        except RefusedError as error:
+            run.settle(error)
+            raise
+        finally:
+            run.settle(_Outcome.LOST)
+            del self._flights[key]
+
+    def start(self, call: Call) -> AbstractAsyncContextManager[UploadPack]:
+        """A process for `call`."""
+        return self._git.start(call)
+
+
+class _Run:
+    """One process answering one request, and perhaps others that wait for the same."""
+
+    def __init__(self, replies: Replies, ask: Ask, key: Key | None, out: Responder) -> None:
+        self._replies = replies
+        self._ask = ask
+        self._key = key
+        self._out = out
+        self._streaming = False
+        """The length of the answer was not waited for."""
+        self.flight: _Flight = asyncio.get_running_loop().create_future()
+
+    def settle(self, result: _Result) -> None:
+        """Tell the waiting ones, once."""
+        if not self.flight.done():
+            self.flight.set_result(result)
+
+    async def go(self) -> None:
+        async with self._replies.spool.answer() as spooled:
+            await race(self._send(spooled), self._produce(spooled))
+
+    async def _produce(self, spooled: Spooled) -> None:
+        """All that git says, and then its end; the slot is free again after that."""
+        ask = self._ask
+        async with ask.gate.slot(ask.address), self._replies.start(ask.call) as child:
+            await race(self._relay(child, spooled), child.feed(ask.body))
+
+    async def _relay(self, child: UploadPack, spooled: Spooled) -> None:
+        kept: list[bytes] = []
+        largest = self._replies.cache.largest
+        while chunk := await self._next(child):
+            if self._key is not None and spooled.size <= largest:
+                kept.append(chunk)
+                if spooled.size + len(chunk) > largest:
+                    kept.clear()
+                    self.settle(_Outcome.LARGE)
+            await spooled.put(chunk)
+        clean = await self._ended_well(child, spooled)
+        if self._key is not None and spooled.size <= largest:
+            self._share(self._key, b"".join(kept), clean=clean)
+        await spooled.end()
+
+    async def _send(self, spooled: Spooled) -> None:
+        """What is spooled, to the client: with its length if that is known soon."""
+        await spooled.grown(0)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(GATHER_SECONDS):
+                await spooled.grown(self._replies.cache.largest)
+        if spooled.ended:
+            await self._out.begin(spooled.size)
+        self._streaming = not spooled.ended
+        while chunk := await spooled.get():
+            await self._out.piece(chunk)
+        await self._out.end()
+
+    async def _next(self, child: UploadPack) -> bytes:
+        try:
+            async with asyncio.timeout(self._replies.patience):
+                return await child.read()
+        except TimeoutError:
+            _log.error("git upload-pack on %s is stuck; ended", self._ask.call.repository)
+            if self._streaming:
+                raise ClientGoneError("git stopped answering") from None
+            raise RefusedError(504, "git did not answer in time", hint="try again later") from None
+
+    async def _ended_well(self, child: UploadPack, spooled: Spooled) -> bool:
+        """Whether the process ended without complaint; if no answer of it can tell, raise."""
+        code, talk = await child.finish()
+        if not code:
+            return True
+        repository = self._ask.call.repository
+        _log.warning("git upload-pack on %s ended with %d: %s", repository, code, talk)
+        if self._streaming:
+            raise ClientGoneError("git failed inside its answer")
+        if not spooled.size:
+            raise _failure(talk)
+        return False  # an ERR packet: git's own words to its client
+
+    def _share(self, key: Key, answer: bytes, *, clean: bool) -> None:
+        self.settle(answer)
+        # The branch may have moved between our look at it and git's.
+        if clean and ref_state(self._ask.call.repository) == key.state:
+            self._replies.cache.put(key, answer)
+
+
+async def _follow(flight: _Flight) -> _Result:
+    """What becomes of a run in flight; LARGE also if that is not known soon."""
+    try:
+        async with asyncio.timeout(FOLLOW_SECONDS):
+            return await asyncio.shield(flight)
+    except TimeoutError:
+        return _Outcome.LARGE
+
+
+def _failure(talk: str) -> RefusedError:
+    """Why a process that answered nothing failed, without repeating its words (they hold paths)."""
+    if any(sign in talk for sign in _CLIENT_FAULTS):
+        return RefusedError(400, "git does not understand this request")
+    return RefusedError(500, "the metadata repository cannot be read", hint="see the server's log")

@@ -1,0 +1,175 @@
+"""One `git upload-pack` process: how it is started, fed, read and always reaped.
+
+The only place of the HTTP side that runs a program.  Rule: the command line and the
+environment are made of constants, of a path from the registry and of numbers; nothing
+that came in with a request gets there.
+"""
+
+import asyncio
+import os
+import shutil
+import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from huai_schema.errors import ExitCode, HuaiError
+from huai_server.http.asgi.body import Body
+from huai_server.http.git.branch_state import BRANCH
+
+_CHUNK = 64 << 10
+_TALK_BYTES = 4096
+_REAP_SECONDS = 10.0
+
+_OPTIONS = (
+    # The branch is all that is advertised: older commits stay under refs that nobody lists.
+    "transfer.hideRefs=refs",
+    f"transfer.hideRefs=!{BRANCH}",
+    "uploadpack.allowFilter=false",
+    # A commit made between a client's two requests must not turn its want into an error;
+    # protocol v2 works that way anyway, and all objects of the repository are public.
+    "uploadpack.allowAnySHA1InWant=true",
+    "pack.threads=1",
+)
+
+
+class GitMissingError(HuaiError):
+    """There is no git to run."""
+
+    exit_code: ClassVar[ExitCode] = ExitCode.REQUIREMENT
+
+    def __init__(self) -> None:
+        """No arguments: there is only one way to be missing."""
+        super().__init__("the program `git` is not in PATH", hint="install git 2.38 or newer")
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What is asked of one process."""
+
+    repository: Path
+    version: int
+    """Protocol: 0, 1 or 2."""
+    advert: bool
+    """The first answer of a conversation; otherwise a request is read from its input."""
+
+
+class UploadPack:
+    """A running process; made by `Git.start`."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        """Takes over `process`, whose three streams are pipes."""
+        if process.stdin is None or process.stdout is None or process.stderr is None:
+            raise TypeError("the process was started without pipes")
+        self._process = process
+        self._in, self._out, self._err = process.stdin, process.stdout, process.stderr
+        self._talk = asyncio.ensure_future(self._listen())
+
+    async def feed(self, body: Body | None) -> None:
+        """Write the request and close the input; a process that stops reading is no error."""
+        with suppress(BrokenPipeError, ConnectionResetError):
+            if body is not None:
+                await self._write(body.head)
+                if not body.complete:
+                    async for chunk in body.rest():
+                        await self._write(chunk)
+            self._in.close()
+
+    async def _write(self, data: bytes) -> None:
+        # Once the process has closed its end, uvloop answers a write with a RuntimeError.
+        if self._in.is_closing():
+            raise BrokenPipeError
+        self._in.write(data)
+        await self._in.drain()
+
+    async def read(self) -> bytes:
+        """The next piece of the answer; empty at its end."""
+        return await self._out.read(_CHUNK)
+
+    async def finish(self) -> tuple[int, str]:
+        """After the end of the answer: exit code (negative: signal) and its complaint."""
+        code = await self._process.wait()
+        return code, (await self._talk).decode("utf-8", "backslashreplace").strip()
+
+    async def _listen(self) -> bytes:
+        """Keep the first few complaints and drop the rest, so that the pipe never fills."""
+        kept = b""
+        while chunk := await self._err.read(_CHUNK):
+            kept += chunk[: _TALK_BYTES - len(kept)]
+        return kept
+
+    async def end(self) -> None:
+        """Kill what still runs (its helpers too), and reap it."""
+        process = self._process
+        if process.returncode is None:
+            # Its own group: pack-objects must not go on working for nobody.
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_REAP_SECONDS):
+                while await self._out.read(_CHUNK):
+                    pass  # an unread pipe would stay open
+                await process.wait()
+                await self._talk
+        self._talk.cancel()
+
+
+class Git:
+    """Starts processes."""
+
+    def __init__(self, timeout: float) -> None:
+        """`timeout` (s): how long a process may wait for its reader."""
+        program = shutil.which("git")
+        if program is None:
+            raise GitMissingError
+        self._program = program
+        self._timeout = max(1, round(timeout))
+
+    @asynccontextmanager
+    async def start(self, call: Call) -> AsyncIterator[UploadPack]:
+        """Run one process; when the block is left, it is gone."""
+        process = await asyncio.create_subprocess_exec(
+            *self.command(call),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            env=self.environment(call),
+            cwd="/",
+            start_new_session=True,
+        )
+        child = UploadPack(process)
+        try:
+            yield child
+        finally:
+            await child.end()
+
+    def command(self, call: Call) -> list[str]:
+        """The whole command line."""
+        repository = os.path.realpath(call.repository)
+        # The repository may belong to the user who commits, not to the one who serves.
+        options = [f"safe.directory={repository}", *_OPTIONS]
+        advert = ["--http-backend-info-refs"] if call.advert else []
+        return [
+            self._program,
+            *(part for option in options for part in ("-c", option)),
+            "upload-pack",
+            "--stateless-rpc",
+            "--strict",
+            f"--timeout={self._timeout}",
+            *advert,
+            repository,
+        ]
+
+    def environment(self, call: Call) -> dict[str, str]:
+        """All of the process's environment; no configuration but the repository's own."""
+        protocol = {"GIT_PROTOCOL": f"version={call.version}"} if call.version else {}
+        return {
+            "PATH": f"{Path(self._program).parent}:/usr/bin:/bin",
+            "LC_ALL": "C",
+            "HOME": "/nonexistent",
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "GIT_CONFIG_GLOBAL": "/dev/null",
+            **protocol,
+        }

@@ -1,0 +1,235 @@
+"""Run the application: listen, answer until a signal, let transfers finish, return.
+
+Prints nothing and ends no process: it returns after SIGTERM or SIGINT, and the command
+line goes on from there.
+"""
+
+import asyncio
+import contextlib
+import logging
+import math
+import resource
+import signal
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import FrameType
+from typing import ClassVar
+
+import uvicorn
+
+from huai_schema import __version__
+from huai_schema.errors import ExitCode, HuaiError
+from huai_server.http.app import Application, create_app
+from huai_server.http.asgi.addresses import address_of
+from huai_server.http.asgi.connection import connection_class
+from huai_server.http.asgi.connections import Crowd
+from huai_server.http.settings import Registry, ServeSettings
+
+OnStart = Callable[[str, int], None]
+"""Called once with the address bound: host and port, or the socket's path and 0."""
+
+_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+_BACKLOG = 2048
+_KEEP_ALIVE_SECONDS = 15
+_HEAD_SECONDS = 20.0
+_READER_SECONDS = 60.0
+_SPARE_FILES = 512
+_END_SECONDS = 15.0
+_SOCKET_MODE = 0o660
+_TCP_NOTSENT_LOWAT = 25  # linux/tcp.h; Python has no name for it
+_UNSENT_BYTES = 128 << 10
+
+_log = logging.getLogger(__name__)
+
+
+class ListenError(HuaiError):
+    """The address cannot be listened on."""
+
+    exit_code: ClassVar[ExitCode] = ExitCode.CONFIG
+
+    def __init__(self, address: str, reason: str) -> None:
+        """`address` as a person would write it."""
+        super().__init__(
+            f"cannot listen on {address}: {reason}", hint="choose another address or free this one"
+        )
+
+
+def serve(settings: ServeSettings, registry: Registry, on_start: OnStart | None = None) -> None:
+    """Serve until SIGTERM or SIGINT; raises `ListenError` and `GitMissingError`."""
+    app = create_app(settings, registry)
+    with listen(settings) as listener:
+        address = _address(listener)
+        _allow_files(settings.max_connections + _SPARE_FILES)
+
+        def started() -> None:
+            _log.info("serving on %s", _show(*address))
+            if on_start is not None:
+                on_start(*address)
+
+        config = _config(settings, app)
+        if settings.access_log:
+            _log_requests()
+        _Server(config, app, started).run(sockets=[listener])
+
+
+@contextlib.contextmanager
+def listen(settings: ServeSettings) -> Iterator[socket.socket]:
+    """A listening socket, closed afterwards; a Unix socket is removed then."""
+    path = settings.socket_path
+    try:
+        listener = _listen_tcp(settings) if path is None else _listen_unix(path)
+    except (OSError, UnicodeError) as error:  # the latter: no name that a host can have
+        shown = _show(settings.host, settings.port) if path is None else str(path)
+        reason = error.strerror if isinstance(error, OSError) else None
+        raise ListenError(shown, reason or str(error)) from error
+    with listener:
+        try:
+            yield listener
+        finally:
+            if path is not None:
+                path.unlink(missing_ok=True)
+
+
+def _listen_tcp(settings: ServeSettings) -> socket.socket:
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    address = (settings.host, settings.port)
+    listener = socket.create_server(address, family=family, backlog=_BACKLOG)
+    # Accepted connections inherit both: a peer that vanished, or takes nothing, is dropped.
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    patience = round(min(settings.request_timeout, _READER_SECONDS) * 1000)
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, patience)
+    # What the kernel holds unsent is not read: the pace of a reader has to be seen.
+    listener.setsockopt(socket.IPPROTO_TCP, _TCP_NOTSENT_LOWAT, _UNSENT_BYTES)
+    return listener
+
+
+def _listen_unix(path: Path) -> socket.socket:
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        _remove_stale(path)
+        listener.bind(str(path))
+        path.chmod(_SOCKET_MODE)
+        listener.listen(_BACKLOG)
+    except BaseException:
+        listener.close()
+        raise
+    return listener
+
+
+def _remove_stale(path: Path) -> None:
+    """Take away the socket of a server that was killed, and of no other."""
+    if not path.is_socket():
+        return
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        try:
+            probe.connect(str(path))
+        except ConnectionRefusedError:
+            path.unlink()
+
+
+def _address(listener: socket.socket) -> tuple[str, int]:
+    if listener.family == socket.AF_UNIX:
+        return str(listener.getsockname()), 0
+    host, port = listener.getsockname()[:2]
+    return str(host), int(port)
+
+
+def _show(host: str, port: int) -> str:
+    if not port and "/" in host:
+        return host
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def _allow_files(wanted: int) -> None:
+    """Raise the soft limit on open files as far as needed and allowed."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        limit = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
+
+
+def _config(settings: ServeSettings, app: Application) -> uvicorn.Config:
+    crowd = Crowd(
+        settings.max_connections,
+        settings.max_connections_per_address,
+        address_of(settings.proxies),
+    )
+    return uvicorn.Config(
+        app,
+        http=connection_class(
+            crowd,
+            head_seconds=min(settings.request_timeout, _HEAD_SECONDS),
+            reader_seconds=min(settings.request_timeout, _READER_SECONDS),
+        ),
+        ws="none",
+        interface="asgi3",
+        lifespan="on",
+        log_config=None,
+        log_level="warning",
+        access_log=settings.access_log,
+        # For the log only: the limits look at it themselves, and not for each poll.
+        proxy_headers=settings.access_log and bool(settings.proxies),
+        forwarded_allow_ips=list(settings.proxies),
+        server_header=False,
+        headers=[("server", f"huai/{__version__}")],
+        backlog=_BACKLOG,
+        timeout_keep_alive=_KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=math.ceil(settings.shutdown_grace),
+    )
+
+
+def _log_requests() -> None:
+    """Give uvicorn's log of requests a place: standard error, a line each."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(asctime)s %(message)s", "%Y-%m-%dT%H:%M:%S%z"))
+    logger = logging.getLogger("uvicorn.access")
+    logger.handlers = [handler]
+    logger.propagate = False
+    logger.setLevel(logging.INFO)
+
+
+class _Server(uvicorn.Server):
+    """uvicorn's server, except that a signal ends in a return and not in the signal again."""
+
+    def __init__(
+        self, config: uvicorn.Config, app: Application, started: Callable[[], None]
+    ) -> None:
+        super().__init__(config)
+        self._app = app
+        self._started = started
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets=sockets)
+        if self.started:
+            self._started()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """After the grace: wait for what was cancelled to reap its processes, and hang up."""
+        await super().shutdown(sockets=sockets)
+        tasks = set(self.server_state.tasks)
+        for task in tasks:
+            if not task.cancelling():
+                task.cancel()
+        if tasks:
+            await asyncio.wait(tasks, timeout=_END_SECONDS)
+        for connection in list(self.server_state.connections):
+            connection.transport.abort()
+        await asyncio.sleep(0)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        self._app.stopping = True
+        super().handle_exit(sig, frame)
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = {number: signal.signal(number, self.handle_exit) for number in _SIGNALS}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)

@@ -1,0 +1,124 @@
+"""Mount points: a file system that came or went must not be taken for deleted files.
+
+Stands between the scan and what is made of it.  A directory that had entries in the last commit,
+and has none of them now because another file system is mounted there, or not mounted any more, is
+passed on as one that could not be read, so its old entries stay.  What was a mount point at the
+last commit stands in a file of its own, for metadata do not tell; without it nothing of
+a mount that went is noticed.
+"""
+
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from huai_schema.codec.escaping import escape, unescape
+from huai_schema.errors import FormatError
+from huai_schema.layout.snapshot import Snapshot
+from huai_schema.paths import RelPath, basename, parent
+from huai_schema.program.packs import TEMPORARY, sync_folder
+from huai_server.scan.types import ScannedDirectory, Unreadable
+
+NOT_ENTERED = "another file system is mounted there, which is not entered"
+MOUNTED_OVER = "another file system is mounted there, and nothing of what was there is in it"
+NOT_MOUNTED = "the file system that was mounted there is not, and nothing of what it held is there"
+REASONS = (NOT_ENTERED, MOUNTED_OVER, NOT_MOUNTED)
+
+
+class Mounts:
+    """Watches the mount points of one scan."""
+
+    def __init__(
+        self, root: Path, record: Path, past: Snapshot | None, *, enter: bool, accept: bool
+    ) -> None:
+        """`record` names the mount points of the last commit; `enter`: the scan goes into them.
+
+        `accept`: what came or went is taken as it is now.
+        """
+        self._root = os.fsencode(root)
+        self._record = record
+        self._past = past
+        self._enter = enter
+        self._accept = accept
+        self._before = _read(record)
+        self._now: set[bytes] = set()
+        self._above: list[tuple[RelPath, int]] = []
+
+    def guard(
+        self, scanned: Iterable[ScannedDirectory | Unreadable]
+    ) -> Iterator[ScannedDirectory | Unreadable]:
+        """The same sequence, but for directories whose old entries have to stay."""
+        kept: RelPath | None = None
+        for item in scanned:
+            path = item.path if isinstance(item, Unreadable) else item.listing.path
+            if kept is not None and _is_within(path, kept):
+                continue
+            kept = None
+            found = item if isinstance(item, Unreadable) else self._judge(item)
+            if isinstance(found, Unreadable):
+                self._now |= {each for each in self._before if _is_within(each, path)}
+                kept = path
+            yield found
+
+    def write(self) -> None:
+        """Record what was seen, for the next commit."""
+        if self._now == self._before:
+            return
+        unfinished = self._record.with_name(TEMPORARY + self._record.name)
+        with unfinished.open("wb") as file:
+            file.write(b"".join(escape(path) + b"\n" for path in sorted(self._now)))
+            file.flush()
+            os.fsync(file.fileno())
+        unfinished.replace(self._record)
+        sync_folder(self._record.parent)
+
+    def _judge(self, item: ScannedDirectory) -> ScannedDirectory | Unreadable:
+        path = item.listing.path
+        mounted = self._is_mount(path, item.device)
+        reason = None if self._accept else self._reason(path, mounted=mounted)
+        if reason is not None:
+            return Unreadable(path, reason)
+        if mounted and self._enter:
+            self._now.add(path)
+        return item
+
+    def _reason(self, path: RelPath, *, mounted: bool) -> str | None:
+        """Why the old entries of a directory have to stay, if so."""
+        if mounted and not self._enter:
+            return NOT_ENTERED if any(self._old_names(path)) else None
+        if mounted == (path in self._before):
+            return None
+        names = list(self._old_names(path))
+        if not names or any(
+            map(os.path.lexists, (b"/".join((self._root, path, n)) for n in names))
+        ):
+            return None
+        return MOUNTED_OVER if mounted else NOT_MOUNTED
+
+    def _old_names(self, path: RelPath) -> Iterator[bytes]:
+        """What the last commit has right in a directory."""
+        for listing in self._past.subtree(path) if self._past else ():
+            if listing.path == path:
+                for line in listing.leaves.splitlines():
+                    yield unescape(line[: line.index(b"\t")])
+            elif parent(listing.path) == path:
+                yield basename(listing.path)
+
+    def _is_mount(self, path: RelPath, device: int) -> bool:
+        """Whether the directory is on another device than the one above it."""
+        while self._above and not _is_within(path, self._above[-1][0]):
+            self._above.pop()
+        above = self._above[-1][1] if self._above else device
+        self._above.append((path, device))
+        return above != device
+
+
+def _is_within(path: bytes, top: bytes) -> bool:
+    return not top or path == top or path.startswith(top + b"/")
+
+
+def _read(record: Path) -> set[bytes]:
+    """The mount points of the last commit; none if that cannot be told."""
+    try:
+        return {unescape(line) for line in record.read_bytes().splitlines()}
+    except (FileNotFoundError, FormatError):
+        return set()

@@ -1,0 +1,115 @@
+"""Proving a metadata repository sound: all is read, and the newest tree laid out again.
+
+Reads only.  Git's ids are verified by every read; beyond that the descriptor, the trailers,
+the hardlinks and the layout itself must be what the format says.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from huai_schema.codec.commits import Totals
+from huai_schema.codec.listing import Listing
+from huai_schema.diff.hardlinks import check_hardlinks
+from huai_schema.entries import Directory, File, Symlink
+from huai_schema.errors import FormatError
+from huai_schema.git.objects import Kind, decode_tree, object_id
+from huai_schema.layout import layout
+from huai_schema.layout.snapshot import Snapshot, decode_listing
+from huai_server.store.repository import Head, Repository, StoreError
+
+
+@dataclass(frozen=True, slots=True)
+class CheckReport:
+    """What was looked at, and what is wrong with it."""
+
+    commits: int
+    objects: int
+    entries: int
+    faults: tuple[str, ...]
+
+
+def check(name: str, repository: Repository) -> CheckReport:
+    """Read back all of `repository`, which holds the module `name`."""
+    return _Check(name, repository).run()
+
+
+class _HashOnly:
+    """An `ObjectWriter` that keeps nothing."""
+
+    def write(self, kind: Kind, data: bytes) -> bytes:
+        return object_id(kind, data)
+
+
+class _Check:
+    def __init__(self, name: str, repository: Repository) -> None:
+        self._name = name
+        self._repository = repository
+        self._seen: set[bytes] = set()
+        self._faults: list[str] = []
+        self._files = self._directories = self._symlinks = self._bytes = 0
+
+    def run(self) -> CheckReport:
+        commits = 0
+        newer: Head | None = None
+        if not self._repository.names_branch():
+            self._faults.append(f"{self._repository.path}: HEAD does not name the branch")
+        with self._collecting():
+            for head in self._repository.history():
+                commits += 1
+                if newer is None:
+                    with self._collecting():
+                        self._check_newest(head)
+                elif head.info.serial >= newer.info.serial:
+                    self._faults.append(f"{newer.commit}: the serial does not grow")
+                if head.info.module != self._name:
+                    self._faults.append(f"{head.commit}: a commit of module {head.info.module!r}")
+                newer = head
+                with self._collecting():
+                    self._read_all(head)
+        entries = self._files + self._directories + self._symlinks
+        return CheckReport(commits, len(self._seen), entries, tuple(self._faults))
+
+    @contextmanager
+    def _collecting(self) -> Iterator[None]:
+        """A fault ends what is inside, and nothing more."""
+        try:
+            yield
+        except (FormatError, StoreError) as error:
+            self._faults.append(error.message)
+
+    def _read_all(self, head: Head) -> None:
+        """Read each object below a commit that no newer commit has."""
+        pending = [(bytes.fromhex(head.tree), True)]
+        while pending:
+            oid, is_tree = pending.pop()
+            if oid in self._seen:
+                continue
+            self._seen.add(oid)
+            data = self._repository.read(oid, "tree" if is_tree else "blob")
+            if is_tree:
+                pending.extend((item.oid, item.is_tree) for item in decode_tree(data, oid.hex()))
+
+    def _check_newest(self, head: Head) -> None:
+        descriptor, snapshot = self._repository.snapshot(head)
+        if descriptor.module != self._name:
+            self._faults.append(f"the repository is of module {descriptor.module!r}")
+        if layout.build(self._counted(snapshot), _HashOnly()) != snapshot.tree:
+            self._faults.append(f"{head.commit}: the layout is not canonical")
+        totals = Totals(self._files, self._directories, self._symlinks, self._bytes)
+        if totals != head.info.totals:
+            self._faults.append(f"{head.commit}: the trailers say {head.info.totals}, not {totals}")
+        check_hardlinks(snapshot)
+
+    def _counted(self, snapshot: Snapshot) -> Iterator[Listing]:
+        for listing in snapshot.listings():
+            for entry in decode_listing(listing):
+                match entry:
+                    case File():
+                        self._files += 1
+                        self._bytes += entry.size
+                    case Directory():
+                        self._directories += 1
+                    case Symlink():
+                        self._symlinks += 1
+            yield listing

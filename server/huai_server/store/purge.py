@@ -1,0 +1,15 @@
+"""Deleting the state of a module; the mirrored tree is never touched."""
+
+import shutil
+
+from huai_schema.program.locking import locked
+from huai_server.errors import storing
+from huai_server.paths import ModulePlaces
+
+
+def purge_module(places: ModulePlaces) -> None:
+    """Delete repository and caches; `LockedError` while a commit runs."""
+    with storing(places.folder):
+        if places.folder.exists():
+            with locked(places.lock):
+                shutil.rmtree(places.folder)

@@ -1,0 +1,262 @@
+"""The metadata repository of one module on the upstream: the only place that knows pygit2.
+
+Reads objects and refs, moves the one branch.  New objects come as packs (`pack`); the ref
+moves last, when everything it names is on the disk.  Rule: nothing of libgit2 leaves this
+module, neither values nor exceptions.
+"""
+
+import os
+import shutil
+import time
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from huai_schema.codec.commits import CommitInfo
+from huai_schema.codec.descriptor import Descriptor, read_root
+from huai_schema.errors import ExitCode, FormatError, HuaiError
+from huai_schema.git.objects import Kind, decode_tree
+from huai_schema.layout.snapshot import Snapshot
+from huai_schema.limits import OBJECT_BYTES
+from huai_schema.program.packs import TEMPORARY, remove_unfinished, sync_folder
+from huai_server.errors import storage_error, storing
+
+
+class LibraryError(HuaiError):
+    """Libgit2 does not start: it wants certificates, even where no connection is made."""
+
+    exit_code = ExitCode.REQUIREMENT
+
+
+try:
+    import pygit2
+    from pygit2.enums import ConfigLevel, ObjectType, Option, RepositoryOpenFlag
+except ImportError:
+    raise
+except Exception as failure:  # its class stands in what cannot be imported
+    raise LibraryError(
+        f"libgit2 does not start: {failure}",
+        hint="install the certificates of the system (ca-certificates), or correct SSL_CERT_FILE",
+    ) from failure
+
+BRANCH = "refs/heads/main"
+_KINDS: dict[Kind, ObjectType] = {
+    "blob": ObjectType.BLOB,
+    "tree": ObjectType.TREE,
+    "commit": ObjectType.COMMIT,
+}
+_SETTINGS = {
+    "gc.auto": "0",
+    "repack.writeBitmaps": "false",
+    "receive.denyNonFastForwards": "true",
+    "transfer.hideRefs": "refs/huai",
+}
+_FOREIGN_LEVELS = (
+    ConfigLevel.PROGRAMDATA,
+    ConfigLevel.SYSTEM,
+    ConfigLevel.XDG,
+    ConfigLevel.GLOBAL,
+)
+_REFUSALS = (pygit2.GitError, LookupError, ValueError, OSError)
+"""What pygit2 raises, depending on the error's class in libgit2."""
+
+
+class StoreError(HuaiError):
+    """A repository that is missing or damaged."""
+
+    exit_code = ExitCode.UNSOUND
+
+
+class Head(NamedTuple):
+    """The newest commit of a module."""
+
+    commit: str
+    """Hex id."""
+    tree: str
+    """Hex id of the commit's tree."""
+    time: int
+    """Seconds since the epoch at which it was made."""
+    info: CommitInfo
+
+
+class Repository:
+    """An `ObjectReader` over one bare repository."""
+
+    def __init__(self, path: Path) -> None:
+        """Open an existing repository; `StoreError` if there is none."""
+        _configure_library()
+        self.path = path
+        # Without the flag libgit2 would go on looking, and find a repository further up.
+        with _reading(f"{path}: cannot open the metadata repository"):
+            self._git = pygit2.Repository(str(path), RepositoryOpenFlag.NO_SEARCH)
+
+    @classmethod
+    def create(cls, path: Path) -> "Repository":
+        """Make an empty repository at `path`, or open the one that is there."""
+        _configure_library()
+        with storing(path):
+            if not path.exists():
+                _initialize(path)
+        return cls(path)
+
+    @property
+    def packs(self) -> Path:
+        """Where packs live."""
+        return self.path / "objects" / "pack"
+
+    def remove_unfinished(self) -> None:
+        """Drop what a killed run left; call it only while holding the module's lock."""
+        with storing(self.path):
+            remove_unfinished(self.packs)
+            for path in (self.path / "objects").glob("tmp_object_*"):
+                path.unlink(missing_ok=True)
+            # Whoever writes here holds the module's lock, so nobody holds this one.
+            (self.path / f"{BRANCH}.lock").unlink(missing_ok=True)
+
+    def read(self, oid: bytes, kind: Kind) -> bytes:
+        """The content of an object (`ObjectReader`)."""
+        name = pygit2.Oid(raw=oid)
+        try:
+            self._refuse_cut(name)
+            found, size = self._git.odb.read_header(name)
+            if found != _KINDS[kind] or size > OBJECT_BYTES:
+                reason = f"a {kind} of at most {OBJECT_BYTES} bytes was expected"
+                raise FormatError(reason, str(name))
+            return self._git.odb.read(name)[1]
+        except _REFUSALS as error:
+            raise FormatError(f"the object cannot be read: {error}", str(name)) from error
+
+    def names_branch(self) -> bool:
+        """Whether HEAD, where a clone begins, names the branch."""
+        try:
+            content = (self.path / "HEAD").read_bytes()
+        except OSError:
+            return False
+        return content == f"ref: {BRANCH}\n".encode()
+
+    def head(self) -> Head | None:
+        """The newest commit, or None before the first one."""
+        with _reading(f"{self.path}: {BRANCH}"):
+            oid = self._branch()
+            return None if oid is None else _head(self._commit(oid))
+
+    def history(self) -> Iterator[Head]:
+        """All commits of the branch, newest first."""
+        with _reading(f"{self.path}: the history of {BRANCH}"):
+            oid = self._branch()
+            while oid is not None:
+                commit = self._commit(oid)
+                yield _head(commit)
+                oid = next(iter(commit.parent_ids), None)
+
+    def snapshot(self, head: Head) -> tuple[Descriptor, Snapshot]:
+        """What a commit holds."""
+        descriptor, tree = read_root(bytes.fromhex(head.tree), self)
+        return descriptor, Snapshot(self, tree)
+
+    def objects(self, tree: str) -> set[bytes]:
+        """The ids of a tree and all below it; reads trees, no blobs."""
+        pending, found = [bytes.fromhex(tree)], {bytes.fromhex(tree)}
+        while pending:
+            for item in decode_tree(self.read(pending.pop(), "tree")):
+                if item.oid not in found:
+                    found.add(item.oid)
+                    if item.is_tree:
+                        pending.append(item.oid)
+        return found
+
+    def commit(self, tree: bytes, info: CommitInfo, parent: Head | None) -> Head:
+        """Make a commit and move the branch to it; its objects are on the disk already."""
+        who = pygit2.Signature("huai", "huai@localhost", int(time.time()), 0)
+        parents = [pygit2.Oid(hex=parent.commit)] if parent else []
+        root = pygit2.Oid(raw=tree)
+        try:
+            oid = self._git.create_commit(None, who, who, info.encode(), root, parents)
+            self._git.references.create(BRANCH, oid, force=True)
+        except _REFUSALS as error:
+            raise storage_error(self.path, OSError(*_system(error))) from error
+        return Head(str(oid), tree.hex(), who.time, info)
+
+    def _branch(self) -> pygit2.Oid | None:
+        ref = self._git.references.get(BRANCH)
+        target = None if ref is None else ref.resolve().raw_target
+        return target if isinstance(target, pygit2.Oid) else None
+
+    def _commit(self, oid: pygit2.Oid) -> pygit2.Commit:
+        self._refuse_cut(oid)
+        return self._git[oid].peel(pygit2.Commit)
+
+    def _refuse_cut(self, oid: pygit2.Oid) -> None:
+        """A loose object that was cut: libgit2 1.9 would inflate it for ever."""
+        name = str(oid)
+        try:
+            data = (self.path / "objects" / name[:2] / name[2:]).read_bytes()
+        except FileNotFoundError:
+            return  # packed, as nearly all are
+        inflater = zlib.decompressobj()
+        try:
+            inflater.decompress(data)
+        except zlib.error as error:
+            raise ValueError(f"object {name}: {error}") from None
+        if not inflater.eof:
+            raise ValueError(f"object {name} is cut")
+
+
+def _head(commit: pygit2.Commit) -> Head:
+    try:
+        info = CommitInfo.decode(commit.message)
+    except FormatError as error:
+        raise error.within(str(commit.id)) from None
+    return Head(str(commit.id), str(commit.tree_id), commit.commit_time, info)
+
+
+@cache
+def _configure_library() -> None:
+    """Settings of libgit2 that hold for the whole process."""
+    # The administrator may run the server as another user than the hook.
+    pygit2.option(Option.SET_OWNER_VALIDATION, False)
+    pygit2.option(Option.ENABLE_FSYNC_GITDIR, True)
+    # Nobody's personal settings: HOME may even be a folder that this user cannot look into.
+    for level in _FOREIGN_LEVELS:
+        pygit2.option(Option.SET_SEARCH_PATH, level, "")
+
+
+def _initialize(path: Path) -> None:
+    """Set up beside its place and rename: a killed run leaves no half repository."""
+    unfinished = path.with_name(f"{TEMPORARY}{path.name}")
+    shutil.rmtree(unfinished, ignore_errors=True)
+    try:
+        git = pygit2.init_repository(str(unfinished), bare=True, initial_head="main")
+        for key, value in _SETTINGS.items():
+            git.config[key] = value
+    except _REFUSALS as error:
+        raise storage_error(path, OSError(*_system(error))) from error
+    unfinished.rename(path)
+    sync_folder(path.parent)
+
+
+@contextmanager
+def _reading(place: str) -> Iterator[None]:
+    """What libgit2 refuses to read is a damaged repository."""
+    try:
+        yield
+    except _REFUSALS as error:
+        raise StoreError(
+            f"{place}: {error}",
+            hint="restore the repository from a backup, or remove the module with --purge, add it"
+            " again and commit",
+        ) from error
+
+
+def _system(error: Exception) -> tuple[int | None, str]:
+    """The number and the words of an error; libgit2 has words only."""
+    number = error.errno if isinstance(error, OSError) else None
+    return number, os.strerror(number) if number else str(error)
+
+
+def read_head(repository: Path) -> Head | None:
+    """The newest commit in `repository`, or None before the first one."""
+    return Repository(repository).head()

@@ -1,0 +1,63 @@
+"""An upstream with an attr tree of each of its commits, and the proof that it is the right one."""
+
+import os
+import stat
+from pathlib import Path
+
+from huai_server.fallback.attr import Result, ensure
+from huai_server.fallback.attr.check import AttrReport, check
+from huai_server.paths import fallback_places
+from tests.support.committing import NAME, Upstream
+
+Seen = dict[bytes, tuple[object, ...]]
+
+
+class Fallback(Upstream):
+    """A module with what the fallback has of it."""
+
+    def __init__(self, folder: Path) -> None:
+        """Below `folder`."""
+        super().__init__(folder)
+        self.configure(digest="off")
+        self.attr = fallback_places(folder / "fallback", NAME)
+
+    def ensure(self, *, rebuild: bool = False, look: bool = False) -> Result:
+        """Bring the attr tree up to the newest commit."""
+        return ensure(NAME, self.module, self.places, self.attr, rebuild=rebuild, look=look, wait=0)
+
+    def prove(self) -> AttrReport:
+        """What `fallback check` finds."""
+        return check(NAME, self.module, self.places, self.attr, wait=0)
+
+    def assert_equal(self, context: object = None) -> None:
+        """By huai's own check, and by looking at both trees."""
+        assert self.prove().shown == (), context
+        assert seen(self.attr.tree) == seen(self.tree), context
+
+
+def seen(top: Path) -> Seen:
+    """What a listing tells of all below `top`, whatever the content."""
+    root = os.fsencode(top) + b"/"
+    found: Seen = {}
+    names: dict[tuple[int, int], bytes] = {}
+    for folder, folders, files in os.walk(root):
+        for name in sorted([*folders, *files, b"."]):
+            path = os.path.join(folder, name)
+            if name == b"." and folder != root:
+                continue
+            status = os.lstat(path)
+            inside = path.removeprefix(root)
+            is_link = stat.S_ISLNK(status.st_mode)
+            first = inside
+            if stat.S_ISREG(status.st_mode) and status.st_nlink > 1:
+                first = names.setdefault((status.st_dev, status.st_ino), inside)
+            found[inside] = (
+                status.st_mode,
+                None if stat.S_ISDIR(status.st_mode) else status.st_size,
+                status.st_mtime_ns,
+                status.st_uid,
+                status.st_gid,
+                os.readlink(path) if is_link else None,
+                first,
+            )
+    return found

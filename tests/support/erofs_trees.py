@@ -1,0 +1,138 @@
+"""Images of small trees, and what the kernel makes of them."""
+
+import ctypes
+import os
+import stat
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from huai_schema.entries import File, Symlink
+from huai_schema.paths import RelPath, join
+from huai_server.fallback.erofs import Built, build, mount, unmount
+from tests.support.schema.trees import Tree, snapshot
+
+_NAME_OFFSET = 19
+"""Of d_name in struct dirent."""
+
+_NO_ID = (1 << 32) - 1
+"""What the kernel takes for no owner at all, and lets nobody read."""
+
+
+class Seen(NamedTuple):
+    """What a listing tells of one path."""
+
+    mode: int
+    uid: int
+    gid: int
+    mtime: int
+    size: int | None
+    """None for a directory."""
+    target: bytes | None
+    first: bytes | None
+    """The first path of a regular file's hardlink group."""
+
+
+class Numbered:
+    """Gives every owner a number of its own, many of them above 65535."""
+
+    def uid(self, name: bytes) -> int:
+        return int.from_bytes(name[-4:].ljust(4, b"u")) % _NO_ID
+
+    def gid(self, name: bytes) -> int:
+        return int.from_bytes(name[-4:].ljust(4, b"g")) % _NO_ID
+
+
+OWNERS = Numbered()
+
+
+def make_image(tree: Tree, image: Path) -> Built:
+    return build(snapshot(tree), image, OWNERS)
+
+
+@contextmanager
+def mounted(tree: Tree, folder: Path) -> Iterator[bytes]:
+    """The mount point, with a slash, of an image of `tree` that stands in `folder`."""
+    image, point = folder / "image", folder / "point"
+    point.mkdir(exist_ok=True)
+    make_image(tree, image)
+    mount(image, point)
+    try:
+        yield os.fsencode(point) + b"/"
+    finally:
+        unmount(point)
+
+
+def wanted(tree: Tree) -> dict[RelPath, Seen]:
+    """What must be seen of a tree."""
+    found = {}
+    for path, entry in tree.items():
+        owners = OWNERS.uid(entry.owner), OWNERS.gid(entry.group)
+        both = *owners, entry.mtime
+        if isinstance(entry, File):
+            mode = stat.S_IFREG | entry.mode
+            found[path] = Seen(mode, *both, entry.size, None, entry.link or path)
+        elif isinstance(entry, Symlink):
+            mode = stat.S_IFLNK | entry.mode
+            found[path] = Seen(mode, *both, len(entry.target), entry.target, None)
+        else:
+            found[path] = Seen(stat.S_IFDIR | entry.mode, *both, None, None, None)
+    return found
+
+
+def seen(top: bytes) -> dict[RelPath, Seen]:
+    """What the kernel says of all below `top`, which ends in a slash."""
+    found = {}
+    firsts: dict[int, RelPath] = {}
+    counts: Counter[int] = Counter()
+    links: dict[int, int] = {}
+    for path in _walk(top):
+        status = os.lstat(top + path)
+        is_link = stat.S_ISLNK(status.st_mode)
+        target = os.readlink(top + path) if is_link else None
+        size = None if stat.S_ISDIR(status.st_mode) else status.st_size
+        first = None
+        if stat.S_ISREG(status.st_mode):
+            # In tree order the first path of a group comes first.
+            first = firsts.setdefault(status.st_ino, path)
+            counts[status.st_ino] += 1
+            links[status.st_ino] = status.st_nlink
+        owners = status.st_uid, status.st_gid
+        found[path] = Seen(status.st_mode, *owners, status.st_mtime_ns, size, target, first)
+    assert counts == links
+    return found
+
+
+def dots(folder: bytes) -> dict[bytes, int]:
+    """The inode numbers that a directory's own entries `.` and `..` carry."""
+    library = ctypes.CDLL(None, use_errno=True)
+    library.opendir.restype = library.readdir.restype = ctypes.c_void_p
+    library.readdir.argtypes = library.closedir.argtypes = [ctypes.c_void_p]
+    stream = library.opendir(folder)
+    assert stream, os.strerror(ctypes.get_errno())
+    found = {}
+    try:
+        while entry := library.readdir(stream):
+            name = ctypes.string_at(entry + _NAME_OFFSET)
+            if name in (b".", b".."):
+                found[name] = ctypes.c_uint64.from_address(entry).value
+    finally:
+        library.closedir(stream)
+    return found
+
+
+def _walk(top: bytes) -> Iterator[RelPath]:
+    """In tree order: a directory, its leaves, then its subdirectories."""
+    pending = [b""]
+    while pending:
+        path = pending.pop()
+        yield RelPath(path)
+        with os.scandir(top + path) as entries:
+            inside = sorted(entries, key=lambda each: each.name)
+        folders = [each for each in inside if each.is_dir(follow_symlinks=False)]
+        pending += [join(path, each.name) for each in reversed(folders)]
+        for each in inside:
+            if not each.is_dir(follow_symlinks=False):
+                yield join(path, each.name)

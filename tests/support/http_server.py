@@ -1,0 +1,43 @@
+"""The server process of the HTTP tests: `python -m tests.support.http_server FOLDER JSON`.
+
+Serves `FOLDER/NAME.git` as module NAME, and writes the address it got to stdout.
+"""
+
+import json
+import logging
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from huai_server.http.server import serve
+from huai_server.http.settings import ServeSettings
+
+
+class Folder:
+    """A registry that looks afresh every time."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def modules(self) -> Mapping[str, Path]:
+        """Every repository in the folder."""
+        return {path.name.removesuffix(".git"): path for path in self._path.glob("*.git")}
+
+
+def main() -> None:
+    """Serve until a signal."""
+    folder, options = Path(sys.argv[1]), json.loads(sys.argv[2])
+    for key in {"socket_path", "spool_folder"} & options.keys():
+        options[key] = Path(options[key])
+    logging.basicConfig(level=logging.INFO, stream=sys.stderr)
+    serve(ServeSettings(**{"port": 0, **options}), Folder(folder), started)
+
+
+def started(host: str, port: int) -> None:
+    """Tell the test."""
+    sys.stdout.write(f"{host} {port}\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,152 @@
+"""The lines of `--json`, as schema/JSON.md describes them: its tables are the schema.
+
+`faults` compares an event with them: no field that is not described, none missing, each of a
+type that is said.  A field of an object is written `outer.inner`, one of the objects in an array
+`outer[].inner`.  Type cells: as the page says, several with ` or `, and `, or missing` at the end.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+PAGE = Path(__file__).parents[2] / "schema" / "JSON.md"
+PROGRAMS = ("huai-client", "huai-server")
+MISSING = ", or missing"
+_ROW = re.compile(r"^\| (`[^|]+`) \| ([^|]+) \|[^|]*\|$", re.MULTILINE)
+_PLAIN: dict[str, Callable[[object], bool]] = {
+    "string": lambda value: isinstance(value, str),
+    "path": lambda value: isinstance(value, str) and value != "",
+    "integer": lambda value: isinstance(value, int) and not isinstance(value, bool),
+    "number": lambda value: isinstance(value, int | float) and not isinstance(value, bool),
+    "boolean": lambda value: isinstance(value, bool),
+    "null": lambda value: value is None,
+}
+
+
+@dataclass
+class Shape:
+    """What may stand in one place."""
+
+    types: list[str]
+    optional: bool = False
+    inner: dict[str, "Shape"] = field(default_factory=dict)
+    """The fields of an object, or of the objects in an array."""
+
+
+def objects(title: str, level: str) -> dict[str, Shape]:
+    """The tables below the headings of one section, by their names."""
+    text = PAGE.read_text(encoding="utf-8").split(f"\n## {title}\n")[1].split("\n## ")[0]
+    parts = re.split(rf"^{level} `([a-z_-]+)`.*$", text, flags=re.MULTILINE)[1:]
+    return {name: _object(body) for name, body in zip(parts[::2], parts[1::2], strict=True)}
+
+
+@cache
+def events(program: str) -> dict[str, Shape]:
+    """What a program prints, by `type`."""
+    return objects(f"Events of `{program}`", "###")
+
+
+@cache
+def shared() -> dict[str, Shape]:
+    """Objects that several events hold."""
+    return objects("Shared objects", "###")
+
+
+def _object(text: str) -> Shape:
+    top = Shape(["object"])
+    rows = _ROW.findall(text)
+    assert len(rows) == text.count("\n| `"), text
+    for names, types in rows:
+        for name in re.findall(r"`([^`]+)`", names):
+            _put(top, name.replace("[]", "").split("."), types.strip())
+    return top
+
+
+def _put(outer: Shape, path: list[str], types: str) -> None:
+    for name in path[:-1]:
+        outer = outer.inner[name]
+    kinds = types.removesuffix(MISSING).split(" or ")
+    assert path[-1] not in outer.inner, f"{path} is described twice"
+    outer.inner[path[-1]] = Shape(kinds, optional=types.endswith(MISSING))
+
+
+def faults(program: str, event: dict[str, Any]) -> Iterator[str]:
+    """Where an event is not as described, one sentence each."""
+    known = events(program)
+    if event.get("v") != 1 or event.get("type") not in known:
+        yield f"{event.get('type')} is not described, or not of version 1"
+        return
+    rest = {name: value for name, value in event.items() if name not in {"v", "type"}}
+    yield from _faults(known[event["type"]], rest, str(event["type"]))
+
+
+def described(program: str) -> set[str]:
+    """Every field of every event, as `event.outer.inner`."""
+    return {name for kind, shape in events(program).items() for name in _names(shape, kind)}
+
+
+def occurring(event: dict[str, Any]) -> set[str]:
+    """The same, of one event."""
+    return {f"{event['type']}.{name}" for name in _inside(event)} - {
+        f"{event['type']}.{name}" for name in ("v", "type")
+    }
+
+
+def _names(shape: Shape, place: str) -> Iterator[str]:
+    for name, inner in shape.inner.items():
+        yield f"{place}.{name}"
+        yield from _names(inner, f"{place}.{name}")
+
+
+def _inside(value: object) -> Iterator[str]:
+    if isinstance(value, list):
+        for item in value:
+            yield from _inside(item)
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield name
+            yield from (f"{name}.{below}" for below in _inside(inner))
+
+
+def _faults(shape: Shape, value: dict[str, Any], place: str) -> Iterator[str]:
+    """What is wrong with an object."""
+    for name in value.keys() - shape.inner.keys():
+        yield f"{place}.{name} is not described"
+    for name, inner in shape.inner.items():
+        if name in value:
+            yield from _wrong(inner, value[name], f"{place}.{name}")
+        elif not inner.optional:
+            yield f"{place}.{name} is missing"
+
+
+def _wrong(shape: Shape, value: object, place: str) -> Iterator[str]:
+    """What is wrong with a value, which may be of any of the types."""
+    found = [list(_against(kind, shape, value, place)) for kind in shape.types]
+    if all(found):
+        inner = [faults for faults in found if not faults[0].endswith("another type")]
+        yield from (inner or found)[0]
+
+
+def _against(kind: str, shape: Shape, value: object, place: str) -> Iterator[str]:
+    another = f"{place} is of another type"
+    if kind.startswith('"'):
+        right = value == kind.strip('"')
+    elif kind.startswith("array of "):
+        right = isinstance(value, list)
+        for item in value if isinstance(value, list) else ():
+            yield from _against(kind.removeprefix("array of "), shape, item, f"{place}[]")
+    elif kind.startswith("map of "):
+        right = isinstance(value, dict)
+        for item in value.values() if isinstance(value, dict) else ():
+            yield from _against(kind.removeprefix("map of "), shape, item, f"{place}[]")
+    elif kind == "object" or kind in shared():
+        right = isinstance(value, dict)
+        if isinstance(value, dict):
+            yield from _faults(shape if kind == "object" else shared()[kind], value, place)
+    else:
+        right = _PLAIN[kind](value)
+    if not right:
+        yield another

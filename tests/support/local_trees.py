@@ -1,0 +1,148 @@
+"""Small downstream trees for tests: their contents, a stand-in for staging, a tiny planner."""
+
+import hashlib
+import os
+from collections import deque
+from collections.abc import Iterable
+from pathlib import Path
+from typing import ClassVar
+
+from blake3 import blake3
+
+from huai_client.diff.merge import Match, Missing, Stranger, merge
+from huai_client.plan.operations import Plan, Remove, Stage
+from huai_client.tree import Tree
+from huai_client.tree.scope import tree_order
+from huai_schema.entries import Directory, Entry, File, Symlink
+from huai_schema.paths import RelPath
+
+T0 = 1_600_000_000_123_456_789
+OWNERLESS = {"mode", "mtime", "owner", "group"}
+
+
+def at(path: bytes) -> RelPath:
+    return RelPath(path)
+
+
+def content(path: bytes, size: int) -> bytes:
+    return (hashlib.sha256(path).digest() * (size // 32 + 1))[:size]
+
+
+def file(path: bytes, size: int = 10, mtime: int = T0, mode: int = 0o644) -> File:
+    digest = blake3(content(path, size)).digest()
+    return File(at(path), size, mtime, mode, digest=digest)
+
+
+def linked(path: bytes, leader: File) -> File:
+    return leader._replace(path=at(path), link=leader.path)
+
+
+def directory(path: bytes, mtime: int = T0, mode: int = 0o755) -> Directory:
+    return Directory(at(path), mtime, mode)
+
+
+def symlink(path: bytes, target: bytes = b"nowhere", mtime: int = T0) -> Symlink:
+    return Symlink(at(path), target, mtime)
+
+
+def in_order(entries: Iterable[Entry]) -> list[Entry]:
+    def key(entry: Entry) -> bytes:
+        return tree_order(entry.path, directory=isinstance(entry, Directory))
+
+    return sorted(entries, key=key)
+
+
+class Staged:
+    """Puts content where a transfer would have put it, when it is asked for."""
+
+    _kept: ClassVar[deque[int]] = deque()
+    """Handles outlive who asked for them, but not for ever."""
+
+    def __init__(self, dest: Path) -> None:
+        self._ready = dest / ".~tmp~" / "huai" / "ready"
+        self._handle = -1
+
+    def __call__(self, wanted: File) -> tuple[int, bytes]:
+        path = self.path(wanted)
+        if self._handle < 0:
+            self._handle = os.open(self._ready, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            self._kept.append(self._handle)
+            if len(self._kept) > 100:
+                os.close(self._kept.popleft())
+        return self._handle, os.fsencode(path.name)
+
+    def path(self, wanted: File) -> Path:
+        self._ready.mkdir(parents=True, exist_ok=True)
+        path = self._ready / hashlib.sha256(wanted.path).hexdigest()
+        if not path.exists() or path.stat().st_size != wanted.size:
+            path.write_bytes(content(wanted.path, wanted.size))
+        return path
+
+
+def plan_for(tree: Tree, wanted: list[Entry]) -> Plan:
+    """What brings `tree` to `wanted` (in tree order), made from what is there now."""
+    clear: list[Remove] = []
+    removals: list[Remove] = []
+    make: list[RelPath] = []
+    stage = Stage("all")
+    retyped: list[bytes] = []
+    for finding in merge(tree, wanted, owners=tree.owners):
+        if isinstance(finding, Stranger):
+            under = any(finding.path.startswith(top + b"/") for top in retyped)
+            (clear if under else removals).append(Remove(finding.path, finding.directory))
+        elif isinstance(finding, Missing):
+            _create(finding.wanted, make, stage)
+        elif isinstance(finding, Match):
+            if "type" in finding.attributes:
+                is_dir = isinstance(finding.observed.entry, Directory)
+                clear.append(Remove(finding.wanted.path, is_dir))
+                retyped += [finding.wanted.path] if is_dir else []
+                _create(finding.wanted, make, stage)
+            elif finding.attributes:
+                _change(finding, make, stage)
+    leaders = {fetched.path for fetched in stage.fetches}
+    again = [e for e in wanted if isinstance(e, File) and e.link in leaders]
+    stage.links.extend(e for e in again if e not in stage.links)
+    deepest = sorted((e for e in wanted if isinstance(e, Directory)), key=_depth, reverse=True)
+    clear.sort(key=_depth, reverse=True)
+    removals.sort(key=_depth, reverse=True)
+    return Plan(clear, make, [], [stage], removals, deepest)
+
+
+def _depth(item: Remove | Directory) -> int:
+    return item.path.count(b"/") + 1 if item.path else 0
+
+
+def _create(entry: Entry, make: list[RelPath], stage: Stage) -> None:
+    if isinstance(entry, Directory):
+        make.append(entry.path)
+    elif isinstance(entry, Symlink):
+        stage.symlinks.append(entry)
+    elif entry.link is None:
+        stage.fetches.append(entry)
+    else:
+        stage.links.append(entry)
+
+
+def _change(match: Match, make: list[RelPath], stage: Stage) -> None:
+    if isinstance(match.wanted, Directory):
+        return
+    if match.attributes <= OWNERLESS and "mtime" not in match.attributes:
+        stage.attributes.append(match.wanted)
+    else:
+        _create(match.wanted, make, stage)
+
+
+def open_handles() -> int:
+    """How many file descriptors this process has."""
+    return sum(1 for _ in Path("/proc/self/fd").iterdir())
+
+
+def fingerprint(root: Path) -> list[tuple[bytes, object]]:
+    """Everything of a folder that a stray write would change, times of change included."""
+    found: list[tuple[bytes, object]] = []
+    for folder, names, files in os.walk(os.fsencode(root)):
+        for path in [folder, *(folder + b"/" + name for name in names + files)]:
+            status = os.lstat(path)
+            found.append((path, (status[:7], status.st_mtime_ns, status.st_ctime_ns)))
+    return sorted(found, key=lambda item: item[0])

@@ -1,0 +1,132 @@
+"""Packs made by hand, also such as no git would write, and a repository in memory."""
+
+import zlib
+from collections.abc import Iterable, Sequence
+from hashlib import sha1
+
+from huai_client.metadata.git.limits import Work
+from huai_client.metadata.git.objects import Found
+from huai_client.metadata.git.resolve import Resolver
+from huai_schema.git.objects import Kind, TreeItem, encode_tree, object_id
+from huai_schema.git.packfile import KIND_CODES, Place, object_header, pack_header
+
+OFFSET_DELTA, NAMED_DELTA = 6, 7
+
+
+class Held:
+    """Objects in memory."""
+
+    def __init__(self) -> None:
+        self.objects: dict[bytes, Found] = {}
+
+    def find(self, oid: bytes) -> Found | None:
+        return self.objects.get(oid)
+
+    def __contains__(self, oid: object) -> bool:
+        return oid in self.objects
+
+    def add(self, kind: Kind, data: bytes) -> bytes:
+        oid = object_id(kind, data)
+        self.objects[oid] = Found(kind, data)
+        return oid
+
+    def blob(self, data: bytes) -> bytes:
+        return self.add("blob", data)
+
+    def tree(self, **items: bytes) -> bytes:
+        """Names that begin with `t` are trees, all others blobs."""
+        lines = [TreeItem(name.encode(), oid, name[0] == "t") for name, oid in items.items()]
+        return self.add("tree", encode_tree(lines))
+
+    def commit(self, tree: bytes, *parents: bytes) -> str:
+        lines = [f"tree {tree.hex()}", *(f"parent {parent.hex()}" for parent in parents)]
+        text = "\n".join([*lines, "author a <a> 1 +0000", "committer a <a> 1 +0000", "", "x"])
+        return self.add("commit", text.encode()).hex()
+
+
+def whole(data: bytes, kind: Kind = "blob") -> bytes:
+    """A record that stands on its own."""
+    return record(KIND_CODES[kind], data)
+
+
+def record(code: int, data: bytes, *, size: int | None = None, base: bytes = b"") -> bytes:
+    """A record; `size` is what it claims, `base` stands between the header and the data."""
+    return object_header(code, len(data) if size is None else size) + base + zlib.compress(data)
+
+
+def on_name(base: bytes, delta: bytes) -> bytes:
+    """A delta whose base is named by its id."""
+    return record(NAMED_DELTA, delta, base=base)
+
+
+def on_offset(distance: int, delta: bytes) -> bytes:
+    """A delta whose base begins `distance` bytes before it."""
+    return record(OFFSET_DELTA, delta, base=encode_distance(distance))
+
+
+def encode_distance(distance: int) -> bytes:
+    """Seven bits a byte, the highest first, each but the last one less (gitformat-pack)."""
+    found = [distance & 0x7F]
+    distance >>= 7
+    while distance:
+        distance -= 1
+        found.append(0x80 | distance & 0x7F)
+        distance >>= 7
+    return bytes(reversed(found))
+
+
+def pack(records: Sequence[bytes], *, count: int | None = None) -> bytes:
+    """A pack with the right checksum; `count` is what it claims."""
+    body = pack_header(len(records) if count is None else count) + b"".join(records)
+    return body + sha1(body, usedforsecurity=False).digest()
+
+
+def length(value: int) -> bytes:
+    """A size at the head of a delta."""
+    found = bytearray()
+    while value > 0x7F:
+        found.append(value & 0x7F | 0x80)
+        value >>= 7
+    found.append(value)
+    return bytes(found)
+
+
+def delta(before: int, after: int, *steps: bytes) -> bytes:
+    """A delta; `before` and `after` are the sizes that it claims."""
+    return length(before) + length(after) + b"".join(steps)
+
+
+def insert(data: bytes) -> bytes:
+    """Up to 127 bytes of its own."""
+    return bytes([len(data)]) + data
+
+
+def copy(offset: int, size: int) -> bytes:
+    """Bytes of the base, in the long form."""
+    return b"\xff" + offset.to_bytes(4, "little") + size.to_bytes(3, "little")
+
+
+def appended(base: bytes, data: bytes) -> bytes:
+    """A delta that adds up to 127 bytes at the end."""
+    kept = [copy(0, len(base))] if base else []  # a size of 0 would be 64 KiB
+    return delta(len(base), len(base) + len(data), *kept, insert(data))
+
+
+def resolve(
+    packed: bytes, objects: Held | None = None, *, room: int = 1 << 20, work: int = 1 << 24
+) -> tuple[dict[bytes, Place], list[bytes]]:
+    """What is in a pack, and the ids of the bases that it lacks."""
+    bases: list[bytes] = []
+    resolver = Resolver(
+        packed,
+        Held() if objects is None else objects,
+        lambda oid, _: bases.append(oid),
+        Work(work),
+        room=room,
+    )
+    return resolver.resolve(), bases
+
+
+def ids(contents: Iterable[bytes]) -> set[bytes]:
+    """Of blobs."""
+    return {object_id("blob", content) for content in contents}

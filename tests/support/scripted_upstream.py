@@ -1,0 +1,112 @@
+"""An upstream that says what a test wants it to say, right or wrong."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import NamedTuple
+
+from huai_client.metadata.git.packets import FLUSH, packet
+
+SECONDS = 30
+RESULT = "application/x-git-upload-pack-result"
+SERVICE = "/m.git/git-upload-pack"
+ADVERT = "/m.git/info/refs?service=git-upload-pack"
+
+
+class Reply(NamedTuple):
+    """An answer to one request."""
+
+    body: bytes = b""
+    status: int = 200
+    content_type: str = RESULT
+    location: str = ""
+    length: int | None = None
+    """What it claims, if it is not the truth."""
+    stall: bool = False
+    """Sends no more, and keeps the connection open."""
+
+
+class Asked(NamedTuple):
+    """A request that came."""
+
+    line: str
+    login: str | None
+    body: bytes
+
+
+@dataclass
+class Script:
+    """Replies by path, and what was asked."""
+
+    url: str = ""
+    replies: dict[str, Reply] = field(default_factory=dict)
+    asked: list[Asked] = field(default_factory=list)
+    released: threading.Event = field(default_factory=threading.Event)
+
+    def serve(self, head: str, pack: bytes) -> None:
+        """A branch, and a pack for whoever asks for it."""
+        self.replies[ADVERT] = Reply(advert(head))
+        self.replies[SERVICE] = Reply(reply(pack))
+
+
+def advert(head: str) -> bytes:
+    """What a server of version 0 shows."""
+    lines = packet(b"%b refs/heads/main\0 shallow\n" % head.encode())
+    return packet(b"# service=git-upload-pack\n") + FLUSH + lines + FLUSH
+
+
+def reply(pack: bytes) -> bytes:
+    """A pack as it is wrapped."""
+    parts = [packet(b"\x01" + pack[at : at + 60_000]) for at in range(0, len(pack), 60_000)]
+    return FLUSH + packet(b"NAK\n") + b"".join(parts) + FLUSH
+
+
+@contextmanager
+def scripted() -> Iterator[Script]:
+    """A server that follows a script, which may still be changed."""
+    script = Script()
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(script))
+    script.url = f"http://127.0.0.1:{server.server_address[1]}"
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield script
+    finally:
+        script.released.set()
+        server.shutdown()
+        server.server_close()
+        thread.join(SECONDS)
+
+
+def _handler(script: Script) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        """Looks the answer up."""
+
+        def do_GET(self) -> None:
+            self._answer(b"")
+
+        def do_POST(self) -> None:
+            self._answer(self.rfile.read(int(self.headers["Content-Length"])))
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - its name there
+            """Nothing."""
+
+        def _answer(self, body: bytes) -> None:
+            login = self.headers.get("Authorization")
+            script.asked.append(Asked(f"{self.command} {self.path}", login, body))
+            found = script.replies.get(self.path, Reply(status=404))
+            self.send_response(found.status)
+            self.send_header("Content-Type", found.content_type)
+            length = len(found.body) if found.length is None else found.length
+            self.send_header("Content-Length", str(length))
+            if found.location:
+                self.send_header("Location", found.location)
+            self.end_headers()
+            self.wfile.write(found.body)
+            self.wfile.flush()
+            if found.stall:
+                script.released.wait(SECONDS)
+
+    return Handler

@@ -1,0 +1,104 @@
+"""What tests of the transfer share: a listener that remembers, and one upstream and downstream."""
+
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from blake3 import blake3
+
+from huai_client.transfer import ContentUrl, Outcome, TransferOptions, fetch
+from huai_client.transfer.staging import Staging, Verdict
+from huai_schema.entries import File
+from huai_schema.paths import rel_path
+
+TEST_OPTIONS = TransferOptions(backoff=0.05, retries=1, timeout=20, contimeout=10)
+
+
+def described(root: Path, path: bytes, *, digest: bool = True) -> File:
+    """The metadata of `path` below `root`, as a commit would hold it."""
+    place = os.path.join(os.fsencode(root), path)
+    found = os.lstat(place)
+    content = Path(os.fsdecode(place)).read_bytes() if digest else b""
+    return File(
+        path=rel_path(path),
+        size=found.st_size,
+        mtime=found.st_mtime_ns,
+        digest=blake3(content).digest() if digest else None,
+    )
+
+
+def put(root: Path, path: bytes, content: bytes, *, mtime: int | None = None) -> File:
+    """Write a file below `root` and describe it."""
+    place = Path(os.fsdecode(os.path.join(os.fsencode(root), path)))
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_bytes(content)
+    if mtime is not None:
+        os.utime(place, ns=(mtime, mtime))
+    return described(root, path)
+
+
+def put_many(root: Path, number: int, size: int, folder: bytes = b"f") -> list[File]:
+    """Files of random content, `size` bytes each."""
+    paths = [b"%b/%d" % (folder, index) for index in range(number)]
+    return [put(root, path, os.urandom(size)) for path in paths]
+
+
+class Recorder:
+    """A listener that keeps what it was told."""
+
+    def __init__(self) -> None:
+        self.totals: list[tuple[int, int]] = []
+        self.sizes: list[int] = []
+        self.arrived: list[bytes] = []
+        self.not_arrived: list[tuple[bytes, Verdict]] = []
+        self.retries: list[str] = []
+        self.waits: list[str] = []
+        self.ends = 0
+
+    def started(self, files: int, size: int) -> None:
+        self.totals.append((files, size))
+
+    def progressed(self, size: int) -> None:
+        self.sizes.append(size)
+
+    def finished(self, file: File) -> None:
+        self.arrived.append(file.path)
+
+    def refused(self, file: File, verdict: Verdict) -> None:
+        self.not_arrived.append((file.path, verdict))
+
+    def retried(self, reason: str) -> None:
+        self.retries.append(reason)
+
+    def waiting(self, reason: str) -> None:
+        self.waits.append(reason)
+
+    def ended(self) -> None:
+        self.ends += 1
+
+
+class Downstream:
+    """A destination with its staging area."""
+
+    def __init__(self, dest: Path) -> None:
+        dest.mkdir(exist_ok=True)
+        self.dest = dest
+        self.root = dest / ".~tmp~" / "huai"
+        self.listener = Recorder()
+
+    def fetch(
+        self,
+        files: Sequence[File],
+        urls: str | Iterable[str],
+        options: TransferOptions = TEST_OPTIONS,
+    ) -> Outcome:
+        """One transfer from our own `urls`, and what arrived is checked once more."""
+        texts = [urls] if isinstance(urls, str) else urls
+        parsed = [ContentUrl.parse(url)._replace(own=True) for url in texts]
+        with Staging(self.root) as staging:
+            outcome = fetch(files, parsed, self.dest, staging, options, self.listener)
+            for file in outcome.arrived:
+                content = staging.path_of(file).read_bytes()
+                assert len(content) == file.size
+                assert file.digest in (None, blake3(content).digest())
+        return outcome

@@ -1,0 +1,344 @@
+"""A whole upstream and its downstreams: real trees, `huai-server serve`, rsyncd, `huai-client`.
+
+    with site(folder) as place:
+        up = place.upstream()            # a tree, empty; up.put(b"a/b", b"content")
+        up.commit()
+        down = place.downstream(up)
+        assert down.sync().code == 0
+
+One server and one rsync daemon serve all modules of a site.
+"""
+
+import contextlib
+import io
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import click
+
+from huai_client import config as client_config
+from huai_client.cli.main import command_line
+from huai_client.metadata.upstream import Lines
+from huai_client.plan.prepared import Prepared
+from huai_client.run_options import SyncOptions
+from huai_client.state.paths import module_places as client_places
+from huai_client.state.state import State, load
+from huai_client.sync.result import Observer, SyncResult
+from huai_client.sync.sync import Sync
+from huai_client.transfer.listener import SilentProgress
+from huai_schema.paths import RelPath
+from huai_schema.program.ending import conclude
+from huai_server import config as server_config
+from huai_server.commit.commit import CommitResult, commit
+from huai_server.paths import module_places
+from tests.support import json_events
+from tests.support.rsyncd import rsync_daemon
+
+SECONDS = 60
+ROOT = Path(__file__).parents[2]
+T0 = 1_600_000_000_123_456_789
+_SEARCH = os.pathsep.join(str(ROOT / part) for part in ("", "schema", "server", "client"))
+ENVIRONMENT = {
+    "PATH": os.environ["PATH"],
+    "HOME": "/nonexistent",
+    "LC_ALL": "C",
+    "PYTHONPATH": _SEARCH,
+    "PYTHONDONTWRITEBYTECODE": "1",
+}
+CLIENT = (sys.executable, "-c", "from huai_client.__main__ import main; main()")
+SERVER = (sys.executable, "-c", "from huai_server.__main__ import main; main()")
+
+
+class Ended(NamedTuple):
+    """How a run of a program ended."""
+
+    code: int
+    out: str
+    err: str
+
+    def events(self, kind: str = "") -> list[dict[str, Any]]:
+        """The lines of `--json`, each of which has to be as schema/JSON.md says."""
+        found = [json.loads(line) for line in self.out.splitlines()]
+        wrong = {fault for event in found for fault in json_events.faults("huai-client", event)}
+        assert wrong == set()
+        return [event for event in found if kind in ("", event["type"])]
+
+
+@dataclass
+class Upstream:
+    """One module of a site."""
+
+    name: str
+    tree: Path
+    root: Path
+    """The server's state root."""
+
+    def put(
+        self, path: bytes, content: bytes = b"", *, mtime: int | None = T0, mode: int | None = None
+    ) -> Path:
+        """Write a file, in place if it is there."""
+        place = self.at(path)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(content)
+        if mode is not None:
+            place.chmod(mode)
+        if mtime is not None:
+            os.utime(place, ns=(mtime, mtime))
+        return place
+
+    def at(self, path: bytes) -> Path:
+        """Where `path` of the module is."""
+        return self.tree / os.fsdecode(path)
+
+    def many(self, folder: bytes, number: int, size: int = 10) -> None:
+        """Files `folder/0` and so on, each with its own content."""
+        for index in range(number):
+            text = b"%b/%d " % (folder, index)
+            self.put(b"%b/%d" % (folder, index), (text * (size // len(text) + 1))[:size])
+
+    def commit(self) -> CommitResult:
+        """What `huai-server commit` does."""
+        module = server_config.load(self.root).module(self.name)
+        return commit(self.name, module, self.places)
+
+    @property
+    def places(self) -> Any:
+        """The module's state."""
+        return module_places(self.root, self.name)
+
+    def change(self, **values: object) -> None:
+        """Configure the module anew."""
+        import msgspec
+
+        module = server_config.load(self.root).module(self.name)
+        server_config.remove_module(self.root, self.name)
+        changed = msgspec.structs.replace(module, **values)
+        server_config.add_module(self.root, self.name, changed)
+
+
+@dataclass
+class Downstream:
+    """One downstream tree, with a state root of its own."""
+
+    name: str
+    dest: Path
+    root: Path
+    """The client's state root."""
+
+    def run(self, *arguments: str) -> Ended:
+        """`huai-client`, in this process."""
+        out, err = io.StringIO(), io.StringIO()
+        before = signal.getsignal(signal.SIGTERM)
+        with redirect_stdout(out), redirect_stderr(err):
+            try:
+                code = conclude(
+                    "huai-client",
+                    lambda: command_line.main(
+                        ["--root", str(self.root), *arguments], "huai-client", standalone_mode=False
+                    ),
+                    usage_error=click.ClickException,
+                    abort=click.Abort,
+                    as_json="--json" in arguments,
+                )
+            finally:
+                signal.signal(signal.SIGTERM, before)
+        assert "Traceback" not in err.getvalue()
+        return Ended(code, out.getvalue(), err.getvalue())
+
+    def sync(self, *options: str) -> Ended:
+        """`huai-client sync`."""
+        return self.run("sync", self.name, *options)
+
+    def synced(self, *options: str) -> dict[str, Any]:
+        """The result of a sync that has to go well, as JSON says it."""
+        ended = self.sync("--json", *options)
+        assert ended.code == 0, ended
+        return ended.events("sync")[0]
+
+    def plan(self, *options: str) -> list[tuple[str, str]]:
+        """What `huai-client plan` lists: operation and path."""
+        ended = self.run("plan", self.name, "--json", *options)
+        assert ended.code == 0, ended
+        return [(event["operation"], event["path"]) for event in ended.events("operation")]
+
+    def verify(self, *options: str) -> Ended:
+        """`huai-client verify`."""
+        return self.run("verify", self.name, *options)
+
+    def spawn(
+        self, *arguments: str, environment: Mapping[str, str] | None = None
+    ) -> subprocess.Popen[str]:
+        """`huai-client` as a process."""
+        return subprocess.Popen(
+            [*CLIENT, "--root", str(self.root), *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env={**ENVIRONMENT, **(environment or {})},
+            text=True,
+        )
+
+    def process(self, *arguments: str, environment: Mapping[str, str] | None = None) -> Ended:
+        """The same, until it ends."""
+        return ended(self.spawn(*arguments, environment=environment))
+
+    def observed(
+        self,
+        planned: Callable[[Prepared], None] = lambda _: None,
+        step: Callable[[str, RelPath], None] = lambda *_: None,
+    ) -> SyncResult:
+        """A sync in this process that calls back: with its plan, and after each step."""
+        places = client_places(self.root, self.name)
+        places.folder.mkdir(parents=True, exist_ok=True)
+        module = client_config.load(self.root).module(self.name)
+        sync = Sync(self.name, module, places, SyncOptions(), Lines.of(self.name, module, places))
+        return sync.run(Observer(SilentProgress(), planned, step))
+
+    @property
+    def state_file(self) -> Path:
+        """What is recorded."""
+        return client_places(self.root, self.name).state
+
+    @property
+    def repository(self) -> Path:
+        """The fetched metadata."""
+        return client_places(self.root, self.name).repository
+
+    @property
+    def state(self) -> State:
+        """What is recorded, read."""
+        return load(self.state_file)
+
+    def configure(self, **values: object) -> None:
+        """Change the module's configuration."""
+        import msgspec
+
+        module = client_config.load(self.root).module(self.name)
+        client_config.remove_module(self.root, self.name)
+        changed = msgspec.structs.replace(module, **values)
+        client_config.add_module(self.root, self.name, changed)
+
+
+def ended(process: subprocess.Popen[str], *, seconds: float = SECONDS) -> Ended:
+    """Wait for a program; how it ended."""
+    try:
+        out, err = process.communicate(timeout=seconds)
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+    assert "Traceback" not in err, err
+    return Ended(process.returncode, out, err)
+
+
+@dataclass
+class Site:
+    """A server and a daemon, and what they serve."""
+
+    folder: Path
+    url: str
+    content_url: str
+    """Of the daemon's module; each module's tree is a folder in it."""
+    server: subprocess.Popen[str]
+    names: Iterator[int]
+
+    def upstream(self, **settings: Any) -> Upstream:
+        """A new module with an empty tree."""
+        name = f"m{next(self.names)}"
+        tree = self.folder / "trees" / name
+        tree.mkdir()
+        urls = (f"{self.content_url}/{name}",)
+        module = server_config.Module(**{"path": str(tree), "content_urls": urls, **settings})
+        server_config.add_module(self.folder / "server", name, module)
+        return Upstream(name, tree, self.folder / "server")
+
+    def downstream(self, up: Upstream, dest: Path | None = None, **settings: Any) -> Downstream:
+        """A new downstream of a module, with an empty tree."""
+        number = next(self.names)
+        if dest is None:
+            dest = self.folder / f"dest{number}"
+            dest.mkdir()
+        root = self.folder / f"client{number}"
+        root.mkdir()
+        module = client_config.Module(
+            **{"url": self.url, "dest": str(dest), "timeout": 20, **settings}
+        )
+        client_config.add_module(root, up.name, module)
+        return Downstream(up.name, dest, root)
+
+
+@contextmanager
+def serving(root: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """`huai-server serve`, and its address."""
+    process = subprocess.Popen(
+        [*SERVER, "--root", str(root), "serve", "--json", *(options or ("--port", "0"))],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        env=ENVIRONMENT,
+        text=True,
+    )
+    assert process.stdout is not None
+    try:
+        line = process.stdout.readline()
+        assert line, "the server did not start"
+        yield process, f"http://127.0.0.1:{json.loads(line)['port']}"
+    finally:
+        process.kill()
+        process.wait(SECONDS)
+        process.stdout.close()
+
+
+@contextmanager
+def site(folder: Path) -> Iterator[Site]:
+    """An upstream with no modules yet, below an empty `folder`."""
+    (folder / "server").mkdir(parents=True)
+    (folder / "trees").mkdir()
+    with (
+        serving(folder / "server") as (process, url),
+        rsync_daemon({"trees": folder / "trees"}) as rsync_url,
+    ):
+        yield Site(folder, url, f"{rsync_url}/trees", process, count(1))
+
+
+def rsync_differences(up: Upstream, down: Downstream) -> str:
+    """What `rsync` itself would still have to do, contents compared; empty: nothing."""
+    return rsync_would(up, down, "-anciH", "--numeric-ids", "--delete", "--exclude=.~tmp~")
+
+
+def rsync_would(up: Upstream, down: Downstream, *options: str, accept: Sequence[int] = (0,)) -> str:
+    """What rsync says with these options of what it would do."""
+    done = subprocess.run(
+        ["rsync", *options, f"{up.tree}/", f"{down.dest}/"],
+        capture_output=True,
+        text=True,
+        env=ENVIRONMENT,
+        timeout=SECONDS,
+        check=False,
+    )
+    assert done.returncode in accept, done.stderr
+    return done.stdout
+
+
+def assert_equal(up: Upstream, down: Downstream) -> None:
+    """Both trees are the same for rsync and, with sub-second times, for us; nothing is left."""
+    assert rsync_differences(up, down) == ""
+    verified = down.verify("--content")
+    assert verified.code == 0, verified
+    assert not (down.dest / ".~tmp~").exists()
+
+
+def refresh(path: Path) -> None:
+    """Remove a folder, and make it anew."""
+    with contextlib.suppress(FileNotFoundError):
+        shutil.rmtree(path)
+    path.mkdir()

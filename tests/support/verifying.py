@@ -1,0 +1,84 @@
+"""What the tests of `verify` share: ways to spoil a tree, and what is said of it then."""
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+from huai_client.config import load
+from huai_client.deadline import Deadline
+from huai_client.diff.findings import Difference
+from huai_client.state.paths import module_places
+from huai_client.verify.request import Request
+from huai_client.verify.run import Patrol
+from tests.support.upstream import Downstream, Ended
+
+
+def spoil(down: Downstream, path: str) -> None:
+    """Change a file's content, and neither its size nor its time."""
+    damaged = down.dest / path
+    status = damaged.stat()
+    damaged.write_bytes(b"X" * status.st_size)
+    os.utime(damaged, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
+def cut(down: Downstream, path: str) -> None:
+    """Change a file so that anybody sees it."""
+    (down.dest / path).write_bytes(b"")
+
+
+def found(ended: Ended) -> list[str]:
+    """The paths that differ."""
+    assert ended.code == (47 if ended.events("difference") else 0), ended
+    return sorted(event["path"] for event in ended.events("difference"))
+
+
+def totals(ended: Ended) -> dict[str, Any]:
+    """The last word."""
+    return ended.events("verified")[0]
+
+
+def standing(down: Downstream) -> dict[str, Any]:
+    """What `status` says of it."""
+    verified = down.run("status", "--json").events("module")[0]["verified"]
+    assert isinstance(verified, dict)
+    return verified
+
+
+def parts(down: Downstream) -> dict[str, dict[str, Any]]:
+    """What `status --parts` says of each directory of the top level."""
+    events = down.run("status", "--parts", "--json").events("part")
+    return {event["path"]: event for event in events}
+
+
+def patrol(down: Downstream, request: Request) -> tuple[Patrol, list[Difference]]:
+    """A run of `verify` in this process, and what it tells."""
+    told: list[Difference] = []
+    module = load(down.root).module(down.name)
+    places = module_places(down.root, down.name)
+    return Patrol(down.name, module, places, request, told.append), told
+
+
+class Steps(Deadline):
+    """Over when it was looked at so often."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(0.0)
+        object.__setattr__(self, "number", [number])
+
+    @property
+    def over(self) -> bool:
+        left: list[int] = self.number  # type: ignore[attr-defined]
+        left[0] -= 1
+        return left[0] < 0
+
+
+def bit_by_bit(down: Downstream, entries: int, **request: Any) -> Iterator[list[Difference]]:
+    """Runs that get on by about so many entries each, until every part was verified."""
+    kind = "content" if request.get("content") else "metadata"
+    for _ in range(100):
+        run, told = patrol(down, Request(deadline=Steps(entries), **request))
+        run.run(wait=0)
+        yield told
+        if standing(down)[kind]["never"] == 0:
+            return
+    raise AssertionError("does not get on")

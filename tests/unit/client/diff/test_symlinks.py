@@ -1,0 +1,67 @@
+"""Symlinks that lead out of the tree."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from huai_client.diff.symlinks import leads_out, left_out
+from huai_schema.entries import Directory, File, Symlink
+from huai_schema.paths import RelPath
+from tests.support.local_trees import at
+
+
+@pytest.mark.parametrize(
+    ("path", "target"),
+    [
+        (b"l", b"/etc"),
+        (b"l", b".."),
+        (b"l", b"a/../.."),
+        (b"d/l", b"../../x"),
+        (b"d/l", b"../..//d"),
+        (b"d/l", b"./../../d"),
+    ],
+)
+def test_out(path: bytes, target: bytes) -> None:
+    assert leads_out(at(path), target)
+
+
+@pytest.mark.parametrize(
+    ("path", "target"),
+    [
+        (b"l", b"a"),
+        (b"l", b"..."),
+        (b"l", b"a/../b"),
+        (b"d/l", b".."),
+        (b"d/l", b"../x"),
+        (b"d/e/l", b"../../x"),
+        (b"l", b""),
+    ],
+)
+def test_in(path: bytes, target: bytes) -> None:
+    assert not leads_out(at(path), target)
+
+
+TARGETS = ("a", "a/b", "/a", "..", "../x", "../../x", "a/..", "a/../b", "d/../../x", "./a", "a//b")
+DEEP = ("../../y", "../..", "./..", "../../../y", ".././y", "..//y")
+
+
+def test_what_is_left_out_is_what_rsync_leaves_out(tmp_path: Path) -> None:
+    """With `--safe-links`; what leads to a folder by `x/..` is none of rsync's business here."""
+    source, dest = tmp_path / "source", tmp_path / "dest"
+    (source / "d/e").mkdir(parents=True)
+    wanted: dict[RelPath, bool] = {}
+    for folder in ("", "d/", "d/e/"):
+        for number, target in enumerate((*TARGETS, *DEEP)):
+            path = RelPath(f"{folder}{number}".encode())
+            (source / path.decode()).symlink_to(target)
+            wanted[path] = left_out(Symlink(path, target.encode(), 0))
+    subprocess.run(["rsync", "-a", "--safe-links", f"{source}/", str(dest)], check=True, timeout=30)
+    missing = {path: not (dest / path.decode()).is_symlink() for path in wanted}
+    assert wanted == missing
+    assert len(set(wanted.values())) == 2
+
+
+def test_only_symlinks_are_left_out() -> None:
+    path = RelPath(b"a")
+    assert not any(map(left_out, (None, File(path, 1, 0), Directory(path, 0))))

@@ -1,0 +1,30 @@
+"""Paths as people type them."""
+
+import os
+
+import pytest
+
+from huai_client.inspect.path_argument import AskedPathError, asked_path
+
+
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [
+        ("a/b", b"a/b"),
+        ("./a//b/", b"a/b"),
+        ("/srv/tree/a", b"a"),
+        ("/srv/tree", b""),
+        ("/a/b", b"a/b"),
+        ("/srv/treehouse/a", b"srv/treehouse/a"),
+        (".", b""),
+        (os.fsdecode(b"\xff\n"), b"\xff\n"),
+    ],
+)
+def test_a_path_as_the_module_names_it(text: str, path: bytes) -> None:
+    assert asked_path(text, "/srv/tree/") == path
+
+
+@pytest.mark.parametrize("text", ["..", "a/../b", "/srv/tree/../x"])
+def test_what_is_no_path_of_the_module(text: str) -> None:
+    with pytest.raises(AskedPathError):
+        asked_path(text, "/srv/tree")

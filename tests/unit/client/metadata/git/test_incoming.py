@@ -1,0 +1,93 @@
+"""Packs on the disk, and the list of shallow commits."""
+
+import stat
+from pathlib import Path
+
+import pytest
+
+from huai_client.metadata.git.incoming import IncomingPack
+from huai_client.metadata.git.limits import Work
+from huai_client.metadata.git.shallow import write_shallow
+from huai_schema.errors import FormatError
+from huai_schema.git.objects import object_id
+from tests.support.http_fixtures import git
+from tests.support.packs import Held, appended, on_name, pack, whole
+
+TEXT = b"a line of text\n" * 20
+NOISE = bytes(range(256)) * 20
+
+
+def install(folder: Path, packed: bytes, objects: Held | None = None) -> set[bytes]:
+    with IncomingPack(folder) as incoming:
+        for at in range(0, len(packed), 7):
+            incoming.write(packed[at : at + 7])
+        received = incoming.complete(Held() if objects is None else objects, Work())
+        incoming.install()
+        return received.ids
+
+
+def test_a_pack_is_installed_as_it_came(tmp_path: Path) -> None:
+    packed = pack([whole(TEXT), whole(NOISE)])
+    install(tmp_path, packed)
+    name = f"pack-{packed[-20:].hex()}"
+    assert (tmp_path / f"{name}.pack").read_bytes() == packed
+    assert {path.name for path in tmp_path.iterdir()} == {f"{name}.pack", f"{name}.idx"}
+    assert all(stat.S_IMODE(path.stat().st_mode) == 0o444 for path in tmp_path.iterdir())
+    git("verify-pack", tmp_path / f"{name}.idx")
+
+
+@pytest.mark.parametrize("base", [TEXT, NOISE, b"", bytes(1 << 20)])
+def test_a_thin_pack_gets_its_bases(tmp_path: Path, base: bytes) -> None:
+    here = Held()
+    oid = here.blob(base)
+    received = install(tmp_path, pack([whole(b"other"), on_name(oid, appended(base, b"x"))]), here)
+    assert received == {object_id("blob", b"other"), object_id("blob", base + b"x")}
+    (index,) = tmp_path.glob("*.idx")
+    said = git("verify-pack", "-v", index)
+    assert {oid.hex(), *(each.hex() for each in received)} <= set(said.split())
+    git("index-pack", "--strict", "-o", tmp_path / "again.idx", index.with_suffix(".pack"))
+    assert (tmp_path / "again.idx").read_bytes() == index.read_bytes()
+
+
+def test_an_empty_pack_leaves_nothing(tmp_path: Path) -> None:
+    assert install(tmp_path, pack([])) == set()
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("packed", [b"", b"PACK", pack([whole(TEXT)])[:-1], b"<html>" * 100])
+def test_what_is_no_pack_leaves_nothing(tmp_path: Path, packed: bytes) -> None:
+    with pytest.raises(FormatError):
+        install(tmp_path, packed)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_thin_pack_without_its_base_leaves_nothing(tmp_path: Path) -> None:
+    with pytest.raises(FormatError, match="not here"):
+        install(tmp_path, pack([on_name(object_id("blob", TEXT), appended(TEXT, b"x"))]))
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_base_that_comes_after_all_is_refused(tmp_path: Path) -> None:
+    # In the pack by a delta against another one that is here: two of it would be in the index.
+    here = Held()
+    one, two = here.blob(b"1" * 50), here.blob(b"1" * 50 + b"2")
+    records = [
+        on_name(two, appended(b"1" * 50 + b"2", b"3")),
+        on_name(one, appended(b"1" * 50, b"2")),
+    ]
+    with pytest.raises(FormatError, match="comes later"):
+        install(tmp_path, pack(records), here)
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_shallow_file(tmp_path: Path) -> None:
+    write_shallow(tmp_path, ["b" * 40, "a" * 40])
+    file = tmp_path / "shallow"
+    assert file.read_text() == "a" * 40 + "\n" + "b" * 40 + "\n"
+    inode = file.stat().st_ino
+    write_shallow(tmp_path, ["a" * 40, "b" * 40])
+    assert file.stat().st_ino == inode
+    write_shallow(tmp_path, [])
+    assert not file.exists()
+    write_shallow(tmp_path, [])
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,191 @@
+"""Packs that are right, and every way found to make one wrong."""
+
+import zlib
+from hashlib import sha1
+from itertools import pairwise
+
+import pytest
+
+from huai_client.deadline import Deadline, TimeUpError
+from huai_client.metadata.git.limits import CHAIN_DEPTH, OBJECTS, Work
+from huai_client.metadata.git.objects import MissingObjectError
+from huai_client.metadata.git.resolve import Resolver
+from huai_schema.errors import FormatError
+from huai_schema.git.objects import object_id
+from huai_schema.git.packfile import pack_header
+from huai_schema.limits import OBJECT_BYTES
+from tests.support.packs import (
+    Held,
+    appended,
+    copy,
+    delta,
+    ids,
+    insert,
+    on_name,
+    on_offset,
+    pack,
+    record,
+    resolve,
+    whole,
+)
+
+TEXT = b"a line of text\n" * 20
+NAME = object_id("blob", TEXT)
+
+
+def refused(packed: bytes, reason: str, objects: Held | None = None) -> None:
+    with pytest.raises(FormatError, match=reason):
+        resolve(packed, objects)
+
+
+def test_whole_objects_of_every_kind() -> None:
+    places, bases = resolve(pack([whole(b"", "tree"), whole(b"x"), whole(b"tree 1", "commit")]))
+    first = object_id("tree", b"")
+    assert set(places) == {first, object_id("blob", b"x"), object_id("commit", b"tree 1")}
+    assert not bases
+    record_of_first = whole(b"", "tree")
+    assert places[first] == (12, zlib.crc32(record_of_first))
+
+
+@pytest.mark.parametrize("room", [0, 400, 1 << 20])
+def test_a_tree_of_deltas_by_offset_and_by_name(room: int) -> None:
+    first = whole(TEXT)
+    second = on_offset(len(first), appended(TEXT, b"2"))
+    third = on_name(object_id("blob", TEXT + b"2"), appended(TEXT + b"2", b"3"))
+    fourth = on_offset(len(second) + len(third), appended(TEXT + b"2", b"4"))
+    fifth = on_name(NAME, appended(TEXT, b"5"))
+    records = [first, second, third, fourth, fifth]
+    places, bases = resolve(pack(records), room=room)
+    assert set(places) == ids(TEXT + end for end in (b"", b"2", b"23", b"24", b"5"))
+    assert not bases
+
+
+def test_a_base_that_is_here_is_read_once() -> None:
+    here = Held()
+    here.blob(TEXT)
+    records = [on_name(NAME, appended(TEXT, b"%d" % number)) for number in range(5)]
+    places, bases = resolve(pack(records), here)
+    assert bases == [NAME]
+    assert set(places) == ids(TEXT + b"%d" % number for number in range(5))
+
+
+def test_a_delta_takes_the_kind_of_its_base() -> None:
+    places, _ = resolve(
+        pack([whole(TEXT, "tree"), on_name(object_id("tree", TEXT), appended(TEXT, b"x"))])
+    )
+    assert object_id("tree", TEXT + b"x") in places
+
+
+def test_bases_that_are_nowhere() -> None:
+    lost = pack([on_name(NAME, appended(TEXT, b"x"))])
+    with pytest.raises(MissingObjectError, match="not here"):
+        resolve(lost)
+
+
+def test_deltas_that_need_each_other() -> None:
+    one, two = object_id("blob", b"1"), object_id("blob", b"2")
+    refused(
+        pack([on_name(one, delta(1, 1, insert(b"2"))), on_name(two, delta(1, 1, insert(b"1")))]),
+        "not here",
+    )
+
+
+def test_a_chain_as_long_as_git_writes_them_and_one_longer() -> None:
+    contents = [b"%08d" % number for number in range(CHAIN_DEPTH + 2)]
+    records = [whole(contents[0])]
+    for content in contents[1:]:
+        records.append(on_offset(len(records[-1]), delta(8, 8, insert(content))))
+    places, _ = resolve(pack(records[:-1]), room=0)
+    assert len(places) == CHAIN_DEPTH + 1
+    refused(pack([*records, on_offset(len(records[-1]), delta(8, 1, insert(b"x")))]), "chain")
+
+
+@pytest.mark.parametrize(
+    ("packed", "reason"),
+    [
+        (b"", "less than one"),
+        (b"PACK", "less than one"),
+        (pack([whole(b"x")], count=2), "without an end|cannot hold|damaged"),
+        (pack([whole(b"x"), whole(b"y")], count=1), "more bytes than objects"),
+        (pack([whole(b"x")], count=OBJECTS + 1), "cannot hold"),
+        (pack([whole(b"x")], count=0xFFFFFFFF), "cannot hold"),
+        (pack([whole(b"x"), b"rubbish"]), "cannot hold"),
+        (pack([whole(b"x"), whole(b"x")]), "twice"),
+        (pack([whole(TEXT), on_name(NAME, delta(300, 300, copy(0, 300)))]), "twice"),
+        (pack([record(3, b"four", size=3)]), "another size"),
+        (pack([record(3, b"four", size=5)]), "another size"),
+        (pack([record(3, b"four", size=OBJECT_BYTES + 1)]), "limit"),
+        (pack([record(4, b"a tag")]), "something else"),
+        (pack([record(0, b"nothing")]), "something else"),
+        (pack([record(5, b"reserved")]), "something else"),
+        (pack([on_offset(0, appended(TEXT, b"x"))]), "no object begins"),
+        (pack([whole(TEXT), on_offset(3, appended(TEXT, b"x"))]), "no object begins"),
+        (pack([whole(TEXT), on_offset(1 << 40, appended(TEXT, b"x"))]), "no object begins"),
+        (pack([whole(TEXT), on_name(NAME, b"\x80")]), "ends early"),
+        (pack([b"\xff" * 40]), "limit|something else"),
+    ],
+)
+def test_wrong_packs(packed: bytes, reason: str) -> None:
+    refused(packed, reason)
+
+
+def test_every_byte_counts() -> None:
+    sound = pack([whole(TEXT), on_name(NAME, appended(TEXT, b"x"))])
+    for at in range(len(sound)):
+        broken = bytearray(sound)
+        broken[at] ^= 0x10
+        refused(bytes(broken), ".")
+    for end in range(len(sound)):
+        refused(sound[:end], ".")
+
+
+def test_another_version() -> None:
+    body = pack_header(0)[:4] + b"\0\0\0\x04" + pack_header(0)[8:]
+    refused(body + sha1(body).digest(), "version 2")  # noqa: S324 - git's
+
+
+def test_an_object_that_inflates_to_more_than_it_says_is_given_up_at_once() -> None:
+    # 64 MiB in 64 KiB, and it says 10 bytes.
+    refused(pack([record(3, bytes(64 << 20), size=10)]), "another size")
+
+
+def test_a_bomb_is_stopped_by_the_work_it_makes() -> None:
+    megabyte = bytes(1 << 20)
+    grow = delta(len(megabyte), 8 << 20, b"\xf0\0\0\x10" * 8)
+    records = [whole(megabyte), on_name(object_id("blob", megabyte), grow)]
+    places, _ = resolve(pack(records), work=12 << 20)
+    assert len(places) == 2
+    with pytest.raises(FormatError, match="unfolds to more"):
+        resolve(pack(records), work=9 << 20)
+
+
+def test_forgetting_costs_work_too() -> None:
+    # Branches at every link of a chain: without room, each is made from the start again.
+    contents = [b"%03d" % number * 200 for number in range(60)]
+    records = [whole(contents[0])]
+    for before, content in pairwise(contents):
+        change = delta(600, 600, *(insert(content[at : at + 100]) for at in range(0, 600, 100)))
+        records.append(on_name(object_id("blob", before), appended(before, b"!")))
+        records.append(on_name(object_id("blob", before), change))
+    enough = resolve(pack(records), work=2_000_000)[0]
+    assert enough.keys() == resolve(pack(records), room=0, work=1 << 30)[0].keys()
+    with pytest.raises(FormatError, match="unfolds to more"):
+        resolve(pack(records), room=0, work=2_000_000)
+
+
+def test_the_time_is_looked_at_while_a_pack_is_unfolded() -> None:
+    over = Work(deadline=Deadline.after(0))
+    resolver = Resolver(pack([whole(TEXT)]), Held(), lambda _, __: None, over)
+    with pytest.raises(TimeUpError):
+        resolver.resolve()
+
+
+def test_what_names_others_is_kept_and_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    trees = [b"100644 %03d\0" % number + bytes(20) for number in range(100)]
+    packed = pack([whole(TEXT), *(whole(tree, "tree") for tree in trees)])
+    resolver = Resolver(packed, Held(), lambda _, __: None, Work())
+    resolver.resolve()
+    assert sorted(found.data for found in resolver.naming.values()) == trees
+    monkeypatch.setattr("huai_client.metadata.git.resolve.NAMING_BYTES", 10_000)
+    with pytest.raises(FormatError, match="trees of more than 10000 bytes"):
+        Resolver(packed, Held(), lambda _, __: None, Work()).resolve()

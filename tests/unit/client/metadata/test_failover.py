@@ -1,0 +1,179 @@
+"""Several metadata URLs: who is asked, in which order, and what is made of the answers."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from huai_client.deadline import Deadline
+from huai_client.metadata.failover import BehindError, Upstreams
+from huai_client.metadata.http import MetadataUrl, NotServedError, UpstreamDownError, UpstreamError
+from huai_client.state.hosts import Memory
+from huai_schema.errors import FormatError, HuaiError
+
+A, B, C = (MetadataUrl(f"https://{name}.example/m.git") for name in "abc")
+DOWN = UpstreamDownError("down")
+GONE = NotServedError("gone")
+
+
+class Scene:
+    """Upstreams with answers to choose, and what was asked and waited for."""
+
+    def __init__(self, *urls: MetadataUrl, memory: Memory | None = None, **named: Deadline) -> None:
+        self.answers: dict[MetadataUrl, int | HuaiError] = {}
+        self.asked: list[MetadataUrl] = []
+        self.pauses: list[float] = []
+        self.told: list[str] = []
+        self.upstreams = Upstreams(
+            urls,
+            memory or Memory(None),
+            told=self.told.append,
+            pause=self.pauses.append,
+            **named,
+        )
+
+    def question(self, url: MetadataUrl) -> int:
+        self.asked.append(url)
+        answer = self.answers[url]
+        if isinstance(answer, HuaiError):
+            raise answer
+        return answer
+
+    def ask(self, behind: Callable[[int], bool] = lambda _: False) -> int:
+        return self.upstreams.ask(self.question, behind)
+
+
+def test_the_first_that_answers() -> None:
+    scene = Scene(A, B)
+    scene.answers = {A: 1, B: 2}
+    assert scene.ask() == 1
+    assert (scene.asked, scene.pauses, scene.told) == ([A], [], [])
+
+
+@pytest.mark.parametrize("failure", [DOWN, GONE, UpstreamError("login"), FormatError("rubbish")])
+def test_whatever_fails_leads_to_the_next_at_once(failure: HuaiError) -> None:
+    scene = Scene(A, B, C)
+    scene.answers = {A: failure, B: 2, C: 3}
+    assert scene.ask() == 2
+    assert (scene.asked, scene.pauses, scene.told) == ([A, B], [], [failure.message])
+
+
+def test_who_answered_is_asked_first_from_then_on() -> None:
+    scene = Scene(A, B)
+    scene.answers = {A: GONE, B: 2}
+    scene.ask()
+    scene.answers[A] = 1
+    assert scene.ask() == 2
+    assert scene.asked == [A, B, B]
+
+
+def test_who_was_down_is_asked_last_by_the_next_run(tmp_path: Path) -> None:
+    first = Scene(A, B, memory=Memory(tmp_path / "m"))
+    first.answers = {A: DOWN, B: 2}
+    first.ask()
+    later = Scene(A, B, memory=Memory(tmp_path / "m"))
+    later.answers = {A: 1, B: DOWN}
+    assert later.ask() == 1
+    assert later.asked == [B, A]
+    assert Scene(A, B, memory=Memory(tmp_path / "m")).upstreams.first == A
+
+
+def test_a_module_that_one_host_lacks_is_no_failure_of_the_host(tmp_path: Path) -> None:
+    memory = Memory(tmp_path / "m")
+    scene = Scene(A, B, memory=memory)
+    scene.answers = {A: GONE, B: 2}
+    scene.ask()
+    assert memory.failing() == []
+
+
+def test_what_may_pass_is_asked_again_after_pauses_that_grow() -> None:
+    scene = Scene(A, B)
+    scene.answers = {A: DOWN, B: GONE}
+    with pytest.raises(UpstreamDownError, match="down"):
+        scene.ask()
+    assert scene.asked == [A, B, B, A, B, A]  # A is known to be down by then
+    assert len(scene.pauses) == 2
+    assert 0.5 <= scene.pauses[0] <= 1.0 <= scene.pauses[1] <= 1.5
+    assert scene.told == ["down", "gone"]
+
+
+def test_what_does_not_pass_is_not_asked_again() -> None:
+    scene = Scene(A, B)
+    scene.answers = {A: GONE, B: GONE}
+    with pytest.raises(NotServedError):
+        scene.ask()
+    assert (scene.asked, scene.pauses) == ([A, B], [])
+
+
+def test_an_answer_after_a_pause() -> None:
+    scene = Scene(A)
+    scene.answers = {A: DOWN}
+    scene.upstreams = Upstreams([A], Memory(None), pause=lambda _: scene.answers.update({A: 1}))
+    assert scene.ask() == 1
+
+
+def test_a_retry_after_is_honoured() -> None:
+    scene = Scene(A)
+    scene.answers = {A: UpstreamDownError("busy", retry_after=20)}
+    with pytest.raises(UpstreamDownError):
+        scene.ask()
+    assert scene.pauses == [20, 20]
+    assert scene.told == ["busy; asked again in 20 s"]
+
+
+@pytest.mark.parametrize("after", [61, 10**9])
+def test_a_retry_after_that_is_too_long_ends_the_run(after: float) -> None:
+    scene = Scene(A)
+    scene.answers = {A: UpstreamDownError("busy", retry_after=after)}
+    with pytest.raises(UpstreamDownError):
+        scene.ask()
+    assert (scene.asked, scene.pauses) == ([A], [])
+
+
+def test_nothing_is_waited_for_beyond_the_deadline() -> None:
+    scene = Scene(A, deadline=Deadline.after(10))
+    scene.answers = {A: UpstreamDownError("busy", retry_after=20)}
+    with pytest.raises(UpstreamDownError):
+        scene.ask()
+    assert scene.pauses == []
+
+
+def behind(answer: int) -> bool:
+    return answer < 5
+
+
+def test_one_that_is_behind_gives_way_to_one_that_is_not() -> None:
+    for answers in ({A: 4, B: 6}, {B: 6, A: 4}):
+        scene = Scene(A, B)
+        scene.answers = {**answers}
+        assert scene.ask(behind) == 6
+        assert scene.told == [f"{A}: has nothing newer than what is here"]
+
+
+def test_the_first_decides_if_all_are_behind() -> None:
+    scene = Scene(A, B)
+    scene.answers = {A: 4, B: 3}
+    assert scene.ask(behind) == 4
+    alone = Scene(A)
+    alone.answers = {A: 4}
+    assert alone.ask(behind) == 4
+    assert alone.told == []
+
+
+def test_those_that_are_behind_do_not_stand_in_for_the_first() -> None:
+    scene = Scene(A, B, C)
+    scene.answers = {A: DOWN, B: 4, C: GONE}
+    with pytest.raises(BehindError, match=r"b\.example.*down") as caught:
+        scene.ask(behind)
+    assert str(A) not in caught.value.message
+    assert scene.pauses == []
+
+
+def test_one_that_was_behind_is_asked_last(tmp_path: Path) -> None:
+    first = Scene(A, B, memory=Memory(tmp_path / "m"))
+    first.answers = {A: 4, B: 6}
+    first.ask(behind)
+    later = Scene(A, B, memory=Memory(tmp_path / "m"))
+    later.answers = {A: 4, B: 6}
+    assert later.ask() == 6
+    assert later.asked == [B]

@@ -1,0 +1,163 @@
+"""What waits: pure decisions, and the record of it."""
+
+from pathlib import Path
+
+import pytest
+
+from huai_client.diff.candidate import Move
+from huai_client.durations import seconds
+from huai_client.plan import delayed_deletes as grace
+from huai_client.plan.delayed_deletes import Grace, put_off
+from huai_client.plan.operations import Plan, Remove
+from huai_client.state import pending_deletions as waiting
+from huai_client.state.state import StateError
+from huai_client.state.waiting import Waiting
+from huai_client.sync.follow import Following
+from huai_schema.paths import RelPath
+from tests.support.local_trees import at
+
+
+def removals(*paths: bytes, moves: tuple[Move, ...] = ()) -> Plan:
+    return Plan([], [], list(moves), [], [Remove(at(path), directory=False) for path in paths], [])
+
+
+def rules(now: int = 100, patience: int = 10, named: tuple[bytes, ...] = ()) -> Grace:
+    return Grace(now, patience, lambda item: item.path == b"pointer", lambda path: path in named)
+
+
+def file(path: bytes, since: int = 0) -> Waiting:
+    return Waiting(at(path), directory=False, since=since)
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [("0", 0), ("90", 90), ("90s", 90), ("2m", 120), ("1h", 3600)],
+)
+def test_a_span_of_time(text: str, wanted: int) -> None:
+    assert seconds(text) == wanted
+
+
+def test_without_patience_nothing_waits() -> None:
+    found = put_off(removals(b"a", b"pointer"), [file(b"b", 100)], rules(patience=0))
+    assert [item.path for item in found.plan.removals] == [b"pointer", b"b", b"a"]
+    assert (found.waiting, found.put_off) == ([], 0)
+
+
+def test_a_second_run_does_not_wait_anew() -> None:
+    """A run that was cut after it had recorded what waits plans the same deletions again."""
+    found = put_off(removals(b"a"), [file(b"a", 95)], rules())
+    assert found.waiting == [file(b"a", 95)]
+    assert found.put_off == 0
+
+
+def test_it_is_due_to_the_second() -> None:
+    assert put_off(removals(), [file(b"a", 91)], rules()).waiting == [file(b"a", 91)]
+    assert put_off(removals(), [file(b"a", 90)], rules()).waiting == []
+
+
+def test_what_the_snapshot_names_is_left_alone() -> None:
+    found = put_off(removals(), [file(b"a", 1), file(b"b", 1)], rules(named=(b"a",)))
+    assert [item.path for item in found.plan.removals] == [b"b"]
+
+
+def test_a_directory_waits_for_what_is_in_it() -> None:
+    folder = Waiting(at(b"d"), directory=True, since=1)
+    found = put_off(removals(), [folder, file(b"d/old", 1), file(b"d/new", 95)], rules())
+    assert [item.path for item in found.plan.removals] == [b"d/old"]
+    assert found.waiting == [folder, file(b"d/new", 95)]
+
+
+def test_the_oldest_go_when_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(grace, "WAITING_MOST", 2)
+    found = put_off(removals(b"new"), [file(b"a", 92), file(b"b", 91), file(b"c", 93)], rules())
+    assert {each.path for each in found.waiting} == {b"new", b"c"}
+    assert {item.path for item in found.plan.removals} == {b"a", b"b"}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "target"),
+    [
+        (b"a", b"b", b"b"),
+        (b"x/a", b"b", b"../b"),
+        (b"a", b"x/b", b"x/b"),
+        (b"x/y/a", b"x/z/b", b"../z/b"),
+        (b"x/a", b"x/b/c", b"b/c"),
+        (b"a/b", b"a", b"../a"),
+    ],
+)
+def test_where_a_directory_went(old: bytes, new: bytes, target: bytes) -> None:
+    found = put_off(removals(moves=(Move(at(old), at(new)),)), [], rules())
+    assert found.plan.forwards[RelPath(old)].target == target
+    assert found.waiting == [file(old)]
+    assert put_off(removals(moves=(Move(at(old), at(new)),)), [], rules(named=(old,))).waiting == []
+
+
+def test_the_record_comes_back(tmp_path: Path) -> None:
+    path = tmp_path / "waiting"
+    assert (waiting.load(path), waiting.head(path)) == ([], waiting.NOTHING)
+    waiting.save(path, [], now=5)
+    assert not path.exists()
+    odd = Waiting(at(b"a\n\t\\\xff"), directory=True, since=3)
+    waiting.save(path, [odd, file(b"b")], now=5)
+    assert waiting.load(path) == [odd, file(b"b", 5)]
+    head = waiting.head(path)
+    assert (head.paths, head.since) == (2, 3)
+    assert head.due(10, 13)
+    assert not head.due(10, 12)
+    waiting.save(path, [], now=5)
+    assert not waiting.head(path).due(0, 100)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"",
+        b"huai-waiting 2 0 0\n",
+        b"huai-waiting 1 1 5\n",
+        b"huai-waiting 1 1 5\n5\tf\ta",
+        b"huai-waiting 1 1 5\n5\tx\ta\n",
+        b"huai-waiting 1 1 5\n5\tf\t../a\n",
+        b"huai-waiting 1 1 5\n5\tf\t/etc/passwd\n",
+        b"huai-waiting 1 1 5\n5\tf\t\\x41\n",
+    ],
+)
+def test_a_record_that_nobody_wrote(tmp_path: Path, text: bytes) -> None:
+    path = tmp_path / "waiting"
+    path.write_bytes(text)
+    with pytest.raises(StateError, match="not a record of this program"):
+        waiting.load(path)
+
+
+def test_a_run_follows_as_long_as_it_gets_closer() -> None:
+    following = Following(lambda _: None)
+    assert all(following.has_moved_on(missing, lambda: True) for missing in range(100, 0, -1))
+    assert sum(following.has_moved_on(1, lambda: True) for _ in range(50)) == 9
+
+
+def test_a_next_commit_is_waited_for_only_if_there_was_one() -> None:
+    pauses: list[float] = []
+    following = Following(pauses.append)
+    assert not following.has_moved_on(3, lambda: False)
+    assert pauses == []
+    following = Following(pauses.append)
+    assert following.has_moved_on(3, lambda: True)
+    answers = iter([False, False, True])
+    assert following.has_moved_on(2, lambda: next(answers))
+    assert pauses == [0.5, 0.5]
+    assert not following.has_moved_on(1, lambda: False)
+    assert sum(pauses) == 16.0
+
+
+def test_a_run_follows_for_five_minutes_after_its_first_plan_was_carried_out() -> None:
+    now = [0.0]
+    asked: list[float] = []
+    following = Following(lambda _: None, clock=lambda: now[0])
+
+    def newer() -> bool:
+        asked.append(now[0])
+        return True
+
+    for now[0], missing, goes_on in ((7200.0, 9, True), (7499.9, 8, True), (7500.0, 7, False)):
+        assert following.has_moved_on(missing, newer) is goes_on
+    assert asked == [7200.0, 7499.9]
+    assert following.plans == 3

@@ -1,0 +1,171 @@
+"""What waits when something failed, and what goes on: `plans.withhold`, case by case."""
+
+import pytest
+
+from huai_client.diff.candidate import Move
+from huai_client.plan.operations import Plan, Remove, Stage
+from huai_client.plan.order.order import PublishOrder
+from huai_client.plan.order.profiles import profiles, volatile
+from huai_client.plan.stages import STAGES
+from huai_client.plan.withhold import Withholding, withhold
+from huai_schema.codec.publish_rules import own_rules
+from huai_schema.entries import Directory, File, Symlink
+from huai_schema.paths import RelPath
+from tests.support.local_trees import at, directory, file, linked, symlink
+
+
+class Tops:
+    """A snapshot in which `deb` is an apt archive and `rpm` one of packages."""
+
+    def has(self, folder: RelPath, marker: str) -> bool:
+        tops = {b"deb": "dists/*/Release", b"rpm": "repodata/repomd.xml"}
+        return tops.get(folder) == marker
+
+
+def order(*rules: str) -> PublishOrder:
+    return PublishOrder(Tops(), profiles(), own_rules(rules), [], volatile())
+
+
+def plan_of(
+    *entries: File | Symlink,
+    removals: tuple[bytes, ...] = (),
+    clear: tuple[Remove, ...] = (),
+    make: tuple[bytes, ...] = (),
+    moves: tuple[Move, ...] = (),
+    directories: tuple[Directory, ...] = (),
+    by: PublishOrder | None = None,
+) -> Plan:
+    """A plan with each entry in the stage where it belongs."""
+    by = by or order()
+    stages = [Stage(name) for name in STAGES]
+    for entry in entries:
+        stage = stages[by.stage_of(entry.path, symlink=isinstance(entry, Symlink))]
+        if isinstance(entry, Symlink):
+            stage.symlinks.append(entry)
+        else:
+            (stage.links if entry.link else stage.fetches).append(entry)
+    gone = [Remove(at(path), directory=path.endswith(b"/dir")) for path in removals]
+    made = [at(path) for path in make]
+    return Plan([*clear], made, [*moves], stages, gone, [*directories])
+
+
+def left(plan: Plan, *failed: bytes, by: PublishOrder | None = None) -> set[bytes]:
+    """What is published and deleted (with a minus) although `failed` did not come."""
+    withholding = Withholding(by or order())
+    for path in failed:
+        withholding.fail(at(path))
+    part = withhold(plan, withholding)
+    done: set[bytes] = {b"-" + item.path for item in (*part.clear, *part.removals)}
+    done |= {move.new for move in part.moves} | set(part.make)
+    for stage in part.stages:
+        done |= {each.path for each in (*stage.fetches, *stage.links)}
+        done |= {each.path for each in stage.symlinks}
+    return done
+
+
+def test_one_repository_does_not_hold_up_another() -> None:
+    paths = [b"%b/%b" % (top, name) for top in (b"deb", b"rpm") for name in (b"a", b"b")]
+    indices = [b"deb/dists/s/Packages", b"deb/dists/s/Release"]
+    other = [b"rpm/repodata/x.xml", b"rpm/repodata/repomd.xml"]
+    plan = plan_of(
+        *(file(path) for path in (*paths, *indices, *other)),
+        removals=(b"deb/old", b"rpm/old", b"elsewhere/old"),
+    )
+    assert left(plan, b"deb/a") == {
+        *(path for path in paths if path != b"deb/a"),
+        *other,
+        b"-rpm/old",
+        b"-elsewhere/old",
+    }
+
+
+def test_an_index_that_failed_keeps_the_indices_and_pointers_beside_it() -> None:
+    plan = plan_of(
+        file(b"deb/pool/a"),
+        file(b"deb/dists/s/Packages"),
+        file(b"deb/dists/s/Sources"),
+        file(b"deb/dists/s/Release"),
+        removals=(b"deb/pool/old",),
+    )
+    assert left(plan, b"deb/dists/s/Packages") == {b"deb/pool/a"}
+    assert left(plan, b"deb/dists/s/Release") == {b"deb/pool/a"}
+
+
+def test_outside_of_repositories_the_directory_counts() -> None:
+    plan = plan_of(
+        file(b"iso/1.iso"),
+        file(b"iso/SHA256SUMS"),
+        symlink(b"iso/latest", b"1.iso"),
+        file(b"src/SHA256SUMS"),
+        file(b"ls-lR"),
+        removals=(b"iso/0.iso", b"src/0.tar", b"iso/deep/0"),
+    )
+    done = {b"src/SHA256SUMS"}
+    # The list of everything waits, and so does what it names until it is replaced.
+    assert left(plan, b"iso/1.iso") == done
+    plan.stages[1].fetches.remove(file(b"ls-lR"))
+    # The sums that wait may name what is below them, too.
+    assert left(plan, b"iso/1.iso") == {*done, b"-src/0.tar"}
+
+
+def test_a_rule_of_the_administrator_may_name_anything() -> None:
+    by = order("pointers /current.json")
+    plan = plan_of(file(b"x/1"), file(b"current.json"), removals=(b"y/1",), by=by)
+    assert left(plan, b"x/1", by=by) == set()
+
+
+def test_volatile_files_wait_for_others_and_nothing_for_them() -> None:
+    plan = plan_of(file(b"deb/pool/a"), file(b"lastsync"), removals=(b"deb/pool/old",))
+    assert left(plan, b"lastsync") == {b"deb/pool/a", b"-deb/pool/old"}
+    assert left(plan, b"deb/pool/a") == set()
+    plan = plan_of(file(b"a/f"), file(b"b/f"), file(b"a/lastsync"), file(b"b/lastsync"))
+    assert left(plan, b"a/f") == {b"b/f", b"b/lastsync"}
+
+
+def test_a_link_waits_for_its_leader_wherever_it_is() -> None:
+    plan = plan_of(linked(b"b/l", file(b"a/f")), linked(b"b/m", file(b"c/f")), file(b"b/f"))
+    assert left(plan, b"a/f") == {b"b/m", b"b/f"}
+
+
+def test_what_is_moved_waits_with_all_that_depends_on_it() -> None:
+    plan = plan_of(
+        file(b"one/f"),
+        symlink(b"old", b"new/d"),
+        linked(b"z/l", file(b"new/d/f")),
+        file(b"new/other"),
+        moves=(Move(at(b"old"), at(b"new/d")),),
+    )
+    assert left(plan, b"one/f") == {b"old", b"z/l", b"new/other", b"new/d"}
+    # In the directory of what is moved away, that would be a deletion.
+    assert left(plan, b"other") == {b"one/f", b"new/other"}
+
+
+def test_what_is_in_the_way_stays_until_its_successor_is_here() -> None:
+    clear = (Remove(at(b"d/x"), directory=False), Remove(at(b"d"), directory=True))
+    plan = plan_of(file(b"d"), file(b"e/f"), clear=clear)
+    assert left(plan, b"d") == {b"e/f"}
+    way = (Remove(at(b"d"), directory=False),)
+    plan = plan_of(file(b"d/f"), file(b"d/g"), file(b"e/f"), clear=way, make=(b"d",))
+    assert left(plan, b"d/f") == {b"e/f"}
+    assert left(plan, b"e/f") == {b"-d", b"d", b"d/f", b"d/g"}
+
+
+def test_a_directory_stays_while_anything_below_it_waits() -> None:
+    plan = plan_of(file(b"deb/new"), removals=(b"deb/dir/old", b"deb/dir"))
+    assert left(plan, b"deb/new") == set()
+
+
+@pytest.mark.parametrize("path", [b"nowhere", b"deb/pool/x"])
+def test_attributes_go_on(path: bytes) -> None:
+    stage = Stage(STAGES[0], attributes=[file(b"nowhere"), file(b"deb/y")])
+    withholding = Withholding(order())
+    withholding.fail(at(path))
+    part = withhold(Plan([], [], [], [stage], [], [directory(b"")]), withholding)
+    paths = {each.path for each in part.stages[0].attributes}
+    assert paths == {b"nowhere", b"deb/y"} - {path}
+    assert part.directories == [directory(b"")]
+
+
+def test_without_a_failure_the_plan_is_the_plan() -> None:
+    plan = plan_of(file(b"a"), removals=(b"b",))
+    assert withhold(plan, Withholding(order())) is plan

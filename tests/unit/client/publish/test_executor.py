@@ -1,0 +1,261 @@
+"""`execute`: order, counts, what a failure stops."""
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from huai_client.diff.candidate import Move
+from huai_client.plan.operations import Plan, Remove, Stage
+from huai_client.plan.order.order import PublishOrder
+from huai_client.plan.order.profiles import profiles
+from huai_client.plan.withhold import Withholding
+from huai_client.publish.executor import Counts, Report, execute
+from huai_client.tree import PathError, Tree
+from huai_client.verify.check import verify
+from huai_schema.entries import Entry, File
+from huai_schema.paths import RelPath
+from tests.support.local_trees import (
+    Staged,
+    at,
+    directory,
+    file,
+    in_order,
+    linked,
+    plan_for,
+    symlink,
+)
+
+WHOLE = Plan(
+    clear=[Remove(at(b"way/in"), directory=False), Remove(at(b"way"), directory=True)],
+    make=[at(b"new"), at(b"new/in")],
+    moves=[Move(at(b"old"), at(b"new/moved"))],
+    stages=[
+        Stage("payload", [file(b"new/in/f")], [linked(b"new/l", file(b"new/in/f"))]),
+        Stage("pointers", [file(b"way")], [], [symlink(b"latest")], [file(b"keep", mode=0o600)]),
+    ],
+    removals=[Remove(at(b"gone/f"), directory=False), Remove(at(b"gone"), directory=True)],
+    directories=[directory(b"new/in"), directory(b"new", mode=0o555), directory(b"")],
+)
+
+
+def build(dest: Path) -> None:
+    for name in ("way", "old", "gone"):
+        (dest / name).mkdir()
+    for name in ("way/in", "old/f", "gone/f", "keep"):
+        (dest / name).touch()
+
+
+def run(dest: Path, plan: Plan) -> tuple[Report, list[tuple[str, RelPath]]]:
+    steps: list[tuple[str, RelPath]] = []
+    with Tree(dest) as tree:
+        report = execute(
+            plan, tree, Staged(dest), lambda kind, path: steps.append((str(kind), path))
+        )
+    return report, steps
+
+
+def test_every_kind_of_step_in_order(short_path: Path) -> None:
+    build(short_path)
+    report, steps = run(short_path, WHOLE)
+    assert report.problems == ()
+    assert report.counts == Counts(2, 2, 1, 2, 1, 1, 1, 2, 3)
+    assert steps == [
+        ("clear", b"way/in"),
+        ("clear", b"way"),
+        ("make", b"new"),
+        ("make", b"new/in"),
+        ("move", b"new/moved"),
+        ("publish", b"new/in/f"),
+        ("link", b"new/l"),
+        ("publish", b"way"),
+        ("attributes", b"keep"),
+        ("symlink", b"latest"),
+        ("remove", b"gone/f"),
+        ("remove", b"gone"),
+        ("directory", b"new/in"),
+        ("directory", b"new"),
+        ("directory", b""),
+    ]
+    assert sorted(path.name for path in short_path.iterdir()) == [
+        ".~tmp~",
+        "keep",
+        "latest",
+        "new",
+        "way",
+    ]
+    assert (short_path / "new/moved/f").exists()
+
+
+def test_each_stage_is_timed(short_path: Path) -> None:
+    build(short_path)
+    report, _ = run(short_path, WHOLE)
+    assert [(each.stage, each.changes) for each in report.published] == [
+        ("payload", 2),
+        ("pointers", 3),
+    ]
+    assert 0 < report.mixed_seconds < sum(each.seconds for each in report.published)
+
+
+def test_everything_is_ready_before_the_first_rename(short_path: Path) -> None:
+    """A file that is not there is found before anything makes way for it, or names it."""
+    build(short_path)
+    with Tree(short_path) as tree:
+        staged = Staged(short_path)
+
+        def content(file: File) -> tuple[int, bytes]:
+            handle, name = staged(file)
+            return handle, b"nothing" if file.path == b"way" else name
+
+        report = execute(WHOLE, tree, content, print)
+    assert [problem.path for problem in report.problems] == [b"way"]
+    assert report.counts.cleared == 0
+    assert (short_path / "way/in").exists()
+    assert (short_path / "new/in/f").exists()
+    assert not (short_path / "latest").is_symlink()
+    assert (short_path / "gone/f").exists()
+    assert report.held > 0
+
+
+def test_an_empty_plan_does_nothing(short_path: Path) -> None:
+    report, steps = run(short_path, Plan([], [], [], [], [], []))
+    assert steps == []
+    assert sum(report.counts) == 0
+
+
+@pytest.mark.parametrize("broken", ["clear", "make", "move", "payload"])
+def test_a_problem_stops_later_stages_and_removals(short_path: Path, broken: str) -> None:
+    build(short_path)
+    if broken == "clear":
+        (short_path / "way/stranger").touch()
+    elif broken == "make":
+        (short_path / "new").touch()
+    elif broken == "move":
+        (short_path / "old/f").unlink()
+        (short_path / "old").rmdir()
+    else:
+        (short_path / "new/in/f").mkdir(parents=True)
+    report, steps = run(short_path, WHOLE)
+    assert report.problems
+    assert not (short_path / "latest").is_symlink()
+    assert (short_path / "gone/f").exists()
+    assert ("directory", b"") in steps
+    if broken != "make":
+        assert stat.S_IMODE((short_path / "new").stat().st_mode) == 0o555
+        assert (short_path / "new/in").is_dir()
+
+
+def test_the_rest_of_the_stage_goes_on(short_path: Path) -> None:
+    (short_path / "b").mkdir()
+    stage = Stage("payload", [file(b"a"), file(b"b"), file(b"c")], symlinks=[symlink(b"s")])
+    report, _ = run(short_path, Plan([], [], [], [stage], [], []))
+    assert [problem.path for problem in report.problems] == [b"b"]
+    assert report.counts.published == 2
+    assert (short_path / "s").is_symlink()
+
+
+def test_a_stranger_below_what_becomes_a_file_costs_that_file_alone(short_path: Path) -> None:
+    build(short_path)
+    (short_path / "way/stranger").touch()
+    order = PublishOrder(Nowhere(), profiles(), [], [])
+    with Tree(short_path) as tree:
+        withholding = Withholding(order)
+        report = execute(WHOLE, tree, Staged(short_path), lambda *_: None, withholding)
+    ((path, reason),) = report.problems
+    assert path == b"way"
+    assert "way/stranger" in reason
+    assert "--adopt --delete-strangers" in reason
+    assert sorted(each.name for each in (short_path / "way").iterdir()) == ["in", "stranger"]
+    assert (short_path / "new/in/f").exists()
+    # `latest`, beside what failed, waits, and may name all that is below.
+    assert not (short_path / "latest").is_symlink()
+    assert (short_path / "gone/f").exists()
+
+
+class Nowhere:
+    """A snapshot without any repository."""
+
+    def has(self, _folder: RelPath, _marker: str) -> bool:
+        return False
+
+
+def test_a_file_that_cannot_be_deleted_keeps_no_other(short_path: Path) -> None:
+    class Stubborn(Tree):
+        def remove(self, path: RelPath) -> None:
+            if path == b"gone/f":
+                raise PathError(path, "immutable")
+            super().remove(path)
+
+    build(short_path)
+    (short_path / "bye").touch()
+    removals = [*WHOLE.removals, Remove(at(b"bye"), directory=False)]
+    with Stubborn(short_path) as tree:
+        report = execute(
+            Plan([], [], [], [], removals, []), tree, Staged(short_path), lambda *_: None
+        )
+    assert [problem.path for problem in report.problems] == [b"gone/f"]
+    assert report.strangers == ()
+    assert (short_path / "gone/f").exists()
+    assert not (short_path / "bye").exists()
+
+
+def test_strangers_are_named_and_stop_nothing(short_path: Path) -> None:
+    build(short_path)
+    (short_path / "gone/stranger").touch()
+    (short_path / "bye").touch()
+    removals = [*WHOLE.removals, Remove(at(b"bye"), directory=False)]
+    report, _ = run(short_path, Plan([], [], [], [], removals, []))
+    assert report.strangers == (b"gone",)
+    assert report.problems == ()
+    assert report.counts.removed == 2
+    assert (short_path / "gone/stranger").exists()
+    assert not (short_path / "bye").exists()
+
+
+def test_a_link_of_nothing_is_a_problem(short_path: Path) -> None:
+    stage = Stage("payload", links=[file(b"a")])
+    report, _ = run(short_path, Plan([], [], [], [stage], [], []))
+    assert [problem.path for problem in report.problems] == [b"a"]
+
+
+def test_a_directory_cannot_move_into_itself(short_path: Path) -> None:
+    (short_path / "d/in").mkdir(parents=True)
+    moves = [Move(at(b"d"), at(b"d/in/d"))]
+    report, _ = run(short_path, Plan([], [], moves, [], [], []))
+    assert [problem.path for problem in report.problems] == [b"d/in/d"]
+
+
+def shape(kind: str) -> list[Entry]:
+    leader = file(b"leader")
+    shapes: dict[str, list[Entry]] = {
+        "nothing": [],
+        "file": [file(b"x")],
+        "link": [linked(b"x", leader)],
+        "symlink": [symlink(b"x", b"leader")],
+        "directory": [
+            directory(b"x", mode=0o555),
+            directory(b"x/in"),
+            file(b"x/in/f"),
+            symlink(b"x/s"),
+        ],
+    }
+    return shapes[kind]
+
+
+@pytest.mark.parametrize("present", ["nothing", "file", "link", "symlink", "directory", "fifo"])
+@pytest.mark.parametrize("wanted", ["nothing", "file", "link", "symlink", "directory"])
+def test_a_change_of_type_in_every_direction(short_path: Path, present: str, wanted: str) -> None:
+    common: list[Entry] = [directory(b""), file(b"leader")]
+    if present == "fifo":
+        os.mkfifo(short_path / "x")
+        states = [shape(wanted)]
+    else:
+        states = [shape(present), shape(wanted)]
+    for state in states:
+        entries = in_order(common + state)
+        with Tree(short_path) as tree:
+            report = execute(plan_for(tree, entries), tree, Staged(short_path), lambda *_: None)
+            assert report.problems == ()
+            assert report.strangers == ()
+            assert list(verify(tree, entries, content=True, owners=True)) == []

@@ -1,0 +1,143 @@
+"""Places for connections: as many as there may be, across threads and processes."""
+
+import fcntl
+import os
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from huai_client.state.hosts import Budget, BudgetError, Hosts, service_of
+from tests.support.upstream import ENVIRONMENT
+
+SECONDS = 20
+
+
+class _EnoughError(Exception):
+    """The test has waited long enough."""
+
+
+def never(_: float) -> None:
+    raise _EnoughError
+
+
+def test_no_more_than_there_may_be(tmp_path: Path) -> None:
+    budget = Budget(tmp_path / "h", 2)
+    with budget.place(never), budget.place(never):
+        pauses: list[float] = []
+        waits: list[int] = []
+
+        def pause(seconds: float) -> None:
+            pauses.append(seconds)
+            if len(pauses) == 4:
+                raise _EnoughError
+
+        with pytest.raises(_EnoughError), budget.place(pause, lambda: waits.append(len(pauses))):
+            pass
+        assert pauses == [0.02, 0.2, 0.2, 0.2]
+        assert waits == [1, 2, 3]
+    with budget.place(never), budget.place(never):
+        pass
+
+
+def test_threads_take_turns(tmp_path: Path) -> None:
+    busy: list[int] = []
+    most: list[int] = []
+
+    def connect() -> None:
+        with Budget(tmp_path / "h", 2).place(lambda _: time.sleep(0.001)):
+            busy.append(1)
+            most.append(len(busy))
+            time.sleep(0.01)
+            busy.pop()
+
+    threads = [threading.Thread(target=connect) for _ in range(12)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(SECONDS)
+    assert len(most) == 12
+    assert max(most) == 2
+
+
+def test_a_place_is_held_by_the_program_that_inherited_it(tmp_path: Path) -> None:
+    """Rule: what counts is rsync, which may outlive the client that started it."""
+    budget = Budget(tmp_path / "h", 1)
+    with budget.place(never) as handle:
+        child = subprocess.Popen(
+            [sys.executable, "-c", "import sys; sys.stdin.read()"],
+            stdin=subprocess.PIPE,
+            pass_fds=[handle],
+            env=ENVIRONMENT,
+        )
+    try:
+        with pytest.raises(_EnoughError), budget.place(never):
+            pass
+        child.kill()
+        child.wait(SECONDS)
+        with budget.place(never):
+            pass
+    finally:
+        child.kill()
+        child.communicate()
+
+
+def test_nobody_overtakes_those_in_line(tmp_path: Path) -> None:
+    budget = Budget(tmp_path / "h", 1)
+    with budget.place(never):
+        pass
+    line = os.open(tmp_path / "h" / "line", os.O_RDWR)
+    try:
+        fcntl.flock(line, fcntl.LOCK_EX)
+        with pytest.raises(_EnoughError), budget.place(never):
+            pass
+    finally:
+        os.close(line)
+    with budget.place(never):
+        pass
+
+
+def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(BudgetError), Budget(tmp_path / "file" / "h", 1).place(never):
+        pass
+
+
+def test_which_budget_a_host_has(tmp_path: Path) -> None:
+    hosts = Hosts(tmp_path)
+
+    def limit(connections: int, streams: int) -> int:
+        budget = hosts.budget("h", connections, streams)
+        assert budget is not None
+        return budget.connections
+
+    assert [limit(0, 2), limit(0, 9), limit(1, 9), limit(7, 2)] == [4, 9, 1, 7]
+    assert hosts.budget("", 1, 1) is None
+    assert Hosts().budget("h", 1, 1) is None
+
+
+def test_one_host_in_any_spelling_has_one_budget(tmp_path: Path) -> None:
+    hosts = Hosts(tmp_path)
+    one, other = hosts.budget("Mirror.Example", 1, 1), hosts.budget("mirror.example", 1, 1)
+    assert one is not None
+    assert other is not None
+    with one.place(never), pytest.raises(_EnoughError), other.place(never):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("url", "service"),
+    [
+        ("https://user:secret@Host.Example/git/m.git", "https://host.example"),
+        ("http://host:8440", "http://host:8440"),
+        ("rsync://[::1]:873/m/", "rsync://[::1]:873"),
+        ("/srv/m.git", ""),
+        ("git@host:m", ""),
+        ("http://host:port/", ""),
+    ],
+)
+def test_services(url: str, service: str) -> None:
+    assert service_of(url) == service

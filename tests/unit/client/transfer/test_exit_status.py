@@ -1,0 +1,126 @@
+import pytest
+
+from huai_client.transfer.errors import (
+    ConnectionBrokenError,
+    DiskFullError,
+    LocalWriteError,
+    NameRefusedError,
+    UpstreamFullError,
+    UpstreamRefusedError,
+    UpstreamSilentError,
+)
+from huai_client.transfer.exit_status import judge
+from huai_client.transfer.rsync_output import Talk
+from huai_client.transfer.urls import ContentUrl
+from huai_schema.errors import ExitCode, HuaiError
+
+URL = ContentUrl.parse("rsync://h/m")
+FULL = b"@ERROR: max connections (25) reached -- try again later\n"
+UNKNOWN = b"@ERROR: Unknown module 'm'\n"
+NO_ROOM = b'rsync: [receiver] write failed on "/d/x": No space left on device (28)\n'
+NO_ROOM_313 = b'rsync: write failed on "/d/x": No space left on device (28)\n'
+QUOTA = b'rsync: [receiver] mkstemp "/d/.x.abcdef" failed: Disk quota exceeded (122)\n'
+READ_ONLY = b'rsync: [receiver] mkstemp "/d/.x.abcdef" failed: Read-only file system (30)\n'
+GONE = b'rsync: [sender] link_stat "/x" (in m) failed: No such file or directory (2)\n'
+DENIED = b'rsync: [sender] send_files failed to open "/x" (in m): Permission denied (13)\n'
+THEIR_DISK = b'rsync: [sender] write failed on "/log": No space left on device (28)\n'
+
+
+def test_a_run_that_was_ended_for_its_trickle() -> None:
+    talk = _talk(b"rsync error: received SIGINT, SIGTERM, or SIGHUP (code 20)\n")
+    talk.trickles = True
+    failure = judge(20, talk, URL)
+    assert isinstance(failure, UpstreamSilentError)
+    assert failure.message == "rsync://h/m/: sends next to nothing"
+
+
+def _talk(errors: bytes) -> Talk:
+    talk = Talk()
+    talk.hear_errors(errors)
+    return talk
+
+
+@pytest.mark.parametrize(
+    ("code", "said", "expected"),
+    [
+        (0, b"", None),
+        (23, GONE, None),
+        (23, DENIED, None),
+        (23, THEIR_DISK, None),
+        (24, b"", None),
+        (5, FULL, UpstreamFullError),
+        (5, UNKNOWN, UpstreamRefusedError),
+        (5, b"rsync: did not see server greeting\n", ConnectionBrokenError),
+        (3, b"", UpstreamRefusedError),
+        (4, b"", NameRefusedError),
+        (1, b"rsync: --nonsense: unknown option\n", UpstreamRefusedError),
+        (127, b"sh: rsync: not found\n", UpstreamRefusedError),
+        (10, b"", ConnectionBrokenError),
+        (12, b"", ConnectionBrokenError),
+        (20, b"", ConnectionBrokenError),
+        (-9, b"", ConnectionBrokenError),
+        (255, b"ssh: connect to host h port 22: refused\n", ConnectionBrokenError),
+        (30, b"", UpstreamSilentError),
+        (35, b"", UpstreamSilentError),
+        (11, NO_ROOM, DiskFullError),
+        (12, NO_ROOM_313, DiskFullError),
+        (23, QUOTA, DiskFullError),
+        (23, READ_ONLY, LocalWriteError),
+        (11, b"", LocalWriteError),
+    ],
+)
+def test_every_end_has_its_meaning(
+    code: int, said: bytes, expected: type[HuaiError] | None
+) -> None:
+    error = judge(code, _talk(said), URL)
+    assert type(error) is (expected or type(None))
+
+
+def test_errors_carry_what_a_person_and_a_wrapper_need() -> None:
+    silent = judge(30, _talk(b"x\n"), URL)
+    full = judge(11, _talk(NO_ROOM), URL)
+    broken = judge(12, _talk(b"rsync: connection unexpectedly closed\n"), URL)
+    assert silent is not None
+    assert full is not None
+    assert broken is not None
+    assert silent.exit_code == ExitCode.TIMEOUT
+    assert full.exit_code == ExitCode.FILE_IO
+    assert broken.exit_code == ExitCode.NETWORK
+    assert "rsync://h/m/: rsync: connection unexpectedly closed (rsync exit 12)" in broken.message
+    assert all(error.hint for error in (silent, full, broken))
+
+
+def test_progress_and_stats_are_read_in_any_pieces() -> None:
+    said = (
+        b"     1000   1%  100.00kB/s    0:00:09\r   8519680  28%    3.91MB/s    0:00:05\r\n"
+        b"Total bytes received: 123456\n"
+    )
+    for cut in range(len(said)):
+        talk = Talk()
+        talk.hear_output(said[:cut])
+        talk.hear_output(said[cut:])
+        assert (talk.progress, talk.received) == (8519680, 123456)
+
+
+def test_an_upstream_cannot_write_to_the_terminal_or_fill_memory() -> None:
+    talk = _talk(b"\x1b]0;owned\x07 hello\n")
+    assert talk.summary().isprintable()
+    for _ in range(100):
+        talk.hear_errors(b"x" * 100_000)
+        talk.hear_output(b"y" * 100_000)
+    talk.hear_errors(b"\n" * 100_000)
+    assert len(talk.summary()) < 1000
+
+
+def test_the_summary_prefers_the_cause_to_the_epilogue() -> None:
+    talk = _talk(UNKNOWN + b"rsync error: error starting client-server protocol (code 5)\n")
+    assert talk.summary() == "@ERROR: Unknown module 'm'"
+    assert _talk(b"").summary() == "rsync said nothing"
+
+
+def test_a_login_that_is_refused_is_not_tried_again() -> None:
+    talk = Talk()
+    talk.hear_errors(b"Password: @ERROR: auth failed on module m\n")
+    failure = judge(5, talk, ContentUrl.parse("rsync://u@h/m"))
+    assert isinstance(failure, UpstreamRefusedError)
+    assert "--password-file" in failure.hint

@@ -1,0 +1,39 @@
+"""Giving way: the disk for this thread and those it starts, the processor for readers."""
+
+import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from huai_client.tree.hashing import Hashing
+from huai_client.tree.priority import give_way, idle_disk, io_priority
+
+IDLE = 3 << 13
+
+
+def test_the_disk_is_idle_inside_and_as_before_outside() -> None:
+    before = io_priority()
+    assert before != IDLE
+    with idle_disk():
+        assert io_priority() == IDLE
+        seen: list[int | None] = []
+        thread = threading.Thread(target=lambda: seen.append(io_priority()))
+        thread.start()
+        thread.join()
+        assert seen == [IDLE]
+    assert io_priority() == before
+
+
+def test_only_the_thread_that_gives_way_does() -> None:
+    before = os.getpriority(os.PRIO_PROCESS, 0)
+    with ThreadPoolExecutor(1, initializer=give_way) as pool:
+        assert pool.submit(os.getpriority, os.PRIO_PROCESS, 0).result() == 19
+    assert os.getpriority(os.PRIO_PROCESS, 0) == before
+
+
+def test_files_are_read_by_threads_that_give_way(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"1")
+    with Hashing[int]() as hashing:
+        handle = os.open(tmp_path / "file", os.O_RDONLY)
+        assert [*hashing.add(1, handle), *hashing.rest()][0].digest is not None
+        assert hashing._pool.submit(os.getpriority, os.PRIO_PROCESS, 0).result() == 19

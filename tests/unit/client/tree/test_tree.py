@@ -1,0 +1,527 @@
+"""Each operation of `Tree` on real file systems."""
+
+import os
+import stat
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from huai_client.tree import (
+    STAGING,
+    DestinationError,
+    NotOursError,
+    PathError,
+    StrangersError,
+    Tree,
+    View,
+)
+from huai_client.verify.check import verify
+from huai_schema.entries import File
+from huai_schema.paths import ROOT, RelPath, join
+from tests.support.local_trees import (
+    T0,
+    Staged,
+    at,
+    content,
+    directory,
+    file,
+    fingerprint,
+    linked,
+    open_handles,
+    symlink,
+)
+from tests.support.unprivileged import run_unprivileged
+
+LOOK = {"content": False, "owners": False}
+ODD_NAMES = [
+    b"new\nline",
+    b"tab\tbed",
+    b"caf\xe9 \xff\xfe",
+    b"-rf",
+    b"#;'\"$(x)",
+    b"trailing ",
+    b"x" * 255,
+    b"back\\slash",
+]
+
+
+@pytest.fixture
+def tree(short_path: Path) -> Iterator[Tree]:
+    with Tree(short_path) as opened:
+        yield opened
+
+
+def publish(tree: Tree, wanted: File) -> None:
+    tree.publish(Staged(tree.dest)(wanted), wanted)
+
+
+def here(tree: Tree, path: bytes) -> os.stat_result:
+    status = tree.stat(at(path))
+    assert status is not None
+    return status
+
+
+# DEST itself
+
+
+def test_a_missing_dest_is_not_created(short_path: Path) -> None:
+    with pytest.raises(DestinationError, match="does not exist") as caught:
+        Tree(short_path / "no")
+    assert "mkdir" in caught.value.hint
+    assert not (short_path / "no").exists()
+
+
+def test_dest_has_to_be_a_directory(short_path: Path) -> None:
+    (short_path / "f").touch()
+    with pytest.raises(DestinationError, match="not a directory"):
+        Tree(short_path / "f")
+
+
+def test_dest_as_a_symlink_names_the_real_path(short_path: Path) -> None:
+    (short_path / "real").mkdir()
+    (short_path / "ln").symlink_to("real")
+    with pytest.raises(DestinationError, match="symlink") as caught:
+        Tree(short_path / "ln")
+    assert str(short_path / "real") in caught.value.hint
+
+
+def test_dest_may_lie_below_a_symlink(short_path: Path) -> None:
+    (short_path / "real" / "dest").mkdir(parents=True)
+    (short_path / "ln").symlink_to("real")
+    with Tree(short_path / "ln" / "dest") as opened:
+        publish(opened, file(b"a"))
+    assert (short_path / "real" / "dest" / "a").exists()
+
+
+def steps_in_a_dest_of_root(folder: Path) -> None:
+    with pytest.raises(DestinationError, match="belongs to root"):
+        Tree(folder / "roots")
+    with View(folder / "roots") as view:
+        assert view.stat(ROOT) is not None
+
+
+def test_a_dest_of_another_user_can_be_read_but_not_changed(short_path: Path) -> None:
+    (short_path / "roots").mkdir()
+    run_unprivileged(__name__, "steps_in_a_dest_of_root", short_path)
+
+
+def test_no_handle_stays_open(short_path: Path) -> None:
+    before = open_handles()
+    with Tree(short_path) as opened:
+        for number in range(300):
+            opened.make_directory(at(b"%d" % number))
+            opened.make_directory(at(b"%d/in" % number))
+            opened.make_directory(at(b"%d/in/in" % number))
+        assert open_handles() < before + 140
+    assert open_handles() == before
+
+
+# Publishing
+
+
+def test_publish_sets_everything(tree: Tree) -> None:
+    wanted = file(b"f", 100, mode=0o6751)._replace(mtime=-1_500_000_000, owner=b"#4321")
+    publish(tree, wanted)
+    status = here(tree, b"f")
+    assert stat.S_IMODE(status.st_mode) == 0o6751
+    assert status.st_mtime_ns == -1_500_000_000
+    assert status.st_uid == (4321 if os.geteuid() == 0 else os.geteuid())
+    assert (tree.dest / "f").read_bytes() == content(b"f", 100)
+
+
+def test_publish_replaces_by_rename(tree: Tree) -> None:
+    publish(tree, file(b"f", 5))
+    with (tree.dest / "f").open("rb") as reader:
+        publish(tree, file(b"f", 50))
+        assert len(reader.read()) == 5
+    assert here(tree, b"f").st_size == 50
+
+
+def test_publish_breaks_a_hardlink_instead_of_writing_through_it(tree: Tree) -> None:
+    publish(tree, file(b"f", 5))
+    os.link(tree.dest / "f", tree.dest / "g")
+    publish(tree, file(b"f", 50))
+    assert here(tree, b"g").st_size == 5
+
+
+def test_publish_never_replaces_a_directory(tree: Tree) -> None:
+    (tree.dest / "d").mkdir()
+    with pytest.raises(PathError, match="directory is in the way"):
+        publish(tree, file(b"d"))
+    assert (tree.dest / "d").is_dir()
+
+
+def test_a_staged_symlink_is_refused(tree: Tree) -> None:
+    (tree.dest / "staged").symlink_to("/etc/passwd")
+    with pytest.raises(PathError, match="not a regular file"):
+        tree.publish((tree._root, b"staged"), file(b"f"))
+
+
+@pytest.mark.parametrize("mode", [0, 0o1644, 0o2755, 0o4755, 0o7777, 0o444])
+def test_every_bit_of_the_mode(tree: Tree, mode: int) -> None:
+    publish(tree, file(b"f", mode=mode))
+    tree.make_directory(at(b"d"))
+    tree.set_directory(directory(b"d", mode=mode))
+    assert stat.S_IMODE(here(tree, b"f").st_mode) == mode
+    assert stat.S_IMODE(here(tree, b"d").st_mode) == mode
+
+
+def test_setuid_survives_a_change_of_owner(tree: Tree) -> None:
+    publish(tree, file(b"f", mode=0o4755))
+    tree.set_attributes(file(b"f", mode=0o4755)._replace(owner=b"#77", group=b"#78"))
+    status = here(tree, b"f")
+    assert stat.S_IMODE(status.st_mode) == 0o4755
+    if os.geteuid() == 0:
+        assert (status.st_uid, status.st_gid) == (77, 78)
+
+
+def test_unknown_owners_are_kept_and_counted_once(tree: Tree) -> None:
+    for name in (b"a", b"b"):
+        publish(tree, file(name)._replace(owner=b"no-such-user", group=b"no-such-group"))
+    assert here(tree, b"a").st_uid == os.geteuid()
+    if tree.owners is not None:
+        assert tree.owners.unknown_users == {b"no-such-user"}
+        assert tree.owners.unknown_groups == {b"no-such-group"}
+
+
+def test_a_new_directory_does_not_inherit_setgid(tree: Tree) -> None:
+    tree.make_directory(at(b"d"))
+    tree.set_directory(directory(b"d", mode=0o2755))
+    tree.make_directory(at(b"d/e"), directory(b"d/e"))
+    tree.set_directory(directory(b"d/e"))
+    assert stat.S_IMODE(here(tree, b"d/e").st_mode) == 0o755
+
+
+def test_a_made_directory_can_be_read_before_it_is_final(tree: Tree) -> None:
+    tree.make_directory(at(b"d"), directory(b"d", mode=0o555))
+    assert stat.S_IMODE(here(tree, b"d").st_mode) == 0o755
+
+
+# Symlinks, hardlinks, attributes
+
+
+def test_symlink_replaces_anything_but_a_directory(tree: Tree) -> None:
+    publish(tree, file(b"f"))
+    os.mkfifo(tree.dest / "p")
+    (tree.dest / "l").symlink_to("old")
+    (tree.dest / "d").mkdir()
+    for path in (b"f", b"p", b"l", b"new"):
+        tree.symlink(symlink(path, b"tar\xffget"))
+        assert tree.target(at(path)) == b"tar\xffget"
+        assert here(tree, path).st_mtime_ns == T0
+    with pytest.raises(PathError, match="directory is in the way"):
+        tree.symlink(symlink(b"d"))
+    assert tree.listing(STAGING) == ([], [b"ready"])
+
+
+def test_a_temporary_left_behind_is_replaced(tree: Tree) -> None:
+    tree.symlink(symlink(b"a"))
+    (tree.dest / ".~tmp~" / "huai" / "making").touch()
+    tree.symlink(symlink(b"b"))
+    assert tree.target(at(b"b")) == b"nowhere"
+    assert tree.listing(STAGING) == ([], [])
+
+
+def test_link_replaces_and_is_idempotent(tree: Tree) -> None:
+    publish(tree, file(b"f"))
+    publish(tree, file(b"g", 99))
+    for _ in range(2):
+        tree.link(linked(b"g", file(b"f")))
+        tree.link(linked(b"h", file(b"f")))
+    assert here(tree, b"f").st_nlink == 3
+    assert here(tree, b"f").st_ino == here(tree, b"g").st_ino == here(tree, b"h").st_ino
+    assert tree.listing(STAGING)[0] == []
+
+
+def test_link_to_a_symlink_or_to_nothing_is_refused(tree: Tree) -> None:
+    (tree.dest / "l").symlink_to("/etc/passwd")
+    for leader, reason in ((b"l", "is not what it should be"), (b"none", "is missing")):
+        with pytest.raises(PathError, match=f"the file to link to {reason}"):
+            tree.link(linked(b"x", file(leader)))
+    assert tree.stat(at(b"x")) is None
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [{"size": 11}, {"mtime": T0 + 1}, {"mode": 0o600}, {"owner": b"#77"}, {"group": b"#78"}],
+)
+def test_a_hardlink_is_made_of_nothing_but_what_the_metadata_state(
+    tree: Tree, changed: dict[str, object]
+) -> None:
+    if os.geteuid() != 0 and not changed.keys().isdisjoint({"owner", "group"}):
+        changed = {"size": 11}  # owners are root's business
+    stated = file(b"secret")
+    publish(tree, stated)
+    publish(tree, file(b"taken", 20))
+    for path in (b"new", b"taken"):
+        wanted = linked(path, stated)._replace(**changed)  # type: ignore[arg-type]
+        with pytest.raises(PathError, match="not what it should be"):
+            tree.link(wanted)
+    assert tree.stat(at(b"new")) is None
+    assert here(tree, b"taken").st_size == 20
+    assert here(tree, b"secret").st_nlink == 1
+    assert tree.listing(STAGING)[0] == []
+
+
+RESERVED_PATHS = [b".~tmp~", b".~tmp~/huai/ready", b"d/.~TMP~", b".~Tmp~/huai-trash/1-x/f"]
+
+
+@pytest.mark.parametrize("path", RESERVED_PATHS)
+@pytest.mark.parametrize(
+    "operation",
+    [
+        lambda tree, path: tree.make_directory(path, directory(path, mode=0o777)),
+        lambda tree, path: tree.set_directory(directory(path, mode=0o777)),
+        lambda tree, path: tree.remove_directory(path),
+        lambda tree, path: tree.remove(path),
+        lambda tree, path: tree.move(path, at(b"moved")),
+        lambda tree, path: tree.move(at(b"d"), path),
+        lambda tree, path: tree.publish((tree._root, b"f"), file(path)),
+        lambda tree, path: tree.link(linked(path, file(b"f"))),
+        lambda tree, path: tree.link(linked(b"g", file(path))),
+        lambda tree, path: tree.symlink(symlink(path)),
+        lambda tree, path: tree.set_attributes(file(path, mode=0o666)),
+    ],
+)
+def test_no_path_leads_into_the_staging_area(
+    tree: Tree, operation: Callable[[Tree, RelPath], None], path: bytes
+) -> None:
+    tree.make_directory(at(b"d"))
+    publish(tree, file(b"f"))
+    for name in RESERVED_PATHS:
+        place = tree.dest / os.fsdecode(name)
+        place.mkdir(parents=True, exist_ok=True, mode=0o700)
+    before = fingerprint(tree.dest / ".~tmp~/huai/ready"), fingerprint(tree.dest / "d")
+    with pytest.raises(PathError, match="reserved"):
+        operation(tree, at(path))
+    assert (fingerprint(tree.dest / ".~tmp~/huai/ready"), fingerprint(tree.dest / "d")) == before
+
+
+def test_nothing_is_made_in_a_staging_area_that_others_may_write_to(tree: Tree) -> None:
+    (tree.dest / ".~tmp~/huai").mkdir(parents=True)
+    (tree.dest / ".~tmp~").chmod(0o777)
+    with pytest.raises(NotOursError, match="may be written by others"):
+        tree.symlink(symlink(b"l"))
+    assert tree.stat(at(b"l")) is None
+
+
+def test_what_was_staged_is_published_although_its_folder_was_exchanged(tree: Tree) -> None:
+    wanted = file(b"f")
+    staged = Staged(tree.dest)(wanted)
+    tree.equip(staged, wanted)
+    (tree.dest / ".~tmp~").rename(tree.dest / "aside")
+    planted = tree.dest / ".~tmp~/huai/ready" / os.fsdecode(staged[1])
+    planted.parent.mkdir(parents=True)
+    planted.write_bytes(b"not looked at")
+    tree.put(staged, wanted)
+    assert (tree.dest / "f").read_bytes() == content(b"f", 10)
+
+
+def test_attributes_of_a_symlink_leave_its_target_alone(tree: Tree) -> None:
+    publish(tree, file(b"f"))
+    tree.symlink(symlink(b"l", b"f", mtime=5))
+    before = here(tree, b"f")
+    tree.set_attributes(symlink(b"l", b"f", mtime=7_000_000_001)._replace(owner=b"#99"))
+    assert here(tree, b"l").st_mtime_ns == 7_000_000_001
+    assert here(tree, b"f") == before
+
+
+def test_attributes_are_for_the_right_type_only(tree: Tree) -> None:
+    publish(tree, file(b"f"))
+    (tree.dest / "l").symlink_to("f")
+    (tree.dest / "d").mkdir()
+    os.mkfifo(tree.dest / "p")
+    for wanted in (file(b"l"), file(b"d"), file(b"p"), symlink(b"f"), symlink(b"d")):
+        with pytest.raises(PathError, match="not a"):
+            tree.set_attributes(wanted)
+
+
+def test_equal_attributes_are_not_written_again(tree: Tree) -> None:
+    publish(tree, file(b"f"))
+    before = here(tree, b"f").st_ctime_ns
+    tree.set_attributes(file(b"f"))
+    assert here(tree, b"f").st_ctime_ns == before
+
+
+# Removing and moving
+
+
+def test_removing_twice_is_fine(tree: Tree) -> None:
+    publish(tree, file(b"f"))
+    os.mkfifo(tree.dest / "p")
+    tree.make_directory(at(b"d"))
+    for _ in range(2):
+        for path in (b"f", b"p", b"f/below", b"none/below"):
+            tree.remove(at(path))
+        tree.remove_directory(at(b"d"))
+    assert tree.listing(ROOT) == ([], [b".~tmp~"])
+
+
+def test_remove_is_not_remove_directory(tree: Tree) -> None:
+    publish(tree, file(b"f"))
+    tree.make_directory(at(b"d"))
+    with pytest.raises(PathError, match="directory is in the way"):
+        tree.remove(at(b"d"))
+    with pytest.raises(PathError, match="not a directory"):
+        tree.remove_directory(at(b"f"))
+    assert tree.stat(at(b"d"))
+    assert tree.stat(at(b"f"))
+
+
+def test_a_directory_with_strangers_stays(tree: Tree) -> None:
+    tree.make_directory(at(b"d"))
+    (tree.dest / "d" / "mine").touch()
+    with pytest.raises(StrangersError):
+        tree.remove_directory(at(b"d"))
+    assert (tree.dest / "d" / "mine").exists()
+
+
+def test_a_removed_directory_is_forgotten(tree: Tree) -> None:
+    for _ in range(2):
+        tree.make_directory(at(b"d"))
+        tree.make_directory(at(b"d/e"))
+        publish(tree, file(b"d/e/f"))
+        tree.remove(at(b"d/e/f"))
+        tree.remove_directory(at(b"d/e"))
+        tree.remove_directory(at(b"d"))
+    assert tree.stat(at(b"d")) is None
+
+
+def test_move_takes_everything_along_and_forgets_the_old_handles(tree: Tree) -> None:
+    tree.make_directory(at(b"a"))
+    tree.make_directory(at(b"a/b"))
+    publish(tree, file(b"a/b/f"))
+    tree.make_directory(at(b"x"))
+    tree.move(at(b"a"), at(b"x/y"))
+    tree.make_directory(at(b"a"))
+    tree.make_directory(at(b"a/b"))
+    publish(tree, file(b"a/b/g"))
+    assert tree.listing(at(b"a/b"))[0] == [b"g"]
+    assert tree.listing(at(b"x/y/b"))[0] == [b"f"]
+
+
+@pytest.mark.parametrize("there", ["file", "directory", "symlink"])
+def test_move_never_replaces(tree: Tree, there: str) -> None:
+    tree.make_directory(at(b"a"))
+    target = tree.dest / "b"
+    if there == "file":
+        target.touch()
+    elif there == "directory":
+        target.mkdir()
+    else:
+        target.symlink_to("none")
+    with pytest.raises(PathError, match="exists"):
+        tree.move(at(b"a"), at(b"b"))
+    assert tree.stat(at(b"a"))
+
+
+def test_move_is_for_directories(tree: Tree) -> None:
+    publish(tree, file(b"f"))
+    (tree.dest / "l").symlink_to(".")
+    for old in (b"f", b"l", b"none"):
+        with pytest.raises(PathError, match="no directory to move"):
+            tree.move(at(old), at(b"new"))
+
+
+@pytest.mark.parametrize("mtime", [-(1 << 40), 1 << 62, (1 << 63) - 1])
+def test_no_time_is_clamped_without_a_word(tree: Tree, mtime: int) -> None:
+    """A file system may hold less; then that is what is seen, and `verify` tells it."""
+    tree.make_directory(at(b"d"))
+    tree.set_directory(directory(b"d", mtime=mtime))
+    os.utime(tree.dest, ns=(mtime, mtime))
+    assert here(tree, b"d").st_mtime_ns == tree.dest.stat().st_mtime_ns
+    found = verify(tree, [directory(b"", mtime=mtime), directory(b"d", mtime=mtime)], **LOOK)
+    told = {each.path for each in found if "mtime" in each.attributes}
+    assert (b"d" in told) == (here(tree, b"d").st_mtime_ns != mtime)
+
+
+# Names and depth
+
+
+@pytest.mark.parametrize("name", ODD_NAMES)
+def test_odd_names(tree: Tree, name: bytes) -> None:
+    tree.make_directory(at(name))
+    inner = join(name, name)
+    publish(tree, file(inner))
+    tree.link(linked(inner[:-1] + b"2", file(inner)))
+    tree.symlink(symlink(join(name, b"l"), name))
+    assert sorted(tree.listing(at(name))[0]) == sorted([name, name[:-1] + b"2", b"l"])
+    tree.move(at(name), at(name[:-1] + b"3"))
+    tree.set_directory(directory(name[:-1] + b"3", mtime=1))
+    assert here(tree, name[:-1] + b"3").st_mtime_ns == 1
+
+
+def test_paths_that_are_longer_than_the_kernel_takes_at_once(tree: Tree) -> None:
+    path = ROOT
+    for letter in b"abcdefghijklmno":
+        path = join(path, bytes([letter]) * 255)
+        tree.make_directory(path)
+    path = join(path, b"p" * 255)
+    assert len(path) == 4095
+    assert len(os.fsencode(tree.dest)) + 1 + len(path) > 4096
+    publish(tree, file(path))
+    tree.set_attributes(file(path, mode=0o600))
+    tree.symlink(symlink(path[:-1] + b"l"))
+    assert stat.S_IMODE(here(tree, path).st_mode) == 0o600
+    deep = ROOT
+    for _ in range(2000):
+        deep = join(deep, b"d")
+        tree.make_directory(deep)
+    publish(tree, file(join(deep, b"f")))
+    assert here(tree, join(deep, b"f")).st_size == 10
+
+
+# Read-only directories of an ordinary user
+
+
+MODES = {"a": 0, "to": 0o500, "to/b": 0o500, "to/shut": 0o500}
+
+
+def steps_in_read_only_directories(folder: Path) -> None:
+    with Tree(folder) as tree:
+        for path in (b"a", b"a/b", b"to", b"gone", b"shut"):
+            tree.make_directory(at(path))
+        publish(tree, file(b"a/b/old"))
+        publish(tree, file(b"gone/f"))
+        for path in (b"a/b", b"a", b"to", b"gone", b"shut"):
+            tree.set_directory(directory(path, mode=0o500 if path != b"a" else 0))
+    with Tree(folder) as tree:
+        assert tree.stat(at(b"a/never")) is None
+    assert stat.S_IMODE((folder / "a").stat().st_mode) == 0
+    with Tree(folder) as tree:
+        publish(tree, file(b"a/b/new", mode=0))
+        tree.link(linked(b"a/b/link", file(b"a/b/new", mode=0)))
+        tree.symlink(symlink(b"a/b/sym"))
+        tree.set_attributes(file(b"a/b/old", mode=0o400))
+        tree.remove(at(b"gone/f"))
+        tree.remove(at(b"gone/never"))
+        tree.remove_directory(at(b"gone"))
+        tree.move(at(b"a/b"), at(b"to/b"))
+        tree.move(at(b"shut"), at(b"to/shut"))
+        tree.make_directory(at(b"a/c"))
+    modes = {path: stat.S_IMODE((folder / path).stat().st_mode) for path in MODES}
+    assert modes == MODES
+    assert sorted(path.name for path in (folder / "to" / "b").iterdir()) == [
+        "link",
+        "new",
+        "old",
+        "sym",
+    ]
+    (folder / "a").chmod(0o700)
+    assert [path.name for path in (folder / "a").iterdir()] == ["c"]
+
+
+def test_read_only_directories_are_opened_up_and_closed_again(short_path: Path) -> None:
+    run_unprivileged(__name__, "steps_in_read_only_directories", short_path)
+
+
+def steps_of_a_view(folder: Path) -> None:
+    (folder / "d").mkdir(mode=0)
+    with View(folder) as view, pytest.raises(PathError, match="denied"):
+        view.listing(at(b"d"))
+    assert stat.S_IMODE((folder / "d").stat().st_mode) == 0
+
+
+def test_a_view_opens_nothing_up(short_path: Path) -> None:
+    run_unprivileged(__name__, "steps_of_a_view", short_path)

@@ -1,0 +1,212 @@
+"""`verify` (and the merge below it) against real trees."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from huai_client.diff.findings import Difference, Kind
+from huai_client.publish.executor import execute
+from huai_client.tree import Tree, View
+from huai_client.verify.check import verify
+from huai_schema.entries import Entry, File
+from tests.support.local_trees import (
+    Staged,
+    at,
+    directory,
+    file,
+    in_order,
+    linked,
+    open_handles,
+    plan_for,
+    symlink,
+)
+from tests.support.unprivileged import run_unprivileged
+
+LEADER = file(b"a/leader", 2000)
+WANTED = in_order(
+    [
+        directory(b""),
+        directory(b"a"),
+        directory(b"a/b"),
+        directory(b"c"),
+        LEADER,
+        linked(b"a/b/also", LEADER),
+        file(b"a/b/f", 3_000_000),
+        file(b"e", 0),
+        symlink(b"s"),
+        *(file(b"c/%d" % number) for number in range(40)),
+    ]
+)
+
+
+@pytest.fixture
+def tree(short_path: Path) -> Iterator[Tree]:
+    with Tree(short_path) as opened:
+        report = execute(plan_for(opened, WANTED), opened, Staged(short_path), lambda *_: None)
+        assert not report.problems
+        yield opened
+
+
+def check(tree: Tree, wanted: list[Entry] = WANTED, *, content: bool = True) -> list[Difference]:
+    return sorted(verify(tree, wanted, content=content, owners=True))
+
+
+def settle(tree: Tree, *paths: bytes) -> None:
+    """Give directories their times back after a test has changed something in them."""
+    for entry in WANTED:
+        if entry.path in paths:
+            tree.set_directory(directory(entry.path))
+
+
+def test_an_equal_tree_has_no_differences(tree: Tree) -> None:
+    assert check(tree) == []
+    assert check(tree, content=False) == []
+
+
+def test_missing(tree: Tree) -> None:
+    (tree.dest / "e").unlink()
+    (tree.dest / "a/b/f").unlink()
+    settle(tree, b"", b"a/b")
+    assert check(tree) == [
+        Difference(at(b"a/b/f"), Kind.MISSING),
+        Difference(at(b"e"), Kind.MISSING),
+    ]
+
+
+def test_everything_missing(tmp_path: Path) -> None:
+    with Tree(tmp_path) as empty:
+        found = check(empty)
+    assert [item.path for item in found if item.kind == Kind.MISSING] == sorted(
+        entry.path for entry in WANTED[1:]
+    )
+
+
+def test_strangers_of_every_type(tree: Tree) -> None:
+    (tree.dest / "a/new/deep").mkdir(parents=True)
+    (tree.dest / "a/new/deep/f").touch()
+    (tree.dest / "a/b/zz").symlink_to("x")
+    os.mkfifo(tree.dest / "A")
+    settle(tree, b"", b"a", b"a/b")
+    assert check(tree) == [
+        Difference(at(path), Kind.STRANGER)
+        for path in (b"A", b"a/b/zz", b"a/new", b"a/new/deep", b"a/new/deep/f")
+    ]
+
+
+def test_what_differs(tree: Tree) -> None:
+    (tree.dest / "e").write_bytes(b"1")
+    (tree.dest / "c").chmod(0o700)
+    (tree.dest / "a/leader").chmod(0o600)
+    assert check(tree) == [
+        Difference(at(b"a/b/also"), Kind.DIFFERS, ("mode",)),
+        Difference(at(b"a/leader"), Kind.DIFFERS, ("mode",)),
+        Difference(at(b"c"), Kind.DIFFERS, ("mode",)),
+        Difference(at(b"e"), Kind.DIFFERS, ("mtime", "size")),
+    ]
+
+
+def test_content_changed_in_place_with_size_and_time_kept(tree: Tree) -> None:
+    wanted = {entry.path: entry for entry in WANTED}
+    for name in ("a/b/f", "a/leader"):
+        with (tree.dest / name).open("r+b") as out:
+            out.seek(1999)
+            out.write(b"\0")
+        entry = wanted[at(name.encode())]
+        assert isinstance(entry, File)
+        tree.set_attributes(entry)
+    assert check(tree, content=False) == []
+    assert check(tree) == [
+        Difference(at(b"a/b/f"), Kind.DIFFERS, ("digest",)),
+        Difference(at(b"a/leader"), Kind.DIFFERS, ("digest",)),
+    ]
+
+
+def test_a_directory_where_a_file_should_be(tree: Tree) -> None:
+    (tree.dest / "e").unlink()
+    (tree.dest / "e").mkdir()
+    (tree.dest / "e/in").touch()
+    settle(tree, b"")
+    assert check(tree) == [
+        Difference(at(b"e"), Kind.DIFFERS, ("type",)),
+        Difference(at(b"e/in"), Kind.STRANGER),
+    ]
+
+
+@pytest.mark.parametrize("kind", ["file", "symlink", "fifo"])
+def test_a_leaf_where_a_directory_should_be(tree: Tree, kind: str) -> None:
+    (tree.dest / "c").rename(tree.dest / ".~tmp~" / "c")
+    if kind == "file":
+        (tree.dest / "c").touch()
+    elif kind == "symlink":
+        (tree.dest / "c").symlink_to(".~tmp~/c")
+    else:
+        os.mkfifo(tree.dest / "c")
+    settle(tree, b"")
+    found = check(tree)
+    assert found[0] == Difference(at(b"c"), Kind.DIFFERS, ("type",))
+    assert {item.kind for item in found[1:]} == {Kind.MISSING}
+    assert len(found) == 41
+
+
+def test_leaves_of_another_type(tree: Tree) -> None:
+    (tree.dest / "e").unlink()
+    (tree.dest / "e").symlink_to("s")
+    (tree.dest / "s").unlink()
+    os.mkfifo(tree.dest / "s")
+    settle(tree, b"")
+    assert check(tree) == [
+        Difference(at(b"e"), Kind.DIFFERS, ("type",)),
+        Difference(at(b"s"), Kind.DIFFERS, ("type",)),
+    ]
+
+
+def test_a_hardlink_that_became_a_copy(tree: Tree) -> None:
+    wanted = LEADER._replace(path=at(b"a/b/also"))
+    (tree.dest / "a/b/also").unlink()
+    (tree.dest / "a/b/also").write_bytes((tree.dest / "a/leader").read_bytes())
+    tree.set_attributes(wanted)
+    settle(tree, b"a/b")
+    assert check(tree) == [Difference(at(b"a/b/also"), Kind.DIFFERS, ("link",))]
+
+
+def test_two_files_that_should_not_be_one(tree: Tree) -> None:
+    (tree.dest / "c/1").unlink()
+    os.link(tree.dest / "c/0", tree.dest / "c/1")
+    settle(tree, b"c")
+    assert check(tree) == [Difference(at(b"c/1"), Kind.DIFFERS, ("digest", "link"))]
+
+
+def test_a_hardlink_from_outside_is_nobodys_business(tree: Tree) -> None:
+    os.link(tree.dest / "e", tree.dest / ".~tmp~" / "e")
+    assert check(tree) == []
+
+
+def test_stopping_early_closes_every_file(tree: Tree) -> None:
+    (tree.dest / "c/0").chmod(0o600)
+    before = open_handles()
+    differences = verify(tree, WANTED, content=True, owners=True)
+    next(differences)
+    differences.close()  # type: ignore[attr-defined]
+    tree.listing(at(b""))
+    # The tree keeps the directories that it opened: /, a, a/b, c.
+    assert open_handles() <= before + 4
+
+
+def steps_with_unreadable_paths(folder: Path) -> None:
+    with Tree(folder) as tree:
+        execute(plan_for(tree, WANTED), tree, Staged(folder), lambda *_: None)
+    (folder / "a/b").chmod(0)
+    (folder / "e").chmod(0)
+    with View(folder) as view:
+        found = sorted(verify(view, WANTED, content=True, owners=False))
+    assert [(item.path, item.kind, item.attributes) for item in found] == [
+        (b"a/b", Kind.DIFFERS, ("mode",)),
+        (b"a/b", Kind.UNREADABLE, ()),
+        (b"e", Kind.UNREADABLE, ()),
+    ]
+
+
+def test_what_is_below_an_unreadable_directory_is_not_missing(short_path: Path) -> None:
+    run_unprivileged(__name__, "steps_with_unreadable_paths", short_path)

@@ -1,0 +1,227 @@
+import pytest
+
+from huai_schema.diff.changes import Change, Moved, differing, joined
+from huai_schema.diff.diff import diff
+from huai_schema.diff.moves import Moves
+from huai_schema.entries import Directory, Entry, File, Symlink
+from huai_schema.paths import RelPath
+from tests.support.schema.memory import MemoryObjects
+from tests.support.schema.trees import Tree, directory, file, files, replay, same, snapshot, tree_of
+
+
+def compare(old: Tree, new: Tree) -> list[Change | Moved]:
+    found = list(diff(snapshot(old), snapshot(new)))
+    assert same(replay(old, found), new)
+    return found
+
+
+def compare_shared(old: Tree, new: Tree) -> list[Change | Moved]:
+    objects = MemoryObjects()
+    found = list(diff(snapshot(old, objects), snapshot(new, objects)))
+    assert same(replay(old, found), new)
+    return found
+
+
+def paths(found: list[Change | Moved]) -> set[bytes]:
+    assert all(isinstance(each, Change) for each in found)
+    return {each.path for each in found if isinstance(each, Change)}
+
+
+@pytest.mark.parametrize("count", [126, 127, 128, 254, 255, 256])
+@pytest.mark.parametrize("step", [1, 2, -2])
+def test_crossing_a_threshold_is_no_change(count: int, step: int) -> None:
+    # Inlined or own, cut or not: only the entries that came or went differ.
+    inside = files(b"d", max(count, count + step))
+    fewer, more = sorted((count, count + step))
+    small = tree_of(directory(b"d"), *inside[:fewer], file(b"z"))
+    large = tree_of(directory(b"d"), *inside[:more], file(b"z"))
+    names = {each.path for each in inside[fewer:more]}
+    assert paths(compare(small, large)) == names
+    assert paths(compare(large, small)) == names
+
+
+KINDS: list[list[Entry]] = [
+    [file(b"x", 1)],
+    [Symlink(RelPath(b"x"), b"t", 1)],
+    [directory(b"x")],
+    [directory(b"x"), file(b"x/a")],
+    [directory(b"x"), *files(b"x", 150)],
+    [directory(b"x"), *files(b"x", 400)],
+    [directory(b"x"), directory(b"x/y"), *files(b"x/y", 150)],
+    [],
+]
+
+
+@pytest.mark.parametrize("before", KINDS)
+@pytest.mark.parametrize("after", KINDS)
+@pytest.mark.parametrize("neighbours", [0, 140, 300])
+def test_types_change_in_all_directions(
+    before: list[Entry], after: list[Entry], neighbours: int
+) -> None:
+    around = files(b"", neighbours)
+    found = compare(tree_of(*around, *before), tree_of(*around, *after))
+    assert paths(found) == {e.path for e in before} ^ {e.path for e in after} | {
+        e.path for e in before for f in after if e.path == f.path and e != f
+    }
+
+
+def test_a_file_that_became_a_directory_is_one_change_when_joined() -> None:
+    old, new = file(b"x", 1), directory(b"x", 2)
+    (change,) = joined(
+        [c for c in compare(tree_of(old), tree_of(new)) if isinstance(c, Change)]
+    ).values()
+    assert change == Change(old.path, old, new)
+    assert change.attributes == {"type"}
+    assert not change.keeps_content
+
+
+def test_a_renamed_directory_is_moved() -> None:
+    old = tree_of(directory(b"a"), *files(b"a", 150))
+    new = tree_of(directory(b"b"), *files(b"b", 150))
+    assert compare_shared(old, new) == [Moved(RelPath(b"a"), RelPath(b"b"))]
+
+
+def test_what_is_below_a_renamed_and_changed_directory_is_moved() -> None:
+    old = tree_of(
+        directory(b"a"),
+        directory(b"a/x"),
+        *files(b"a/x", 150),
+        directory(b"a/y"),
+        *files(b"a/y", 200),
+    )
+    new = tree_of(
+        directory(b"b", 1),
+        directory(b"b/x"),
+        *files(b"b/x", 150),
+        directory(b"b/y"),
+        *files(b"b/y", 200),
+    )
+    found = compare_shared(old, new)
+    moves = {each for each in found if isinstance(each, Moved)}
+    assert moves == {Moved(RelPath(b"a/" + n), RelPath(b"b/" + n)) for n in (b"x", b"y")}
+    assert paths([each for each in found if each not in moves]) == {b"a", b"b"}
+
+
+def test_a_directory_can_move_into_another_level() -> None:
+    old = tree_of(directory(b"a"), *files(b"a", 150), directory(b"z"))
+    new = tree_of(directory(b"z"), directory(b"z/deep"), *files(b"z/deep", 150))
+    moved = [each for each in compare_shared(old, new) if isinstance(each, Moved)]
+    assert moved == [Moved(RelPath(b"a"), RelPath(b"z/deep"))]
+
+
+def test_a_directory_can_leave_one_that_becomes_small() -> None:
+    # What stays of `a` fits into its parent's manifest; what left it is moved all the same.
+    inside = files(b"a/b", 200)
+    apart: list[Entry] = [directory(b"a"), file(b"a/left"), directory(b"z")]
+    old = tree_of(*apart, directory(b"a/b"), *inside)
+    new = tree_of(*apart, directory(b"z/c"), *files(b"z/c", 200))
+    assert compare(old, new) == [Moved(RelPath(b"a/b"), RelPath(b"z/c"))]
+    assert compare(new, old) == [Moved(RelPath(b"z/c"), RelPath(b"a/b"))]
+
+
+def test_what_stays_in_a_directory_that_becomes_small_is_compared() -> None:
+    large = tree_of(directory(b"a"), directory(b"a/b"), *files(b"a/b", 200))
+    small = tree_of(directory(b"a"), directory(b"a/b"), *files(b"a/b", 20))
+    gone = {each.path for each in files(b"a/b", 200)[20:]}
+    assert paths(compare(large, small)) == gone
+    assert paths(compare(small, large)) == gone
+
+
+def test_equal_directories_are_moved_one_by_one() -> None:
+    old = tree_of(*(e for n in b"abc" for e in _equal(bytes((n,)))))
+    new = tree_of(*(e for n in b"xyz" for e in _equal(bytes((n,)))))
+    found = compare_shared(old, new)
+    assert len(found) == 3
+    assert {each.old for each in found if isinstance(each, Moved)} == {b"a", b"b", b"c"}
+
+
+def _equal(name: bytes) -> list[Entry]:
+    return [directory(name), *files(name, 150)]
+
+
+def test_a_copied_directory_is_no_move() -> None:
+    old = tree_of(*_equal(b"a"))
+    assert len(paths(compare_shared(old, tree_of(*_equal(b"a"), *_equal(b"b"))))) == 151
+
+
+def test_a_directory_that_lost_a_part_cannot_move_whole() -> None:
+    moves = Moves()
+    moves.offer(RelPath(b"a"), b"1")
+    moves.offer(RelPath(b"a/b"), b"2")
+    assert moves.take(b"2") == b"a/b"
+    assert moves.take(b"1") is None
+    assert moves.take(b"2") is None
+    moves.offer(RelPath(b"c"), b"1")
+    moves.offer(RelPath(b"c/d"), b"3")
+    assert moves.take(b"1") == b"c"
+    assert moves.take(b"3") is None
+    assert moves.has_taken(RelPath(b"c"))
+
+
+def test_few_changes_in_a_flat_directory_read_few_pieces() -> None:
+    objects = MemoryObjects()
+    old = tree_of(*files(b"", 20_000))
+    new = dict(old)
+    changed = [RelPath(b"f%06d" % n) for n in (0, 7777, 19_999)]
+    for path in changed:
+        new[path] = file(path, 1, 1)
+    before, after = snapshot(old, objects), snapshot(new, objects)
+    assert paths(list(diff(before, after))) == set(changed)
+    # On each side: the root, its pieces in two levels, and three pieces twice.
+    assert len(objects.read_ids) <= 2 * (1 + 1 + 3 + 3 * 2)
+
+
+def test_digests_that_became_known_are_no_change() -> None:
+    old = tree_of(*files(b"", 400))
+    new = tree_of(*(each._replace(digest=b"d" * 32) for each in files(b"", 400)))
+    assert not compare(old, new)
+    assert not compare(new, old)
+
+
+@pytest.mark.parametrize("count", [3, 400, 12_000])
+@pytest.mark.parametrize("known", [1, 2, None])
+def test_another_digest_alone_is_a_change(count: int, known: int | None) -> None:
+    one, other = b"1" * 32, b"2" * 32
+    leaves = [
+        e._replace(digest=None if known and n % known else one)
+        for n, e in enumerate(files(b"", count))
+    ]
+    changed = {leaves[0].path, leaves[count // 2].path, leaves[-1].path}
+    after = [e._replace(digest=e.digest and other) if e.path in changed else e for e in leaves]
+    found = compare(tree_of(*leaves), tree_of(*after))
+    assert paths(found) == {e.path for e in leaves if e.digest and e.path in changed}
+    assert all(isinstance(e, Change) and e.attributes == {"digest"} for e in found)
+
+
+def test_every_attribute_has_a_name() -> None:
+    path = RelPath(b"p")
+    one = File(path, 1, 1, 0o600, b"a", b"a", None, b"1" * 32)
+    other = File(path, 2, 2, 0o644, b"b", b"b", RelPath(b"l"), b"2" * 32)
+    names = {"size", "mtime", "mode", "owner", "group", "link", "digest"}
+    assert differing(one, other) == names
+    assert differing(Symlink(path, b"a", 1), Symlink(path, b"b", 1)) == {"target"}
+    assert differing(Directory(path, 1), Directory(path, 2)) == {"mtime"}
+    assert differing(Directory(path, 1), Symlink(path, b"a", 1)) == {"type"}
+    assert not differing(one, one._replace(digest=None))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "keeps"),
+    [
+        (file(b"p", 1, 1), file(b"p", 1, 1, mode=0o600), True),
+        (file(b"p", 1, 1), file(b"p", 1, 2), False),
+        (file(b"p", 1, 1, digest=b"d" * 32), file(b"p", 1, 2, digest=b"d" * 32), True),
+        (file(b"p", 1, 1, digest=b"d" * 32), file(b"p", 1, 1, digest=b"e" * 32), False),
+        (file(b"p", 1, 1, digest=b"d" * 32), file(b"p", 1, 2), False),
+        (file(b"p", 1, 1), file(b"p", 1, 2, digest=b"d" * 32), False),
+        (file(b"p", 1, 1), file(b"p", 2, 1), False),
+        (Symlink(RelPath(b"p"), b"a", 1), Symlink(RelPath(b"p"), b"a", 2), True),
+        (Symlink(RelPath(b"p"), b"a", 1), Symlink(RelPath(b"p"), b"b", 1), False),
+        (directory(b"p", 1), directory(b"p", 2), True),
+        (None, file(b"p"), False),
+    ],
+)
+def test_content_is_kept_only_where_that_is_known(
+    old: Entry | None, new: Entry, keeps: bool
+) -> None:
+    assert Change(new.path, old, new).keeps_content is keeps

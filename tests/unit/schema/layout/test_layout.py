@@ -1,0 +1,132 @@
+import pytest
+
+from huai_schema.codec.blocks import join_digests
+from huai_schema.codec.listing import Listing
+from huai_schema.diff.changed_pieces import OneSide, windows
+from huai_schema.errors import FormatError
+from huai_schema.git.objects import TreeItem
+from huai_schema.layout.budget import Budget
+from huai_schema.layout.layout import LayoutBuilder, build
+from huai_schema.layout.pieces import PieceTree, piece_key, write_pieces
+from huai_schema.paths import ROOT, RelPath
+from tests.support.schema.memory import MemoryObjects
+from tests.support.schema.trees import Tree, directory, file, files, snapshot, tree_of
+
+
+def listing(path: bytes, leaves: bytes = b"") -> Listing:
+    return Listing(RelPath(path), b"0", leaves)
+
+
+@pytest.mark.parametrize(
+    "order",
+    [
+        [b"a"],
+        [b"", b""],
+        [b"", b"a/b"],
+        [b"", b"b", b"a"],
+        [b"", b"a", b"a"],
+        [b"", b"a", b"b", b"a/c"],
+        [b"", b"a", b"a/c", b"a/b"],
+        [b"", b"a", b"ab/c"],
+    ],
+)
+def test_listings_come_in_tree_order(order: list[bytes]) -> None:
+    with pytest.raises(FormatError, match="tree order"):
+        build(map(listing, order), MemoryObjects())
+
+
+def test_a_tree_has_a_root() -> None:
+    with pytest.raises(FormatError, match="without a root"):
+        LayoutBuilder(MemoryObjects()).finish()
+
+
+def test_a_name_sorts_by_components_not_by_bytes() -> None:
+    # As a string "a-b" sorts before "a/c", as a path after it.
+    order = [b"", b"a", b"a/c", b"a-b"]
+    assert build(map(listing, order), MemoryObjects())
+
+
+def names(tree: Tree, oid: bytes | None = None) -> set[bytes]:
+    objects = MemoryObjects()
+    read = snapshot(tree, objects)
+    found = read.own_directory(ROOT, oid or read.tree)
+    return set(found.children) | ({b"cut"} if found.pieces else set())
+
+
+@pytest.mark.parametrize(("count", "own"), [(127, False), (128, True)])
+def test_a_directory_of_more_than_128_entries_has_its_own_tree(count: int, own: bool) -> None:
+    tree = tree_of(directory(b"d"), *files(b"d", count))
+    assert (b"d" in names(tree)) is own
+
+
+@pytest.mark.parametrize(("count", "cut"), [(255, False), (256, True)])
+def test_a_manifest_of_more_than_256_lines_is_cut(count: int, cut: bool) -> None:
+    assert (b"cut" in names(tree_of(*files(b"", count)))) is cut
+
+
+@pytest.mark.parametrize(("count", "split"), [(64, False), (65, True)])
+def test_more_than_64_pieces_are_split(count: int, split: bool) -> None:
+    objects = MemoryObjects()
+    blob = objects.write("blob", b"x")
+    items = [TreeItem(piece_key(b"%d" % n), blob, is_tree=False) for n in range(count)]
+    root = write_pieces(items, objects)
+    pieces = PieceTree(objects, root, "place")
+    assert pieces.all() == {item.name: blob for item in items}
+    assert (len(objects.objects) > 2) is split
+    for item in items:
+        assert pieces.find(item.name) == blob
+    assert pieces.find(b"0" * 16) is None
+
+
+def test_a_comparison_holds_a_few_pieces_at_a_time() -> None:
+    objects = MemoryObjects()
+    leaves = files(b"", 5000)
+    old = snapshot(tree_of(*leaves), objects)
+    new = snapshot(tree_of(*(each._replace(mtime=1) for each in leaves)), objects)
+    before, after = (
+        OneSide(side, side.own_directory(ROOT, side.tree), Budget(5001)) for side in (old, new)
+    )
+    seen = [len(window.leaves) for window, _ in windows(before, after)]
+    assert len(seen) == len(old.pieces(before.directory)) > 20
+    assert max(seen) < sum(seen) / 4
+
+
+def test_touching_a_file_rewrites_no_digest() -> None:
+    digest = b"d" * 32
+    before, after = MemoryObjects(), MemoryObjects()
+    old = [each._replace(digest=digest) for each in files(b"", 5000)]
+    snapshot(tree_of(*old), before)
+    snapshot(tree_of(*old[:-1], old[-1]._replace(mtime=1)), after)
+    # The root, its p, and the one piece; q stays.
+    assert len(after.objects.keys() - before.objects.keys()) == 3
+
+
+def test_renaming_a_directory_writes_only_the_tree_above() -> None:
+    before, after = MemoryObjects(), MemoryObjects()
+    snapshot(tree_of(directory(b"a"), *files(b"a", 1000)), before)
+    snapshot(tree_of(directory(b"b"), *files(b"b", 1000)), after)
+    assert len(after.objects.keys() - before.objects.keys()) == 1
+
+
+def test_one_new_file_rewrites_few_pieces_of_a_large_directory() -> None:
+    before, after = MemoryObjects(), MemoryObjects()
+    snapshot(tree_of(*files(b"", 30_000)), before)
+    snapshot(tree_of(*files(b"", 30_000), file(b"f012345x")), after)
+    # A piece (two if the new name cuts one), and the trees down to it.
+    assert len(after.objects.keys() - before.objects.keys()) <= 2 + 4
+
+
+def test_objects_leave_before_the_tree_is_complete() -> None:
+    objects = MemoryObjects()
+    builder = LayoutBuilder(objects)
+    builder.add(listing(b""))
+    text = b"".join(b"%04d\t1\t0\n" % n for n in range(200))
+    for n in range(20):
+        builder.add(listing(b"d%02d" % n, text))
+    assert len(objects.objects) >= 2
+    assert builder.finish() in objects.objects
+
+
+def test_absent_digests_are_zeros_beside_present_ones() -> None:
+    assert join_digests([(1, b""), (1, b"d" * 32)]) == bytes(32) + b"d" * 32
+    assert join_digests([(1, b""), (1, bytes(32))]) == b""

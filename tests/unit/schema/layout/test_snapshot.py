@@ -1,0 +1,342 @@
+"""Snapshots put together by hand, each breaking one rule of FORMAT.md."""
+
+import pytest
+
+from huai_schema.diff.diff import diff
+from huai_schema.diff.hardlinks import check_hardlinks
+from huai_schema.entries import File
+from huai_schema.errors import FormatError
+from huai_schema.git.objects import TreeItem, encode_tree
+from huai_schema.layout.budget import Budget
+from huai_schema.layout.pieces import piece_key
+from huai_schema.layout.snapshot import Snapshot
+from huai_schema.paths import ROOT, RelPath
+from tests.support.schema.memory import MemoryObjects
+from tests.support.schema.trees import directory, file, files, snapshot, tree_of
+
+OWN = b"./\t0\n"
+
+
+class Forge:
+    """Writes whatever it is told to."""
+
+    def __init__(self) -> None:
+        self.objects = MemoryObjects()
+
+    def blob(self, text: bytes) -> bytes:
+        return self.objects.write("blob", text)
+
+    def tree(self, blobs: dict[bytes, bytes], trees: dict[bytes, bytes] | None = None) -> bytes:
+        items = [TreeItem(name, oid, is_tree=False) for name, oid in blobs.items()]
+        items += [TreeItem(name, oid, is_tree=True) for name, oid in (trees or {}).items()]
+        return self.objects.write("tree", encode_tree(items))
+
+    def own(self, text: bytes, **children: bytes) -> bytes:
+        named = {b"=" + name.encode(): oid for name, oid in children.items()}
+        return self.tree({b"m": self.blob(text)}, named)
+
+    def pieces(self, *texts: bytes, keys: list[bytes] | None = None) -> bytes:
+        first, *others = texts
+        keys = keys or [piece_key(text.partition(b"\t")[0]) for text in others]
+        blobs = {key: self.blob(text) for key, text in zip(keys, others, strict=True)}
+        return self.tree({b"m": self.blob(first)}, {b"p": self.tree(blobs)} if blobs else {})
+
+    def read(self, root: bytes, limit: int = 10_000) -> None:
+        found = Snapshot(self.objects, root, limit)
+        assert list(found.entries())
+        check_hardlinks(found)
+
+    def refused(self, root: bytes, reason: str, limit: int = 10_000) -> None:
+        with pytest.raises(FormatError, match=reason) as caught:
+            self.read(root, limit)
+        assert caught.value.place
+
+
+def test_what_the_forge_writes_can_be_sound() -> None:
+    forge = Forge()
+    child = forge.own(OWN + b"x\t1\t0\n")
+    forge.read(forge.own(OWN + b"a\t1\t0\nd/\t0\ny\t1\t0\n", c=child, e=child))
+    forge.read(forge.pieces(OWN + b"a\t1\t0\n", b"b\t1\t0\n", b"d/\t0\n"))
+    forge.read(forge.pieces(OWN + b"a\t1\t0\nd/\t0\n", b"e/\t0\nx\t0\t0\n"))
+
+
+def test_a_directory_needs_its_own_line() -> None:
+    forge = Forge()
+    forge.refused(forge.own(b"a\t1\t0\n"), "without its own line")
+    forge.refused(forge.own(b"d/\t0\n"), "without its own line")
+    forge.refused(forge.pieces(b"a\t1\t0\n"), "without its own line")
+
+
+def test_a_piece_stands_under_the_key_of_its_start() -> None:
+    forge = Forge()
+    keys = [b"0" * 16]
+    forge.refused(forge.pieces(OWN, b"b\t1\t0\n", keys=keys), "not named after its start")
+    forge.refused(forge.pieces(OWN, OWN, keys=keys), "not named after its start")
+    forge.refused(forge.pieces(OWN, OWN, keys=[piece_key(b"")]), "not named after its start")
+
+
+def test_pieces_do_not_overlap() -> None:
+    forge = Forge()
+    overlap = forge.pieces(OWN + b"a\t1\t0\nc\t1\t0\n", b"b\t1\t0\n")
+    forge.refused(overlap, "not sorted or not unique")
+    forge.refused(forge.pieces(OWN, b"a\t1\t0\nd/\t0\n", b"b\t1\t0\n"), "after a subdirectory")
+    forge.refused(forge.pieces(OWN, b"d/\t0\nf/\t0\n", b"e/\t0\n"), "out of order or repeated")
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 50])
+def test_a_name_is_either_a_leaf_or_a_directory(count: int) -> None:
+    forge = Forge()
+    leaves = b"".join(b"%03d\t1\t0\n" % n for n in range(count))
+    child = forge.own(OWN)
+    for n in range(count):
+        name = b"%03d" % n
+        forge.refused(forge.own(OWN + leaves + name + b"/\t0\n"), "both a directory and not")
+        both = forge.own(OWN + leaves, **{name.decode(): child})
+        forge.refused(both, "both a directory and not")
+
+
+@pytest.mark.parametrize("name", [".~tmp~", ".~TMP~"])
+def test_metadata_cannot_list_the_staging_area(name: str) -> None:
+    forge = Forge()
+    child = forge.own(OWN)
+    trees = (
+        forge.own(OWN, **{name: child}),
+        forge.own(OWN, d=forge.own(OWN, **{name: child})),
+        forge.own(OWN + f"{name}/\t0\n".encode()),
+        forge.own(OWN + f"d/\t0\n{name}\t1\t0\n".encode()),
+    )
+    for tree in trees:
+        forge.refused(tree, "reserved")
+        calm = Snapshot(forge.objects, forge.own(OWN), 10)
+        with pytest.raises(FormatError, match="reserved"):
+            list(diff(calm, Snapshot(forge.objects, tree, 500)))
+
+
+def test_a_name_is_not_both_inlined_and_own() -> None:
+    forge = Forge()
+    child = forge.own(OWN)
+    forge.refused(forge.own(OWN + b"c/\t0\n", c=child), "out of order or repeated")
+
+
+def test_columns_belong_to_pieces() -> None:
+    forge = Forge()
+    text, column = forge.blob(OWN + b"a\t1\t0\n"), forge.blob(b"d" * 32)
+    pieces = forge.tree({piece_key(b"b"): forge.blob(b"b\t1\t0\n")})
+    stray = forge.tree({piece_key(b"x") + b".d": column})
+    both = {b"p": pieces, b"q": stray}
+    forge.refused(forge.tree({b"m": text}, both), "column without its manifest")
+    unsuffixed = {b"p": pieces, b"q": forge.tree({piece_key(b"b"): column})}
+    forge.refused(forge.tree({b"m": text}, unsuffixed), "unknown piece")
+    empty = forge.blob(b"")
+    forge.refused(forge.tree({b"m": text, b"d": empty}), "empty digest column")
+
+
+def test_pieces_hang_in_the_one_possible_tree() -> None:
+    forge = Forge()
+    own = forge.blob(OWN)
+    key = piece_key(b"x")
+    first = {key: forge.blob(b"x\t1\t0\n")}
+    nothing = forge.tree({})
+    for blobs, trees, reason in (
+        ({}, {}, "empty or too large"),
+        ({}, {key[:1]: forge.tree(first)}, "split without need"),
+        ({}, {b"z": forge.tree(first)}, "unknown piece"),
+        ({}, {key[:2]: forge.tree(first)}, "unknown piece"),
+        (first, {b"0": forge.tree(first)}, "unknown piece"),
+        ({b"short": first[key]}, {}, "unknown piece"),
+        ({}, {b"0": nothing}, "empty or too large"),
+        ({b"%016d" % n: first[key] for n in range(65)}, {}, "empty or too large"),
+    ):
+        root = forge.tree({b"m": own}, {b"p": forge.tree(blobs, trees)})
+        forge.refused(root, reason)
+
+
+def test_a_bomb_of_empty_trees_is_no_bomb() -> None:
+    # Sixteen levels of sixteen names each would be 2^64 trees.
+    forge = Forge()
+    tree = forge.tree({})
+    for _ in range(16):
+        tree = forge.tree({}, {b"%x" % digit: tree for digit in range(16)})
+    root = forge.tree({b"m": forge.blob(OWN)}, {b"p": tree})
+    forge.refused(root, "empty or too large")
+    assert len(forge.objects.read_ids) < 100
+
+
+def test_a_bomb_of_pieces_is_no_bomb() -> None:
+    forge = Forge()
+    tree = forge.tree({b"0" * 16: forge.blob(OWN)})
+    for _ in range(15):
+        tree = forge.tree({}, {b"%x" % digit: tree for digit in range(16)})
+    root = forge.tree({b"m": forge.blob(OWN)}, {b"p": tree})
+    forge.refused(root, "unknown piece|split without need")
+    assert len(forge.objects.read_ids) < 100
+
+
+def bomb(forge: Forge) -> bytes:
+    """2^40 directories in 41 trees."""
+    tree = forge.own(OWN)
+    for _ in range(40):
+        tree = forge.own(OWN, a=tree, b=tree)
+    return tree
+
+
+def test_a_bomb_of_directories_ends_at_the_announced_total() -> None:
+    forge = Forge()
+    forge.refused(bomb(forge), "more than 500 entries", limit=500)
+    assert len(forge.objects.read_ids) < 2000
+
+
+def test_a_bomb_ends_a_comparison_too() -> None:
+    forge = Forge()
+    calm = Snapshot(forge.objects, forge.own(OWN), 10)
+    loud = Snapshot(forge.objects, forge.own(OWN, x=bomb(forge)), 500)
+    with pytest.raises(FormatError, match="more than 500 entries"):
+        list(diff(calm, loud))
+    with pytest.raises(FormatError, match="more than 500 entries"):
+        list(diff(loud, calm))
+    other = Snapshot(forge.objects, forge.own(OWN, y=forge.own(OWN)), 500)
+    with pytest.raises(FormatError, match="more than 500 entries"):
+        list(diff(loud, other))
+
+
+def test_the_announced_total_is_just_enough() -> None:
+    tree = tree_of(directory(b"d"), *files(b"d", 200), *files(b"", 300), directory(b"e"))
+    read = snapshot(tree)
+    for limit in (len(tree), len(tree) - 1):
+        some = Snapshot(read.reader, read.tree, limit)
+        empty = snapshot(tree_of(), MemoryObjects())
+        both = empty.reader
+        assert isinstance(both, MemoryObjects)
+        if limit == len(tree):
+            assert len(list(some.entries())) == limit
+            assert len(list(diff(some, empty))) == limit - 1
+            assert len(list(diff(empty, some))) == limit - 1
+        else:
+            with pytest.raises(FormatError, match="more than"):
+                list(some.entries())
+
+
+def test_subdirectories_that_are_named_count_before_they_are_read() -> None:
+    forge = Forge()
+    child = forge.own(OWN)
+    wide = forge.own(OWN, **{f"{number:03}": child for number in range(200)})
+    calm = Snapshot(forge.objects, forge.own(OWN + b"x\t1\t0\n"), 500)
+    forge.objects.read_ids.clear()
+    forge.refused(wide, "more than 100 entries", limit=100)
+    with pytest.raises(FormatError, match="more than 100 entries"):
+        list(diff(calm, Snapshot(forge.objects, wide, 100)))
+    assert child not in forge.objects.read_ids
+    forge.read(wide, 201)
+
+
+def test_lines_cannot_be_long_throughout() -> None:
+    # What is ignored of a line is held all the same.
+    forge = Forge()
+    long = b"\tz" + b"x" * 60_000
+    text = OWN + b"".join(b"%03d\t1\t0%b\n" % (number, long) for number in range(250))
+    child = forge.own(text)
+    many = {f"{number:02}": child for number in range(8)}
+    forge.read(forge.own(OWN, **{"00": child}))
+    forge.refused(forge.own(OWN, **many), "longer than they can be")
+    calm = Snapshot(forge.objects, forge.own(OWN), 10)
+    with pytest.raises(FormatError, match="longer than they can be"):
+        list(diff(calm, Snapshot(forge.objects, forge.own(OWN, **many), 10_000)))
+
+
+def test_a_directory_of_long_pieces_is_no_way_around() -> None:
+    forge = Forge()
+    long = b"\tz" + b"x" * 60_000
+    texts = [
+        b"".join(b"%02d%03d\t1\t0%b\n" % (piece, number, long) for number in range(250))
+        for piece in range(8)
+    ]
+    calm = Snapshot(forge.objects, forge.pieces(OWN, b"zz\t1\t0\n"), 10)
+    with pytest.raises(FormatError, match="longer than they can be"):
+        list(diff(calm, Snapshot(forge.objects, forge.pieces(OWN, *texts), 10_000)))
+    more = OWN + b"".join(b"%03d\t1\t0%b\n" % (number, long) for number in range(300))
+    forge.refused(forge.own(more), "manifest of more than 16777216 bytes")
+
+
+def test_one_directory_under_many_names_ends_a_comparison() -> None:
+    # Each pair of directories is looked at by itself, and all are the same two objects.
+    forge = Forge()
+    names = [f"{number:02}" for number in range(50)]
+    old = forge.own(OWN)
+    new = forge.own(OWN + b"".join(b"%03d\t1\t0\n" % number for number in range(200)))
+    before = Snapshot(forge.objects, forge.own(OWN, **dict.fromkeys(names, old)), 51)
+    after = forge.own(OWN, **dict.fromkeys(names, new))
+    with pytest.raises(FormatError, match="more than 1000 entries"):
+        list(diff(before, Snapshot(forge.objects, after, 1000)))
+    assert len(list(diff(before, Snapshot(forge.objects, after, 51 + 50 * 200)))) == 50 * 200
+
+
+def test_a_deep_path_is_looked_up_from_where_the_last_one_was() -> None:
+    forge = Forge()
+    tree = forge.own(OWN + b"x\t1\t0\n")
+    for _ in range(300):
+        tree = forge.own(OWN, d=tree)
+    found = Snapshot(forge.objects, tree)
+    forge.objects.read_ids.clear()
+    for depth in range(301):
+        assert found.directory(RelPath(b"/".join([b"d"] * depth)))
+    assert found.entry(RelPath(b"/".join([*[b"d"] * 300, b"x"])))
+    assert len(forge.objects.read_ids) < 301 * 5
+
+
+def test_a_path_through_trees_and_manifests_is_bounded() -> None:
+    forge = Forge()
+    name = "d" * 255
+    tree = forge.own(OWN + b"x" * 255 + b"/\t0\n")
+    for _ in range(15):
+        tree = forge.own(OWN, **{name: tree})
+    forge.read(tree)
+    forge.refused(forge.own(OWN, **{name: tree}), "4095 bytes")
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (b"a\t1\t0\nb\t1\t0\tha\nc\t1\t0\thb\n", "not the first file of a group"),
+        (b"b\t1\t0\tha\n", "not the first file of a group"),
+        (b"a\t>t\t0\nb\t1\t0\tha\n", "not the first file of a group"),
+        (b"a\t1\t0\nb\t2\t0\tha\n", "differs from its group"),
+        (b"a\t1\t0\nb\t1\t0\tm600\tha\n", "differs from its group"),
+        (b"a\t1\t0\nb\t1\t0\tha\nc\t1\t9\tha\n", "differs from its group"),
+        (b"d/\t0\nd/e/\t0\nb\t1\t0\th../d\n", "canonical|not the first"),
+    ],
+)
+def test_hardlink_groups_are_whole(text: bytes, reason: str) -> None:
+    forge = Forge()
+    forge.refused(forge.own(OWN + text), reason)
+
+
+def test_a_sound_hardlink_group_may_span_directories() -> None:
+    forge = Forge()
+    forge.read(forge.own(OWN + b"a\t1\t0\nb\t1\t0\tha\nd/\t0\nc\t1\t0\th../a\n"))
+
+
+def test_looking_up_one_directory_reads_one_piece() -> None:
+    objects = MemoryObjects()
+    tree = tree_of(*(directory(b"d%05d" % n, n) for n in range(5000)))
+    read = snapshot(tree, objects)
+    assert read.directory(RelPath(b"d00000")) == tree[RelPath(b"d00000")]
+    objects.read_ids.clear()
+    for n in range(0, 5000, 500):
+        assert read.directory(RelPath(b"d%05d" % n)) == directory(b"d%05d" % n, n)
+    assert read.directory(RelPath(b"d")) is None
+    assert read.directory(RelPath(b"e/f/g")) is None
+    assert len(objects.read_ids) <= 2 * 12
+
+
+def test_a_budget_is_spent_to_the_last_entry() -> None:
+    budget = Budget(3)
+    budget.spend(3, "here")
+    budget.spend(0, "here")
+    with pytest.raises(FormatError, match="there: the snapshot has more than 3 entries"):
+        budget.spend(1, "there")
+
+
+def test_the_root_is_a_directory_like_any_other() -> None:
+    read = snapshot(tree_of(file(b"a")))
+    assert read.directory(ROOT) == directory(b"")
+    assert list(read.entries()) == [directory(b""), File(RelPath(b"a"), 0, 0)]

@@ -1,0 +1,124 @@
+"""Hardlink groups as they come, go and lose members."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.committing import Upstream
+
+
+@pytest.fixture
+def upstream(short_path: Path) -> Iterator[Upstream]:
+    short_path.chmod(0o755)
+    found = Upstream(short_path)
+    yield found
+    found.prove_sound()
+
+
+def link(upstream: Upstream, leader: str, *others: str) -> None:
+    for other in others:
+        (upstream.tree / other).parent.mkdir(exist_ok=True, parents=True)
+        os.link(upstream.tree / leader, upstream.tree / other)
+
+
+def test_a_group_across_directories(upstream: Upstream) -> None:
+    upstream.write("b/first", "content")
+    link(upstream, "b/first", "b/second", "a/deep/er", "z")
+    result = upstream.commit()
+    # Leaves come before subdirectories: the top-level name leads.
+    assert upstream.links() == {"b/first": "z", "b/second": "z", "a/deep/er": "z"}
+    assert result.hashed_files == 1
+    assert result.head.info.totals.bytes == 4 * 7
+    assert upstream.file("b/second").digest == upstream.file("z").digest
+
+
+def test_a_group_partly_outside_of_the_tree(upstream: Upstream) -> None:
+    upstream.write("in")
+    os.link(upstream.tree / "in", upstream.root.parent / "out")
+    upstream.write("in1")
+    link(upstream, "in1", "in2")
+    os.link(upstream.tree / "in1", upstream.root.parent / "out1")
+    upstream.commit()
+    assert upstream.links() == {"in2": "in1"}
+
+
+def test_the_leader_goes(upstream: Upstream) -> None:
+    upstream.write("a", "content")
+    link(upstream, "a", "b", "c")
+    upstream.commit()
+    (upstream.tree / "a").unlink()
+    result = upstream.commit()
+    assert upstream.links() == {"c": "b"}
+    # The number of names is no part of the metadata; it moves the ctime, and explains it.
+    assert (result.counts.removed, result.hashed_files) == (1, 0)
+
+
+def test_a_link_in_place_of_a_copy(upstream: Upstream) -> None:
+    upstream.write("a", "content", mtime=5)
+    upstream.write("b", "content", mtime=5)
+    upstream.commit()
+    (upstream.tree / "b").unlink()
+    link(upstream, "a", "b")
+    upstream.commit()
+    assert upstream.links() == {"b": "a"}
+
+
+def test_odd_names_in_a_group(upstream: Upstream) -> None:
+    upstream.write("a\n/x\ty")
+    link(upstream, "a\n/x\ty", "b\\/z")
+    upstream.commit()
+    assert upstream.links() == {"b\\/z": "a\n/x\ty"}
+
+
+def three(upstream: Upstream) -> None:
+    """One group in three directories, and some names beside it; the first leads."""
+    upstream.write("a/x", "content")
+    link(upstream, "a/x", "b/x", "b/y", "c/x")
+    upstream.commit()
+    assert upstream.links() == {"b/x": "a/x", "b/y": "a/x", "c/x": "a/x"}
+
+
+def commit_without(upstream: Upstream, directory: str) -> None:
+    """Commit while a directory cannot be read."""
+    (upstream.tree / directory).chmod(0)
+    result = upstream.commit_as_nobody()
+    (upstream.tree / directory).chmod(0o755)
+    assert [problem.path for problem in result.problems] == [directory.encode()]
+    assert result.exit_code == 41
+    upstream.prove_sound()
+
+
+def test_members_that_cannot_be_read_stay_members(upstream: Upstream) -> None:
+    three(upstream)
+    upstream.write("new")
+    commit_without(upstream, "b")
+    assert upstream.links() == {"b/x": "a/x", "b/y": "a/x", "c/x": "a/x"}
+
+
+def test_members_that_cannot_be_read_outlive_their_leader(upstream: Upstream) -> None:
+    three(upstream)
+    (upstream.tree / "a/x").unlink()
+    commit_without(upstream, "b")
+    assert upstream.links() == {}
+    assert upstream.file("b/y").digest == upstream.file("c/x").digest
+
+
+def test_members_that_cannot_be_read_and_a_leader_that_changed(upstream: Upstream) -> None:
+    three(upstream)
+    (upstream.tree / "a/x").chmod(0o600)
+    if os.geteuid() == 0:
+        os.chown(upstream.tree / "a/x", 65534, 65534)
+    before = upstream.file("b/x")
+    commit_without(upstream, "b")
+    assert upstream.links() == {"c/x": "a/x"}
+    assert upstream.file("b/x") == before._replace(link=None)
+
+
+def test_a_leader_that_cannot_be_read_leads_what_cannot_either(upstream: Upstream) -> None:
+    upstream.write("b/d/x", "content")
+    link(upstream, "b/d/x", "b/d/y", "c/x", "c/y")
+    upstream.commit()
+    commit_without(upstream, "b")
+    assert upstream.links() == {"b/d/y": "b/d/x", "c/y": "c/x"}

@@ -1,0 +1,173 @@
+"""Trees that cannot be read as a whole: what was there stays, and every such path is named."""
+
+import errno
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from huai_server.commit.commit import CommitResult
+from tests.support.committing import SECONDS, Upstream
+
+DENIED = "Permission denied"
+
+
+@pytest.fixture
+def upstream(short_path: Path) -> Iterator[Upstream]:
+    short_path.chmod(0o755)
+    found = Upstream(short_path)
+    for number in range(200):
+        found.write(f"locked/deep/{number}", str(number))
+    for path in ("locked/f", "locked/in/line", "open/secret", "open/plain", "top"):
+        found.write(path, path)
+    yield found
+    if found.places.repository.exists() and found.repository.head():
+        found.prove_sound()
+
+
+def named(result: CommitResult) -> dict[str, str]:
+    return {os.fsdecode(problem.path): problem.reason for problem in result.problems}
+
+
+def test_an_unreadable_directory_stays_as_it_was(upstream: Upstream) -> None:
+    upstream.commit()
+    before = {path: e for path, e in upstream.entries().items() if path.startswith(b"locked")}
+    upstream.write("open/new")
+    upstream.write("locked/unseen")
+    (upstream.tree / "locked").chmod(0)
+    result = upstream.commit_as_nobody()
+    assert named(result) == {"locked": DENIED}
+    assert (result.exit_code, result.changed) == (41, True)
+    after = {path: e for path, e in upstream.entries().items() if path.startswith(b"locked")}
+    assert after == before
+    assert "open/new" in upstream.paths()
+
+
+def test_a_directory_inside_of_a_small_one_stays_as_well(upstream: Upstream) -> None:
+    upstream.commit()
+    (upstream.tree / "locked/in").chmod(0)
+    (upstream.tree / "locked/f").unlink()
+    result = upstream.commit_as_nobody()
+    assert named(result) == {"locked/in": DENIED}
+    assert "locked/in/line" in upstream.paths()
+    assert "locked/f" not in upstream.paths()
+
+
+def test_nothing_else_changed_makes_no_commit_but_is_told(upstream: Upstream) -> None:
+    head = upstream.commit().head
+    (upstream.tree / "locked").chmod(0)
+    result = upstream.commit_as_nobody()
+    assert (result.head, result.changed, result.exit_code) == (head, False, 41)
+
+
+def test_the_first_commit_leaves_out_what_it_cannot_read(upstream: Upstream) -> None:
+    (upstream.tree / "locked").chmod(0)
+    (upstream.tree / "open/secret").chmod(0)
+    result = upstream.commit_as_nobody()
+    assert named(result) == {"locked": DENIED, "open/secret": DENIED}
+    assert upstream.paths() == {"open", "open/plain", "top"}
+
+
+def test_nothing_readable_is_an_error_that_says_so(short_path: Path) -> None:
+    short_path.chmod(0o755)
+    upstream = Upstream(short_path)
+    upstream.write("only/f")
+    (upstream.tree / "only").chmod(0)
+    with pytest.raises(AssertionError, match=r"EmptyRootError.*nothing .* could be read.*only"):
+        upstream.commit_as_nobody()
+    (upstream.tree / "only").chmod(0o755)
+
+
+def test_an_unreadable_root_is_an_error(upstream: Upstream) -> None:
+    head = upstream.commit().head
+    upstream.tree.chmod(0)
+    with pytest.raises(AssertionError, match=f"(Scan|Storage)Error.*{DENIED}"):
+        upstream.commit_as_nobody()
+    upstream.tree.chmod(0o755)
+    assert upstream.head == head
+
+
+def test_an_unreadable_file_keeps_its_old_entry(upstream: Upstream) -> None:
+    upstream.commit()
+    before = upstream.file("open/secret")
+    upstream.write("open/secret", "other content")
+    (upstream.tree / "open/secret").chmod(0)
+    result = upstream.commit_as_nobody()
+    assert named(result) == {"open/secret": DENIED}
+    assert upstream.file("open/secret") == before
+
+
+def test_an_unreadable_file_needs_no_reading_if_it_is_known(upstream: Upstream) -> None:
+    upstream.write("open/secret", mtime=5)
+    (upstream.tree / "open/secret").chmod(0)
+    upstream.commit()
+    assert named(upstream.commit_as_nobody()) == {}
+
+
+def test_without_digests_an_unreadable_file_is_no_trouble(upstream: Upstream) -> None:
+    upstream.configure(digest="off")
+    (upstream.tree / "open/secret").chmod(0)
+    assert named(upstream.commit_as_nobody()) == {}
+    assert upstream.file("open/secret").mode == 0
+
+
+@contextmanager
+def growing(path: Path) -> Iterator[None]:
+    """A file that another process appends to all the time; long enough to be caught at it."""
+    path.touch()
+    os.truncate(path, 300 << 20)
+    script = f"while :; do echo x >> '{path}'; done"
+    process = subprocess.Popen(["/bin/sh", "-c", script])
+    try:
+        while path.stat().st_size == 300 << 20:
+            assert process.poll() is None
+        yield
+    finally:
+        process.kill()
+        process.wait(SECONDS)
+
+
+def test_a_file_that_changes_while_it_is_read_keeps_entry_and_digest(upstream: Upstream) -> None:
+    upstream.commit()
+    before = upstream.file("open/plain")
+    upstream.write("open/new", "n")
+    with growing(upstream.tree / "open/plain"):
+        result = upstream.commit()
+    assert named(result) == {"open/plain": "changed while it was read"}
+    assert (result.exit_code, result.changed) == (41, True)
+    assert upstream.file("open/plain") == before
+    assert upstream.file("open/new").digest is not None
+
+
+def test_a_new_file_that_changes_while_it_is_read_is_left_out(upstream: Upstream) -> None:
+    upstream.commit()
+    with growing(upstream.tree / "open/new"):
+        result = upstream.commit()
+    assert named(result) == {"open/new": "changed while it was read"}
+    assert "open/new" not in upstream.paths()
+    (upstream.tree / "open/new").write_text("done")
+    assert upstream.commit().exit_code == 0
+    assert upstream.file("open/new").digest is not None
+
+
+def test_a_volatile_file_that_changes_all_the_time_is_committed(upstream: Upstream) -> None:
+    upstream.configure(volatile=("/project/trace/*", "open/new"))
+    upstream.commit()
+    with growing(upstream.tree / "open/new"):
+        result = upstream.commit()
+    assert (result.exit_code, named(result), result.changed) == (0, {}, True)
+    assert upstream.file("open/new").digest is None
+    assert upstream.commit().exit_code == 0
+    assert upstream.file("open/new").digest is not None
+    descriptor, _ = upstream.repository.snapshot(upstream.head)
+    assert descriptor.publish == ("volatile /project/trace/*", "volatile open/new")
+
+
+def test_the_reasons_are_those_of_the_system(upstream: Upstream) -> None:
+    (upstream.tree / "open/plain").chmod(0)
+    upstream.commit()
+    (upstream.tree / "open/plain").write_text("changed")
+    assert set(named(upstream.commit_as_nobody()).values()) == {os.strerror(errno.EACCES)}

@@ -1,0 +1,223 @@
+"""The native maker: what it makes of lines, what it refuses, and where it never goes."""
+
+import errno
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from huai_schema.codec.lines import encode_leaf
+from huai_schema.codec.listing import Listing
+from huai_schema.entries import Directory
+from huai_schema.paths import ROOT, RelPath
+from huai_server.fallback.attr.build import build
+from huai_server.fallback.attr.maker import Maker
+from huai_server.fallback.attr.records import Records
+from huai_server.fallback.owners import OwnerIds
+from tests.support.scanners import without_openat2
+from tests.support.schema.trees import directory, file, snapshot, tree_of
+
+Fill = Callable[[Records], None]
+
+
+def apply(root: Path, fill: Fill, building: Path | None = None) -> None:
+    records = Records(None)
+    fill(records)
+    with Maker(root, building) as maker:
+        maker.apply(records.take())
+        maker.leave()
+
+
+def leaves(lines: bytes, path: bytes = b"") -> Fill:
+    def fill(records: Records) -> None:
+        records.enter(RelPath(path))
+        records.leaves(Listing(RelPath(path), b"0", lines))
+
+    return fill
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"..\t1\t0\n",
+        b".\t1\t0\n",
+        b"\t1\t0\n",
+        b"../outside\t1\t0\n",
+        b"a/b\t1\t0\n",
+        b"a\\x2fb\t1\t0\n",
+        b"a\\x00b\t1\t0\n",
+        b"a\0b\t1\t0\n",
+        b"a\\x0\t1\t0\n",
+        b"a\\\t1\t0\n",
+        b"a\t-1\t0\n",
+        b"a\tx\t0\n",
+        b"a\t1\t\n",
+        b"a\t1\tx\n",
+        b"a\t99999999999999999999\t0\n",
+        b"a\t1\t0",
+        b"a\t1",
+        b"a",
+        b"a\t1\t0 \n",
+        b"a\t>\t0\n",
+        b"a\t1\t0\th../b\n",
+        b"a\t1\t0\th\n",
+        b"%s\t1\t0\n" % (b"n" * 256),
+        b"a\t>%s\t0\n" % (b"t" * 4096),
+    ],
+)
+def test_lines_without_sense_are_refused(tmp_path: Path, line: bytes) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    with pytest.raises(OSError, match=os.strerror(errno.EBADMSG)):
+        apply(root, leaves(b"A\t5\t7\n" + line))
+    assert os.listdir(root) == ["A"]
+    assert os.listdir(tmp_path) == ["root"]
+
+
+def _link_by_a_way_out(records: Records) -> None:
+    records.enter(ROOT)
+    records.leaves(Listing(ROOT, b"0", b"new\t1\t0\thd/../../outside/file\n"))
+
+
+def _link_by_a_way_round(records: Records) -> None:
+    records.enter(ROOT)
+    records.leaves(Listing(ROOT, b"0", b"new\t1\t0\thd/./file\n"))
+
+
+@pytest.mark.parametrize("old_kernel", [False, True])
+@pytest.mark.parametrize("fill", [_link_by_a_way_out, _link_by_a_way_round])
+def test_no_path_leads_out_whatever_the_kernel(
+    tmp_path: Path, fill: Fill, old_kernel: bool
+) -> None:
+    for folder in ("root", "root/d", "outside"):
+        (tmp_path / folder).mkdir()
+    for name in ("root/d/file", "outside/file"):
+        (tmp_path / name).touch()
+
+    def work() -> str:
+        try:
+            apply(tmp_path / "root", fill)
+        except OSError as error:
+            return os.strerror(error.errno or 0)
+        return "nothing was refused"
+
+    said = without_openat2(work) if old_kernel else work()
+    assert said == os.strerror(errno.EXDEV)
+    assert os.listdir(tmp_path / "root") == ["d"]
+
+
+def test_an_owner_that_nobody_told_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match=os.strerror(errno.EBADMSG)):
+        apply(tmp_path, leaves(b"a\t1\t0\tux\n"))
+
+
+def test_fields_of_later_versions_are_passed_over(tmp_path: Path) -> None:
+    apply(tmp_path, leaves(b"a\t1\t2.5\tm600\tz\tyes\nb\t>a\t0\tq1\n"))
+    assert (tmp_path / "a").stat().st_mtime_ns == 2_500_000_000
+    assert (tmp_path / "a").stat().st_mode & 0o7777 == 0o600
+    assert (tmp_path / "b").readlink() == Path("a")
+
+
+def test_owners_as_lines_spell_them(tmp_path: Path) -> None:
+    owners = OwnerIds()
+    entries = [
+        file(b"d/a", owner=b"#7", group=b"#8"),
+        file(b"d/b", owner=b"no\tbody knows", group=b"#9"),
+        file(b"d/c"),
+    ]
+    if os.geteuid() != 0:
+        entries = entries[2:]
+    assert build(tmp_path / "g", snapshot(tree_of(directory(b"d"), *entries)), owners) == 0
+    found = [os.stat(tmp_path / "g/d" / name) for name in sorted(os.listdir(tmp_path / "g/d"))]
+    if os.geteuid() == 0:
+        assert [(each.st_uid, each.st_gid) for each in found] == [(7, 8), (0, 9), (0, 0)]
+        assert owners.unknown == {r"user 'no\tbody knows'"}
+
+
+def test_a_failure_names_its_path(tmp_path: Path) -> None:
+    (tmp_path / "d").mkdir()
+    (tmp_path / "d/there").touch()
+    lines = b"".join(encode_leaf(file(b"d/" + name, 1)) for name in (b"a", b"there", b"z"))
+    with pytest.raises(FileExistsError) as caught:
+        apply(tmp_path, leaves(lines, b"d"))
+    assert caught.value.filename == str(tmp_path / "d/there")
+    assert not (tmp_path / "d/z").exists()
+    with pytest.raises(FileNotFoundError) as missing:
+        apply(tmp_path, leaves(b"", b"not/there"))
+    assert missing.value.filename == str(tmp_path / "not/there")
+
+
+def _enter(records: Records) -> None:
+    records.enter(RelPath(b"way/in"))
+
+
+def _enter_the_last(records: Records) -> None:
+    records.enter(RelPath(b"way"))
+
+
+def _attributes(records: Records) -> None:
+    records.attributes(Directory(RelPath(b"way"), 5, 0o711))
+
+
+def _link(records: Records) -> None:
+    records.enter(ROOT)
+    records.leaf(file(b"new", link=RelPath(b"way/precious")))
+
+
+def _link_to_a_symlink(records: Records) -> None:
+    records.enter(ROOT)
+    records.leaf(file(b"new", link=RelPath(b"way")))
+
+
+def _move(records: Records) -> None:
+    records.move(RelPath(b"way/in"), RelPath(b"new"))
+
+
+def _move_there(records: Records) -> None:
+    records.move(RelPath(b"folder"), RelPath(b"way/new"))
+
+
+@pytest.mark.parametrize(
+    "fill",
+    [_enter, _enter_the_last, _attributes, _link, _link_to_a_symlink, _move, _move_there],
+)
+def test_no_symlink_leads_out(tmp_path: Path, fill: Fill) -> None:
+    root, building, outside = (tmp_path / name for name in ("root", "building", "outside"))
+    for folder in (root, building, outside, outside / "in", root / "folder"):
+        folder.mkdir()
+    (outside / "precious").touch()
+    (root / "way").symlink_to(outside)
+    before = outside.stat(), os.listdir(outside)
+    with pytest.raises(OSError, match=r"level|Not a directory|Invalid|Too many"):
+        apply(root, fill, building)
+    assert (outside.stat(), os.listdir(outside)) == before
+    assert sorted(os.listdir(root)) == ["folder", "way"]
+
+
+def test_what_does_not_fit_is_an_error(tmp_path: Path) -> None:
+    """ext4 and others bend times without a word; a tmpfs holds this one."""
+    lines = b"a\t1\t-9000000000\n"
+    try:
+        apply(tmp_path, leaves(lines))
+    except OSError as error:
+        assert error.errno == errno.EOVERFLOW  # noqa: PT017 (either is right, nothing else is)
+    else:
+        assert (tmp_path / "a").stat().st_mtime_ns == -9_000_000_000 * 10**9
+
+
+def test_a_deep_tree_and_a_crowded_one(short_path: Path) -> None:
+    names = [b"/".join([b"d" * 200] * depth) for depth in range(1, 20)]
+    deep = tree_of(*map(directory, names), file(names[-1] + b"/" + b"f" * 255, 5 << 40, -3))
+    crowded = [file(b"n%05d" % number, number, number) for number in range(50_000)]
+    tree = deep | tree_of(*crowded)
+    assert build(short_path / "g", snapshot(tree), OwnerIds()) == 0
+    assert len(os.listdir(short_path / "g")) == 50_001
+    status = os.stat(short_path / "g/n49999")
+    assert (status.st_size, status.st_mtime_ns, status.st_blocks) == (49_999, 49_999, 0)
+    handle = os.open(short_path / "g", os.O_RDONLY)
+    try:
+        status = os.stat(names[-1] + b"/" + b"f" * 255, dir_fd=handle)
+    finally:
+        os.close(handle)
+    assert (status.st_size, status.st_mtime_ns) == (5 << 40, -3)

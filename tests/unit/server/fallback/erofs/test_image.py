@@ -1,0 +1,139 @@
+"""Image files: their records, and that they appear whole, equal and sealed, or not at all."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from huai_schema.codec.lines import encode_directory, encode_leaf
+from huai_schema.codec.listing import Listing
+from huai_schema.entries import Directory, File
+from huai_schema.errors import FormatError
+from huai_schema.paths import ROOT, RelPath
+from huai_server.errors import StorageError
+from huai_server.fallback.erofs import DamagedImageError, verify
+from huai_server.fallback.erofs.children import Child, Children, directory_blocks
+from huai_server.fallback.erofs.image import write_image
+from huai_server.fallback.erofs.ondisk import BLOCK, crc32c
+from tests.support.erofs_trees import OWNERS, Numbered, make_image
+from tests.support.schema.trees import directory, file, files, snapshot, tree_of
+
+TREE = tree_of(
+    *files(b"d", 300),
+    directory(b"d"),
+    file(b"f", 5, owner=b"ftp", group=b"a\tb"),
+    file(b"g", 5, owner=b"www\xff"),
+)
+
+
+def test_the_checksum_is_the_published_one() -> None:
+    # RFC 3720 inverts it at the end.
+    assert crc32c(b"123456789") ^ 0xFFFFFFFF == 0xE3069283
+    assert crc32c(bytes(32)) ^ 0xFFFFFFFF == 0x8A9136AA
+
+
+def test_names_come_back_however_many() -> None:
+    children = Children()
+    names = sorted(b"%d" % number * 30 for number in range(1000, 3000))
+    for number, name in enumerate(names):
+        children.add(name, number, 1)
+    assert list(children) == [Child(name, number, 1) for number, name in enumerate(names)]
+    assert len(children) == 2000
+    assert list(Children()) == []
+
+
+def test_blocks_are_filled_and_never_over() -> None:
+    children = [Child(b"%03d" % number + b"x" * (number % 253), number, 1) for number in range(999)]
+    blocks = list(directory_blocks(children))
+    sizes = [len(block.data) for block in blocks]
+    assert max(sizes) <= BLOCK
+    assert min(sizes[:-1]) > BLOCK - 12 - 255
+    assert sum(sizes) == sum(12 + len(child.name) for child in children)
+
+
+def test_own_names_stand_where_they_sort() -> None:
+    names = [b"!", b"-", b".", b"..", b".a", b"a"]
+    (block,) = directory_blocks(Child(name, 1, 2) for name in names)
+    assert (block.own, block.above) == (24, 36)
+
+
+def test_equal_trees_give_equal_images(tmp_path: Path) -> None:
+    other = dict(reversed(TREE.items()))
+    for name, tree in (("a", TREE), ("b", other), ("c", {**TREE, RelPath(b"h"): file(b"h")})):
+        make_image(tree, tmp_path / name)
+    a, b, c = ((tmp_path / name).read_bytes() for name in "abc")
+    assert a == b
+    assert a != c
+
+
+def test_it_is_what_it_says(tmp_path: Path) -> None:
+    image = tmp_path / "image"
+    built = make_image(TREE, image)
+    assert built == (len(TREE), image.stat().st_size)
+    assert built.size % BLOCK == 0
+    verify(image, snapshot(TREE).tree, OWNERS)
+
+
+def test_every_damage_is_seen(tmp_path: Path) -> None:
+    image, tree = tmp_path / "image", snapshot(TREE).tree
+    make_image(TREE, image)
+    whole = image.read_bytes()
+    seal = whole.rindex(b"blake3 ") + 72
+    for place in [*range(0, seal, 97), 1024, 1060, seal - 1]:
+        image.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+        with pytest.raises(DamagedImageError):
+            verify(image, tree, OWNERS)
+    for size in (0, 1, 1200, BLOCK, len(whole) - BLOCK, seal - 1):
+        image.write_bytes(whole[:size])
+        with pytest.raises(DamagedImageError):
+            verify(image, tree, OWNERS)
+    image.write_bytes(whole)
+    verify(image, tree, OWNERS)
+
+
+def test_the_image_of_another_tree_is_refused(tmp_path: Path) -> None:
+    make_image(TREE, tmp_path / "image")
+    with pytest.raises(DamagedImageError, match="another tree"):
+        verify(tmp_path / "image", bytes(20), OWNERS)
+
+
+@pytest.mark.parametrize(("kind", "name"), [("user", b"www\xff"), ("group", b"a\tb")])
+def test_an_owner_with_another_number_now_is_seen(tmp_path: Path, kind: str, name: bytes) -> None:
+    class Changed(Numbered):
+        def uid(self, asked: bytes) -> int:
+            return super().uid(asked) + (kind == "user" and asked == name)
+
+        def gid(self, asked: bytes) -> int:
+            return super().gid(asked) + (kind == "group" and asked == name)
+
+    make_image(TREE, tmp_path / "image")
+    with pytest.raises(DamagedImageError, match=f"the {kind} .* has another number now"):
+        verify(tmp_path / "image", snapshot(TREE).tree, Changed())
+
+
+def test_a_build_that_fails_leaves_what_was_there(tmp_path: Path) -> None:
+    image = tmp_path / "image"
+    image.write_text("before")
+
+    def listings() -> Iterator[Listing]:
+        yield from snapshot(TREE).listings()
+        raise FormatError("damaged")
+
+    with pytest.raises(FormatError):
+        write_image(listings, bytes(20), image, OWNERS)
+    assert os.listdir(tmp_path) == ["image"]
+    assert image.read_text() == "before"
+
+
+def test_a_link_to_nothing_is_refused(tmp_path: Path) -> None:
+    root = encode_directory(Directory(ROOT, 0))
+    link = encode_leaf(File(RelPath(b"b"), 1, 1, link=RelPath(b"a")))
+    with pytest.raises(FormatError, match="hardlink to no file"):
+        write_image(lambda: [Listing(ROOT, root, link)], bytes(20), tmp_path / "image", OWNERS)
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_folder_that_is_not_there_is_said(tmp_path: Path) -> None:
+    with pytest.raises(StorageError, match="nowhere"):
+        make_image(TREE, tmp_path / "nowhere" / "image")

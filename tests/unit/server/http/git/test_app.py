@@ -1,0 +1,50 @@
+"""What of a request decides how git is called, and that nothing else does."""
+
+from pathlib import Path
+
+import pytest
+
+from huai_server.http.git.app import protocol_version
+from huai_server.http.git.upload_pack import Call, Git
+
+
+@pytest.mark.parametrize(
+    ("value", "version"),
+    [
+        (b"version=2", 2),
+        (b"version=1", 1),
+        (b"version=0", 0),
+        (b"version=2:session=x", 2),
+        (b"foo:version=1:version=2", 2),
+        (b"version=3", 0),
+        (b"version=22", 0),
+        (b"xversion=2", 0),
+        (b"", 0),
+        (b"version=2:" + b"x" * 300, 0),
+    ],
+)
+def test_the_protocol_header(value: bytes, version: int) -> None:
+    assert protocol_version([(b"host", b"x"), (b"git-protocol", value)]) == version
+
+
+def test_without_the_header() -> None:
+    assert protocol_version([(b"host", b"version=2")]) == 0
+
+
+def test_the_command_line_has_constants_and_the_repository_only(tmp_path: Path) -> None:
+    git = Git(30)
+    command = git.command(Call(tmp_path, 2, advert=False))
+    assert command[-1] == str(tmp_path.resolve())
+    assert f"safe.directory={tmp_path.resolve()}" in command
+    assert "--timeout=30" in command
+    assert "--http-backend-info-refs" not in command
+    advert = git.command(Call(tmp_path, 0, advert=True))
+    assert set(advert) - set(command) == {"--http-backend-info-refs"}
+
+
+def test_the_environment_is_made_here(tmp_path: Path) -> None:
+    git = Git(30)
+    plain = git.environment(Call(tmp_path, 0, advert=True))
+    assert set(plain) == {"PATH", "LC_ALL", "HOME", "GIT_CONFIG_NOSYSTEM", "GIT_CONFIG_GLOBAL"}
+    newer = git.environment(Call(tmp_path, 2, advert=True))
+    assert newer == {**plain, "GIT_PROTOCOL": "version=2"}

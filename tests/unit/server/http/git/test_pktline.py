@@ -1,0 +1,83 @@
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from huai_server.http.asgi.errors import RefusedError
+from huai_server.http.git.pktline import packets, parse
+
+SPECIAL = {0: b"0000", 1: b"0001", 2: b"0002"}
+
+
+def frame(packet: bytes | int) -> bytes:
+    return SPECIAL[packet] if isinstance(packet, int) else b"%04x" % (len(packet) + 4) + packet
+
+
+@given(
+    st.lists(
+        st.binary(max_size=300).filter(lambda data: b"\0" not in data) | st.sampled_from([0, 1, 2]),
+        min_size=1,
+    )
+)
+def test_what_was_framed_is_read_back(content: list[bytes | int]) -> None:
+    assert list(packets(b"".join(map(frame, content)))) == content
+
+
+@given(st.binary(max_size=400))
+def test_any_bytes_are_read_or_refused(body: bytes) -> None:
+    with suppress(RefusedError):
+        assert len(parse(body, 2).digest) == 32
+
+
+def request(*capabilities: bytes, arguments: tuple[bytes, ...] = (b"peel",)) -> bytes:
+    return b"".join([*map(frame, capabilities), b"0001", *map(frame, arguments), b"0000"])
+
+
+def test_the_clients_name_does_not_matter() -> None:
+    one = parse(request(b"command=ls-refs\n", b"agent=git/2.30"), 2)
+    other = parse(request(b"command=ls-refs\n", b"agent=git/2.47\n"), 2)
+    assert one == other
+    assert one.command == b"ls-refs"
+
+
+def test_the_clients_name_before_protocol_2_does_not_matter() -> None:
+    want = b"want " + b"1" * 40 + b" ofs-delta"
+    rest = b"0000" + frame(b"done\n")
+    requests = [frame(want + name) + rest for name in (b" agent=git/2.30\n", b" agent=huai", b"")]
+    assert len({parse(request, 0) for request in requests}) == 1
+    assert parse(requests[0], 0).command == b""
+
+
+@pytest.mark.parametrize("space", [b"\t", b"\r", b"\v", b"\f", b"\n", b" ", b"\x80"])
+def test_a_name_ends_at_whatever_git_may_take_for_a_space(space: bytes) -> None:
+    want = b"want " + b"1" * 40
+    plain = parse(frame(want + b" agent=x") + b"0000", 0)
+    assert parse(frame(want + b" agent=x" + space + b"side-band-64k\n") + b"0000", 0) != plain
+    plain = parse(request(b"command=fetch", b"agent=x"), 2)
+    assert parse(request(b"command=fetch", b"agent=x" + space + b"y"), 2) != plain
+
+
+def test_a_request_with_a_nul_is_refused() -> None:
+    for packet in (b"agent=x\0y", b"command=ls-refs\0", b"\0"):
+        for body in (request(packet), request(b"command=fetch", arguments=(packet,))):
+            with pytest.raises(RefusedError, match="NUL"):
+                parse(body, 2)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        request(b"command=fetch", b"agent=a"),
+        request(b"command=ls-refs", b"object-format=sha256"),
+        request(b"command=ls-refs", b"session-id=1"),  # a server may not know it
+        request(b"command=ls-refs agent=a"),
+        request(b"command=ls-refs", arguments=(b"symrefs",)),
+        request(b"command=ls-refs", arguments=(b"peel", b"agent=a")),
+        request(b"command=ls-refs", arguments=(b"pe", b"el")),
+        request(b"command=ls-refs")[:-4],
+        request(b"command=ls-refs").replace(b"0001", b"0002"),
+    ],
+)
+def test_everything_else_matters(other: bytes) -> None:
+    assert parse(other, 2).digest != parse(request(b"command=ls-refs"), 2).digest

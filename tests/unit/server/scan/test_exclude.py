@@ -1,0 +1,169 @@
+"""What a scan leaves out."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from huai_schema.errors import ExitCode
+from huai_schema.paths import RelPath
+from huai_server.scan import exclude
+from huai_server.scan.types import RESERVED, TEMPORARY, Problem, ScanOptions
+from tests.support.scanners import SCANNERS, Scanner, as_nobody, directories, in_child, leaves
+
+
+@pytest.fixture(params=list(SCANNERS))
+def scanner(request: pytest.FixtureRequest) -> Scanner:
+    return SCANNERS[request.param]
+
+
+def listed(scanner: Scanner, root: Path, *patterns: bytes) -> set[bytes]:
+    found = scanner(root, ScanOptions(exclude=patterns))
+    return {*leaves(found), *directories(found)} - {b""}
+
+
+def touch(root: Path, *paths: str) -> None:
+    for path in paths:
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).touch()
+
+
+def left_out(scanner: Scanner, root: Path, *patterns: bytes) -> dict[bytes, str]:
+    found = directories(scanner(root, ScanOptions(exclude=patterns)))
+    return {left.path: left.reason for each in found.values() for left in each.left_out}
+
+
+@pytest.mark.parametrize("name", [".~tmp~", ".~TMP~", ".~Tmp~"])
+def test_the_name_of_staging_is_reserved_at_every_level(
+    scanner: Scanner, tmp_path: Path, name: str
+) -> None:
+    """A downstream stages there: whatever the upstream has of that name could not be published."""
+    touch(tmp_path, f"{name}/f", f"d/{name}/f", f"file/{name}", "x.~tmp~")
+    (tmp_path / "link").mkdir()
+    (tmp_path / "link" / name).symlink_to("/")
+    os.mkfifo(tmp_path / "d" / "fifo")
+    assert listed(scanner, tmp_path) == {b"d", b"file", b"link", b"x.~tmp~"}
+    paths = [f"{folder}{name}".encode() for folder in ("", "d/", "file/", "link/")]
+    assert left_out(scanner, tmp_path) == dict.fromkeys(paths, RESERVED)
+    assert left_out(scanner, tmp_path, os.fsencode(name)) == {}, "who excludes it, knows of it"
+
+
+def test_a_reserved_name_is_told_where_nothing_can_be_looked_at(
+    scanner: Scanner, short_path: Path
+) -> None:
+    """Its name alone says what it is; that it cannot be looked at is no matter."""
+    short_path.chmod(0o755)
+    touch(short_path, "d/.~tmp~", "e/.~tmp~/f")
+    for folder in ("d", "e"):
+        (short_path / folder).chmod(0o444)
+    scanner(short_path, ScanOptions())  # loads what the child may not load
+    found = directories(as_nobody(lambda: scanner(short_path, ScanOptions())))
+    for place in (b"d", b"e"):
+        path = RelPath(place + b"/.~tmp~")
+        assert (found[place].problems, found[place].left_out) == ((), (Problem(path, RESERVED),))
+
+
+TEMPORARY_NAMES = [
+    ".f.Ab3xY9", ".a.b.c.ABCDEF", ".x.12345a", ".\n.a1b2c3", ".config.backup", ".log.202401",
+    ".checksums.sha256", ".htaccess.BACKUP",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TEMPORARY_NAMES)
+@pytest.mark.parametrize("mode", [0o600, 0o700, 0o200, 0o400])
+def test_what_rsync_has_not_finished_is_left_out_and_told(
+    scanner: Scanner, tmp_path: Path, name: str, mode: int
+) -> None:
+    touch(tmp_path, name)
+    (tmp_path / name).chmod(mode)
+    os.utime(tmp_path / name, (0, 0))  # an rsync that was killed long ago
+    assert listed(scanner, tmp_path) == set()
+    assert left_out(scanner, tmp_path) == {name.encode(): TEMPORARY}
+
+
+@pytest.mark.parametrize("name", TEMPORARY_NAMES)
+@pytest.mark.parametrize("mode", [0o644, 0o640, 0o604, 0o755])
+def test_a_name_alone_makes_no_temporary_file(
+    scanner: Scanner, tmp_path: Path, name: str, mode: int
+) -> None:
+    """Such as lists of checksums: they were left out, and deleted downstream."""
+    touch(tmp_path, name)
+    (tmp_path / name).chmod(mode)
+    assert listed(scanner, tmp_path) == {name.encode()}
+    assert left_out(scanner, tmp_path) == {}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [".f.Ab3xY", ".f.Ab3xY9z", "f.Ab3xY9", "..Ab3xY9", ".f.Ab3x-9", ".f.Ab3xY9\n", ".fAb3xY9"],
+)
+def test_a_mode_alone_makes_no_temporary_file(scanner: Scanner, tmp_path: Path, name: str) -> None:
+    touch(tmp_path, name)
+    (tmp_path / name).chmod(0o600)
+    assert listed(scanner, tmp_path) == {name.encode()}
+
+
+def test_directories_and_symlinks_are_never_temporary(scanner: Scanner, tmp_path: Path) -> None:
+    (tmp_path / ".f.Ab3xY9").mkdir(0o700)
+    (tmp_path / ".s.sha256").symlink_to("x")
+    assert listed(scanner, tmp_path) == {b".f.Ab3xY9", b".s.sha256"}
+
+
+@pytest.mark.parametrize(
+    ("pattern", "gone"),
+    [
+        (b"*.tmp", {b"x.tmp", b"d/x.tmp", b"d/e/x.tmp"}),
+        (b"x.tmp/", set()),
+        (b"e/", {b"d/e", b"d/e/x.tmp", b"d/e/e", b"e", b"e/f"}),
+        (b"e", {b"d/e", b"d/e/x.tmp", b"d/e/e", b"e", b"e/f"}),
+        (b"/e", {b"e", b"e/f"}),
+        (b"/*/x.tmp", {b"d/x.tmp"}),
+        (b"d/x.tmp", {b"d/x.tmp"}),
+        (b"/d/*", {b"d/x.tmp", b"d/e", b"d/e/x.tmp", b"d/e/e"}),
+        (b"?", {b"d", b"d/x.tmp", b"d/e", b"d/e/x.tmp", b"d/e/e", b"e", b"e/f"}),
+        (b"[[:alpha:]].t?p", {b"x.tmp", b"d/x.tmp", b"d/e/x.tmp"}),
+        (b"\\*", {b"*"}),
+        (b"/", None),
+        (b"", None),
+        (b"a\0b", None),
+    ],
+)
+def test_patterns(
+    scanner: Scanner, tmp_path: Path, pattern: bytes, gone: set[bytes] | None
+) -> None:
+    touch(tmp_path, "x.tmp", "d/x.tmp", "d/e/x.tmp", "d/e/e", "e/f", "xy", "\xff\xfe")
+    touch(tmp_path, "*") if pattern == b"\\*" else None
+    everything = listed(scanner, tmp_path)
+    if gone is not None:
+        assert gone <= everything
+        assert listed(scanner, tmp_path, b"nothing", pattern) == everything - gone
+        return
+    with pytest.raises(exclude.BadPatternError) as caught:
+        scanner(tmp_path, ScanOptions(exclude=(pattern,)))
+    assert caught.value.exit_code == ExitCode.CONFIG
+
+
+def test_what_is_left_out_is_not_skipped(scanner: Scanner, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    found = scanner(tmp_path, ScanOptions(exclude=(b"fifo",)))
+    assert directories(found)[b""].skipped == 0
+
+
+def test_the_root_itself_is_never_left_out(scanner: Scanner, tmp_path: Path) -> None:
+    touch(tmp_path, "f")
+    assert list(directories(scanner(tmp_path, ScanOptions(exclude=(b"*",))))) == [b""]
+
+
+@pytest.mark.parametrize("locale_name", ["C", "C.UTF-8"])
+def test_patterns_match_bytes_in_any_locale(
+    scanner: Scanner, tmp_path: Path, locale_name: str
+) -> None:
+    touch(tmp_path, "é", "x")
+
+    def under_locale() -> set[bytes]:
+        import locale
+
+        locale.setlocale(locale.LC_ALL, locale_name)
+        return listed(scanner, tmp_path, b"?")
+
+    assert in_child(under_locale) == {"é".encode()}

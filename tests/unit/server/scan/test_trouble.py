@@ -1,0 +1,303 @@
+"""Trees that resist: unreadable, moving, deeper than a path can be, hostile."""
+
+import ctypes
+import errno
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from huai_schema.limits import PATH_BYTES
+from huai_schema.paths import RelPath
+from huai_server.scan import scan
+from huai_server.scan.types import KEEPS_CHANGING, Problem, ScanOptions, Unreadable
+from tests.support.scanners import (
+    SCANNERS,
+    Scanner,
+    as_nobody,
+    directories,
+    in_child,
+    leaves,
+    scan_native,
+    scan_python,
+    unreadable,
+    without_openat2,
+)
+
+DENIED = "Permission denied"
+
+
+@pytest.fixture(params=list(SCANNERS))
+def scanner(request: pytest.FixtureRequest) -> Scanner:
+    return SCANNERS[request.param]
+
+
+@pytest.fixture
+def open_path(short_path: Path) -> Path:
+    """A folder that a process without privileges can reach."""
+    short_path.chmod(0o755)
+    return short_path
+
+
+def test_unreadable_directories_stand_in_their_place(scanner: Scanner, open_path: Path) -> None:
+    for path in ("a", "b/below", "c"):
+        (open_path / path).mkdir(parents=True)
+    (open_path / "b").chmod(0)
+    scanner(open_path, ScanOptions())  # loads what the child may not load
+    found = as_nobody(lambda: scanner(open_path, ScanOptions()))
+    (open_path / "b").chmod(0o755)
+    assert unreadable(found) == {b"b": DENIED}
+    assert found[2] == Unreadable(RelPath(b"b"), DENIED)
+    assert list(directories(found)) == [b"", b"a", b"c"]
+
+
+def test_what_cannot_be_looked_at_is_a_problem(scanner: Scanner, open_path: Path) -> None:
+    (open_path / "d/below").mkdir(parents=True)
+    (open_path / "d/file").touch()
+    (open_path / "d/link").symlink_to("x")
+    (open_path / "d").chmod(0o444)
+    scanner(open_path, ScanOptions())
+    found = as_nobody(lambda: scanner(open_path, ScanOptions()))
+    (open_path / "d").chmod(0o755)
+    assert directories(found)[b"d"].problems == (
+        Problem(RelPath(b"d/file"), DENIED),
+        Problem(RelPath(b"d/link"), DENIED),
+    )
+    assert directories(found)[b"d"].listing.leaves == b""
+    assert unreadable(found) == {b"d/below": DENIED}
+
+
+def test_an_unreadable_root_is_an_error(scanner: Scanner, open_path: Path) -> None:
+    (open_path / "root").mkdir(0)
+    with pytest.raises(AssertionError, match=f"ScanError.*{DENIED}"):
+        as_nobody(lambda: scanner(open_path / "root", ScanOptions()))
+    (open_path / "root").chmod(0o755)
+
+
+def test_a_mount_point_is_an_empty_directory(scanner: Scanner) -> None:
+    assert Path("/dev/pts").is_mount(), "this test needs Linux with /dev/pts"
+    pts = directories(scanner(Path("/dev"), ScanOptions()))[b"pts"]
+    assert (pts.listing.leaves, pts.skipped) == (b"", 0)
+    assert pts.listing.attributes
+    crossed = directories(scanner(Path("/dev"), ScanOptions(one_file_system=False)))[b"pts"]
+    assert crossed.skipped > 0
+
+
+def make_deep(root: Path, lengths: list[int]) -> list[bytes]:
+    """A chain of directories with a file and a subdirectory in each; the paths of the chain."""
+    here = os.open(root, os.O_RDONLY)
+    paths = [b""]
+    for length in lengths:
+        name = b"d" * length
+        os.mkdir(name, dir_fd=here)
+        below = os.open(name, os.O_RDONLY, dir_fd=here)
+        os.close(here)
+        here = below
+        os.close(os.open(b"file", os.O_CREAT | os.O_WRONLY, dir_fd=here))
+        os.mkdir(b"empty", dir_fd=here)
+        paths.append(paths[-1] + b"/" + name if paths[-1] else name)
+    os.close(here)
+    return paths
+
+
+def test_paths_beyond_the_limit_are_skipped(scanner: Scanner, short_path: Path) -> None:
+    paths = make_deep(short_path, [255] * 20)
+    found = directories(scanner(short_path, ScanOptions()))
+    fitting = [path for path in paths if len(path) <= PATH_BYTES]
+    assert len(fitting) == 16 + 1
+    assert [path for path in found if not path.endswith(b"empty")] == fitting
+    assert [each.skipped for each in found.values() if each.skipped] == [3]
+
+
+def test_the_longest_path_is_listed(scanner: Scanner, short_path: Path) -> None:
+    *_, longest = make_deep(short_path, [255] * 15 + [253, 1])
+    assert len(longest) == PATH_BYTES
+    found = directories(scanner(short_path, ScanOptions()))
+    assert longest in found
+    assert found[longest].skipped == 2
+    assert found[longest].listing.leaves == b""
+
+
+def test_many_levels(scanner: Scanner, short_path: Path) -> None:
+    paths = make_deep(short_path, [1] * 700)
+    found = directories(scanner(short_path, ScanOptions()))
+    assert set(paths) <= set(found)
+
+
+@contextmanager
+def meanwhile(work: Callable[[], None]) -> Iterator[None]:
+    """`work` again and again in another process."""
+    child = os.fork()
+    if child == 0:
+        try:
+            while os.getppid() != 1:
+                work()
+        finally:
+            os._exit(0)
+    try:
+        yield
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+
+
+def test_a_directory_that_keeps_changing_is_given_up(scanner: Scanner, tmp_path: Path) -> None:
+    (tmp_path / "busy").mkdir()
+    (tmp_path / "calm").mkdir()
+    for number in range(20_000):
+        (tmp_path / f"busy/{number}").touch()
+
+    def change() -> None:
+        (tmp_path / "busy/x").touch()
+        (tmp_path / "busy/x").unlink()
+
+    with meanwhile(change):
+        found = scanner(tmp_path, ScanOptions())
+        for _ in range(50):  # on a loaded machine nothing may change for the time of one reading
+            if unreadable(found):
+                break
+            assert list(directories(found)) == [b"", b"busy", b"calm"]
+            found = scanner(tmp_path, ScanOptions())
+    assert unreadable(found) == {b"busy": KEEPS_CHANGING}
+    assert list(directories(found)) == [b"", b"calm"]
+
+
+def test_a_directory_swapped_for_a_symlink_is_not_followed(
+    scanner: Scanner, tmp_path: Path
+) -> None:
+    outside, root = tmp_path / "outside", tmp_path / "root"
+    for number in range(100):
+        (root / f"d/{number}").mkdir(parents=True)
+        (outside / f"{number}").mkdir(parents=True)
+        (outside / f"{number}/secret").touch()
+    (outside / "secret").touch()
+
+    def swap() -> None:
+        (root / "d").rename(root / "real")
+        (root / "d").symlink_to(outside)
+        (root / "d").unlink()
+        (root / "real").rename(root / "d")
+
+    with meanwhile(swap):
+        for _ in range(200):
+            found = scanner(root, ScanOptions(threads=2))
+            assert not [path for path in leaves(found) if path.endswith(b"secret")]
+
+
+def test_old_kernels_give_the_same(short_path: Path) -> None:
+    make_deep(short_path, [1, 255, 3] * 3)
+    (short_path / "link").symlink_to("d")
+    expected = scan_python(short_path, ScanOptions())
+    assert without_openat2(lambda: scan_native(short_path, ScanOptions())) == expected
+
+
+@pytest.mark.parametrize("threads", [1, 2, 8])
+def test_large_and_wide_directories(tmp_path: Path, threads: int) -> None:
+    for number in range(2000):
+        (tmp_path / f"wide/{number}/below").mkdir(parents=True)
+    (tmp_path / "large").mkdir()
+    for number in range(5000):
+        (tmp_path / f"large/{number:0100d}").touch()
+    options = ScanOptions(threads=threads)
+    found = scan_native(tmp_path, options)
+    assert found == scan_python(tmp_path, options)
+    assert len(directories(found)[b"large"].listing.leaves) > 512 * 1024
+
+
+def test_a_scan_stopped_early_leaves_nothing_behind(tmp_path: Path) -> None:
+    for number in range(500):
+        (tmp_path / f"{number}/below").mkdir(parents=True)
+
+    def count(folder: str) -> int:
+        return len(list(Path(folder).iterdir()))
+
+    def stop_early() -> tuple[int, int]:
+        for _ in range(20):
+            found = scan(tmp_path, ScanOptions(threads=8))
+            next(found)
+            del found
+        return count("/proc/self/task"), count("/proc/self/fd")
+
+    def compare() -> tuple[int, int, int]:
+        scan_native(tmp_path, ScanOptions())
+        before = count("/proc/self/fd")
+        return *stop_early(), before
+
+    threads, descriptors, before = in_child(compare)
+    assert (threads, descriptors) == (1, before)
+
+
+def answered_by_files_only(folder: Path) -> None:
+    """From here on this process has its names from files alone, and only root may read those."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    new_mounts, recursive_private, bind = 0x20000, 1 << 18 | 1 << 14, 1 << 12
+    assert libc.unshare(new_mounts) == 0
+    # In a chroot the root is no mount point, and nothing to make private.
+    private = libc.mount(b"none", b"/", None, recursive_private, None)
+    assert private == 0 or ctypes.get_errno() == errno.EINVAL
+    for name, content in (("nsswitch.conf", "passwd: files\ngroup: files\n"), ("passwd", "")):
+        (folder / name).write_text(content)
+        (folder / name).chmod(0o644 if content else 0o600)
+        source, place = os.fsencode(folder / name), os.fsencode(f"/etc/{name}")
+        assert libc.mount(source, place, None, bind, None) == 0, os.strerror(ctypes.get_errno())
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount")
+def test_an_id_does_not_take_the_place_of_a_name_that_cannot_be_looked_up(
+    scanner: Scanner, open_path: Path
+) -> None:
+    """Else one commit would give all files to '#1000', and the next one back."""
+    tree = open_path / "tree"
+    tree.mkdir()
+    os.chown(tree, 1, 1)
+    scanner(open_path, ScanOptions(owners=False))
+
+    def look() -> None:
+        answered_by_files_only(open_path)
+        as_nobody(lambda: scanner(tree, ScanOptions()))
+
+    with pytest.raises(AssertionError, match=f"ScanError.*owner.*{DENIED}"):
+        in_child(look)
+    # A name that nobody has is an answer.
+    os.chown(tree, 54_321, 54_321)
+    assert directories(scanner(tree, ScanOptions()))[b""].listing.attributes.endswith(
+        b"\tu#54321\tg#54321"
+    )
+
+
+STARVED = """
+import os, resource, sys
+from pathlib import Path
+from huai_server.scan import native
+from huai_server.scan.types import ScanError, ScanOptions
+loaded = native.library()
+assert loaded is not None
+assert len(list(native.scan(loaded, Path("/dev/fd"), ScanOptions(threads=1)))) == 1
+pages = int(Path("/proc/self/statm").read_text().split()[0])
+limit = pages * os.sysconf("SC_PAGESIZE") + (6 << 20)
+resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+try:
+    list(native.scan(loaded, Path(sys.argv[1]), ScanOptions(threads=1)))
+except ScanError as error:
+    print(error.message)
+"""
+
+
+def test_no_memory_is_an_error_of_its_own(tmp_path: Path) -> None:
+    for number in range(40_000):
+        (tmp_path / f"{number:0100d}").touch()
+    # A fresh interpreter: this one may have enough memory to spare.
+    said = subprocess.run(
+        [sys.executable, "-c", STARVED, tmp_path],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        check=True,
+        timeout=60,
+        text=True,
+    )
+    assert "out of memory" in said.stdout

@@ -1,0 +1,171 @@
+"""Packs as git itself sees them."""
+
+import errno
+import os
+import struct
+from hashlib import sha1
+from pathlib import Path
+
+import pytest
+
+from huai_schema.git.objects import object_id
+from huai_schema.git.packfile import Place, pack_index
+from huai_schema.program.packs import TEMPORARY, remove_unfinished
+from huai_server.store.pack_writer import PackWriter
+from tests.support.committing import fsck, git
+from tests.support.system_calls import CHANGING, KILL, Call, at, from_on, never, supervise
+
+SIZES = [0, 1, 15, 16, 17, 2047, 2048, 2049, 262_143, 262_144, 5 << 20]
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    path = tmp_path / "r.git"
+    path.mkdir()
+    git(path, "init", "--quiet", "--bare")
+    return path
+
+
+@pytest.fixture
+def packs(repository: Path) -> Path:
+    return repository / "objects/pack"
+
+
+def content(size: int) -> bytes:
+    return (sha1(b"%d" % size, usedforsecurity=False).digest() * (size // 20 + 1))[:size]
+
+
+def finished(packs: Path, *blobs: bytes) -> Path:
+    writer = PackWriter(packs, ())
+    for blob in blobs:
+        writer.write("blob", blob)
+    path = writer.finish()
+    assert path is not None
+    return path
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_every_size_of_object(repository: Path, packs: Path, size: int) -> None:
+    data = content(size)
+    path = finished(packs, data)
+    git(repository, "index-pack", "--strict", "-o", str(packs.parent / "again.idx"), str(path))
+    assert (packs.parent / "again.idx").read_bytes() == path.with_suffix(".idx").read_bytes()
+    git(repository, "verify-pack", str(path))
+    oid = git(repository, "hash-object", "--stdin", stdin=data)
+    assert git(repository, "cat-file", "-s", oid) == str(size)
+
+
+def test_many_objects_of_all_kinds(repository: Path, packs: Path) -> None:
+    writer = PackWriter(packs, ())
+    blobs = [writer.write("blob", content(size)) for size in (*SIZES, *range(3000, 4000))]
+    tree = writer.write("tree", b"".join(b"100644 %05d\0" % n + oid for n, oid in enumerate(blobs)))
+    message = b"tree %s\nauthor a <a> 1 +0000\ncommitter a <a> 1 +0000\n\nm\n" % tree.hex().encode()
+    commit = writer.write("commit", message)
+    assert len(writer) == len(blobs) + 2
+    assert writer.finish() is not None
+    git(repository, "update-ref", "refs/heads/main", commit.hex())
+    fsck(repository)
+    assert len(git(repository, "ls-tree", "main").splitlines()) == len(blobs)
+
+
+def test_nothing_written_is_no_pack(packs: Path) -> None:
+    assert PackWriter(packs, ()).finish() is None
+    assert list(packs.iterdir()) == []
+
+
+def test_each_object_is_written_once_and_known_ones_never(packs: Path) -> None:
+    known = object_id("blob", b"known")
+    writer = PackWriter(packs, {known})
+    assert writer.write("blob", b"known") == known
+    assert writer.write("blob", b"new") == writer.write("blob", b"new") == object_id("blob", b"new")
+    assert len(writer) == 1
+    writer.abort()
+
+
+def test_an_aborted_one_leaves_nothing(packs: Path) -> None:
+    writer = PackWriter(packs, ())
+    writer.write("blob", content(3 << 20))
+    writer.abort()
+    writer.abort()
+    assert list(packs.iterdir()) == []
+
+
+def test_the_same_pack_again_replaces_itself(repository: Path, packs: Path) -> None:
+    one = finished(packs, b"a", b"b")
+    os.chmod(one, 0o644)
+    one.write_bytes(b"damaged")
+    assert finished(packs, b"a", b"b") == one
+    # The same objects in another order are other bytes: neither may get the other's index.
+    assert finished(packs, b"b", b"a") != one
+    fsck(repository)
+
+
+def test_nobody_writes_to_a_finished_pack(packs: Path) -> None:
+    path = finished(packs, b"a")
+    assert {each.stat().st_mode & 0o777 for each in (path, path.with_suffix(".idx"))} == {0o444}
+
+
+def test_offsets_beyond_two_gigabytes(repository: Path) -> None:
+    """As git reads it: the index alone, for a pack that nobody has to write."""
+    offsets = [12, (1 << 31) - 1, 1 << 31, (1 << 32) + 5, 1 << 40]
+    places = {object_id("blob", b"%d" % n): Place(n, n % 1000) for n in offsets}
+    index = pack_index(places, b"c" * 20)
+    shown = git(repository, "show-index", stdin=index).splitlines()
+    expected = sorted((oid.hex(), place) for oid, place in places.items())
+    assert shown == [f"{place.offset} {oid} ({place.crc:08x})" for oid, place in expected]
+    assert sha1(index[:-20], usedforsecurity=False).digest() == index[-20:]
+    assert struct.unpack(">I", index[8 + 255 * 4 : 8 + 256 * 4]) == (len(offsets),)
+
+
+def test_what_a_killed_run_left_is_removed(packs: Path) -> None:
+    good = finished(packs, b"good")
+    (packs / f"{TEMPORARY}x").touch()
+    (packs / f"{TEMPORARY}x.index").touch()
+    (packs / "pack-without-index.pack").touch()
+    remove_unfinished(packs)
+    assert sorted(packs.iterdir()) == sorted((good, good.with_suffix(".idx")))
+
+
+def write_one(packs: Path) -> str:
+    """As a commit does it: whatever goes wrong, the pack is aborted."""
+    writer = PackWriter(packs, ())
+    try:
+        writer.write("blob", content(5 << 20))
+        return str(writer.finish())
+    except OSError as error:
+        writer.abort()
+        return errno.errorcode[error.errno or 0]
+
+
+def test_killed_before_any_system_call(repository: Path, packs: Path) -> None:
+    steps = supervise(CHANGING, lambda: write_one(packs), never).calls
+    (pack,) = packs.glob("*.pack")
+    assert {call.name for call in steps} >= {"write", "sync", "rename"}
+    for index in range(1, len(steps) + 1):
+        for path in packs.iterdir():
+            path.unlink()
+        assert supervise(CHANGING, lambda: write_one(packs), at(index, KILL)).killed
+        fsck(repository)
+        if (packs / pack.name).with_suffix(".idx").exists():
+            git(repository, "verify-pack", str(packs / pack.name))
+        remove_unfinished(packs)
+        assert {path.name for path in packs.iterdir()} <= {pack.name, f"{pack.stem}.idx"}
+
+
+def test_a_full_disk_leaves_nothing(packs: Path) -> None:
+    steps = supervise(CHANGING, lambda: write_one(packs), never).calls
+    last = max(call.step for call in steps if call.name == "rename")
+    for path in packs.iterdir():
+        path.unlink()
+    failures = 0
+    for index in range(1, last):
+        for path in packs.iterdir():
+            path.unlink()
+
+        def full(call: Call, index: int = index) -> int | None:
+            return from_on(index)(call) if call.name in ("write", "sync") else None
+
+        if supervise(CHANGING, lambda: write_one(packs), full).result == "ENOSPC":
+            failures += 1
+            assert not [path for path in packs.iterdir() if not path.name.startswith("pack-")]
+    assert failures
