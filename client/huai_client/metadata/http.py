@@ -265,7 +265,7 @@ def retry_after(text: str | None, now: float) -> float:
     if text is None:
         return 0
     if re.fullmatch("[0-9]{1,9}", text.strip()):
-        return float(text)
+        return float(text.strip())
     moment = _moment(text)
     return 0 if moment is None else max(0.0, moment - now)
 
