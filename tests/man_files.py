@@ -12,8 +12,8 @@ from tests.man_troff import escape, markdown
 
 _TOP = Path(__file__).parent.parent
 FILES = {
-    "huai-client.toml": ("client/CONFIGURATION.md", "what huai-client mirrors, and how"),
-    "huai-server.toml": ("server/CONFIGURATION.md", "what huai-server commits and serves"),
+    "huai-client.toml": ("docs/CLIENT-CONFIGURATION.md", "what huai-client mirrors, and how"),
+    "huai-server.toml": ("docs/SERVER-CONFIGURATION.md", "what huai-server commits and serves"),
 }
 """Each page with its source and its summary."""
 

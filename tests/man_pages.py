@@ -22,7 +22,7 @@ from tests.man_troff import escape, markdown
 
 PROGRAMS = {"huai-client": "huai_client.cli.main", "huai-server": "huai_server.cli.main"}
 """Each with the module that holds its `command_line`."""
-WRITTEN = {"huai-rsync": Path(__file__).parents[1] / "client" / "DROPIN.md"}
+WRITTEN = {"huai-rsync": Path(__file__).parents[1] / "docs" / "HUAI-RSYNC.md"}
 """Those that have a page in Markdown instead."""
 SEE_ALSO = {
     "huai-client": ("huai-rsync", "huai-server", "rsync"),

@@ -24,7 +24,7 @@ from huai_server.http.settings import ServeSettings
 
 _SERVE = ServeSettings()
 _NAME = "server.toml"
-_SEE = "server/CONFIGURATION.md, or `man huai-server.toml`, lists the keys and their values"
+_SEE = "docs/SERVER-CONFIGURATION.md, or `man huai-server.toml`, lists the keys and their values"
 _MODE = 0o644
 """Of the file: it holds no secret, and `serve` may run as another user (the root says who may)."""
 _Table = TypeVar("_Table", bound=msgspec.Struct)

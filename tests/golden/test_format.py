@@ -25,7 +25,7 @@ from huai_schema.paths import ROOT, RelPath
 from tests.support.schema.memory import MemoryObjects
 from tests.support.schema.trees import Tree, directory, file, files, random_tree, snapshot, tree_of
 
-PAGE = (Path(__file__).parents[2] / "schema" / "FORMAT.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "FORMAT.md").read_text(encoding="utf-8")
 IDS = Path(__file__).parent / "format" / "ids"
 SECOND = 10**9
 START = 1_700_000_000 * SECOND

@@ -1,4 +1,4 @@
-"""Every line of `huai-server --json` is as schema/JSON.md says, and all it says is printed."""
+"""Every line of `huai-server --json` is as docs/JSON.md says, and all it says is printed."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""The lines of `--json`, as schema/JSON.md describes them: its tables are the schema.
+"""The lines of `--json`, as docs/JSON.md describes them: its tables are the schema.
 
 `faults` compares an event with them: no field that is not described, none missing, each of a
 type that is said.  A field of an object is written `outer.inner`, one of the objects in an array
@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-PAGE = Path(__file__).parents[2] / "schema" / "JSON.md"
+PAGE = Path(__file__).parents[2] / "docs" / "JSON.md"
 PROGRAMS = ("huai-client", "huai-server")
 MISSING = ", or missing"
 _ROW = re.compile(r"^\| (`[^|]+`) \| ([^|]+) \|[^|]*\|$", re.MULTILINE)

@@ -67,7 +67,7 @@ class Ended(NamedTuple):
     err: str
 
     def events(self, kind: str = "") -> list[dict[str, Any]]:
-        """The lines of `--json`, each of which has to be as schema/JSON.md says."""
+        """The lines of `--json`, each of which has to be as docs/JSON.md says."""
         found = [json.loads(line) for line in self.out.splitlines()]
         wrong = {fault for event in found for fault in json_events.faults("huai-client", event)}
         assert wrong == set()

@@ -1,7 +1,7 @@
 """Shows how a transfer goes: on a terminal, in a log, as JSON lines, or not at all.
 
 The listeners of `transfer`, and the choice between them.  They write to the streams
-they are given.  The rule to keep: JSON events are an interface, described in schema/JSON.md.
+they are given.  The rule to keep: JSON events are an interface, described in docs/JSON.md.
 """
 
 import time

@@ -69,7 +69,7 @@ def _called(program: str, error: Exception) -> str:
 
 
 def json_line(kind: str, **values: object) -> str:
-    """An event as a line, as schema/JSON.md describes it."""
+    """An event as a line, as docs/JSON.md describes it."""
     return json.dumps({"v": _JSON_VERSION, "type": kind, **values}) + "\n"
 
 

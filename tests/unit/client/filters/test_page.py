@@ -8,7 +8,7 @@ import pytest
 from huai_client.filters import FilterError, Rules, load_rules
 from huai_schema.paths import RelPath
 
-TEXT = (Path(__file__).parents[4] / "client/FILTERS.md").read_text(encoding="utf-8")
+TEXT = (Path(__file__).parents[4] / "docs/FILTERS.md").read_text(encoding="utf-8")
 
 
 def first_cells(heading: str) -> list[str]:

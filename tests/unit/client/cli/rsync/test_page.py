@@ -7,7 +7,7 @@ from huai_client.cli.rsync.exit_codes import ENDINGS
 from huai_client.cli.rsync.options import GROUPS, OPTIONS, SHORT, Use
 from huai_schema.errors import ExitCode
 
-PAGE = (Path(__file__).parents[5] / "client/DROPIN.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[5] / "docs/HUAI-RSYNC.md").read_text(encoding="utf-8")
 WORDS = {
     Use.MEANT: "understood",
     Use.PASSED: "passed on",

@@ -11,7 +11,7 @@ from huai_client.inspect.doctor.finding import Finding, Result, fail, ok, skippe
 from huai_schema.errors import ExitCode, FormatError
 from huai_schema.program.locking import LockedError
 
-PAGE = (Path(__file__).parents[5] / "client/EXPLAIN.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[5] / "docs/DOCTOR.md").read_text(encoding="utf-8")
 
 
 def found(*findings: Finding) -> Check[None]:

@@ -1,0 +1,112 @@
+"""The pages name what exists: pages, headings, files of the project, commands and their options."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+from tests.man_pages import PROGRAMS, command_line
+
+TOP = Path(__file__).parents[2]
+DOCS = sorted((TOP / "docs").glob("*.md"))
+PAGES = [*DOCS, *sorted(TOP.glob("*.md"))]
+FOLDERS = ["client", "docs", "hooks", "packaging", "requirements", "schema", "server", "tests"]
+
+
+CODE = re.compile(r"^```.*?^```|(?<=`)huai-[^`]+(?=`)|^    [^\n]*", re.DOTALL | re.MULTILINE)
+"""Fenced, in a line, and indented."""
+CALL = re.compile(r"\b(huai-client|huai-server) ([a-z][^ #;|]*(?: [^ #;|]+)*)")
+"""A program and its words; two blanks end it."""
+
+
+def every_page() -> pytest.MarkDecorator:
+    """The test is run for each page."""
+    names = [page.relative_to(TOP).as_posix() for page in PAGES]
+    return pytest.mark.parametrize("page", PAGES, ids=names)
+
+
+def anchors(page: Path) -> set[str]:
+    """What `#` may name in a page, as GitHub makes it of its headings."""
+    prose = re.sub(
+        r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE
+    )
+    headings = re.findall(r"^#+ (.*)$", prose, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in headings}
+
+
+def is_there(page: Path, link: str) -> bool:
+    path, _, anchor = link.partition("#")
+    target = page.parent / path if path else page
+    return target.exists() and (not anchor or anchor in anchors(target))
+
+
+@every_page()
+def test_links_lead_somewhere(page: Path) -> None:
+    links = re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8"))
+    assert [link for link in links if "://" not in link and not is_there(page, link)] == []
+
+
+@every_page()
+def test_files_of_the_project_exist(page: Path) -> None:
+    named = re.findall(rf"`((?:{'|'.join(FOLDERS)})/[\w./-]*)`", page.read_text(encoding="utf-8"))
+    assert [file for file in named if not (TOP / file).exists()] == []
+
+
+def known_options() -> dict[str, set[str]]:
+    """`PROGRAM COMMAND` and the options it takes, groups and what is in them alike."""
+    found: dict[str, set[str]] = {}
+
+    def walk(name: str, command: click.Command) -> None:
+        found[name] = {each for parameter in command.params for each in parameter.opts} | {"--help"}
+        if isinstance(command, click.Group):
+            context = click.Context(command)
+            for below in command.list_commands(context):
+                child = command.get_command(context, below)
+                assert child is not None
+                walk(f"{name} {below}", child)
+
+    for program in PROGRAMS:
+        walk(program, command_line(program))
+    return found
+
+
+KNOWN = known_options()
+
+
+def calls(text: str) -> Iterator[tuple[str, set[str]]]:
+    """Each call that code of a page shows: program and command, and the options that are given."""
+    code = re.findall(
+        r"^```.*?^```|(?<=`)huai-[^`]+(?=`)|^    [^\n]*", text, re.DOTALL | re.MULTILINE
+    )
+    for line in "\n".join(code).splitlines():
+        for program, rest in CALL.findall(line):
+            words = rest.split()
+            name = f"{program} {words[0]}"
+            if f"{name} {''.join(words[1:2])}" in KNOWN:
+                name = f"{name} {words[1]}"
+            yield name, {word for word in words if re.fullmatch(r"--[a-z][a-z-]+", word)}
+
+
+@every_page()
+def test_calls_can_be_made(page: Path) -> None:
+    for name, given in calls(page.read_text(encoding="utf-8")):
+        assert name in KNOWN
+        assert given <= KNOWN[name], name
+
+
+def test_calls_are_found() -> None:
+    page = "`huai-client sync --all`\n```\nhuai-server fallback build a --rebuild  # b --c\n```\n"
+    page += "huai-client is\n\n    huai-client plan a | grep --count b\n"
+    assert [*calls(page)] == [
+        ("huai-client sync", {"--all"}),
+        ("huai-server fallback build", {"--rebuild"}),
+        ("huai-client plan", set()),
+    ]
+
+
+def test_the_index_names_each_page() -> None:
+    index = TOP / "docs" / "README.md"
+    named = re.findall(r"^\| \[[^]]*\]\((.*?)\)", index.read_text(encoding="utf-8"), re.MULTILINE)
+    assert sorted(named) == [page.name for page in DOCS if page != index]
