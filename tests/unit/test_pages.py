@@ -1,6 +1,7 @@
-"""The pages name what exists: pages, headings, files of the project, commands and their options."""
+"""The pages name what exists: pages, headings, files, commands with their options, folders."""
 
 import re
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -110,3 +111,30 @@ def test_the_index_names_each_page() -> None:
     index = TOP / "docs" / "README.md"
     named = re.findall(r"^\| \[[^]]*\]\((.*?)\)", index.read_text(encoding="utf-8"), re.MULTILINE)
     assert sorted(named) == [page.name for page in DOCS if page != index]
+
+
+FIGURE = (TOP / "docs" / "ARCHITECTURE.md").read_text(encoding="utf-8").split("```")[1]
+COLUMN = FIGURE.splitlines()[1].index("DOWNSTREAM")
+BOTH = FIGURE.index(" BOTH")
+
+
+@pytest.mark.parametrize(
+    ("package", "column"),
+    [
+        ("server/huai_server", [line[:COLUMN] for line in FIGURE[:BOTH].splitlines()]),
+        ("client/huai_client", [line[COLUMN:] for line in FIGURE[:BOTH].splitlines()]),
+        ("schema/huai_schema", FIGURE[BOTH:].splitlines()),
+    ],
+)
+def test_the_architecture_shows_each_folder_in_its_layer(package: str, column: list[str]) -> None:
+    shown = [re.findall(r"(?:^ ?|  )(\w+)/ ", line) for line in column]
+    lines = {folder: number for number, line in enumerate(shown) for folder in line}
+    assert {*lines} == {each.parent.name for each in (TOP / package).glob("*/__init__.py")}
+    project = tomllib.loads((TOP / "pyproject.toml").read_text(encoding="utf-8"))
+    (layers,) = (
+        each["layers"]
+        for each in project["tool"]["importlinter"]["contracts"]
+        if each.get("containers") == [Path(package).name]
+    )
+    order = [lines[each] for layer in layers for each in re.findall(r"\w+", layer) if each in lines]
+    assert order == sorted(order)
