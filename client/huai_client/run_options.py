@@ -17,13 +17,13 @@ class SyncOptions:
     """Instead of the configured limit."""
     adopt: bool = False
     """Compare the whole tree, whatever is recorded about it."""
-    delete_strangers: bool = False
+    delete_extraneous: bool = False
     """Delete what no snapshot names, where the whole tree is compared."""
     accept_rollback: bool = False
     """Go back to a lower serial."""
     max_delete_in: tuple[str, ...] = ()
     """Each DIRECTORY=LIMIT, instead of what is configured for that directory."""
-    release: bool = False
+    unhold: bool = False
     """Go on after an undo."""
     filter: tuple[str, ...] | None = None
     """To be planned for instead of the configured one; its files count from where we are."""

@@ -126,7 +126,7 @@ def start(dest: Path) -> None:
 
 
 def finish(report: Report) -> None:
-    if report.problems or report.strangers:
+    if report.problems or report.extraneous:
         raise AssertionError(report)
 
 

@@ -74,7 +74,7 @@ class Ground:
             return
         with Tree(self.dest) as tree:
             found = list(verify(tree, AFTER, content=True, owners=True))
-        left = [each for each in found if each.kind is not Kind.STRANGER]
+        left = [each for each in found if each.kind is not Kind.EXTRANEOUS]
         # The times of directories are set at the very end.
         assert {each.path for each in left} <= DIRECTORIES, (context, left)
 

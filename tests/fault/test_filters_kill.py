@@ -67,7 +67,7 @@ def test_a_kill_among_deletions_that_waited(
     up, before = pair
     old = "- /pool/old/?"
     before.configure(delete_after="1h", filter=(old, *RELEASES))
-    assert before.synced()["waiting"] == 5
+    assert before.synced()["delayed"] == 5
     before.configure(delete_after="0")
     rules = (old, "- /images/one.txt", *RELEASES)
     whole = cut(copy_of(before, tmp_path / "whole", rules), 0)

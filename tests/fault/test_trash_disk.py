@@ -38,5 +38,5 @@ def test_the_oldest_makes_room_if_that_is_enough(place: Site, disk: Path) -> Non
     assert rsync_differences(up, down) == ""
     assert down.run("undo", down.name).code == 0
     renew(up, 5, megabytes=20)
-    assert down.sync("--release").code == 49
+    assert down.sync("--unhold").code == 49
     assert 2 in serials(down), "thrown away for nothing"

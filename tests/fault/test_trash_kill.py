@@ -173,7 +173,7 @@ def test_a_sync_is_cut_then_undone(unsynced: Ground) -> None:
         undone += ended.code == 0
         if was_begun:
             assert_is(down, unsynced.before, point)
-            good(down.sync("--release"))
+            good(down.sync("--unhold"))
             assert_is(down, unsynced.up, point)
     assert undone > 3
 
@@ -208,7 +208,7 @@ def test_an_undo_is_cut_then_given_up(synced: Ground) -> None:
     for point in points(synced, "undo"):
         down = synced.downstream()
         cut(down, point, "undo", down.name)
-        good(down.sync("--release"))
+        good(down.sync("--unhold"))
         assert_is(down, synced.up, point)
         assert down.state.held == ""
 

@@ -22,7 +22,7 @@ from huai_client.diff.marks import stand
 from huai_client.inspect.format import moment, run_values, run_words
 from huai_client.state import history
 from huai_client.state import last_run as last
-from huai_client.state import pending_deletions as waiting
+from huai_client.state import delayed_record
 from huai_client.state import state as states
 from huai_client.state.hosts import Memory
 from huai_client.state.paths import ModulePlaces, module_places
@@ -60,13 +60,13 @@ def _state(places: ModulePlaces, data: bytes) -> object:
 
 
 def _waiting(places: ModulePlaces, data: bytes) -> object:
-    places.waiting.write_bytes(data)
+    places.delayed.write_bytes(data)
     _told(places)
-    found = waiting.load(places.waiting)
-    waiting.save(places.waiting, found, now=_NOW)
-    again = waiting.load(places.waiting)
+    found = delayed_record.load(places.delayed)
+    delayed_record.save(places.delayed, found, now=_NOW)
+    again = delayed_record.load(places.delayed)
     assert again == [each._replace(since=each.since or _NOW) for each in found]
-    return waiting.head(places.waiting).due(5, _NOW)
+    return delayed_record.head(places.delayed).due(5, _NOW)
 
 
 def _history(places: ModulePlaces, data: bytes) -> object:
@@ -207,8 +207,8 @@ STATE_FILES = {
     "state-waiting": _target(
         "state-waiting",
         _waiting,
-        b"huai-waiting 1 2 5\n5\tf\ta\\x0ab\n7\td\tx/y\n",
-        b"huai-waiting 1 0 0\n",
+        b"huai-delayed 1 2 5\n5\tf\ta\\x0ab\n7\td\tx/y\n",
+        b"huai-delayed 1 0 0\n",
         refuses=True,
     ),
     "state-history": _target("state-history", _history, _RUNS),

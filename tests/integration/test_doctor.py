@@ -240,7 +240,7 @@ def test_a_state_that_cannot_be_read(pair: tuple[Upstream, Downstream]) -> None:
 
 def test_deletions_that_wait_and_cannot_be_read(pair: tuple[Upstream, Downstream]) -> None:
     _, down = pair
-    places(down).waiting.write_text("what?\n")
+    places(down).delayed.write_text("what?\n")
     assert results(down, "state", code=ExitCode.FILE_IO) == ["fail"]
 
 

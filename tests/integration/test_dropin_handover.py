@@ -133,7 +133,7 @@ def test_another_source_for_the_same_tree_is_not_mistaken(pair: Mirror) -> None:
     assert "is none of its content URLs" in ended.err
     assert sorted(os.listdir(pair.down.dest)) == [str(number) for number in range(5)]
     # What rsync did there is no secret to the next sync, by whichever name it runs.
-    assert pair.down.sync("--delete-strangers").code == 0
+    assert pair.down.sync("--delete-extraneous").code == 0
     assert_equal(pair.up, pair.down)
 
 

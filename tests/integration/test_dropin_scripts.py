@@ -128,7 +128,7 @@ def drop(up: Upstream) -> None:
     up.at(b"project").rmdir()
 
 
-def test_strangers_go_but_for_what_the_call_protects(pair: Mirror) -> None:
+def test_extraneous_files_go_but_for_what_the_call_protects(pair: Mirror) -> None:
     """As with rsync: the tree held more when huai found it."""
     for tree in (pair.down.dest, pair.twin):
         for name in ("own/keep/a", "own/b", "x.iso", "dir/y.iso", "dir/other", "gone/z"):

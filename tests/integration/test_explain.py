@@ -340,8 +340,8 @@ def test_why_sees_what_others_did_to_the_tree(pair: tuple[Upstream, Downstream])
     }
     (down.dest / "pool/touched").unlink()
     assert why(down, "pool/touched")["here"]["standing"] == "missing"
-    (down.dest / "stranger").write_bytes(b"x")
-    assert why(down, "stranger")["here"]["standing"] == "surplus"
+    (down.dest / "unknown").write_bytes(b"x")
+    assert why(down, "unknown")["here"]["standing"] == "extraneous"
     text = down.run("why", down.name, "pool/touched").out
     assert "verify --repair mends it" in text
     (down.dest / "pool").rename(down.dest / "hidden")
@@ -374,12 +374,12 @@ def test_why_tells_of_deletions_that_wait(place: Site) -> None:
     up.commit()
     down.plan()
     (operation,) = why(down, "goes")["next_sync"]["operations"]
-    assert operation["operation"] == "waits"
+    assert operation["operation"] == "delayed"
     down.synced()
     found = why(down, "goes")
-    assert found["waiting"]["until"] - found["waiting"]["since"] == 3600
+    assert found["delayed"]["until"] - found["delayed"]["since"] == 3600
     assert found["there"] is None
-    assert found["here"]["standing"] == "surplus"
+    assert found["here"]["standing"] == "extraneous"
     assert "to be deleted since" in down.run("why", down.name, "goes").out
 
 
@@ -466,7 +466,7 @@ def test_a_tree_that_is_held_after_an_undo(place: Site) -> None:
     checks = down.run("doctor", down.name, "--json").events("check")
     (state,) = [check for check in checks if check["check"] == "state"]
     assert state["result"] == "warn"
-    assert "--release" in state["fix"]
+    assert "--unhold" in state["fix"]
 
 
 def test_a_slash_in_front_counts_from_the_top_of_the_module(

@@ -69,7 +69,7 @@ def test_a_filter_that_changes_again_and_again(place: Site) -> None:
         assert down.synced()["changed"] is False
 
 
-def test_what_is_no_longer_selected_goes_and_strangers_stay(place: Site) -> None:
+def test_what_is_no_longer_selected_goes_and_extraneous_paths_stay(place: Site) -> None:
     up = grown(place)
     down = place.downstream(up, filter=("- /pool/",))
     down.synced()
@@ -85,18 +85,18 @@ def test_what_is_no_longer_selected_goes_and_strangers_stay(place: Site) -> None
     # Asked to compare everything, it names them, and deletes them only if told to.
     down.synced("--adopt")
     assert (down.dest / "pool" / "7").exists()
-    down.synced("--adopt", "--delete-strangers")
+    down.synced("--adopt", "--delete-extraneous")
     assert_selected(up, down, ["- /pool/", "- *.iso"])
 
 
 def test_a_full_tree_becomes_a_partial_one(place: Site) -> None:
-    """A tree that rsync made: what the filter leaves out is a stranger."""
+    """A tree that rsync made: what the filter leaves out is extraneous."""
     up = grown(place)
     down = place.downstream(up, filter=("- /pool/",))
     subprocess.run(["rsync", "-a", f"{up.tree}/", f"{down.dest}/"], check=True, timeout=SECONDS)
     assert down.synced()["summary"]["fetches"] == 0
     assert (down.dest / "pool" / "7").exists()
-    down.synced("--adopt", "--delete-strangers")
+    down.synced("--adopt", "--delete-extraneous")
     assert_selected(up, down, ["- /pool/"])
 
 
@@ -128,16 +128,16 @@ def test_removals_wait_and_may_come_back(place: Site) -> None:
     down = place.downstream(up, delete_after="1h")
     down.synced()
     down.configure(filter=("- *.iso", "- /pool/old/"))
-    assert down.synced()["waiting"] == 7
+    assert down.synced()["delayed"] == 7
     assert (down.dest / "images" / "one.iso").exists()
     assert down.synced()["changed"] is False
     assert down.verify().code == 0
     # Still waiting though the commit names it, until the filter lets it through again.
     up.put(b"images/three.txt", b"3")
     up.commit()
-    assert down.synced()["waiting"] == 7
+    assert down.synced()["delayed"] == 7
     down.configure(filter=())
-    assert down.synced()["waiting"] == 0
+    assert down.synced()["delayed"] == 0
     assert_selected(up, down, [])
     down.configure(filter=("- *.iso", "- /pool/old/"), delete_after="0")
     down.synced()
@@ -289,7 +289,7 @@ def test_random_filters_over_random_trees(place: Site, seed: int, delete_after: 
         rules = random_rules(random)
         last = number == 4
         down.configure(filter=tuple(rules), delete_after="0" if last else delete_after)
-        if down.synced()["waiting"]:
+        if down.synced()["delayed"]:
             assert not last
             assert down.verify("--content").code == 0
         else:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from huai_client.state import pending_deletions as waiting
+from huai_client.state import delayed_record
 from tests.support.local_trees import fingerprint
 from tests.support.upstream import T0, Downstream, Site, Upstream, rsync_differences
 
@@ -55,7 +55,7 @@ def test_a_protected_file_is_not_replaced(pair: tuple[Upstream, Downstream]) -> 
     up.at(b"project/trace/my.host").unlink()
     up.commit()
     assert down.synced()["summary"]["deletions"] == 0
-    assert down.sync("--adopt", "--delete-strangers").code == 0
+    assert down.sync("--adopt", "--delete-extraneous").code == 0
     assert (identity(mine), mine.read_text()) == (before, "ours")
     assert (down.dest / "own/page.html").exists()
 
@@ -70,10 +70,10 @@ def test_a_protected_path_is_no_damage(pair: tuple[Upstream, Downstream]) -> Non
     put(down, "elsewhere/deep/notes.local", "ours")
     ended = down.verify("--content")
     assert ended.code == 0, ended
-    put(down, "elsewhere/stranger", "whose?")
-    ended = down.verify("--repair", "--delete-strangers")
-    assert ended.out.splitlines()[0] == "stranger   elsewhere/stranger"
-    assert not (down.dest / "elsewhere/stranger").exists()
+    put(down, "elsewhere/unknown", "whose?")
+    ended = down.verify("--repair", "--delete-extraneous")
+    assert ended.out.splitlines()[0] == "extraneous elsewhere/unknown"
+    assert not (down.dest / "elsewhere/unknown").exists()
     assert (down.dest / "elsewhere/deep/notes.local").exists()
 
 
@@ -211,9 +211,9 @@ def test_limits_when_it_is_put_off_and_when_it_is_due(place: Site) -> None:
         up.put(b"dists", b"%d" % start, mtime=T0 + start)
         up.commit()
         down.synced()
-        record = down.state_file.with_name("waiting")
-        older = [each._replace(since=each.since - 5) for each in waiting.load(record)]
-        waiting.save(record, older, now=1)
+        record = down.state_file.with_name("delayed")
+        older = [each._replace(since=each.since - 5) for each in delayed_record.load(record)]
+        delayed_record.save(record, older, now=1)
     # Each run by itself was within the limit, so all of it may go at once.
     down.configure(delete_after="0")
     assert down.sync("--max-delete-in", "/pool=1").code == 25
@@ -221,21 +221,21 @@ def test_limits_when_it_is_put_off_and_when_it_is_due(place: Site) -> None:
     assert down.synced()["done"]["removed"] == 4
 
 
-def test_strangers_are_named(place: Site) -> None:
+def test_extraneous_files_are_named(place: Site) -> None:
     up = place.upstream()
     up.put(b"a", b"1")
     up.commit()
     down = place.downstream(up)
-    names = [f"stranger{number}" for number in range(5)]
+    names = [f"unknown{number}" for number in range(5)]
     for name in names:
         put(down, name, "whose?")
-    assert down.run("plan", down.name, "--delete-strangers").err.count("strangers") == 0
+    assert down.run("plan", down.name, "--delete-extraneous").err.count("extraneous") == 0
     ended = down.sync()
     assert "5 paths are in no snapshot and stay" in ended.err
-    assert "stranger0, stranger1, stranger2 (" in ended.err
+    assert "unknown0, unknown1, unknown2 (" in ended.err
     assert [line.split()[1] for line in down.verify().out.splitlines()] == names
     assert down.verify("--repair").code == 0
     assert all((down.dest / name).exists() for name in names)
-    assert down.synced("--adopt")["strangers"] == 5
-    assert down.synced("--adopt", "--delete-strangers")["strangers"] == 0
+    assert down.synced("--adopt")["extraneous"] == 5
+    assert down.synced("--adopt", "--delete-extraneous")["extraneous"] == 0
     assert not any((down.dest / name).exists() for name in names)

@@ -100,7 +100,7 @@ def test_what_is_protected_stays_and_all_else_is_in_step(place: Site, seed: int)
     up.commit()
     down = place.downstream(up, protect=patterns, max_delete="100%")
     mutate(down.dest, dice, 10)
-    down.synced("--delete-strangers")
+    down.synced("--delete-extraneous")
     for _ in range(ROUNDS):
         mutate(up.tree, dice, 10)
         up.commit()

@@ -105,7 +105,7 @@ def test_groups_are_the_upstreams(place: Site, settings: dict[str, Any], digest:
             assert down.run("undo", down.name).code == 0
             assert groups(down.dest) == before, change
             assert down.verify("--content").code == 0
-            down.synced("--release")
+            down.synced("--unhold")
             assert groups(down.dest) == groups(up.tree), change
         assert down.verify().code == 0
 
@@ -123,7 +123,7 @@ def test_duplicates_merge_aloud_and_part_again(place: Site) -> None:
         down.synced()
         assert down.run("undo", down.name).code == 0
         assert down.verify("--content").code == 0
-        down.synced("--release")
+        down.synced("--unhold")
         together = groups(down.dest)
         assert all(any(group <= more for more in together) for group in groups(up.tree)), change
     down.configure(duplicates="copy")

@@ -66,7 +66,7 @@ def life(place: Site, folder: Path) -> Iterator[Lines]:
     yield lines(down.run("doctor", "--json"))
     changed(up)
     down.configure(delete_after="1h")
-    (down.dest / "stranger").write_text("nobody knows")
+    (down.dest / "unknown").write_text("nobody knows")
     yield lines(down.run("plan", down.name, "--json", "--adopt"))
     yield lines(down.run("why", down.name, "added", "--json"))
     yield lines(down.run("sync", down.name, "--json", "--adopt"))
@@ -191,7 +191,7 @@ def test_every_field_that_is_described_is_printed(seen: Lines) -> None:
     assert json_events.described(PROGRAM) - printed == set()
 
 
-@pytest.mark.parametrize("kind", ["operation", "file-arrived", "waits", "change"])
+@pytest.mark.parametrize("kind", ["operation", "file-arrived", "delayed", "change"])
 def test_no_byte_of_a_path_is_lost(seen: Lines, kind: str) -> None:
     paths = {event.get(name) or "" for event in seen if event["type"] == kind for name in PATHS}
     assert b"odd/\xff\n\\" in {path.encode("utf-8", "surrogateescape") for path in paths}

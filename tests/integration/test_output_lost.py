@@ -140,11 +140,11 @@ def test_a_repair_is_done_whoever_hears_of_it(
     up, down = changed(place)
     down.synced()
     for number in range(30):
-        (down.dest / "a" / f"stranger{number}").touch()
+        (down.dest / "a" / f"unknown{number}").touch()
     (down.dest / "a" / "3").unlink()
     code, _, err = lost.run(
         *CLIENT,
-        *("--root", str(down.root), "verify", up.name, "--repair", "--delete-strangers", *form),
+        *("--root", str(down.root), "verify", up.name, "--repair", "--delete-extraneous", *form),
         out=True,
     )
     assert code == lost.code

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from huai_client.state import pending_deletions as waiting
+from huai_client.state import delayed_record
 from tests.support.counting_proxy import counting
 from tests.support.local_trees import fingerprint
 from tests.support.upstream import (
@@ -53,36 +53,36 @@ WAITING = {
 
 
 def record(down: Downstream) -> Path:
-    return down.state_file.with_name("waiting")
+    return down.state_file.with_name("delayed")
 
 
 def waits(down: Downstream) -> set[bytes]:
-    return {each.path for each in waiting.load(record(down))}
+    return {each.path for each in delayed_record.load(record(down))}
 
 
 def age(down: Downstream, seconds: int = 3600) -> None:
     """As if what waits had been waiting for so much longer."""
-    entries = waiting.load(record(down))
+    entries = delayed_record.load(record(down))
     older = [each._replace(since=each.since - seconds) for each in entries]
-    waiting.save(record(down), older, now=1)
+    delayed_record.save(record(down), older, now=1)
 
 
 def test_what_is_gone_waits(pair: tuple[Upstream, Downstream]) -> None:
     _, down = pair
     assert ("delete", "dists/old/InRelease") in down.plan()
-    planned = down.run("plan", down.name, "--json").events("waits")
+    planned = down.run("plan", down.name, "--json").events("delayed")
     assert {event["path"].encode() for event in planned} == WAITING
     result = down.synced()
     # The pointer goes at once: nobody is to begin reading there any more.
     assert result["done"]["removed"] == 1
-    assert result["summary"]["put_off"] == result["waiting"] == len(WAITING)
+    assert result["summary"]["delayed"] == result["delayed"] == len(WAITING)
     assert waits(down) == WAITING
     assert (down.dest / "pool/b/4").exists()
     assert not (down.dest / "dists/old/InRelease").exists()
     assert down.verify("--content").code == 0
     assert ", 9 deletions wait" in down.run("status").out
-    assert down.run("status", "--json").events("module")[0]["waiting"] == 9
-    listed = down.run("plan", down.name, "--json").events("waits")
+    assert down.run("status", "--json").events("module")[0]["delayed"] == 9
+    listed = down.run("plan", down.name, "--json").events("delayed")
     assert {event["path"].encode() for event in listed} == WAITING
     assert down.sync("--adopt").code == 0
     assert waits(down) == WAITING
@@ -127,7 +127,7 @@ def test_a_sync_with_news_deletes_what_is_due(pair: tuple[Upstream, Downstream])
     up.at(b"pool/a/1").unlink()
     up.commit()
     result = down.synced()
-    assert (result["done"]["removed"], result["summary"]["put_off"]) == (len(WAITING), 1)
+    assert (result["done"]["removed"], result["summary"]["delayed"]) == (len(WAITING), 1)
     assert waits(down) == {b"pool/a/1"}
     assert rsync_differences(up, down).split() == ["*deleting", "pool/a/1"]
 
@@ -237,17 +237,17 @@ def test_a_disk_that_is_not_mounted_forgets_nothing(pair: tuple[Upstream, Downst
     assert_equal(up, down)
 
 
-def test_a_stranger_in_a_directory_that_is_due(pair: tuple[Upstream, Downstream]) -> None:
+def test_an_extraneous_file_in_a_directory_that_is_due(pair: tuple[Upstream, Downstream]) -> None:
     _, down = pair
     down.synced()
-    (down.dest / "pool/b/stranger").touch()
+    (down.dest / "pool/b/unknown").touch()
     (down.dest / "pool/b/4").unlink()
     age(down)
     ended = down.sync()
     assert ended.code == 0
     assert "pool/b: kept, it holds what no snapshot names" in ended.err
     assert waits(down) == set()
-    assert [path.name for path in (down.dest / "pool/b").iterdir()] == ["stranger"]
+    assert [path.name for path in (down.dest / "pool/b").iterdir()] == ["unknown"]
 
 
 def test_a_run_that_is_cut_while_it_deletes(pair: tuple[Upstream, Downstream]) -> None:
@@ -275,7 +275,7 @@ def test_a_run_that_is_cut_while_it_deletes(pair: tuple[Upstream, Downstream]) -
     assert_equal(up, down)
 
 
-@pytest.mark.parametrize("text", [b"", b"huai-waiting 2 0 0\n", b"huai-waiting 1 1 5\n5\tx\ta\n"])
+@pytest.mark.parametrize("text", [b"", b"huai-delayed 2 0 0\n", b"huai-delayed 1 1 5\n5\tx\ta\n"])
 def test_a_record_that_nobody_wrote(pair: tuple[Upstream, Downstream], text: bytes) -> None:
     _, down = pair
     record(down).write_bytes(text)

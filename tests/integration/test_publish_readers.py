@@ -10,7 +10,7 @@ import pytest
 
 from huai_client.plan.operations import Plan
 from huai_client.publish.executor import execute
-from huai_client.state import pending_deletions as waiting
+from huai_client.state import delayed_record
 from huai_client.sync import sync as syncing
 from huai_client.sync.result import SyncResult
 from huai_schema.errors import ExitCode
@@ -73,7 +73,7 @@ def test_no_reader_ever_meets_a_hole(place: Site, archive: Archive) -> None:
     assert crowd.passes > 100
     # The package that is replaced under its name is seen as another one for a moment.
     assert 0 < crowd.again < crowd.passes
-    assert waiting.head(down.state_file.with_name("waiting")).paths > 20
+    assert delayed_record.head(down.state_file.with_name("delayed")).paths > 20
     down.configure(delete_after="0")
     down.synced()
     assert_equal(archive.up, down)

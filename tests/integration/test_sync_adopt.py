@@ -91,7 +91,7 @@ def test_wrong_hardlinks_are_parted(place: Site) -> None:
     assert links == [1, 2, 2, 1]
 
 
-def test_strangers_are_told_and_kept(pair: tuple[Upstream, Downstream]) -> None:
+def test_extraneous_files_are_told_and_kept(pair: tuple[Upstream, Downstream]) -> None:
     up, down = pair
     rsync(up, down, "-aH")
     (down.dest / "folder" / "mine").write_text("mine")
@@ -99,10 +99,10 @@ def test_strangers_are_told_and_kept(pair: tuple[Upstream, Downstream]) -> None:
     ended = down.sync()
     assert ended.code == 0, ended
     assert "3 paths are in no snapshot" in ended.err
-    assert "--delete-strangers" in ended.err
+    assert "--delete-extraneous" in ended.err
     assert (down.dest / "folder" / "mine").exists()
     assert (down.dest / "my" / "own").exists()
-    assert down.sync("--adopt", "--delete-strangers").code == 0
+    assert down.sync("--adopt", "--delete-extraneous").code == 0
     assert_equal(up, down)
 
 
@@ -196,13 +196,13 @@ def test_repair_mends_everything(pair: tuple[Upstream, Downstream]) -> None:
     (down.dest / "link").unlink()
     (down.dest / "twin").unlink()
     (down.dest / "twin").write_bytes(b"content")
-    (down.dest / "stranger").write_bytes(b"content")
+    (down.dest / "unknown").write_bytes(b"content")
     state = down.state
     ended = down.verify("--repair", "--json")
     assert ended.code == 0, ended
-    assert (down.dest / "stranger").exists()
+    assert (down.dest / "unknown").exists()
     assert down.state == state
-    assert down.verify("--repair", "--delete-strangers").code == 0
+    assert down.verify("--repair", "--delete-extraneous").code == 0
     assert_equal(up, down)
 
 
@@ -229,7 +229,7 @@ def test_repair_goes_back_to_the_applied_commit(pair: tuple[Upstream, Downstream
     assert_equal(up, down)
 
 
-def test_strangers_in_a_directory_that_goes(pair: tuple[Upstream, Downstream]) -> None:
+def test_extraneous_files_in_a_directory_that_goes(pair: tuple[Upstream, Downstream]) -> None:
     up, down = pair
     down.synced()
     (down.dest / "folder" / "mine").write_text("mine")
@@ -244,7 +244,9 @@ def test_strangers_in_a_directory_that_goes(pair: tuple[Upstream, Downstream]) -
     assert down.state.attempted == ()
 
 
-def test_a_stranger_where_a_file_comes(pair: tuple[Upstream, Downstream], tmp_path: Path) -> None:
+def test_an_extraneous_file_where_a_file_comes(
+    pair: tuple[Upstream, Downstream], tmp_path: Path
+) -> None:
     up, down = pair
     down.synced()
     (down.dest / "new").symlink_to(tmp_path)

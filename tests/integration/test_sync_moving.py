@@ -51,7 +51,7 @@ def test_a_file_vanished(pair: tuple[Upstream, Downstream]) -> None:
     assert "pool/new: vanished upstream" in ended.err
     (result,) = ended.events("sync")
     assert result["failures"][0] == "pool/new: vanished upstream"
-    assert result["held"] == 4  # the index, the pointer, the deletion, and the list of all
+    assert result["withheld"] == 4  # the index, the pointer, the deletion, and the list of all
     # Payload that came is published; what may refer to what did not come is not.
     assert (down.dest / "pool/other").read_bytes() == b"other"
     assert (down.dest / "dists/sid/Packages").read_bytes() == b"old index"

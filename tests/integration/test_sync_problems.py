@@ -62,11 +62,11 @@ def finished(up: Upstream, down: Downstream) -> None:
 
 
 @pytest.mark.parametrize("becomes", ["file", "symlink"])
-def test_a_stranger_below_what_becomes_a_leaf(
+def test_an_extraneous_file_below_what_becomes_a_leaf(
     pair: tuple[Upstream, Downstream], becomes: str
 ) -> None:
     up, down = pair
-    (down.dest / "d/stranger").write_text("mine")
+    (down.dest / "d/unknown").write_text("mine")
     up.at(b"d/old").unlink()
     up.at(b"d").rmdir()
     if becomes == "file":
@@ -78,13 +78,13 @@ def test_a_stranger_below_what_becomes_a_leaf(
     for _ in range(2):
         ended = down.sync()
         assert ended.code == 23
-        assert "d/stranger" in ended.err
-        assert "--adopt --delete-strangers" in ended.err
-        assert sorted(os.listdir(down.dest / "d")) == ["old", "stranger"]
+        assert "d/unknown" in ended.err
+        assert "--adopt --delete-extraneous" in ended.err
+        assert sorted(os.listdir(down.dest / "d")) == ["old", "unknown"]
         assert is_done(down, "one")
         assert is_done(down, "two")
         assert plain_is_done(down)
-    (down.dest / "d/stranger").unlink()
+    (down.dest / "d/unknown").unlink()
     finished(up, down)
 
 
@@ -96,12 +96,12 @@ def test_a_directory_of_somebody_where_a_file_goes(pair: tuple[Upstream, Downstr
     ended = down.sync()
     assert ended.code == 23
     assert "one/pool/b" in ended.err
-    assert "--adopt --delete-strangers" in ended.err
+    assert "--adopt --delete-extraneous" in ended.err
     assert not is_done(down, "one")
     assert is_done(down, "two")
     assert plain_is_done(down)
     assert (down.dest / "one/pool/b/of/mine").is_dir()
-    result = down.synced("--adopt", "--delete-strangers")
+    result = down.synced("--adopt", "--delete-extraneous")
     assert result["summary"]["fetches"] < 5
     assert_equal(up, down)
 
@@ -314,7 +314,7 @@ def test_the_share_of_deletions_of_a_first_sync_is_of_what_is_here(place: Site) 
     down.dest.mkdir(exist_ok=True)
     for number in range(1500):
         (down.dest / str(number)).touch()
-    assert down.sync("--delete-strangers", "--adopt", "--max-delete", "50%").code == 25
-    ended = down.sync("--delete-strangers", "--adopt", "--max-delete", "50%")
+    assert down.sync("--delete-extraneous", "--adopt", "--max-delete", "50%").code == 25
+    ended = down.sync("--delete-extraneous", "--adopt", "--max-delete", "50%")
     assert "1,500 of 1,501 entries" in ended.err
-    assert down.sync("--delete-strangers", "--adopt", "--max-delete", "100%").code == 0
+    assert down.sync("--delete-extraneous", "--adopt", "--max-delete", "100%").code == 0

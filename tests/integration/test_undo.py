@@ -159,7 +159,7 @@ def test_held_until_released(place: Site, pair: Pair) -> None:
     assert down.run("status", "--json").events("module")[0]["held"] == newest
     assert down.sync("--json").events("held")[0]["undone"] == newest
     assert rsync_differences(before, down) == ""
-    assert down.sync("--release").code == 0
+    assert down.sync("--unhold").code == 0
     assert rsync_differences(up, down) == ""
     assert "held" not in down.run("status").out
     assert down.verify("--content").code == 0
@@ -170,7 +170,7 @@ def test_released_to_what_was_undone(pair: Pair) -> None:
     up, _, down = pair
     down.run("undo", down.name)
     assert down.run("plan", down.name).code == 0
-    assert down.synced("--release")["changed"]
+    assert down.synced("--unhold")["changed"]
     assert rsync_differences(up, down) == ""
     assert down.run("undo", down.name).code == 0
 
@@ -179,7 +179,7 @@ def test_released_while_the_upstream_is_away(place: Site, pair: Pair) -> None:
     up, _, down = pair
     down.run("undo", down.name)
     down.configure(url="http://127.0.0.1:1")
-    assert down.sync("--release").code == 10
+    assert down.sync("--unhold").code == 10
     down.configure(url=place.url)
     assert down.sync().code == 0
     assert rsync_differences(up, down) == ""
@@ -269,19 +269,19 @@ def test_what_waits_is_not_in_the_trash_yet(place: Site) -> None:
     # What the undone sync brought waits in its turn.
     assert {path.name for path in (down.dest / "pool").iterdir()} == {*"01234", "new"}
     assert down.verify("--content").code == 0
-    assert ", 1 deletion waits" in down.run("status").out
+    assert ", 1 delayed deletion" in down.run("status").out
     down.configure(delete_after="0")
     assert down.synced()["done"]["removed"] == 1
     assert "held" in down.run("status").out
     assert [path.name for batch in batches(down) for path in batch.rglob("new")] == ["new"]
 
 
-def test_strangers_go_to_the_trash_too(pair: Pair) -> None:
+def test_extraneous_files_go_to_the_trash_too(pair: Pair) -> None:
     up, _, down = pair
     (down.dest / "mine/deep").mkdir(parents=True)
     (down.dest / "mine/deep/file").write_text("precious")
     os.mkfifo(down.dest / "mine/fifo")
-    assert down.verify("--repair", "--delete-strangers").code == 0
+    assert down.verify("--repair", "--delete-extraneous").code == 0
     assert rsync_differences(up, down) == ""
     (kept,) = (path for batch in batches(down) for path in batch.glob("mine/deep/file"))
     assert kept.read_text() == "precious"
@@ -372,4 +372,4 @@ def test_back_through_the_filter_of_that_time(place: Site) -> None:
     assert down.run("undo", down.name).code == 0
     assert (down.dest / "a.iso").read_bytes() == b"1"
     assert down.verify("--content").code == 0
-    assert down.synced("--release")["done"]["removed"] == 1
+    assert down.synced("--unhold")["done"]["removed"] == 1

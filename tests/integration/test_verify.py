@@ -65,16 +65,16 @@ def test_all_of_it(pair: tuple[Upstream, Downstream]) -> None:
         ("small/3", ["small/3"]),
         ("small/4", []),
         ("b", []),
-        ("stranger", ["stranger", "stranger/in"]),
-        (".", ["a/7", "c/d/1", "c/e/2", "small/3", "stranger", "stranger/in"]),
+        ("unknown", ["unknown", "unknown/in"]),
+        (".", ["a/7", "c/d/1", "c/e/2", "small/3", "unknown", "unknown/in"]),
     ],
 )
 def test_one_path(pair: tuple[Upstream, Downstream], path: str, expected: list[str]) -> None:
     _, down = pair
     for damaged in ("a/7", "c/d/1", "c/e/2", "small/3"):
         cut(down, damaged)
-    (down.dest / "stranger").mkdir()
-    (down.dest / "stranger" / "in").touch()
+    (down.dest / "unknown").mkdir()
+    (down.dest / "unknown" / "in").touch()
     os.utime(down.dest, ns=(T0, down.dest.stat().st_mtime_ns))
     seen = [each for each in found(down.verify("--json", "--path", path)) if each != "."]
     assert seen == expected
@@ -132,7 +132,7 @@ def test_a_sample_says_nothing_of_the_parts(pair: tuple[Upstream, Downstream]) -
     assert down.verify("--sample", "100%").code == 47
     assert standing(down)["metadata"]["never"] == standing(down)["parts"]
     assert standing(down)["damaged"] == 0
-    (down.dest / "stranger").touch()
+    (down.dest / "unknown").touch()
     assert down.verify().code == 47
     assert standing(down)["damaged"] == 3
     assert down.verify("--sample", "100%", "--repair").code == 0
@@ -208,7 +208,7 @@ def test_mending_much_reads_each_directory_once(
     with monkeypatch.context() as patch, View(down.dest) as view:
         patch.setattr(Repository, "read", read)
         wanted = applied_selection(commit, state)
-        survey = survey_damage(view, damage, wanted, delete_strangers=False)
+        survey = survey_damage(view, damage, wanted, delete_extraneous=False)
     assert len(survey.candidates) == len(damage)
     assert all(each.wanted is not None for each in survey.candidates)
     assert count < 30

@@ -95,7 +95,7 @@ def test_a_file_that_the_sync_only_touches(
     assert_equal(up, down)
 
 
-def test_strangers_stay_where_a_file_comes(pair: tuple[Upstream, Downstream]) -> None:
+def test_extraneous_files_stay_where_a_file_comes(pair: tuple[Upstream, Downstream]) -> None:
     up, down = pair
     made_a_directory(down.dest / "big" / "1")
     up.put(b"big/1", b"newer")
@@ -104,7 +104,7 @@ def test_strangers_stay_where_a_file_comes(pair: tuple[Upstream, Downstream]) ->
     assert ended.code == 23, ended
     assert "big/1: something else is to stand here, and it holds big/1/mine" in ended.err
     assert (down.dest / "big" / "1" / "mine").read_bytes() == b"mine"
-    assert down.sync("--adopt", "--delete-strangers").code == 0
+    assert down.sync("--adopt", "--delete-extraneous").code == 0
     assert_equal(up, down)
 
 
@@ -159,7 +159,7 @@ def test_elsewhere_only_verify_finds_it(pair: tuple[Upstream, Downstream], drift
     assert ended.code == 47
     assert "big/1" in {event["path"] for event in ended.events("difference")}
     assert rsync_differences(up, down) == before
-    options = ["--delete-strangers"] if drift is made_a_directory else []
+    options = ["--delete-extraneous"] if drift is made_a_directory else []
     ended = down.verify("--content", "--repair", *options)
     assert ended.code == 0, ended
     assert_equal(up, down)
@@ -217,7 +217,7 @@ def damage(down: Downstream, number: int) -> None:
         (down.dest / "deep" / "-").write_bytes(b"")
         (down.dest / "deep" / "zz").mkdir()
         (big / "sub").mkdir()
-        (big / "sub" / "stranger").write_bytes(b"")
+        (big / "sub" / "unknown").write_bytes(b"")
 
 
 @pytest.mark.parametrize("number", range(7))

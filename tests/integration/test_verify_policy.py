@@ -33,12 +33,12 @@ def test_a_filter(place: Site, up: Upstream) -> None:
     assert seen(down, "--content") == []
     assert standing(down)["parts"] == 2
     (down.dest / "b").mkdir()
-    (down.dest / "b" / "stranger").touch()
+    (down.dest / "b" / "unknown").touch()
     (down.dest / "a" / "7").touch()
-    assert seen(down) == ["a", "a/7", "b", "b/stranger"]
-    assert seen(down, "--path", "b") == ["b", "b/stranger"]
+    assert seen(down) == ["a", "a/7", "b", "b/unknown"]
+    assert seen(down, "--path", "b") == ["b", "b/unknown"]
     assert seen(down, "--sample", "100%") == []
-    assert down.verify("--repair", "--delete-strangers").code == 0
+    assert down.verify("--repair", "--delete-extraneous").code == 0
     down.configure(filter=())
     down.synced()
     assert standing(down)["parts"] == 3
@@ -60,7 +60,7 @@ def test_what_is_protected(place: Site, up: Upstream) -> None:
     (down.dest / "b" / "0").write_bytes(b"mine")
     assert seen(down, "--content") == ["a/8"]
     assert seen(down, "--content", "--sample", "100%") == ["a/8"]
-    assert down.verify("--repair", "--delete-strangers").code == 0
+    assert down.verify("--repair", "--delete-extraneous").code == 0
     assert (down.dest / "a" / "x.local").read_bytes() == b"mine"
     assert (down.dest / "a" / "7").read_bytes() == b"mine"
     assert standing(down)["damaged"] == 0
@@ -71,8 +71,8 @@ def test_symlinks_that_are_left_out(place: Site, up: Upstream) -> None:
     down.synced()
     assert not (down.dest / "out").is_symlink()
     assert seen(down, "--content") == []
-    (down.dest / "stranger").symlink_to("/elsewhere")
-    assert seen(down) == ["stranger"]
+    (down.dest / "unknown").symlink_to("/elsewhere")
+    assert seen(down) == ["unknown"]
 
 
 def test_duplicates_that_share_an_inode(place: Site, up: Upstream) -> None:

@@ -215,7 +215,9 @@ def test_a_new_commit_between_two_runs_in_one_part(pair: tuple[Upstream, Downstr
     assert parts(down)["b"]["metadata"]["changed"] == 0
 
 
-def test_a_stranger_is_told_by_the_run_that_passes_it(pair: tuple[Upstream, Downstream]) -> None:
+def test_an_extraneous_file_is_told_by_the_run_that_passes_it(
+    pair: tuple[Upstream, Downstream],
+) -> None:
     _, down = pair
     (down.dest / "a" / "00").touch()
     (down.dest / "a" / "z").touch()

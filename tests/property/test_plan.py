@@ -13,7 +13,7 @@ from huai_client.plan.order.profiles import profiles, volatile
 from huai_client.plan.planner import make_plan, settle, touched
 from huai_client.plan.summary import summarize
 from huai_client.plan.withhold import Withholding, withhold
-from huai_client.state.waiting import Waiting
+from huai_client.state.delayed_deletion import DelayedDeletion
 from huai_schema.diff.changes import differing
 from huai_schema.entries import Directory, Entry, File, Symlink
 from huai_schema.paths import RelPath, ancestors, join, sort_key
@@ -79,7 +79,7 @@ def changed(have: Described, want: Described) -> list[Candidate]:
 
 
 def compared(have: Described, want: Described) -> list[Candidate]:
-    """What a survey of the whole tree yields, with strangers to be deleted."""
+    """What a survey of the whole tree yields, with extraneous to be deleted."""
     tree = have.tree
     paths = have.entries.keys() | want.entries.keys()
     return [tree.candidate(path, want.entries.get(path)) for path in paths]
@@ -134,7 +134,7 @@ def test_a_run_that_was_cut(first: Described, cut: Described, want: Described) -
 @given(described(), described(), described())
 def test_deletions_that_wait(first: Described, second: Described, third: Described) -> None:
     """Two syncs within the grace, then one after it."""
-    tree, waiting = first.tree, list[Waiting]()
+    tree, waiting = first.tree, list[DelayedDeletion]()
     for have, want, now in ((first, second, 100), (second, third, 105), (third, third, 115)):
         waiting = _sync_with_grace(tree, waiting, have, want, now)
         extra = tree.nodes.keys() - want.entries.keys()
@@ -143,7 +143,7 @@ def test_deletions_that_wait(first: Described, second: Described, third: Describ
     assert_same(tree, third.tree)
 
 
-def _above(waiting: list[Waiting]) -> set[RelPath]:
+def _above(waiting: list[DelayedDeletion]) -> set[RelPath]:
     return {above for each in waiting for above in ancestors(each.path)}
 
 
@@ -154,8 +154,8 @@ def _digest_in(tree: MemoryTree, path: RelPath) -> bytes:
 
 
 def _sync_with_grace(
-    tree: MemoryTree, waiting: list[Waiting], have: Described, want: Described, now: int
-) -> list[Waiting]:
+    tree: MemoryTree, waiting: list[DelayedDeletion], have: Described, want: Described, now: int
+) -> list[DelayedDeletion]:
     """Carry out a plan with a grace of 10 s; what waits from then on."""
     candidates = [
         tree.candidate(path, want.entries.get(path), _past(path, have))

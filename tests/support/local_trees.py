@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from blake3 import blake3
 
-from huai_client.diff.merge import Match, Missing, Stranger, merge
+from huai_client.diff.merge import Extraneous, Match, Missing, merge
 from huai_client.plan.operations import Plan, Remove, Stage
 from huai_client.tree import Tree
 from huai_client.tree.scope import tree_order
@@ -87,7 +87,7 @@ def plan_for(tree: Tree, wanted: list[Entry]) -> Plan:
     stage = Stage("all")
     retyped: list[bytes] = []
     for finding in merge(tree, wanted, owners=tree.owners):
-        if isinstance(finding, Stranger):
+        if isinstance(finding, Extraneous):
             under = any(finding.path.startswith(top + b"/") for top in retyped)
             (clear if under else removals).append(Remove(finding.path, finding.directory))
         elif isinstance(finding, Missing):

@@ -137,7 +137,7 @@ def sync_options(function: F) -> F:
             help="Compare the whole tree with the metadata, as for a tree that was never synced.",
         ),
         click.option(
-            "--delete-strangers",
+            "--delete-extraneous",
             is_flag=True,
             help="Where the whole tree is compared, delete what no snapshot names.",
         ),

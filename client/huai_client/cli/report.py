@@ -23,9 +23,9 @@ _FAILURES_JSON = 1000
 _FAILURES = 20
 """Failures of a kind that are named."""
 _REUSED = ("file that is", "files that are")
-_STRANGERS = ("path is in no snapshot and stays", "paths are in no snapshot and stay")
+_EXTRANEOUS = ("path is in no snapshot and stays", "paths are in no snapshot and stay")
 _SHOWN = 3
-"""Strangers that a sync names; `verify` names all."""
+"""Extraneous paths that a sync names; `verify` names all."""
 
 
 def summary_line(summary: Summary) -> str:
@@ -50,7 +50,7 @@ def summary_line(summary: Summary) -> str:
         (summary.symlinks, counted(summary.symlinks, "symlink")),
         (summary.attributes, f"{summary.attributes:,} to touch"),
         (summary.deletions, f"{summary.deletions:,} to delete"),
-        (summary.put_off, f"{summary.put_off:,} to delete later"),
+        (summary.delayed, f"{summary.delayed:,} to delete later"),
     )
     return ", ".join(text for count, text in parts if count)
 
@@ -116,12 +116,12 @@ def warnings(prepared: Prepared) -> Iterator[str]:
             f"{_reduced(reduced[0])} "
             '(modes = "exact" in client.toml sets them as they are upstream)'
         )
-    strangers = prepared.survey.strangers
-    if strangers:
-        first = ", ".join(map(show, strangers[:_SHOWN]))
+    extraneous = prepared.survey.extraneous
+    if extraneous:
+        first = ", ".join(map(show, extraneous[:_SHOWN]))
         yield (
-            f"{counted(len(strangers), *_STRANGERS)}, for example "
-            f"{first} (--delete-strangers deletes them)"
+            f"{counted(len(extraneous), *_EXTRANEOUS)}, for example "
+            f"{first} (--delete-extraneous deletes them)"
         )
 
 
@@ -165,7 +165,7 @@ def _not_done(report: Report, most: int) -> Iterator[str]:
             "that no index names what is not there; the next sync tries them again"
         )
     kept = "kept, it holds what no snapshot names"
-    yield from _capped([(path, kept) for path in report.strangers], most)
+    yield from _capped([(path, kept) for path in report.extraneous], most)
     for name in sorted(report.unknown_users | report.unknown_groups):
         yield f"owner {show(name)} is unknown on this machine; those entries keep their owner"
 
@@ -187,8 +187,8 @@ def result_values(result: SyncResult) -> dict[str, object]:
         "changed": result.prepared is not None and not result.prepared.summary.nothing,
     }
     if result.prepared:
-        values["waiting"] = len(result.prepared.waiting)
-        values["strangers"] = len(result.prepared.survey.strangers)
+        values["delayed"] = len(result.prepared.waiting)
+        values["extraneous"] = len(result.prepared.survey.extraneous)
         values["reduced_modes"] = len(reduced_modes(result.prepared.plan))
         values["summary"] = result.prepared.summary._asdict()
     if result.outcome:
@@ -202,7 +202,7 @@ def result_values(result: SyncResult) -> dict[str, object]:
     if result.reused:
         values["reused"] = {"files": result.reused.files, **result.reused._asdict()}
     if result.report:
-        values["held"] = result.report.held
+        values["withheld"] = result.report.held
         values["done"] = result.report.counts._asdict()
         values["published"] = [
             {

@@ -21,7 +21,7 @@ from huai_client.metadata.upstream import Lines
 from huai_client.modes import split_key
 from huai_client.run_options import SyncOptions
 from huai_client.staleness import dated_ahead, too_old
-from huai_client.state import pending_deletions as waiting
+from huai_client.state import delayed_record
 from huai_client.state import state as states
 from huai_client.state.paths import module_places
 from huai_schema.errors import ExitCode
@@ -50,7 +50,7 @@ class Run:
     def sync(self, options: SyncOptions, *, wait: float) -> ExitCode:
         """Bring the tree to the newest commit."""
         with module_lock(self._places, wait=wait), self._account("sync") as account:
-            state = self._state(release=options.release)
+            state = self._state(unhold=options.unhold)
             account.started(state)
             options.deadline.check("it was not begun")
             lines = self._lines(options)
@@ -94,7 +94,7 @@ class Run:
     def _shown_plan(self, prepared: "Prepared") -> ExitCode:
         from huai_client.cli.report import selection_line, selection_values, summary_line, warnings
         from huai_client.inspect.plan_totals import Forecast
-        from huai_client.plan.describe import plan_lines, waiting_lines
+        from huai_client.plan.describe import delayed_lines, plan_lines
 
         self._talk.planned(prepared)
         for what, path, detail, volatile in plan_lines(prepared):
@@ -102,9 +102,9 @@ class Run:
             self._talk.event(
                 "operation", operation=what, path=exact(path), detail=detail, volatile=volatile
             )
-        for path, when in waiting_lines(prepared, seconds(self._module.delete_after)):
-            self._talk.result(f"{'waits':10} {show(path)}  ({when})")
-            self._talk.event("waits", path=exact(path), until=when)
+        for path, when in delayed_lines(prepared, seconds(self._module.delete_after)):
+            self._talk.result(f"{'delayed':10} {show(path)}  ({when})")
+            self._talk.event("delayed", path=exact(path), until=when)
         for each in prepared.repositories:
             self._talk.remark(f"{each.profile} repository: {show(each.top)} ({each.found_by})")
             self._talk.event(
@@ -162,10 +162,10 @@ class Run:
             told=told,
         )
 
-    def _state(self, *, release: bool) -> states.State:
-        """What is recorded; `release` first takes back that it is held, whatever comes then."""
+    def _state(self, *, unhold: bool) -> states.State:
+        """What is recorded; `unhold` first takes back that it is held, whatever comes then."""
         state = states.load(self._places.state)
-        if release and state.held:
+        if unhold and state.held:
             state = replace(state, held="")
             states.save(self._places.state, state)
         return state
@@ -187,7 +187,7 @@ class Run:
             self._talk.event("held", undone=state.held)
 
     def _anything_due(self, state: states.State) -> bool:
-        now, head = int(time.time()), waiting.head(self._places.waiting)
+        now, head = int(time.time()), delayed_record.head(self._places.delayed)
         due = head.due(seconds(self._module.delete_after), now)
         return due or overdue(state.trash, self._module.trash, now)
 

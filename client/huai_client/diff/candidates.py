@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from huai_client.diff.candidate import Candidate, Move, replaces, worth_hashing
 from huai_client.diff.findings import Difference
-from huai_client.diff.merge import Match, Missing, Stranger, merge
+from huai_client.diff.merge import Extraneous, Match, Missing, merge
 from huai_client.diff.moves import Collected, anywhere, gone
 from huai_client.diff.selection import Selection
 from huai_client.tree import PathError, View
@@ -37,7 +37,7 @@ class Survey(NamedTuple):
 
     candidates: list[Candidate]
     moves: list[Move]
-    strangers: list[RelPath]
+    extraneous: list[RelPath]
     """Paths that no snapshot names and that stay; found only when the whole tree was compared."""
 
 
@@ -46,18 +46,18 @@ def survey_whole(
     past: Sequence[Selection],
     wanted: Selection,
     *,
-    delete_strangers: bool,
+    delete_extraneous: bool,
     tick: Callable[[], None] = lambda: None,
 ) -> Survey:
     """Compare everything; for a tree that some other tool made.
 
     `tick` is called for each path; it ends the comparison by raising.
 
-    What none of the snapshots names, `past` included, is a stranger: told, and deleted only
+    What none of the snapshots names, `past` included, is extraneous: named, and deleted only
     if asked for.
     """
     candidates: list[Candidate] = []
-    strangers: list[RelPath] = []
+    extraneous: list[RelPath] = []
     ours = gone(past, wanted)
     for finding in merge(view, wanted.entries(), owners=view.owners):
         tick()
@@ -68,14 +68,14 @@ def survey_whole(
                 )
         elif isinstance(finding, Missing):
             candidates.append(Candidate(finding.wanted.path, None, finding.wanted))
-        elif isinstance(finding, Stranger):
-            if not delete_strangers and finding.path not in ours:
-                strangers.append(finding.path)
+        elif isinstance(finding, Extraneous):
+            if not delete_extraneous and finding.path not in ours:
+                extraneous.append(finding.path)
             else:
                 candidates.append(_observed(view, finding.path, None, ()))
         else:
             raise _unreadable(finding)
-    return Survey(_with_members(view, candidates, wanted), [], strangers)
+    return Survey(_with_members(view, candidates, wanted), [], extraneous)
 
 
 def survey_changes(
@@ -115,19 +115,19 @@ def survey_changes(
 
 
 def survey_damage(
-    view: View, damage: Iterable[Difference], wanted: Selection, *, delete_strangers: bool
+    view: View, damage: Iterable[Difference], wanted: Selection, *, delete_extraneous: bool
 ) -> Survey:
     """Look again at what `verify` found, to mend it."""
     candidates: list[Candidate] = []
-    strangers: list[RelPath] = []
+    extraneous: list[RelPath] = []
     damage = list(damage)
     entries = wanted.entries_at(difference.path for difference in damage)
     for difference in damage:
         path = difference.path
         entry = entries.get(path)
         if entry is None:
-            if not delete_strangers:
-                strangers.append(path)
+            if not delete_extraneous:
+                extraneous.append(path)
             else:
                 candidates.append(_observed(view, path, None, ()))
             continue
@@ -136,7 +136,7 @@ def survey_damage(
             # Size and time are right, so only this tells the planner that the content is not.
             candidate = candidate._replace(digest=_DAMAGED)
         candidates.append(candidate)
-    return Survey(_with_members(view, candidates, wanted), [], strangers)
+    return Survey(_with_members(view, candidates, wanted), [], extraneous)
 
 
 def _lost_directories(view: View, candidates: Iterable[Candidate]) -> set[RelPath]:

@@ -11,7 +11,7 @@ class Kind(StrEnum):
     """What is wrong with a path."""
 
     MISSING = "missing"
-    STRANGER = "stranger"
+    EXTRANEOUS = "extraneous"
     DIFFERS = "differs"
     UNREADABLE = "unreadable"
 
@@ -28,7 +28,7 @@ class Difference(NamedTuple):
 
 
 class Found(NamedTuple):
-    """A difference, and the entry that should stand there; None for a stranger."""
+    """A difference, and the entry that should stand there; None for an extraneous path."""
 
     difference: Difference
     wanted: Entry | None = None

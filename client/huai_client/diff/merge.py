@@ -29,14 +29,14 @@ class Missing(NamedTuple):
     wanted: Entry
 
 
-class Stranger(NamedTuple):
+class Extraneous(NamedTuple):
     """Nothing should stand there."""
 
     path: RelPath
     directory: bool
 
 
-Finding: TypeAlias = Match | Missing | Stranger | Unreadable
+Finding: TypeAlias = Match | Missing | Extraneous | Unreadable
 
 
 def merge(
@@ -44,8 +44,8 @@ def merge(
 ) -> Iterator[Finding]:
     """Every path of either side once; `wanted` is in tree order, and all of it in `scope`.
 
-    In tree order too, but for stranger leaves, which come after the directories beside
-    them: one of those may be wanted under the stranger's name, and that is one finding,
+    In tree order too, but for extraneous leaves, which come after the directories beside
+    them: one of those may be wanted under the extraneous leaf's name, and that is one finding,
     a `Match` with the attribute "type".
     """
     yield from Merge(view, owners, scope).run(wanted)
@@ -59,8 +59,8 @@ class Merge:
         self._view = view
         self._owners = owners
         self._scope = scope
-        self._strangers: dict[RelPath, bytes] = {}
-        """Stranger leaves that wait, innermost last, with the key of their directory."""
+        self._extraneous: dict[RelPath, bytes] = {}
+        """Extraneous leaves that wait, innermost last, with the key of their directory."""
         self._retyped: set[RelPath] = set()
         """Directories that stand where a leaf should; reported already."""
         self._blind = b"\xff"
@@ -87,13 +87,13 @@ class Merge:
         while here is not None:
             yield from self._only_here(here)
             here = next(walked, None)
-        yield from (Stranger(path, directory=False) for path in self._strangers)
+        yield from (Extraneous(path, directory=False) for path in self._extraneous)
 
-    def strangers(self, wanted: Callable[[RelPath], bool]) -> Iterator[Stranger]:
+    def extraneous(self, wanted: Callable[[RelPath], bool]) -> Iterator[Extraneous]:
         """Those that still wait to be told, now; but for those that are `wanted` after all."""
-        for path in [path for path in self._strangers if not wanted(path)]:
-            del self._strangers[path]
-            yield Stranger(path, directory=False)
+        for path in [path for path in self._extraneous if not wanted(path)]:
+            del self._extraneous[path]
+            yield Extraneous(path, directory=False)
 
     def _only_here(self, here: Observed | Unreadable) -> Iterator[Finding]:
         key = _key(here)
@@ -102,20 +102,20 @@ class Merge:
             self._blind = key
             yield here
         elif not isinstance(here.entry, Directory):
-            self._strangers[here.path] = tree_order(parent(here.path), directory=True)
+            self._extraneous[here.path] = tree_order(parent(here.path), directory=True)
         elif here.path not in self._retyped:
-            yield Stranger(here.path, directory=True)
+            yield Extraneous(here.path, directory=True)
 
-    def _waiting(self, key: bytes) -> Iterator[Stranger]:
-        """The stranger leaves of directories that are done with when `key` is reached."""
+    def _waiting(self, key: bytes) -> Iterator[Extraneous]:
+        """The extraneous leaves of directories that are done with when `key` is reached."""
         done: list[RelPath] = []
-        while self._strangers:
-            path, folder = self._strangers.popitem()
+        while self._extraneous:
+            path, folder = self._extraneous.popitem()
             if key.startswith(folder):
-                self._strangers[path] = folder
+                self._extraneous[path] = folder
                 break
             done.append(path)
-        yield from (Stranger(path, directory=False) for path in reversed(done))
+        yield from (Extraneous(path, directory=False) for path in reversed(done))
 
     def _not_walked(self, entry: Entry) -> Finding:
         """Wanted, and not met in the walk: absent, or there as another type."""
@@ -125,7 +125,7 @@ class Merge:
             return Unreadable(entry.path, error.reason, directory=isinstance(entry, Directory))
         if found is None:
             return Missing(entry)
-        if self._strangers.pop(entry.path, None) is None:
+        if self._extraneous.pop(entry.path, None) is None:
             self._retyped.add(entry.path)
         return self._match(entry, found)
 

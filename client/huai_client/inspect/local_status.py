@@ -20,7 +20,7 @@ class Standing(StrEnum):
     AS_APPLIED = "as applied"
     DIFFERS = "differs"
     MISSING = "missing"
-    SURPLUS = "surplus"
+    EXTRANEOUS = "extraneous"
     """Something is there, and the applied commit has nothing."""
     NOTHING = "nothing"
     """Neither has anything."""
@@ -58,7 +58,7 @@ def _look(view: View, path: RelPath, wanted: Entry | None) -> Here:
     if found is None:
         return Here(Standing.NOTHING if wanted is None else Standing.MISSING)
     if wanted is None:
-        return Here(Standing.SURPLUS, entry=found.entry)
+        return Here(Standing.EXTRANEOUS, entry=found.entry)
     link = wanted.link if isinstance(wanted, File) else None
     leader = None if link is None else observe(view, link)
     unequal = differences(found, wanted, owners=view.owners, leader=leader)

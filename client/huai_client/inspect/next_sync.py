@@ -13,7 +13,7 @@ from huai_client.durations import seconds
 from huai_client.inspect.commits import Commits
 from huai_client.metadata.repository import Commit
 from huai_client.plan.build import Planning
-from huai_client.plan.describe import plan_lines, waiting_lines
+from huai_client.plan.describe import delayed_lines, plan_lines
 from huai_client.plan.prepared import Prepared
 from huai_client.run_options import SyncOptions
 from huai_client.state.paths import ModulePlaces
@@ -71,9 +71,9 @@ def _of_path(path: RelPath, prepared: Prepared, patience: int) -> Foresight:
             concerned.append((what, detail))
         elif each.startswith(inside):
             below += 1
-    for each, when in waiting_lines(prepared, patience):
+    for each, when in delayed_lines(prepared, patience):
         if each == path:
-            concerned.append(("waits", when))
+            concerned.append(("delayed", when))
         elif each.startswith(inside):
             below += 1
     return Foresight(prepared.commit, tuple(concerned), below)

@@ -20,9 +20,9 @@ from huai_client.plan.guard.protect import Protection
 from huai_client.plan.order.order import GENERIC, Verdict
 from huai_client.plan.publish_rules import Publication
 from huai_client.run_options import SyncOptions
-from huai_client.state import pending_deletions as waiting
+from huai_client.state import delayed_record
+from huai_client.state.delayed_deletion import DelayedDeletion
 from huai_client.state.paths import ModulePlaces
-from huai_client.state.waiting import Waiting
 from huai_client.verify.summary import Times, times_of
 from huai_schema.codec.publish_rules import volatile_rules
 from huai_schema.entries import Directory, Entry, File, Symlink
@@ -59,8 +59,8 @@ class Reasons(NamedTuple):
     the list that is always known; empty: no rule."""
     volatile: bool
     """Whether it is a file that changes without a commit."""
-    waiting: Waiting | None
-    """The deletion of it that waits."""
+    delayed: DelayedDeletion | None
+    """The delayed deletion of it."""
     until: int
     """When that is due, seconds since the epoch."""
     here: Here
@@ -85,9 +85,9 @@ def reasons(path: RelPath, module: Module, places: ModulePlaces, commits: Commit
     )
     directory = isinstance(entry or here.entry, Directory)
     rules = rules_of(module, places, SyncOptions())
-    waits = waiting.load(places.waiting)
-    mine = next((each for each in waits if each.path == path), None)
-    publication = Publication(applied, module, waits)
+    delayed = delayed_record.load(places.delayed)
+    mine = next((each for each in delayed if each.path == path), None)
+    publication = Publication(applied, module, delayed)
     verdict = _verdict(path, entry, publication)
     volatile = isinstance(entry, File) and publication.order.is_volatile(path)
     return Reasons(
@@ -100,7 +100,7 @@ def reasons(path: RelPath, module: Module, places: ModulePlaces, commits: Commit
         verdict=verdict,
         rule_of=_rule_of(verdict, module, applied, volatile=volatile) if verdict else "",
         volatile=volatile,
-        waiting=mine,
+        delayed=mine,
         until=mine.since + seconds(module.delete_after) if mine else 0,
         here=here,
         verified=times_of(places.verified, path),

@@ -33,9 +33,9 @@ def reason_lines(reasons: Reasons) -> Iterator[tuple[str, str]]:
     if reasons.volatile:
         yield "volatile", "changes without a commit, and is published as it arrives"
     yield "here", _here_words(reasons)
-    if reasons.waiting is not None:
-        since, until = moment(reasons.waiting.since), moment(reasons.until)
-        yield "waits", f"to be deleted since {since}, until {until}"
+    if reasons.delayed is not None:
+        since, until = moment(reasons.delayed.since), moment(reasons.until)
+        yield "delayed", f"to be deleted since {since}, until {until}"
     if reasons.verified is not None:
         times = reasons.verified
         by, content = _looked_words(times.metadata), _looked_words(times.content)
@@ -46,10 +46,10 @@ def reason_lines(reasons: Reasons) -> Iterator[tuple[str, str]]:
 
 def reason_values(reasons: Reasons) -> dict[str, object]:
     """The same for JSON."""
-    event, verdict, waiting, here = (
+    event, verdict, delayed, here = (
         reasons.brought,
         reasons.verdict,
-        reasons.waiting,
+        reasons.delayed,
         reasons.here,
     )
     return {
@@ -85,7 +85,7 @@ def reason_values(reasons: Reasons) -> dict[str, object]:
             "entry": entry_values(here.entry),
             "reason": here.reason,
         },
-        "waiting": waiting and {"since": waiting.since, "until": reasons.until},
+        "delayed": delayed and {"since": delayed.since, "until": reasons.until},
         "verified": reasons.verified
         and {
             "part": show(reasons.verified.part),
@@ -141,11 +141,11 @@ def _here_words(reasons: Reasons) -> str:
         Standing.AS_APPLIED: "as applied",
         Standing.DIFFERS: f"differs in {', '.join(here.attributes)}",
         Standing.MISSING: "missing",
-        Standing.SURPLUS: "something that was not applied",
+        Standing.EXTRANEOUS: "something that was not applied",
         Standing.NOTHING: "nothing" if reasons.unknown else "nothing, as it should be",
         Standing.UNREADABLE: f"cannot be looked at: {here.reason}",
     }[here.standing]
-    if here.standing in (Standing.DIFFERS, Standing.SURPLUS):
+    if here.standing in (Standing.DIFFERS, Standing.EXTRANEOUS):
         found += f": {entry_words(here.entry) if here.entry else 'a device, socket or fifo'}"
     return found
 

@@ -30,7 +30,7 @@ from huai_client.plan.reuse.sources import Sources
 from huai_client.plan.summary import TooManyDeletionsError, check_deletions, summarize
 from huai_client.plan.volatile import volatile_fetches
 from huai_client.run_options import SyncOptions
-from huai_client.state import pending_deletions as waiting_file
+from huai_client.state import delayed_record
 from huai_client.state.paths import ModulePlaces
 from huai_client.state.state import State
 from huai_client.tree import View
@@ -83,9 +83,9 @@ class Planning:
         if applied is not None and not self._options.adopt:
             check_destination(view, past)
         if self.walks(state):
-            strangers = self._options.delete_strangers
+            extraneous = self._options.delete_extraneous
             tick = partial(self._options.deadline.check, "the tree was compared in part")
-            survey = survey_whole(view, past, wanted, delete_strangers=strangers, tick=tick)
+            survey = survey_whole(view, past, wanted, delete_extraneous=extraneous, tick=tick)
         else:
             may_move = self.firewall.may_move(view) if self.moves else nowhere
             survey = survey_changes(view, past, wanted, may_move)
@@ -103,8 +103,8 @@ class Planning:
     ) -> Prepared:
         """Bring the paths in `damage` back to what `commit`, the applied one, says."""
         goal = self._applied(commit, state)
-        strangers = self._options.delete_strangers
-        survey = survey_damage(view, damage, goal.selection, delete_strangers=strangers)
+        extraneous = self._options.delete_extraneous
+        survey = survey_damage(view, damage, goal.selection, delete_extraneous=extraneous)
         prepared = self._plan(self.firewall.shielded(survey, view), goal, goal.extent)
         return self._reusing(prepared, view, sure=False)
 
@@ -133,7 +133,7 @@ class Planning:
         sources = Sources(self._module, self._places)
         candidates = prepared.survey.candidates
         plan = sources.added(prepared.plan, candidates, view, prepared.commit, sure=sure)
-        summary = summarize(plan)._replace(put_off=prepared.summary.put_off)
+        summary = summarize(plan)._replace(delayed=prepared.summary.delayed)
         return prepared._replace(plan=plan, summary=summary)
 
     def _applied(self, commit: Commit, state: State) -> _Goal:
@@ -168,7 +168,7 @@ class Planning:
     ) -> Prepared:
         """Plan; with `view`, deletions may wait, and those that waited may be due."""
         commit, rules = goal.commit, goal.selection.rules
-        waiting = self.firewall.without_protected(waiting_file.load(self._places.waiting))
+        waiting = self.firewall.without_protected(delayed_record.load(self._places.delayed))
         publication = Publication(commit, self._module, waiting, rules)
         survey = self._safe(publication.narrowed(survey, view))
         plan = make_plan(survey.candidates, survey.moves, publication.order.stage_of)
@@ -180,7 +180,7 @@ class Planning:
             self.firewall.check(removals, goal.former)
         disturbed = touched(found.plan) | publication.bereft(view)
         plan = settle(found.plan, _unsettled(found.plan, goal.selection, disturbed))
-        summary = summarize(plan)._replace(put_off=found.put_off)
+        summary = summarize(plan)._replace(delayed=found.put_off)
         repositories = tuple(publication.order.repositories)
         return Prepared(
             commit,
@@ -228,7 +228,7 @@ def _entries_here(survey: Survey, wanted: Extent) -> int:
     """How many entries a tree holds that was compared as a whole with `wanted`."""
     missing = sum(each.have is None and not each.special for each in survey.candidates)
     extra = sum(each.wanted is None for each in survey.candidates)
-    return wanted.entries - missing + extra + len(survey.strangers)
+    return wanted.entries - missing + extra + len(survey.extraneous)
 
 
 def _unsettled(plan: Plan, wanted: Selection, disturbed: set[RelPath]) -> list[Directory]:

@@ -11,11 +11,11 @@ from typing import NamedTuple
 
 from huai_client.diff.candidate import Candidate, Move
 from huai_client.plan.operations import Plan, Remove
-from huai_client.state.waiting import Waiting
+from huai_client.state.delayed_deletion import DelayedDeletion
 from huai_schema.entries import File, Symlink
 from huai_schema.paths import RelPath, ancestors, sort_key
 
-WAITING_MOST = 1_000_000
+DELAYED_MOST = 1_000_000
 """Paths that wait at a time; with more, those that wait longest go before their time."""
 
 
@@ -36,7 +36,7 @@ class PutOff(NamedTuple):
     """A plan that deletes what is due, and what it leaves."""
 
     plan: Plan
-    waiting: list[Waiting]
+    waiting: list[DelayedDeletion]
     """What still has to wait, by path."""
     put_off: int
     """How many deletions of the plan as it was will wait."""
@@ -58,7 +58,7 @@ def back_again(candidate: Candidate, digest_of: Callable[[RelPath], bytes]) -> C
     return candidate
 
 
-def put_off(plan: Plan, waiting: Iterable[Waiting], grace: Grace) -> PutOff:
+def put_off(plan: Plan, waiting: Iterable[DelayedDeletion], grace: Grace) -> PutOff:
     """Take the deletions out of `plan` that have to wait, and put in those that are due."""
     known = {each.path: each for each in _moved(waiting, plan.moves) if not grace.named(each.path)}
     cleared = {item.path for item in plan.clear}
@@ -70,10 +70,10 @@ def put_off(plan: Plan, waiting: Iterable[Waiting], grace: Grace) -> PutOff:
     new = {item.path for item in plan.removals} - {item.path for item in now} - known.keys()
     for item in plan.removals:
         if item.path in new:
-            known[item.path] = Waiting(item.path, item.directory, 0)
+            known[item.path] = DelayedDeletion(item.path, item.directory, 0)
     forwards = _forwards(plan.moves, grace) if grace.patience else {}
     for path in forwards:
-        known[path] = Waiting(path, directory=False, since=0)
+        known[path] = DelayedDeletion(path, directory=False, since=0)
     later = _later(known, grace)
     due = [_removal(each) for path, each in known.items() if path not in later]
     changed = replace(
@@ -86,11 +86,11 @@ def put_off(plan: Plan, waiting: Iterable[Waiting], grace: Grace) -> PutOff:
     return PutOff(changed, ordered, len(new & later.keys()))
 
 
-def _later(known: dict[RelPath, Waiting], grace: Grace) -> dict[RelPath, Waiting]:
+def _later(known: dict[RelPath, DelayedDeletion], grace: Grace) -> dict[RelPath, DelayedDeletion]:
     """What is not due, and the directories in which any of that is."""
     fresh = [each for each in known.values() if _has_to_wait(each, grace)]
-    if len(fresh) > WAITING_MOST:
-        fresh = sorted(fresh, key=lambda each: each.since or grace.now)[-WAITING_MOST:]
+    if len(fresh) > DELAYED_MOST:
+        fresh = sorted(fresh, key=lambda each: each.since or grace.now)[-DELAYED_MOST:]
     found = {each.path: each for each in fresh}
     for path in list(found):
         for above in ancestors(path):
@@ -99,14 +99,14 @@ def _later(known: dict[RelPath, Waiting], grace: Grace) -> dict[RelPath, Waiting
     return found
 
 
-def _has_to_wait(waiting: Waiting, grace: Grace) -> bool:
+def _has_to_wait(waiting: DelayedDeletion, grace: Grace) -> bool:
     return grace.patience > 0 and (waiting.since or grace.now) + grace.patience > grace.now
 
 
-def _moved(waiting: Iterable[Waiting], moves: list[Move]) -> list[Waiting]:
+def _moved(waiting: Iterable[DelayedDeletion], moves: list[Move]) -> list[DelayedDeletion]:
     """Where the paths are after the renames."""
     targets = {move.old: move.new for move in moves}
-    found: list[Waiting] = []
+    found: list[DelayedDeletion] = []
     for each in waiting:
         old = next((above for above in ancestors(each.path) if above in targets), None)
         if old is not None:
@@ -135,7 +135,7 @@ def _relative(old: RelPath, new: RelPath) -> bytes:
     return b"/".join([b".."] * (len(here) - shared) + there[shared:])
 
 
-def _removal(waiting: Waiting) -> Remove:
+def _removal(waiting: DelayedDeletion) -> Remove:
     return Remove(waiting.path, waiting.directory)
 
 

@@ -58,7 +58,7 @@ def _stage_lines(stage: Stage, prepared: Prepared) -> Iterator[PlanLine]:
         yield PlanLine("attributes", entry.path, stage.name)
 
 
-def waiting_lines(prepared: Prepared, patience: int) -> Iterator[tuple[RelPath, str]]:
+def delayed_lines(prepared: Prepared, patience: int) -> Iterator[tuple[RelPath, str]]:
     """What will wait to be deleted, and until when; `patience` in seconds."""
     for each in prepared.waiting:
         if each.since:

@@ -10,7 +10,7 @@ from huai_client.plan.operations import Plan
 from huai_client.plan.order.order import Repository
 from huai_client.plan.summary import Summary
 from huai_client.plan.withhold import ONE_REPOSITORY, Territory
-from huai_client.state.waiting import Waiting
+from huai_client.state.delayed_deletion import DelayedDeletion
 from huai_schema.paths import RelPath
 
 
@@ -21,7 +21,7 @@ class Prepared(NamedTuple):
     plan: Plan
     summary: Summary
     survey: Survey
-    waiting: tuple[Waiting, ...] = ()
+    waiting: tuple[DelayedDeletion, ...] = ()
     """Deletions that wait when the plan is carried out, by path."""
     repositories: tuple[Repository, ...] = ()
     """Those in which anything changes, as far as they are recognised."""

@@ -20,7 +20,7 @@ from huai_client.plan.order.profiles import profiles
 from huai_client.plan.order.profiles import volatile as known_volatile
 from huai_client.plan.stages import POINTERS
 from huai_client.plan.summary import TooManyDeletionsError, allowed_deletions
-from huai_client.state.waiting import Waiting
+from huai_client.state.delayed_deletion import DelayedDeletion
 from huai_client.tree import View
 from huai_schema.codec.descriptor import Descriptor
 from huai_schema.codec.publish_rules import (
@@ -38,7 +38,11 @@ class Publication:
     """One commit, to be published in one tree."""
 
     def __init__(
-        self, commit: Commit, module: Module, waiting: list[Waiting], rules: Rules = EVERYTHING
+        self,
+        commit: Commit,
+        module: Module,
+        waiting: list[DelayedDeletion],
+        rules: Rules = EVERYTHING,
     ) -> None:
         """`waiting` is what is recorded, `rules` the filter.
 
@@ -61,16 +65,16 @@ class Publication:
         self.order = PublishOrder(self._lookup, profiles(), own, upstream, volatile)
 
     def narrowed(self, survey: Survey, view: View | None) -> Survey:
-        """The survey with what waits in mind, which is no stranger, and of unknown content."""
+        """The survey with what waits in mind, which is not extraneous, and of unknown content."""
         waits = {each.path for each in self._waiting}
         if view is None or not waits:
             return survey
-        strangers = [path for path in survey.strangers if path not in waits]
+        extraneous = [path for path in survey.extraneous if path not in waits]
         candidates = [
             back_again(each, lambda path: digest_here(view, path)) if each.path in waits else each
             for each in survey.candidates
         ]
-        return survey._replace(candidates=candidates, strangers=strangers)
+        return survey._replace(candidates=candidates, extraneous=extraneous)
 
     def put_off(self, plan: Plan, view: View | None, now: int) -> PutOff:
         """The plan with the deletions that are due, and without those that are not yet.
@@ -87,7 +91,7 @@ class Publication:
         if view is None:
             return set()
         gone = (each for each in self._waiting if not _still_there(view, each))
-        folders = {Waiting(parent(each.path), directory=True, since=0) for each in gone}
+        folders = {DelayedDeletion(parent(each.path), directory=True, since=0) for each in gone}
         return {each.path for each in folders if _still_there(view, each)}
 
     def due(self, plan: Plan) -> list[list[Remove]]:
@@ -112,7 +116,7 @@ class Publication:
             count = len(removals)
             if count > allowed:
                 raise TooManyDeletionsError(
-                    f"{count:,} deletions that waited are due, more than the {allowed:,} that "
+                    f"{count:,} delayed deletions are due, more than the {allowed:,} that "
                     f"max_delete = {limit!r} allows; nothing was touched",
                     hint=f"if that is right: --max-delete {count}",
                 )
@@ -136,7 +140,7 @@ def volatile_files(module: Module, descriptor: Descriptor) -> list[VolatileRule]
     return [rule for rule in rules if isinstance(rule, VolatileRule)]
 
 
-def _still_there(view: View, waiting: Waiting) -> bool:
+def _still_there(view: View, waiting: DelayedDeletion) -> bool:
     """Whether the path is there as what it was; else somebody else has dealt with it."""
     status = view.stat(waiting.path)
     return status is not None and S_ISDIR(status.st_mode) == waiting.directory

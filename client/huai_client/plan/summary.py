@@ -39,7 +39,7 @@ class Summary(NamedTuple):
     moves: int
     new_directories: int
     deletions: int
-    put_off: int = 0
+    delayed: int = 0
     """Deletions that will wait."""
     reused: int = 0
     """Files whose content is here already, under another name; not among `fetches`."""

@@ -21,10 +21,10 @@ from huai_client.plan.operations import Plan, Remove, Stage
 from huai_client.plan.stages import PAYLOAD, STAGES
 from huai_client.plan.withhold import Withholding, sites
 from huai_client.tree import (
+    NotEmptyError,
     PathError,
     Staged,
     StorageError,
-    StrangersError,
     Tree,
     is_other_file_system,
 )
@@ -82,7 +82,7 @@ class Report(NamedTuple):
 
     counts: Counts
     problems: tuple[Problem, ...]
-    strangers: tuple[RelPath, ...]
+    extraneous: tuple[RelPath, ...]
     """Directories that should have gone, but hold what huai did not put there."""
     unknown_users: frozenset[bytes]
     """Names that this machine does not know; the entries kept their owner."""
@@ -154,7 +154,7 @@ class _Run:
         self._withholding = withholding
         self._done: Counter[Step] = Counter()
         self.problems: list[Problem] = []
-        self._strangers: list[RelPath] = []
+        self._extraneous: list[RelPath] = []
         self._published: list[Published] = []
         self._unmoved = False
 
@@ -215,21 +215,21 @@ class _Run:
     def _clear(self, site: RelPath, items: list[Remove]) -> None:
         """Make way at `site`, wholly or, where somebody has put something there, not at all."""
         try:
-            stranger = self._stranger(items)
+            found = self._extraneous_below(items)
         except PathError as error:
             self._failed(error, Step.CLEAR, site)
             return
-        if stranger is not None:
+        if found is not None:
             reason = (
-                f"something else is to stand here, and it holds {show(stranger)}, which no "
-                "snapshot names: move that away, or sync with --adopt --delete-strangers"
+                f"something else is to stand here, and it holds {show(found)}, which no "
+                "snapshot names: move that away, or sync with --adopt --delete-extraneous"
             )
             self.problems.append(Problem(site, reason))
             self._withholding.fail(site)
             return
         self._each(Step.CLEAR, items, _path, partial(self._remove_at, site))
 
-    def _stranger(self, items: list[Remove]) -> RelPath | None:
+    def _extraneous_below(self, items: list[Remove]) -> RelPath | None:
         """Something in a directory that is to go, and is not to go itself."""
         going = {item.path for item in items}
         for item in items:
@@ -276,7 +276,7 @@ class _Run:
             self._published.append(Published(stage.name, changes, seconds))
 
     def remove(self, removals: list[Remove]) -> None:
-        """Delete; a directory with strangers stays and is named."""
+        """Delete; a directory with extraneous files stays and is named."""
         removes = self._withholding.removes
         self._each(Step.REMOVE, removals, _path, self._remove_or_leave, removes)
 
@@ -292,7 +292,7 @@ class _Run:
         return Report(
             Counts(*(self._done[step] for step in Step)),
             problems=tuple(self.problems),
-            strangers=tuple(self._strangers),
+            extraneous=tuple(self._extraneous),
             unknown_users=owners.unknown_users if owners else frozenset(),
             unknown_groups=owners.unknown_groups if owners else frozenset(),
             published=tuple(self._published),
@@ -320,8 +320,8 @@ class _Run:
     def _remove_or_leave(self, item: Remove) -> bool:
         try:
             self._remove(item)
-        except StrangersError as error:
-            self._strangers.append(error.path)
+        except NotEmptyError as error:
+            self._extraneous.append(error.path)
             return False
         return True
 

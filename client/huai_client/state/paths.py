@@ -6,7 +6,7 @@
 - `ROOT/modules/NAME/state.json`: what the tree was brought to
 - `ROOT/modules/NAME/repository.git`: the metadata that was fetched
 - `ROOT/modules/NAME/lock`
-- `ROOT/modules/NAME/waiting`: deletions that wait for their time
+- `ROOT/modules/NAME/delayed`: delayed deletions
 - `ROOT/modules/NAME/verified`: when each part of the tree was last verified
 - `ROOT/modules/NAME/verifying`: the lock of `verify`
 - `ROOT/modules/NAME/history`: how the runs ended, for people
@@ -34,9 +34,9 @@ class ModulePlaces(NamedTuple):
         return self.folder / "state.json"
 
     @property
-    def waiting(self) -> Path:
-        """Deletions that wait for their time."""
-        return self.folder / "waiting"
+    def delayed(self) -> Path:
+        """Delayed deletions."""
+        return self.folder / "delayed"
 
     @property
     def history(self) -> Path:

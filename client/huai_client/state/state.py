@@ -17,7 +17,7 @@ _COMMIT = re.compile("[0-9a-f]{40}")
 _IDENTITY = re.compile("([0-9a-f]{32})?")
 _NUMBERS = range(1 << 63)
 
-HELD = "held since an undo: `huai-client sync --release` goes on to the newest commit"
+HELD = "held since an undo: `huai-client sync --unhold` goes on to the newest commit"
 
 
 class StateError(HuaiError):
@@ -57,7 +57,7 @@ class State:
     before_filter: str = ""
     """The filter through which that was."""
     held: str = ""
-    """The commit that was undone: no sync until that is released; empty: none."""
+    """The commit that was undone: no sync until `sync --unhold`; empty: none."""
     trash: int = 0
     """Since when the oldest of the trash is there, seconds since the epoch; 0: there is none."""
     attempted_filters: tuple[str, ...] = ()

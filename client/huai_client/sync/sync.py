@@ -39,7 +39,7 @@ from huai_client.plan.withhold import Withholding, withhold
 from huai_client.publish.executor import Report, execute
 from huai_client.publish.trash.ground import Ground
 from huai_client.run_options import SyncOptions
-from huai_client.state import pending_deletions as waiting_file
+from huai_client.state import delayed_record
 from huai_client.state import state as states
 from huai_client.state.paths import ModulePlaces
 from huai_client.state.state import State, applied_id
@@ -275,7 +275,7 @@ class Sync:
         return not self._options.accept_rollback and is_rollback(commit, self._state)
 
     def _save_waiting(self, prepared: Prepared) -> None:
-        waiting_file.save(self._places.waiting, prepared.waiting, now=int(time.time()))
+        delayed_record.save(self._places.delayed, prepared.waiting, now=int(time.time()))
 
     def _finish(self, prepared: Prepared) -> None:
         if self._state.applied != prepared.commit.id:

@@ -55,7 +55,7 @@ class NotUndoableError(HuaiError):
             f"{counted(len(missing), *_MISSING)} not in the trash any more, for "
             f"example {first}; nothing was changed",
             hint="what is left is in .~tmp~/huai-trash; after an undo that was cut, "
-            "`huai-client sync --release` goes to the newest commit instead",
+            "`huai-client sync --unhold` goes to the newest commit instead",
         )
 
 
@@ -120,7 +120,7 @@ class Undo(Sync):
         plan, missing = restoring(prepared.plan, self._ground.bin.batches(), view)
         if missing:
             raise NotUndoableError(missing)
-        summary = summarize(plan)._replace(put_off=prepared.summary.put_off)
+        summary = summarize(plan)._replace(delayed=prepared.summary.delayed)
         return prepared._replace(plan=plan, summary=summary)
 
     def _finished(self, prepared: Prepared) -> State:

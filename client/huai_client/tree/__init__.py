@@ -5,9 +5,9 @@
 
 from huai_client.tree.destination import DestinationError
 from huai_client.tree.errors import (
+    NotEmptyError,
     PathError,
     StorageError,
-    StrangersError,
     is_other_file_system,
 )
 from huai_client.tree.reserved import STAGING, STAGING_NAME, NotOursError
@@ -18,11 +18,11 @@ __all__ = [
     "STAGING",
     "STAGING_NAME",
     "DestinationError",
+    "NotEmptyError",
     "NotOursError",
     "PathError",
     "Staged",
     "StorageError",
-    "StrangersError",
     "Tree",
     "View",
     "is_other_file_system",

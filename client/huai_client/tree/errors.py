@@ -49,7 +49,7 @@ def is_other_file_system(error: PathError) -> bool:
     return isinstance(cause, OSError) and cause.errno == errno.EXDEV
 
 
-class StrangersError(PathError):
+class NotEmptyError(PathError):
     """A directory stays because it holds what huai did not put there."""
 
     def __init__(self, path: RelPath) -> None:

@@ -17,7 +17,7 @@ from typing import TypeAlias
 
 from huai_client.modes import Kept
 from huai_client.tree import attributes
-from huai_client.tree.errors import PathError, StrangersError, at
+from huai_client.tree.errors import NotEmptyError, PathError, at
 from huai_client.tree.folders import handle_path
 from huai_client.tree.reserved import STAGING, is_reserved, open_own
 from huai_client.tree.view import ABSENT, View
@@ -102,14 +102,14 @@ class Tree(View):
         """Remove an empty directory; fine if nothing is there.
 
         Raises:
-            StrangersError: it is not empty.
+            NotEmptyError: it is not empty.
         """
         with _changing(path):
             try:
                 self._permitted(lambda: self._rmdir(path), parent(path))
             except OSError as error:
                 if error.errno in (errno.ENOTEMPTY, errno.EEXIST):
-                    raise StrangersError(path) from error
+                    raise NotEmptyError(path) from error
                 if error.errno not in ABSENT or self.stat(path) is not None:
                     raise
             self._folders.forget(path)

@@ -22,7 +22,7 @@ _READ, _LOOK = 0o400, 0o500
 
 
 class Mark(NamedTuple):
-    """Everything up to here was looked at, but for stranger leaves that wait to be told."""
+    """Everything up to here was looked at, but for extraneous leaves that wait to be told."""
 
     order: bytes
     """A key of `scope.tree_order`."""
@@ -52,7 +52,7 @@ def verify(
 
     With `content` the BLAKE3 of every file that carries a digest is compared too; with
     `owners` owner and group, where this process may set them.  In tree order, but for
-    stranger leaves and files that were read, which come a little later.
+    extraneous leaves and files that were read, which come a little later.
     """
     findings = merge(view, wanted, owners=view.owners if owners else None)
     for item in check(view, findings, Tally(), content=content):
@@ -156,4 +156,4 @@ def _difference(finding: Finding) -> Iterator[Found]:
     elif isinstance(finding, Unreadable):
         yield Found(Difference(finding.path, Kind.UNREADABLE, reason=finding.reason))
     else:
-        yield Found(Difference(finding.path, Kind.STRANGER))
+        yield Found(Difference(finding.path, Kind.EXTRANEOUS))

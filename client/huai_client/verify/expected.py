@@ -19,7 +19,7 @@ from huai_client.plan.build import applied_selection
 from huai_client.plan.guard import Firewall
 from huai_client.plan.order.patterns import Matcher, Named
 from huai_client.plan.publish_rules import volatile_files
-from huai_client.state import pending_deletions as waiting_file
+from huai_client.state import delayed_record
 from huai_client.state import state as states
 from huai_client.state.paths import ModulePlaces
 from huai_client.state.state import State, applied_id
@@ -64,7 +64,7 @@ class Standing:
     def excuses(self, found: Found) -> bool:
         """Whether a path is on purpose not as the selection has it."""
         difference, wanted = found
-        if difference.kind is Kind.STRANGER:
+        if difference.kind is Kind.EXTRANEOUS:
             return difference.path in self._waits
         if difference.kind is Kind.UNREADABLE:
             shut = wanted or self.selection.entry(difference.path)
@@ -92,7 +92,7 @@ class Standing:
     @cached_property
     def _waits(self) -> set[bytes]:
         """What is still there because its deletion waits."""
-        return {each.path for each in waiting_file.load(self._places.waiting)}
+        return {each.path for each in delayed_record.load(self._places.delayed)}
 
 
 def _steady(places: ModulePlaces) -> tuple[object, State]:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from random import Random
 from typing import NamedTuple, Protocol
 
-from huai_client.diff.merge import Finding, Match, Merge, Missing, Stranger
+from huai_client.diff.merge import Extraneous, Finding, Match, Merge, Missing
 from huai_client.diff.selection import Selection
 from huai_client.tree import STAGING_NAME, PathError, View
 from huai_client.tree.observe import Unreadable, differences, observe
@@ -25,7 +25,7 @@ class Look(NamedTuple):
 
     findings: Iterator[Finding]
     """In tree order."""
-    strangers: Callable[[], Iterator[Stranger]]
+    extraneous: Callable[[], Iterator[Extraneous]]
     """Those that were met and are not among the findings yet."""
 
 
@@ -131,7 +131,7 @@ def _merged(view: View, standing: Standing, scope: Scope, wanted: Iterator[Entry
         """Whether a directory is wanted where a leaf stands: then that is one finding."""
         return standing.selection.directory(path) is not None
 
-    return Look(merging.run(standing.entries(wanted)), lambda: merging.strangers(comes))
+    return Look(merging.run(standing.entries(wanted)), lambda: merging.extraneous(comes))
 
 
 def _entries_of(selection: Selection, part: Part) -> Iterator[Entry]:

@@ -144,7 +144,7 @@ class Patrol:
             if isinstance(item, Found):
                 found.append(item)
                 continue
-            found += (Found(Difference(each.path, Kind.STRANGER)) for each in look.strangers())
+            found += (Found(Difference(each.path, Kind.EXTRANEOUS)) for each in look.extraneous())
             yield _Segment(found, item.order)
             found = []
         yield _Segment(found, None)

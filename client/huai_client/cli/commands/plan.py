@@ -36,7 +36,7 @@ def command(
     max_delete: str | None,
     max_delete_in: tuple[str, ...],
     adopt: bool,
-    delete_strangers: bool,
+    delete_extraneous: bool,
     accept_rollback: bool,
     wait: float,
     rules: tuple[str, ...],
@@ -49,7 +49,7 @@ def command(
     options = SyncOptions(
         max_delete=max_delete,
         adopt=adopt,
-        delete_strangers=delete_strangers,
+        delete_extraneous=delete_extraneous,
         accept_rollback=accept_rollback,
         max_delete_in=max_delete_in,
         filter=rules or None,

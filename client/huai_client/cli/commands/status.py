@@ -12,7 +12,7 @@ from huai_client.inspect.format import moment
 from huai_client.metadata.http import MetadataUrl
 from huai_client.modes import split_key
 from huai_client.staleness import dated_ahead, too_old
-from huai_client.state import pending_deletions as waiting
+from huai_client.state import delayed_record
 from huai_client.state import state as states
 from huai_client.state.hosts import Hosts
 from huai_client.state.last_run import load as load_last
@@ -83,7 +83,7 @@ class _Standing:
         self.last = load_last(places.last)
         self._running = holder(places.lock)
         self._verifying = holder(places.verifying)
-        self._waits = waiting.head(places.waiting).paths
+        self._delayed = delayed_record.head(places.delayed).paths
         account = read_account(places.verified)
         self._verified = account.whole if account else None
         self.tops = account.tops if account else []
@@ -109,7 +109,7 @@ class _Standing:
             "stale": bool(self.stale),
             "running": self._running,
             "verifying": self._verifying,
-            "waiting": self._waits,
+            "delayed": self._delayed,
             "verified": self._verified
             and {**self._verified.values(), "current": not self._as_before},
             "filter": split_key(state.filter)[1].splitlines(),
@@ -158,8 +158,8 @@ class _Standing:
             yield f"running (process {self._running})"
         if self._verifying:
             yield f"being verified (process {self._verifying})"
-        if self._waits:
-            yield counted(self._waits, "deletion waits", "deletions wait")
+        if self._delayed:
+            yield counted(self._delayed, "delayed deletion", "delayed deletions")
 
     def _filter(self) -> Iterator[str]:
         if rules := split_key(self._state.filter)[1].count("\n"):

@@ -29,7 +29,7 @@ from huai_schema.errors import ExitCode
 @modules_argument
 @many_options("Sync", "synced", parallel=2)
 @sync_options
-@click.option("--release", is_flag=True, help="Go on after an undo, which holds the tree.")
+@click.option("--unhold", is_flag=True, help="Go on after an undo, which holds the tree.")
 @click.option("-n", "--dry-run", is_flag=True, help="Show the plan and change nothing.")
 @transfer_options
 @max_time_option
@@ -45,10 +45,10 @@ def command(
     max_delete: str | None,
     max_delete_in: tuple[str, ...],
     adopt: bool,
-    delete_strangers: bool,
+    delete_extraneous: bool,
     accept_rollback: bool,
     wait: float,
-    release: bool,
+    unhold: bool,
     dry_run: bool,
     streams: int | None,
     batch_files: int | None,
@@ -80,10 +80,10 @@ def command(
     options = SyncOptions(
         max_delete=max_delete,
         adopt=adopt,
-        delete_strangers=delete_strangers,
+        delete_extraneous=delete_extraneous,
         accept_rollback=accept_rollback,
         max_delete_in=max_delete_in,
-        release=release,
+        unhold=unhold,
         deadline=deadline,
     )
     config = load(root)

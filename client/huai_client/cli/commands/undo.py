@@ -22,7 +22,7 @@ def command(root: Path, name: str, wait: float, dry_run: bool, quiet: bool, as_j
 
     Takes what that sync deleted or replaced out of the trash (see `trash` in client.toml), and
     changes nothing if any of it is missing. From then on the tree is held: `sync` leaves it alone
-    until `sync --release`.
+    until `sync --unhold`.
     """
     run = Run(root, name, load(root).module(name), Talk(quiet=quiet, as_json=as_json))
     return run.plan_undo(wait=wait) if dry_run else run.undo(wait=wait)

@@ -63,7 +63,7 @@ def _share(_context: click.Context, _parameter: click.Parameter, text: str | Non
 )
 @click.option("--repair", is_flag=True, help="Mend what differs.")
 @click.option(
-    "--delete-strangers",
+    "--delete-extraneous",
     is_flag=True,
     help="With --repair: delete what the applied commit does not name.",
 )
@@ -83,7 +83,7 @@ def command(
     seed: int | None,
     seconds: int | None,
     repair: bool,
-    delete_strangers: bool,
+    delete_extraneous: bool,
     wait: float,
     quiet: bool,
     log: LogFile | None,
@@ -114,7 +114,7 @@ def command(
                 mending=repair,
             )
             run = Run(root, name, module, talk)
-            options = SyncOptions(delete_strangers=delete_strangers)
+            options = SyncOptions(delete_extraneous=delete_extraneous)
             return run.verify(options, request, wait=wait)
 
     chosen = choose_modules(config, names, root, every=every, verb="verify")

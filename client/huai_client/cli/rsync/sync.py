@@ -153,7 +153,7 @@ class _Target:
         return SyncOptions(
             max_delete=call.max_delete,
             compare=call.delete and not call.dry_run and self._is_comparison_due(now),
-            delete_strangers=call.delete,
+            delete_extraneous=call.delete,
             undeletable=undeletable(call_rules),
             only=None if call.delete else _as_rules(call_rules),
         )

@@ -12,8 +12,8 @@ from huai_client.inspect.doctor.finding import Finding, fail, ok, skipped, warn
 from huai_client.inspect.format import moment, span
 from huai_client.metadata.repository import Repository
 from huai_client.plan.build import applied_selection
+from huai_client.state import delayed_record
 from huai_client.state import history as runs
-from huai_client.state import pending_deletions as waiting
 from huai_client.state.last_run import load as load_last
 from huai_client.state.last_run import unfinished
 from huai_client.state.state import HELD
@@ -57,19 +57,20 @@ def _held(place: Path) -> bool:
 
 def state(case: Case) -> Iterator[Finding]:
     """The state can be read, and no run is left in the middle."""
-    waits = len(waiting.load(case.places.waiting))
+    delayed = len(delayed_record.load(case.places.delayed))
     found = case.state
     if found.attempted:
         text = unfinished(case.places.history, load_last(case.places.last))
         yield warn(text, f"nothing: huai-client sync {case.name} goes on from there")
     elif found.held:
-        yield warn(HELD, f"huai-client sync {case.name} --release, when the upstream is mended")
+        yield warn(HELD, f"huai-client sync {case.name} --unhold, when the upstream is mended")
     elif found.applied is None:
         yield ok("never synced to its end")
     else:
         text = f"serial {found.serial}, synced {moment(found.time)}"
         yield ok(
-            text + (f", {counted(waits, 'deletion waits', 'deletions wait')}" if waits else "")
+            text
+            + (f", {counted(delayed, 'delayed deletion', 'delayed deletions')}" if delayed else "")
         )
 
 

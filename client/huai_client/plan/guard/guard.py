@@ -16,7 +16,7 @@ from huai_client.plan.guard.protect import Protection
 from huai_client.plan.guard.shield import shield, tolerated
 from huai_client.plan.guard.undeletable import Undeletable
 from huai_client.plan.operations import Remove
-from huai_client.state.waiting import Waiting
+from huai_client.state.delayed_deletion import DelayedDeletion
 from huai_client.tree import View
 from huai_schema.entries import Entry
 from huai_schema.paths import RelPath
@@ -49,7 +49,7 @@ class Firewall:
         """The survey without what is protected, nor the deletion of what may not be deleted."""
         return self._undeletable.spared(shield(survey, self._protection, view), view)
 
-    def without_protected(self, waiting: Iterable[Waiting]) -> list[Waiting]:
+    def without_protected(self, waiting: Iterable[DelayedDeletion]) -> list[DelayedDeletion]:
         """Those of the deletions that wait that may ever be done."""
         kept = (self._protection, self._undeletable)
         return [each for each in waiting if not any(rule.may_cover(each.path) for rule in kept)]

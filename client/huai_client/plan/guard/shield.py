@@ -35,13 +35,13 @@ def shield(survey: Survey, protection: Protection, view: View) -> Survey:
             left_out.add(candidate.path)
         else:
             candidates.append(candidate)
-    strangers = [
+    extraneous = [
         path
-        for path in survey.strangers
+        for path in survey.extraneous
         if not protection.may_cover(path) and not _holder(path, view, holding)
     ]
     detached = [_detached(each, protection, left_out) for each in candidates]
-    return survey._replace(candidates=detached, strangers=strangers)
+    return survey._replace(candidates=detached, extraneous=extraneous)
 
 
 def tolerated(
@@ -49,7 +49,7 @@ def tolerated(
 ) -> Iterator[Difference]:
     """What of the differences between a tree and a snapshot counts: not what is protected.
 
-    Nor a stranger directory that holds it, nor the time of a directory in which it stands,
+    Nor an extraneous directory that holds it, nor the time of a directory in which it stands,
     which changes whenever its owner writes it anew.
     """
     holding = Holding(view, protection)
@@ -62,7 +62,7 @@ def tolerated(
 def _is_excused(found: Difference, protection: Protection, view: View, holding: Holding) -> bool:
     if protection.may_cover(found.path):
         return True
-    if found.kind is Kind.STRANGER:
+    if found.kind is Kind.EXTRANEOUS:
         return _holder(found.path, view, holding)
     if found.kind is Kind.DIFFERS and found.attributes == _TIMES:
         return _is_directory(view, found.path) and holding.directly(found.path)

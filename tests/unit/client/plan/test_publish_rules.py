@@ -9,9 +9,9 @@ from huai_client.durations import seconds
 from huai_client.plan import delayed_deletes as grace
 from huai_client.plan.delayed_deletes import Grace, put_off
 from huai_client.plan.operations import Plan, Remove
-from huai_client.state import pending_deletions as waiting
+from huai_client.state import delayed_record
+from huai_client.state.delayed_deletion import DelayedDeletion
 from huai_client.state.state import StateError
-from huai_client.state.waiting import Waiting
 from huai_client.sync.follow import Following
 from huai_schema.paths import RelPath
 from tests.support.local_trees import at
@@ -25,8 +25,8 @@ def rules(now: int = 100, patience: int = 10, named: tuple[bytes, ...] = ()) -> 
     return Grace(now, patience, lambda item: item.path == b"pointer", lambda path: path in named)
 
 
-def file(path: bytes, since: int = 0) -> Waiting:
-    return Waiting(at(path), directory=False, since=since)
+def file(path: bytes, since: int = 0) -> DelayedDeletion:
+    return DelayedDeletion(at(path), directory=False, since=since)
 
 
 @pytest.mark.parametrize(
@@ -61,14 +61,14 @@ def test_what_the_snapshot_names_is_left_alone() -> None:
 
 
 def test_a_directory_waits_for_what_is_in_it() -> None:
-    folder = Waiting(at(b"d"), directory=True, since=1)
+    folder = DelayedDeletion(at(b"d"), directory=True, since=1)
     found = put_off(removals(), [folder, file(b"d/old", 1), file(b"d/new", 95)], rules())
     assert [item.path for item in found.plan.removals] == [b"d/old"]
     assert found.waiting == [folder, file(b"d/new", 95)]
 
 
 def test_the_oldest_go_when_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(grace, "WAITING_MOST", 2)
+    monkeypatch.setattr(grace, "DELAYED_MOST", 2)
     found = put_off(removals(b"new"), [file(b"a", 92), file(b"b", 91), file(b"c", 93)], rules())
     assert {each.path for each in found.waiting} == {b"new", b"c"}
     assert {item.path for item in found.plan.removals} == {b"a", b"b"}
@@ -93,39 +93,39 @@ def test_where_a_directory_went(old: bytes, new: bytes, target: bytes) -> None:
 
 
 def test_the_record_comes_back(tmp_path: Path) -> None:
-    path = tmp_path / "waiting"
-    assert (waiting.load(path), waiting.head(path)) == ([], waiting.NOTHING)
-    waiting.save(path, [], now=5)
+    path = tmp_path / "delayed"
+    assert (delayed_record.load(path), delayed_record.head(path)) == ([], delayed_record.NOTHING)
+    delayed_record.save(path, [], now=5)
     assert not path.exists()
-    odd = Waiting(at(b"a\n\t\\\xff"), directory=True, since=3)
-    waiting.save(path, [odd, file(b"b")], now=5)
-    assert waiting.load(path) == [odd, file(b"b", 5)]
-    head = waiting.head(path)
+    odd = DelayedDeletion(at(b"a\n\t\\\xff"), directory=True, since=3)
+    delayed_record.save(path, [odd, file(b"b")], now=5)
+    assert delayed_record.load(path) == [odd, file(b"b", 5)]
+    head = delayed_record.head(path)
     assert (head.paths, head.since) == (2, 3)
     assert head.due(10, 13)
     assert not head.due(10, 12)
-    waiting.save(path, [], now=5)
-    assert not waiting.head(path).due(0, 100)
+    delayed_record.save(path, [], now=5)
+    assert not delayed_record.head(path).due(0, 100)
 
 
 @pytest.mark.parametrize(
     "text",
     [
         b"",
-        b"huai-waiting 2 0 0\n",
-        b"huai-waiting 1 1 5\n",
-        b"huai-waiting 1 1 5\n5\tf\ta",
-        b"huai-waiting 1 1 5\n5\tx\ta\n",
-        b"huai-waiting 1 1 5\n5\tf\t../a\n",
-        b"huai-waiting 1 1 5\n5\tf\t/etc/passwd\n",
-        b"huai-waiting 1 1 5\n5\tf\t\\x41\n",
+        b"huai-delayed 2 0 0\n",
+        b"huai-delayed 1 1 5\n",
+        b"huai-delayed 1 1 5\n5\tf\ta",
+        b"huai-delayed 1 1 5\n5\tx\ta\n",
+        b"huai-delayed 1 1 5\n5\tf\t../a\n",
+        b"huai-delayed 1 1 5\n5\tf\t/etc/passwd\n",
+        b"huai-delayed 1 1 5\n5\tf\t\\x41\n",
     ],
 )
 def test_a_record_that_nobody_wrote(tmp_path: Path, text: bytes) -> None:
-    path = tmp_path / "waiting"
+    path = tmp_path / "delayed"
     path.write_bytes(text)
     with pytest.raises(StateError, match="not a record of this program"):
-        waiting.load(path)
+        delayed_record.load(path)
 
 
 def test_a_run_follows_as_long_as_it_gets_closer() -> None:

@@ -128,7 +128,7 @@ def test_an_empty_plan_does_nothing(short_path: Path) -> None:
 def test_a_problem_stops_later_stages_and_removals(short_path: Path, broken: str) -> None:
     build(short_path)
     if broken == "clear":
-        (short_path / "way/stranger").touch()
+        (short_path / "way/unknown").touch()
     elif broken == "make":
         (short_path / "new").touch()
     elif broken == "move":
@@ -155,18 +155,20 @@ def test_the_rest_of_the_stage_goes_on(short_path: Path) -> None:
     assert (short_path / "s").is_symlink()
 
 
-def test_a_stranger_below_what_becomes_a_file_costs_that_file_alone(short_path: Path) -> None:
+def test_an_extraneous_file_below_what_becomes_a_file_costs_that_file_alone(
+    short_path: Path,
+) -> None:
     build(short_path)
-    (short_path / "way/stranger").touch()
+    (short_path / "way/unknown").touch()
     order = PublishOrder(Nowhere(), profiles(), [], [])
     with Tree(short_path) as tree:
         withholding = Withholding(order)
         report = execute(WHOLE, tree, Staged(short_path), lambda *_: None, withholding)
     ((path, reason),) = report.problems
     assert path == b"way"
-    assert "way/stranger" in reason
-    assert "--adopt --delete-strangers" in reason
-    assert sorted(each.name for each in (short_path / "way").iterdir()) == ["in", "stranger"]
+    assert "way/unknown" in reason
+    assert "--adopt --delete-extraneous" in reason
+    assert sorted(each.name for each in (short_path / "way").iterdir()) == ["in", "unknown"]
     assert (short_path / "new/in/f").exists()
     # `latest`, beside what failed, waits, and may name all that is below.
     assert not (short_path / "latest").is_symlink()
@@ -195,21 +197,21 @@ def test_a_file_that_cannot_be_deleted_keeps_no_other(short_path: Path) -> None:
             Plan([], [], [], [], removals, []), tree, Staged(short_path), lambda *_: None
         )
     assert [problem.path for problem in report.problems] == [b"gone/f"]
-    assert report.strangers == ()
+    assert report.extraneous == ()
     assert (short_path / "gone/f").exists()
     assert not (short_path / "bye").exists()
 
 
-def test_strangers_are_named_and_stop_nothing(short_path: Path) -> None:
+def test_extraneous_files_are_named_and_stop_nothing(short_path: Path) -> None:
     build(short_path)
-    (short_path / "gone/stranger").touch()
+    (short_path / "gone/unknown").touch()
     (short_path / "bye").touch()
     removals = [*WHOLE.removals, Remove(at(b"bye"), directory=False)]
     report, _ = run(short_path, Plan([], [], [], [], removals, []))
-    assert report.strangers == (b"gone",)
+    assert report.extraneous == (b"gone",)
     assert report.problems == ()
     assert report.counts.removed == 2
-    assert (short_path / "gone/stranger").exists()
+    assert (short_path / "gone/unknown").exists()
     assert not (short_path / "bye").exists()
 
 
@@ -257,5 +259,5 @@ def test_a_change_of_type_in_every_direction(short_path: Path, present: str, wan
         with Tree(short_path) as tree:
             report = execute(plan_for(tree, entries), tree, Staged(short_path), lambda *_: None)
             assert report.problems == ()
-            assert report.strangers == ()
+            assert report.extraneous == ()
             assert list(verify(tree, entries, content=True, owners=True)) == []

@@ -10,9 +10,9 @@ import pytest
 from huai_client.tree import (
     STAGING,
     DestinationError,
+    NotEmptyError,
     NotOursError,
     PathError,
-    StrangersError,
     Tree,
     View,
 )
@@ -369,10 +369,10 @@ def test_remove_is_not_remove_directory(tree: Tree) -> None:
     assert tree.stat(at(b"f"))
 
 
-def test_a_directory_with_strangers_stays(tree: Tree) -> None:
+def test_a_directory_with_extraneous_files_stays(tree: Tree) -> None:
     tree.make_directory(at(b"d"))
     (tree.dest / "d" / "mine").touch()
-    with pytest.raises(StrangersError):
+    with pytest.raises(NotEmptyError):
         tree.remove_directory(at(b"d"))
     assert (tree.dest / "d" / "mine").exists()
 

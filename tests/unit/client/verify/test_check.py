@@ -83,14 +83,14 @@ def test_everything_missing(tmp_path: Path) -> None:
     )
 
 
-def test_strangers_of_every_type(tree: Tree) -> None:
+def test_extraneous_files_of_every_type(tree: Tree) -> None:
     (tree.dest / "a/new/deep").mkdir(parents=True)
     (tree.dest / "a/new/deep/f").touch()
     (tree.dest / "a/b/zz").symlink_to("x")
     os.mkfifo(tree.dest / "A")
     settle(tree, b"", b"a", b"a/b")
     assert check(tree) == [
-        Difference(at(path), Kind.STRANGER)
+        Difference(at(path), Kind.EXTRANEOUS)
         for path in (b"A", b"a/b/zz", b"a/new", b"a/new/deep", b"a/new/deep/f")
     ]
 
@@ -130,7 +130,7 @@ def test_a_directory_where_a_file_should_be(tree: Tree) -> None:
     settle(tree, b"")
     assert check(tree) == [
         Difference(at(b"e"), Kind.DIFFERS, ("type",)),
-        Difference(at(b"e/in"), Kind.STRANGER),
+        Difference(at(b"e/in"), Kind.EXTRANEOUS),
     ]
 
 

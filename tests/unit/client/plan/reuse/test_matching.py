@@ -162,11 +162,11 @@ def test_two_that_it_may_have_become() -> None:
 
 
 def test_no_snapshot_named_it() -> None:
-    stranger = gone(PLAIN)._replace(past=())
-    assert found([MOVED], stranger) == {}
+    extra = gone(PLAIN)._replace(past=())
+    assert found([MOVED], extra) == {}
     # With a digest to compare that is no matter.
     wanted = named(b"new/f", file(b"old/f"))
-    assert found([wanted], stranger) == {b"new/f": Reuse(at(b"old/f"), T0, names=1, sure=False)}
+    assert found([wanted], extra) == {b"new/f": Reuse(at(b"old/f"), T0, names=1, sure=False)}
 
 
 def test_a_digest_that_is_known_to_differ_is_not_tried() -> None:

@@ -1,4 +1,4 @@
-"""The record of deletions that wait: a file of its own beside the state.
+"""The record of delayed deletions: a file of its own beside the state.
 
 Replaced as a whole, durably, before the state says that the commit is applied; so it may
 name a path that is not gone yet, never miss one that stays.  Whether anything is due stands
@@ -10,13 +10,13 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
+from huai_client.state.delayed_deletion import DelayedDeletion
 from huai_client.state.state import StateError, replace_durably
-from huai_client.state.waiting import Waiting
 from huai_schema.codec.escaping import escape, unescape
 from huai_schema.errors import FormatError
 from huai_schema.paths import rel_path
 
-_FIRST = re.compile(rb"huai-waiting 1 ([0-9]{1,18}) ([0-9]{1,18})\n")
+_FIRST = re.compile(rb"huai-delayed 1 ([0-9]{1,18}) ([0-9]{1,18})\n")
 _LINE = re.compile(rb"([0-9]{1,18})\t([df])\t([^\t\n]+)")
 _FIRST_BYTES = 64
 
@@ -48,8 +48,8 @@ def head(path: Path) -> Head:
         raise _unreadable(path, error) from error
 
 
-def load(path: Path) -> list[Waiting]:
-    """What waits."""
+def load(path: Path) -> list[DelayedDeletion]:
+    """The delayed deletions."""
     try:
         data = path.read_bytes()
     except FileNotFoundError:
@@ -66,13 +66,13 @@ def load(path: Path) -> list[Waiting]:
         raise _damaged(path, error.message) from error
 
 
-def save(path: Path, waiting: Iterable[Waiting], *, now: int) -> None:
+def save(path: Path, waiting: Iterable[DelayedDeletion], *, now: int) -> None:
     """Replace the record in one durable step; what waits since 0 waits since `now`."""
     stamped = [each._replace(since=each.since or now) for each in waiting]
     if not stamped and not path.exists():
         return
     since = min((each.since for each in stamped), default=0)
-    lines = [b"huai-waiting 1 %d %d\n" % (len(stamped), since)]
+    lines = [b"huai-delayed 1 %d %d\n" % (len(stamped), since)]
     for each in stamped:
         kind = b"d" if each.directory else b"f"
         lines.append(b"%d\t%b\t%b\n" % (each.since, kind, escape(each.path)))
@@ -86,12 +86,12 @@ def _head(path: Path, data: bytes) -> Head:
     return Head(int(found[1]), int(found[2]))
 
 
-def _decode(line: bytes) -> Waiting:
+def _decode(line: bytes) -> DelayedDeletion:
     found = _LINE.fullmatch(line)
     if found is None:
-        raise FormatError("a line that is none")
+        raise FormatError("a line of another form")
     since, kind, text = found.groups()
-    return Waiting(rel_path(unescape(text)), kind == b"d", int(since))
+    return DelayedDeletion(rel_path(unescape(text)), kind == b"d", int(since))
 
 
 def _unreadable(path: Path, error: OSError) -> StateError:
@@ -101,5 +101,5 @@ def _unreadable(path: Path, error: OSError) -> StateError:
 def _damaged(path: Path, reason: str) -> StateError:
     return StateError(
         f"{path}: not a record of this program ({reason})",
-        hint="move it away; what waits there is then found by sync --adopt --delete-strangers",
+        hint="move it away, then sync --adopt --delete-extraneous finds what is left",
     )

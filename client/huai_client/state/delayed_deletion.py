@@ -1,11 +1,11 @@
-"""A path that waits to be deleted."""
+"""A deletion that is put off: the value."""
 
 from typing import NamedTuple
 
 from huai_schema.paths import RelPath
 
 
-class Waiting(NamedTuple):
+class DelayedDeletion(NamedTuple):
     """A path that no snapshot names any more, and that is to be deleted later."""
 
     path: RelPath
