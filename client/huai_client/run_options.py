@@ -32,6 +32,6 @@ class SyncOptions:
     deadline: Deadline = NEVER
     """When to stop."""
     compare: bool = False
-    """Compare the whole tree with what was applied too, and mend it."""
+    """Compare the whole tree with what was applied too, and repair it."""
     undeletable: "Rules | None" = None
     """What these protect, as rsync's receiving side does, is not deleted."""

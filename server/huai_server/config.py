@@ -289,7 +289,7 @@ _WORDS = (
     (r"Expected `str`, got `\w+`", 'a text was expected: "…"'),
     (r"Expected `bool`, got `\w+`", "true or false was expected"),
     (r"Expected `(?:int|float)(?: \| null)?` (>=?|<=?) (\S+)", r"the number has to be \1 \2"),
-    (r"Invalid enum value '(.*)'", r"'\1' is none of the values that this key can have"),
+    (r"Invalid enum value '(.*)'", r"'\1' is not one of the values of this key"),
     (r"Expected `str` matching regex '(.*)'", "the text does not have the form that it needs"),
 )
 

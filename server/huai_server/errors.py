@@ -40,4 +40,4 @@ def _hint(place: Path, number: int | None) -> str:
         return f"make room on the file system of {place}; the last commit is intact"
     if number in _DENIED:
         return f"run it as the user that owns {place}"
-    return "the last commit is intact; try again once the cause is mended"
+    return "the last commit is intact; try again once the cause is removed"

@@ -66,7 +66,7 @@ class FallbackPlaces(NamedTuple):
 
     @property
     def state(self) -> Path:
-        """Which commit the attr tree is of, and whether an update of it was cut."""
+        """Which commit the attr tree is of, and whether an update of it was interrupted."""
         return self.folder / "state.json"
 
     @property
@@ -91,7 +91,7 @@ class FallbackPlaces(NamedTuple):
 
     @property
     def updating(self) -> Path:
-        """There while an update runs, and locked by it; not locked: the update was cut."""
+        """There while an update runs, and locked by it; not locked: the update was interrupted."""
         return self.folder / "updating"
 
     @property

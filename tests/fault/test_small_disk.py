@@ -1,4 +1,4 @@
-"""A disk that has room for a file once: what a cut transfer left is not in its own way."""
+"""A disk that has room for a file once: what an interrupted transfer left is not in its own way."""
 
 import os
 import time

@@ -214,7 +214,7 @@ def test_an_undo_is_cut_then_given_up(synced: Ground) -> None:
 
 
 def test_cut_twice(synced: Ground) -> None:
-    """The undo is cut, and so is the sync that would finish it."""
+    """The undo is interrupted, and so is the sync that would finish it."""
     for point in points(synced, "undo"):
         down = synced.downstream()
         cut(down, point, "undo", down.name)

@@ -92,7 +92,7 @@ def test_it_changes_nothing(pair: tuple[Upstream, Downstream]) -> None:
     assert everything() == before
     assert not (down.dest / ".~tmp~").exists()
     (down.dest / ".~tmp~/huai").mkdir(parents=True)
-    (down.dest / ".~tmp~/huai/partial").write_bytes(b"of a run that was cut")
+    (down.dest / ".~tmp~/huai/partial").write_bytes(b"of an interrupted run")
     before = everything()
     examined(down)
     assert everything() == before

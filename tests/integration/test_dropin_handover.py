@@ -130,7 +130,7 @@ def test_another_source_for_the_same_tree_is_not_mistaken(pair: Mirror) -> None:
     other = f"{pair.source}pool/"
     ended = run(pair.program, *PLAIN, other, f"{pair.down.dest}/", environment=settings)
     assert ended.code == 0
-    assert "is none of its content URLs" in ended.err
+    assert "is not one of its content URLs" in ended.err
     assert sorted(os.listdir(pair.down.dest)) == [str(number) for number in range(5)]
     # What rsync did there is no secret to the next sync, by whichever name it runs.
     assert pair.down.sync("--delete-extraneous").code == 0

@@ -138,7 +138,7 @@ def test_a_run_that_was_killed_is_told_of(place: Site) -> None:
     finally:
         kill_all(process)
     assert "serial 1 → 2" in down.run("log", down.name).out
-    assert "was cut" in down.run("log", down.name).out
+    assert "interrupted" in down.run("log", down.name).out
     assert results_of_history(down) == "warn"
     down.configure(bwlimit=0)
     down.synced()
@@ -343,7 +343,7 @@ def test_why_sees_what_others_did_to_the_tree(pair: tuple[Upstream, Downstream])
     (down.dest / "unknown").write_bytes(b"x")
     assert why(down, "unknown")["here"]["standing"] == "extraneous"
     text = down.run("why", down.name, "pool/touched").out
-    assert "verify --repair mends it" in text
+    assert "verify --repair repairs it" in text
     (down.dest / "pool").rename(down.dest / "hidden")
     (down.dest / "pool").symlink_to("hidden")
     assert why(down, "pool/new")["here"]["standing"] == "missing"

@@ -73,7 +73,7 @@ def life(place: Site, folder: Path) -> Iterator[Lines]:
     yield lines(down.run("plan", down.name, "--json"))
     yield lines(down.run("status", "--json"))
     yield from explained(down)
-    yield from mended(down)
+    yield from repaired(down)
     yield lines(down.run("status", "--parts", "--json"))
 
 
@@ -101,7 +101,7 @@ def explained(down: Downstream) -> Iterator[Lines]:
     yield lines(down.run("why", down.name, "nonesuch", "--json"), 1)
 
 
-def mended(down: Downstream) -> Iterator[Lines]:
+def repaired(down: Downstream) -> Iterator[Lines]:
     """Damage of every kind, found and repaired."""
     (down.dest / "added").write_text("edited")
     (down.dest / "folder" / "4").unlink()

@@ -69,7 +69,7 @@ def test_plan_of_some_asks_no_other(mirror: Mirror) -> None:
     assert events[-1]["type"] == "all-ended"
 
 
-def test_the_gravest_code_of_plan_counts(mirror: Mirror) -> None:
+def test_the_worst_code_of_plan_counts(mirror: Mirror) -> None:
     gone, *_ = mirror.downs
     gone.dest.rmdir()
     done = mirror.process("plan", "--all")

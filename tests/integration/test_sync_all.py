@@ -115,7 +115,7 @@ def test_one_that_fails_does_not_disturb_the_others(mirror: Mirror) -> None:
         assert_equal(up, down)
 
 
-def test_the_gravest_code_is_the_code_of_all(mirror: Mirror, tmp_path: Path) -> None:
+def test_the_worst_code_is_the_code_of_all(mirror: Mirror, tmp_path: Path) -> None:
     mirror.downs[0].configure(url="http://127.0.0.1:9")
     mirror.downs[2].configure(dest=str(tmp_path / "missing"))
     done = mirror.sync("--all")

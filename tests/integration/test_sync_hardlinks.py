@@ -85,7 +85,7 @@ def test_a_leader_that_was_damaged_here_is_mended_with_its_group(
 
 
 def test_a_file_of_the_administrator_gets_no_second_name(place: Site) -> None:
-    """It is protected, so it is not mended; it is not handed out under another name either."""
+    """It is protected, so it is not repaired; it is not handed out under another name either."""
     up = place.upstream()
     up.put(b"public", b"x" * 30)
     up.commit()

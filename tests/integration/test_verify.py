@@ -95,7 +95,7 @@ def test_a_path_below_dest(pair: tuple[Upstream, Downstream]) -> None:
     assert found(down.verify("--json", "--path", "b/1")) == ["b/1"]
 
 
-def test_a_path_can_be_mended(pair: tuple[Upstream, Downstream]) -> None:
+def test_a_path_can_be_repaired(pair: tuple[Upstream, Downstream]) -> None:
     _, down = pair
     spoil(down, "a/7")
     spoil(down, "b/7")

@@ -115,7 +115,7 @@ def test_a_commit_makes_only_what_it_changed_unverified(pair: tuple[Upstream, Do
     assert standing(down)["content"] == {**standing(down)["content"], "changed": 0, "never": 0}
 
 
-def test_damage_is_remembered_until_it_is_mended(pair: tuple[Upstream, Downstream]) -> None:
+def test_damage_is_remembered_until_it_is_repaired(pair: tuple[Upstream, Downstream]) -> None:
     _, down = pair
     spoil(down, "b/7")
     spoil(down, "b/8")
@@ -127,8 +127,8 @@ def test_damage_is_remembered_until_it_is_mended(pair: tuple[Upstream, Downstrea
         "c": 0,
     }
     assert "2 paths differed" in down.run("status").out
-    # It comes first, because it is to be mended.
-    run, told = patrol(down, Request(content=True, mending=True, deadline=Steps(FILES)))
+    # It comes first, because it is to be repaired.
+    run, told = patrol(down, Request(content=True, repair=True, deadline=Steps(FILES)))
     run.run(wait=0)
     assert sorted(each.path for each in told) == [b"b/7", b"b/8"]
     assert down.verify("--content", "--repair").code == 0
@@ -145,7 +145,7 @@ def test_what_an_earlier_run_found_in_a_part_is_not_forgotten(
     run, told = patrol(down, Request(deadline=Steps(60)))
     run.run(wait=0)
     assert [each.path for each in told] == [b"a/10"]
-    # Goes on behind it, and mends what it finds itself.
+    # Goes on behind it, and repairs what it finds itself.
     assert down.verify("--repair", "--time", "1h").code == 0
     assert standing(down)["damaged"] == 1
     assert found(down.verify("--json")) == ["a/10"]
@@ -279,11 +279,11 @@ def test_what_passes_is_not_told(
     text, status = path.read_bytes(), path.stat()
     cut(down, "a/7")
 
-    def mend() -> None:
+    def repair() -> None:
         path.write_bytes(text)
         os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
 
-    during(monkeypatch, 2 + FILES, mend)
+    during(monkeypatch, 2 + FILES, repair)
     run, told = patrol(down, Request())
     run.run(wait=0)
     assert told == []

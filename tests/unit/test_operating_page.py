@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from huai_client.cli.parallel.exit_codes import gravest
+from huai_client.cli.parallel.exit_codes import worst_exit_code
 from tests.man_pages import command_line
 
 TOP = Path(__file__).parents[2]
@@ -41,5 +41,5 @@ def test_the_light_codes_stand_in_their_order() -> None:
     (told,) = re.findall(r"from the\s+lightest: (.*?)\.", TEXT, re.DOTALL)
     codes = [int(code) for code in re.findall(r"[0-9]+", told)]
     assert len(codes) == 5
-    assert [gravest(codes[: number + 1]) for number in range(5)] == codes
-    assert gravest([*codes, 52]) == 52
+    assert [worst_exit_code(codes[: number + 1]) for number in range(5)] == codes
+    assert worst_exit_code([*codes, 52]) == 52

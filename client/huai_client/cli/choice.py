@@ -29,7 +29,7 @@ def choose_modules(
 def do_each(
     one: Callable[[str], int], names: Sequence[str], *, every: bool, parallel: int, talk: Talk
 ) -> int:
-    """Do `one` for a single module in this process, else for each in its own; the gravest code."""
+    """Do `one` for a single module in this process, else for each in its own; the worst code."""
     if len(names) == 1 and not every:
         return one(names[0])
     from huai_client.cli.parallel import several  # a single module need not pay for it

@@ -123,7 +123,7 @@ class Run:
         return ExitCode.OK
 
     def verify(self, options: SyncOptions, request: "Request", *, wait: float) -> ExitCode:
-        """Compare the tree with the applied commit, and mend it if asked to."""
+        """Compare the tree with the applied commit, and repair it if asked to."""
         from huai_client.cli.verify_report import Verdict
         from huai_client.verify.run import Patrol
 
@@ -145,7 +145,7 @@ class Run:
                 sync = self._sync(options)
                 code = self._conclude(sync.repair(verdict.damage, self._observer(account)), account)
             if code == ExitCode.OK:
-                patrol.mended()
+                patrol.repaired()
             return code
 
     def _lines(self, options: SyncOptions) -> Lines:

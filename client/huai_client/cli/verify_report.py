@@ -11,7 +11,7 @@ from huai_schema.program.counting import counted
 
 
 class Verdict:
-    """Tells of each difference, and keeps those that are to be mended."""
+    """Tells of each difference, and keeps those that are to be repaired."""
 
     def __init__(self, talk: Talk, request: Request) -> None:
         """Nothing was found yet."""
@@ -19,12 +19,12 @@ class Verdict:
         self._request = request
         self.differences = 0
         self.damage: list[Difference] = []
-        """What was found, if it is to be mended."""
+        """What was found, if it is to be repaired."""
 
     def difference(self, found: Difference) -> None:
         """One more."""
         self.differences += 1
-        if self._request.mending:
+        if self._request.repair:
             self.damage.append(found)
         what = ", ".join(found.attributes) or found.reason
         self._talk.result(f"{found.kind:10} {show(found.path)}" + (f"  ({what})" if what else ""))
@@ -37,7 +37,7 @@ class Verdict:
         )
 
     def told(self, patrol: Patrol) -> ExitCode:
-        """The end of the run; how the program should end if nothing is mended."""
+        """The end of the run; how the program should end if nothing is repaired."""
         tally = patrol.tally
         self._talk.event(
             "verified",

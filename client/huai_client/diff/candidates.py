@@ -86,8 +86,8 @@ def survey_changes(
 ) -> Survey:
     """Look at the paths in which any selection of `past` differs from `wanted`.
 
-    The first of `past` is the applied one; the others are those that cut runs were going for.
-    `may_move` says which directories may be renamed whole.
+    The first of `past` is the applied one; the others are those that interrupted runs were going
+    for.  `may_move` says which directories may be renamed whole.
     """
     try:
         collected = Collected(view, past, wanted, may_move)
@@ -100,7 +100,7 @@ def survey_changes(
             found[path] = Candidate(path, None, entry, before)
         else:
             found[path] = _observed(view, path, entry, before)
-    # A run that was cut has left the times, and perhaps the modes, of these as they were then.
+    # An interrupted run has left the times, and perhaps the modes, of these as they were then.
     disturbed = {ROOT, *collected.parents} if len(past) > 1 else {ROOT}
     for path in disturbed - found.keys():
         candidate = _observed(view, path, wanted.directory(path), ())
@@ -117,7 +117,7 @@ def survey_changes(
 def survey_damage(
     view: View, damage: Iterable[Difference], wanted: Selection, *, delete_extraneous: bool
 ) -> Survey:
-    """Look again at what `verify` found, to mend it."""
+    """Look again at what `verify` found, to repair it."""
     candidates: list[Candidate] = []
     extraneous: list[RelPath] = []
     damage = list(damage)
@@ -268,5 +268,5 @@ def digest_here(view: View, path: RelPath) -> bytes:
 
 def _unreadable(finding: Unreadable) -> UnreadableTreeError:
     return UnreadableTreeError(
-        f"{show(finding.path)}: {finding.reason}", hint="mend that by hand, then run again"
+        f"{show(finding.path)}: {finding.reason}", hint="repair that by hand, then run again"
     )

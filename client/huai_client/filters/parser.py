@@ -44,7 +44,7 @@ class Parser:
         return tuple(self._rules)
 
     def filter(self, text: bytes, place: str = "--filter") -> None:
-        """One rule, as of `--filter=TEXT`; an empty text is none."""
+        """One rule, as of `--filter=TEXT`; an empty text is no rule."""
         self._read(text, Context(place))
 
     def include(self, text: bytes, place: str = "--include") -> None:

@@ -49,7 +49,7 @@ class Rules:
     def parse(
         cls, lines: Iterable[bytes], read_file: ReadFile = no_files, *, place: str = "filter rule"
     ) -> Self:
-        """Rules in the syntax of rsync's `--filter`, one each; comments and blank ones are none."""
+        """Rules in the syntax of rsync's `--filter`, one each; comments and blanks are skipped."""
         parser = Parser(read_file)
         parser.list(lines, place)
         return cls(parser.rules)
@@ -77,7 +77,7 @@ class Rules:
 
     @classmethod
     def from_key(cls, key: str) -> Self:
-        """The rules that `key` says; `HuaiError` if it is none."""
+        """The rules that `key` says; `HuaiError` if it is not one."""
         modes, lines = split_key(key)
         raw = _HIGH_BYTE.sub(lambda found: bytes((int(found[1], 16),)), lines.encode())
         rules = cls.parse(map(unescape, raw.splitlines()), place="rule of the recorded filter")

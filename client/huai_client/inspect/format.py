@@ -120,7 +120,7 @@ def run_words(record: Record, serials: Mapping[str, int], *, running: bool = Fal
         parts.append(f"{record.seconds:.1f} s")
         parts.append("ok" if record.good else f"{record.outcome} ({record.code}): {record.reason}")
     else:
-        parts.append("runs now" if running else "was cut")
+        parts.append("runs now" if running else "interrupted")
     if record.times > 1:
         parts.append(f"{record.times:,} times, last {moment(record.until)}")
     return "  ".join(part for part in parts if part)

@@ -163,7 +163,7 @@ def _next_words(foresight: Foresight, standing: Standing) -> Iterator[str]:
     if foresight[1:] == Foresight(foresight.commit)[1:]:
         yield f"to serial {serial}, the newest that is here: nothing"
         if standing in (Standing.DIFFERS, Standing.MISSING):
-            yield "what was changed by others it does not look at: verify --repair mends it"
+            yield "what was changed by others it does not look at: verify --repair repairs it"
 
 
 def _next_values(foresight: Foresight) -> dict[str, object]:

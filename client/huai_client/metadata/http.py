@@ -41,7 +41,7 @@ _LOGIN_HINT = "a login stands in ~/.netrc, or in the URL in client.toml: https:/
 
 
 class UpstreamError(HuaiError):
-    """The upstream cannot be asked, or its answer is none."""
+    """The upstream cannot be asked, or its answer is not valid."""
 
     exit_code = ExitCode.NETWORK
 
@@ -222,7 +222,7 @@ def _kept_login(url: str) -> bytes:
         found = netrc.netrc(path).authenticators(urllib.parse.urlsplit(url).hostname or "")
     except (OSError, netrc.NetrcParseError, UnicodeError) as error:
         raise UpstreamError(
-            f"{path}: {printable(str(error))}", hint="mend it, or let NETRC name another file"
+            f"{path}: {printable(str(error))}", hint="repair it, or let NETRC name another file"
         ) from error
     return f"{found[0]}:{found[2]}".encode() if found else b""
 
@@ -271,7 +271,7 @@ def retry_after(text: str | None, now: float) -> float:
 
 
 def _moment(text: str) -> float | None:
-    """Seconds since the epoch of an HTTP date (RFC 9110, 5.6.7); None if it is none."""
+    """Seconds since the epoch of an HTTP date (RFC 9110, 5.6.7); None if it is not one."""
     try:
         return email.utils.parsedate_to_datetime(text).timestamp()
     except (ValueError, OverflowError):
@@ -300,7 +300,7 @@ def decode_advert(body: bytes, metadata: str) -> str:
 
 
 def _packets(body: bytes) -> Iterator[bytes | None]:
-    """The payloads of a sequence of pkt-lines; None where one is cut or makes no sense.
+    """The payloads of a sequence of pkt-lines; None where one is truncated or makes no sense.
 
     The sequence ends with its second flush packet (gitprotocol-http, "Smart Clients").
     """

@@ -14,8 +14,8 @@ from huai_schema.program.packs import sync_folder
 def exchange_packs(repository: Path, limit: int, write: Callable[[Path], None]) -> None:
     """If there are more than `limit` packs, let `write` make one in a folder, and drop the others.
 
-    May be cut anywhere; `write` also sees to it that a commit without its parents is known as
-    such before they go.  Raises what `write` raises, or an `OSError`; then nothing has changed.
+    May be interrupted anywhere; `write` also sees to it that a commit without its parents is known
+    as such before they go.  Raises what `write` raises, or an `OSError`; then nothing has changed.
     """
     packs = repository / "objects" / "pack"
     old = sorted(packs.glob("pack-*.pack"))

@@ -1,8 +1,8 @@
 """The metadata repository of one module on the downstream: the only place that knows pygit2.
 
 Fetches the newest commit without history, reads objects, and keeps what refs name: the
-applied commit and those that a cut run was going for.  All of it can be fetched anew, so a
-damaged repository is thrown away, never mended.
+applied commit and those that an interrupted run was going for.  All of it can be fetched anew, so a
+damaged repository is thrown away, never repaired.
 """
 
 import re
@@ -335,7 +335,7 @@ class Repository:
     def tidy(self, limit: int = _PACKS_MAX) -> None:
         """If there are more than `limit` packs, make one of what is kept and drop all others.
 
-        May be cut anywhere.  A failure changes nothing; the next run tries again.
+        May be interrupted anywhere.  A failure changes nothing; the next run tries again.
         """
         with suppress(*_FAILURES):
             exchange_packs(self._path, limit, self._repack)

@@ -161,7 +161,7 @@ def open_url(request: urllib.request.Request, *, timeout: float, deadline: Deadl
 
 
 def redirection(request: urllib.request.Request, error: urllib.error.HTTPError) -> str | None:
-    """Where a redirection leads; None if it is none, or is not followed."""
+    """Where a redirection leads; None if it is not one, or is not followed."""
     location = error.headers.get("Location")
     if error.code not in _ELSEWHERE or not location or request.data is not None:
         return None

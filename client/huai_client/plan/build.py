@@ -150,7 +150,7 @@ class Planning:
         """What was applied and what was attempted since, as far as the commits are here.
 
         Nothing applied means that the whole tree has to be compared: nothing was, its commit is
-        not here any more, or a repair of the tree was cut.
+        not here any more, or a repair of the tree was interrupted.
         """
         repository = self._repository
         here = [(commit, key) for commit, key in state.attempts if repository.has(commit)]

@@ -76,7 +76,7 @@ class _Planner:
         elif candidate.have is None:
             self._create(wanted)
         else:
-            self._mend(candidate, wanted)
+            self._update(candidate, wanted)
 
     def plan(self, moves: list[Move]) -> Plan:
         return Plan(
@@ -113,7 +113,7 @@ class _Planner:
         else:
             stage.fetches.append(wanted)
 
-    def _mend(self, candidate: Candidate, wanted: Entry) -> None:
+    def _update(self, candidate: Candidate, wanted: Entry) -> None:
         if isinstance(wanted, Directory):
             if candidate.differing:
                 self._directories.append(wanted)

@@ -87,7 +87,7 @@ class Publication:
         return put_off(plan, here, Grace(now, self._patience, self._at_once, self._names))
 
     def bereft(self, view: View | None) -> set[RelPath]:
-        """Directories in which something waited and is gone: a run that was cut deleted it."""
+        """Directories in which something waited and is gone: an interrupted run deleted it."""
         if view is None:
             return set()
         gone = (each for each in self._waiting if not _still_there(view, each))

@@ -35,7 +35,7 @@ class Territory(Protocol):
     """Says what belongs together in a tree (`publishing.order` does)."""
 
     def names_below(self, path: RelPath, *, symlink: bool = False) -> RelPath | None:
-        """The directory whose content the index or pointer `path` may name; None: it is none."""
+        """The directory whose content the index or pointer `path` may name; None: it is neither."""
 
     def repository_of(self, path: RelPath) -> RelPath | None:
         """The top of the outermost repository that `path` is in; None: it is in none."""

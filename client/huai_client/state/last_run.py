@@ -29,7 +29,7 @@ class LastRun(msgspec.Struct, frozen=True):
     in_step: Number = 0
     """When a run last ended with the tree at the newest commit (or held there); 0: never."""
     failing: Number = 0
-    """When the first of the failures in a row ended, of which this is the last; 0: it is none."""
+    """When the first of the failures in a row ended, of which this is the last; 0: it is not one."""
 
     @property
     def good(self) -> bool:
@@ -68,7 +68,7 @@ def unfinished(runs: Path, run: LastRun | None) -> str:
     newest = next((each for each in history.read(runs) if each.kind != "verify"), None)
     if newest is not None and newest.ended and run is not None and not run.good:
         return f"the last run ended with {run.code} ({run.reason}): the next one goes on from there"
-    return "a run was cut: the next one finishes it"
+    return "a run was interrupted: the next one finishes it"
 
 
 def _replace(path: Path, data: bytes, *, durable: bool) -> None:

@@ -41,7 +41,7 @@ class State:
     serial: int = 0
     """The highest serial that was accepted."""
     attempted: tuple[str, ...] = ()
-    """Commits that the tree was being brought to when a run was cut; empty: it is whole."""
+    """Commits that the tree was being brought to when a run was interrupted; empty: it is whole."""
     time: int = 0
     """When the last sync ended well, seconds since the epoch."""
     total_bytes: int = 0
@@ -93,7 +93,7 @@ class State:
             raise ValueError("a number is none, or out of range")
         identity: object = self.identity
         if not isinstance(identity, str) or not _IDENTITY.fullmatch(identity):
-            raise ValueError("an identity is none")
+            raise ValueError("not an identity")
         filters: tuple[object, ...] = (
             self.filter,
             self.before_filter,
@@ -101,7 +101,7 @@ class State:
             *self.marks,
         )
         if not all(isinstance(text, str) for text in filters):
-            raise ValueError("a filter is none")
+            raise ValueError("not a list of rules")
         named: list[object] = [] if self.applied is None else [self.applied]
         named += [each for each in (self.before, self.held) if each]
         for commit in (*self.attempted, *named):

@@ -262,7 +262,7 @@ class Record:
         )
 
     def unfinished(self, *, content: bool) -> Unfinished | None:
-        """Where a run was cut or its time was over."""
+        """Where a run was interrupted or its time was over."""
         statement = "SELECT key, began, position, damaged FROM unfinished WHERE content = ?"
         for key, *rest in self._rows(statement, (content,), bytes, int, bytes, int):
             return Unfinished(_path(key), *rest)

@@ -1,10 +1,10 @@
 """Syncing a module: from the newest commit to a tree that equals it.
 
 Only composes.  Order of writes: the attempt is recorded before the first change to the tree;
-content is staged and verified before anything is published; deletions come last; the
-applied commit is recorded when all of it is on the disk, after the deletions that wait.  A run
-that was cut is finished by the next one, which looks at what stands there instead of trusting
-a record of it.
+content is staged and verified before anything is published; deletions come last; the applied
+commit is recorded when all of it is on the disk, after the deletions that wait.  A run that was
+interrupted is finished by the next one, which looks at what stands there instead of trusting a
+record of it.
 """
 
 import os
@@ -216,7 +216,7 @@ class Sync:
         self._ground.with_room(check, listener.retried)
         if self._state.applied is not None and prepared.filter != self._state.filter:
             # If the filter goes back after a cut, nothing else tells that a run has to tidy up.
-            # A first sync that is cut before it changes anything has accepted nothing yet.
+            # A first sync that is interrupted before it changes anything has accepted nothing yet.
             self._record_attempt(prepared)
         with Staging(tree.dest / os.fsdecode(STAGING)) as staging:
             synced = self._state.time

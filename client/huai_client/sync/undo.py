@@ -1,7 +1,7 @@
 """Undoing the last sync: back to the commit that was applied before, out of the trash.
 
-A sync in another direction: planned, recorded, published and finished like any other, and
-finished by the next run if it is cut.  Asks no upstream.  Rule to keep: that everything is here is
+A sync in another direction: planned, recorded, published and finished like any other, and finished
+by the next run if it is interrupted.  Asks no upstream.  Rule to keep: that everything is here is
 known before the first change.
 """
 
@@ -54,7 +54,7 @@ class NotUndoableError(HuaiError):
         super().__init__(
             f"{counted(len(missing), *_MISSING)} not in the trash any more, for "
             f"example {first}; nothing was changed",
-            hint="what is left is in .~tmp~/huai-trash; after an undo that was cut, "
+            hint="what is left is in .~tmp~/huai-trash; after an interrupted undo, "
             "`huai-client sync --unhold` goes to the newest commit instead",
         )
 
@@ -135,7 +135,7 @@ class Undo(Sync):
 def _target(name: str, state: State) -> tuple[str, str, str]:
     """The commit to go back to, its filter, and the commit that is undone."""
     if state.applied and state.attempted and state.held != state.applied:
-        # A sync that was cut, or the undo of one.
+        # An interrupted sync, or the undo of one.
         return state.applied, state.filter, state.held or state.attempted[-1]
     if not state.before or not state.applied:
         raise NothingToUndoError(

@@ -41,7 +41,7 @@ class Outcome:
     mismatched: list[File]
     """Something else than the metadata says came, or nothing that is a regular file."""
     bytes_received: int
-    """Over the wire, all protocol included; runs that were cut are not counted."""
+    """Over the wire, all protocol included; interrupted runs are not counted."""
     late: list[File] = field(default_factory=list)
     """Not here when the time was up."""
     refused: list[Refused] = field(default_factory=list)

@@ -5,7 +5,7 @@ Pure.  Every option is known to rsync 3.1.3.  What each is for:
     --times --ignore-times   keep times; never skip by rsync's own comparison, which also looks
                              into --compare-dest and takes sub-second changes for none
     --perms --chmod          staged files are ours alone until they are published
-    --sparse --partial       holes stay holes; what came before a cut stays
+    --sparse --partial       holes stay holes; what came before an interruption stays
     --from0 --files-from=-   the names, by a handle: no list file that somebody could exchange
     --no-implied-dirs        parents are made here, not copied: no foreign modes or symlinks
     --compare-dest           the present file is the basis; absolute, since several security

@@ -32,7 +32,7 @@ class Supply:
     """What one run has at hand."""
 
     def __init__(self, module: Module, lines: Lines) -> None:
-        """`ContentUrlError` for a content URL that is none."""
+        """`ContentUrlError` for an invalid content URL."""
         self._own_urls = [ContentUrl.parse(url)._replace(own=True) for url in module.content_urls]
         self._hardlink = module.duplicates == "hardlink"
         self._options = TransferOptions(
@@ -86,7 +86,7 @@ class Supply:
 def _recovered(wanted: Sequence[File], staging: Staging, paths: Sequence[RelPath]) -> list[File]:
     """Those of `wanted` that have to be transferred.
 
-    First what a run left that was cut is looked at: it is content that is here, or takes room that
+    First what an interrupted run left is looked at: it is content that is here, or takes room that
     nobody needs; `paths` are those of all files of the plan.
     """
     absent = [file for file in wanted if not staging.ready(file)]

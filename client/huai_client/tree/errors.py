@@ -35,7 +35,7 @@ class PathError(HuaiError):
 
     def __init__(self, path: RelPath, reason: str) -> None:
         """`reason` reads on after the path."""
-        super().__init__(f"{show(path)}: {reason}", hint="mend the path by hand and run again")
+        super().__init__(f"{show(path)}: {reason}", hint="repair the path by hand and run again")
         self.path = path
         self.reason = reason
 

@@ -39,7 +39,7 @@ def is_reserved(path: bytes) -> bool:
 def open_own(dest: int, place: Path, path: RelPath) -> int:
     """A handle of the directory `path` in `dest`, each component made (0700) if it is absent.
 
-    `place` is what messages call `dest`.  Nothing is mended here: who could write to a directory
+    `place` is what messages call `dest`.  Nothing is repaired here: who could write to a directory
     may have put anything into it.
 
     Raises:

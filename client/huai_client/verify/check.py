@@ -1,4 +1,4 @@
-"""Compares the downstream tree with a snapshot and says what differs; mends nothing.
+"""Compares the downstream tree with a snapshot and says what differs; repairs nothing.
 
 Streaming: see `merge` for what memory it takes.  Rule: what could not be read is neither
 missing nor right.

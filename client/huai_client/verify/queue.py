@@ -55,7 +55,7 @@ class Rounds:
         self.note()
         request = self._request
         return self._record.due(
-            request.path, content=request.content, damaged_first=request.mending, most=_BATCH
+            request.path, content=request.content, damaged_first=request.repair, most=_BATCH
         )
 
     def _middle(self) -> Unfinished | None:
@@ -104,8 +104,8 @@ class Rounds:
             for path in damaged.keys() & self._before.keys():
                 self._record.damage(path, self._before[path] + damaged[path])
 
-    def mended(self, damaged: Iterable[RelPath]) -> dict[RelPath, int]:
-        """What still differs of these parts, after what this run has found was mended."""
+    def repaired(self, damaged: Iterable[RelPath]) -> dict[RelPath, int]:
+        """What still differs of these parts, after what this run has found was repaired."""
         return {path: self._before[path] for path in damaged if path in self._before}
 
     def left(self) -> int:

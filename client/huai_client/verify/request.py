@@ -19,7 +19,7 @@ class Request(NamedTuple):
     """For `sample`: pick the same files again."""
     deadline: Deadline = NEVER
     """When to stop; with one, a part that was left in the middle is gone on with."""
-    mending: bool = False
+    repair: bool = False
     """Begin where something differed last time."""
 
     @property

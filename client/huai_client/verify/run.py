@@ -63,8 +63,8 @@ class Patrol:
         self._doubts = Doubts(places.lock, told)
         self._standing: Standing | None = None
         self._next_mark = 0.0
-        self._after_mending: dict[RelPath, int] = {}
-        """Parts in which anything differed, and how many paths differ when that is mended."""
+        self._after_repair: dict[RelPath, int] = {}
+        """Parts in which anything differed, and how many paths differ when that is repaired."""
         self.tally = Tally()
         self.left = 0
         """How many parts there still are to go through, because the time was over."""
@@ -89,12 +89,12 @@ class Patrol:
                     break
             self._doubts.settle_all(view, lambda: self._now(record), wait=wait)
             rounds.correct(self._doubts.counts)
-            self._after_mending = rounds.mended(self._doubts.counts)
+            self._after_repair = rounds.repaired(self._doubts.counts)
 
-    def mended(self) -> None:
+    def repaired(self) -> None:
         """All that differed was brought back to what it should be."""
         with Record(self._places.verified) as record, record.writing():
-            for path, paths in self._after_mending.items():
+            for path, paths in self._after_repair.items():
                 record.damage(path, paths)
 
     def _now(self, record: Record) -> Standing:

@@ -27,7 +27,7 @@ class Announcement(NamedTuple):
 
     @classmethod
     def of(cls, url: str, module: str) -> Self:
-        """Both checked; `FormatError` if they are none."""
+        """Both checked; `FormatError` if they are not valid."""
         if _URL.fullmatch(url) is None or len(url) > BYTES_MAX // 2:
             raise FormatError(
                 f"{url[:200]!r} is no address of metadata "
@@ -37,7 +37,7 @@ class Announcement(NamedTuple):
 
     @classmethod
     def parse(cls, text: bytes) -> Self:
-        """Read the file; `FormatError` if it is none.  Lines of later versions are passed over."""
+        """Read the file; `FormatError` if it is another.  Lines of later versions are passed over."""
         if len(text) > BYTES_MAX:
             raise FormatError(f"{FILE_NAME}: more than {BYTES_MAX} bytes")
         head, *lines = text.decode("utf-8", "replace").split("\n")

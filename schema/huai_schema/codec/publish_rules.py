@@ -39,7 +39,7 @@ class Pattern(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> "Pattern":
-        """Read a pattern as FORMAT.md spells it; `FormatError` if it is none."""
+        """Read a pattern as FORMAT.md spells it; `FormatError` if it is not one."""
         body = text.removesuffix("@")
         below = body.endswith("/")
         names = body.removeprefix("/").removesuffix("/").split("/")

@@ -91,7 +91,7 @@ def take_away(root: Path, names: tuple[str, ...], everything: bool, as_json: boo
 def check(root: Path, name: str, as_json: bool) -> int:
     """Prove that the attr tree of NAME equals the commit that it is of.
 
-    Exit code 53 says that it does not; `fallback build --rebuild` mends it.
+    Exit code 53 says that it does not; `fallback build --rebuild` repairs it.
     """
     from huai_server.fallback.attr.check import check as run
 

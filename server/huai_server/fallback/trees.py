@@ -142,10 +142,10 @@ class Trees:
                     yield
                 if one_pass.damage is not None:
                     self.said(f"{name}: {one_pass.damage}: was changed, and not by huai")
-                    self._trying(name, partial(self._mend, name, module))
+                    self._trying(name, partial(self._repair, name, module))
             yield
 
-    def _mend(self, name: str, module: Module) -> None:
+    def _repair(self, name: str, module: Module) -> None:
         places, fallback = self._places(name)
         made = ensure(name, module, places, fallback, look=True, wait=0, building=self.building)
         self.done(name, made)

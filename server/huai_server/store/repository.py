@@ -190,7 +190,7 @@ class Repository:
         return self._git[oid].peel(pygit2.Commit)
 
     def _refuse_cut(self, oid: pygit2.Oid) -> None:
-        """A loose object that was cut: libgit2 1.9 would inflate it for ever."""
+        """A truncated loose object: libgit2 1.9 would inflate it for ever."""
         name = str(oid)
         try:
             data = (self.path / "objects" / name[:2] / name[2:]).read_bytes()
@@ -202,7 +202,7 @@ class Repository:
         except zlib.error as error:
             raise ValueError(f"object {name}: {error}") from None
         if not inflater.eof:
-            raise ValueError(f"object {name} is cut")
+            raise ValueError(f"object {name} is truncated")
 
 
 def _head(commit: pygit2.Commit) -> Head:

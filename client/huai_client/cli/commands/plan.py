@@ -44,7 +44,7 @@ def command(
 ) -> int:
     """Show what `sync` would do to the modules NAME, and do none of it.
 
-    Several are told of with their names in front; the exit code is the gravest of all.
+    Several are told of with their names in front; the exit code is the worst of all.
     """
     options = SyncOptions(
         max_delete=max_delete,

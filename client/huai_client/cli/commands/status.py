@@ -87,7 +87,7 @@ class _Standing:
         account = read_account(places.verified)
         self._verified = account.whole if account else None
         self.tops = account.tops if account else []
-        # A sync that was cut right before its end; the next `verify` finds out.
+        # An interrupted sync right before its end; the next `verify` finds out.
         self._as_before = account is not None and account.applied != self._state.applied
         now, committed = time.time(), self._state.committed
         seen = self._state.seen or self._state.time

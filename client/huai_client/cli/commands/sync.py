@@ -62,10 +62,10 @@ def command(
 ) -> int:
     """Bring the modules NAME to the upstream's newest commit.
 
-    Asks one question if there is nothing new. A run that was cut is finished by the next one.
+    Asks one question if there is nothing new. An interrupted run is finished by the next one.
 
     Several modules do not disturb each other: each is told of with its name in front, and the exit
-    code is the gravest of all; what the next run may mend by itself (24, 43, 30, 10, 23) counts
+    code is the worst of all; what the next run may repair by itself (24, 43, 30, 10, 23) counts
     least.
     """
     overrides = {

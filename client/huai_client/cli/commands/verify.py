@@ -61,7 +61,7 @@ def _share(_context: click.Context, _parameter: click.Parameter, text: str | Non
     help="Stop each module's run after so long (90s, 30m, 2h). Begins with what was verified the "
     "longest ago, and goes on where the last such run stopped.",
 )
-@click.option("--repair", is_flag=True, help="Mend what differs.")
+@click.option("--repair", is_flag=True, help="Repair what differs.")
 @click.option(
     "--delete-extraneous",
     is_flag=True,
@@ -91,8 +91,8 @@ def command(
 ) -> int:
     """Compare the trees of the modules NAME with the commits applied last.
 
-    Lists what differs, and ends with exit code 47 if anything does and was not mended; of several
-    modules the gravest code counts. Keeps no sync waiting, and leaves the disk to whoever else
+    Lists what differs, and ends with exit code 47 if anything does and was not repaired; of several
+    modules the worst code counts. Keeps no sync waiting, and leaves the disk to whoever else
     wants it.
     """
     if asked and sample is not None:
@@ -111,7 +111,7 @@ def command(
                 seed=seed,
                 # Counted from here: the first module must not use up the time of the others.
                 deadline=Deadline.after(seconds),
-                mending=repair,
+                repair=repair,
             )
             run = Run(root, name, module, talk)
             options = SyncOptions(delete_extraneous=delete_extraneous)

@@ -16,10 +16,10 @@ _MILD = (
     ExitCode.NETWORK,
     ExitCode.PARTIAL,
 )
-"""From nothing to the gravest of those that the next run may mend without anybody's help."""
+"""From nothing to the worst of those that the next run may repair without anybody's help."""
 
 
-def gravest(codes: Iterable[int]) -> int:
+def worst_exit_code(codes: Iterable[int]) -> int:
     """The code to end with; 0 if there is none."""
     return max(codes, key=_weight, default=int(ExitCode.OK))
 

@@ -10,7 +10,7 @@ import click
 
 from huai_client.cli.console import Talk
 from huai_client.cli.parallel.child import CRASHED, let_in
-from huai_client.cli.parallel.exit_codes import gravest
+from huai_client.cli.parallel.exit_codes import worst_exit_code
 from huai_client.cli.parallel.pool import Fleet
 from huai_schema.errors import ExitCode
 from huai_schema.program.counting import counted
@@ -18,7 +18,7 @@ from huai_schema.program.ending import conclude
 
 
 def several(one: Callable[[str], int], names: Sequence[str], *, parallel: int, talk: Talk) -> int:
-    """Do `one` for all `names`, and return the gravest exit code.
+    """Do `one` for all `names`, and return the worst exit code.
 
     At most `parallel` processes at a time.
     """
@@ -38,7 +38,7 @@ def several(one: Callable[[str], int], names: Sequence[str], *, parallel: int, t
     fleet.run(names, parallel=parallel)
     codes = {name: fleet.codes[name] for name in names}
     _conclude(talk, codes, time.monotonic() - began)
-    return gravest(codes.values())
+    return worst_exit_code(codes.values())
 
 
 def _begin(one: Callable[[str], int], name: str) -> int:
@@ -55,7 +55,7 @@ def _ended(talk: Talk, name: str, code: int, seconds: float) -> None:
 
 def _conclude(talk: Talk, codes: dict[str, int], seconds: float) -> None:
     failed = [name for name, code in codes.items() if code]
-    code = gravest(codes.values())
+    code = worst_exit_code(codes.values())
     talk.event(
         "all-ended",
         modules=len(codes),

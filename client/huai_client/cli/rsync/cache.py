@@ -58,8 +58,8 @@ def remember(places: ModulePlaces, memory: Memory) -> None:
 def distrust(places: ModulePlaces, *, wait: float) -> None:
     """Before somebody else changes the tree: let the next sync compare all of it.
 
-    Recorded as a sync to the applied commit that was cut.  Raises `LockedError` if a sync runs
-    and does not end within `wait` seconds.
+    Recorded as a sync to the applied commit that was interrupted.  Raises `LockedError` if a sync
+    runs and does not end within `wait` seconds.
     """
     if not places.state.exists():
         return

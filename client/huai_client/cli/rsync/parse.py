@@ -146,7 +146,7 @@ class _Reading:
             yield "--rsh"
         for name in _FORMATS:
             if escape := unknown_escape(self.values.get(name, "")):
-                yield f"--{name}: {escape} is none of huai's escapes"
+                yield f"--{name}: {escape} is not one of huai's escapes"
 
     @property
     def _port(self) -> int:

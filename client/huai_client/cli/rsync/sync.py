@@ -210,8 +210,8 @@ class _Target:
             from huai_client.cli.rsync.discovery import refuse
 
             refuse(self.call, self.root)
-        named = ", ".join(urls) or "there are none"
-        raise RealRsyncError(f"{self.call.source} is none of its content URLs ({named})")
+        named = ", ".join(urls) or "it has none"
+        raise RealRsyncError(f"{self.call.source} is not one of its content URLs ({named})")
 
     def _check_age(self, committed: int) -> None:
         """A commit that is older than it may be knows less of the content than rsync."""

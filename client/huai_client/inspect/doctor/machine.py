@@ -14,7 +14,7 @@ from huai_client.transfer.rsync import require_rsync
 from huai_schema.errors import ExitCode
 
 PROGRAM = "rsync"
-_MENDED = (3, 4, 1)
+_FIXED = (3, 4, 1)
 _HOLES = (
     "before 3.4.1 a hostile server could write outside of the folder that is fetched to, or read "
     "files of this machine (CVE-2022-29154, CVE-2024-12086, -12087, -12088, -12747)"
@@ -26,7 +26,7 @@ def rsync(_: Path) -> Iterator[Finding]:
     """The program is there, and new enough."""
     version = require_rsync(PROGRAM)
     text = f"{shutil.which(PROGRAM)}, version {'.'.join(map(str, version))}"
-    if version < _MENDED:
+    if version < _FIXED:
         yield warn(f"{text}: {_HOLES}", _PATCHED)
     else:
         yield ok(text)

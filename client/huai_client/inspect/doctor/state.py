@@ -63,7 +63,7 @@ def state(case: Case) -> Iterator[Finding]:
         text = unfinished(case.places.history, load_last(case.places.last))
         yield warn(text, f"nothing: huai-client sync {case.name} goes on from there")
     elif found.held:
-        yield warn(HELD, f"huai-client sync {case.name} --unhold, when the upstream is mended")
+        yield warn(HELD, f"huai-client sync {case.name} --unhold, when the upstream is repaired")
     elif found.applied is None:
         yield ok("never synced to its end")
     else:

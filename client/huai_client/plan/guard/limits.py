@@ -44,7 +44,7 @@ def check_directories(
 
 
 def check_limits(limits: Mapping[str, str | int]) -> dict[RelPath, str]:
-    """The limits of directories that are named; `DeleteLimitError` if one is none."""
+    """The limits of directories that are named; `DeleteLimitError` if one is not valid."""
     for limit in limits.values():
         parse_limit(str(limit))
     return {_directory(key): str(limit) for key, limit in limits.items() if key != EACH}

@@ -17,7 +17,7 @@ class Protection:
     """The patterns of one module."""
 
     def __init__(self, patterns: Iterable[str]) -> None:
-        """`FilterError` for a pattern that is none."""
+        """`FilterError` for an invalid pattern."""
         self._rules = Rules.parse([b"- " + os.fsencode(each) for each in patterns], place="protect")
 
     def __bool__(self) -> bool:

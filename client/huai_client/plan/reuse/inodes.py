@@ -1,6 +1,6 @@
 """Names that share an inode without being hardlinks of each other in the wanted snapshot.
 
-Pure.  A run that was cut may have linked a file that moved, and its old name may be wanted
+Pure.  An interrupted run may have linked a file that moved, and its old name may be wanted
 again by now; with `duplicates = "hardlink"` files of equal content share one.  A change
 of attributes would reach all of them.
 """
@@ -17,7 +17,7 @@ def parted(candidates: Iterable[Candidate], *, may_share: bool) -> list[Candidat
     """The candidates, with "link" among the differences of those that need their own inode.
 
     `may_share`: files of equal content may share one until their attributes differ.  Else
-    nothing but a run that was cut can have shared it, and then all its names are candidates.
+    nothing but an interrupted run can have shared it, and then all its names are candidates.
     """
     found = list(candidates)
     shared: dict[tuple[int, int], list[Candidate]] = defaultdict(list)

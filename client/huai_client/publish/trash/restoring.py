@@ -45,7 +45,7 @@ def _elsewhere(file: File, plan: Plan) -> Reuse | None:
 def _kept(file: File, batches: Iterable[Batch], view: View) -> Reuse | None:
     """What stood at this path and may have this content.
 
-    Several may be there of one size: what an undo that was cut replaced is in the trash as well.
+    Several may be there of one size: what an interrupted undo replaced is in the trash as well.
     Only then they are read.
     """
     found = list(_of_this_size(file, batches, view))

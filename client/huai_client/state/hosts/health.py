@@ -123,7 +123,7 @@ def _age(failing: Failing) -> int:
 
 
 def _failing(row: object) -> Failing:
-    """A row of the record; `ValueError` or `TypeError` if it is none."""
+    """A row of the record; `ValueError` or `TypeError` if it is not one."""
     if not isinstance(row, list):
         raise TypeError(row)
     failing = Failing(*row)

@@ -2,7 +2,7 @@
 
     DEST/.~tmp~/huai/           0700, ours alone
         incoming/N/PATH         what stream N's rsync writes, under the module's paths
-        partial/HASH-OF-PATH    what a cut run left: a basis for deltas, never trusted
+        partial/HASH-OF-PATH    what an interrupted run left: a basis for deltas, never trusted
         ready/KEY               verified content; the rename into it is the journal
         copying                 a copy of a local file that is being made
         doubted/KEY             was ready before the machine went down; verified again on demand

@@ -235,7 +235,7 @@ class Staging:
     def settle(self, stream: int, wanted: Mapping[RelPath, File]) -> None:
         """Empty `stream`'s folder: files are kept as partials, all else goes.
 
-        So does what is larger than the file that it is of: it is none of its beginnings.
+        So does what is larger than the file that it is of: it is not a beginning of it.
         """
         top = b"%d" % stream
         for place, leaves in folders.directories(self._incoming, top):
@@ -254,7 +254,7 @@ class Staging:
         self._placed.pop(stream, None)
 
     def recover(self, files: Iterable[File]) -> None:
-        """Take over what a run left that was cut: complete files become ready, others partials.
+        """Take over what an interrupted run left: complete files become ready, others partials.
 
         `files` are not ready: what is doubted of them failed its second look.
         """

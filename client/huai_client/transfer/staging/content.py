@@ -27,7 +27,7 @@ class Verdict(Enum):
 def fits(handle: int, name: bytes, file: File, *, cut: bool) -> bool:
     """Whether `name` in `handle` is a regular file with the size, time and digest of `file`.
 
-    `cut`: the run that wrote it was cut.  rsync keeps a partial file under second 0 of
+    `cut`: the run that wrote it was interrupted.  rsync keeps a partial file under second 0 of
     the epoch, which is then a time that proves nothing.
     """
     found = os.stat(name, dir_fd=handle, follow_symlinks=False)

@@ -1,4 +1,4 @@
-"""What cut runs left: beginnings of files, kept as the basis of the next transfer.
+"""What interrupted runs left: beginnings of files, kept as the basis of the next transfer.
 
 Never trusted: rsync compares a basis block by block, and what comes out is verified.
 They lie flat under a hash of their path, so that a tree that changed its shape between
@@ -41,7 +41,7 @@ class Partials:
     def keep(self, path: bytes, handle: int, name: bytes) -> None:
         """Take the regular file `name` in `handle` as a beginning of `path`.
 
-        An rsync that was cut early has copied less than the basis it worked from;
+        An rsync that was interrupted early has copied less than the basis it worked from;
         what that basis holds beyond is worth keeping, so it is appended.
         """
         target = _name(path)

@@ -74,7 +74,7 @@ class DigestColumns:
             for window in _windows(scanned):
                 yield from self._fill_window(window)
         finally:
-            self._stopped.set()  # else a run that is cut would read its largest files to the end
+            self._stopped.set()  # else an interrupted run would read its largest files to the end
             self._pool.shutdown(cancel_futures=True)
             os.close(self._root)
 

@@ -96,7 +96,7 @@ class _Check:
     def _check_links(self) -> None:
         state, fallback = self._state, self._fallback
         if state.target is not None:
-            self._fault(f"an update to {state.target} was cut")
+            self._fault(f"an update to {state.target} was interrupted")
         if generations.served(fallback) != state.generation:
             self._fault(f"{fallback.tree}: does not name generation {state.generation}")
         elif not generations.is_sealed(fallback):

@@ -14,7 +14,7 @@ _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 def delete_tree(top: Path) -> None:
     """Delete the folder `top` with all below it; nothing happens if it is not there.
 
-    A run that is cut leaves folders beside `top`, whose names begin with `gone.`; they go with
+    An interrupted run leaves folders beside `top`, whose names begin with `gone.`; they go with
     the next `delete_tree` in the same parent.
     """
     waiting = sorted(top.parent.glob("gone.*"))

@@ -1,7 +1,7 @@
 """Bringing a module's attr tree up to its newest commit.
 
 Order of writes: a new generation is whole before it is served; an update in place is announced
-in the state before its first change, so that one that was cut is followed by a build.  Before
+in the state before its first change, so that an interrupted one is followed by a build.  Before
 anything is changed it is asked whose the attr tree is (`belonging`).
 """
 

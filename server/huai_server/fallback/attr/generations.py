@@ -97,7 +97,7 @@ def discard_old(places: FallbackPlaces, discard: Callable[[Path], None]) -> None
     if not places.generations.is_dir():
         return
     for generation in sorted(places.generations.iterdir()):
-        # Folders that a cut deletion left go with the next one.
+        # Folders that an interrupted deletion left go with the next one.
         if generation.name != current and generation.exists() and _let_go(generation):
             discard(generation)
 

@@ -1,4 +1,4 @@
-"""What an attr tree is of: the little that tells a whole one from one whose update was cut.
+"""What an attr tree is of: the little that tells a whole one from one whose update was interrupted.
 
 It stands beside the attr tree, and in memory as that does: after a crash of the machine both
 are gone.

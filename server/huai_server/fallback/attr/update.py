@@ -27,7 +27,7 @@ _UNLISTED = frozenset(("digest",))
 
 
 def building(generation: Path) -> Path:
-    """The folder in which entries are made; one that was cut leaves it behind."""
+    """The folder in which entries are made; an interrupted one leaves it behind."""
     return generation.parent.parent / "building"
 
 

@@ -96,7 +96,7 @@ def superblock(first_block: bytes, blocks: int, inodes: int, uuid: bytes) -> byt
 
 
 def block_count(first_block: bytes) -> int:
-    """How many blocks the superblock says there are; 0 if it is none."""
+    """How many blocks the superblock says there are; 0 if it is not one."""
     if len(first_block) < BLOCK:
         return 0
     fields = _SUPERBLOCK.unpack_from(first_block, SUPERBLOCK_OFFSET)

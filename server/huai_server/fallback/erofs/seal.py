@@ -70,7 +70,7 @@ def _fault(handle: int, tree: bytes, owners: Owners) -> str | None:
     within = size > 0 and 0 < rest <= _MOST_BYTES
     seal = _SEAL.fullmatch(os.pread(handle, rest, size)) if within else None
     if seal is None:
-        return "no image, or one that was cut"
+        return "no image, or an incomplete one"
     text, of_tree, table, digest = seal.groups()
     if _digest(handle, size, text) != digest:
         return "its checksum is wrong"

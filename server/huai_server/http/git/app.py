@@ -83,7 +83,7 @@ class GitApp:
         except ClientGoneError:
             pass  # leaving the answer unfinished makes the server drop the connection
         except asyncio.CancelledError:
-            _log.warning("an answer was cut: the time for transfers at shutdown is over")
+            _log.warning("an answer was interrupted: the time for transfers at shutdown is over")
 
     async def _advert(self, repository: Path, scope: Scope, inbox: Inbox, send: Send) -> None:
         if scope["method"] not in _READ_METHODS:

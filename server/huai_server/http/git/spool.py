@@ -135,7 +135,7 @@ class Spooled:
         size = min(_READ_BYTES, self._filed - self._taken)
         data = await _in_thread(lambda: os.pread(file.fileno(), size, self._taken))
         if not data:
-            raise ClientGoneError("a spooled answer was cut")
+            raise ClientGoneError("a spooled answer was interrupted")
         self._taken += len(data)
         return data
 

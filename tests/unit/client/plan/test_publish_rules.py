@@ -44,7 +44,7 @@ def test_without_patience_nothing_waits() -> None:
 
 
 def test_a_second_run_does_not_wait_anew() -> None:
-    """A run that was cut after it had recorded what waits plans the same deletions again."""
+    """An interrupted run after it had recorded what waits plans the same deletions again."""
     found = put_off(removals(b"a"), [file(b"a", 95)], rules())
     assert found.waiting == [file(b"a", 95)]
     assert found.put_off == 0

@@ -47,11 +47,13 @@ def test_a_file_that_is_none_says_nothing(tmp_path: Path) -> None:
 
 def test_a_run_that_failed_is_not_called_cut(tmp_path: Path) -> None:
     places = ModulePlaces(tmp_path)
-    assert last.unfinished(places.history, None) == "a run was cut: the next one finishes it"
+    assert (
+        last.unfinished(places.history, None) == "a run was interrupted: the next one finishes it"
+    )
     history.append(places.history, FAILED)
     last.save(places.last, FAILED, 10)
     said = last.unfinished(places.history, last.load(places.last))
     assert said.startswith("the last run ended with 23 (f: a directory is in the way)")
     history.append(places.history, Record(kind="sync", time=6, ended=False))
     said = last.unfinished(places.history, last.load(places.last))
-    assert said == "a run was cut: the next one finishes it"
+    assert said == "a run was interrupted: the next one finishes it"

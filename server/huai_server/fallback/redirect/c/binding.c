@@ -77,7 +77,7 @@ static bool is_sealed(const char *folder, const struct stat *root) {
     return errno == 0 && *end == '\0' && expected == found;
 }
 
-/* Whether an update of the attr tree was cut: its mark is there, and nobody holds the lock on it.
+/* Whether an update of the attr tree was interrupted: its mark is there, and nobody holds the lock on it.
  * What is listed then is neither old nor new. */
 static bool is_cut(const char *folder) {
     huai_path path;
@@ -113,7 +113,7 @@ static int lock_generation(const char *folder) {
     }
     if (is_cut(folder)) {
         huai_close(found);
-        errno = EBUSY; /* until somebody mends it, which is not waited for */
+        errno = EBUSY; /* until somebody repairs it, which is not waited for */
         return -1;
     }
     bool held = flock(found, LOCK_SH | LOCK_NB) == 0 && fstat(found, &root) == 0;

@@ -49,7 +49,7 @@ def test_an_error_that_nobody_expected_is_not_hidden() -> None:
 
 
 def test_a_check_that_makes_no_sense_is_skipped_and_so_is_what_needs_it() -> None:
-    broken = found(ok("partly"), fail("no", "mend it", ExitCode.CONFIG))
+    broken = found(ok("partly"), fail("no", "repair it", ExitCode.CONFIG))
     second = Check[None]("second", "", lambda _: [ok("never")], needs=("check",))
     third = Check[None]("third", "", lambda _: [ok("never")], needs=("second",))
     results = [each.finding.result for each in examine([broken, second, third], None)]

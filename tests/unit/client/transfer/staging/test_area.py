@@ -209,7 +209,7 @@ def test_a_staging_area_that_others_may_write_to_is_refused(
     assert caught.value.exit_code == ExitCode.DESTINATION
 
 
-# ---------------------------------------------------------------- what a cut run leaves
+# ---------------------------------------------------------------- what an interrupted run leaves
 
 
 def test_complete_files_of_a_cut_run_become_ready(root: Path) -> None:
