@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeVar
 T = TypeVar("T")
 
 
-class Pauses(NamedTuple):
+class Backoff(NamedTuple):
     """How often, and how far apart."""
 
     retries: int
@@ -20,10 +20,10 @@ class Pauses(NamedTuple):
     """Seconds, without jitter."""
 
 
-def persistently(
+def retry(
     action: Callable[[], T],
     passing: type[Exception],
-    pauses: Pauses,
+    backoff: Backoff,
     sleep: Callable[[float], None],
 ) -> T:
     """What `action` returns, as soon as it does not raise a `passing` error; else the last of them.
@@ -42,8 +42,8 @@ def persistently(
             raise failed.pop()
         return action()
 
-    usual = tenacity.wait_exponential(pauses.first, max=pauses.longest) + tenacity.wait_random(
-        0, pauses.first
+    usual = tenacity.wait_exponential(backoff.first, max=backoff.longest) + tenacity.wait_random(
+        0, backoff.first
     )
 
     def pause(state: tenacity.RetryCallState) -> float:
@@ -51,7 +51,7 @@ def persistently(
         return max(usual(state), getattr(error, "retry_after", 0.0))
 
     return tenacity.Retrying(
-        stop=tenacity.stop_after_attempt(pauses.retries + 1),
+        stop=tenacity.stop_after_attempt(backoff.retries + 1),
         wait=pause,
         retry=tenacity.retry_if_exception_type(passing),
         sleep=sleep,

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from huai_client import config
-from huai_client.metadata.upstream import Lines
+from huai_client.metadata.upstream import Upstream
 from huai_client.run_options import SyncOptions
 from huai_client.state.lock import module_lock
 from huai_client.state.paths import module_places
@@ -49,7 +49,7 @@ def main(root: Path, name: str, point: int) -> None:
     observer = Observer(SilentProgress(), lambda _: cut.reach(), lambda *_: cut.reach())
     with module_lock(places, wait=0):
         module = config.load(root).module(name)
-        sync = Sync(name, module, places, SyncOptions(), Lines.of(name, module, places))
+        sync = Sync(name, module, places, SyncOptions(), Upstream.of(name, module, places))
         sys.addaudithook(cut.on_audit)
         result = sync.run(observer)
     sys.stdout.write(f"{cut.passed} {int(result.exit_code)}\n")

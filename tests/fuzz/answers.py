@@ -10,7 +10,7 @@ import socket
 from typing import Any
 from unittest.mock import patch
 
-from huai_client.metadata.git.exchange import receive_pack
+from huai_client.metadata.git.protocol import receive_pack
 from huai_client.metadata.http import MetadataUrl, find_newest
 from huai_client.metadata.served import served
 from huai_schema.errors import HuaiError

@@ -20,11 +20,10 @@ from huai_client.cli.rsync.request import Call
 from huai_client.config import Module
 from huai_client.diff.marks import stand
 from huai_client.inspect.format import moment, run_values, run_words
-from huai_client.state import history
+from huai_client.state import delayed_record, history
 from huai_client.state import last_run as last
-from huai_client.state import delayed_record
 from huai_client.state import state as states
-from huai_client.state.hosts import Memory
+from huai_client.state.hosts import UpstreamHealth
 from huai_client.state.paths import ModulePlaces, module_places
 from huai_client.state.run_record import Record as Run
 from huai_client.state.verification import Known, Record, Unfinished
@@ -59,7 +58,7 @@ def _state(places: ModulePlaces, data: bytes) -> object:
     return found.attempts, found.first_seen(_COMMIT, _NOW), stand("/", found)
 
 
-def _waiting(places: ModulePlaces, data: bytes) -> object:
+def _delayed(places: ModulePlaces, data: bytes) -> object:
     places.delayed.write_bytes(data)
     _told(places)
     found = delayed_record.load(places.delayed)
@@ -113,13 +112,13 @@ def _verified(places: ModulePlaces, data: bytes) -> object:
 def _upstreams(places: ModulePlaces, data: bytes) -> object:
     place = places.root / "upstreams.json"
     place.write_bytes(data)
-    known = Memory(place, lambda: _NOW)
+    known = UpstreamHealth(place, lambda: _NOW)
     for each in known.failing():
         moment(each.since), moment(each.until), json.dumps(each._asdict())
-        known.late(each.service)
+        known.failed_lately(each.service)
         known.failed(each.service, each.reason)
         known.succeeded(each.service)
-    return Memory(place, lambda: _NOW).failing()
+    return UpstreamHealth(place, lambda: _NOW).failing()
 
 
 def _rsync(places: ModulePlaces, data: bytes) -> object:
@@ -204,9 +203,9 @@ def _target(
 
 STATE_FILES = {
     "state": _target("state", _state, _STATE, refuses=True),
-    "state-waiting": _target(
-        "state-waiting",
-        _waiting,
+    "state-delayed": _target(
+        "state-delayed",
+        _delayed,
         b"huai-delayed 1 2 5\n5\tf\ta\\x0ab\n7\td\tx/y\n",
         b"huai-delayed 1 0 0\n",
         refuses=True,

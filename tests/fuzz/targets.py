@@ -14,7 +14,7 @@ from huai_client.cli.rsync.parse import parse as parse_command_line
 from huai_client.config import load as load_client
 from huai_client.filters.parser import Parser
 from huai_client.metadata.git.delta import apply_delta
-from huai_client.metadata.git.reply import pack_of
+from huai_client.metadata.git.protocol import pack_of
 from huai_client.metadata.http import decode_advert, printable, retry_after
 from huai_client.transfer.exit_status import judge
 from huai_client.transfer.rsync_output import Talk

@@ -193,10 +193,10 @@ def test_check_finds_what_is_wrong(short_path: Path) -> None:
     os.truncate(tree / "large", 7)
     os.utime(tree / "folder/deep/er", ns=(0, 0))
     (tree / "empty").rmdir()
-    (tree / "folder/extra").write_text("x")
+    (tree / "folder/stranger").write_text("x")
     report = module.prove()
     found = "\n".join(report.shown)
-    for path in ("folder/plain", "large", "folder/deep/er", "empty", "folder/extra", "seal"):
+    for path in ("folder/plain", "large", "folder/deep/er", "empty", "folder/stranger", "seal"):
         assert path in found, (path, found)
     assert report.differences >= 6
     module.ensure(rebuild=True)

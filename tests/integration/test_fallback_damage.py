@@ -59,7 +59,7 @@ def _delete_a_folder(top: Path) -> Path:
 
 
 def _add(top: Path) -> Path:
-    (top / "d0/deep/extra").touch()
+    (top / "d0/deep/stranger").touch()
     return top / "d0/deep"
 
 

@@ -15,9 +15,9 @@ import pytest
 
 from huai_client.deadline import Deadline, TimeUpError
 from huai_client.metadata.git import Here, fetch_commit
-from huai_client.metadata.git.exchange import receive_pack
 from huai_client.metadata.git.objects import MissingObjectError
 from huai_client.metadata.git.packets import FLUSH, packet
+from huai_client.metadata.git.protocol import receive_pack
 from huai_client.metadata.http import MetadataUrl, UpstreamError, UpstreamSilentError, find_newest
 from huai_client.metadata.repository import DamagedRepositoryError, Repository
 from huai_client.metadata.slow_http import redirection

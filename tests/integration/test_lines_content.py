@@ -33,7 +33,7 @@ def test_who_is_down_is_asked_last_in_the_next_run(
         assert [*remembered(tmp_path)] == [f"rsync://{dead}"]
         with silent() as hole:  # would be asked first, if nothing were remembered of it
             later = replace(options, hosts=Hosts(tmp_path))
-            later.hosts.memory.failed(f"rsync://{hole}", "silent")
+            later.hosts.health.failed(f"rsync://{hole}", "silent")
             began = time.monotonic()
             assert down.fetch(files[1:], [f"rsync://{hole}/m", *urls], later).complete
             assert time.monotonic() - began < 1
@@ -42,7 +42,7 @@ def test_who_is_down_is_asked_last_in_the_next_run(
 def test_who_answers_again_is_good(upstream: Path, down: Downstream, tmp_path: Path) -> None:
     hosts = Hosts(tmp_path)
     with rsync_daemon({"m": upstream}) as url:
-        hosts.memory.failed(url, "down")
+        hosts.health.failed(url, "down")
         options = replace(TEST_OPTIONS, hosts=hosts)
         assert down.fetch(put_many(upstream, 1, 10), f"{url}/m", options).complete
     assert remembered(tmp_path) == {}

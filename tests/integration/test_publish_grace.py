@@ -80,7 +80,7 @@ def test_what_is_gone_waits(pair: tuple[Upstream, Downstream]) -> None:
     assert (down.dest / "pool/b/4").exists()
     assert not (down.dest / "dists/old/InRelease").exists()
     assert down.verify("--content").code == 0
-    assert ", 9 deletions wait" in down.run("status").out
+    assert ", 9 delayed deletions" in down.run("status").out
     assert down.run("status", "--json").events("module")[0]["delayed"] == 9
     listed = down.run("plan", down.name, "--json").events("delayed")
     assert {event["path"].encode() for event in listed} == WAITING

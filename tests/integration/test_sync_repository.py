@@ -246,7 +246,7 @@ def test_the_repository_stays_small(
     for number in range(8):
         change(up, number)
         down.synced()
-        Repository(down.repository).tidy(limit=2)
+        Repository(down.repository).repack(limit=2)
         sizes.append(sum(path.stat().st_size for path in packs(down)))
         assert len(packs(down)) <= 2
     assert max(sizes) < 2 * sizes[0]

@@ -13,7 +13,7 @@ from huai_client.metadata.git.delta import apply_delta
 from huai_client.metadata.git.incoming import IncomingPack
 from huai_client.metadata.git.limits import Work
 from huai_client.metadata.git.packets import packet
-from huai_client.metadata.git.reply import pack_of
+from huai_client.metadata.git.protocol import pack_of
 from huai_client.metadata.repository import Repository
 from huai_schema.errors import FormatError, HuaiError
 from huai_schema.git.packfile import pack_index

@@ -69,7 +69,7 @@ class Account:
         if not prepared.summary.nothing:
             append(self._history, replace(self._record, ended=False))
 
-    def nothing_new(self, state: "State") -> None:
+    def up_to_date(self, state: "State") -> None:
         """There was nothing to do: only told if the run before failed."""
         self._note(total_bytes=state.total_bytes, changed=False)
 

@@ -16,8 +16,8 @@ from huai_client.config import Module
 from huai_client.diff.active_filter import same_filter
 from huai_client.diff.marks import stand
 from huai_client.durations import overdue, seconds
-from huai_client.metadata.poll import nothing_new
-from huai_client.metadata.upstream import Lines
+from huai_client.metadata.poll import is_up_to_date
+from huai_client.metadata.upstream import Upstream
 from huai_client.modes import split_key
 from huai_client.run_options import SyncOptions
 from huai_client.staleness import dated_ahead, too_old
@@ -53,31 +53,31 @@ class Run:
             state = self._state(unhold=options.unhold)
             account.started(state)
             options.deadline.check("it was not begun")
-            lines = self._lines(options)
+            upstream = self._upstream(options)
             if state.held and state.attempted:
                 account.becomes("undo")
-                return self._undone(account, lines)
+                return self._undone(account, upstream)
             timeout = options.deadline.bound(self._module.timeout)
             same = not (options.adopt or options.compare) and same_filter(
                 self._module, self._places, state
             )
             same = same and stand(self._module.dest, state)
-            poll = partial(nothing_new, timeout=timeout, deadline=lines.deadline)
-            if state.held or (same and poll(state, lines.upstreams)):
+            poll = partial(is_up_to_date, timeout=timeout, deadline=upstream.deadline)
+            if state.held or (same and poll(state, upstream.metadata)):
                 if options.only is not None or not self._anything_due(state):
-                    account.nothing_new(state)
-                    return self._nothing_new(state)
+                    account.up_to_date(state)
+                    return self._up_to_date(state)
                 account.becomes("deletions")
-                result = self._sync(options, lines).delete_due(self._observer(account))
+                result = self._sync(options, upstream).delete_due(self._observer(account))
             else:
-                result = self._sync(options, lines).run(self._observer(account))
+                result = self._sync(options, upstream).run(self._observer(account))
             return self._conclude(result, account)
 
     def undo(self, *, wait: float) -> ExitCode:
         """Bring the tree back to what it was before the last sync."""
         with module_lock(self._places, wait=wait), self._account("undo") as account:
             account.started(states.load(self._places.state))
-            return self._undone(account, self._lines(SyncOptions()))
+            return self._undone(account, self._upstream(SyncOptions()))
 
     def plan(self, options: SyncOptions, *, wait: float) -> ExitCode:
         """Show what a sync would do."""
@@ -88,7 +88,7 @@ class Run:
     def plan_undo(self, *, wait: float) -> ExitCode:
         """Show what an undo would do."""
         with module_lock(self._places, wait=wait):
-            prepared = self._undo(self._lines(SyncOptions())).prepare()
+            prepared = self._undo(self._upstream(SyncOptions())).prepare()
         return self._shown_plan(prepared)
 
     def _shown_plan(self, prepared: "Prepared") -> ExitCode:
@@ -148,18 +148,18 @@ class Run:
                 patrol.repaired()
             return code
 
-    def _lines(self, options: SyncOptions) -> Lines:
-        def told(reason: str) -> None:
+    def _upstream(self, options: SyncOptions) -> Upstream:
+        def on_message(reason: str) -> None:
             self._talk.remark(f"{self._name}: {reason}")
             self._talk.event("upstream", reason=reason)
 
-        return Lines.of(
+        return Upstream.of(
             self._name,
             self._module,
             self._places,
             deadline=options.deadline,
             first_only=options.accept_rollback,  # only the one that decides may go back
-            told=told,
+            on_message=on_message,
         )
 
     def _state(self, *, unhold: bool) -> states.State:
@@ -170,16 +170,16 @@ class Run:
             states.save(self._places.state, state)
         return state
 
-    def _undone(self, account: Account, lines: Lines) -> ExitCode:
-        result = self._undo(lines).run(self._observer(account))
+    def _undone(self, account: Account, upstream: Upstream) -> ExitCode:
+        result = self._undo(upstream).run(self._observer(account))
         code = self._conclude(result, account)
         self._say_if_held(states.load(self._places.state))
         return code
 
-    def _undo(self, lines: Lines) -> "Undo":
+    def _undo(self, upstream: Upstream) -> "Undo":
         from huai_client.sync.undo import Undo
 
-        return Undo(self._name, self._module, self._places, lines)
+        return Undo(self._name, self._module, self._places, upstream)
 
     def _say_if_held(self, state: states.State) -> None:
         if state.held:
@@ -191,7 +191,7 @@ class Run:
         due = head.due(seconds(self._module.delete_after), now)
         return due or overdue(state.trash, self._module.trash, now)
 
-    def _nothing_new(self, state: states.State) -> ExitCode:
+    def _up_to_date(self, state: states.State) -> ExitCode:
         self._say_if_held(state)
         if not state.held:
             self._talk.remark(f"{self._name}: nothing new, serial {state.serial}")
@@ -214,11 +214,11 @@ class Run:
             self._talk.warning(reason)
         return bool(reason)
 
-    def _sync(self, options: SyncOptions, lines: Lines | None = None) -> "Sync":
+    def _sync(self, options: SyncOptions, upstream: Upstream | None = None) -> "Sync":
         from huai_client.sync.sync import Sync
 
-        lines = lines or self._lines(options)
-        return Sync(self._name, self._module, self._places, options, lines)
+        upstream = upstream or self._upstream(options)
+        return Sync(self._name, self._module, self._places, options, upstream)
 
     def _account(self, kind: "Kind") -> Account:
         return Account(self._places, kind)

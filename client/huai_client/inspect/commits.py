@@ -32,7 +32,7 @@ class Commits:
         applied = applied_id(self.state, name)
         self.repository = Repository(places.repository, make=False)
         self.applied = self.repository.commit(applied)
-        past = dict.fromkeys(self.repository.past())
+        past = dict.fromkeys(self.repository.history())
         past.pop(self.applied.id, None)
         self.past: list[Commit] = [self.repository.commit(each) for each in past]
         """Applied before, newest first."""

@@ -20,11 +20,11 @@ from typing import TypeVar
 
 from huai_client.deadline import NEVER, Deadline
 from huai_client.metadata.http import MetadataUrl, NotServedError, UpstreamDownError, UpstreamError
-from huai_client.retry import Pauses, persistently
-from huai_client.state.hosts import Memory
+from huai_client.retry import Backoff, retry
+from huai_client.state.hosts import UpstreamHealth
 from huai_schema.errors import FormatError
 
-_PAUSES = Pauses(retries=2, first=0.5, longest=60.0)
+_BACKOFF = Backoff(retries=2, first=0.5, longest=60.0)
 _WORTH_SAYING = 2.0
 """Seconds."""
 
@@ -46,27 +46,27 @@ class _NobodyError(Exception):
         self.retry_after = retry_after
 
 
-class Upstreams:
+class Failover:
     """The URLs of one module in one run; one that has answered is asked first from then on."""
 
     def __init__(
         self,
         urls: Sequence[MetadataUrl],
-        memory: Memory,
+        health: UpstreamHealth,
         *,
-        told: Callable[[str], None] = lambda _: None,
+        on_message: Callable[[str], None] = lambda _: None,
         deadline: Deadline = NEVER,
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
         """`urls`, at least one, in the order of preference; `pause` waits for so many seconds.
 
-        `told` hears by the way what is waited for, and what was wrong with one of several, each
-        thing once.
+        `on_message` is called with what is waited for and what was wrong with one of several,
+        each text once.
         """
         self.urls = tuple(dict.fromkeys(urls))
-        self._memory = memory
-        self._tell = told
-        self._told: set[str] = set()
+        self._health = health
+        self._on_message = on_message
+        self._said: set[str] = set()
         self._deadline = deadline
         self._pause = pause
         self._answered: MetadataUrl | None = None
@@ -76,19 +76,19 @@ class Upstreams:
         """The one that decides."""
         return self.urls[0]
 
-    def ask(
+    def first_answer(
         self,
-        question: Callable[[MetadataUrl], T],
-        behind: Callable[[T], bool] = lambda _: False,
+        fetch: Callable[[MetadataUrl], T],
+        is_behind: Callable[[T], bool] = lambda _: False,
     ) -> T:
-        """The first answer to `question` that is not `behind`, or else what the first URL says.
+        """The first answer of any URL that is not behind, else what the first URL says.
 
         Raises `BehindError`, or the failure of the first URL.
         """
         failures: dict[MetadataUrl, Failure] = {}
 
         def once() -> T:
-            answers = self._round(question, behind, failures)
+            answers = self._round(fetch, is_behind, failures)
             if not answers:
                 raise _NobodyError(self._worth_a_retry(failures))
             return answers[0]
@@ -99,38 +99,38 @@ class Upstreams:
             self._pause(seconds)
 
         try:
-            return persistently(once, _NobodyError, _PAUSES, pause)
+            return retry(once, _NobodyError, _BACKOFF, pause)
         except _NobodyError:
             raise _explained(self.first, failures[self.first]) from None
 
     def _worth_a_retry(self, failures: dict[MetadataUrl, Failure]) -> float:
         """Seconds to wait at least before all are asked again; raises if that is no use."""
         passing = [each for each in failures.values() if isinstance(each, UpstreamDownError)]
-        wait = min((each.retry_after for each in passing), default=_PAUSES.longest + 1)
-        if wait > _PAUSES.longest or wait + _PAUSES.first > self._deadline.left:
+        wait = min((each.retry_after for each in passing), default=_BACKOFF.longest + 1)
+        if wait > _BACKOFF.longest or wait + _BACKOFF.first > self._deadline.left:
             raise _explained(self.first, failures[self.first])
         return wait
 
     def _round(
         self,
-        question: Callable[[MetadataUrl], T],
-        behind: Callable[[T], bool],
+        fetch: Callable[[MetadataUrl], T],
+        is_behind: Callable[[T], bool],
         failures: dict[MetadataUrl, Failure],
     ) -> list[T]:
         """Ask each URL once, until one has an answer that is not behind; empty: all fail."""
         late: dict[MetadataUrl, T] = {}
         for url in self._ordered():
             try:
-                answer = question(url)
+                answer = fetch(url)
             except (UpstreamError, FormatError) as error:
                 self._failed(url, error)
                 failures[url] = error
                 continue
-            if behind(answer):
+            if is_behind(answer):
                 self._found_behind(url)
                 late[url] = answer
                 continue
-            self._memory.succeeded(url.service, str(url))
+            self._health.succeeded(url.service, str(url))
             self._answered = url
             return [answer]
         if late and self.first not in late:
@@ -143,25 +143,25 @@ class Upstreams:
         return [late[self.first]] if late else []
 
     def _ordered(self) -> list[MetadataUrl]:
-        found = sorted(self.urls, key=lambda url: self._memory.late(url.service, str(url)))
+        found = sorted(self.urls, key=lambda url: self._health.failed_lately(url.service, str(url)))
         return sorted(found, key=lambda url: url != self._answered)
 
     def _failed(self, url: MetadataUrl, error: Failure) -> None:
         if isinstance(error, UpstreamDownError):
-            self._memory.failed(url.service, error.message, seconds=error.retry_after)
+            self._health.failed(url.service, error.message, seconds=error.retry_after)
         if len(self.urls) > 1:
             self._say(error.message)
 
     def _found_behind(self, url: MetadataUrl) -> None:
         if len(self.urls) > 1:
             reason = f"{url}: has nothing newer than what is here"
-            self._memory.failed(str(url), reason)
+            self._health.failed(str(url), reason)
             self._say(reason)
 
     def _say(self, text: str) -> None:
-        if text not in self._told:
-            self._told.add(text)
-            self._tell(text)
+        if text not in self._said:
+            self._said.add(text)
+            self._on_message(text)
 
 
 def _explained(url: MetadataUrl, failure: Failure) -> Failure:

@@ -53,7 +53,7 @@ _FETCHED = "refs/huai/fetched"
 _BEFORE = "refs/huai/before"
 """What `_FETCHED` was, so that it is still offered while the next fetch runs."""
 _KEPT = "refs/huai/kept/"
-_PAST = "refs/huai/past/"
+_HISTORY = "refs/huai/history/"
 """Commits that were applied before, numbered: for people, not for the next fetch."""
 _PACKS_MAX = 40
 _CONNECT_SECONDS = 60
@@ -168,7 +168,7 @@ class Repository:
         except _FAILURES as error:
             raise UpstreamError(f"{metadata}: {error}", hint="look at the URL") from error
         if BRANCH not in heads:
-            raise _unborn(metadata)
+            raise _no_commits_yet(metadata)
         return heads[BRANCH]
 
     def fetch(self, metadata: MetadataUrl, deadline: Deadline = NEVER) -> Commit:
@@ -186,14 +186,14 @@ class Repository:
                 f"{metadata}: fetching the metadata failed: {error}", hint="run again"
             ) from error
         if self.fetched is None:
-            raise _unborn(metadata)
+            raise _no_commits_yet(metadata)
         return self.commit(self.fetched)
 
     def _fetch_over_http(self, metadata: MetadataUrl, deadline: Deadline) -> Commit:
         newest = find_newest(metadata, timeout=self._timeout, deadline=deadline)
         try:
             complete = self._named(_FETCHED, _BEFORE, _KEPT)
-            here = Here(self._path, self, complete, self._named(_PAST) - complete, deadline)
+            here = Here(self._path, self, complete, self._named(_HISTORY) - complete, deadline)
             former = self.fetched
             pack = fetch_commit(newest, here, timeout=self._timeout)
             if not self._arrived:
@@ -261,28 +261,28 @@ class Repository:
         except _FAILURES as error:
             raise self._unwritable(error) from error
 
-    def put_by(self, commit: str | None, most: int) -> None:
+    def keep_history(self, commit: str | None, most: int) -> None:
         """Let a commit that was applied stay for a while, beside the last `most` of that kind."""
         try:
-            refs = self._past_refs()
+            refs = self._history_refs()
             newest = self._refs()[refs[-1]] if refs else None
             if commit is not None and commit != newest and most and self.has(commit):
-                number = int(refs[-1].removeprefix(_PAST)) + 1 if refs else 1
-                refs.append(f"{_PAST}{number:08d}")
+                number = int(refs[-1].removeprefix(_HISTORY)) + 1 if refs else 1
+                refs.append(f"{_HISTORY}{number:08d}")
                 self._git.references.create(refs[-1], commit, force=True)
             for name in refs[: max(0, len(refs) - most)]:
                 self._git.references.delete(name)
         except _FAILURES as error:
             raise self._unwritable(error) from error
 
-    def past(self) -> list[str]:
-        """The commits that were put by, newest first."""
+    def history(self) -> list[str]:
+        """The commits that `keep_history` kept, newest first."""
         refs = self._refs()
-        commits = [refs[name] for name in self._past_refs()]
+        commits = [refs[name] for name in self._history_refs()]
         return [commit for commit in reversed(commits) if self.has(commit)]
 
-    def _past_refs(self) -> list[str]:
-        return sorted(name for name in self._refs() if name.startswith(_PAST))
+    def _history_refs(self) -> list[str]:
+        return sorted(name for name in self._refs() if name.startswith(_HISTORY))
 
     @property
     def fetched(self) -> str | None:
@@ -332,20 +332,20 @@ class Repository:
         """Whether an object is here (`Objects`)."""
         return isinstance(oid, bytes) and pygit2.Oid(raw=oid) in self._git.odb
 
-    def tidy(self, limit: int = _PACKS_MAX) -> None:
+    def repack(self, limit: int = _PACKS_MAX) -> None:
         """If there are more than `limit` packs, make one of what is kept and drop all others.
 
         May be interrupted anywhere.  A failure changes nothing; the next run tries again.
         """
         with suppress(*_FAILURES):
-            exchange_packs(self._path, limit, self._repack)
+            exchange_packs(self._path, limit, self._write_pack)
 
-    def _repack(self, folder: Path) -> None:
-        """Write one pack of all that kept and past commits hold."""
+    def _write_pack(self, folder: Path) -> None:
+        """Write one pack of all that kept and earlier commits hold."""
         for name in (_FETCHED, _BEFORE):
             if name in self._git.references:
                 self._git.references.delete(name)
-        commits = sorted(self._named(_KEPT) | self._named(_PAST))
+        commits = sorted(self._named(_KEPT) | self._named(_HISTORY))
         builder = pygit2.PackBuilder(self._git)
         for commit in commits:
             builder.add_recur(pygit2.Oid(hex=commit))
@@ -369,7 +369,7 @@ class Repository:
         return StoreError(f"{self._path}: {error}", hint="look at the disk and its permissions")
 
 
-def _unborn(metadata: MetadataUrl) -> NotServedError:
+def _no_commits_yet(metadata: MetadataUrl) -> NotServedError:
     message = f"{metadata}: nothing is committed there yet"
     return NotServedError(message, hint="run huai-server commit on the upstream")
 

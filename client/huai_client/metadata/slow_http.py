@@ -2,7 +2,8 @@
 
 Rules, from the moment a question is sent:
 
-- Its answer has the request's timeout, and a second more for each `PACE` bytes of its body that
+- Its answer has the request's timeout, and a second more for each `MINIMUM_RATE` bytes of its body
+that
   were handed over.  What else comes (interim answers, headers, trailers) earns no time.
 - Silence is urllib's own business: the timeout is for each time that nothing comes, too.
 - At the deadline, and after `LONGEST`, it is over however fast it comes.
@@ -22,7 +23,7 @@ from typing import Any
 
 from huai_client.deadline import Deadline
 
-PACE = 1024
+MINIMUM_RATE = 1024
 """Bytes a second that an upstream has to send on average."""
 LONGEST = 86_400.0
 """Seconds that one answer may take."""
@@ -36,8 +37,8 @@ class SlowError(TimeoutError):
     """Something comes, and too little."""
 
 
-class _Paced(io.RawIOBase):
-    """A socket's stream, read only for as long as it keeps the pace."""
+class _MinimumRate(io.RawIOBase):
+    """A socket's stream, read only while it sends at least `MINIMUM_RATE`."""
 
     def __init__(self, raw: io.RawIOBase, sock: socket.socket, deadline: Deadline) -> None:
         self._raw = raw
@@ -55,7 +56,7 @@ class _Paced(io.RawIOBase):
     def readinto(self, buffer: Any, /) -> int | None:
         """What comes next; `SlowError` if that took too long, `TimeUpError` at the deadline."""
         taken = time.monotonic() - self._began
-        if taken > min(self._patience + self.handed / PACE, LONGEST):
+        if taken > min(self._patience + self.handed / MINIMUM_RATE, LONGEST):
             raise SlowError("sends too slowly")
         self._deadline.check(_LATE)
         self._sock.settimeout(self._deadline.bound(self._patience))
@@ -78,13 +79,13 @@ _LATE = "the metadata did not come in time, and nothing was changed"
 class _Response(http.client.HTTPResponse):
     def __init__(self, sock: socket.socket, *args: Any, deadline: Deadline, **named: Any) -> None:
         super().__init__(sock, *args, **named)
-        self._paced = _Paced(self.fp.detach(), sock, deadline)
-        self.fp = io.BufferedReader(self._paced)
+        self._rated = _MinimumRate(self.fp.detach(), sock, deadline)
+        self.fp = io.BufferedReader(self._rated)
 
     def read1(self, n: int = -1) -> bytes:
         """Some of the body, which is what earns more time."""
         data = super().read1(n)
-        self._paced.handed += len(data)
+        self._rated.handed += len(data)
         return data
 
 

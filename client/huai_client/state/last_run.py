@@ -29,7 +29,7 @@ class LastRun(msgspec.Struct, frozen=True):
     in_step: Number = 0
     """When a run last ended with the tree at the newest commit (or held there); 0: never."""
     failing: Number = 0
-    """When the first of the failures in a row ended, of which this is the last; 0: it is not one."""
+    """When the first of the failures in a row ended, this one the last; 0: it went well."""
 
     @property
     def good(self) -> bool:

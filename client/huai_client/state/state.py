@@ -90,7 +90,7 @@ class State:
             self.seen,
         )
         if not all(isinstance(number, int) and number in _NUMBERS for number in numbers):
-            raise ValueError("a number is none, or out of range")
+            raise ValueError("not a number, or out of range")
         identity: object = self.identity
         if not isinstance(identity, str) or not _IDENTITY.fullmatch(identity):
             raise ValueError("not an identity")

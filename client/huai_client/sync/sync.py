@@ -31,7 +31,7 @@ from huai_client.metadata.checks import (
 )
 from huai_client.metadata.git import MissingObjectError
 from huai_client.metadata.repository import Commit, DamagedRepositoryError, Repository
-from huai_client.metadata.upstream import Lines
+from huai_client.metadata.upstream import Upstream
 from huai_client.plan.build import Planning, applied_selection
 from huai_client.plan.prepared import Prepared
 from huai_client.plan.volatile import as_arrived
@@ -68,16 +68,16 @@ class Sync:
         module: Module,
         places: ModulePlaces,
         options: SyncOptions,
-        lines: Lines,
+        upstream: Upstream,
     ) -> None:
         """Read the state; the tree is not touched yet."""
         self._name = module.upstream_name or name
         self._module = module
         self._places = places
         self._options = options
-        self._lines = lines
+        self._upstream = upstream
         self._state = states.load(places.state)
-        self._supply = Supply(module, lines)
+        self._supply = Supply(module, upstream)
         self._repository = Repository(places.repository, timeout=module.timeout)
         self._planning = Planning(module, places, options, self._repository)
         self._ground = Ground(module)
@@ -146,7 +146,7 @@ class Sync:
 
     def _goes_on(self, result: SyncResult, following: Following) -> bool:
         """Whether another plan may bring what this one did not; all that could be is published."""
-        if self._lines.deadline.over:
+        if self._upstream.deadline.over:
             return False
         if result.report and result.report.unmoved and self._planning.moves:
             self._planning.moves = False
@@ -170,10 +170,10 @@ class Sync:
         return self._prepared(view)
 
     def _prepared(self, view: View) -> Prepared:
-        upstreams, deadline = self._lines.upstreams, self._lines.deadline
+        metadata, deadline = self._upstream.metadata, self._upstream.deadline
         fetch = partial(self._repository.fetch, deadline=deadline)
         try:
-            commit = upstreams.ask(fetch, self._is_behind)
+            commit = metadata.first_answer(fetch, self._is_behind)
             check_module(commit, self._name)
             if not self._options.accept_rollback:
                 check_serial(commit, self._state)
@@ -186,7 +186,7 @@ class Sync:
             raise
         except HuaiError:
             # Fetched in vain each time, they would pile up: no good run is there to tidy up.
-            self._repository.tidy()
+            self._repository.repack()
             raise
         self._repository.accept()
         return prepared
@@ -194,7 +194,7 @@ class Sync:
     @property
     def _planning_ends(self) -> Deadline:
         """A tree that is compared as a whole is compared to its end: else it never would be."""
-        return NEVER if self._planning.walks(self._state) else self._lines.deadline
+        return NEVER if self._planning.walks(self._state) else self._upstream.deadline
 
     def _check_totals(self, commit: Commit) -> None:
         """Before anything is read below the commit."""
@@ -268,7 +268,7 @@ class Sync:
 
     def _is_old(self, commit: str) -> bool:
         newest = self._repository.newest_commit
-        return self._lines.upstreams.ask(newest) != commit
+        return self._upstream.metadata.first_answer(newest) != commit
 
     def _is_behind(self, commit: Commit) -> bool:
         """Whether another upstream may know better."""
@@ -279,12 +279,12 @@ class Sync:
 
     def _finish(self, prepared: Prepared) -> None:
         if self._state.applied != prepared.commit.id:
-            self._repository.put_by(self._state.applied, self._module.keep_commits)
+            self._repository.keep_history(self._state.applied, self._module.keep_commits)
         state = self._finished(prepared)
         selection = applied_selection(prepared.commit, state)
         self._save(replace(state, marks=marks_of(selection)))
         keep_in_step(self._places.verified, prepared.commit.id, selection)
-        self._repository.tidy()
+        self._repository.repack()
 
     def _finished(self, prepared: Prepared) -> State:
         commit, keeps = prepared.commit, self._ground.keeps

@@ -11,7 +11,7 @@ from dataclasses import replace
 from huai_client.config import Module
 from huai_client.filters import Rules
 from huai_client.metadata.repository import Commit
-from huai_client.metadata.upstream import Lines
+from huai_client.metadata.upstream import Upstream
 from huai_client.plan.prepared import Prepared
 from huai_client.plan.summary import summarize
 from huai_client.publish.trash.keeping import TRASH
@@ -86,15 +86,15 @@ class _Trash(Supply):
 class Undo(Sync):
     """One run back; the caller holds the module's lock."""
 
-    def __init__(self, name: str, module: Module, places: ModulePlaces, lines: Lines) -> None:
+    def __init__(self, name: str, module: Module, places: ModulePlaces, upstream: Upstream) -> None:
         """`NothingToUndoError` if there is no way back.
 
         The limits on deletions are those of syncs: who undoes one knows what it brought.
         """
         everything = tuple(f"{directory}=100%" for directory in module.max_delete_in)
         options = SyncOptions(max_delete="100%", accept_rollback=True, max_delete_in=everything)
-        super().__init__(name, module, places, options, lines)
-        self._supply = _Trash(module, lines)
+        super().__init__(name, module, places, options, upstream)
+        self._supply = _Trash(module, upstream)
         state = self._state
         self._target, self._filter, undone = _target(name, state)
         if not self._repository.has(self._target):

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 
-from huai_client.retry import Pauses, persistently
+from huai_client.retry import Backoff, retry
 from huai_client.transfer import rsync_arguments as command
 from huai_client.transfer.confinement import domain
 from huai_client.transfer.errors import (
@@ -86,9 +86,9 @@ class Delivery:
         is left.
         """
         options = self._context.options
-        pauses = Pauses(options.retries, options.backoff, _RETRY_MAX)
+        backoff = Backoff(options.retries, options.backoff, _RETRY_MAX)
         attempt = partial(self._round, batch, stream)
-        persistently(attempt, TransientError, pauses, self._runs.pause)
+        retry(attempt, TransientError, backoff, self._runs.pause)
 
     def _round(self, batch: Batch, stream: int) -> None:
         """Ask every URL once, until one has answered with everything."""

@@ -83,7 +83,7 @@ def fetch(
         wanted = _not_ready(files, staging)
         if not wanted:
             return Outcome(list(files), [], [], 0)
-        sources = Sources(urls, options.hosts.memory)
+        sources = Sources(urls, options.hosts.health)
         require_rsync(options.program)
         tally = Tally(listener)
         with staging.exclusive() as lock:

@@ -49,15 +49,15 @@ class Rooms:
         `pause` waits for so many seconds, and ends the waiting by raising.
         """
         options = self._options
-        budget = options.hosts.budget(url.host, options.connections, options.streams)
+        limit = options.hosts.connection_limit(url.host, options.connections, options.streams)
         with ExitStack() as stack:
             stack.enter_context(self._slots)
             stack.enter_context(self._counted())
             places: tuple[int, ...] = ()
-            if budget is not None:
-                reason = f"{url.host}: all {budget.connections} connections are in use here"
+            if limit is not None:
+                reason = f"{url.host}: all {limit.connections} connections are in use here"
                 waits = partial(self._tally.waiting, reason)
-                places = (stack.enter_context(budget.place(pause, waits)),)
+                places = (stack.enter_context(limit.slot(pause, waits)),)
             others = min(queued(), self._width - self._busy) - self._line.standing
             yield Room(places, stack.enter_context(self._bandwidth.share(others, pause)))
 

@@ -7,7 +7,7 @@ failed lately, in this run or another, is tried last.
 import threading
 from collections.abc import Sequence
 
-from huai_client.state.hosts import Memory
+from huai_client.state.hosts import UpstreamHealth
 from huai_client.transfer.errors import (
     TransferError,
     UpstreamFullError,
@@ -19,15 +19,15 @@ from huai_client.transfer.urls import ContentUrl
 class Sources:
     """URLs that may still be asked, the last good one first."""
 
-    def __init__(self, urls: Sequence[ContentUrl], memory: Memory) -> None:
+    def __init__(self, urls: Sequence[ContentUrl], health: UpstreamHealth) -> None:
         """`urls` in the order of preference; raises `UpstreamRefusedError` if there is none."""
         if not urls:
             raise UpstreamRefusedError(
                 "no content URL is known", hint="give one on the server, or in the configuration"
             )
-        self._memory = memory
+        self._memory = health
         order = dict.fromkeys(urls)
-        self._urls = sorted(order, key=lambda url: memory.late(url.service, str(url)))
+        self._urls = sorted(order, key=lambda url: health.failed_lately(url.service, str(url)))
         self._refusal: UpstreamRefusedError | None = None
         self._lock = threading.Lock()
 

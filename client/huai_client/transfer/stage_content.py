@@ -10,7 +10,7 @@ from pathlib import Path
 from huai_client.config import Module
 from huai_client.durations import seconds
 from huai_client.metadata.repository import Commit
-from huai_client.metadata.upstream import Lines
+from huai_client.metadata.upstream import Upstream
 from huai_client.plan.operations import Plan
 from huai_client.plan.prepared import Prepared
 from huai_client.plan.reuse.sources import roomless
@@ -31,7 +31,7 @@ _CLOCK_STEP = 1
 class Supply:
     """What one run has at hand."""
 
-    def __init__(self, module: Module, lines: Lines) -> None:
+    def __init__(self, module: Module, upstream: Upstream) -> None:
         """`ContentUrlError` for an invalid content URL."""
         self._own_urls = [ContentUrl.parse(url)._replace(own=True) for url in module.content_urls]
         self._hardlink = module.duplicates == "hardlink"
@@ -44,8 +44,8 @@ class Supply:
             extra=module.rsync_options,
             patience=seconds(module.queue_time),
             connections=module.connections,
-            deadline=lines.deadline,
-            hosts=lines.hosts,
+            deadline=upstream.deadline,
+            hosts=upstream.hosts,
         )
 
     def check(self, prepared: Prepared, tree: Tree) -> None:

@@ -37,7 +37,7 @@ class Announcement(NamedTuple):
 
     @classmethod
     def parse(cls, text: bytes) -> Self:
-        """Read the file; `FormatError` if it is another.  Lines of later versions are passed over."""
+        """Read it; `FormatError` if it is no such file.  Lines of later versions are skipped."""
         if len(text) > BYTES_MAX:
             raise FormatError(f"{FILE_NAME}: more than {BYTES_MAX} bytes")
         head, *lines = text.decode("utf-8", "replace").split("\n")

@@ -5,10 +5,10 @@ import sys
 
 import pytest
 
-from huai_client.retry import Pauses, persistently
+from huai_client.retry import Backoff, retry
 from tests.support.upstream import ENVIRONMENT
 
-PAUSES = Pauses(retries=4, first=1.0, longest=3.0)
+BACKOFF = Backoff(retries=4, first=1.0, longest=3.0)
 
 
 class _PassingError(Exception):
@@ -29,19 +29,19 @@ class Work:
             raise self._errors.pop(0)
         return "done"
 
-    def persistently(self) -> str:
-        return persistently(self, _PassingError, PAUSES, self.pauses.append)
+    def retry(self) -> str:
+        return retry(self, _PassingError, BACKOFF, self.pauses.append)
 
 
 def test_what_goes_well_waits_for_nothing() -> None:
     work = Work()
-    assert work.persistently() == "done"
+    assert work.retry() == "done"
     assert work.pauses == []
 
 
 def test_pauses_double_up_to_the_longest() -> None:
     work = Work(*(_PassingError() for _ in range(4)))
-    assert work.persistently() == "done"
+    assert work.retry() == "done"
     bounds = [(1, 2), (2, 3), (3, 4), (3, 4)]
     for pause, (least, most) in zip(work.pauses, bounds, strict=True):
         assert least <= pause <= most
@@ -49,7 +49,7 @@ def test_pauses_double_up_to_the_longest() -> None:
 
 def test_no_pause_is_shorter_than_what_was_asked_for() -> None:
     work = Work(_PassingError(50.0), _PassingError(0.5))
-    assert work.persistently() == "done"
+    assert work.retry() == "done"
     assert work.pauses[0] == 50.0
     assert work.pauses[1] >= 2.0
 
@@ -58,7 +58,7 @@ def test_the_last_error_is_the_end() -> None:
     errors = [_PassingError() for _ in range(6)]
     work = Work(*errors)
     with pytest.raises(_PassingError) as caught:
-        work.persistently()
+        work.retry()
     assert caught.value is errors[4]
     assert len(work.pauses) == 4
 
@@ -67,22 +67,22 @@ def test_the_last_error_is_the_end() -> None:
 def test_what_does_not_pass_is_not_repeated(before: int) -> None:
     work = Work(*(_PassingError() for _ in range(before)), ValueError("lasting"))
     with pytest.raises(ValueError, match="lasting"):
-        work.persistently()
+        work.retry()
     assert len(work.pauses) == before
 
 
 def test_two_clients_do_not_come_back_together() -> None:
     works = [Work(_PassingError()) for _ in range(5)]
     for work in works:
-        work.persistently()
+        work.retry()
     assert len({work.pauses[0] for work in works}) > 1
 
 
 def test_nothing_is_loaded_before_something_fails() -> None:
     code = (
         "import sys\n"
-        "from huai_client.retry import Pauses, persistently\n"
-        "persistently(lambda: 1, KeyError, Pauses(1, 1, 1), print)\n"
+        "from huai_client.retry import Backoff, retry\n"
+        "retry(lambda: 1, KeyError, Backoff(1, 1, 1), print)\n"
         "sys.exit('tenacity' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], env=ENVIRONMENT, timeout=30, check=False)

@@ -60,7 +60,7 @@ def command(root: Path, names: tuple[str, ...], parts: bool, as_json: bool) -> i
                 print_json("part", module=name, path=exact(top.path), **top.values())
             else:
                 click.echo(f"  {show(top.path)}: {', '.join(_verified_remarks(top))}")
-    for failing in Hosts(root).memory.failing():
+    for failing in Hosts(root).health.failing():
         if as_json:
             print_json("failing", **failing._asdict())
         else:

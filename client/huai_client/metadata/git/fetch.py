@@ -11,11 +11,10 @@ from typing import NamedTuple
 
 from huai_client.deadline import NEVER, Deadline
 from huai_client.metadata.git.connectivity import CommitHead, check_connected, read_commit
-from huai_client.metadata.git.exchange import receive_pack
 from huai_client.metadata.git.incoming import IncomingPack
 from huai_client.metadata.git.limits import Work
 from huai_client.metadata.git.objects import MissingObjectError, Objects, WithReceived
-from huai_client.metadata.git.request import encode_request
+from huai_client.metadata.git.protocol import encode_request, receive_pack
 from huai_client.metadata.git.shallow import write_shallow
 from huai_client.metadata.http import Newest
 

@@ -1,10 +1,10 @@
 """How many connections a host is given at a time: locked files, one for each connection.
 
-`ROOT/hosts/HOST/0` and so on are the places; who holds the lock of one may have a
-connection.  rsync inherits the handle, so that a place is free when rsync itself has ended, even
+`ROOT/hosts/HOST/0` and so on are the slots; who holds the lock of one may have a
+connection.  rsync inherits the handle, so that a slot is free when rsync itself has ended, even
 if this program was killed before; the kernel drops the lock, whatever happened.  Whoever
-finds no place stands in line: one at a time waits for a place, the others wait for `line`,
-so that nobody who has just given a place back overtakes those who wait.  The files are
+finds no free slot queues: one at a time waits for a slot, the others wait for `queue`,
+so that nobody who has just given a slot back overtakes those who wait.  The files are
 empty and stay.
 """
 
@@ -16,17 +16,17 @@ from pathlib import Path
 
 from huai_schema.errors import ExitCode, HuaiError
 
-_LINE = "line"
+_QUEUE = "queue"
 _MOMENT, _POLL_SECONDS = 0.02, 0.2
 
 
-class BudgetError(HuaiError):
-    """The places cannot be kept."""
+class ConnectionLimitError(HuaiError):
+    """The lock files of the slots cannot be made or opened."""
 
     exit_code = ExitCode.FILE_IO
 
 
-class Budget:
+class ConnectionLimit:
     """The connections to one host."""
 
     def __init__(self, folder: Path, connections: int) -> None:
@@ -35,10 +35,10 @@ class Budget:
         self.connections = connections
 
     @contextmanager
-    def place(
+    def slot(
         self, pause: Callable[[float], None], waits: Callable[[], None] = lambda: None
     ) -> Iterator[int]:
-        """Hold a place: the handle that the connection's process has to inherit.
+        """Hold a slot: the handle that the connection's process has to inherit.
 
         `pause` waits for so many seconds, and ends the waiting by raising; `waits` is called
         before each pause but the first, which is short.
@@ -53,7 +53,7 @@ class Budget:
         def until(take: Callable[[], int | None]) -> int:
             wait = _MOMENT
             while (handle := take()) is None:
-                if wait > _MOMENT:  # somebody else who just takes a place is no reason to talk
+                if wait > _MOMENT:  # somebody else who just takes a slot is no reason to talk
                     waits()
                 pause(wait)
                 wait = _POLL_SECONDS
@@ -61,19 +61,19 @@ class Budget:
 
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
-            line = until(lambda: _lock(self._folder / _LINE))
+            queue = until(lambda: _lock(self._folder / _QUEUE))
             try:
                 return until(self._free)
             finally:
-                os.close(line)
+                os.close(queue)
         except OSError as error:
-            raise BudgetError(
+            raise ConnectionLimitError(
                 f"{self._folder}: {error.strerror}",
                 hint="run as the user that the state belongs to, or give another --root",
             ) from error
 
     def _free(self) -> int | None:
-        """A place that nobody has, held from now on."""
+        """Lock a free slot; None: there is none."""
         for number in range(self.connections):
             handle = _lock(self._folder / str(number))
             if handle is not None:

@@ -40,7 +40,7 @@ class Failing(NamedTuple):
     """The last failure, for people."""
 
 
-class Memory:
+class UpstreamHealth:
     """May be used by several threads; other processes have their own, and the same file."""
 
     def __init__(self, path: Path | None, clock: Callable[[], float] = time.time) -> None:
@@ -54,7 +54,7 @@ class Memory:
         """All that are remembered, by service."""
         return sorted(self._known.values())
 
-    def late(self, *services: str) -> bool:
+    def failed_lately(self, *services: str) -> bool:
         """Whether one of these failed lately, and should be asked after others."""
         now = self._clock()
         found = (self._known.get(service) for service in services)

@@ -1,10 +1,10 @@
-"""The hosts of one client root: where their record and their places stand."""
+"""The hosts of one client root: where their record and their slots stand."""
 
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from huai_client.state.hosts.connections import Budget
-from huai_client.state.hosts.health import Memory
+from huai_client.state.hosts.connections import ConnectionLimit
+from huai_client.state.hosts.health import UpstreamHealth
 
 _CONNECTIONS = 4
 """To each host, if nothing is configured; a module with more streams gets as many."""
@@ -17,9 +17,9 @@ class Hosts:
     def __init__(self, root: Path | None = None) -> None:
         """`root` is the client's; None: no limits, and nothing is remembered on the disk."""
         self._folder = None if root is None else root / "hosts"
-        self.memory = Memory(None if root is None else root / "upstreams.json")
+        self.health = UpstreamHealth(None if root is None else root / "upstreams.json")
 
-    def budget(self, host: str, connections: int, streams: int) -> Budget | None:
+    def connection_limit(self, host: str, connections: int, streams: int) -> ConnectionLimit | None:
         """The connections to `host` for a module with so many `streams`; None: any number.
 
         `connections` is what is configured; 0: nothing.
@@ -27,7 +27,7 @@ class Hosts:
         if self._folder is None or not host:
             return None
         limit = connections or max(_CONNECTIONS, streams)
-        return Budget(self._folder / host.lower()[:_NAME_MAX], limit)
+        return ConnectionLimit(self._folder / host.lower()[:_NAME_MAX], limit)
 
 
 def service_of(url: str) -> str:

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from huai_client.deadline import Deadline
-from huai_client.metadata.failover import BehindError, Upstreams
+from huai_client.metadata.failover import BehindError, Failover
 from huai_client.metadata.http import MetadataUrl, NotServedError, UpstreamDownError, UpstreamError
-from huai_client.state.hosts import Memory
+from huai_client.state.hosts import UpstreamHealth
 from huai_schema.errors import FormatError, HuaiError
 
 A, B, C = (MetadataUrl(f"https://{name}.example/m.git") for name in "abc")
@@ -19,15 +19,17 @@ GONE = NotServedError("gone")
 class Scene:
     """Upstreams with answers to choose, and what was asked and waited for."""
 
-    def __init__(self, *urls: MetadataUrl, memory: Memory | None = None, **named: Deadline) -> None:
+    def __init__(
+        self, *urls: MetadataUrl, health: UpstreamHealth | None = None, **named: Deadline
+    ) -> None:
         self.answers: dict[MetadataUrl, int | HuaiError] = {}
         self.asked: list[MetadataUrl] = []
         self.pauses: list[float] = []
         self.told: list[str] = []
-        self.upstreams = Upstreams(
+        self.upstreams = Failover(
             urls,
-            memory or Memory(None),
-            told=self.told.append,
+            health or UpstreamHealth(None),
+            on_message=self.told.append,
             pause=self.pauses.append,
             **named,
         )
@@ -40,7 +42,7 @@ class Scene:
         return answer
 
     def ask(self, behind: Callable[[int], bool] = lambda _: False) -> int:
-        return self.upstreams.ask(self.question, behind)
+        return self.upstreams.first_answer(self.question, behind)
 
 
 def test_the_first_that_answers() -> None:
@@ -68,22 +70,22 @@ def test_who_answered_is_asked_first_from_then_on() -> None:
 
 
 def test_who_was_down_is_asked_last_by_the_next_run(tmp_path: Path) -> None:
-    first = Scene(A, B, memory=Memory(tmp_path / "m"))
+    first = Scene(A, B, health=UpstreamHealth(tmp_path / "m"))
     first.answers = {A: DOWN, B: 2}
     first.ask()
-    later = Scene(A, B, memory=Memory(tmp_path / "m"))
+    later = Scene(A, B, health=UpstreamHealth(tmp_path / "m"))
     later.answers = {A: 1, B: DOWN}
     assert later.ask() == 1
     assert later.asked == [B, A]
-    assert Scene(A, B, memory=Memory(tmp_path / "m")).upstreams.first == A
+    assert Scene(A, B, health=UpstreamHealth(tmp_path / "m")).upstreams.first == A
 
 
 def test_a_module_that_one_host_lacks_is_no_failure_of_the_host(tmp_path: Path) -> None:
-    memory = Memory(tmp_path / "m")
-    scene = Scene(A, B, memory=memory)
+    health = UpstreamHealth(tmp_path / "m")
+    scene = Scene(A, B, health=health)
     scene.answers = {A: GONE, B: 2}
     scene.ask()
-    assert memory.failing() == []
+    assert health.failing() == []
 
 
 def test_what_may_pass_is_asked_again_after_pauses_that_grow() -> None:
@@ -108,7 +110,9 @@ def test_what_does_not_pass_is_not_asked_again() -> None:
 def test_an_answer_after_a_pause() -> None:
     scene = Scene(A)
     scene.answers = {A: DOWN}
-    scene.upstreams = Upstreams([A], Memory(None), pause=lambda _: scene.answers.update({A: 1}))
+    scene.upstreams = Failover(
+        [A], UpstreamHealth(None), pause=lambda _: scene.answers.update({A: 1})
+    )
     assert scene.ask() == 1
 
 
@@ -170,10 +174,10 @@ def test_those_that_are_behind_do_not_stand_in_for_the_first() -> None:
 
 
 def test_one_that_was_behind_is_asked_last(tmp_path: Path) -> None:
-    first = Scene(A, B, memory=Memory(tmp_path / "m"))
+    first = Scene(A, B, health=UpstreamHealth(tmp_path / "m"))
     first.answers = {A: 4, B: 6}
     first.ask(behind)
-    later = Scene(A, B, memory=Memory(tmp_path / "m"))
+    later = Scene(A, B, health=UpstreamHealth(tmp_path / "m"))
     later.answers = {A: 4, B: 6}
     assert later.ask() == 6
     assert later.asked == [B]

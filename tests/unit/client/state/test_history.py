@@ -164,7 +164,7 @@ def test_nothing_new_is_told_of_only_after_a_failure(tmp_path: Path) -> None:
     def poll() -> None:
         with Account(ModulePlaces(tmp_path), "sync") as account:
             account.started(State(applied=COMMIT, serial=7))
-            account.nothing_new(State(applied=COMMIT, serial=7))
+            account.up_to_date(State(applied=COMMIT, serial=7))
 
     poll()
     assert not place.exists()

@@ -18,7 +18,7 @@ def test_a_poll_that_finds_nothing_new_is_a_look_that_ended_well(tmp_path: Path)
     last.save(places.last, FAILED, 10)
     with Account(places, "sync") as account:
         account.started(State(applied=COMMIT))
-        account.nothing_new(State(applied=COMMIT))
+        account.up_to_date(State(applied=COMMIT))
     run = last.load(places.last)
     assert run is not None
     assert (run.code, run.reason, run.failing) == (0, "", 0)

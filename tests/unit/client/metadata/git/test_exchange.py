@@ -3,8 +3,7 @@
 import pytest
 
 from huai_client.metadata.git.packets import FLUSH, packet
-from huai_client.metadata.git.reply import pack_of
-from huai_client.metadata.git.request import encode_request
+from huai_client.metadata.git.protocol import encode_request, pack_of
 from huai_client.metadata.http import UpstreamError
 from huai_schema.errors import FormatError
 

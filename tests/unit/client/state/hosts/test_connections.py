@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from huai_client.state.hosts import Budget, BudgetError, Hosts, service_of
+from huai_client.state.hosts import ConnectionLimit, ConnectionLimitError, Hosts, service_of
 from tests.support.upstream import ENVIRONMENT
 
 SECONDS = 20
@@ -25,8 +25,8 @@ def never(_: float) -> None:
 
 
 def test_no_more_than_there_may_be(tmp_path: Path) -> None:
-    budget = Budget(tmp_path / "h", 2)
-    with budget.place(never), budget.place(never):
+    limit = ConnectionLimit(tmp_path / "h", 2)
+    with limit.slot(never), limit.slot(never):
         pauses: list[float] = []
         waits: list[int] = []
 
@@ -35,11 +35,11 @@ def test_no_more_than_there_may_be(tmp_path: Path) -> None:
             if len(pauses) == 4:
                 raise _EnoughError
 
-        with pytest.raises(_EnoughError), budget.place(pause, lambda: waits.append(len(pauses))):
+        with pytest.raises(_EnoughError), limit.slot(pause, lambda: waits.append(len(pauses))):
             pass
         assert pauses == [0.02, 0.2, 0.2, 0.2]
         assert waits == [1, 2, 3]
-    with budget.place(never), budget.place(never):
+    with limit.slot(never), limit.slot(never):
         pass
 
 
@@ -48,7 +48,7 @@ def test_threads_take_turns(tmp_path: Path) -> None:
     most: list[int] = []
 
     def connect() -> None:
-        with Budget(tmp_path / "h", 2).place(lambda _: time.sleep(0.001)):
+        with ConnectionLimit(tmp_path / "h", 2).slot(lambda _: time.sleep(0.001)):
             busy.append(1)
             most.append(len(busy))
             time.sleep(0.01)
@@ -65,8 +65,8 @@ def test_threads_take_turns(tmp_path: Path) -> None:
 
 def test_a_place_is_held_by_the_program_that_inherited_it(tmp_path: Path) -> None:
     """Rule: what counts is rsync, which may outlive the client that started it."""
-    budget = Budget(tmp_path / "h", 1)
-    with budget.place(never) as handle:
+    limit = ConnectionLimit(tmp_path / "h", 1)
+    with limit.slot(never) as handle:
         child = subprocess.Popen(
             [sys.executable, "-c", "import sys; sys.stdin.read()"],
             stdin=subprocess.PIPE,
@@ -74,57 +74,63 @@ def test_a_place_is_held_by_the_program_that_inherited_it(tmp_path: Path) -> Non
             env=ENVIRONMENT,
         )
     try:
-        with pytest.raises(_EnoughError), budget.place(never):
+        with pytest.raises(_EnoughError), limit.slot(never):
             pass
         child.kill()
         child.wait(SECONDS)
-        with budget.place(never):
+        with limit.slot(never):
             pass
     finally:
         child.kill()
         child.communicate()
 
 
-def test_nobody_overtakes_those_in_line(tmp_path: Path) -> None:
-    budget = Budget(tmp_path / "h", 1)
-    with budget.place(never):
+def test_nobody_overtakes_those_who_queue(tmp_path: Path) -> None:
+    limit = ConnectionLimit(tmp_path / "h", 1)
+    with limit.slot(never):
         pass
-    line = os.open(tmp_path / "h" / "line", os.O_RDWR)
+    line = os.open(tmp_path / "h" / "queue", os.O_RDWR)
     try:
         fcntl.flock(line, fcntl.LOCK_EX)
-        with pytest.raises(_EnoughError), budget.place(never):
+        with pytest.raises(_EnoughError), limit.slot(never):
             pass
     finally:
         os.close(line)
-    with budget.place(never):
+    with limit.slot(never):
         pass
 
 
 def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(BudgetError), Budget(tmp_path / "file" / "h", 1).place(never):
+    with (
+        pytest.raises(ConnectionLimitError),
+        ConnectionLimit(tmp_path / "file" / "h", 1).slot(never),
+    ):
         pass
 
 
-def test_which_budget_a_host_has(tmp_path: Path) -> None:
+def test_which_limit_a_host_has(tmp_path: Path) -> None:
     hosts = Hosts(tmp_path)
 
     def limit(connections: int, streams: int) -> int:
-        budget = hosts.budget("h", connections, streams)
-        assert budget is not None
-        return budget.connections
+        limit = hosts.connection_limit("h", connections, streams)
+        assert limit is not None
+        return limit.connections
 
     assert [limit(0, 2), limit(0, 9), limit(1, 9), limit(7, 2)] == [4, 9, 1, 7]
-    assert hosts.budget("", 1, 1) is None
-    assert Hosts().budget("h", 1, 1) is None
+    assert hosts.connection_limit("", 1, 1) is None
+    assert Hosts().connection_limit("h", 1, 1) is None
 
 
-def test_one_host_in_any_spelling_has_one_budget(tmp_path: Path) -> None:
+def test_one_host_in_any_spelling_has_one_limit(tmp_path: Path) -> None:
     hosts = Hosts(tmp_path)
-    one, other = hosts.budget("Mirror.Example", 1, 1), hosts.budget("mirror.example", 1, 1)
+    one, other = (
+        hosts.connection_limit("Mirror.Example", 1, 1),
+        hosts.connection_limit("mirror.example", 1, 1),
+    )
     assert one is not None
     assert other is not None
-    with one.place(never), pytest.raises(_EnoughError), other.place(never):
+    with one.slot(never), pytest.raises(_EnoughError), other.slot(never):
         pass
 
 
