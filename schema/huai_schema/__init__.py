@@ -1,7 +1,7 @@
 """The metadata format of huai: values, codec, git layout and comparison.
 
-Everything here is pure: it reads no disk, no clock and no network, and imports
-nothing beyond the standard library.  `docs/FORMAT.md` is the
+All but `program` is pure: it reads no disk, no clock and no network.  Nothing here
+imports anything beyond the standard library.  `docs/FORMAT.md` is the
 normative description; where the two differ, one of them has a bug.
 """
 

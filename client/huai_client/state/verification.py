@@ -58,7 +58,7 @@ class Unfinished(NamedTuple):
 
 
 class Record:
-    """The open record; what is written is durable after `commit`."""
+    """The open record; what is written is durable after `writing`."""
 
     def __init__(self, path: Path) -> None:
         """Open it, made if it is missing; `StateError` if that cannot be."""
