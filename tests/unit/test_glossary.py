@@ -1,0 +1,37 @@
+"""docs/GLOSSARY.md names what exists: the folder of each term, and its name in that folder."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+TOP = Path(__file__).parents[2]
+PAGE = (TOP / "docs" / "GLOSSARY.md").read_text(encoding="utf-8")
+ROW = re.compile(r"^\| ([^|`]+) \| .+ \| (`[^|]+/`) \| (?:`(\w+)` )?\|$", re.MULTILINE)
+ROWS = ROW.findall(PAGE)
+
+
+def defines(folder: Path, name: str) -> bool:
+    """Whether a module right in `folder` has a class, function, field or variable of that name."""
+    wanted = re.compile(rf"\b(class|def) {name}\b|\b{name}: |^\s*{name} = ", re.MULTILINE)
+    texts = [path.read_text(encoding="utf-8") for path in folder.glob("*.py")]
+    return any(wanted.search(text) for text in texts)
+
+
+def test_every_row_is_read() -> None:
+    lines = [line for line in PAGE.splitlines() if line.startswith("| ")]
+    tables = PAGE.count("\n| --- |")
+    assert len(ROWS) == len(lines) - 2 * tables
+    assert len(ROWS) > 50
+
+
+@pytest.mark.parametrize(("term", "folders", "name"), ROWS, ids=[row[0] for row in ROWS])
+def test_a_term_lives_where_it_says(term: str, folders: str, name: str) -> None:
+    for folder in folders.strip("`").split("`, `"):
+        assert (TOP / folder).is_dir(), term
+        assert not name or defines(TOP / folder, name), f"{term}: no {name} in {folder}"
+
+
+def test_no_term_stands_twice() -> None:
+    terms = [row[0] for row in ROWS]
+    assert sorted(set(terms)) == sorted(terms)
