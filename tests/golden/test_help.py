@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from docs.man.pages import PROGRAMS, command_line, commands, top_context
 from tests.conftest import Golden
-from tests.man_pages import PROGRAMS, command_line, commands, top_context
 
 WIDTH = 100
 """Independent of the terminal in which the tests run."""

@@ -10,7 +10,7 @@ from typing import Any
 import click
 import pytest
 
-from tests.man_pages import command_line
+from docs.man.pages import command_line
 from tests.support import json_events
 from tests.support.rsyncd import rsync_daemon
 from tests.support.upstream import SECONDS, Downstream, Ended, Site, Upstream, ended

@@ -9,7 +9,7 @@ from typing import Any
 import click
 import pytest
 
-from tests.man_pages import command_line, commands, top_context
+from docs.man.pages import command_line, commands, top_context
 from tests.support import json_events
 from tests.support.committing import NAME, SECONDS, run_server, server_command, server_environment
 

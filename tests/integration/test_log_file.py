@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 import pytest
 
-from tests.man_pages import command_line
+from docs.man.pages import command_line
 from tests.support.upstream import SECONDS, Downstream, Site, Upstream, ended
 
 TOP = Path(__file__).parents[2]

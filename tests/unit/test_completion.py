@@ -8,9 +8,9 @@ from pathlib import Path
 import click
 import pytest
 
+from docs.man.pages import command_line
 from huai_client import config as client_config
 from huai_client.cli.completion import SHELLS
-from tests.man_pages import command_line
 
 TOP = Path(__file__).parents[2]
 MODULES = ("centos", "cpan", "debian")

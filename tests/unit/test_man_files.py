@@ -6,10 +6,10 @@ import subprocess
 import msgspec
 import pytest
 
+from docs.man.files import FILES, file_page
+from docs.man.troff import escape
 from huai_client import config as client
 from huai_server import config as server
-from tests.man_files import FILES, file_page
-from tests.man_troff import escape
 
 STRUCTS: dict[str, type[msgspec.Struct]] = {
     "huai-client.toml": client.Module,

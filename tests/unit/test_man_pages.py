@@ -3,9 +3,7 @@
 import click
 import pytest
 
-from huai_client.cli.rsync.environment import SETTINGS
-from huai_schema.errors import ExitCode
-from tests.man_pages import (
+from docs.man.pages import (
     PROGRAMS,
     SEE_ALSO,
     WRITTEN,
@@ -15,7 +13,9 @@ from tests.man_pages import (
     pages,
     top_context,
 )
-from tests.man_troff import escape, markdown
+from docs.man.troff import escape, markdown
+from huai_client.cli.rsync.environment import SETTINGS
+from huai_schema.errors import ExitCode
 
 
 @click.group()

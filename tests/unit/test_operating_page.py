@@ -5,8 +5,8 @@ from pathlib import Path
 
 import click
 
+from docs.man.pages import command_line
 from huai_client.cli.parallel.exit_codes import worst_exit_code
-from tests.man_pages import command_line
 
 TOP = Path(__file__).parents[2]
 TEXT = (TOP / "docs" / "OPERATING.md").read_text(encoding="utf-8")

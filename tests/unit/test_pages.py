@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 import pytest
 
-from tests.man_pages import PROGRAMS, command_line
+from docs.man.pages import PROGRAMS, command_line
 
 TOP = Path(__file__).parents[2]
 DOCS = sorted((TOP / "docs").glob("*.md"))

@@ -6,10 +6,10 @@ from pathlib import Path
 import click
 import msgspec
 
+from docs.man.pages import PROGRAMS, command_line
 from huai_client import config as client
 from huai_schema.errors import ExitCode
 from huai_server import config as server
-from tests.man_pages import PROGRAMS, command_line
 
 TOP = Path(__file__).parents[2]
 TEXT = (TOP / "README.md").read_text(encoding="utf-8")

@@ -9,8 +9,8 @@ from pathlib import Path
 import click
 import pytest
 
+from docs.man.pages import PROGRAMS, command_line
 from huai_schema.errors import ExitCode
-from tests.man_pages import PROGRAMS, command_line
 
 TOP = Path(__file__).parents[2]
 FOLDER = TOP / "hooks" / "systemd"

@@ -2,7 +2,7 @@
 
 `huai-rsync` has no help text but rsync's: its page is made from its page in Markdown.
 
-`python -m tests.man_pages FOLDER` writes one page for each program.  Same sources,
+`python -m docs.man.pages FOLDER` writes one page for each program.  Same sources,
 same bytes: a page holds no date.  Rule to keep: no sentence about a command stands
 here; it belongs into the command's own help text.
 """
@@ -17,12 +17,12 @@ from typing import Any
 
 import click
 
+from docs.man.troff import escape, markdown
 from huai_schema.errors import ExitCode
-from tests.man_troff import escape, markdown
 
 PROGRAMS = {"huai-client": "huai_client.cli.main", "huai-server": "huai_server.cli.main"}
 """Each with the module that holds its `command_line`."""
-WRITTEN = {"huai-rsync": Path(__file__).parents[1] / "docs" / "HUAI-RSYNC.md"}
+WRITTEN = {"huai-rsync": Path(__file__).parents[2] / "docs" / "HUAI-RSYNC.md"}
 """Those that have a page in Markdown instead."""
 SEE_ALSO = {
     "huai-client": ("huai-rsync", "huai-server", "rsync"),
@@ -146,7 +146,8 @@ def pages(release: str) -> Iterator[tuple[str, str]]:
 def command_line(program: str) -> click.Command:
     """The click command of a program."""
     command = import_module(PROGRAMS[program]).command_line
-    assert isinstance(command, click.Command)  # the module's type is not known to mypy
+    if not isinstance(command, click.Command):  # the module's type is not known to mypy
+        raise TypeError(program)
     return command
 
 

@@ -1,6 +1,6 @@
 """Man pages of section 5 from the pages that describe the configuration files.
 
-`python -m tests.man_files FOLDER` writes one page for each file.  Rule to keep: no sentence about
+`python -m docs.man.files FOLDER` writes one page for each file.  Rule to keep: no sentence about
 a key stands here; it belongs into the page.
 """
 
@@ -8,9 +8,9 @@ import sys
 from importlib.metadata import version
 from pathlib import Path
 
-from tests.man_troff import escape, markdown
+from docs.man.troff import escape, markdown
 
-_TOP = Path(__file__).parent.parent
+_TOP = Path(__file__).parents[2]
 FILES = {
     "huai-client.toml": ("docs/CLIENT-CONFIGURATION.md", "what huai-client mirrors, and how"),
     "huai-server.toml": ("docs/SERVER-CONFIGURATION.md", "what huai-server commits and serves"),
