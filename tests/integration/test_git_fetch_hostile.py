@@ -34,7 +34,7 @@ from tests.support.scripted_upstream import (
     reply,
     scripted,
 )
-from tests.support.weak_lines import silent
+from tests.support.weak_network import silent
 
 TEXT = b"a line of text\n" * 20
 

@@ -2,7 +2,7 @@
 
 Ours beside libgit2's own and stock git, each from the same state into a repository of its own.
 Run as a program, it is one such fetch, in a process that does nothing else:
-`python -m tests.bench.gitfetch_bench ours|pygit2 REPOSITORY URL`, and prints seconds.
+`python -m tests.bench.git_fetch_bench ours|pygit2 REPOSITORY URL`, and prints seconds.
 """
 
 import os
@@ -57,7 +57,7 @@ def figures(stand: Stand) -> Iterator[Figure]:
 
 def _by_program(kind: str) -> Callable[[Path, str], float]:
     def fetch(repository: Path, url: str) -> float:
-        command = [sys.executable, "-m", "tests.bench.gitfetch_bench", kind, str(repository), url]
+        command = [sys.executable, "-m", "tests.bench.git_fetch_bench", kind, str(repository), url]
         done = subprocess.run(command, check=True, stdout=subprocess.PIPE, timeout=_SECONDS)
         return float(done.stdout)
 

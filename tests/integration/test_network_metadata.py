@@ -17,7 +17,7 @@ from tests.integration.test_sync_idle import loaded
 from tests.support.counting_proxy import counting
 from tests.support.local_trees import fingerprint
 from tests.support.upstream import Downstream, Site, Upstream, assert_equal, serving
-from tests.support.weak_lines import Weakness, busy, nobody, silent, trickling, weak
+from tests.support.weak_network import Weakness, busy, nobody, silent, trickling, weak
 
 
 @pytest.fixture(name="up")

@@ -12,7 +12,7 @@ from huai_client.transfer import ConnectionBrokenError
 from tests.support.rsyncd import rsync_daemon
 from tests.support.transfers import TEST_OPTIONS, Downstream, put_many
 from tests.support.upstream import Site, Upstream, assert_equal
-from tests.support.weak_lines import nobody, silent, trickling
+from tests.support.weak_network import nobody, silent, trickling
 
 
 def test_time_is_up(upstream: Path, down: Downstream) -> None:

@@ -11,7 +11,7 @@ from huai_client.state.hosts import Hosts
 from huai_client.transfer import UpstreamSilentError
 from tests.support.rsyncd import rsync_daemon
 from tests.support.transfers import TEST_OPTIONS, Downstream, put_many
-from tests.support.weak_lines import Weakness, nobody, silent, trickling, weak
+from tests.support.weak_network import Weakness, nobody, silent, trickling, weak
 
 IMPATIENT = replace(TEST_OPTIONS, timeout=2, contimeout=1, retries=0)
 
