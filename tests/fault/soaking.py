@@ -19,7 +19,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.support.http_fixtures import descendants
+from tests.support.processes import descendants
 from tests.support.upstream import ENVIRONMENT, SECONDS, SERVER, Downstream, Upstream, ended
 
 ANCHORS = 10

@@ -55,15 +55,21 @@ class Story:
         return down
 
 
+def commit_and_keep(up: Upstream, which: str) -> str:
+    """Commit; a copy of the tree stays beside it.  The id of the commit."""
+    commit = up.commit().head.commit
+    copy = up.tree.with_name(f"{up.name}-{which}")
+    subprocess.run(["cp", "-a", up.tree, copy], check=True, timeout=SECONDS)
+    return commit
+
+
 def four_commits(place: Site) -> Story:
     """Tell the story at `place`."""
     up = place.upstream()
     commits = {}
 
     def commit(which: str) -> None:
-        commits[which] = up.commit().head.commit
-        copy = up.tree.with_name(f"{up.name}-{which}")
-        subprocess.run(["cp", "-a", up.tree, copy], check=True, timeout=SECONDS)
+        commits[which] = commit_and_keep(up, which)
 
     first(up)
     commit("a")

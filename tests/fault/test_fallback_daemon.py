@@ -9,7 +9,8 @@ import pytest
 
 from huai_schema.errors import ExitCode
 from tests.support.committing import SECONDS, run_server
-from tests.support.fallback_service import Service, configure, service, until, upstream
+from tests.support.fallback_service import Service, configure, service, upstream
+from tests.support.processes import until
 from tests.support.rsyncd import rsync_daemon
 
 BIG = os.urandom(3_000_000)

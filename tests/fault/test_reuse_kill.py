@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from huai_client.modes import Modes
-from tests.fault.story import CUTS, LONG, Story, cut, finish
+from tests.fault.story import CUTS, LONG, Story, commit_and_keep, cut, finish
 from tests.support.upstream import SECONDS, T0, Downstream, Site, Upstream, rsync_differences
 
 FILES = 12
@@ -23,9 +23,7 @@ def three_commits(request: pytest.FixtureRequest, place: Site) -> Story:
     commits = {}
 
     def commit(which: str) -> None:
-        commits[which] = up.commit().head.commit
-        copy = up.tree.with_name(f"{up.name}-{which}")
-        subprocess.run(["cp", "-a", up.tree, copy], check=True, timeout=SECONDS)
+        commits[which] = commit_and_keep(up, which)
 
     up.many(b"old", FILES, 1000)
     up.many(b"stays", FILES, 1000)

@@ -1,12 +1,12 @@
 """A disk that has room for a file once: what an interrupted transfer left is not in its own way."""
 
 import os
-import time
 from pathlib import Path
 
 import pytest
 
 from tests.fault.soaking import killed
+from tests.support.processes import until
 from tests.support.upstream import Downstream, Site, Upstream, rsync_differences
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount")
@@ -31,10 +31,7 @@ def cut_transfer(place: Site, disk: Path) -> tuple[Upstream, Downstream]:
     up.commit()
     down = place.downstream(up, dest=disk)
     process = down.spawn("sync", "--bwlimit", "3000", down.name)
-    for _ in range(LOOKS):
-        if staged(down) > HALF:
-            break
-        time.sleep(0.02)
+    until(lambda: staged(down) > HALF)
     killed(process.pid, children=True)
     process.communicate()
     assert HALF < staged(down) < SIZE

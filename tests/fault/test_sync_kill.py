@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.fault.story import CUTS, LONG, Story, cut, finish
-from tests.support.http_fixtures import descendants, until
+from tests.support.processes import descendants, until
 from tests.support.rsyncd import rsync_daemon
 from tests.support.upstream import Downstream, Site, Upstream, ended, serving
 

@@ -5,8 +5,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +12,7 @@ import pytest
 
 from huai_client.transfer import ConnectionBrokenError
 from huai_schema.entries import File
+from tests.support.processes import descendants, until
 from tests.support.rsyncd import rsync_daemon
 from tests.support.transfers import TEST_OPTIONS, Downstream, put
 
@@ -29,26 +28,10 @@ def _staged(down: Downstream) -> int:
     )
 
 
-def _until(true: Callable[[], bool]) -> None:
-    for _ in range(600):
-        if true():
-            return
-        time.sleep(0.05)
-    raise AssertionError("it never came to that")
-
-
-def _children(pid: int) -> list[int]:
-    found: list[int] = []
-    for tasks in Path(f"/proc/{pid}/task").glob("*/children"):
-        for child in tasks.read_text().split():
-            found += [int(child), *_children(int(child))]
-    return found
-
-
 def _rsyncs(down: Downstream) -> list[int]:
     """The rsyncs that write to this downstream."""
     mine = []
-    for pid in _children(os.getpid()):
+    for pid in descendants(os.getpid()):
         try:
             folder = Path(f"/proc/{pid}/cwd").readlink()
         except OSError:
@@ -58,28 +41,40 @@ def _rsyncs(down: Downstream) -> list[int]:
     return mine
 
 
+def _cut(
+    down: Downstream,
+    files: list[File],
+    url: str,
+    *,
+    staged: int,
+    kill: signal.Signals = signal.SIGKILL,
+) -> None:
+    """Fetch until so many bytes are staged; then end the rsyncs, and the fetch fails."""
+    failures: list[BaseException] = []
+
+    def fetch() -> None:
+        try:
+            down.fetch(files, url, SLOW)
+        except ConnectionBrokenError as error:
+            failures.append(error)
+
+    thread = threading.Thread(target=fetch)
+    thread.start()
+    until(lambda: _staged(down) > staged)
+    for pid in _rsyncs(down):
+        os.kill(pid, kill)
+    thread.join(60)
+    assert len(failures) == 1
+
+
 @pytest.mark.parametrize("kill", [signal.SIGKILL, signal.SIGTERM])
 def test_a_killed_rsync_is_continued(
     upstream: Path, down: Downstream, kill: signal.Signals
 ) -> None:
     file = put(upstream, b"sub/big", os.urandom(SIZE))
     small = put(upstream, b"a", b"small")
-    failures: list[BaseException] = []
-
-    def first() -> None:
-        try:
-            down.fetch([small, file], f"{url}/m", SLOW)
-        except ConnectionBrokenError as error:
-            failures.append(error)
-
     with rsync_daemon({"m": upstream}) as url:
-        thread = threading.Thread(target=first)
-        thread.start()
-        _until(lambda: _staged(down) > SIZE // 3)
-        for pid in _rsyncs(down):
-            os.kill(pid, kill)
-        thread.join(60)
-        assert len(failures) == 1
+        _cut(down, [small, file], f"{url}/m", staged=SIZE // 3, kill=kill)
         assert down.listener.arrived == [b"a"]
         outcome = down.fetch([small, file], f"{url}/m", FAST)
     assert outcome.arrived == [small, file]
@@ -97,7 +92,7 @@ def test_a_killed_rsync_is_continued_in_the_same_run(upstream: Path, down: Downs
     with rsync_daemon({"m": upstream}) as url:
         thread = threading.Thread(target=whole)
         thread.start()
-        _until(lambda: _staged(down) > SIZE // 3)
+        until(lambda: _staged(down) > SIZE // 3)
         for pid in _rsyncs(down):
             os.kill(pid, signal.SIGKILL)
         thread.join(60)
@@ -113,22 +108,8 @@ def test_a_delta_that_was_cut_still_profits_from_the_present_file(
     new = os.urandom(SIZE // 2) + old[SIZE // 2 :]
     put(down.dest, b"big", old)
     file = put(upstream, b"big", new, mtime=1_600_000_000_000_000_000)
-    failures: list[BaseException] = []
-
-    def first() -> None:
-        try:
-            down.fetch([file], f"{url}/m", SLOW)
-        except ConnectionBrokenError as error:
-            failures.append(error)
-
     with rsync_daemon({"m": upstream}) as url:
-        thread = threading.Thread(target=first)
-        thread.start()
-        _until(lambda: _staged(down) > SIZE // 6)
-        for pid in _rsyncs(down):
-            os.kill(pid, signal.SIGKILL)
-        thread.join(60)
-        assert failures
+        _cut(down, [file], f"{url}/m", staged=SIZE // 6)
         outcome = down.fetch([file], f"{url}/m", FAST)
     assert outcome.arrived == [file]
     assert outcome.bytes_received < SIZE * 0.4  # half is old, a sixth and more had arrived
@@ -163,8 +144,8 @@ def test_a_killed_client_is_continued_and_leaves_no_rsync(
 ) -> None:
     file = put(upstream, b"sub/big", os.urandom(SIZE))
     with rsync_daemon({"m": upstream}) as url, _client(down, f"{url}/m", file) as process:
-        _until(lambda: _staged(down) > SIZE // 3)
-        rsyncs = _children(process.pid)
+        until(lambda: _staged(down) > SIZE // 3)
+        rsyncs = descendants(process.pid)
         assert rsyncs
         process.send_signal(kill)
         said = process.communicate(timeout=60)[1]
@@ -190,22 +171,8 @@ def test_complete_files_of_a_cut_batch_are_not_fetched_again(
 ) -> None:
     small = [put(upstream, b"%03d" % i, os.urandom(20_000)) for i in range(20)]
     big = put(upstream, b"big", os.urandom(SIZE))
-    failures: list[BaseException] = []
-
-    def first() -> None:
-        try:
-            down.fetch([*small, big], f"{url}/m", SLOW)
-        except ConnectionBrokenError as error:
-            failures.append(error)
-
     with rsync_daemon({"m": upstream}) as url:
-        thread = threading.Thread(target=first)
-        thread.start()
-        _until(lambda: _staged(down) > SIZE // 3)
-        for pid in _rsyncs(down):
-            os.kill(pid, signal.SIGKILL)
-        thread.join(60)
-        assert failures
+        _cut(down, [*small, big], f"{url}/m", staged=SIZE // 3)
         assert sorted(down.listener.arrived) == sorted(file.path for file in small)
         down.fetch([*small, big], f"{url}/m", FAST)
     assert down.listener.totals[-1] == (1, SIZE)

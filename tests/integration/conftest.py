@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.http_fixtures import Repository, large_repository
 from tests.support.transfers import Downstream
 from tests.support.upstream import Site, site
 
@@ -17,6 +18,12 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """A server and a daemon, with modules of other tests."""
     with site(tmp_path_factory.mktemp("site") / "site") as found:
         yield found
+
+
+@pytest.fixture(scope="session")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Repository:
+    """Metadata that take a while to send, to serve and not to change."""
+    return large_repository(tmp_path_factory.mktemp("large"))
 
 
 @pytest.fixture

@@ -185,9 +185,7 @@ def test_what_is_wrong_in_the_file_is_found_by_a_poll_with_nothing_new(
 ) -> None:
     up = place.upstream()
     up.put(b"a")
-    up.commit()
-    down = place.downstream(up)
-    down.synced()
+    down = place.synced_downstream(up)
     file = down.root / "client.toml"
     lines = file.read_text(encoding="utf-8").splitlines()
     key = line.partition(" ")[0]

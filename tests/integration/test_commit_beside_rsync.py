@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.committing import SECONDS, Upstream
+from tests.support.processes import until
 
 SIZE = 4 << 20
 
@@ -33,10 +34,8 @@ def slow_rsync(upstream: Upstream, *options: str) -> Iterator[subprocess.Popen[b
     command = ["rsync", "-a", "--bwlimit=200", *options, f"{source}/", f"{upstream.tree}/"]
     process = subprocess.Popen(command, start_new_session=True)
     try:
-        deadline = time.monotonic() + SECONDS
-        while not unfinished(upstream):
-            assert time.monotonic() < deadline
-            assert process.poll() is None
+        until(lambda: unfinished(upstream))
+        assert process.poll() is None
         yield process
     finally:
         with_children(process)

@@ -30,9 +30,7 @@ def synced_pair(place: Site) -> tuple[Upstream, Downstream]:
     up.put(b"dists/sid/InRelease", b"pointer")
     up.put(b"dists/old/InRelease", b"pointer")
     up.put(b"dists/old/Packages", b"index")
-    up.commit()
-    down = place.downstream(up, delete_after="1h")
-    down.synced()
+    down = place.synced_downstream(up, delete_after="1h")
     for path in (b"pool/a/0", b"pool/b/0", b"pool/b/1", b"pool/b/2", b"pool/b/3", b"pool/b/4"):
         up.at(path).unlink()
     up.at(b"pool/b").rmdir()
@@ -182,9 +180,7 @@ def test_what_waits_makes_way(pair: tuple[Upstream, Downstream], place_of_file: 
 def test_what_waits_moves_along(place: Site) -> None:
     up = place.upstream()
     up.many(b"large", 300)
-    up.commit()
-    down = place.downstream(up, delete_after="1h")
-    down.synced()
+    down = place.synced_downstream(up, delete_after="1h")
     up.at(b"large/7").unlink()
     up.commit()
     down.synced()

@@ -28,10 +28,7 @@ def synced_pair(place: Site) -> tuple[Upstream, Downstream]:
     up = place.upstream()
     up.many(b"folder", 5)
     up.many(b"other/er", 200)
-    up.commit()
-    down = place.downstream(up)
-    down.synced()
-    return up, down
+    return up, place.synced_downstream(up)
 
 
 def places(down: Downstream) -> ModulePlaces:

@@ -10,7 +10,8 @@ import pytest
 from huai_schema.errors import ExitCode
 from tests.support.attr_trees import Seen, seen
 from tests.support.committing import NAME, SECONDS, run_server
-from tests.support.fallback_service import configure, service, until
+from tests.support.fallback_service import configure, service
+from tests.support.processes import until
 from tests.support.rsyncd import rsync_daemon
 
 

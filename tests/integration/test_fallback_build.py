@@ -18,6 +18,8 @@ from huai_server.fallback.attr import is_current
 from huai_server.fallback.kind import AttrTreeError
 from tests.support.attr_trees import Fallback, seen
 from tests.support.committing import NAME, run_server
+from tests.support.processes import until
+from tests.support.redirecting import is_held
 
 Kind = Literal["sparse", "erofs"]
 KINDS: list[Kind] = ["sparse", "erofs"]
@@ -210,7 +212,7 @@ def test_an_old_generation_stays_while_a_client_holds_it(module: Fallback) -> No
     (old,) = module.attr.generations.iterdir()
     with subprocess.Popen(["flock", "-s", old, "sleep", "60"]) as holding:
         try:
-            wait_until_held(old)
+            until(lambda: is_held(old))
             module.ensure(rebuild=True)
             assert min(module.attr.generations.iterdir()) == old
             assert (old / "f").exists()
@@ -218,13 +220,6 @@ def test_an_old_generation_stays_while_a_client_holds_it(module: Fallback) -> No
             subprocess.run(["pkill", "-P", str(holding.pid)], check=False, timeout=30)
     module.ensure()
     assert old not in module.attr.generations.iterdir()
-
-
-def wait_until_held(folder: Path) -> None:
-    for _ in range(1000):
-        if subprocess.run(["flock", "-n", folder, "true"], check=False, timeout=30).returncode:
-            return
-    raise AssertionError
 
 
 @pytest.mark.parametrize(("before", "after"), [KINDS, KINDS[::-1]])

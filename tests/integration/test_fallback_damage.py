@@ -13,7 +13,8 @@ from huai_schema.errors import ExitCode
 from huai_server.fallback.attr.scrub import Scrub
 from tests.support.attr_trees import Fallback
 from tests.support.committing import NAME, SECONDS, run_server
-from tests.support.fallback_service import configure, service, until, upstream
+from tests.support.fallback_service import configure, service, upstream
+from tests.support.processes import until
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ import pytest
 
 from huai_schema.errors import ExitCode
 from tests.support.committing import NAME, SECONDS, run_server, server_command, server_environment
+from tests.support.processes import until
 from tests.support.redirecting import contents
 
 
@@ -130,13 +131,6 @@ def serving(site: Site, *, umask: int = -1) -> Iterator[subprocess.Popen[str]]:
         process.stdout.close()
         assert "Traceback" not in site.log.read_text()
         assert not site.listener
-
-
-def until(condition: Callable[[], object]) -> None:
-    deadline = time.monotonic() + SECONDS
-    while not condition():
-        assert time.monotonic() < deadline, "it never happened"
-        time.sleep(0.05)
 
 
 @pytest.mark.parametrize("chroot", [True, False])

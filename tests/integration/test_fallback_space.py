@@ -11,7 +11,8 @@ import pytest
 
 from huai_schema.errors import ExitCode
 from tests.support.committing import NAME, SECONDS, run_server, server_command, server_environment
-from tests.support.fallback_service import configure, until, upstream
+from tests.support.fallback_service import configure, upstream
+from tests.support.processes import until
 
 V1 = Path("/sys/fs/cgroup/memory/memory.limit_in_bytes")
 needs_groups = pytest.mark.skipif(

@@ -104,9 +104,7 @@ def test_removals_obey_the_limit_of_what_was_mirrored(place: Site) -> None:
     up = place.upstream()
     up.many(b"kept", 20)
     up.many(b"other", 2500)
-    up.commit()
-    down = place.downstream(up)
-    down.synced()
+    down = place.synced_downstream(up)
     down.configure(filter=("- /other/",))
     ended = down.sync("--json")
     assert ended.code == 25, ended
@@ -227,9 +225,7 @@ def test_a_plan_for_a_filter_fetches_and_changes_nothing(
 def test_a_plan_for_a_filter_says_that_the_limit_would_stop_it(place: Site) -> None:
     up = place.upstream()
     up.many(b"other", 1200)
-    up.commit()
-    down = place.downstream(up)
-    down.synced()
+    down = place.synced_downstream(up)
     tried = ("plan", down.name, "--filter", "- /other/")
     ended = down.run(*tried)
     assert ended.code == 0, ended

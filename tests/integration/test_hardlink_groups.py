@@ -90,9 +90,7 @@ def link(up: Upstream, leader: bytes, name: bytes) -> None:
 def test_groups_are_the_upstreams(place: Site, settings: dict[str, Any], digest: str) -> None:
     up = place.upstream(digest=digest)
     first(up)
-    up.commit()
-    down = place.downstream(up, **settings)
-    down.synced()
+    down = place.synced_downstream(up, **settings)
     assert groups(down.dest) == groups(up.tree)
     for change in (second, third):
         before = groups(down.dest)
@@ -114,9 +112,7 @@ def test_duplicates_merge_aloud_and_part_again(place: Site) -> None:
     """`duplicates = "hardlink"` shares inodes; without it everything is as the upstream has it."""
     up = place.upstream()
     first(up)
-    up.commit()
-    down = place.downstream(up, trash="7d", duplicates="hardlink")
-    down.synced()
+    down = place.synced_downstream(up, trash="7d", duplicates="hardlink")
     for change in (second, third):
         change(up)
         up.commit()

@@ -1,15 +1,12 @@
 """Many clients that mean no good, or are only slow: others are served all the same."""
 
-import os
-import socket
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 
 import pytest
 
 from tests.support.http_fixtures import (
-    SECONDS,
+    PACK_BYTES,
     Repository,
     Server,
     fetch_all,
@@ -17,30 +14,13 @@ from tests.support.http_fixtures import (
     post,
     read_all,
     running,
+    slow_client,
     status,
-    until,
 )
+from tests.support.processes import until
 
-PACK_BYTES = 24 << 20
 OTHER = "127.0.0.2"
 """As good a client's address as any; only 127.0.0.1 is a trusted proxy."""
-
-
-@pytest.fixture(scope="module")
-def large(tmp_path_factory: pytest.TempPathFactory) -> Repository:
-    made = Repository.create(tmp_path_factory.mktemp("large"), "m")
-    made.commit(*(os.urandom(4 << 20) for _ in range(PACK_BYTES >> 22)))
-    return made
-
-
-@contextmanager
-def connected(server: Server, source: str = "127.0.0.1") -> Iterator[socket.socket]:
-    with socket.socket() as connection:
-        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
-        connection.settimeout(SECONDS)
-        connection.bind((source, 0))
-        connection.connect(("127.0.0.1", server.port))
-        yield connection
 
 
 def distinct(repository: Repository, number: int) -> bytes:
@@ -54,7 +34,7 @@ def distinct(repository: Repository, number: int) -> bytes:
 def test_half_a_request_keeps_nobody_out(large: Repository, begin: bytes) -> None:
     with running(large.path.parent, max_connections=100) as server, ExitStack() as stack:
         for _ in range(205):
-            stack.enter_context(connected(server)).sendall(begin)
+            stack.enter_context(slow_client(server)).sendall(begin)
         for _ in range(3):
             assert status(server.exchange(post(ls_refs()))) == 200
 
@@ -64,8 +44,8 @@ def test_one_address_cannot_have_all_connections(large: Repository) -> None:
         running(large.path.parent, max_connections=100, max_connections_per_address=10) as server,
         ExitStack() as stack,
     ):
-        held = [stack.enter_context(connected(server, OTHER)) for _ in range(10)]
-        with connected(server, OTHER) as more:
+        held = [stack.enter_context(slow_client(server, OTHER)) for _ in range(10)]
+        with slow_client(server, OTHER) as more:
             assert read_all(more) == b""
         assert status(server.exchange(post(ls_refs()))) == 200
         held.pop().close()
@@ -73,14 +53,14 @@ def test_one_address_cannot_have_all_connections(large: Repository) -> None:
 
 
 def answers(server: Server, source: str) -> bool:
-    with connected(server, source) as connection:
+    with slow_client(server, source) as connection:
         connection.sendall(post(ls_refs()))
         return read_all(connection).startswith(b"HTTP/1.1 200")
 
 
 def test_clients_that_read_nothing_hold_no_transfer(large: Repository) -> None:
     with running(large.path.parent, max_transfers=2) as server, ExitStack() as stack:
-        idle = [stack.enter_context(connected(server)) for _ in range(4)]
+        idle = [stack.enter_context(slow_client(server)) for _ in range(4)]
         for number, each in enumerate(idle):
             each.sendall(post(distinct(large, number)))
             assert status(each.recv(1000)) == 200
@@ -102,7 +82,7 @@ def test_one_address_cannot_have_all_transfers(
     ):
         for number in range(3):
             header = "X-Forwarded-For: " + forwarded.format(number)
-            idle = stack.enter_context(connected(server, source))
+            idle = stack.enter_context(slow_client(server, source))
             idle.sendall(post(distinct(large, number), header))
         until(lambda: len(server.children()) > 0)
         assert len(server.exchange(post(fetch_all(large.head())))) > PACK_BYTES
@@ -112,7 +92,7 @@ def test_one_address_cannot_have_all_transfers(
 def test_a_slow_reader_gets_all_of_it(large: Repository, spool_bytes: int) -> None:
     with (
         running(large.path.parent, spool_bytes=spool_bytes, cache_bytes=0) as server,
-        connected(server) as slow,
+        slow_client(server) as slow,
     ):
         slow.sendall(post(fetch_all(large.head())))
         parts = [slow.recv(1000)]
@@ -130,7 +110,7 @@ def test_without_a_folder_to_spool_in_answers_come_all_the_same(large: Repositor
 
 
 def test_a_trickle_ends_an_answer(large: Repository) -> None:
-    with running(large.path.parent, request_timeout=2) as server, connected(server) as slow:
+    with running(large.path.parent, request_timeout=2) as server, slow_client(server) as slow:
         slow.sendall(post(fetch_all(large.head())))
         got = 0
         for _ in range(16):

@@ -1,6 +1,5 @@
 """Long answers: streamed, bounded, ended with their client, and let through a shutdown."""
 
-import os
 import signal
 import socket
 from collections.abc import Iterator
@@ -10,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.http_fixtures import (
+    PACK_BYTES,
     CountingGit,
     Repository,
     Server,
@@ -19,27 +19,16 @@ from tests.support.http_fixtures import (
     post,
     read_all,
     running,
+    slow_client,
     status,
-    until,
 )
-
-PACK_BYTES = 32 << 20
-
-
-@pytest.fixture(scope="module")
-def large(tmp_path_factory: pytest.TempPathFactory) -> Repository:
-    made = Repository.create(tmp_path_factory.mktemp("large"), "m")
-    made.commit(*(os.urandom(4 << 20) for _ in range(PACK_BYTES >> 22)))
-    return made
+from tests.support.processes import until
 
 
 @contextmanager
 def begun(server: Server, repository: Repository) -> Iterator[socket.socket]:
     """A client that has read the first bytes of a large pack."""
-    with socket.socket() as connection:
-        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
-        connection.settimeout(60)
-        connection.connect(("127.0.0.1", server.port))
+    with slow_client(server) as connection:
         connection.sendall(post(fetch_all(repository.head())))
         assert status(connection.recv(1000)) == 200
         yield connection

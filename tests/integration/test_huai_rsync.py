@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.processes import until
 from tests.support.rsync_calls import (
     ARCH,
     FEDORA,
@@ -107,9 +108,7 @@ def test_a_stopped_run_ends_with_rsyncs_code(pair: Mirror) -> None:
     pair.up.commit()
     process = pair.spawn(*TUNASYNC, "--bwlimit=300")
     staging = pair.down.dest / ".~tmp~/huai"
-    deadline = time.monotonic() + SECONDS
-    while not staging.exists() and time.monotonic() < deadline:
-        time.sleep(0.02)
+    until(staging.exists)
     process.terminate()
     _, err = process.communicate(timeout=SECONDS)
     assert process.returncode == 20

@@ -5,15 +5,14 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from huai_client.state import history
 from huai_client.state.paths import module_places
+from tests.support.processes import children, until
 from tests.support.upstream import T0, Downstream, Site, Upstream
 
 NO_URL = "http://127.0.0.1:9"
@@ -29,9 +28,7 @@ def two_commits(place: Site) -> tuple[Upstream, Downstream]:
     up.put(b"pool/moved", b"the same content")
     up.put(b"pool/gone", b"gone")
     up.put(b"pool/touched", b"touched")
-    up.commit()
-    down = place.downstream(up)
-    down.synced()
+    down = place.synced_downstream(up)
     up.put(b"dists/a/Release", b"newer", mtime=T0 + 10**9)
     up.at(b"elsewhere").mkdir()
     up.at(b"pool/moved").rename(up.at(b"elsewhere/moved"))
@@ -93,9 +90,7 @@ def test_log_tells_of_each_run_newest_first(pair: tuple[Upstream, Downstream]) -
 def test_polls_that_find_nothing_new_are_not_told_of(place: Site) -> None:
     up = place.upstream()
     up.put(b"a", b"a")
-    up.commit()
-    down = place.downstream(up)
-    down.synced()
+    down = place.synced_downstream(up)
     size = module_places(down.root, down.name).history.stat().st_size
     for _ in range(3):
         assert down.sync().code == 0
@@ -123,14 +118,12 @@ def test_a_run_that_was_killed_costs_the_log_nothing(pair: tuple[Upstream, Downs
 def test_a_run_that_was_killed_is_told_of(place: Site) -> None:
     up = place.upstream()
     up.put(b"small", b"small")
-    up.commit()
-    down = place.downstream(up, bwlimit=200)
-    down.synced()
+    down = place.synced_downstream(up, bwlimit=200)
     up.put(b"big", os.urandom(2 << 20))
     up.commit()
     process = down.spawn("sync", down.name)
     try:
-        wait_until(lambda: newest_run(down)["outcome"] != "OK")
+        until(lambda: newest_run(down)["outcome"] != "OK")
         assert newest_run(down)["outcome"] == "RUNNING"
         assert newest_run(down)["code"] is None
         assert "runs now" in down.run("log", down.name).out
@@ -148,10 +141,9 @@ def test_a_run_that_was_killed_is_told_of(place: Site) -> None:
 
 def kill_all(process: subprocess.Popen[str]) -> None:
     """A client, and the runs of rsync that it started and left behind."""
-    tasks = Path(f"/proc/{process.pid}/task").glob("*/children")
-    children = [int(child) for each in tasks for child in each.read_text().split()]
+    below = children(process.pid)
     process.kill()
-    for child in children:
+    for child in below:
         with suppress(ProcessLookupError):
             os.kill(child, signal.SIGTERM)  # it ends its own child too
     process.communicate(timeout=30)
@@ -159,13 +151,6 @@ def kill_all(process: subprocess.Popen[str]) -> None:
 
 def newest_run(down: Downstream) -> dict[str, Any]:
     return down.run("log", down.name, "--json").events("run")[0]
-
-
-def wait_until(happens: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 20
-    while not happens():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 def results_of_history(down: Downstream) -> str:
@@ -222,9 +207,7 @@ def test_diff_counts(pair: tuple[Upstream, Downstream]) -> None:
 def test_diff_shows_what_plan_has_fetched(place: Site) -> None:
     up = place.upstream()
     up.put(b"a", b"a")
-    up.commit()
-    down = place.downstream(up)
-    down.synced()
+    down = place.synced_downstream(up)
     up.put(b"b", b"b")
     up.commit()
     assert listed(down) == {}
@@ -367,9 +350,7 @@ def test_why_tells_of_deletions_that_wait(place: Site) -> None:
     up = place.upstream()
     up.put(b"stays", b"s")
     up.put(b"goes", b"g")
-    up.commit()
-    down = place.downstream(up, delete_after="1h")
-    down.synced()
+    down = place.synced_downstream(up, delete_after="1h")
     up.at(b"goes").unlink()
     up.commit()
     down.plan()
@@ -412,9 +393,7 @@ def test_why_tells_which_filter_rule_decides(place: Site) -> None:
     up = place.upstream()
     up.put(b"iso/big.iso", b"big")
     up.put(b"iso/big.txt", b"text")
-    up.commit()
-    down = place.downstream(up, filter=("- *.iso",), protect=("/iso/own",))
-    down.synced()
+    down = place.synced_downstream(up, filter=("- *.iso",), protect=("/iso/own",))
     found = why(down, "iso/big.iso")
     assert found["there"]["size"] == 3
     assert not found["filter"]["let_through"]
@@ -441,9 +420,7 @@ def test_why_tells_which_filter_rule_decides(place: Site) -> None:
 def test_why_tells_what_a_sync_would_refuse(place: Site) -> None:
     up = place.upstream()
     up.many(b"d", 3)
-    up.commit()
-    down = place.downstream(up, max_delete="0")
-    down.synced()
+    down = place.synced_downstream(up, max_delete="0")
     up.at(b"d/1").unlink()
     up.commit()
     assert down.run("plan", down.name).code == 25
@@ -454,9 +431,7 @@ def test_why_tells_what_a_sync_would_refuse(place: Site) -> None:
 def test_a_tree_that_is_held_after_an_undo(place: Site) -> None:
     up = place.upstream()
     up.put(b"a", b"one")
-    up.commit()
-    down = place.downstream(up, trash="1d")
-    down.synced()
+    down = place.synced_downstream(up, trash="1d")
     up.put(b"a", b"three")
     up.commit()
     down.synced()

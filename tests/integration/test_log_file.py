@@ -10,6 +10,7 @@ import click
 import pytest
 
 from docs.man.pages import command_line
+from tests.support.processes import children
 from tests.support.upstream import SECONDS, Downstream, Site, Upstream, ended
 
 TOP = Path(__file__).parents[2]
@@ -79,8 +80,8 @@ def test_a_process_that_is_killed_is_in_it(up: Upstream, down: Downstream, log: 
         process = down.spawn("sync", "--all", "--log-file", str(log))
         connection, _ = silent.accept()
         with connection:
-            children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text()
-            os.kill(int(children), signal.SIGKILL)
+            (child,) = children(process.pid)
+            os.kill(child, signal.SIGKILL)
             assert ended(process).code == 137
     assert texts(log, up.name) == ["137, it crashed"]
 

@@ -16,6 +16,7 @@ from huai_client.deadline import Deadline
 from huai_client.state.hosts import Hosts
 from huai_client.transfer import Outcome, TransferOptions, UpstreamFullError
 from huai_schema.entries import File
+from tests.support.processes import until
 from tests.support.rsyncd import rsync_daemon
 from tests.support.transfers import TEST_OPTIONS, Downstream, put_many
 from tests.support.upstream import Site, ended
@@ -126,9 +127,7 @@ class Holding:
 
     def __enter__(self) -> None:
         self._thread.start()
-        bound = time.monotonic() + 10
-        while not any(self._down.listener.sizes) and time.monotonic() < bound:
-            time.sleep(0.02)
+        until(lambda: any(self._down.listener.sizes))
 
     def __exit__(self, *_: object) -> None:
         self._thread.join(30)
@@ -178,10 +177,7 @@ def test_processes_share_the_connections_to_a_host(place: Site, *, killed: bool)
         client_config.add_module(first.root, second.name, msgspec.structs.replace(module, **own))
         early = first.spawn("sync", first.name, "--json")
         try:
-            bound = time.monotonic() + 20
-            while not _taken(first.root / "hosts" / "127.0.0.1" / "0"):
-                assert time.monotonic() < bound
-                time.sleep(0.02)
+            until(lambda: _taken(first.root / "hosts" / "127.0.0.1" / "0"))
             late = second.spawn("sync", second.name, "--json")
             if killed:
                 early.send_signal(signal.SIGKILL)

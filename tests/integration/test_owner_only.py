@@ -50,9 +50,7 @@ def test_state_and_configuration_of_the_client(place: Site, tmp_path: Path) -> N
 def test_what_was_open_before_is_shut_or_warned_of(place: Site) -> None:
     up = place.upstream()
     up.put(b"a")
-    up.commit()
-    down = place.downstream(up)
-    down.synced()
+    down = place.synced_downstream(up)
     lock = down.root / "modules" / up.name / "lock"
     lock.chmod(0o644)
     down.root.chmod(0o755)

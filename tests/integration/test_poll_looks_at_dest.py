@@ -16,9 +16,7 @@ def synced(place: Site) -> Downstream:
     up = place.upstream()
     up.many(b"pool", 200)
     up.put(b"top", b"x")
-    up.commit()
-    down = place.downstream(up)
-    down.synced()
+    down = place.synced_downstream(up)
     assert "nothing new" in down.sync().err
     return down
 
@@ -91,9 +89,7 @@ def test_a_state_of_before_is_completed_by_one_run(place: Site) -> None:
 
     up = place.upstream()
     up.put(b"a/b", b"x")
-    up.commit()
-    down = place.downstream(up)
-    down.synced()
+    down = place.synced_downstream(up)
     values = json.loads(down.state_file.read_text(encoding="utf-8"))
     del values["marks"]
     down.state_file.write_text(json.dumps(values), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""What is protected is never touched, and no directory loses more than its limit."""
+"""What is protected is never touched."""
 
 import os
 import shutil
@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from huai_client.state import delayed_record
 from tests.support.local_trees import fingerprint
-from tests.support.upstream import T0, Downstream, Site, Upstream, rsync_differences
+from tests.support.upstream import Downstream, Site, Upstream, rsync_differences
 
 PROTECT = ("/project/trace/my.host", "*.local", "/own/")
 
@@ -112,9 +111,7 @@ def test_a_move_falls_apart(place: Site, mine: str) -> None:
     up = place.upstream()
     up.many(b"moves", 150)
     up.many(b"moves/deep", 150)
-    up.commit()
-    down = place.downstream(up, protect=PROTECT, delete_after="0")
-    down.synced()
+    down = place.synced_downstream(up, protect=PROTECT, delete_after="0")
     here = identity(put(down, mine, "ours"))
     up.at(b"moves").rename(up.at(b"moved"))
     up.commit()
@@ -131,9 +128,7 @@ def test_other_moves_stay_moves(place: Site) -> None:
     up = place.upstream()
     up.many(b"moves", 150)
     up.many(b"own2", 150)
-    up.commit()
-    down = place.downstream(up, protect=("*.local", "/own2/secret"))
-    down.synced()
+    down = place.synced_downstream(up, protect=("*.local", "/own2/secret"))
     up.at(b"moves").rename(up.at(b"moved"))
     up.at(b"own2").rename(up.at(b"own3"))
     up.commit()
@@ -144,9 +139,7 @@ def test_other_moves_stay_moves(place: Site) -> None:
 def test_what_waits_is_protected_too(place: Site) -> None:
     up = place.upstream()
     up.many(b"pool", 5)
-    up.commit()
-    down = place.downstream(up, delete_after="1h")
-    down.synced()
+    down = place.synced_downstream(up, delete_after="1h")
     up.at(b"pool/1").unlink()
     up.at(b"pool/2").unlink()
     up.commit()
@@ -179,63 +172,3 @@ def test_a_pattern_that_is_none(pair: tuple[Upstream, Downstream]) -> None:
     before = fingerprint(down.dest)
     assert down.sync().code == 40
     assert fingerprint(down.dest) == before
-
-
-def test_limits_of_directories(pair: tuple[Upstream, Downstream]) -> None:
-    up, down = pair
-    down.configure(max_delete_in={"/pool": "10%", "/dists": 1})
-    for number in range(3):
-        up.at(b"pool/%d" % number).unlink()
-    up.commit()
-    before = fingerprint(down.dest)
-    ended = down.sync()
-    assert ended.code == 25
-    assert "3 of 21 entries in /pool would be deleted" in ended.err
-    assert "--max-delete-in /pool=3" in ended.err
-    assert fingerprint(down.dest) == before
-    assert down.sync("--max-delete", "100%").code == 25
-    assert down.run("plan", down.name).code == 25
-    assert down.sync("--max-delete-in", "/pool=3").code == 0
-    assert rsync_differences(up, down).split("\n")[0].startswith("*deleting")
-
-
-def test_limits_when_it_is_put_off_and_when_it_is_due(place: Site) -> None:
-    up = place.upstream()
-    up.many(b"pool", 20)
-    up.commit()
-    down = place.downstream(up, delete_after="1h", max_delete_in={"/*": 2})
-    down.synced()
-    for start in (0, 2):
-        for number in range(start, start + 2):
-            up.at(b"pool/%d" % number).unlink()
-        up.put(b"dists", b"%d" % start, mtime=T0 + start)
-        up.commit()
-        down.synced()
-        record = down.state_file.with_name("delayed")
-        older = [each._replace(since=each.since - 5) for each in delayed_record.load(record)]
-        delayed_record.save(record, older, now=1)
-    # Each run by itself was within the limit, so all of it may go at once.
-    down.configure(delete_after="0")
-    assert down.sync("--max-delete-in", "/pool=1").code == 25
-    assert len(list((down.dest / "pool").iterdir())) == 20
-    assert down.synced()["done"]["removed"] == 4
-
-
-def test_extraneous_files_are_named(place: Site) -> None:
-    up = place.upstream()
-    up.put(b"a", b"1")
-    up.commit()
-    down = place.downstream(up)
-    names = [f"unknown{number}" for number in range(5)]
-    for name in names:
-        put(down, name, "whose?")
-    assert down.run("plan", down.name, "--delete-extraneous").err.count("extraneous") == 0
-    ended = down.sync()
-    assert "5 paths are in no snapshot and stay" in ended.err
-    assert "unknown0, unknown1, unknown2 (" in ended.err
-    assert [line.split()[1] for line in down.verify().out.splitlines()] == names
-    assert down.verify("--repair").code == 0
-    assert all((down.dest / name).exists() for name in names)
-    assert down.synced("--adopt")["extraneous"] == 5
-    assert down.synced("--adopt", "--delete-extraneous")["extraneous"] == 0
-    assert not any((down.dest / name).exists() for name in names)

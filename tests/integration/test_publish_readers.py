@@ -103,9 +103,7 @@ def test_the_readers_see_deletions_that_do_not_wait(place: Site, archive: Archiv
 def test_a_renamed_directory_is_found_under_both_names(place: Site) -> None:
     up = place.upstream()
     up.many(b"pool/large", 200)
-    up.commit()
-    down = place.downstream(up, delete_after="1h")
-    down.synced()
+    down = place.synced_downstream(up, delete_after="1h")
     up.at(b"pool/large").rename(up.at(b"renamed"))
     up.commit()
 

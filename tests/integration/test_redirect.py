@@ -4,14 +4,14 @@ import os
 import shutil
 import signal
 import subprocess
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from huai_server.fallback.redirect import library
-from tests.support.redirecting import SECONDS, Stage, contents
+from tests.support.processes import until
+from tests.support.redirecting import SECONDS, Stage, contents, is_held
 
 BIG = 4 << 20
 ODD = "odd \n [name]* \udcff"
@@ -241,12 +241,6 @@ def test_a_client_finishes_on_the_generation_that_it_began_with(stage: Stage) ->
         assert contents(stage.copy) == contents(stage.real)
 
 
-def is_held(generation: Path) -> bool:
-    """Whether a client is served from `generation`, as the builder asks."""
-    done = subprocess.run(["flock", "-n", generation, "true"], check=False, timeout=SECONDS)
-    return done.returncode != 0
-
-
 def test_the_library_may_go_while_the_daemon_runs(stage: Stage, tmp_path: Path) -> None:
     stage.list_it()
     mine = tmp_path / "redirect.so"
@@ -255,10 +249,3 @@ def test_the_library_may_go_while_the_daemon_runs(stage: Stage, tmp_path: Path) 
         mine.unlink()
         assert stage.fetch(url).returncode == 0
     assert contents(stage.copy) == contents(stage.real)
-
-
-def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + SECONDS
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)

@@ -23,10 +23,7 @@ def upstream(place: Site) -> Upstream:
 
 
 def synced(up: Upstream, place: Site, **settings: Any) -> Downstream:
-    up.commit()
-    down = place.downstream(up, **settings)
-    down.synced()
-    return down
+    return place.synced_downstream(up, **settings)
 
 
 def either(result: dict[str, Any]) -> dict[str, int]:

@@ -110,9 +110,7 @@ def inodes(top: Path) -> set[frozenset[str]]:
 def test_any_history(place: Site, seed: int, settings: dict[str, Any]) -> None:
     up = place.upstream()
     history = History(up, seed)
-    up.commit()
-    down = place.downstream(up, **settings)
-    down.synced()
+    down = place.synced_downstream(up, **settings)
     for number in range(STEPS):
         history.step()
         down.synced()

@@ -7,9 +7,8 @@ import re
 import signal
 import socket
 import subprocess
-import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -109,13 +108,6 @@ def add_and_commit(folder: Path) -> None:
 
 def head(root: Path, name: str = NAME) -> str:
     return git(root / "modules" / name / "repository.git", "rev-parse", "main")
-
-
-def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + SECONDS
-    while not condition():
-        assert time.monotonic() < deadline, "it never happened"
-        time.sleep(0.05)
 
 
 def test_git_clones_what_was_committed(root: Path, tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from tests.support.committing import (
     server_command,
     server_environment,
 )
+from tests.support.processes import until
 
 
 @pytest.fixture
@@ -293,7 +294,7 @@ def test_a_signal_ends_a_commit_soon_and_cleanly(
         stderr=subprocess.PIPE,
         text=True,
     )
-    until_reading(process.pid)
+    until(lambda: is_reading(process.pid))
     process.send_signal(number)
     _, said = process.communicate(timeout=SECONDS)
     assert process.returncode == code, said
@@ -306,15 +307,10 @@ def test_a_signal_ends_a_commit_soon_and_cleanly(
     assert result(root, "check", NAME)["faults"] == []
 
 
-def until_reading(process: int) -> None:
-    """Wait until the huge file is open."""
-    deadline = time.monotonic() + SECONDS
-    while time.monotonic() < deadline:
-        handles = Path(f"/proc/{process}/fd")
-        if any("huge" in os.readlink(each) for each in handles.iterdir() if each.is_symlink()):
-            return
-        time.sleep(0.02)
-    pytest.fail("it never opened the file")
+def is_reading(process: int) -> bool:
+    """Whether the huge file is open."""
+    handles = Path(f"/proc/{process}/fd")
+    return any("huge" in os.readlink(each) for each in handles.iterdir() if each.is_symlink())
 
 
 def test_a_reader_that_goes_away_is_told_by_the_exit_code_alone(root: Path) -> None:

@@ -128,9 +128,7 @@ def test_deletions_have_a_limit(pair: tuple[Upstream, Downstream]) -> None:
 def test_the_limit_as_a_share(place: Site) -> None:
     up = place.upstream(digest="off")
     up.many(b"folder", 1200, size=1)
-    up.commit()
-    down = place.downstream(up)
-    down.synced()
+    down = place.synced_downstream(up)
     for index in range(1100):
         up.at(b"folder/%d" % index).unlink()
     up.commit()

@@ -7,7 +7,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -16,6 +16,7 @@ import pytest
 from huai_client import config as client_config
 from huai_client.state.paths import module_places
 from huai_client.state.state import load
+from tests.support.processes import children, until
 from tests.support.upstream import ENVIRONMENT, SECONDS, Ended, Site, Upstream, assert_equal, ended
 
 
@@ -153,20 +154,6 @@ def silence() -> Iterator[tuple[socket.socket, str]]:
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.settimeout(SECONDS)
         yield server, f"http://127.0.0.1:{server.getsockname()[1]}"
-
-
-def until(true: Callable[[], bool]) -> None:
-    """Wait for what has to become true."""
-    deadline = time.monotonic() + SECONDS
-    while not true():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-
-
-def children(process: int) -> list[int]:
-    """The processes that a process has started and that have not ended."""
-    text = Path(f"/proc/{process}/task/{process}/children").read_text()
-    return [int(word) for word in text.split()]
 
 
 def holder(mirror: Mirror, name: str) -> int:

@@ -24,9 +24,7 @@ def group(place: Site) -> tuple[Upstream, Downstream]:
     up.put(b"d/a", CONTENT)
     up.at(b"d/b").hardlink_to(up.at(b"d/a"))
     up.put(b"other", b"other")
-    up.commit()
-    down = place.downstream(up)
-    down.synced()
+    down = place.synced_downstream(up)
     up.at(b"z").hardlink_to(up.at(b"d/a"))
     up.put(b"other", b"changed", mtime=T0 + 1)
     up.commit()
@@ -88,9 +86,7 @@ def test_a_file_of_the_administrator_gets_no_second_name(place: Site) -> None:
     """It is protected, so it is not repaired; it is not handed out under another name either."""
     up = place.upstream()
     up.put(b"public", b"x" * 30)
-    up.commit()
-    down = place.downstream(up, protect=("/.htpasswd",))
-    down.synced()
+    down = place.synced_downstream(up, protect=("/.htpasswd",))
     own = down.dest / ".htpasswd"
     own.write_bytes(b"admin:secret")
     own.chmod(0o600)
@@ -123,9 +119,7 @@ def test_a_leader_that_moves_with_its_directory_is_linked(place: Site) -> None:
 def test_a_hardlink_whose_name_sorts_first_needs_no_copy(place: Site) -> None:
     up = place.upstream()
     up.put(b"large", b"1" * 100_000)
-    up.commit()
-    down = place.downstream(up)
-    down.synced()
+    down = place.synced_downstream(up)
     before = (down.dest / "large").stat().st_ino
     up.at(b"first").hardlink_to(up.at(b"large"))
     up.commit()

@@ -20,10 +20,7 @@ HEAVY = ("pygit2", "rich", "blake3", "tenacity", "tomlkit", "subprocess", "huai_
 def synced_pair(place: Site) -> tuple[Upstream, Downstream]:
     up = place.upstream()
     up.many(b"folder", 5)
-    up.commit()
-    down = place.downstream(up)
-    down.synced()
-    return up, down
+    return up, place.synced_downstream(up)
 
 
 def test_one_request(place: Site, pair: tuple[Upstream, Downstream]) -> None:

@@ -32,9 +32,7 @@ def overlay(place: Site, tmp_path: Path) -> Iterator[tuple[Upstream, Downstream]
     up.at(b"old/empty").mkdir()
     up.at(b"old/deep").chmod(0o555)
     up.put(b"stays", b"1")
-    up.commit()
-    down = place.downstream(up)
-    down.synced()
+    down = place.synced_downstream(up)
     # An overlay cannot have another one as its upper layer, and /tmp may be on one.
     memory = tmp_path / "memory"
     memory.mkdir()

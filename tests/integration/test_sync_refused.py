@@ -457,9 +457,7 @@ def test_a_destination_that_is_not_mounted(pair: tuple[Upstream, Downstream]) ->
 def test_an_unmounted_destination_of_small_folders(place: Site) -> None:
     up = place.upstream()
     up.put(b"small/folder/file", b"1")
-    up.commit()
-    down = place.downstream(up)
-    down.synced()
+    down = place.synced_downstream(up)
     refresh(down.dest)
     up.put(b"small/folder/file", b"2")
     up.commit()

@@ -30,10 +30,7 @@ def synced_pair(place: Site) -> tuple[Upstream, Downstream]:
     up = place.upstream()
     for folder in range(20):
         up.many(b"folder%d" % folder, 100)
-    up.commit()
-    down = place.downstream(up)
-    down.synced()
-    return up, down
+    return up, place.synced_downstream(up)
 
 
 def change(up: Upstream, number: int) -> None:
@@ -159,9 +156,7 @@ def test_a_commit_that_the_repository_lost(pair: tuple[Upstream, Downstream]) ->
 def test_a_repository_on_the_local_disk(place: Site, form: str) -> None:
     up = place.upstream()
     up.many(b"folder", 10)
-    up.commit()
-    down = place.downstream(up, url=form.format(up.places.repository))
-    down.synced()
+    down = place.synced_downstream(up, url=form.format(up.places.repository))
     up.put(b"new", b"1")
     up.commit()
     down.synced()

@@ -29,10 +29,7 @@ def synced_pair(place: Site) -> tuple[Upstream, Downstream]:
         up.many(folder, FILES)
     up.many(b"small", 5)
     up.put(b"file", b"content")
-    up.commit()
-    down = place.downstream(up)
-    down.synced()
-    return up, down
+    return up, place.synced_downstream(up)
 
 
 def record(down: Downstream) -> Path:
@@ -156,9 +153,7 @@ def test_a_disk_that_is_not_mounted(
 def test_files_without_digests_are_told(place: Site) -> None:
     up = place.upstream(digest="off")
     up.many(b"folder", 5)
-    up.commit()
-    down = place.downstream(up)
-    down.synced()
+    down = place.synced_downstream(up)
     ended = down.verify("--content", "--json")
     assert ended.code == 0
     assert (totals(ended)["undigested"], totals(ended)["read"]) == (5, 0)

@@ -24,10 +24,7 @@ def synced_pair(place: Site) -> tuple[Upstream, Downstream]:
     up.many(b"small", 5)
     up.put(b"file", b"content")
     up.at(b"link").symlink_to("file")
-    up.commit()
-    down = place.downstream(up)
-    down.synced()
-    return up, down
+    return up, place.synced_downstream(up)
 
 
 # ------------------------------------------------------------ in the paths that a sync touches

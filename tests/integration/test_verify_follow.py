@@ -40,10 +40,7 @@ def synced_pair(place: Site) -> tuple[Upstream, Downstream]:
     for number in range(8):
         up.many(b"top%d" % number, MANY)
         up.many(b"deep/er/d%d" % number, MANY)
-    up.commit()
-    down = place.downstream(up)
-    down.synced()
-    return up, down
+    return up, place.synced_downstream(up)
 
 
 def reads(down: Downstream, place: Path, monkeypatch: pytest.MonkeyPatch) -> int:

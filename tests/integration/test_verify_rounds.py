@@ -2,6 +2,7 @@
 
 import os
 import signal
+import subprocess
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,7 +16,8 @@ from huai_client.state.paths import module_places
 from huai_client.verify.jobs import Look, PartJob
 from huai_client.verify.request import Request
 from huai_schema.program.locking import holder, locked
-from tests.support.upstream import SECONDS, Downstream, Site, Upstream, ended
+from tests.support.processes import until
+from tests.support.upstream import Downstream, Site, Upstream, ended
 from tests.support.verifying import (
     Steps,
     bit_by_bit,
@@ -37,10 +39,7 @@ def synced_pair(place: Site) -> tuple[Upstream, Downstream]:
     for folder in (b"a", b"b", b"c"):
         up.many(folder, FILES)
     up.put(b"file", b"content")
-    up.commit()
-    down = place.downstream(up)
-    down.synced()
-    return up, down
+    return up, place.synced_downstream(up)
 
 
 def during(monkeypatch: pytest.MonkeyPatch, number: int, act: Callable[[], object]) -> None:
@@ -306,10 +305,7 @@ def test_a_sync_is_not_kept_waiting(pair: tuple[Upstream, Downstream]) -> None:
     up.commit()
     process = down.spawn("verify", down.name, "--content", "--json")
     try:
-        deadline = time.monotonic() + SECONDS
-        while holder(lock) != process.pid:
-            assert time.monotonic() < deadline
-            assert process.poll() is None
+        until(lambda: holder(lock) == process.pid)
         process.send_signal(signal.SIGSTOP)
         assert down.sync().code == 0
         assert down.verify().code == 43
@@ -324,15 +320,18 @@ def test_a_sync_is_not_kept_waiting(pair: tuple[Upstream, Downstream]) -> None:
     assert standing(down)["content"]["never"] == 0
 
 
+def wait_for_lock(down: Downstream, process: subprocess.Popen[str]) -> None:
+    """Until the process has begun to verify, or has ended."""
+    lock = module_places(down.root, down.name).verifying
+    until(lambda: holder(lock) == process.pid or process.poll() is not None)
+
+
 def test_killed_in_the_middle(pair: tuple[Upstream, Downstream]) -> None:
     _, down = pair
     cut(down, "c/140")
     for delay in (0.0, 0.02, 0.1):
         process = down.spawn("verify", down.name, "--content", "--time", "1h")
-        deadline = time.monotonic() + SECONDS
-        lock = module_places(down.root, down.name).verifying
-        while holder(lock) != process.pid and process.poll() is None:
-            assert time.monotonic() < deadline
+        wait_for_lock(down, process)
         time.sleep(delay)
         process.kill()
         process.communicate()

@@ -2,13 +2,13 @@
 
 import json
 import subprocess
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from tests.support.committing import NAME, SECONDS, run_server, server_command, server_environment
+from tests.support.processes import children
 
 
 @dataclass
@@ -23,11 +23,8 @@ class Service:
         return f"rsync://127.0.0.1:{self.port}/{NAME}/"
 
     def children(self) -> list[int]:
-        """The processes that have it for a parent: ended ones stay until they are waited for."""
-        found: list[int] = []
-        for path in Path(f"/proc/{self.process.pid}/task").glob("*/children"):
-            found += map(int, path.read_text().split())
-        return found
+        """The processes that have it for a parent."""
+        return children(self.process.pid)
 
 
 def configure(
@@ -81,11 +78,3 @@ def service(root: Path, **environment: str) -> Iterator[Service]:
         process.wait(SECONDS)
         process.stdout.close()
         assert "Traceback" not in log.read_text()
-
-
-def until(condition: Callable[[], object]) -> None:
-    """Wait for it, within bounds."""
-    deadline = time.monotonic() + SECONDS
-    while not condition():
-        assert time.monotonic() < deadline, "it never happened"
-        time.sleep(0.05)

@@ -11,14 +11,16 @@ import signal
 import socket
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from huai_schema.codec.commits import CommitInfo, Counts, Totals
+from tests.support.processes import descendants, until
 
 SECONDS = 60
+PACK_BYTES = 32 << 20
+"""The least that `large_repository` sends."""
 ROOT = Path(__file__).parents[2]
 ENVIRONMENT = {
     "PATH": os.environ["PATH"],
@@ -86,6 +88,13 @@ class Repository:
         return git("-C", self.path, "rev-parse", "refs/heads/main")
 
 
+def large_repository(folder: Path) -> Repository:
+    """One whose only commit is a pack of `PACK_BYTES`."""
+    made = Repository.create(folder, "m")
+    made.commit(*(os.urandom(4 << 20) for _ in range(PACK_BYTES >> 22)))
+    return made
+
+
 @dataclass
 class Server:
     """A server process."""
@@ -122,6 +131,17 @@ class Server:
         return self.process.wait(SECONDS)
 
 
+@contextlib.contextmanager
+def slow_client(server: Server, source: str = "127.0.0.1") -> Iterator[socket.socket]:
+    """A raw connection for which the kernel takes little that nobody has read."""
+    with socket.socket() as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
+        connection.settimeout(SECONDS)
+        connection.bind((source, 0))
+        connection.connect(("127.0.0.1", server.port))
+        yield connection
+
+
 def read_all(connection: socket.socket) -> bytes:
     """Until the other side closes or resets."""
     parts = []
@@ -129,31 +149,6 @@ def read_all(connection: socket.socket) -> bytes:
         while chunk := connection.recv(1 << 16):
             parts.append(chunk)
     return b"".join(parts)
-
-
-def until(condition: Callable[[], bool]) -> None:
-    """Wait for a condition that has to come true."""
-    deadline = time.monotonic() + SECONDS
-    while not condition():
-        assert time.monotonic() < deadline, "it never happened"
-        time.sleep(0.02)
-
-
-def descendants(root: int) -> set[int]:
-    """Process ids below `root`, from /proc."""
-    parents: dict[int, int] = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            with contextlib.suppress(OSError):
-                stat = (entry / "stat").read_text()
-                parents[int(entry.name)] = int(stat.rpartition(")")[2].split()[1])
-    found = {root}
-    for _ in parents:
-        more = {pid for pid, parent in parents.items() if parent in found}
-        if more <= found:
-            break
-        found |= more
-    return found - {root}
 
 
 @contextlib.contextmanager

@@ -89,3 +89,9 @@ def contents(folder: Path) -> dict[str, bytes]:
         for path in sorted(folder.rglob("*"))
         if path.is_file() and not path.is_symlink()
     }
+
+
+def is_held(generation: Path) -> bool:
+    """Whether a client is served from `generation`, as the builder asks."""
+    done = subprocess.run(["flock", "-n", generation, "true"], check=False, timeout=SECONDS)
+    return done.returncode != 0

@@ -282,6 +282,15 @@ class Site:
         client_config.add_module(root, up.name, module)
         return Downstream(up.name, dest, root)
 
+    def synced_downstream(
+        self, up: Upstream, dest: Path | None = None, **settings: Any
+    ) -> Downstream:
+        """Commit what `up` holds; a new downstream that is in step with it."""
+        up.commit()
+        down = self.downstream(up, dest, **settings)
+        down.synced()
+        return down
+
 
 @contextmanager
 def serving(root: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:

@@ -1,0 +1,65 @@
+"""No directory loses more than its limit, and paths that are in no snapshot stay."""
+
+from huai_client.state import delayed_record
+from tests.support.local_trees import fingerprint
+from tests.support.upstream import T0, Site, rsync_differences
+
+
+def test_limits_of_directories(place: Site) -> None:
+    up = place.upstream()
+    up.many(b"pool", 20)
+    up.put(b"dists/sid/InRelease", b"pointer")
+    down = place.synced_downstream(up, max_delete_in={"/pool": "10%", "/dists": 1})
+    for number in range(3):
+        up.at(b"pool/%d" % number).unlink()
+    up.commit()
+    before = fingerprint(down.dest)
+    ended = down.sync()
+    assert ended.code == 25
+    assert "3 of 21 entries in /pool would be deleted" in ended.err
+    assert "--max-delete-in /pool=3" in ended.err
+    assert fingerprint(down.dest) == before
+    assert down.sync("--max-delete", "100%").code == 25
+    assert down.run("plan", down.name).code == 25
+    assert down.sync("--max-delete-in", "/pool=3").code == 0
+    assert rsync_differences(up, down).split("\n")[0].startswith("*deleting")
+
+
+def test_limits_when_it_is_put_off_and_when_it_is_due(place: Site) -> None:
+    up = place.upstream()
+    up.many(b"pool", 20)
+    down = place.synced_downstream(up, delete_after="1h", max_delete_in={"/*": 2})
+    for start in (0, 2):
+        for number in range(start, start + 2):
+            up.at(b"pool/%d" % number).unlink()
+        up.put(b"dists", b"%d" % start, mtime=T0 + start)
+        up.commit()
+        down.synced()
+        record = down.state_file.with_name("delayed")
+        older = [each._replace(since=each.since - 5) for each in delayed_record.load(record)]
+        delayed_record.save(record, older, now=1)
+    # Each run by itself was within the limit, so all of it may go at once.
+    down.configure(delete_after="0")
+    assert down.sync("--max-delete-in", "/pool=1").code == 25
+    assert len(list((down.dest / "pool").iterdir())) == 20
+    assert down.synced()["done"]["removed"] == 4
+
+
+def test_extraneous_files_are_named(place: Site) -> None:
+    up = place.upstream()
+    up.put(b"a", b"1")
+    up.commit()
+    down = place.downstream(up)
+    names = [f"unknown{number}" for number in range(5)]
+    for name in names:
+        (down.dest / name).write_text("whose?")
+    assert down.run("plan", down.name, "--delete-extraneous").err.count("extraneous") == 0
+    ended = down.sync()
+    assert "5 paths are in no snapshot and stay" in ended.err
+    assert "unknown0, unknown1, unknown2 (" in ended.err
+    assert [line.split()[1] for line in down.verify().out.splitlines()] == names
+    assert down.verify("--repair").code == 0
+    assert all((down.dest / name).exists() for name in names)
+    assert down.synced("--adopt")["extraneous"] == 5
+    assert down.synced("--adopt", "--delete-extraneous")["extraneous"] == 0
+    assert not any((down.dest / name).exists() for name in names)

@@ -1,0 +1,46 @@
+"""Processes under test: what runs below one, and waiting for something to happen.
+
+Rule to keep: a wait is bounded, so that what never happens fails a test; the bound is far beyond
+what a slow machine needs, so that no test asserts a time.
+"""
+
+import contextlib
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+SECONDS = 60
+_POLL = 0.02
+
+
+def until(condition: Callable[[], object]) -> None:
+    """Wait for a condition that has to come true."""
+    deadline = time.monotonic() + SECONDS
+    while not condition():
+        assert time.monotonic() < deadline, "it never happened"
+        time.sleep(_POLL)
+
+
+def children(process: int) -> list[int]:
+    """The processes that have it for a parent: ended ones stay until they are waited for."""
+    found: list[int] = []
+    for path in Path(f"/proc/{process}/task").glob("*/children"):
+        found += map(int, path.read_text().split())
+    return found
+
+
+def descendants(root: int) -> set[int]:
+    """Process ids below `root`, the unreaped ones included."""
+    parents: dict[int, int] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError):
+                stat = (entry / "stat").read_text()
+                parents[int(entry.name)] = int(stat.rpartition(")")[2].split()[1])
+    found = {root}
+    for _ in parents:
+        more = {pid for pid, parent in parents.items() if parent in found}
+        if more <= found:
+            break
+        found |= more
+    return found - {root}
