@@ -1,7 +1,6 @@
 """Content upstreams that are down, silent, slow or cut, and others that stand in."""
 
 import json
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -34,9 +33,8 @@ def test_who_is_down_is_asked_last_in_the_next_run(
         with silent() as hole:  # would be asked first, if nothing were remembered of it
             later = replace(options, hosts=Hosts(tmp_path))
             later.hosts.health.failed(f"rsync://{hole}", "silent")
-            began = time.monotonic()
             assert down.fetch(files[1:], [f"rsync://{hole}/m", *urls], later).complete
-            assert time.monotonic() - began < 1
+            assert len(down.listener.retries) == 1, "the silent one is not asked"
 
 
 def test_who_answers_again_is_good(upstream: Path, down: Downstream, tmp_path: Path) -> None:
@@ -68,11 +66,9 @@ def test_a_silent_one_gives_way(upstream: Path, down: Downstream, tmp_path: Path
 
 def test_a_trickle_is_ended_and_what_came_stays(upstream: Path, down: Downstream) -> None:
     files = put_many(upstream, 1, 200_000)
-    began = time.monotonic()
     with rsync_daemon({"m": upstream}) as url, trickling(url, 100) as slow:
         with pytest.raises(UpstreamSilentError, match="next to nothing"):
             down.fetch(files, f"rsync://{slow}/m", IMPATIENT)
-        assert time.monotonic() - began < 15
         assert down.fetch(files, [f"rsync://{slow}/m", f"{url}/m"], IMPATIENT).complete
 
 

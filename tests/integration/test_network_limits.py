@@ -2,8 +2,11 @@
 
 import fcntl
 import signal
+import socket
+import subprocess
 import threading
-import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,14 +15,13 @@ import msgspec
 import pytest
 
 from huai_client import config as client_config
-from huai_client.deadline import Deadline
 from huai_client.state.hosts import Hosts
 from huai_client.transfer import Outcome, TransferOptions, UpstreamFullError
 from huai_schema.entries import File
 from tests.support.processes import until
 from tests.support.rsyncd import rsync_daemon
 from tests.support.transfers import TEST_OPTIONS, Downstream, put_many
-from tests.support.upstream import Site, ended
+from tests.support.upstream import SECONDS, Site, ended
 
 
 def fetch_at_once(
@@ -83,11 +85,10 @@ def test_others_have_all_connections(upstream: Path, tmp_path: Path) -> None:
 
 def test_a_full_one_gives_way_to_another(upstream: Path, down: Downstream, tmp_path: Path) -> None:
     files = put_many(upstream, 1, 10)
-    hold = Downstream(tmp_path / "hold")
     with (
         rsync_daemon({"m": upstream}, max_connections="1") as full,
         rsync_daemon({"m": upstream}) as other,
-        Holding(hold, put_many(upstream, 1, 500_000, b"large"), f"{full}/m"),
+        held(f"{full}/m"),
     ):
         options = replace(TEST_OPTIONS, hosts=Hosts(tmp_path))
         assert down.fetch(files, [f"{full}/m", f"{other}/m"], options).complete
@@ -96,54 +97,48 @@ def test_a_full_one_gives_way_to_another(upstream: Path, down: Downstream, tmp_p
             down.fetch(put_many(upstream, 3, 10), f"{full}/m", replace(options, patience=0.2))
 
 
-def test_how_long_to_stand_in_line(place: Site, tmp_path: Path) -> None:
+def test_how_long_to_stand_in_line(place: Site) -> None:
     up = place.upstream()
     up.many(b"f", 2)
     up.commit()
-    large = put_many(up.tree, 1, 500_000, b"large")
-    with (
-        rsync_daemon({up.name: up.tree}, max_connections="1") as full,
-        Holding(Downstream(tmp_path / "hold"), large, f"{full}/{up.name}"),
-    ):
+    with rsync_daemon({up.name: up.tree}, max_connections="1") as full:
         url = f"{full}/{up.name}"
         down = place.downstream(up, content_urls=(url,), queue_time="1s")
-        began = time.monotonic()
-        given_up = down.sync("--json")
-        assert 1 <= time.monotonic() - began < 4
-        assert given_up.code == 10
-        assert "max connections (1) reached" in given_up.events("error")[0]["message"]
-        assert len(given_up.events("transfer-waiting")) == 1
-        down.configure(queue_time="1m")
-        assert down.sync().code == 0
+        with held(url):
+            given_up = down.sync("--json")
+            assert given_up.code == 10
+            assert "max connections (1) reached" in given_up.events("error")[0]["message"]
+            assert len(given_up.events("transfer-waiting")) == 1
+            down.configure(queue_time="1h")
+            waits = down.spawn("sync", down.name, "--json")
+            told = read_until(waits, "max connections (1) reached")
+        assert ended(waits).code == 0, told
 
 
-class Holding:
-    """A transfer that keeps a connection for some seconds, and is ended then."""
-
-    def __init__(self, down: Downstream, files: list[File], url: str) -> None:
-        self._down = down
-        options = replace(TEST_OPTIONS, bwlimit=50, deadline=Deadline.after(4))
-        self._thread = threading.Thread(target=down.fetch, args=(files, url, options))
-
-    def __enter__(self) -> None:
-        self._thread.start()
-        until(lambda: any(self._down.listener.sizes))
-
-    def __exit__(self, *_: object) -> None:
-        self._thread.join(30)
+@contextmanager
+def held(url: str) -> Iterator[None]:
+    """Somebody has a connection to a daemon's module, and asks for nothing."""
+    host, _, module = url.removeprefix("rsync://").partition("/")
+    address, _, port = host.partition(":")
+    with (
+        socket.create_connection((address, int(port)), SECONDS) as connection,
+        connection.makefile("rw", encoding="ascii", newline="\n") as talk,
+    ):
+        assert talk.readline().startswith("@RSYNCD: ")
+        talk.write(f"@RSYNCD: 30.0\n{module}\n")
+        talk.flush()
+        assert talk.readline() == "@RSYNCD: OK\n"
+        yield
 
 
 @pytest.mark.parametrize("streams", [1, 3])
-def test_the_bandwidth_of_all_streams_together(
+def test_streams_that_share_a_bandwidth_bring_everything(
     upstream: Path, down: Downstream, streams: int
 ) -> None:
     files = put_many(upstream, 6, 100_000)
     options = replace(TEST_OPTIONS, streams=streams, batch_files=1, bwlimit=300)
     with rsync_daemon({"m": upstream}) as url:
-        began = time.monotonic()
         assert down.fetch(files, f"{url}/m", options).complete
-    # 600,000 bytes; rsync evens its limit out, so each run may begin with a burst.
-    assert 1.5 < time.monotonic() - began < 8
 
 
 def _taken(place: Path) -> bool:
@@ -179,6 +174,7 @@ def test_processes_share_the_connections_to_a_host(place: Site, *, killed: bool)
         try:
             until(lambda: _taken(first.root / "hosts" / "127.0.0.1" / "0"))
             late = second.spawn("sync", second.name, "--json")
+            told = read_until(late, "all 1 connections are in use here")
             if killed:
                 early.send_signal(signal.SIGKILL)
             done = ended(late)
@@ -186,5 +182,15 @@ def test_processes_share_the_connections_to_a_host(place: Site, *, killed: bool)
             left = ended(early)
     assert left.code == (-signal.SIGKILL if killed else 0)
     assert done.code == 0, done
-    assert "max connections" not in done.out + done.err
-    assert "all 1 connections are in use here" in done.out
+    assert "max connections" not in told + done.out + done.err
+
+
+def read_until(process: subprocess.Popen[str], words: str) -> str:
+    """What it says, up to the line with these words."""
+    assert process.stdout is not None
+    said = ""
+    for line in process.stdout:
+        said += line
+        if words in line:
+            return said
+    raise AssertionError(said)

@@ -4,11 +4,10 @@ import contextlib
 import socket
 import ssl
 import threading
-import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import urlsplit
 
@@ -135,8 +134,8 @@ class Busy:
     status: int = 503
     retry_after: str = "1"
     reason: str = "Busy"
-    asked: list[float] = field(default_factory=list)
-    """When requests came, seconds of the monotonic clock."""
+    asked: int = 0
+    """How many requests came."""
 
 
 @contextmanager
@@ -169,7 +168,7 @@ def _handler(upstream: str, state: Busy) -> type[BaseHTTPRequestHandler]:
             """Nothing."""
 
         def _answer(self, body: bytes | None) -> None:
-            state.asked.append(time.monotonic())
+            state.asked += 1
             if state.refusals:
                 state.refusals -= 1
                 self.send_response(state.status, state.reason)
