@@ -34,7 +34,6 @@ class Spent(NamedTuple):
 
 
 Contestant = Callable[[], Spent]
-Samples = Mapping[str, Sequence[Spent]]
 
 
 class CommandFailedError(Exception):

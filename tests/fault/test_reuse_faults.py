@@ -17,6 +17,7 @@ from huai_client.transfer.staging import Staging, key_of
 from huai_client.tree import StorageError, Tree
 from huai_schema.entries import File
 from tests.support.local_trees import T0, at, content, file
+from tests.support.staged import ready
 from tests.support.system_calls import KILL, Call, from_on, never, supervise
 from tests.support.system_calls import at as at_step
 
@@ -108,7 +109,7 @@ def brought(tree: Tree, staging: Staging) -> str:
 def prove_ready(staging: Staging) -> None:
     for each in WANTED:
         if staging.ready(each):
-            found = staging.path_of(each).read_bytes()
+            found = ready(staging, each).read_bytes()
             assert blake3(found).digest() == each.digest, each
 
 

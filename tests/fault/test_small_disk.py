@@ -14,7 +14,6 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount")
 SIZE = 7 << 20
 HALF = 4 << 20
 """With so much of it here, the whole file has no room beside it."""
-LOOKS = 1200
 
 
 def staged(down: Downstream) -> int:

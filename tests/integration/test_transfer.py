@@ -10,6 +10,7 @@ from huai_client.transfer.staging import Staging, Verdict
 from huai_schema.entries import File
 from huai_schema.paths import rel_path
 from tests.support.rsyncd import rsync_daemon
+from tests.support.staged import ready
 from tests.support.transfers import Downstream, described, put
 
 T0 = 1_600_000_000_123_456_789
@@ -124,7 +125,7 @@ def test_holes_stay_holes(upstream: Path, down: Downstream) -> None:
         outcome = down.fetch([file], f"{url}/m")
     assert outcome.arrived == [file]
     with Staging(down.root) as staging:
-        assert staging.path_of(file).stat().st_blocks * 512 < 2_000_000
+        assert ready(staging, file).stat().st_blocks * 512 < 2_000_000
 
 
 def test_staged_files_are_ours_alone_whatever_their_mode(upstream: Path, down: Downstream) -> None:
@@ -139,7 +140,7 @@ def test_staged_files_are_ours_alone_whatever_their_mode(upstream: Path, down: D
     with rsync_daemon({"m": upstream}) as url:
         assert down.fetch(files, f"{url}/m").complete
     with Staging(down.root) as staging:
-        assert [staging.path_of(file).stat().st_mode & 0o7777 for file in files] == [0o600, 0o600]
+        assert [ready(staging, file).stat().st_mode & 0o7777 for file in files] == [0o600, 0o600]
 
 
 # ---------------------------------------------------------------- the upstream moved on

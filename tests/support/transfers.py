@@ -10,6 +10,7 @@ from huai_client.transfer import ContentUrl, Outcome, TransferOptions, fetch
 from huai_client.transfer.staging import Staging, Verdict
 from huai_schema.entries import File
 from huai_schema.paths import rel_path
+from tests.support.staged import ready
 
 TEST_OPTIONS = TransferOptions(backoff=0.05, retries=1, timeout=20, contimeout=10)
 
@@ -98,7 +99,7 @@ class Downstream:
         with Staging(self.root) as staging:
             outcome = fetch(files, parsed, self.dest, staging, options, self.listener)
             for file in outcome.arrived:
-                content = staging.path_of(file).read_bytes()
+                content = ready(staging, file).read_bytes()
                 assert len(content) == file.size
                 assert file.digest in (None, blake3(content).digest())
         return outcome

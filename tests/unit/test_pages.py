@@ -16,8 +16,6 @@ PAGES = [*DOCS, *sorted(TOP.glob("*.md"))]
 FOLDERS = ["client", "docs", "hooks", "packaging", "requirements", "schema", "server", "tests"]
 
 
-CODE = re.compile(r"^```.*?^```|(?<=`)huai-[^`]+(?=`)|^    [^\n]*", re.DOTALL | re.MULTILINE)
-"""Fenced, in a line, and indented."""
 CALL = re.compile(r"\b(huai-client|huai-server) ([a-z][^ #;|]*(?: [^ #;|]+)*)")
 """A program and its words; two blanks end it."""
 

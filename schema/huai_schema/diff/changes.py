@@ -5,9 +5,6 @@ from typing import NamedTuple
 from huai_schema.entries import Directory, Entry, File, Symlink
 from huai_schema.paths import RelPath
 
-CONTENT = frozenset(("size", "digest", "target", "type"))
-"""Attributes whose change means other content."""
-
 
 class Change(NamedTuple):
     """One path that is new, gone or different."""
@@ -24,16 +21,6 @@ class Change(NamedTuple):
         if self.old is None or self.new is None:
             return frozenset()
         return differing(self.old, self.new)
-
-    @property
-    def keeps_content(self) -> bool:
-        """Whether only attributes changed and the content is known to be the same."""
-        old, new = self.old, self.new
-        if old is None or new is None or self.attributes & CONTENT:
-            return False
-        if isinstance(old, File) and isinstance(new, File) and not (old.digest and new.digest):
-            return old.mtime == new.mtime
-        return True
 
 
 class Moved(NamedTuple):

@@ -39,12 +39,6 @@ def diff(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
     return _Comparison(old, new).run()
 
 
-def additions(snapshot: Snapshot) -> Iterator[Change]:
-    """The difference between nothing and `snapshot`, in tree order."""
-    for listing in snapshot.listings():
-        yield from all_of(listing, gone=False)
-
-
 class _Comparison:
     """The state of one comparison: what is still to be looked at."""
 

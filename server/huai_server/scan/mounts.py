@@ -21,7 +21,6 @@ from huai_server.scan.types import ScannedDirectory, Unreadable
 NOT_ENTERED = "another file system is mounted there, which is not entered"
 MOUNTED_OVER = "another file system is mounted there, and nothing of what was there is in it"
 NOT_MOUNTED = "the file system that was mounted there is not, and nothing of what it held is there"
-REASONS = (NOT_ENTERED, MOUNTED_OVER, NOT_MOUNTED)
 
 
 class Mounts:

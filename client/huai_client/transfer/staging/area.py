@@ -76,12 +76,8 @@ class Staging:
         """Whether the content of `file` is here, verified by this run or an earlier one."""
         return self._journal.has(file)
 
-    def path_of(self, file: File) -> Path:
-        """Where the content of a ready file lies."""
-        return self.root / "ready" / key_of(file)
-
     def locate(self, file: File) -> tuple[int, bytes]:
-        """The same as a directory handle (valid until `close`) and a name."""
+        """Where the content of a ready file lies: a directory handle (until `close`) and a name."""
         return self._journal.handle, os.fsencode(key_of(file))
 
     def prune(self, keep: Container[str]) -> None:
@@ -140,13 +136,11 @@ class Staging:
         """Hold the area; the handle is for rsync to inherit, so that an orphan holds it too."""
         return folders.locked(self._root, b"lock", patience)
 
-    def incoming(self, stream: int) -> Path:
-        """The folder that `stream`'s rsync writes to, made if absent."""
-        os.close(self.open_incoming(stream))
-        return self.root / "incoming" / str(stream)
-
     def open_incoming(self, stream: int) -> int:
-        """A handle of that folder; the caller closes it."""
+        """A handle of the folder that `stream`'s rsync writes to, made if absent.
+
+        The caller closes it.
+        """
         return folders.own_directory(self._incoming, b"%d" % stream)
 
     def prepare(self, stream: int, files: Iterable[File]) -> None:

@@ -15,6 +15,7 @@ from huai_client.transfer.staging import Staging, key_of
 from huai_client.tree import Tree
 from huai_schema.entries import File
 from tests.support.local_trees import T0, at, content, file
+from tests.support.staged import ready
 
 SIZE = 5000
 OLD = file(b"d/old", SIZE)
@@ -52,7 +53,7 @@ class Ground:
             return either(local.reused())
 
     def inode_of(self, wanted: File) -> int:
-        return self.staging.path_of(wanted).stat().st_ino
+        return ready(self.staging, wanted).stat().st_ino
 
     def close(self) -> None:
         self.staging.close()
@@ -74,7 +75,7 @@ def test_a_file_that_goes_gives_its_inode(ground: Ground) -> None:
 def test_a_file_that_stays_is_copied(ground: Ground) -> None:
     before = ground.old.stat()
     assert ground.take(NEW, COPY) == DONE["copied"]
-    staged = ground.staging.path_of(NEW)
+    staged = ready(ground.staging, NEW)
     assert staged.read_bytes() == content(OLD.path, SIZE)
     assert staged.stat().st_mtime_ns == T0
     after = ground.old.stat()
@@ -194,7 +195,7 @@ def test_content_is_repeated(ground: Ground) -> None:
         assert either(local.reused()) == Reused(1, 0, 1, 2 * SIZE)
         local.repeat(NEW._replace(path=at(b"x")), NEW._replace(path=at(b"absent")))
         assert local.reused().files == 2
-    assert ground.staging.path_of(twin).read_bytes() == content(OLD.path, SIZE)
+    assert ready(ground.staging, twin).read_bytes() == content(OLD.path, SIZE)
     assert ground.inode_of(alike) == ground.inode_of(NEW)
 
 

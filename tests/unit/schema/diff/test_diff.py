@@ -72,7 +72,6 @@ def test_a_file_that_became_a_directory_is_one_change_when_joined() -> None:
     ).values()
     assert change == Change(old.path, old, new)
     assert change.attributes == {"type"}
-    assert not change.keeps_content
 
 
 def test_a_renamed_directory_is_moved() -> None:
@@ -203,25 +202,3 @@ def test_every_attribute_has_a_name() -> None:
     assert differing(Directory(path, 1), Directory(path, 2)) == {"mtime"}
     assert differing(Directory(path, 1), Symlink(path, b"a", 1)) == {"type"}
     assert not differing(one, one._replace(digest=None))
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "keeps"),
-    [
-        (file(b"p", 1, 1), file(b"p", 1, 1, mode=0o600), True),
-        (file(b"p", 1, 1), file(b"p", 1, 2), False),
-        (file(b"p", 1, 1, digest=b"d" * 32), file(b"p", 1, 2, digest=b"d" * 32), True),
-        (file(b"p", 1, 1, digest=b"d" * 32), file(b"p", 1, 1, digest=b"e" * 32), False),
-        (file(b"p", 1, 1, digest=b"d" * 32), file(b"p", 1, 2), False),
-        (file(b"p", 1, 1), file(b"p", 1, 2, digest=b"d" * 32), False),
-        (file(b"p", 1, 1), file(b"p", 2, 1), False),
-        (Symlink(RelPath(b"p"), b"a", 1), Symlink(RelPath(b"p"), b"a", 2), True),
-        (Symlink(RelPath(b"p"), b"a", 1), Symlink(RelPath(b"p"), b"b", 1), False),
-        (directory(b"p", 1), directory(b"p", 2), True),
-        (None, file(b"p"), False),
-    ],
-)
-def test_content_is_kept_only_where_that_is_known(
-    old: Entry | None, new: Entry, keeps: bool
-) -> None:
-    assert Change(new.path, old, new).keeps_content is keeps

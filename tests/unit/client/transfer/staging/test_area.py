@@ -11,6 +11,7 @@ from huai_client.tree import NotOursError
 from huai_schema.entries import File
 from huai_schema.errors import ExitCode
 from huai_schema.paths import rel_path
+from tests.support.staged import incoming, ready
 from tests.support.unprivileged import run_unprivileged
 
 T0 = 1_600_000_000_123_456_789
@@ -29,7 +30,7 @@ def _file(path: bytes = b"sub/a", *, content: bytes = CONTENT, mtime: int = T0) 
 
 
 def _arrive(staging: Staging, file: File, content: bytes = CONTENT, stream: int = 0) -> Path:
-    place = staging.incoming(stream) / os.fsdecode(file.path)
+    place = incoming(staging, stream) / os.fsdecode(file.path)
     place.parent.mkdir(parents=True, exist_ok=True)
     place.write_bytes(content)
     os.utime(place, ns=(file.mtime, file.mtime))
@@ -46,7 +47,7 @@ def test_what_fits_becomes_ready_and_stays_so(root: Path) -> None:
         assert not place.exists()
     with Staging(root) as staging:
         assert staging.ready(file)
-        assert staging.path_of(file).read_bytes() == CONTENT
+        assert ready(staging, file).read_bytes() == CONTENT
         handle, name = staging.locate(file)
         assert os.stat(name, dir_fd=handle).st_size == len(CONTENT)
     assert root.stat().st_mode & 0o7777 == 0o700
@@ -109,7 +110,7 @@ def test_only_regular_files_are_accepted(root: Path, tmp_path: Path) -> None:
     os.utime(secret, ns=(T0, T0))
     file = _file(b"a")
     with Staging(root) as staging:
-        place = staging.incoming(0) / "a"
+        place = incoming(staging, 0) / "a"
         place.symlink_to(secret)
         assert staging.accept(file, 0) is Verdict.MISMATCH
         place.unlink()
@@ -134,7 +135,7 @@ def test_a_symlink_to_a_directory_is_not_walked(root: Path, tmp_path: Path) -> N
     (outside / "a").write_bytes(CONTENT)
     os.utime(outside / "a", ns=(T0, T0))
     with Staging(root) as staging:
-        (staging.incoming(0) / "sub").symlink_to(outside)
+        (incoming(staging, 0) / "sub").symlink_to(outside)
         assert staging.accept(_file(), 0) is Verdict.MISMATCH
         staging.settle(0, {})
         assert list(staging.root.glob("incoming/*")) == []
@@ -222,7 +223,7 @@ def test_complete_files_of_a_cut_run_become_ready(root: Path) -> None:
         assert staging.ready(whole)
         assert not staging.ready(half)
         staging.prepare(0, [whole, half])
-        assert (staging.incoming(0) / "deep/half").read_bytes() == b"x" * 60
+        assert (incoming(staging, 0) / "deep/half").read_bytes() == b"x" * 60
         assert staging.accept(half, 0) is Verdict.MISSING  # the basis is no arrival
 
 
@@ -233,7 +234,7 @@ def test_what_a_killed_rsync_wrote_is_a_partial_of_its_file(root: Path) -> None:
     with Staging(root, boot=b"1") as staging:
         staging.recover([file])
         staging.prepare(1, [file])
-        assert (staging.incoming(1) / "d/big.iso").read_bytes() == b"x" * 60
+        assert (incoming(staging, 1) / "d/big.iso").read_bytes() == b"x" * 60
 
 
 def test_a_name_that_only_looks_temporary_is_itself(root: Path) -> None:
@@ -254,7 +255,7 @@ def test_a_short_second_attempt_loses_nothing_of_the_first(root: Path) -> None:
         _arrive(staging, _file(b".big.Ab12Cd"), b"N" * 10)
         staging.settle(0, {file.path: file})
         staging.prepare(0, [file])
-        assert (staging.incoming(0) / "big").read_bytes() == b"N" * 10 + b"n" * 70
+        assert (incoming(staging, 0) / "big").read_bytes() == b"N" * 10 + b"n" * 70
 
 
 def test_the_rest_of_the_present_file_completes_a_partial(root: Path) -> None:
@@ -266,7 +267,7 @@ def test_the_rest_of_the_present_file_completes_a_partial(root: Path) -> None:
         _arrive(staging, file, b"n" * 40)
         staging.settle(0, {file.path: file})
         staging.prepare(0, [file])
-        assert (staging.incoming(0) / "sub/big").read_bytes() == b"n" * 40 + b"o" * 50
+        assert (incoming(staging, 0) / "sub/big").read_bytes() == b"n" * 40 + b"o" * 50
 
 
 def test_what_is_larger_than_its_file_is_not_kept(root: Path) -> None:
@@ -276,7 +277,7 @@ def test_what_is_larger_than_its_file_is_not_kept(root: Path) -> None:
         staging.settle(0, {file.path: file})
         assert not any(path.is_file() for path in (root / "partial").iterdir())
         staging.prepare(0, [file])
-        assert not (staging.incoming(0) / "sub/small").exists()
+        assert not (incoming(staging, 0) / "sub/small").exists()
 
 
 def test_no_basis_is_looked_for_behind_a_symlink(root: Path, tmp_path: Path) -> None:
@@ -307,15 +308,15 @@ def test_another_boot_is_trusted_only_after_a_second_look(root: Path) -> None:
         for file in (good, rotten, unknown):
             _arrive(staging, file)
             assert staging.accept(file, 0) is Verdict.ARRIVED
-        staging.path_of(rotten).write_bytes(bytes(len(CONTENT)))
-        os.utime(staging.path_of(rotten), ns=(T0, T0))
+        ready(staging, rotten).write_bytes(bytes(len(CONTENT)))
+        os.utime(ready(staging, rotten), ns=(T0, T0))
     with Staging(root, boot=b"2") as staging:
         assert staging.ready(good)
         assert not staging.ready(rotten)
         assert not staging.ready(unknown)
         staging.recover([rotten, unknown])
         staging.prepare(0, [rotten, unknown])
-        assert (staging.incoming(0) / "unknown").read_bytes() == CONTENT  # a basis, no more
+        assert (incoming(staging, 0) / "unknown").read_bytes() == CONTENT  # a basis, no more
         assert staging.accept(unknown, 0) is Verdict.MISSING
     with Staging(root, boot=b"2") as staging:
         assert staging.ready(good)
