@@ -16,7 +16,7 @@ from huai_client.diff.moves import Collected, anywhere, gone
 from huai_client.diff.selection import Selection
 from huai_client.tree import PathError, View
 from huai_client.tree.hashing import digest_of
-from huai_client.tree.observe import Observed, Unreadable, differences, observe
+from huai_client.tree.observe import Observed, Unreadable, differences_here, observe
 from huai_schema.entries import Directory, Entry, File
 from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.paths import ROOT, RelPath, ancestors, parent, show
@@ -223,10 +223,9 @@ def _observed(
                 links=found.nlinks,
                 inode=(found.device, found.inode),
             )
-        leader = observe(view, wanted.link) if isinstance(wanted, File) and wanted.link else None
+        differing = differences_here(view, found, wanted)
     except PathError as error:
         raise _unreadable(Unreadable(error.path, error.reason)) from error
-    differing = differences(found, wanted, owners=view.owners, leader=leader)
     return _candidate(view, wanted, found, past, differing)
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from huai_client.tree import PathError, View
-from huai_client.tree.observe import differences, observe
-from huai_schema.entries import Entry, File
+from huai_client.tree.observe import differences_here, observe
+from huai_schema.entries import Entry
 from huai_schema.errors import HuaiError
 from huai_schema.paths import RelPath
 
@@ -59,8 +59,6 @@ def _look(view: View, path: RelPath, wanted: Entry | None) -> Here:
         return Here(Standing.NOTHING if wanted is None else Standing.MISSING)
     if wanted is None:
         return Here(Standing.EXTRANEOUS, entry=found.entry)
-    link = wanted.link if isinstance(wanted, File) else None
-    leader = None if link is None else observe(view, link)
-    unequal = differences(found, wanted, owners=view.owners, leader=leader)
+    unequal = differences_here(view, found, wanted)
     standing = Standing.DIFFERS if unequal else Standing.AS_APPLIED
     return Here(standing, tuple(sorted(unequal)), found.entry)

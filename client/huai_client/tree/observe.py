@@ -150,6 +150,17 @@ def differences(
     return frozenset(name for name, differs in unequal.items() if differs)
 
 
+def differences_here(view: View, observed: Observed, wanted: Entry) -> frozenset[str]:
+    """The same by a view, which also looks at what stands at `wanted.link`.
+
+    Raises:
+        PathError: that cannot be looked at.
+    """
+    link = wanted.link if isinstance(wanted, File) else None
+    leader = None if link is None else observe(view, link)
+    return differences(observed, wanted, owners=view.owners, leader=leader)
+
+
 def same_inode(one: Observed, other: Observed | None) -> bool:
     """Whether both names are hardlinks of one file."""
     return other is not None and (one.device, one.inode) == (other.device, other.inode)

@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 from huai_client.diff.merge import Extraneous, Finding, Match, Merge, Missing
 from huai_client.diff.selection import Selection
 from huai_client.tree import STAGING_NAME, PathError, View
-from huai_client.tree.observe import Unreadable, differences, observe
+from huai_client.tree.observe import Unreadable, differences_here, observe
 from huai_client.tree.scope import Scope, tree_order
 from huai_client.verify.expected import Standing
 from huai_client.verify.parts import Part, part_at
@@ -149,7 +149,6 @@ def _compared(view: View, wanted: File) -> Finding:
         found = observe(view, wanted.path)
         if found is None:
             return Missing(wanted)
-        leader = observe(view, wanted.link) if wanted.link else None
+        return Match(wanted, found, differences_here(view, found, wanted))
     except PathError as error:
         return Unreadable(error.path, error.reason)
-    return Match(wanted, found, differences(found, wanted, owners=view.owners, leader=leader))

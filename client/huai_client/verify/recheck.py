@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 from huai_client.diff.findings import Difference, Found, Kind
 from huai_client.tree import PathError, View
-from huai_client.tree.observe import differences, observe
+from huai_client.tree.observe import differences_here, observe
 from huai_client.verify.expected import Standing
-from huai_schema.entries import Entry, File
+from huai_schema.entries import Entry
 from huai_schema.paths import RelPath
 from huai_schema.program.locking import LockedError, locked
 
@@ -103,8 +103,7 @@ def _compared(view: View, wanted: Entry, before: Difference, *, same: bool) -> D
     found = observe(view, wanted.path)
     if found is None:
         return Difference(wanted.path, Kind.MISSING)
-    leader = observe(view, wanted.link) if isinstance(wanted, File) and wanted.link else None
-    names = differences(found, wanted, owners=view.owners, leader=leader)
+    names = differences_here(view, found, wanted)
     if same:
         names |= _ONLY_BY_READING.intersection(before.attributes)
     return Difference(wanted.path, Kind.DIFFERS, tuple(sorted(names))) if names else None

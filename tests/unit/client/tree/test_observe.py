@@ -7,7 +7,14 @@ from pathlib import Path
 import pytest
 
 from huai_client.tree import View
-from huai_client.tree.observe import Observed, Unreadable, differences, observe, walk
+from huai_client.tree.observe import (
+    Observed,
+    Unreadable,
+    differences,
+    differences_here,
+    observe,
+    walk,
+)
 from huai_client.tree.owners import Names, Owners
 from huai_schema.entries import Directory, Entry, File, Symlink
 from huai_schema.paths import ROOT
@@ -57,6 +64,21 @@ def test_nothing_there(short_path: Path) -> None:
     with View(short_path) as view:
         for path in (b"none", b"none/below", b"f/below", b"l/f"):
             assert observe(view, at(path)) is None
+
+
+def test_a_hardlink_differs_unless_it_is_one_of_its_leader(short_path: Path) -> None:
+    for name in ("leader", "other"):
+        (short_path / name).touch()
+    os.link(short_path / "leader", short_path / "link")
+    with View(short_path) as view:
+        for path, unequal in ((at(b"link"), set()), (at(b"other"), {"link"})):
+            found = observe(view, path)
+            assert found is not None
+            assert isinstance(found.entry, File)
+            wanted = found.entry._replace(link=at(b"leader"))
+            assert differences_here(view, found, wanted) == unequal
+            gone = found.entry._replace(link=at(b"gone"))
+            assert differences_here(view, found, gone) == {"link"}
 
 
 def paths(folder: Path) -> list[bytes]:
