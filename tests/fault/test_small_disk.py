@@ -7,6 +7,7 @@ import pytest
 
 from tests.fault.soaking import killed
 from tests.support.processes import until
+from tests.support.staged import bytes_in
 from tests.support.upstream import Downstream, Site, Upstream, rsync_differences
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount")
@@ -17,9 +18,7 @@ HALF = 4 << 20
 
 
 def staged(down: Downstream) -> int:
-    return sum(
-        path.stat().st_size for path in down.dest.glob(".~tmp~/huai/*/**/*") if path.is_file()
-    )
+    return bytes_in(down.dest.glob(".~tmp~/huai/*/**/*"))
 
 
 @pytest.fixture(name="cut")

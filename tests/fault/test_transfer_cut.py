@@ -14,6 +14,7 @@ from huai_client.transfer import ConnectionBrokenError
 from huai_schema.entries import File
 from tests.support.processes import descendants, until
 from tests.support.rsyncd import rsync_daemon
+from tests.support.staged import bytes_in
 from tests.support.transfers import TEST_OPTIONS, Downstream, put
 
 SIZE = 6_000_000
@@ -23,9 +24,7 @@ FAST = replace(TEST_OPTIONS, retries=0, streams=1)
 
 def _staged(down: Downstream) -> int:
     """Bytes that lie in incoming folders."""
-    return sum(
-        path.lstat().st_size for path in down.root.glob("incoming/**/*") if not path.is_dir()
-    )
+    return bytes_in(down.root.glob("incoming/**/*"))
 
 
 def _rsyncs(down: Downstream) -> list[int]:
