@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from huai_schema.program.packs import sync_folder
+from huai_schema.program.durable import sync_folder
 
 
 def exchange_packs(repository: Path, limit: int, write: Callable[[Path], None]) -> None:

@@ -4,13 +4,13 @@ Written as a whole, durably, before the first change to the tree and after the l
 """
 
 import json
-import os
 import re
 from dataclasses import asdict, dataclass
 from itertools import zip_longest
 from pathlib import Path
 
 from huai_schema.errors import ExitCode, HuaiError
+from huai_schema.program.durable import replace_file
 
 _VERSION = 1
 _COMMIT = re.compile("[0-9a-f]{40}")
@@ -150,22 +150,8 @@ def save(path: Path, state: State) -> None:
 def replace_durably(path: Path, data: bytes) -> None:
     """Replace a file of the state as a whole, so that no cut can leave half of it."""
     try:
-        _replace(path, data)
+        replace_file(path, data, path.with_suffix(".new"))
     except OSError as error:
         raise StateError(
             f"{path}: {error.strerror}", hint="make room, or look at the folder's owner; run again"
         ) from error
-
-
-def _replace(path: Path, data: bytes) -> None:
-    temporary = path.with_suffix(".new")
-    with temporary.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
-    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from huai_schema.errors import ExitCode, HuaiError
+from huai_schema.program.durable import replace_file
 from huai_schema.program.locking import locked
 
 _PATIENCE_SECONDS = 10
@@ -158,18 +159,8 @@ def _rewrite(path: Path, change: Callable[[str], str], mode: int) -> None:
     text = path.read_text(encoding="utf-8") if path.exists() else ""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
-        with open(os.open(temporary, flags, 0o600), "w", encoding="utf-8") as file:
-            allowed = stat.S_IMODE(path.stat().st_mode) if path.exists() else mode
-            os.fchmod(file.fileno(), allowed & mode)
-            file.write(change(text))
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
+        allowed = stat.S_IMODE(path.stat().st_mode) if path.exists() else mode
+        new = change(text).encode()
+        replace_file(path, new, temporary, permissions=allowed & mode)
     finally:
         temporary.unlink(missing_ok=True)
-    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)

@@ -4,7 +4,6 @@ Both programs write packs there, each under the lock of its module.  Rule: a nam
 `.idx` only once what it names is complete, because every git opens what ends so.
 """
 
-import os
 from pathlib import Path
 
 TEMPORARY = "tmp_huai_"
@@ -19,12 +18,3 @@ def remove_unfinished(folder: Path) -> None:
     for path in folder.glob("pack-*.pack"):
         if not path.with_suffix(".idx").exists():
             path.unlink(missing_ok=True)
-
-
-def sync_folder(folder: Path) -> None:
-    """Make renames in `folder` durable."""
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -15,7 +15,8 @@ from huai_schema.codec.escaping import escape, unescape
 from huai_schema.errors import FormatError
 from huai_schema.layout.snapshot import Snapshot
 from huai_schema.paths import RelPath, basename, parent
-from huai_schema.program.packs import TEMPORARY, sync_folder
+from huai_schema.program.durable import replace_file
+from huai_schema.program.packs import TEMPORARY
 from huai_server.scan.types import ScannedDirectory, Unreadable
 
 NOT_ENTERED = "another file system is mounted there, which is not entered"
@@ -63,12 +64,8 @@ class Mounts:
         if self._now == self._before:
             return
         unfinished = self._record.with_name(TEMPORARY + self._record.name)
-        with unfinished.open("wb") as file:
-            file.write(b"".join(escape(path) + b"\n" for path in sorted(self._now)))
-            file.flush()
-            os.fsync(file.fileno())
-        unfinished.replace(self._record)
-        sync_folder(self._record.parent)
+        lines = (escape(path) + b"\n" for path in sorted(self._now))
+        replace_file(self._record, b"".join(lines), unfinished)
 
     def _judge(self, item: ScannedDirectory) -> ScannedDirectory | Unreadable:
         path = item.listing.path

@@ -16,7 +16,8 @@ from typing import BinaryIO
 
 from huai_schema.git.objects import Kind, object_id
 from huai_schema.git.packfile import KIND_CODES, Place, object_header, pack_header, pack_index
-from huai_schema.program.packs import TEMPORARY, sync_folder
+from huai_schema.program.durable import sync_folder
+from huai_schema.program.packs import TEMPORARY
 
 _COPY_BYTES = 1 << 20
 

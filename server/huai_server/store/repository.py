@@ -21,7 +21,8 @@ from huai_schema.errors import ExitCode, FormatError, HuaiError
 from huai_schema.git.objects import Kind, decode_tree
 from huai_schema.layout.snapshot import Snapshot
 from huai_schema.limits import OBJECT_BYTES
-from huai_schema.program.packs import TEMPORARY, remove_unfinished, sync_folder
+from huai_schema.program.durable import sync_folder
+from huai_schema.program.packs import TEMPORARY, remove_unfinished
 from huai_server.errors import storage_error, storing
 
 

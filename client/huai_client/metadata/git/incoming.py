@@ -25,7 +25,8 @@ from huai_schema.git.packfile import (
     pack_header,
     pack_index,
 )
-from huai_schema.program.packs import TEMPORARY, remove_unfinished, sync_folder
+from huai_schema.program.durable import sync_folder
+from huai_schema.program.packs import TEMPORARY, remove_unfinished
 
 _HASH_BYTES = 1 << 20
 _SAMPLE_BYTES, _SAMPLE_VALUES = 256, 128

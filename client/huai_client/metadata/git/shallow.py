@@ -3,11 +3,10 @@
 Without it every git would take a commit for damaged whose parents it cannot find.
 """
 
-import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from huai_schema.program.packs import sync_folder
+from huai_schema.program.durable import replace_file
 
 _FILE = "shallow"
 _LOCK = "shallow.lock"
@@ -22,9 +21,4 @@ def write_shallow(repository: Path, commits: Iterable[str]) -> None:
         return
     if path.exists() and path.read_text(encoding="ascii", errors="replace") == text:
         return
-    with new.open("w", encoding="ascii") as file:  # a killed run may have left one
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    new.rename(path)
-    sync_folder(repository)
+    replace_file(path, text.encode("ascii"), new)

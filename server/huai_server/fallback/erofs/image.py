@@ -15,7 +15,7 @@ from huai_schema.codec.listing import Listing
 from huai_schema.entries import File
 from huai_schema.layout.snapshot import Snapshot
 from huai_schema.paths import RelPath
-from huai_schema.program.packs import sync_folder
+from huai_schema.program.durable import sync_folder
 from huai_server.errors import storing
 from huai_server.fallback.erofs.blocks import BlockWriter
 from huai_server.fallback.erofs.builder import ImageBuilder

@@ -1,0 +1,36 @@
+"""Changes of a folder that outlive a power cut.
+
+Rule: the content is on disk before its name is, and the name before anybody is told of it.
+"""
+
+import os
+from pathlib import Path
+
+
+def replace_file(
+    path: Path, content: bytes, temporary: Path, *, permissions: int | None = None
+) -> None:
+    """Replace a file as a whole in one durable step, so that no cut leaves half of it.
+
+    `temporary` lies in the same folder; what a killed run has left there is overwritten.
+    `permissions`: exactly those; None: as the process's umask says.
+    """
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
+    mode = 0o666 if permissions is None else 0o600
+    with open(os.open(temporary, flags, mode), "wb") as file:
+        if permissions is not None:
+            os.fchmod(file.fileno(), permissions)
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(path)
+    sync_folder(path.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make renames in `folder` durable."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,24 @@
+"""Files that are replaced as a whole."""
+
+from pathlib import Path
+
+import pytest
+
+from huai_schema.program.durable import replace_file
+
+
+def test_a_file_is_replaced_and_its_permissions_are_those_asked_for(tmp_path: Path) -> None:
+    path, temporary = tmp_path / "file", tmp_path / "file.new"
+    temporary.write_bytes(b"a long rest of a killed run")
+    for content, permissions in ((b"one", 0o640), (b"", 0o600), (b"two" * 9999, 0o604)):
+        replace_file(path, content, temporary, permissions=permissions)
+        assert path.read_bytes() == content
+        assert path.stat().st_mode & 0o7777 == permissions
+        assert list(tmp_path.iterdir()) == [path]
+
+
+def test_what_cannot_be_replaced_stays(tmp_path: Path) -> None:
+    (tmp_path / "file").mkdir()
+    with pytest.raises(IsADirectoryError):
+        replace_file(tmp_path / "file", b"content", tmp_path / "file.new")
+    assert (tmp_path / "file").is_dir()
