@@ -173,10 +173,10 @@ def test_processes_share_the_connections_to_a_host(place: Site, *, killed: bool)
         early = first.spawn("sync", first.name, "--json")
         try:
             until(lambda: _taken(first.root / "hosts" / "127.0.0.1" / "0"))
+            early.send_signal(signal.SIGSTOP)  # so that it is not done before the other asks
             late = second.spawn("sync", second.name, "--json")
             told = read_until(late, "all 1 connections are in use here")
-            if killed:
-                early.send_signal(signal.SIGKILL)
+            early.send_signal(signal.SIGKILL if killed else signal.SIGCONT)
             done = ended(late)
         finally:
             left = ended(early)
