@@ -14,7 +14,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from huai_client.config import ClientConfig, Module, check_name, config_path
-from huai_client.state.paths import ModulePlaces, module_places
+from huai_client.mirror import Mirror
+from huai_client.state.paths import module_places
 from huai_schema.errors import HuaiError
 from huai_schema.program.configuration import ConfigError, closest
 
@@ -57,7 +58,7 @@ def check(config: ClientConfig, name: str, root: Path) -> None:
         check_dest(module.dest, root)
         _check_neighbours(config, name)
     _check_limits(place, module)
-    _check_patterns(place, module, module_places(root, name))
+    _check_patterns(place, Mirror.of(root, name, module))
     _check_transfer(place, module)
     for other in module.reuse_from:
         if other not in config.modules or other == name:
@@ -163,7 +164,7 @@ def _check_neighbours(config: ClientConfig, name: str) -> None:
 
 
 def _check_protected(inside: Path, outer: Path, keeper: Module, other: str) -> None:
-    from huai_client.plan.guard.protect import Protection
+    from huai_client.plan.protect.protection import Protection
     from huai_schema.paths import rel_path
 
     path = rel_path(os.fsencode(inside.relative_to(outer)))
@@ -177,8 +178,7 @@ def _check_protected(inside: Path, outer: Path, keeper: Module, other: str) -> N
 def _check_limits(place: str, module: Module) -> None:
     if module.max_delete == "10%" and not module.max_delete_in:
         return
-    from huai_client.plan.guard.limits import check_limits
-    from huai_client.plan.summary import parse_limit
+    from huai_client.plan.deletions import check_limits, parse_limit
 
     with _key(place, "max_delete"):
         parse_limit(module.max_delete)
@@ -186,9 +186,10 @@ def _check_limits(place: str, module: Module) -> None:
         check_limits(module.max_delete_in)
 
 
-def _check_patterns(place: str, module: Module, places: ModulePlaces) -> None:
+def _check_patterns(place: str, mirror: Mirror) -> None:
+    module = mirror.config
     if module.protect:
-        from huai_client.plan.guard.protect import Protection
+        from huai_client.plan.protect.protection import Protection
 
         with _key(place, "protect"):
             for pattern in _hopeless(module.protect):
@@ -202,7 +203,7 @@ def _check_patterns(place: str, module: Module, places: ModulePlaces) -> None:
         from huai_client.run_options import SyncOptions
 
         with _key(place, "filter"):
-            rules_of(module, places, SyncOptions())
+            rules_of(mirror, SyncOptions())
 
 
 def _hopeless(patterns: tuple[str, ...]) -> Iterator[str]:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from huai_client import config
 from huai_client.metadata.upstream import Upstream
+from huai_client.mirror import Mirror
 from huai_client.run_options import SyncOptions
 from huai_client.state.lock import module_lock
 from huai_client.state.paths import module_places
@@ -45,13 +46,13 @@ class Cut:
 def main(root: Path, name: str, point: int) -> None:
     """Sync once."""
     cut = Cut(point)
-    places = module_places(root, name)
     observer = Observer(SilentProgress(), lambda _: cut.reach(), lambda *_: cut.reach())
-    with module_lock(places, wait=0):
+    with module_lock(module_places(root, name), wait=0):
         module = config.load(root).module(name)
-        sync = Sync(name, module, places, SyncOptions(), Upstream.of(name, module, places))
+        mirror = Mirror.of(root, name, module)
+        sync = Sync(mirror, SyncOptions(), Upstream.of(mirror))
         sys.addaudithook(cut.on_audit)
-        result = sync.run(observer)
+        result = sync.run(observer, lambda _: None)
     sys.stdout.write(f"{cut.passed} {int(result.exit_code)}\n")
 
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from blake3 import blake3
 
-from huai_client.plan.operations import Reuse
+from huai_client.diff.reuse.value import Reuse
 from huai_client.transfer import Outcome
-from huai_client.transfer.local import Trust
-from huai_client.transfer.stage import bring
+from huai_client.transfer.content import stage
+from huai_client.transfer.local import ReusePolicy
 from huai_client.transfer.staging import Staging, key_of
 from huai_client.tree import StorageError, Tree
 from huai_schema.entries import File
@@ -98,7 +98,7 @@ def brought(tree: Tree, staging: Staging) -> str:
         return Outcome([each for each in files if each not in missing], missing, [], 0)
 
     try:
-        done = bring(WANTED, REUSES, tree, staging, Trust(1 << 62, hardlink=False), transfer)
+        done = stage(WANTED, REUSES, tree, staging, ReusePolicy(1 << 62, hardlink=False), transfer)
     except StorageError as error:
         return error.message
     assert {*done.outcome.arrived, *done.outcome.missing} == {*WANTED}

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from huai_client.diff.merge import Match, Missing, merge
 from huai_client.plan.operations import Plan, Stage
 from huai_client.plan.order.order import PublishOrder
-from huai_client.plan.order.profiles import profiles
 from huai_client.plan.stages import STAGES
 from huai_client.plan.withhold import Withholding
+from huai_client.profiles.load import profiles
 from huai_client.publish.executor import execute
 from huai_client.tree import PathError, Tree
 from huai_client.tree.scope import tree_order

@@ -6,13 +6,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from huai_client.diff.candidate import Candidate, Move, content_is_here
-from huai_client.plan.delayed_deletes import Grace, back_again, put_off
 from huai_client.plan.operations import Plan, Stage
 from huai_client.plan.order.order import PublishOrder
-from huai_client.plan.order.profiles import profiles, volatile
-from huai_client.plan.planner import make_plan, settle, touched
+from huai_client.plan.pending import DelayPolicy, delay_deletions, reappeared
+from huai_client.plan.planner import changed_directories, make_plan, with_directories
 from huai_client.plan.summary import summarize
 from huai_client.plan.withhold import Withholding, withhold
+from huai_client.profiles.load import profiles, volatile
 from huai_client.state.delayed_deletion import DelayedDeletion
 from huai_schema.diff.changes import differing
 from huai_schema.entries import Directory, Entry, File, Symlink
@@ -97,8 +97,8 @@ stage_of = PublishOrder(Flat(), profiles(), [], []).stage_of
 
 def whole_plan(candidates: list[Candidate], moves: list[Move], want: Described) -> Plan:
     plan = make_plan(candidates, moves, stage_of)
-    found = (want.entries.get(path) for path in touched(plan))
-    return settle(plan, [entry for entry in found if isinstance(entry, Directory)])
+    found = (want.entries.get(path) for path in changed_directories(plan))
+    return with_directories(plan, [entry for entry in found if isinstance(entry, Directory)])
 
 
 @given(described(), described())
@@ -133,10 +133,10 @@ def test_a_run_that_was_cut(first: Described, cut: Described, want: Described) -
 
 @given(described(), described(), described())
 def test_deletions_that_wait(first: Described, second: Described, third: Described) -> None:
-    """Two syncs within the grace, then one after it."""
+    """Two syncs within the delay, then one after it."""
     tree, waiting = first.tree, list[DelayedDeletion]()
     for have, want, now in ((first, second, 100), (second, third, 105), (third, third, 115)):
-        waiting = _sync_with_grace(tree, waiting, have, want, now)
+        waiting = _sync_with_delay(tree, waiting, have, want, now)
         extra = tree.nodes.keys() - want.entries.keys()
         assert extra == {each.path for each in waiting}
         assert all(each.since + 10 > now for each in waiting if each.path not in _above(waiting))
@@ -153,10 +153,10 @@ def _digest_in(tree: MemoryTree, path: RelPath) -> bytes:
     return digest_of(node.content)
 
 
-def _sync_with_grace(
+def _sync_with_delay(
     tree: MemoryTree, waiting: list[DelayedDeletion], have: Described, want: Described, now: int
 ) -> list[DelayedDeletion]:
-    """Carry out a plan with a grace of 10 s; what waits from then on."""
+    """Carry out a plan with a delay of 10 s; what waits from then on."""
     candidates = [
         tree.candidate(path, want.entries.get(path), _past(path, have))
         for path in have.entries.keys() | want.entries.keys()
@@ -164,15 +164,16 @@ def _sync_with_grace(
     ]
     waits = {each.path for each in waiting}
     candidates = [
-        back_again(each, lambda path: _digest_in(tree, path)) if each.path in waits else each
+        reappeared(each, lambda path: _digest_in(tree, path)) if each.path in waits else each
         for each in candidates
     ]
     plan = make_plan(candidates, [], stage_of)
-    grace = Grace(now, 10, lambda _: False, lambda path: path in want.entries)
-    changed, left, _ = put_off(plan, waiting, grace)
-    found = (want.entries.get(path) for path in touched(changed))
+    policy = DelayPolicy(now, 10, lambda _: False, lambda path: path in want.entries)
+    changed, left, _ = delay_deletions(plan, waiting, policy)
+    found = (want.entries.get(path) for path in changed_directories(changed))
     tree.execute(
-        settle(changed, [entry for entry in found if isinstance(entry, Directory)]), want.contents
+        with_directories(changed, [entry for entry in found if isinstance(entry, Directory)]),
+        want.contents,
     )
     return [each._replace(since=each.since or now) for each in left]
 
@@ -280,8 +281,8 @@ def test_what_is_withheld(
 ) -> None:
     order = PublishOrder(Some(tops), profiles(), [], [], volatile())
     plan = make_plan(changed(have, want), [], order.stage_of)
-    found = (want.entries.get(path) for path in touched(plan))
-    plan = settle(plan, [entry for entry in found if isinstance(entry, Directory)])
+    found = (want.entries.get(path) for path in changed_directories(plan))
+    plan = with_directories(plan, [entry for entry in found if isinstance(entry, Directory)])
     fetches = [file for stage in plan.stages for file in stage.fetches]
     failed = data.draw(st.lists(st.sampled_from(fetches), unique=True)) if fetches else []
     withholding = Withholding(order)

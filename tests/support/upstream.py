@@ -28,7 +28,8 @@ import click
 
 from huai_client import config as client_config
 from huai_client.cli.main import command_line
-from huai_client.metadata import upstream as client_upstream
+from huai_client.metadata import upstream as metadata
+from huai_client.mirror import Mirror
 from huai_client.plan.prepared import Prepared
 from huai_client.run_options import SyncOptions
 from huai_client.state.paths import module_places as client_places
@@ -201,14 +202,9 @@ class Downstream:
         places = client_places(self.root, self.name)
         places.folder.mkdir(parents=True, exist_ok=True)
         module = client_config.load(self.root).module(self.name)
-        sync = Sync(
-            self.name,
-            module,
-            places,
-            SyncOptions(),
-            client_upstream.Upstream.of(self.name, module, places),
-        )
-        return sync.run(Observer(SilentProgress(), planned, step))
+        mirror = Mirror.of(self.root, self.name, module)
+        sync = Sync(mirror, SyncOptions(), metadata.Upstream.of(mirror))
+        return sync.run(Observer(SilentProgress(), planned, step), lambda _: None)
 
     @property
     def state_file(self) -> Path:

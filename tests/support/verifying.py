@@ -7,7 +7,7 @@ from typing import Any
 from huai_client.config import load
 from huai_client.deadline import Deadline
 from huai_client.diff.findings import Difference
-from huai_client.state.paths import module_places
+from huai_client.mirror import Mirror
 from huai_client.verify.request import Request
 from huai_client.verify.run import Patrol
 from tests.support.upstream import Downstream, Ended
@@ -54,8 +54,7 @@ def patrol(down: Downstream, request: Request) -> tuple[Patrol, list[Difference]
     """A run of `verify` in this process, and what it tells."""
     told: list[Difference] = []
     module = load(down.root).module(down.name)
-    places = module_places(down.root, down.name)
-    return Patrol(down.name, module, places, request, told.append), told
+    return Patrol(Mirror.of(down.root, down.name, module), request, told.append), told
 
 
 class Steps(Deadline):

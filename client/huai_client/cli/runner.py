@@ -7,27 +7,27 @@ import sys
 import time
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from huai_client.cli.console import Talk
 from huai_client.cli.run_log import Account
-from huai_client.config import Module
 from huai_client.diff.active_filter import same_filter
 from huai_client.diff.marks import stand
 from huai_client.durations import overdue, seconds
 from huai_client.metadata.poll import is_up_to_date
 from huai_client.metadata.upstream import Upstream
+from huai_client.mirror import Mirror
 from huai_client.modes import split_key
 from huai_client.run_options import SyncOptions
 from huai_client.staleness import dated_ahead, too_old
 from huai_client.state import delayed_record
 from huai_client.state import state as states
-from huai_client.state.paths import module_places
 from huai_schema.errors import ExitCode
 from huai_schema.paths import exact, show
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from huai_client.plan.prepared import Prepared
     from huai_client.state.run_record import Kind
     from huai_client.sync.result import Observer, SyncResult
@@ -40,12 +40,16 @@ from huai_client.state.lock import module_lock
 class Run:
     """The commands of one module."""
 
-    def __init__(self, root: Path, name: str, module: Module, talk: Talk) -> None:
-        """`root` is the client's state root."""
-        self._name = name
-        self._module = module
-        self._places = module_places(root, name)
-        self._talk = replace(talk, module=name)
+    def __init__(
+        self, mirror: Mirror, talk: Talk, approve: "Callable[[Prepared], None] | None" = None
+    ) -> None:
+        """`approve` looks at each plan before anything is said or done; it refuses by raising."""
+        self._mirror = mirror
+        self._name = mirror.name
+        self._module = mirror.config
+        self._places = mirror.paths
+        self._talk = replace(talk, module=mirror.name)
+        self._approve = approve or _approve_all
 
     def sync(self, options: SyncOptions, *, wait: float) -> ExitCode:
         """Bring the tree to the newest commit."""
@@ -56,11 +60,9 @@ class Run:
             upstream = self._upstream(options)
             if state.held and state.attempted:
                 account.becomes("undo")
-                return self._undone(account, upstream)
+                return self._undone(account)
             timeout = options.deadline.bound(self._module.timeout)
-            same = not (options.adopt or options.compare) and same_filter(
-                self._module, self._places, state
-            )
+            same = not (options.adopt or options.compare) and same_filter(self._mirror, state)
             same = same and stand(self._module.dest, state)
             poll = partial(is_up_to_date, timeout=timeout, deadline=upstream.deadline)
             if state.held or (same and poll(state, upstream.metadata)):
@@ -70,31 +72,32 @@ class Run:
                 account.becomes("deletions")
                 result = self._sync(options, upstream).delete_due(self._observer(account))
             else:
-                result = self._sync(options, upstream).run(self._observer(account))
+                result = self._sync(options, upstream).run(self._observer(account), self._approve)
             return self._conclude(result, account)
 
     def undo(self, *, wait: float) -> ExitCode:
         """Bring the tree back to what it was before the last sync."""
         with module_lock(self._places, wait=wait), self._account("undo") as account:
             account.started(states.load(self._places.state))
-            return self._undone(account, self._upstream(SyncOptions()))
+            return self._undone(account)
 
     def plan(self, options: SyncOptions, *, wait: float) -> ExitCode:
         """Show what a sync would do."""
         with module_lock(self._places, wait=wait):
             prepared = self._sync(options).prepare()
+        self._approve(prepared)
         return self._shown_plan(prepared)
 
     def plan_undo(self, *, wait: float) -> ExitCode:
         """Show what an undo would do."""
         with module_lock(self._places, wait=wait):
-            prepared = self._undo(self._upstream(SyncOptions())).prepare()
+            prepared = self._undo().prepare()
         return self._shown_plan(prepared)
 
     def _shown_plan(self, prepared: "Prepared") -> ExitCode:
         from huai_client.cli.report import selection_line, selection_values, summary_line, warnings
+        from huai_client.inspect.plan_lines import delayed_lines, plan_lines
         from huai_client.inspect.plan_totals import Forecast
-        from huai_client.plan.describe import delayed_lines, plan_lines
 
         self._talk.planned(prepared)
         for what, path, detail, volatile in plan_lines(prepared):
@@ -133,8 +136,7 @@ class Run:
         ):
             account.started(states.load(self._places.state))
             verdict = Verdict(self._talk, request)
-            name = self._module.upstream_name or self._name
-            patrol = Patrol(name, self._module, self._places, request, verdict.difference)
+            patrol = Patrol(self._mirror, request, verdict.difference)
             patrol.run(wait=wait)
             code = verdict.told(patrol)
             account.verified(verdict.differences, content=request.content)
@@ -154,9 +156,7 @@ class Run:
             self._talk.event("upstream", reason=reason)
 
         return Upstream.of(
-            self._name,
-            self._module,
-            self._places,
+            self._mirror,
             deadline=options.deadline,
             first_only=options.accept_rollback,  # only the one that decides may go back
             on_message=on_message,
@@ -170,16 +170,16 @@ class Run:
             states.save(self._places.state, state)
         return state
 
-    def _undone(self, account: Account, upstream: Upstream) -> ExitCode:
-        result = self._undo(upstream).run(self._observer(account))
+    def _undone(self, account: Account) -> ExitCode:
+        result = self._undo().run(self._observer(account))
         code = self._conclude(result, account)
         self._say_if_held(states.load(self._places.state))
         return code
 
-    def _undo(self, upstream: Upstream) -> "Undo":
+    def _undo(self) -> "Undo":
         from huai_client.sync.undo import Undo
 
-        return Undo(self._name, self._module, self._places, upstream)
+        return Undo(self._mirror)
 
     def _say_if_held(self, state: states.State) -> None:
         if state.held:
@@ -217,8 +217,7 @@ class Run:
     def _sync(self, options: SyncOptions, upstream: Upstream | None = None) -> "Sync":
         from huai_client.sync.sync import Sync
 
-        upstream = upstream or self._upstream(options)
-        return Sync(self._name, self._module, self._places, options, upstream)
+        return Sync(self._mirror, options, upstream or self._upstream(options))
 
     def _account(self, kind: "Kind") -> Account:
         return Account(self._places, kind)
@@ -271,3 +270,7 @@ class Run:
         else:
             self._talk.complaint(f"{self._name}: {result.exit_code.meaning}")
         return result.exit_code
+
+
+def _approve_all(_prepared: "Prepared") -> None:
+    """Any plan that was made is carried out."""

@@ -8,28 +8,28 @@ Loads nothing of the filters where a module has none.
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from huai_client.config import Module
+from huai_client.mirror import Mirror
 from huai_client.modes import bare_key
 from huai_client.run_options import SyncOptions
-from huai_client.state.paths import ModulePlaces
 from huai_client.state.state import State
 
 if TYPE_CHECKING:
     from huai_client.filters import Rules
 
 
-def rules_of(module: Module, places: ModulePlaces, options: SyncOptions) -> "Rules":
+def rules_of(mirror: Mirror, options: SyncOptions) -> "Rules":
     """The rules by which the next sync mirrors; `FilterError` if they are wrong."""
     from huai_client.filters import load_rules
 
+    module = mirror.config
     if options.filter is not None:
         return load_rules(options.filter, Path.cwd(), place="--filter", modes=module.modes)
-    place = f"{places.folder.name}: filter rule"
-    return load_rules(module.filter, places.root, place=place, modes=module.modes)
+    place = f"{mirror.name}: filter rule"
+    return load_rules(module.filter, mirror.root, place=place, modes=module.modes)
 
 
-def same_filter(module: Module, places: ModulePlaces, state: State) -> bool:
+def same_filter(mirror: Mirror, state: State) -> bool:
     """Whether the tree was made through the filter and with the modes that are configured now."""
-    if not module.filter:
-        return state.filter == bare_key(module.modes)
-    return rules_of(module, places, SyncOptions()).key() == state.filter
+    if not mirror.config.filter:
+        return state.filter == bare_key(mirror.config.modes)
+    return rules_of(mirror, SyncOptions()).key() == state.filter

@@ -88,3 +88,12 @@ class Move(NamedTuple):
 
     old: RelPath
     new: RelPath
+
+
+class Survey(NamedTuple):
+    """What the planner needs to know about the tree."""
+
+    candidates: list[Candidate]
+    moves: list[Move]
+    extraneous: list[RelPath]
+    """Paths that no snapshot names and that stay; found only when the whole tree was compared."""

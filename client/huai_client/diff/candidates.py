@@ -7,9 +7,8 @@ compared as a whole.
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
 
-from huai_client.diff.candidate import Candidate, Move, replaces, worth_hashing
+from huai_client.diff.candidate import Candidate, Move, Survey, replaces, worth_hashing
 from huai_client.diff.findings import Difference
 from huai_client.diff.merge import Extraneous, Match, Missing, merge
 from huai_client.diff.moves import Collected, anywhere, gone
@@ -30,15 +29,6 @@ class UnreadableTreeError(HuaiError):
 
 _DAMAGED = b"damaged"
 """Equal to no digest."""
-
-
-class Survey(NamedTuple):
-    """What the planner needs to know about the tree."""
-
-    candidates: list[Candidate]
-    moves: list[Move]
-    extraneous: list[RelPath]
-    """Paths that no snapshot names and that stay; found only when the whole tree was compared."""
 
 
 def survey_whole(

@@ -4,6 +4,7 @@ Pure.  Such a symlink is kept as it is and never followed, and the administrator
 `safe_links` it is left out.
 """
 
+from huai_client.diff.candidate import Survey
 from huai_schema.entries import Entry, Symlink
 from huai_schema.paths import RelPath
 
@@ -21,6 +22,12 @@ def leads_out(path: RelPath, target: bytes) -> bool:
         if depth < 0:
             return True
     return False
+
+
+def without_unsafe(survey: Survey) -> Survey:
+    """The comparison without symlinks that are left out; what stands in their place stays."""
+    kept = [each for each in survey.candidates if not left_out(each.wanted)]
+    return survey._replace(candidates=kept)
 
 
 def left_out(entry: Entry | None) -> bool:

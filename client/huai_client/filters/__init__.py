@@ -1,8 +1,7 @@
 """Partial mirrors: rsync's include and exclude rules, decided on metadata.
 
 `Rules` says what is mirrored and what is protected, `Parser` reads them in all their forms,
-`load` alone reads files.  `selection.Selection` is a snapshot seen through rules, `difference`
-compares two of those, `extent` adds one up; they are imported by those who have a snapshot.
+`load` alone reads files.  A snapshot seen through rules is `diff.selection.Selection`.
 """
 
 from huai_client.filters.grammar import FilterError

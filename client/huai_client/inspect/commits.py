@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from huai_client.metadata.repository import Commit, Repository
+from huai_client.metadata.commit import Commit
+from huai_client.metadata.repository import Repository
 from huai_client.state.paths import ModulePlaces
 from huai_client.state.state import applied_id, load
 from huai_schema.errors import ExitCode, HuaiError

@@ -4,19 +4,17 @@ Asks the planner itself, so it costs what a plan costs, and no more than the cha
 nothing, changes nothing.
 """
 
-from pathlib import Path
 from typing import NamedTuple
 
-from huai_client.config import Module
 from huai_client.diff.active_filter import same_filter
 from huai_client.durations import seconds
 from huai_client.inspect.commits import Commits
-from huai_client.metadata.repository import Commit
-from huai_client.plan.build import Planning
-from huai_client.plan.describe import delayed_lines, plan_lines
+from huai_client.inspect.plan_lines import delayed_lines, plan_lines
+from huai_client.metadata.commit import Commit
+from huai_client.mirror import Mirror
+from huai_client.plan.build import PlanBuilder
 from huai_client.plan.prepared import Prepared
 from huai_client.run_options import SyncOptions
-from huai_client.state.paths import ModulePlaces
 from huai_client.state.state import HELD
 from huai_client.tree import View
 from huai_schema.errors import HuaiError
@@ -38,23 +36,23 @@ class Foresight(NamedTuple):
     """The whole tree has to be compared first, which was not done now."""
 
 
-def foresee(path: RelPath, module: Module, places: ModulePlaces, commits: Commits) -> Foresight:
+def foresee(path: RelPath, mirror: Mirror, commits: Commits) -> Foresight:
     """Find out; no failure is raised, it is told."""
     newest = commits.newest
     if commits.state.held:
         return Foresight(newest, refusal=HELD)
-    planning = Planning(module, places, SyncOptions(), commits.repository)
-    if planning.walks(commits.state):
+    builder = PlanBuilder(mirror, SyncOptions(), commits.repository)
+    if builder.walks(commits.state):
         return Foresight(newest, whole=True)
-    same = newest.id == commits.applied.id and same_filter(module, places, commits.state)
+    same = newest.id == commits.applied.id and same_filter(mirror, commits.state)
     if same and not commits.state.attempted:
         return Foresight(newest)
     try:
-        with View(Path(module.dest), owners=module.owners) as view:
-            prepared = planning.update(view, newest, commits.state)
+        with View(mirror.dest, owners=mirror.config.owners) as view:
+            prepared = builder.update(view, newest, commits.state)
     except HuaiError as error:
         return Foresight(newest, refusal=error.message)
-    return _of_path(path, prepared, seconds(module.delete_after))
+    return _of_path(path, prepared, seconds(mirror.config.delete_after))
 
 
 def _of_path(path: RelPath, prepared: Prepared, patience: int) -> Foresight:

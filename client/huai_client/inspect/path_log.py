@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from huai_client.inspect.comparison import Sign, Step, compare
-from huai_client.metadata.repository import Commit
+from huai_client.metadata.commit import Commit
 from huai_schema.diff.changes import differing
 from huai_schema.paths import RelPath
 

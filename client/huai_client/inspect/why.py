@@ -3,7 +3,6 @@
 Only composes; changes nothing.
 """
 
-from pathlib import Path
 from typing import NamedTuple
 
 from huai_client.config import Module
@@ -14,15 +13,15 @@ from huai_client.inspect.commits import Commits
 from huai_client.inspect.local_status import Here, Standing, look
 from huai_client.inspect.next_sync import Foresight, foresee
 from huai_client.inspect.path_log import Event, follow
-from huai_client.metadata.repository import Commit
-from huai_client.plan.build import applied_selection
-from huai_client.plan.guard.protect import Protection
-from huai_client.plan.order.order import GENERIC, Verdict
-from huai_client.plan.publish_rules import Publication
+from huai_client.metadata.commit import Commit
+from huai_client.mirror import Mirror
+from huai_client.plan.build import applied_selection, publish_order
+from huai_client.plan.order.lookup import Lookup
+from huai_client.plan.order.order import GENERIC, PublishOrder, Verdict
+from huai_client.plan.protect.protection import Protection
 from huai_client.run_options import SyncOptions
 from huai_client.state import delayed_record
 from huai_client.state.delayed_deletion import DelayedDeletion
-from huai_client.state.paths import ModulePlaces
 from huai_client.verify.summary import Times, times_of
 from huai_schema.codec.publish_rules import volatile_rules
 from huai_schema.entries import Directory, Entry, File, Symlink
@@ -76,20 +75,23 @@ class Reasons(NamedTuple):
         return nowhere and not self.protected and self.here.standing is Standing.NOTHING
 
 
-def reasons(path: RelPath, module: Module, places: ModulePlaces, commits: Commits) -> Reasons:
+def reasons(path: RelPath, mirror: Mirror, commits: Commits) -> Reasons:
     """Find out all of it."""
-    applied, dest = commits.applied, Path(module.dest)
+    module, applied = mirror.config, commits.applied
     entry = applied.snapshot.entry(path)
     here = look(
-        dest, path, applied_selection(applied, commits.state).entry(path), owners=module.owners
+        mirror.dest,
+        path,
+        applied_selection(applied, commits.state).entry(path),
+        owners=module.owners,
     )
     directory = isinstance(entry or here.entry, Directory)
-    rules = rules_of(module, places, SyncOptions())
-    delayed = delayed_record.load(places.delayed)
+    rules = rules_of(mirror, SyncOptions())
+    delayed = delayed_record.load(mirror.paths.delayed)
     mine = next((each for each in delayed if each.path == path), None)
-    publication = Publication(applied, module, delayed)
-    verdict = _verdict(path, entry, publication)
-    volatile = isinstance(entry, File) and publication.order.is_volatile(path)
+    order = publish_order(module, applied, Lookup(applied.snapshot))
+    verdict = _verdict(path, entry, order)
+    volatile = isinstance(entry, File) and order.is_volatile(path)
     return Reasons(
         path=path,
         applied=applied,
@@ -103,15 +105,15 @@ def reasons(path: RelPath, module: Module, places: ModulePlaces, commits: Commit
         delayed=mine,
         until=mine.since + seconds(module.delete_after) if mine else 0,
         here=here,
-        verified=times_of(places.verified, path),
-        next_sync=foresee(path, module, places, commits),
+        verified=times_of(mirror.paths.verified, path),
+        next_sync=foresee(path, mirror, commits),
     )
 
 
-def _verdict(path: RelPath, entry: Entry | None, publication: Publication) -> Verdict | None:
+def _verdict(path: RelPath, entry: Entry | None, order: PublishOrder) -> Verdict | None:
     if entry is None or isinstance(entry, Directory):
         return None
-    return publication.order.judge(path, symlink=isinstance(entry, Symlink))
+    return order.judge(path, symlink=isinstance(entry, Symlink))
 
 
 def _rule_of(verdict: Verdict, module: Module, applied: Commit, *, volatile: bool) -> str:

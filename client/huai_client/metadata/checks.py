@@ -1,7 +1,7 @@
 """What must hold of a commit before a tree is compared with it; each check raises its own error."""
 
 from huai_client.config import Module
-from huai_client.metadata.repository import Commit
+from huai_client.metadata.commit import Commit
 from huai_client.state.state import State
 from huai_schema.codec.commits import SERIAL_STEP, Totals
 from huai_schema.errors import ExitCode, HuaiError

@@ -10,9 +10,9 @@ import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import NamedTuple
 
 from huai_client.deadline import NEVER, Deadline
+from huai_client.metadata.commit import Commit
 from huai_client.metadata.git import Found, Here, fetch_commit, write_shallow
 from huai_client.metadata.http import (
     BRANCH,
@@ -24,8 +24,8 @@ from huai_client.metadata.http import (
     newest_commit,
 )
 from huai_client.metadata.packs import drop_unfinished, exchange_packs
-from huai_schema.codec.commits import CommitInfo, decode_commit
-from huai_schema.codec.descriptor import Descriptor, read_root
+from huai_schema.codec.commits import decode_commit
+from huai_schema.codec.descriptor import read_root
 from huai_schema.errors import ExitCode, FormatError, HuaiError
 from huai_schema.git.objects import Kind
 from huai_schema.layout.snapshot import Snapshot
@@ -74,17 +74,6 @@ class DamagedRepositoryError(HuaiError):
     """Objects that should be in the repository are not, or cannot be read."""
 
     exit_code = ExitCode.UNSOUND
-
-
-class Commit(NamedTuple):
-    """One commit of a module, as far as this side has it."""
-
-    id: str
-    info: CommitInfo
-    time: int
-    """Seconds since the epoch."""
-    descriptor: Descriptor
-    snapshot: Snapshot
 
 
 class Repository:

@@ -7,12 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Self
 
-from huai_client.config import Module
 from huai_client.deadline import NEVER, Deadline
 from huai_client.metadata.failover import Failover
 from huai_client.metadata.http import MetadataUrl
+from huai_client.mirror import Mirror
 from huai_client.state.hosts import Hosts
-from huai_client.state.paths import ModulePlaces
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,22 +26,20 @@ class Upstream:
     @classmethod
     def of(
         cls,
-        name: str,
-        module: Module,
-        places: ModulePlaces,
+        mirror: Mirror,
         *,
         deadline: Deadline = NEVER,
         first_only: bool = False,
         on_message: Callable[[str], None] = lambda _: None,
     ) -> Self:
-        """Those that `module`, which is called `name` here, is configured with.
+        """Those that `mirror` is configured with.
 
-        `first_only`: no other upstream stands in for the first.  `on_message` is
-        called with what was wrong with one of several, and with what is waited for.
+        `first_only`: no other upstream stands in for the first.  `on_message` hears what was wrong
+        with one of several, and what is waited for.
         """
-        hosts = Hosts(places.root)
-        named = module.urls[:1] if first_only else module.urls
-        urls = [MetadataUrl.of(url, module.upstream_name or name) for url in named]
+        hosts = Hosts(mirror.root)
+        named = mirror.config.urls[:1] if first_only else mirror.config.urls
+        urls = [MetadataUrl.of(url, mirror.upstream_name) for url in named]
         return cls(
             Failover(urls, hosts.health, on_message=on_message, deadline=deadline), hosts, deadline
         )

@@ -1,6 +1,7 @@
-"""Planning one run: from the commit that is wanted and the tree that is there to a plan.
+"""Makes a plan, step by step: the one place where the steps of planning stand in their order.
 
-Only composes: what was recorded, the survey, the publish order, the limits.  Changes nothing.
+Each step takes values and returns one.  What reads a disk, a clock or the configuration is read
+here and handed on; all other modules of this folder are pure.  Changes nothing.
 """
 
 import time
@@ -9,33 +10,59 @@ from typing import NamedTuple
 
 from huai_client.config import Module
 from huai_client.diff.active_filter import rules_of
-from huai_client.diff.candidates import Survey, survey_changes, survey_damage, survey_whole
+from huai_client.diff.candidate import Survey
+from huai_client.diff.candidates import digest_here, survey_changes, survey_damage, survey_whole
 from huai_client.diff.destination import check_destination
 from huai_client.diff.extent import Extent
 from huai_client.diff.findings import Difference
 from huai_client.diff.moves import nowhere
+from huai_client.diff.reuse.sources import Sources, Wanted
 from huai_client.diff.selection import Selection
 from huai_client.diff.selections import differences
-from huai_client.diff.symlinks import left_out
+from huai_client.diff.symlinks import without_unsafe
+from huai_client.durations import seconds
 from huai_client.filters import Rules
-from huai_client.metadata.repository import Commit, Repository
-from huai_client.plan.guard import Firewall
+from huai_client.metadata.commit import Commit
+from huai_client.metadata.repository import Repository
+from huai_client.mirror import Mirror
+from huai_client.plan.deletions import (
+    DeletionLimits,
+    TooManyDeletionsError,
+    parse_exceptions,
+)
+from huai_client.plan.inodes import split_shared_inodes
 from huai_client.plan.operations import Plan
-from huai_client.plan.planner import make_plan, settle, touched
+from huai_client.plan.order.lookup import Lookup
+from huai_client.plan.order.order import PublishOrder
+from huai_client.plan.pending import (
+    DelayPolicy,
+    delay_deletions,
+    due_by_run,
+    emptied_directories,
+    still_there,
+    with_reappeared,
+)
+from huai_client.plan.planner import changed_directories, make_plan, with_directories
 from huai_client.plan.prepared import Prepared
-from huai_client.plan.publish_rules import Publication
-from huai_client.plan.restrict import in_part
-from huai_client.plan.reuse.inodes import parted
-from huai_client.plan.reuse.sources import Sources
-from huai_client.plan.summary import TooManyDeletionsError, check_deletions, summarize
+from huai_client.plan.protect.protection import Protection
+from huai_client.plan.protect.shield import drop_protected, may_move
+from huai_client.plan.protect.undeletable import Undeletable
+from huai_client.plan.restrict import restrict
+from huai_client.plan.summary import summarize
 from huai_client.plan.volatile import volatile_fetches
+from huai_client.profiles.load import profiles
+from huai_client.profiles.volatile import volatile_files
 from huai_client.run_options import SyncOptions
 from huai_client.state import delayed_record
-from huai_client.state.paths import ModulePlaces
+from huai_client.state.delayed_deletion import DelayedDeletion
 from huai_client.state.state import State
 from huai_client.tree import View
+from huai_schema.codec.publish_rules import ProfileRule, own_rules, usable_rules
 from huai_schema.entries import Directory
 from huai_schema.paths import RelPath
+from huai_schema.program.configuration import ConfigError, closest
+
+NO_CHANGES = Survey([], [], [])
 
 
 class _Goal(NamedTuple):
@@ -46,32 +73,30 @@ class _Goal(NamedTuple):
     extent: Extent
     former: Selection
     """What deletions are deletions from."""
+    entries_before: int | None
+    """What the tree holds; None: that is seen when it is compared."""
 
 
-class Planning:
-    """What all plans of one run have in common."""
+class PlanBuilder:
+    """Makes the plans of one run."""
 
-    def __init__(
-        self, module: Module, places: ModulePlaces, options: SyncOptions, repository: Repository
-    ) -> None:
+    def __init__(self, mirror: Mirror, options: SyncOptions, repository: Repository) -> None:
         """`repository` holds the commits that are planned for."""
+        module = mirror.config
+        self._mirror = mirror
         self._module = module
-        self._places = places
         self._options = options
         self._repository = repository
-        self.firewall = Firewall(module, options.max_delete_in, options.undeletable)
+        self._protection = Protection(module.protect)
+        self._undeletable = Undeletable(options.undeletable)
+        self._limits = DeletionLimits(
+            options.max_delete or module.max_delete,
+            {**module.max_delete_in, **parse_exceptions(options.max_delete_in)},
+        )
         self.moves = True
         """Whether directories may be renamed whole: some file systems cannot."""
 
-    @cached_property
-    def rules(self) -> Rules:
-        """What is mirrored from now on."""
-        return rules_of(self._module, self._places, self._options)
-
-    def walks(self, state: State) -> bool:
-        """Whether an update has to compare the whole tree."""
-        whole = self._options.adopt or self._options.compare
-        return whole or self._past(state)[0] is None
+    # What is planned for
 
     def update(
         self, view: View, commit: Commit, state: State, rules: Rules | None = None
@@ -82,21 +107,12 @@ class Planning:
         wanted = Selection(commit.snapshot, self.rules if rules is None else rules)
         if applied is not None and not self._options.adopt:
             check_destination(view, past)
-        if self.walks(state):
-            extraneous = self._options.delete_extraneous
-            tick = partial(self._options.deadline.check, "the tree was compared in part")
-            survey = survey_whole(view, past, wanted, delete_extraneous=extraneous, tick=tick)
-        else:
-            may_move = self.firewall.may_move(view) if self.moves else nowhere
-            survey = survey_changes(view, past, wanted, may_move)
-            survey = self._parted(survey, cut=len(past) > 1)
+        survey = self._compare(view, past, wanted, whole=self.walks(state))
         before = None if applied is None else self._recorded(state)
-        goal = _Goal(commit, wanted, _extent(commit, wanted, applied, before), applied or wanted)
-        survey = self.firewall.shielded(survey, view)
-        # Where nothing was applied, deletions are a share of what is here, not of what is to come.
-        present = before or Extent(_entries_here(survey, goal.extent), 0)
-        prepared = self._plan(survey, goal, present, view)
-        return in_part(self._reusing(prepared, view, sure=True), self._options.only)
+        extent = _extent(commit, wanted, applied, before)
+        entries = None if before is None else before.entries
+        goal = _Goal(commit, wanted, extent, applied or wanted, entries)
+        return self._build(survey, goal, view, delays=True, sure=True)
 
     def repair(
         self, view: View, commit: Commit, state: State, damage: list[Difference]
@@ -105,40 +121,128 @@ class Planning:
         goal = self._applied(commit, state)
         extraneous = self._options.delete_extraneous
         survey = survey_damage(view, damage, goal.selection, delete_extraneous=extraneous)
-        prepared = self._plan(self.firewall.shielded(survey, view), goal, goal.extent)
-        return self._reusing(prepared, view, sure=False)
+        return self._build(survey, goal, view, delays=False, sure=False)
 
     def due(self, view: View, commit: Commit, state: State) -> Prepared:
-        """Delete what has waited long enough; the tree is at `commit` otherwise."""
+        """Delete what was delayed for long enough; the tree is at `commit` otherwise."""
         goal = self._applied(commit, state)
         check_destination(view, [goal.selection])
-        return self._plan(Survey([], [], []), goal, goal.extent, view)
+        return self._build(NO_CHANGES, goal, view, delays=True, sure=True)
 
-    def _safe(self, survey: Survey) -> Survey:
-        """The survey without symlinks that are left out; what stands in their place stays."""
-        if not self._module.safe_links:
-            return survey
-        kept = [each for each in survey.candidates if not left_out(each.wanted)]
-        return survey._replace(candidates=kept)
+    # The steps
 
-    def _parted(self, survey: Survey, *, cut: bool) -> Survey:
-        """The survey with inodes of their own for names that must not share one any more."""
+    def _build(
+        self, survey: Survey, goal: _Goal, view: View, *, delays: bool, sure: bool
+    ) -> Prepared:
+        """From what differs to a plan; with `delays`, deletions are delayed, and may be due.
+
+        `sure`: whether a file here may be believed to be what the metadata say.
+        """
+        module, commit = self._module, goal.commit
+        lookup = Lookup(commit.snapshot)
+        order = publish_order(module, commit, lookup)
+        pending = self._pending()
+
+        survey = drop_protected(survey, self._protection, view)
+        survey = self._undeletable.drop_kept(survey, view)
+        if delays:
+            survey = with_reappeared(survey, pending, partial(digest_here, view))
+        if module.safe_links:
+            survey = without_unsafe(survey)
+        plan = make_plan(survey.candidates, survey.moves, order.stage_of)
+        refused = self._check_limits(plan, survey, goal)
+        changed = set() if not delays else emptied_directories(pending, view)
+        delayed = 0
+        if delays:
+            policy = self._delay_policy(order, lookup, goal.selection.rules)
+            before = pending
+            plan, pending, delayed = delay_deletions(plan, still_there(pending, view), policy)
+            self._limits.check_due(due_by_run(plan, before), goal.extent.entries, goal.former)
+        changed |= changed_directories(plan)
+        plan = with_directories(plan, _directories_of(changed, plan, goal.selection))
+        plan = self._with_reuses(plan, survey, view, commit, sure=sure)
+        prepared = Prepared(
+            commit,
+            plan,
+            summarize(plan)._replace(delayed=delayed),
+            survey,
+            tuple(pending),
+            tuple(order.repositories),
+            extent=goal.extent,
+            filter=goal.selection.rules.key(),
+            territory=order,
+            volatile=volatile_fetches(plan, order.is_volatile),
+            refused=refused,
+        )
+        return restrict(prepared, self._options.only)
+
+    def _compare(
+        self, view: View, past: list[Selection], wanted: Selection, *, whole: bool
+    ) -> Survey:
+        """What differs between the tree and `wanted`."""
+        if whole:
+            extraneous = self._options.delete_extraneous
+            tick = partial(self._options.deadline.check, "the tree was compared in part")
+            return survey_whole(view, past, wanted, delete_extraneous=extraneous, tick=tick)
+        moves = may_move(self._protection, self._undeletable, view) if self.moves else nowhere
+        survey = survey_changes(view, past, wanted, moves)
         shares = self._module.duplicates == "hardlink"
-        if not cut and not shares:
-            return survey
-        return survey._replace(candidates=parted(survey.candidates, may_share=shares))
+        if shares or len(past) > 1:
+            return split_shared_inodes(survey, may_share=shares)
+        return survey
 
-    def _reusing(self, prepared: Prepared, view: View, *, sure: bool) -> Prepared:
+    def _check_limits(self, plan: Plan, survey: Survey, goal: _Goal) -> str:
+        """Why a sync would refuse this; for a filter that is only tried, else it is an error."""
+        entries = goal.entries_before
+        if entries is None:
+            # Nothing was applied: deletions are a share of what is here, not of what is to come.
+            entries = _entries_here(survey, goal.extent)
+        try:
+            self._limits.check(plan, entries, goal.former)
+        except TooManyDeletionsError as error:
+            if self._options.filter is None:
+                raise
+            return error.message
+        return ""
+
+    def _delay_policy(self, order: PublishOrder, lookup: Lookup, rules: Rules) -> DelayPolicy:
+        def named(path: RelPath) -> bool:
+            directory = lookup.is_directory(path)
+            return (directory or lookup.names(path)) and rules.reaches(path, directory=directory)
+
+        delay = seconds(self._module.delete_after)
+        return DelayPolicy(int(time.time()), delay, order.deletes_at_once, named)
+
+    def _with_reuses(
+        self, plan: Plan, survey: Survey, view: View, commit: Commit, *, sure: bool
+    ) -> Plan:
         """The plan without the transfer of what is here."""
-        sources = Sources(self._module, self._places)
-        candidates = prepared.survey.candidates
-        plan = sources.added(prepared.plan, candidates, view, prepared.commit, sure=sure)
-        summary = summarize(plan)._replace(delayed=prepared.summary.delayed)
-        return prepared._replace(plan=plan, summary=summary)
+        fetches = [file for stage in plan.stages for file in stage.fetches]
+        entries = len(fetches) + sum(len(stage.links) for stage in plan.stages)
+        wanted = Wanted(fetches, entries, survey.candidates, plan.moves)
+        return plan.with_reuses(Sources(self._mirror).find(wanted, view, commit, sure=sure))
+
+    # What is recorded
+
+    @cached_property
+    def rules(self) -> Rules:
+        """What is mirrored from now on."""
+        return rules_of(self._mirror, self._options)
+
+    def walks(self, state: State) -> bool:
+        """Whether an update has to compare the whole tree."""
+        whole = self._options.adopt or self._options.compare
+        return whole or self._past(state)[0] is None
+
+    def _pending(self) -> list[DelayedDeletion]:
+        """The delayed deletions that may ever be done."""
+        kept = (self._protection, self._undeletable)
+        found = delayed_record.load(self._mirror.paths.delayed)
+        return [each for each in found if not any(rule.may_cover(each.path) for rule in kept)]
 
     def _applied(self, commit: Commit, state: State) -> _Goal:
-        selection = applied_selection(commit, state)
-        return _Goal(commit, selection, self._recorded(state), selection)
+        selection, extent = applied_selection(commit, state), self._recorded(state)
+        return _Goal(commit, selection, extent, selection, extent.entries)
 
     def _recorded(self, state: State) -> Extent:
         """How much the applied commit brought here."""
@@ -163,54 +267,28 @@ class Planning:
             return None, attempted
         return applied_selection(repository.commit(state.applied), state), attempted
 
-    def _plan(
-        self, survey: Survey, goal: _Goal, before: Extent, view: View | None = None
-    ) -> Prepared:
-        """Plan; with `view`, deletions may wait, and those that waited may be due."""
-        commit, rules = goal.commit, goal.selection.rules
-        waiting = self.firewall.without_protected(delayed_record.load(self._places.delayed))
-        publication = Publication(commit, self._module, waiting, rules)
-        survey = self._safe(publication.narrowed(survey, view))
-        plan = make_plan(survey.candidates, survey.moves, publication.order.stage_of)
-        limit = self._options.max_delete or self._module.max_delete
-        refused = self._refused(plan, limit, before, goal.former)
-        found = publication.put_off(plan, view, int(time.time()))
-        publication.check_due(found.plan, limit, goal.extent.entries)
-        for removals in publication.due(found.plan):
-            self.firewall.check(removals, goal.former)
-        disturbed = touched(found.plan) | publication.bereft(view)
-        plan = settle(found.plan, _unsettled(found.plan, goal.selection, disturbed))
-        summary = summarize(plan)._replace(delayed=found.put_off)
-        repositories = tuple(publication.order.repositories)
-        return Prepared(
-            commit,
-            plan,
-            summary,
-            survey,
-            tuple(found.waiting),
-            repositories,
-            extent=goal.extent,
-            filter=rules.key(),
-            territory=publication.order,
-            volatile=volatile_fetches(plan, publication.order.is_volatile),
-            refused=refused,
-        )
-
-    def _refused(self, plan: Plan, limit: str, before: Extent, former: Selection) -> str:
-        """Why a sync would not do this; for a filter that is only tried, else it is an error."""
-        try:
-            check_deletions(summarize(plan), limit, before.entries)
-            self.firewall.check((*plan.clear, *plan.removals), former)
-        except TooManyDeletionsError as error:
-            if self._options.filter is None:
-                raise
-            return error.message
-        return ""
-
 
 def applied_selection(commit: Commit, state: State) -> Selection:
     """What `commit`, the applied one, brought here."""
     return Selection(commit.snapshot, Rules.from_key(state.filter))
+
+
+def publish_order(module: Module, commit: Commit, lookup: Lookup) -> PublishOrder:
+    """The stages of the paths of `commit`: by client.toml, by the upstream, by known profiles.
+
+    Repositories are recognised by what the upstream has, whether it is mirrored or not.
+    Raises `ConfigError` for a profile that does not exist.
+    """
+    own = own_rules(module.publish)
+    for rule in own:
+        if isinstance(rule, ProfileRule) and rule.profile not in profiles():
+            raise ConfigError(
+                f"publish rule {rule.text!r}: there is no profile {rule.profile!r}",
+                hint=closest(rule.profile, profiles()),
+            )
+    upstream = usable_rules(commit.descriptor.publish)
+    volatile = volatile_files(module, commit.descriptor)
+    return PublishOrder(lookup, profiles(), own, upstream, volatile)
 
 
 def _extent(
@@ -231,8 +309,8 @@ def _entries_here(survey: Survey, wanted: Extent) -> int:
     return wanted.entries - missing + extra + len(survey.extraneous)
 
 
-def _unsettled(plan: Plan, wanted: Selection, disturbed: set[RelPath]) -> list[Directory]:
-    """Directories in which something changed or will, without it being said in the plan."""
-    settled = {directory.path for directory in plan.directories}
-    found = (wanted.directory(path) for path in sorted(disturbed - settled))
+def _directories_of(changed: set[RelPath], plan: Plan, wanted: Selection) -> list[Directory]:
+    """Those of the changed directories that are wanted and whose attributes are not planned yet."""
+    planned = {directory.path for directory in plan.directories}
+    found = (wanted.directory(path) for path in sorted(changed - planned))
     return [directory for directory in found if directory is not None]

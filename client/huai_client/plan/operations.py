@@ -1,13 +1,14 @@
-"""What a plan consists of: plain values, no behaviour.
+"""What a plan consists of: plain values.
 
 Pure.  The planner makes them, `--dry-run` prints them, the executor carries them out
 in the order of the fields of `Plan`; within a list, in the order of the list.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from huai_client.diff.candidate import Move
+from huai_client.diff.reuse.value import Reuse
 from huai_schema.entries import Directory, File, Symlink
 from huai_schema.paths import RelPath
 
@@ -17,22 +18,6 @@ class Remove(NamedTuple):
 
     path: RelPath
     directory: bool
-
-
-class Reuse(NamedTuple):
-    """Where the content of a wanted file is already."""
-
-    source: RelPath
-    mtime: int
-    """Of the source; its size is that of the wanted file."""
-    names: int = 0
-    """The wanted file may take over an inode that has no more names than so many."""
-    sure: bool = True
-    """Whether the size and time of the source prove its content; else its digest has to."""
-    tree: str = ""
-    """The root of the tree that holds it; empty: the plan's own."""
-    twin: bool = False
-    """The plan brings `source` too: it has to come once only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,3 +52,7 @@ class Plan:
     """By `Move.old`: a symlink to where the directory went, for those who still look there."""
     reuses: dict[RelPath, Reuse] = field(default_factory=dict)
     """By path: those of the `fetches` that need no transfer."""
+
+    def with_reuses(self, reuses: dict[RelPath, Reuse]) -> "Plan":
+        """The same, with `reuses`."""
+        return replace(self, reuses=reuses)

@@ -35,8 +35,8 @@ def make_plan(
     return planner.plan(sorted(moves, key=lambda move: sort_key(move.new)))
 
 
-def touched(plan: Plan) -> set[RelPath]:
-    """Directories whose times the plan disturbs, and which must be set again at the end."""
+def changed_directories(plan: Plan) -> set[RelPath]:
+    """Directories whose times the plan changes, and which must be set again at the end."""
     paths = {parent(item.path) for items in (plan.clear, plan.removals) for item in items}
     paths |= {parent(path) for path in plan.make if path}
     for move in plan.moves:
@@ -47,7 +47,7 @@ def touched(plan: Plan) -> set[RelPath]:
     return paths
 
 
-def settle(plan: Plan, directories: Iterable[Directory]) -> Plan:
+def with_directories(plan: Plan, directories: Iterable[Directory]) -> Plan:
     """The plan with final attributes for `directories` too."""
     final = {directory.path: directory for directory in (*directories, *plan.directories)}
     ordered = sorted(final.values(), key=lambda entry: sort_key(entry.path), reverse=True)

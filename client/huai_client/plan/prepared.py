@@ -2,9 +2,9 @@
 
 from typing import NamedTuple
 
-from huai_client.diff.candidates import Survey
+from huai_client.diff.candidate import Survey
 from huai_client.diff.extent import Extent
-from huai_client.metadata.repository import Commit
+from huai_client.metadata.commit import Commit
 from huai_client.modes import Modes, split_key
 from huai_client.plan.operations import Plan
 from huai_client.plan.order.order import Repository

@@ -7,8 +7,9 @@ attempted, never as applied.
 from collections.abc import Collection
 from dataclasses import replace
 
-from huai_client.filters import Rules
-from huai_client.plan.operations import Plan, Reuse, Stage
+from huai_client.diff.reuse.value import Reuse
+from huai_client.filters.rules import Rules
+from huai_client.plan.operations import Plan, Stage
 from huai_client.plan.prepared import Prepared
 from huai_client.plan.summary import summarize
 from huai_schema.entries import Directory, Entry
@@ -22,18 +23,18 @@ class NotInPartError(HuaiError):
     exit_code = ExitCode.USAGE
 
 
-def in_part(prepared: Prepared, rules: Rules | None) -> Prepared:
+def restrict(prepared: Prepared, rules: Rules | None) -> Prepared:
     """The part of `prepared` that `rules` let through; without rules all of it.
 
     Raises `NotInPartError`.
     """
     if rules is None:
         return prepared
-    plan = narrowed(prepared.plan, rules)
+    plan = restricted(prepared.plan, rules)
     return prepared._replace(plan=plan, summary=summarize(plan))
 
 
-def narrowed(plan: Plan, rules: Rules) -> Plan:
+def restricted(plan: Plan, rules: Rules) -> Plan:
     """The part of `plan` that adds and changes what `rules` let through.
 
     Raises `NotInPartError` if something would have to make way or to move for that, or if a

@@ -1,30 +1,32 @@
 """Undoing the last sync: back to the commit that was applied before, out of the trash.
 
-A sync in another direction: planned, recorded, published and finished like any other, and finished
-by the next run if it is interrupted.  Asks no upstream.  Rule to keep: that everything is here is
-known before the first change.
+Planned, applied and recorded like any sync, with another content source; an interrupted one is
+finished by the next run.  Asks no upstream.  Rule to keep: that everything is here is known before
+the first change.
 """
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
-from huai_client.config import Module
 from huai_client.filters import Rules
-from huai_client.metadata.repository import Commit
-from huai_client.metadata.upstream import Upstream
+from huai_client.metadata.commit import Commit
+from huai_client.metadata.repository import Repository
+from huai_client.mirror import Mirror
+from huai_client.plan.build import PlanBuilder
 from huai_client.plan.prepared import Prepared
 from huai_client.plan.summary import summarize
-from huai_client.publish.trash.keeping import TRASH
-from huai_client.publish.trash.restoring import restoring
+from huai_client.publish.destination import Destination
+from huai_client.publish.trash.restore import restore
+from huai_client.publish.trash.trash import TRASH
 from huai_client.run_options import SyncOptions
-from huai_client.state.paths import ModulePlaces
 from huai_client.state.state import State
+from huai_client.sync.apply import Applier
+from huai_client.sync.record import Accepted, Record, state_after
 from huai_client.sync.result import Observer, SyncResult
-from huai_client.sync.sync import Sync
-from huai_client.transfer import Listener, Outcome
-from huai_client.transfer.local import Trust
-from huai_client.transfer.stage import Brought, bring
-from huai_client.transfer.stage_content import Supply, wanted_content
+from huai_client.transfer import ContentUrl, Listener, Outcome
+from huai_client.transfer.content import StagedContent, stage, wanted_content
+from huai_client.transfer.local import ReusePolicy
 from huai_client.transfer.staging import Staging, key_of
 from huai_client.tree import Tree, View
 from huai_schema.entries import File
@@ -54,21 +56,21 @@ class NotUndoableError(HuaiError):
         super().__init__(
             f"{counted(len(missing), *_MISSING)} not in the trash any more, for "
             f"example {first}; nothing was changed",
-            hint="what is left is in .~tmp~/huai-trash; after an interrupted undo, "
+            hint="what is left is in .~tmp~/huai-trash; after an interrupted undo "
             "`huai-client sync --unhold` goes to the newest commit instead",
         )
 
 
-class _Trash(Supply):
+class TrashContent:
     """Content from this machine alone."""
 
     def check(self, prepared: Prepared, tree: Tree) -> None:
         """No upstream is needed; whether there is room is seen when something has to be copied."""
 
-    def bring(
+    def stage(
         self, prepared: Prepared, tree: Tree, staging: Staging, _listener: Listener, _synced: int
-    ) -> Brought:
-        """Stage the content of all files; `NotUndoableError` if some is another than it was."""
+    ) -> StagedContent:
+        """`NotUndoableError` if the content of some file is another than it was."""
         files = wanted_content(prepared.plan)
         staging.prune({key_of(file) for file in files})
 
@@ -79,67 +81,97 @@ class _Trash(Supply):
                 raise NotUndoableError(absent)
             return Outcome(list(wanted), [], [], 0)
 
-        trust = Trust(_ALWAYS, hardlink=False)
-        return bring(files, prepared.plan.reuses, tree, staging, trust, nothing_else)
+        policy = ReusePolicy(_ALWAYS, hardlink=False)
+        return stage(files, prepared.plan.reuses, tree, staging, policy, nothing_else)
+
+    def urls(self, _commit: Commit) -> list[ContentUrl]:
+        """None."""
+        return []
 
 
-class Undo(Sync):
+class _Target(NamedTuple):
+    """What an undo goes back to."""
+
+    commit: str
+    filter: str
+    undone: str
+    """The commit that is undone."""
+
+
+class Undo:
     """One run back; the caller holds the module's lock."""
 
-    def __init__(self, name: str, module: Module, places: ModulePlaces, upstream: Upstream) -> None:
+    def __init__(self, mirror: Mirror) -> None:
         """`NothingToUndoError` if there is no way back.
 
         The limits on deletions are those of syncs: who undoes one knows what it brought.
         """
-        everything = tuple(f"{directory}=100%" for directory in module.max_delete_in)
+        everything = tuple(f"{directory}=100%" for directory in mirror.config.max_delete_in)
         options = SyncOptions(max_delete="100%", accept_rollback=True, max_delete_in=everything)
-        super().__init__(name, module, places, options, upstream)
-        self._supply = _Trash(module, upstream)
-        state = self._state
-        self._target, self._filter, undone = _target(name, state)
-        if not self._repository.has(self._target):
+        self._mirror = mirror
+        self._repository = Repository(mirror.paths.repository, timeout=mirror.config.timeout)
+        self._record = Record(mirror, self._repository)
+        self._builder = PlanBuilder(mirror, options, self._repository)
+        self._destination = Destination(mirror)
+        self._applier = Applier(TrashContent(), self._destination, self._record)
+        self._target = _target(mirror.name, self._record.state)
+        if not self._repository.has(self._target.commit):
             raise NothingToUndoError(
-                f"{name}: the metadata of what was there before are not here any more",
+                f"{mirror.name}: the metadata of what was there before are not here any more",
                 hint="adopt an older commit from an upstream that still has it",
             )
-        self._state = replace(state, held=undone)
+        self._record.state = replace(self._record.state, held=self._target.undone)
+
+    def prepare(self) -> Prepared:
+        """Plan; changes nothing in the tree."""
+        with View(self._mirror.dest, owners=self._mirror.config.owners) as view:
+            return self._prepare(view)
 
     def run(self, observer: Observer) -> SyncResult:
         """Bring the tree back; what was taken out of the trash leaves it at the end."""
-        result = super().run(observer)
+        result = self._round(observer)
+        if result.report and result.report.unmoved and self._builder.moves:
+            self._builder.moves = False
+            result = self._round(observer)
         if result.exit_code == ExitCode.OK and result.prepared:
             for reuse in result.prepared.plan.reuses.values():
                 if reuse.source.startswith(TRASH):
-                    self._ground.bin.discard(reuse.source)
+                    self._destination.trash.discard(reuse.source)
+        return result
+
+    def _round(self, observer: Observer) -> SyncResult:
+        record, destination = self._record, self._destination
+        with destination.open(record.state) as tree:
+            prepared = self._prepare(tree)
+            observer.planned(prepared)
+            # The upstream is who it was, also if what is gone back to came from another.
+            accepted = Accepted(prepared.commit.info.serial, record.state.identity)
+            result = self._applier.apply(prepared, tree, accepted, observer)
+        if result.exit_code == ExitCode.OK:
+            record.save_pending(prepared)
+            state = state_after(prepared, record.state, accepted, trash_kept=destination.keeps)
+            held = record.state.held
+            record.save_applied(prepared, replace(state, before="", before_filter="", held=held))
         return result
 
     def _prepare(self, view: View) -> Prepared:
-        commit = self._repository.commit(self._target)
-        rules = Rules.from_key(self._filter)
-        prepared = self._planning.update(view, commit, self._state, rules)
-        plan, missing = restoring(prepared.plan, self._ground.bin.batches(), view)
+        commit = self._repository.commit(self._target.commit)
+        rules = Rules.from_key(self._target.filter)
+        prepared = self._builder.update(view, commit, self._record.state, rules)
+        plan, missing = restore(prepared.plan, self._destination.trash.batches(), view)
         if missing:
             raise NotUndoableError(missing)
         summary = summarize(plan)._replace(delayed=prepared.summary.delayed)
         return prepared._replace(plan=plan, summary=summary)
 
-    def _finished(self, prepared: Prepared) -> State:
-        held = self._state.held
-        return replace(super()._finished(prepared), before="", before_filter="", held=held)
 
-    def _identity(self, _commit: Commit) -> str:
-        """The upstream is who it was, also if what is gone back to came from another."""
-        return self._state.identity
-
-
-def _target(name: str, state: State) -> tuple[str, str, str]:
-    """The commit to go back to, its filter, and the commit that is undone."""
+def _target(name: str, state: State) -> _Target:
     if state.applied and state.attempted and state.held != state.applied:
         # An interrupted sync, or the undo of one.
-        return state.applied, state.filter, state.held or state.attempted[-1]
+        return _Target(state.applied, state.filter, state.held or state.attempted[-1])
     if not state.before or not state.applied:
         raise NothingToUndoError(
             f"{name}: there is no sync to undo: it was undone already, or the trash was off",
             hint='from the next sync on there is a way back with trash = "7d" in client.toml',
         )
-    return state.before, state.before_filter, state.applied
+    return _Target(state.before, state.before_filter, state.applied)

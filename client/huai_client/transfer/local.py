@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import NamedTuple, Self
 
 from huai_client.deadline import NEVER, Deadline, TimeUpError
-from huai_client.plan.operations import Reuse
+from huai_client.diff.reuse.value import Reuse
 from huai_client.transfer.copy import clone, copy
 from huai_client.transfer.staging import Staging
 from huai_client.tree import PathError, StorageError, View
@@ -28,7 +28,7 @@ from huai_schema.errors import HuaiError
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 
 
-class How(StrEnum):
+class ReuseMethod(StrEnum):
     """What was done instead of a transfer."""
 
     LINKED = "linked"
@@ -53,7 +53,7 @@ class Reused(NamedTuple):
         return self.linked + self.cloned + self.copied
 
 
-class Trust(NamedTuple):
+class ReusePolicy(NamedTuple):
     """What may be done with files that are here."""
 
     until: int
@@ -68,15 +68,15 @@ class _OtherContentError(Exception):
     """The source is not what it should be."""
 
 
-class Local:
+class LocalContent:
     """One run's sources; counts what they gave."""
 
-    def __init__(self, view: View, staging: Staging, trust: Trust) -> None:
+    def __init__(self, view: View, staging: Staging, policy: ReusePolicy) -> None:
         """`view` is of the tree that `staging` belongs to."""
         self._view = view
         self._staging = staging
-        self._trust = trust
-        self._done: Counter[How] = Counter()
+        self._policy = policy
+        self._done: Counter[ReuseMethod] = Counter()
         self._bytes = 0
         self._others: dict[str, View | None] = {}
         self._open = ExitStack()
@@ -94,10 +94,10 @@ class Local:
 
     def reused(self) -> Reused:
         """What was done so far."""
-        linked, cloned, copied = (self._done[how] for how in How)
+        linked, cloned, copied = (self._done[how] for how in ReuseMethod)
         return Reused(linked, cloned, copied, self._bytes)
 
-    def take(self, file: File, reuse: Reuse) -> bool:
+    def reuse(self, file: File, reuse: Reuse) -> bool:
         """Make `file` ready, if its source is still what it should be; whether it is ready.
 
         Raises:
@@ -106,7 +106,7 @@ class Local:
         if self._staging.ready(file):
             return True
         view = self._view_of(reuse.tree)
-        if view is None or self._trust.deadline.over:
+        if view is None or self._policy.deadline.over:
             return False
         try:
             found = observe(view, reuse.source)
@@ -119,7 +119,7 @@ class Local:
             status = os.fstat(handle)
             if (status.st_dev, status.st_ino) != (found.device, found.inode):
                 return False
-            sure = reuse.sure and status.st_ctime_ns < self._trust.until
+            sure = reuse.sure and status.st_ctime_ns < self._policy.until
             link = self._may_link(file, reuse, found)
             return (sure or file.digest is not None) and self._made(
                 file, handle, sure=sure, link=link
@@ -127,15 +127,15 @@ class Local:
         finally:
             os.close(handle)
 
-    def repeat(self, file: File, first: File) -> None:
+    def duplicate(self, file: File, first: File) -> None:
         """Make `file` ready with the content of `first`, if that is ready."""
-        over = self._trust.deadline.over
+        over = self._policy.deadline.over
         if over or self._staging.ready(file) or not self._staging.ready(first):
             return
         folder, name = self._staging.locate(first)
         handle = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
         try:
-            link = self._trust.hardlink and first._replace(path=file.path) == file
+            link = self._policy.hardlink and first._replace(path=file.path) == file
             self._made(file, handle, sure=True, link=link)
         finally:
             os.close(handle)
@@ -155,14 +155,14 @@ class Local:
         self._bytes += file.size
         return True
 
-    def _how(self, file: File, handle: int, *, sure: bool, link: bool) -> How | None:
+    def _how(self, file: File, handle: int, *, sure: bool, link: bool) -> ReuseMethod | None:
         """Make it ready; None if the content is another, or cannot be read."""
         try:
             if link and (sure or digest_of(handle) == file.digest):
                 # Not every file system, and not every file of other users, can be linked.
                 with suppress(OSError):
                     self._staging.link(file, handle)
-                    return How.LINKED
+                    return ReuseMethod.LINKED
             return self._copied(file, handle, sure=sure)
         except (_OtherContentError, TimeUpError):
             return None
@@ -171,13 +171,13 @@ class Local:
                 raise StorageError(file.path, error.errno) from error
             return None
 
-    def _copied(self, file: File, handle: int, *, sure: bool) -> How:
+    def _copied(self, file: File, handle: int, *, sure: bool) -> ReuseMethod:
         before = os.fstat(handle)
         with self._staging.making(file) as target:
             if clone(handle, target):
-                how, digest = How.CLONED, None if sure else digest_of(target)
+                how, digest = ReuseMethod.CLONED, None if sure else digest_of(target)
             else:
-                how, digest = How.COPIED, copy(handle, target, self._trust.deadline)
+                how, digest = ReuseMethod.COPIED, copy(handle, target, self._policy.deadline)
             if file.digest is None:
                 right = _unchanged(before, os.fstat(handle))
             else:

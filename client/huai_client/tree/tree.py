@@ -22,12 +22,13 @@ from huai_client.tree.folders import handle_path
 from huai_client.tree.reserved import STAGING, is_reserved, open_own
 from huai_client.tree.view import ABSENT, View
 from huai_schema.entries import Directory, File, Symlink
-from huai_schema.paths import RESERVED, ROOT, RelPath, basename, join, parent, show
+from huai_schema.paths import RESERVED, ROOT, RelPath, ancestors, basename, join, parent, show
 
 Staged: TypeAlias = tuple[int, bytes]
 """What is to be published: the handle of the directory that it lies in, and its name there."""
 
 _MAKING = b"making"
+_NO_LINKS = (errno.EPERM, errno.EMLINK, errno.ENOTSUP)
 _SECOND = 1_000_000_000
 _INODE = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -39,8 +40,18 @@ class Tree(View):
     `set_directory` or `close`.
     """
 
-    def __init__(self, dest: Path, *, owners: bool = True) -> None:
+    def __init__(
+        self,
+        dest: Path,
+        *,
+        owners: bool = True,
+        keep: Callable[[RelPath], RelPath] | None = None,
+    ) -> None:
         """Open DEST, which has to be ours; `owners` as for `View`.
+
+        `keep`: where in the staging area what is removed or replaced goes first; None: it is lost.
+        A file that is replaced has its second name there before the new one takes its place, so
+        there is no moment without it; directories are not kept.
 
         Raises:
             DestinationError: DEST cannot be used.
@@ -50,6 +61,9 @@ class Tree(View):
         self._fresh: set[RelPath] = set()
         """Directories made here whose mode is for what is made anew."""
         self._area = -1
+        self._keep = keep
+        self._keeping: set[RelPath] = set()
+        """The directories that were made for `keep`."""
 
     def close(self) -> None:
         """Close every handle; directories that were opened up get their modes back."""
@@ -239,7 +253,14 @@ class Tree(View):
                     raise
 
     def _unlink(self, path: RelPath) -> None:
-        os.unlink(basename(path), dir_fd=self._folders.open(parent(path)))
+        folder = self._folders.open(parent(path))
+        if self._keep is None:
+            os.unlink(basename(path), dir_fd=folder)
+            return
+        os.stat(basename(path), dir_fd=folder, follow_symlinks=False)
+        kept = self._kept(path, self._keep)
+        source, target = self._folders.open(parent(path)), self._folders.open(parent(kept))
+        os.rename(basename(path), basename(kept), src_dir_fd=source, dst_dir_fd=target)
 
     # The whole
 
@@ -307,6 +328,8 @@ class Tree(View):
             os.close(handle)
 
     def _put(self, staged: Staged, path: RelPath) -> None:
+        if self._keep is not None:
+            self._keep_former(path, self._keep)
         handle, name = staged
 
         def rename() -> None:
@@ -314,6 +337,34 @@ class Tree(View):
             os.rename(name, basename(path), src_dir_fd=handle, dst_dir_fd=target)
 
         self._permitted(rename, parent(path))
+
+    def _keep_former(self, path: RelPath, keep: Callable[[RelPath], RelPath]) -> None:
+        """Give the file that is about to be replaced its second name."""
+        status = self.stat(path)
+        if status is None or stat.S_ISDIR(status.st_mode):
+            return
+        kept = self._kept(path, keep)
+        source, target = self._folders.open(parent(path)), self._folders.open(parent(kept))
+        names = basename(path), basename(kept)
+        try:
+            with suppress(FileExistsError):  # by this run: what was there first is what counts
+                os.link(*names, src_dir_fd=source, dst_dir_fd=target, follow_symlinks=False)
+        except OSError as error:
+            if error.errno not in _NO_LINKS:
+                raise
+            raise PathError(path, "cannot be kept in the trash: no hardlink can be made") from error
+
+    def _kept(self, path: RelPath, keep: Callable[[RelPath], RelPath]) -> RelPath:
+        """Where `path` is kept; the directories above are there."""
+        if not self._keeping:
+            self._staging()
+            self._keeping.add(ROOT)
+        kept = keep(path)
+        for folder in reversed(ancestors(kept)):
+            if folder not in self._keeping:
+                self._make(folder)
+                self._keeping.add(folder)
+        return kept
 
     def _replace(self, path: RelPath, make: Callable[[int, bytes], None]) -> None:
         """Make something under a temporary name, then rename it over `path`."""

@@ -11,14 +11,15 @@ import time
 from collections.abc import Iterable
 from functools import cached_property
 
-from huai_client.config import Module
 from huai_client.diff.findings import Difference, Found, Kind
 from huai_client.diff.symlinks import left_out
 from huai_client.metadata.repository import Repository
+from huai_client.mirror import Mirror
 from huai_client.plan.build import applied_selection
-from huai_client.plan.guard import Firewall
 from huai_client.plan.order.patterns import Matcher, Named
-from huai_client.plan.publish_rules import volatile_files
+from huai_client.plan.protect.protection import Protection
+from huai_client.plan.protect.shield import without_expected
+from huai_client.profiles.volatile import volatile_files
 from huai_client.state import delayed_record
 from huai_client.state import state as states
 from huai_client.state.paths import ModulePlaces
@@ -36,16 +37,16 @@ _POLL_SECONDS = 0.1
 class Standing:
     """The applied commit as this tree should show it, at one moment."""
 
-    def __init__(self, name: str, module: Module, places: ModulePlaces) -> None:
+    def __init__(self, mirror: Mirror) -> None:
         """Wait for a moment in which no run changes the tree, then read what was applied."""
-        self._places = places
-        self._module = module
-        self._stamp, state = _steady(places)
-        self.applied = applied_id(state, name)
-        commit = Repository(places.repository, make=False).commit(self.applied)
+        self._places = mirror.paths
+        self._module = mirror.config
+        self._stamp, state = _steady(mirror.paths)
+        self.applied = applied_id(state, mirror.upstream_name)
+        commit = Repository(mirror.paths.repository, make=False).commit(self.applied)
         self.selection = applied_selection(commit, state)
-        self._firewall = Firewall(module, ())
-        rules = volatile_files(module, commit.descriptor)
+        self._protection = Protection(mirror.config.protect)
+        rules = volatile_files(mirror.config, commit.descriptor)
         self._volatile = Matcher((rule.pattern, rule) for rule in rules)
 
     def holds(self) -> bool:
@@ -54,7 +55,7 @@ class Standing:
 
     def entries(self, wanted: Iterable[Entry]) -> Iterable[Entry]:
         """Of the entries of the selection those that this tree has to have."""
-        return self._firewall.entries(wanted)
+        return self._protection.entries(wanted) if self._protection else wanted
 
     def wanted_at(self, paths: Iterable[RelPath]) -> dict[RelPath, Entry]:
         """What this tree has to have at `paths`, where it has to have anything."""
@@ -87,7 +88,7 @@ class Standing:
 
     def tolerated(self, differences: Iterable[Difference], view: View) -> Iterable[Difference]:
         """Those of the differences that count: not what is protected."""
-        return self._firewall.tolerated(differences, view)
+        return without_expected(differences, self._protection, view)
 
     @cached_property
     def _waits(self) -> set[bytes]:

@@ -7,13 +7,11 @@ Rule: a part is recorded as verified only when all of it was seen, with what see
 
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from huai_client.config import Module
 from huai_client.diff.destination import check_destination
 from huai_client.diff.findings import Difference, Found, Kind
-from huai_client.state.paths import ModulePlaces
+from huai_client.mirror import Mirror
 from huai_client.state.verification import Record
 from huai_client.tree import View
 from huai_client.tree.priority import idle_disk
@@ -46,21 +44,14 @@ class Patrol:
 
     def __init__(
         self,
-        name: str,
-        module: Module,
-        places: ModulePlaces,
+        mirror: Mirror,
         request: Request,
         told: Callable[[Difference], None],
     ) -> None:
-        """`name`: the module's at the upstream.  `told` is called with each difference.
-
-        Nothing is read yet.
-        """
-        self._name = name
-        self._module = module
-        self._places = places
+        """`told` is called with each difference.  Nothing is read yet."""
+        self._mirror = mirror
         self._request = request
-        self._doubts = Doubts(places.lock, told)
+        self._doubts = Doubts(mirror.paths.lock, told)
         self._standing: Standing | None = None
         self._next_mark = 0.0
         self._after_repair: dict[RelPath, int] = {}
@@ -76,8 +67,8 @@ class Patrol:
         differs is told all the same.
         """
         with (
-            View(Path(self._module.dest), owners=self._module.owners) as view,
-            Record(self._places.verified) as record,
+            View(self._mirror.dest, owners=self._mirror.config.owners) as view,
+            Record(self._mirror.paths.verified) as record,
             idle_disk(),
         ):
             selection = self._now(record).selection
@@ -93,14 +84,14 @@ class Patrol:
 
     def repaired(self) -> None:
         """All that differed was brought back to what it should be."""
-        with Record(self._places.verified) as record, record.writing():
+        with Record(self._mirror.paths.verified) as record, record.writing():
             for path, paths in self._after_repair.items():
                 record.damage(path, paths)
 
     def _now(self, record: Record) -> Standing:
         """What the tree should be now."""
         if self._standing is None or not self._standing.holds():
-            self._standing = Standing(self._name, self._module, self._places)
+            self._standing = Standing(self._mirror)
             follow(record, self._standing.applied, self._standing.selection)
         return self._standing
 

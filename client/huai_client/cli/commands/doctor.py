@@ -11,7 +11,7 @@ from huai_client.inspect.doctor.case import Case
 from huai_client.inspect.doctor.checks import CONFIG, MACHINE, MODULE
 from huai_client.inspect.doctor.examination import Examined, Verdict, examine
 from huai_client.inspect.doctor.finding import failed_by
-from huai_client.state.paths import module_places
+from huai_client.mirror import Mirror
 from huai_schema.errors import HuaiError
 from huai_schema.program.ending import print_json
 
@@ -36,7 +36,7 @@ def command(root: Path, names: tuple[str, ...], as_json: bool) -> int:
         return telling.concluded()
     telling.told("", examine(CONFIG, (config_path(root), config)))
     for name in names or sorted(config.modules):
-        case = Case(name, config.module(name), module_places(root, name))
+        case = Case(Mirror.of(root, name, config.module(name)))
         telling.told(name, examine(MODULE, case))
     return telling.concluded()
 

@@ -10,6 +10,7 @@ from huai_client.cli.options import json_option, many_options, modules_argument,
 from huai_client.cli.runner import Run
 from huai_client.config import load
 from huai_client.config_check import check
+from huai_client.mirror import Mirror
 from huai_client.run_options import SyncOptions
 from huai_schema.errors import ExitCode
 
@@ -59,7 +60,7 @@ def command(
 
     def one(name: str) -> ExitCode:
         check(config, name, root)
-        return Run(root, name, config.module(name), talk).plan(options, wait=wait)
+        return Run(Mirror.of(root, name, config.module(name)), talk).plan(options, wait=wait)
 
     chosen = choose_modules(config, names, root, every=every, verb="plan for")
     return do_each(one, chosen, every=every, parallel=parallel, talk=talk)

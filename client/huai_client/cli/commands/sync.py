@@ -21,6 +21,7 @@ from huai_client.cli.runner import Run
 from huai_client.config import ClientConfig, load
 from huai_client.config_check import check_once
 from huai_client.deadline import Deadline
+from huai_client.mirror import Mirror
 from huai_client.run_options import SyncOptions
 from huai_schema.errors import ExitCode
 
@@ -94,7 +95,7 @@ def command(
     config = ClientConfig({**config.modules, **modules})
 
     def one(name: str) -> ExitCode:
-        run = Run(root, name, modules[name], Talk(quiet=quiet, as_json=as_json, log=log))
+        run = Run(Mirror.of(root, name, modules[name]), Talk(quiet=quiet, as_json=as_json, log=log))
         with failures_told(log, name):
             check_once(config, name, root)
             return run.plan(options, wait=wait) if dry_run else run.sync(options, wait=wait)

@@ -21,6 +21,7 @@ from huai_client.config import load
 from huai_client.config_check import check
 from huai_client.deadline import Deadline
 from huai_client.inspect.path_argument import asked_path
+from huai_client.mirror import Mirror
 from huai_client.run_options import SyncOptions
 from huai_client.verify.request import Request
 from huai_schema.errors import ExitCode
@@ -113,7 +114,7 @@ def command(
                 deadline=Deadline.after(seconds),
                 repair=repair,
             )
-            run = Run(root, name, module, talk)
+            run = Run(Mirror.of(root, name, module), talk)
             options = SyncOptions(delete_extraneous=delete_extraneous)
             return run.verify(options, request, wait=wait)
 

@@ -10,7 +10,7 @@ from huai_client.inspect.commits import Commits
 from huai_client.inspect.path_argument import asked_path
 from huai_client.inspect.why import reasons
 from huai_client.inspect.why_report import reason_lines, reason_values
-from huai_client.state.paths import module_places
+from huai_client.mirror import Mirror
 from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.paths import show
 from huai_schema.program.ending import print_json
@@ -43,9 +43,9 @@ def command(root: Path, name: str, path: str, as_json: bool) -> None:
     here nor in any commit that is here.
     """
     end_with_reader()
-    module, places = load(root).module(name), module_places(root, name)
-    asked = asked_path(path, module.dest)
-    found = reasons(asked, module, places, Commits(name, places))
+    mirror = Mirror.of(root, name, load(root).module(name))
+    asked = asked_path(path, mirror.config.dest)
+    found = reasons(asked, mirror, Commits(name, mirror.paths))
     if as_json:
         print_json("why", module=name, **reason_values(found))
     else:

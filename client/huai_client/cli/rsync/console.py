@@ -7,7 +7,6 @@ Standard output is rsync's; warnings and errors go to standard error, as with an
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -47,8 +46,6 @@ class RsyncTalk(Talk):
 
     manner: Manner
     dry_run: bool
-    checked: Callable[["Prepared"], None]
-    """Called with each plan before anything is said or done; may raise."""
     file: RsyncLog | None = None
     """That of `--log-file`."""
     progress: _Progress = field(default_factory=_Progress)
@@ -89,7 +86,6 @@ class RsyncTalk(Talk):
 
     def planned(self, prepared: "Prepared") -> None:
         """Get ready to tell; a dry run is told at once."""
-        self.checked(prepared)
         self.heading()
         figures = self.progress.figures
         figures.total = prepared.extent.bytes

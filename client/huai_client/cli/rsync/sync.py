@@ -38,6 +38,7 @@ from huai_client.cli.rsync.request import Call
 from huai_client.cli.runner import Run
 from huai_client.config import Module, load
 from huai_client.durations import SPAN, seconds
+from huai_client.mirror import Mirror
 from huai_client.run_options import SyncOptions
 from huai_client.staleness import too_old
 from huai_client.state import state as states
@@ -121,7 +122,6 @@ class _Target:
             as_json=False,
             manner=call.manner,
             dry_run=call.dry_run,
-            checked=self._check,
             file=RsyncLog.opened(call.manner.log) if call.manner.log else None,
         )
         call_rules = rules(call, Path.cwd(), module.protect)
@@ -178,11 +178,11 @@ class _Target:
             timeout=call.timeout or module.timeout,
             rsync_options=(*module.rsync_options, *call.rsync_options),
         )
-        run = Run(self.root, self.name, changed, talk)
+        run = Run(Mirror.of(self.root, self.name, changed), talk, self._approve)
         return run.plan(options, wait=0) if call.dry_run else run.sync(options, wait=0)
 
-    def _check(self, prepared: "Prepared") -> None:
-        """Look at what the upstream says of itself, before anything is touched."""
+    def _approve(self, prepared: "Prepared") -> None:
+        """Hold a plan against what the upstream says of itself; `RealRsyncError` refuses it."""
         commit = prepared.commit
         urls = commit.descriptor.content_urls
         self._check_source(self.module.content_urls or urls)

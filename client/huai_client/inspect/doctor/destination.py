@@ -28,8 +28,8 @@ def destination(case: Case) -> Iterator[Finding]:
 
 def set_id(case: Case) -> Iterator[Finding]:
     """Whether a set-id program of the upstream would be one here."""
-    if case.module.modes is not Modes.EXACT:
-        yield ok(f'modes = "{case.module.modes}": none is set')
+    if case.mirror.config.modes is not Modes.EXACT:
+        yield ok(f'modes = "{case.mirror.config.modes}": none is set')
     elif os.statvfs(case.dest).f_flag & os.ST_NOSUID:
         yield ok('modes = "exact", and the file system is mounted nosuid')
     else:
@@ -61,8 +61,8 @@ def _folder(case: Case) -> Iterator[Path]:
     It leaves nothing behind, DEST's own times included.  `LockedError` if a run is on.
     """
     with ExitStack() as stack:
-        if case.places.folder.is_dir():
-            stack.enter_context(locked(case.places.lock))
+        if case.mirror.paths.folder.is_dir():
+            stack.enter_context(locked(case.mirror.paths.lock))
         handle = open_destination(case.dest, write=True)
         stack.callback(os.close, handle)
         before = os.fstat(handle)

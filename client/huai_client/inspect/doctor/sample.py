@@ -21,9 +21,11 @@ from huai_client.diff.selection import Selection
 from huai_client.inspect.doctor.case import Case
 from huai_client.inspect.doctor.finding import Finding, fail, ok
 from huai_client.metadata.checks import check_module, check_totals
+from huai_client.metadata.commit import Commit
 from huai_client.metadata.http import MetadataUrl, UpstreamError, is_http
-from huai_client.metadata.repository import Commit, Repository
-from huai_client.plan.publish_rules import Publication
+from huai_client.metadata.repository import Repository
+from huai_client.plan.build import publish_order
+from huai_client.plan.order.lookup import Lookup
 from huai_client.plan.stages import PAYLOAD
 from huai_client.run_options import SyncOptions
 from huai_client.transfer import ContentUrl, TransferOptions, fetch
@@ -67,10 +69,10 @@ def newest(case: Case, urls: Sequence[MetadataUrl], seconds: int) -> Newest:
         repository = Repository(Path(folder, "newest.git"), timeout=seconds)
         here = case.newest_here()
         if here is not None:
-            repository.borrow(case.places.repository, here.id)
+            repository.borrow(case.mirror.paths.repository, here.id)
         commit = _fetched(repository, urls, here, deadline)
-        check_module(commit, case.module.upstream_name or case.name)
-        check_totals(commit, case.module, None)
+        check_module(commit, case.mirror.upstream_name)
+        check_totals(commit, case.mirror.config, None)
         with repository.until(deadline):
             return Newest(commit.info.serial, commit.descriptor, _chosen(case, commit))
 
@@ -95,9 +97,8 @@ def _fetched(
 
 def _chosen(case: Case, commit: Commit) -> File | None:
     """Payload, if there is any: indices may change with every commit that comes meanwhile."""
-    rules = rules_of(case.module, case.places, SyncOptions())
-    order = Publication(commit, case.module, []).order
-
+    rules = rules_of(case.mirror, SyncOptions())
+    order = publish_order(case.mirror.config, commit, Lookup(commit.snapshot))
     entries = islice(Selection(commit.snapshot, rules).entries(), _ENTRIES)
     small = [each for each in entries if isinstance(each, File) and 0 < each.size <= _BYTES_MAX]
     small.sort(key=lambda file: (file.mtime, file.path), reverse=True)

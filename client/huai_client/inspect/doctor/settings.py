@@ -16,9 +16,9 @@ from huai_schema.program.counting import counted
 
 def settings(case: Case) -> Iterator[Finding]:
     """URLs, limits, filter and rsync's options can be obeyed."""
-    root = case.places.root
-    check(load(root), case.name, root)
-    rules = rules_of(case.module, case.places, SyncOptions())
+    root = case.mirror.root
+    check(load(root), case.mirror.name, root)
+    rules = rules_of(case.mirror, SyncOptions())
     yield ok(f"can be obeyed; {len(rules.rules):,} filter rules")
 
 

@@ -30,7 +30,7 @@ _LOCKS = Path("/proc/locks")
 
 def lock(case: Case) -> Iterator[Finding]:
     """The lock can be taken, and nobody has held it for a day."""
-    place = case.places.lock
+    place = case.mirror.paths.lock
     if not place.exists() and not place.is_symlink():
         yield ok("free; there was no run yet")
         return
@@ -57,13 +57,15 @@ def _held(place: Path) -> bool:
 
 def state(case: Case) -> Iterator[Finding]:
     """The state can be read, and no run is left in the middle."""
-    delayed = len(delayed_record.load(case.places.delayed))
+    delayed = len(delayed_record.load(case.mirror.paths.delayed))
     found = case.state
     if found.attempted:
-        text = unfinished(case.places.history, load_last(case.places.last))
-        yield warn(text, f"nothing: huai-client sync {case.name} goes on from there")
+        text = unfinished(case.mirror.paths.history, load_last(case.mirror.paths.last))
+        yield warn(text, f"nothing: huai-client sync {case.mirror.name} goes on from there")
     elif found.held:
-        yield warn(HELD, f"huai-client sync {case.name} --unhold, when the upstream is repaired")
+        yield warn(
+            HELD, f"huai-client sync {case.mirror.name} --unhold, when the upstream is repaired"
+        )
     elif found.applied is None:
         yield ok("never synced to its end")
     else:
@@ -76,20 +78,20 @@ def state(case: Case) -> Iterator[Finding]:
 
 def history(case: Case) -> Iterator[Finding]:
     """The last run ended well."""
-    last = next((run for run in runs.read(case.places.history) if run.kind != "verify"), None)
+    last = next((run for run in runs.read(case.mirror.paths.history) if run.kind != "verify"), None)
     if last is None:
         yield skipped("no run is known")
     elif not last.ended:
         text = f"the run of {moment(last.time)} did not come to its end"
-        if case.places.lock.is_file() and _held(case.places.lock):
+        if case.mirror.paths.lock.is_file() and _held(case.mirror.paths.lock):
             yield ok("a run is on")
         else:
-            yield warn(text, f"nothing: huai-client sync {case.name} finishes it")
+            yield warn(text, f"nothing: huai-client sync {case.mirror.name} finishes it")
     elif last.good:
         yield ok(f"the last run that did anything ended well, {moment(last.until)}")
     else:
         text = f"{last.times:,} runs failed since {moment(last.time)}: {last.reason}"
-        fix = f"huai-client sync {case.name}; huai-client log {case.name} tells more"
+        fix = f"huai-client sync {case.mirror.name}; huai-client log {case.mirror.name} tells more"
         again = last.times >= _AGAIN
         code = next((code for code in ExitCode if code == last.code), ExitCode.FILE_IO)
         yield fail(text, fix, code) if again else warn(text, fix)
@@ -97,11 +99,13 @@ def history(case: Case) -> Iterator[Finding]:
 
 def repository(case: Case) -> Iterator[Finding]:
     """What the applied commit names can be read."""
-    applied, place = case.state.applied, case.places.repository
+    applied, place = case.state.applied, case.mirror.paths.repository
     if applied is None:
         yield skipped("nothing was applied yet")
         return
-    fix = f"nothing: huai-client sync {case.name} fetches it anew and compares the whole tree"
+    fix = (
+        f"nothing: huai-client sync {case.mirror.name} fetches it anew and compares the whole tree"
+    )
     if not place.exists():
         yield warn(f"{place} is missing", fix)
         return
@@ -117,7 +121,7 @@ def repository(case: Case) -> Iterator[Finding]:
 
 def tree(case: Case) -> Iterator[Finding]:
     """DEST holds what was synced there: its disk is mounted."""
-    applied, place = case.state.applied, case.places.repository
+    applied, place = case.state.applied, case.mirror.paths.repository
     if applied is None or not place.exists():
         yield skipped("nothing was applied yet")
         return

@@ -49,7 +49,7 @@ def clock(case: Case) -> Iterator[Finding]:
 
 def content(case: Case) -> Iterator[Finding]:
     """Each content URL lets us in, and has a file as the newest commit says."""
-    urls = [ContentUrl.parse(text)._replace(own=True) for text in case.module.content_urls]
+    urls = [ContentUrl.parse(text)._replace(own=True) for text in case.mirror.config.content_urls]
     found, reason = None, ""
     try:
         found = newest(case, _metadata_urls(case), _TIMEOUT)
@@ -65,13 +65,13 @@ def content(case: Case) -> Iterator[Finding]:
         urls = upstream_urls(commit.descriptor)
     yield from _one_is_enough([_reached(case, url, found) for url in urls])
     if found is None:
-        fix = f"huai-client plan {case.name} fetches the metadata"
+        fix = f"huai-client plan {case.mirror.name} fetches the metadata"
         yield skipped(f"no file was fetched and compared: {reason} ({fix})")
 
 
 def _metadata_urls(case: Case) -> list[MetadataUrl]:
-    name = case.module.upstream_name or case.name
-    return [MetadataUrl.of(url, name) for url in case.module.urls]
+    name = case.mirror.upstream_name
+    return [MetadataUrl.of(url, name) for url in case.mirror.config.urls]
 
 
 def _newest(case: Case, url: MetadataUrl) -> Finding:
@@ -98,12 +98,12 @@ def _compared(url: MetadataUrl, ahead: float) -> Finding:
 
 
 def _reached(case: Case, url: ContentUrl, found: Newest | None) -> Finding:
-    seconds = min(_TIMEOUT, case.module.timeout)
+    seconds = min(_TIMEOUT, case.mirror.config.timeout)
     options = TransferOptions(
         streams=1,
         timeout=seconds,
         contimeout=seconds,
-        extra=case.module.rsync_options,
+        extra=case.mirror.config.rsync_options,
         retries=0,
         patience=_PATIENCE,
     )

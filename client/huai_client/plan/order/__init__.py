@@ -1,5 +1,5 @@
-"""In which order a tree is published, and how long what is gone stays.
+"""In which order a tree is published.
 
-`profiles` (data: `profiles.toml`) says how kinds of repositories are laid out, `lookup` looks
-into a snapshot, `order` judges paths, `grace` puts deletions off, `waiting` records them.
+`order` says in which stage a path is, `lookup` what stands around it in a snapshot, `patterns`
+which publish rule matches it.
 """

@@ -10,8 +10,10 @@ puts one (those of client.toml hold for all below), else where its markers are.
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple, Protocol
 
+from huai_client.plan.operations import Remove
 from huai_client.plan.order.patterns import Matcher, Named, below
 from huai_client.plan.stages import PAYLOAD, POINTERS
+from huai_client.profiles.profile import Profile
 from huai_schema.codec.publish_rules import Pattern, ProfileRule, Rule, StageRule, VolatileRule
 from huai_schema.paths import ROOT, RelPath, ancestors, parent, sort_key
 
@@ -19,16 +21,6 @@ Rules = Iterable[Rule]
 
 GENERIC = "generic"
 """The profile of what belongs to no repository."""
-
-
-class Profile(NamedTuple):
-    """How one kind of repository is laid out."""
-
-    name: str
-    tops: tuple[tuple[str, ...], ...]
-    """Lists of markers; where all of one list are, there is the top of a repository."""
-    rules: tuple[StageRule, ...]
-    """Seen from the top; the common ones come last."""
 
 
 class Looks(Protocol):
@@ -101,6 +93,10 @@ class PublishOrder:
     def is_volatile(self, path: RelPath) -> bool:
         """Whether the file at `path` changes without a commit."""
         return self._volatile.find(Named(path, symlink=False)) is not None
+
+    def deletes_at_once(self, item: Remove) -> bool:
+        """Whether a deletion is never delayed: that of a pointer."""
+        return not item.directory and self.stage_of(item.path) == POINTERS
 
     def repository_of(self, path: RelPath) -> RelPath | None:
         """The top of the outermost repository that `path` is in; None: it is in none."""

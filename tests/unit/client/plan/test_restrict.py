@@ -5,9 +5,10 @@ from dataclasses import replace
 import pytest
 
 from huai_client.diff.candidate import Move
+from huai_client.diff.reuse.value import Reuse
 from huai_client.filters import Rules
-from huai_client.plan.operations import Plan, Remove, Reuse, Stage
-from huai_client.plan.restrict import NotInPartError, narrowed
+from huai_client.plan.operations import Plan, Remove, Stage
+from huai_client.plan.restrict import NotInPartError, restricted
 from huai_schema.entries import Directory, File, Symlink
 from huai_schema.paths import RelPath
 
@@ -40,7 +41,7 @@ def test_what_the_rules_leave_out_stays_as_it_is() -> None:
         removals=[Remove(RelPath(b"gone"), directory=False)],
         directories=[Directory(RelPath(b"dists"), 0), Directory(RelPath(b"new"), 0)],
     )
-    part = narrowed(whole, RULES)
+    part = restricted(whole, RULES)
     payload, indices = part.stages
     assert [each.path for each in payload.fetches] == [b"a"]
     assert [each.path for each in payload.symlinks] == [b"l"]
@@ -60,7 +61,7 @@ def test_no_inode_is_taken_over_from_a_name_that_stays() -> None:
         RelPath(b"d"): Reuse(RelPath(b"a"), 0, twin=True),
     }
     fetches = [file(path) for path in reuses]
-    part = narrowed(replace(plan(Stage("payload", fetches)), reuses=reuses), RULES)
+    part = restricted(replace(plan(Stage("payload", fetches)), reuses=reuses), RULES)
     assert {path: reuse.names for path, reuse in part.reuses.items()} == {b"a": 0, b"d": 0}
 
 
@@ -74,4 +75,4 @@ def test_no_inode_is_taken_over_from_a_name_that_stays() -> None:
 )
 def test_what_cannot_be_done_in_part(whole: Plan) -> None:
     with pytest.raises(NotInPartError):
-        narrowed(whole, RULES)
+        restricted(whole, RULES)

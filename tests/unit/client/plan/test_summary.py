@@ -3,15 +3,14 @@
 import pytest
 
 from huai_client.diff.candidate import Move
-from huai_client.plan.operations import Plan, Remove, Stage
-from huai_client.plan.summary import (
+from huai_client.plan.deletions import (
     DeleteLimitError,
-    Summary,
     TooManyDeletionsError,
     allowed_deletions,
     check_deletions,
-    summarize,
 )
+from huai_client.plan.operations import Plan, Remove, Stage
+from huai_client.plan.summary import Summary, summarize
 from tests.support.local_trees import at, directory, file, linked, symlink
 
 NOTHING = Summary(0, 0, 0, 0, 0, 0, 0, 0)
@@ -57,9 +56,9 @@ def test_counts() -> None:
 )
 def test_what_is_allowed(limit: str, entries: int, allowed: int) -> None:
     assert allowed_deletions(limit, entries) == allowed
-    check_deletions(NOTHING._replace(deletions=allowed), limit, entries)
+    check_deletions(allowed, limit, entries)
     with pytest.raises(TooManyDeletionsError, match=f"{allowed + 1:,} of {entries:,}") as caught:
-        check_deletions(NOTHING._replace(deletions=allowed + 1), limit, entries)
+        check_deletions(allowed + 1, limit, entries)
     assert f"--max-delete {allowed + 1}" in caught.value.hint
 
 

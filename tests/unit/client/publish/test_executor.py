@@ -9,8 +9,8 @@ import pytest
 from huai_client.diff.candidate import Move
 from huai_client.plan.operations import Plan, Remove, Stage
 from huai_client.plan.order.order import PublishOrder
-from huai_client.plan.order.profiles import profiles
 from huai_client.plan.withhold import Withholding
+from huai_client.profiles.load import profiles
 from huai_client.publish.executor import Counts, Report, execute
 from huai_client.tree import PathError, Tree
 from huai_client.verify.check import verify

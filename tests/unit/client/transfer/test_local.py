@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from huai_client.deadline import Deadline
-from huai_client.plan.operations import Reuse
-from huai_client.plan.reuse.matching import ANY_NUMBER
-from huai_client.transfer.local import Local, Reused, Trust
+from huai_client.diff.reuse.matching import ANY_NUMBER
+from huai_client.diff.reuse.value import Reuse
+from huai_client.transfer.local import LocalContent, Reused, ReusePolicy
 from huai_client.transfer.staging import Staging, key_of
 from huai_client.tree import Tree
 from huai_schema.entries import File
@@ -47,9 +47,9 @@ class Ground:
         self.old.chmod(0o644)
         os.utime(self.old, ns=(T0, T0))
 
-    def take(self, wanted: File, reuse: Reuse, until: int = EVER) -> Reused:
-        with Local(self.tree, self.staging, Trust(until, hardlink=False)) as local:
-            local.take(wanted, reuse)
+    def reuse(self, wanted: File, reuse: Reuse, until: int = EVER) -> Reused:
+        with LocalContent(self.tree, self.staging, ReusePolicy(until, hardlink=False)) as local:
+            local.reuse(wanted, reuse)
             return either(local.reused())
 
     def inode_of(self, wanted: File) -> int:
@@ -68,13 +68,13 @@ def ground(short_path: Path) -> Iterator[Ground]:
 
 
 def test_a_file_that_goes_gives_its_inode(ground: Ground) -> None:
-    assert ground.take(NEW, MOVE) == DONE["linked"]
+    assert ground.reuse(NEW, MOVE) == DONE["linked"]
     assert ground.inode_of(NEW) == ground.old.stat().st_ino
 
 
 def test_a_file_that_stays_is_copied(ground: Ground) -> None:
     before = ground.old.stat()
-    assert ground.take(NEW, COPY) == DONE["copied"]
+    assert ground.reuse(NEW, COPY) == DONE["copied"]
     staged = ready(ground.staging, NEW)
     assert staged.read_bytes() == content(OLD.path, SIZE)
     assert staged.stat().st_mtime_ns == T0
@@ -87,58 +87,58 @@ def test_attributes_never_reach_the_old_name(ground: Ground, changes: dict[str, 
     if "owner" in changes and os.geteuid() != 0:
         pytest.skip("only root gives files away")
     wanted = NEW._replace(**changes)  # type: ignore[arg-type]
-    assert ground.take(wanted, MOVE) == DONE["copied"]
+    assert ground.reuse(wanted, MOVE) == DONE["copied"]
 
 
 def test_an_inode_with_more_names_than_go_is_not_given(ground: Ground) -> None:
     os.link(ground.old, ground.dest / "other")
-    assert ground.take(NEW, MOVE) == DONE["copied"]
+    assert ground.reuse(NEW, MOVE) == DONE["copied"]
 
 
 def test_an_inode_whose_names_all_go_is(ground: Ground) -> None:
     os.link(ground.old, ground.dest / "other")
-    assert ground.take(NEW, MOVE._replace(names=2)) == DONE["linked"]
+    assert ground.reuse(NEW, MOVE._replace(names=2)) == DONE["linked"]
 
 
 def test_equal_files_may_be_hardlinks(ground: Ground) -> None:
     os.link(ground.old, ground.dest / "other")
     share = MOVE._replace(names=ANY_NUMBER)
-    assert ground.take(NEW, share) == DONE["linked"]
+    assert ground.reuse(NEW, share) == DONE["linked"]
     other_mode = OLD._replace(path=at(b"other"), mode=0o600)
-    assert ground.take(other_mode, share) == DONE["copied"]
+    assert ground.reuse(other_mode, share) == DONE["copied"]
 
 
 def test_a_file_does_not_become_its_own_link(ground: Ground) -> None:
-    assert ground.take(OLD, MOVE) == DONE["copied"]
+    assert ground.reuse(OLD, MOVE) == DONE["copied"]
 
 
 @pytest.mark.parametrize(("reuse", "how"), [(MOVE, "linked"), (COPY, "copied")])
 def test_what_was_changed_since_is_read(ground: Ground, reuse: Reuse, how: str) -> None:
     ground.write(content(OLD.path, SIZE))
-    assert ground.take(NEW, reuse, time.time_ns() - 10**10) == DONE[how]
+    assert ground.reuse(NEW, reuse, time.time_ns() - 10**10) == DONE[how]
 
 
 @pytest.mark.parametrize("reuse", [MOVE, COPY])
 def test_other_content_under_the_same_size_and_time(ground: Ground, reuse: Reuse) -> None:
     ground.write(content(b"something else", SIZE))
-    assert ground.take(NEW, reuse, NEVER) == DONE[""]
+    assert ground.reuse(NEW, reuse, NEVER) == DONE[""]
     assert not ground.staging.ready(NEW)
-    assert ground.take(NEW, reuse._replace(sure=False)) == DONE[""]
+    assert ground.reuse(NEW, reuse._replace(sure=False)) == DONE[""]
     assert not ground.staging.ready(NEW)
 
 
 def test_a_copy_is_always_compared(ground: Ground, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("huai_client.transfer.local.clone", lambda *_: False)  # as on most disks
     ground.write(content(b"something else", SIZE))
-    assert ground.take(NEW, COPY) == DONE[""]
+    assert ground.reuse(NEW, COPY) == DONE[""]
     assert not ground.staging.ready(NEW)
 
 
 def test_without_a_digest_nothing_that_was_changed(ground: Ground) -> None:
     wanted = NEW._replace(digest=None)
-    assert ground.take(wanted, MOVE, NEVER) == DONE[""]
-    assert ground.take(wanted, MOVE._replace(sure=False)) == DONE[""]
-    assert ground.take(wanted, MOVE) == DONE["linked"]
+    assert ground.reuse(wanted, MOVE, NEVER) == DONE[""]
+    assert ground.reuse(wanted, MOVE._replace(sure=False)) == DONE[""]
+    assert ground.reuse(wanted, MOVE) == DONE["linked"]
 
 
 @pytest.mark.parametrize("kind", ["time", "size", "symlink", "above", "absent", "folder", "fifo"])
@@ -159,14 +159,14 @@ def test_something_else_stands_there(ground: Ground, kind: str) -> None:
             old.mkdir()
         elif kind == "fifo":
             os.mkfifo(old)
-    assert ground.take(NEW, MOVE) == DONE[""]
+    assert ground.reuse(NEW, MOVE) == DONE[""]
     assert not ground.staging.ready(NEW)
 
 
 def test_what_is_ready_is_not_made_again(ground: Ground) -> None:
-    ground.take(NEW, COPY)
+    ground.reuse(NEW, COPY)
     before = ground.inode_of(NEW)
-    assert ground.take(NEW, COPY) == DONE[""]
+    assert ground.reuse(NEW, COPY) == DONE[""]
     assert ground.inode_of(NEW) == before
 
 
@@ -176,34 +176,34 @@ def test_another_tree_is_read_and_never_linked(ground: Ground, tmp_path: Path) -
     (other / "f").write_bytes(content(OLD.path, SIZE))
     os.utime(other / "f", ns=(7, 7))
     reuse = Reuse(at(b"f"), 7, names=ANY_NUMBER, sure=False, tree=str(other))
-    assert ground.take(NEW, reuse) == DONE["copied"]
+    assert ground.reuse(NEW, reuse) == DONE["copied"]
     assert (other / "f").stat().st_nlink == 1
 
 
 def test_another_tree_that_is_not_there(ground: Ground, tmp_path: Path) -> None:
-    assert ground.take(NEW, COPY._replace(tree=str(tmp_path / "none"))) == DONE[""]
+    assert ground.reuse(NEW, COPY._replace(tree=str(tmp_path / "none"))) == DONE[""]
 
 
 def test_content_is_repeated(ground: Ground) -> None:
-    ground.take(NEW, COPY)
+    ground.reuse(NEW, COPY)
     twin = NEW._replace(path=at(b"twin"), mode=0o600, mtime=9)
     alike = NEW._replace(path=at(b"alike"))
-    with Local(ground.tree, ground.staging, Trust(EVER, hardlink=True)) as local:
-        local.repeat(twin, NEW)
-        local.repeat(alike, NEW)
-        local.repeat(alike, NEW)
+    with LocalContent(ground.tree, ground.staging, ReusePolicy(EVER, hardlink=True)) as local:
+        local.duplicate(twin, NEW)
+        local.duplicate(alike, NEW)
+        local.duplicate(alike, NEW)
         assert either(local.reused()) == Reused(1, 0, 1, 2 * SIZE)
-        local.repeat(NEW._replace(path=at(b"x")), NEW._replace(path=at(b"absent")))
+        local.duplicate(NEW._replace(path=at(b"x")), NEW._replace(path=at(b"absent")))
         assert local.reused().files == 2
     assert ready(ground.staging, twin).read_bytes() == content(OLD.path, SIZE)
     assert ground.inode_of(alike) == ground.inode_of(NEW)
 
 
 def test_nothing_is_taken_when_the_time_is_up(ground: Ground) -> None:
-    over = Trust(EVER, hardlink=False, deadline=Deadline(0))
-    with Local(ground.tree, ground.staging, over) as local:
-        local.take(NEW, MOVE)
-        local.repeat(OLD, NEW)
+    over = ReusePolicy(EVER, hardlink=False, deadline=Deadline(0))
+    with LocalContent(ground.tree, ground.staging, over) as local:
+        local.reuse(NEW, MOVE)
+        local.duplicate(OLD, NEW)
         assert local.reused() == Reused()
 
 
@@ -213,10 +213,10 @@ def test_a_copy_ends_when_the_time_is_up(ground: Ground, monkeypatch: pytest.Mon
     looks = iter([1.0, -1.0])
     deadline = Deadline(0)
     monkeypatch.setattr(Deadline, "left", property(lambda _: next(looks)))
-    with Local(
-        ground.tree, ground.staging, Trust(EVER, hardlink=False, deadline=deadline)
+    with LocalContent(
+        ground.tree, ground.staging, ReusePolicy(EVER, hardlink=False, deadline=deadline)
     ) as local:
-        local.take(NEW, COPY)
+        local.reuse(NEW, COPY)
         assert local.reused() == Reused()
     assert not ground.staging.ready(NEW)
     assert not (ground.staging.root / "copying").exists()
@@ -224,14 +224,14 @@ def test_a_copy_ends_when_the_time_is_up(ground: Ground, monkeypatch: pytest.Mon
 
 def test_a_copy_that_was_cut_is_no_hindrance(ground: Ground) -> None:
     (ground.staging.root / "copying").write_bytes(b"half of it")
-    assert ground.take(NEW, COPY) == DONE["copied"]
+    assert ground.reuse(NEW, COPY) == DONE["copied"]
     assert not (ground.staging.root / "copying").exists()
 
 
 def test_links_of_a_cut_run_are_dropped_and_copies_kept(ground: Ground) -> None:
-    ground.take(NEW, MOVE)
+    ground.reuse(NEW, MOVE)
     copied = NEW._replace(path=at(b"copied"))
-    ground.take(copied, COPY)
+    ground.reuse(copied, COPY)
     ground.staging.prune({key_of(NEW), key_of(copied)})
     assert not ground.staging.ready(NEW)
     assert ground.staging.ready(copied)

@@ -13,8 +13,8 @@ from huai_client.inspect.doctor import destination, features, machine
 from huai_client.inspect.doctor.case import Case
 from huai_client.inspect.doctor.examination import Check, examine
 from huai_client.inspect.doctor.finding import Finding, Result
+from huai_client.mirror import Mirror
 from huai_client.modes import Modes
-from huai_client.state.paths import module_places
 from huai_client.transfer.landlock import version
 from huai_schema.errors import ExitCode
 from tests.support.system_calls import Call, supervise
@@ -39,7 +39,7 @@ def mount_point(short_path: Path) -> Iterator[Path]:
 
 def case_of(dest: Path) -> Case:
     module = Module(url="http://127.0.0.1:9", dest=str(dest))
-    return Case("m", module, module_places(dest.parent / "root", "m"))
+    return Case(Mirror.of(dest.parent / "root", "m", module))
 
 
 def examined(check: Callable[[Case], Iterator[Finding]], dest: Path) -> list[Finding]:
@@ -64,7 +64,7 @@ def test_set_id_programs_are_warned_of(
 ) -> None:
     mount(disk, "-t", "tmpfs", "-o", option, "tmpfs")
     module = Module(url="http://127.0.0.1:9", dest=str(disk), modes=modes)
-    case = Case("m", module, module_places(disk.parent / "root", "m"))
+    case = Case(Mirror.of(disk.parent / "root", "m", module))
     assert [each.result for each in destination.set_id(case)] == [result]
 
 

@@ -1,0 +1,151 @@
+"""Which wanted files have their content at a path that the survey looked at, or come twice.
+
+Pure.  By digest; where there is none by name, size and time, if that is unambiguous.  Files
+without content are left alone: nothing is saved.  Costs what changed.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Container, Iterable, Iterator, Sequence
+from typing import NamedTuple, TypeAlias
+
+from huai_client.diff.candidate import Candidate, content_is_here, known_digest
+from huai_client.diff.reuse.value import Reuse
+from huai_schema.entries import Entry, File
+from huai_schema.paths import RelPath, basename
+
+_Name: TypeAlias = tuple[bytes, int, int]
+"""Last component, size, time."""
+
+
+ANY_NUMBER = 1 << 32
+"""Of names: an inode that may be shared has no more."""
+
+
+class _Here(NamedTuple):
+    """A file that stands there."""
+
+    path: RelPath
+    file: File
+    candidate: Candidate
+    goes: bool
+    """Whether its name goes away, or gets another content, when the plan is carried out."""
+
+
+class Matching:
+    """The files at the paths that the survey looked at, as sources."""
+
+    def __init__(
+        self, fetches: Sequence[File], candidates: Iterable[Candidate], *, may_share: bool
+    ) -> None:
+        """`fetches` is what has to come; `may_share`: equal files may have one inode."""
+        self._fetches = fetches
+        self._may_share = may_share
+        present = [
+            (each, each.have)
+            for each in candidates
+            if isinstance(each.have, File) and each.have.size
+        ]
+        replaced = {file.path for file in fetches} if present else set()
+        self._here = [
+            _Here(each.path, have, each, each.path in replaced or _leaves(each.wanted, replaced))
+            for each, have in present
+        ]
+        self._names = Counter(each.candidate.inode for each in self._here if each.goes)
+        self._changing = {
+            each.candidate.inode
+            for each in self._here
+            if not each.goes and each.candidate.differing
+        }
+        """What gets other attributes: who shares it now would get them too."""
+        self._claimed: set[tuple[int, int]] = set()
+
+    def found(self) -> dict[RelPath, Reuse]:
+        """By path of the wanted file."""
+        if not self._here:
+            return {}
+        found = dict(self._by_digest())
+        found.update(self._by_name([file for file in self._fetches if file.path not in found]))
+        return found
+
+    def _by_digest(self) -> Iterator[tuple[RelPath, Reuse]]:
+        wanted = {file.digest for file in self._fetches if file.digest}
+        going: dict[bytes, list[_Here]] = defaultdict(list)
+        known: dict[bytes, _Here] = {}
+        for here in reversed(self._here):
+            digest = known_digest(here.candidate)
+            if digest is not None and digest in wanted:
+                known[digest] = here
+                if here.goes:
+                    going[digest].append(here)
+        own = {here.path: here for here in self._here}
+        for file in self._fetches:
+            mine = own.get(file.path)
+            if mine is not None and file.digest and content_is_here(mine.candidate):
+                # It needs an inode of its own.
+                yield file.path, Reuse(file.path, mine.file.mtime, sure=False)
+            elif file.digest in known:
+                yield file.path, self._reuse(self._next(going[file.digest]) or known[file.digest])
+
+    def _next(self, going: list[_Here]) -> _Here | None:
+        while going:
+            here = going.pop()
+            if here.candidate.inode not in self._claimed:
+                return here
+        return None
+
+    def _by_name(self, fetches: list[File]) -> Iterator[tuple[RelPath, Reuse]]:
+        """Moves: what goes away under a name, and comes back elsewhere under the same one."""
+        gone: dict[_Name, list[_Here]] = defaultdict(list)
+        for here in self._here:
+            if here.candidate.wanted is None:
+                gone[_name(here.file)].append(here)
+        if not gone:
+            return
+        come: dict[_Name, list[File]] = defaultdict(list)
+        for file in fetches:
+            if file.size and _name(file) in gone:
+                come[_name(file)].append(file)
+        for name, files in come.items():
+            if len(files) == len(gone[name]) == 1 and _may_be(gone[name][0], files[0]):
+                reuse = self._reuse(gone[name][0])
+                yield files[0].path, reuse._replace(sure=files[0].digest is None)
+
+    def _reuse(self, here: _Here) -> Reuse:
+        """The first that takes a file that goes may have its inode; the others get copies."""
+        inode = here.candidate.inode
+        names = self._names[inode] if here.goes and inode not in self._claimed else 0
+        self._claimed.add(inode)
+        if self._may_share:
+            names = 0 if inode in self._changing else ANY_NUMBER
+        return Reuse(here.path, here.file.mtime, names=names)
+
+
+def twins(fetches: Iterable[File]) -> Iterator[tuple[RelPath, Reuse]]:
+    """Files of one content, all of which are wanted: it has to come once only."""
+    ordered = [file for file in fetches if file.digest and file.size]
+    ordered.sort(key=lambda file: file.digest or b"")
+    first: File | None = None
+    for file in ordered:
+        if first is None or (first.digest, first.size) != (file.digest, file.size):
+            first = file
+        else:
+            yield file.path, Reuse(first.path, first.mtime, twin=True)
+
+
+def _leaves(wanted: Entry | None, replaced: Container[RelPath]) -> bool:
+    """Whether a name that is not replaced itself goes, or becomes one of a file that is."""
+    return wanted is None or (isinstance(wanted, File) and wanted.link in replaced)
+
+
+def _name(file: File) -> _Name:
+    return basename(file.path), file.size, file.mtime
+
+
+def _may_be(here: _Here, wanted: File) -> bool:
+    """Without a digest to compare, an earlier snapshot has to have named the file as it is."""
+    if wanted.digest is not None:
+        return known_digest(here.candidate) is None
+    return any(
+        isinstance(entry, File) and (entry.size, entry.mtime) == (here.file.size, here.file.mtime)
+        for entry in here.candidate.past
+    )

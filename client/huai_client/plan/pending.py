@@ -1,0 +1,192 @@
+"""Delayed deletions: what is gone stays until nobody can hold an index that names it.
+
+Pure.  Pointers are deleted at once: from then on nobody begins to read what they led to.  Indices
+and payload are delayed; so is a directory in which anything is.  A directory that is renamed leaves
+a symlink behind for as long.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import replace
+from typing import NamedTuple
+
+from huai_client.diff.candidate import Candidate, Move, Survey
+from huai_client.plan.operations import Plan, Remove
+from huai_client.plan.reader import TreeReader, is_directory
+from huai_client.state.delayed_deletion import DelayedDeletion
+from huai_schema.entries import File, Symlink
+from huai_schema.paths import RelPath, ancestors, parent, sort_key
+
+MOST = 1_000_000
+"""Delayed deletions at a time; with more, the oldest go before their time."""
+
+
+class DelayPolicy(NamedTuple):
+    """What decides when something is deleted."""
+
+    now: int
+    """Seconds since the epoch."""
+    delay: int
+    """Seconds that deletions are delayed."""
+    at_once: Callable[[Remove], bool]
+    """Whether a deletion never waits."""
+    named: Callable[[RelPath], bool]
+    """Whether the wanted snapshot names a path."""
+
+
+class Delayed(NamedTuple):
+    """A plan that deletes what is due, and what it leaves."""
+
+    plan: Plan
+    pending: list[DelayedDeletion]
+    """What is deleted later, by path."""
+    delayed: int
+    """How many deletions of the plan as it was are delayed."""
+
+
+def with_reappeared(
+    survey: Survey, pending: Iterable[DelayedDeletion], digest_of: Callable[[RelPath], bytes]
+) -> Survey:
+    """The comparison with delayed deletions in mind: they are not extraneous.
+
+    What is wanted again at such a path is of unknown content; `digest_of` reads it.
+    """
+    delayed = {each.path for each in pending}
+    if not delayed:
+        return survey
+    return survey._replace(
+        candidates=[
+            reappeared(each, digest_of) if each.path in delayed else each
+            for each in survey.candidates
+        ],
+        extraneous=[path for path in survey.extraneous if path not in delayed],
+    )
+
+
+def reappeared(candidate: Candidate, digest_of: Callable[[RelPath], bytes]) -> Candidate:
+    """A candidate whose deletion was delayed: no snapshot at hand says what stands there.
+
+    So size and time prove nothing, and `digest_of` reads it.  It may share its inode with
+    another name, which a change would change as well; then it has to get one of its own.
+    """
+    have, wanted = candidate.have, candidate.wanted
+    if not isinstance(have, File) or not isinstance(wanted, File) or wanted.link is not None:
+        return candidate
+    if candidate.links > 1:
+        return candidate._replace(differing=candidate.differing | {"link"})
+    if have.size == wanted.size and wanted.digest is not None:
+        return candidate._replace(digest=digest_of(candidate.path))
+    return candidate
+
+
+def delay_deletions(plan: Plan, pending: Iterable[DelayedDeletion], policy: DelayPolicy) -> Delayed:
+    """Take the deletions out of `plan` that are delayed, and put in those that are due."""
+    known = {each.path: each for each in _moved(pending, plan.moves) if not policy.named(each.path)}
+    cleared = {item.path for item in plan.clear}
+    in_the_way = [each for each in known.values() if not cleared.isdisjoint(ancestors(each.path))]
+    for path in cleared | {each.path for each in in_the_way}:
+        known.pop(path, None)
+    clear = {item.path: item for item in (*plan.clear, *map(_removal, in_the_way))}
+    now = [item for item in plan.removals if policy.at_once(item)]
+    new = {item.path for item in plan.removals} - {item.path for item in now} - known.keys()
+    for item in plan.removals:
+        if item.path in new:
+            known[item.path] = DelayedDeletion(item.path, item.directory, 0)
+    forwards = _forwards(plan.moves, policy) if policy.delay else {}
+    for path in forwards:
+        known[path] = DelayedDeletion(path, directory=False, since=0)
+    later = _later(known, policy)
+    due = [_removal(each) for path, each in known.items() if path not in later]
+    changed = replace(
+        plan,
+        clear=_deepest_first(clear.values()),
+        removals=_deepest_first([*now, *due]),
+        forwards=forwards,
+    )
+    ordered = sorted(later.values(), key=lambda each: sort_key(each.path))
+    return Delayed(changed, ordered, len(new & later.keys()))
+
+
+def due_by_run(plan: Plan, pending: Iterable[DelayedDeletion]) -> list[list[Remove]]:
+    """The deletions of `plan` that were delayed, those of each earlier run by themselves."""
+    since = {each.path: each.since for each in pending}
+    runs: dict[int, list[Remove]] = defaultdict(list)
+    for item in plan.removals:
+        if item.path in since:
+            runs[since[item.path]].append(item)
+    return list(runs.values())
+
+
+def still_there(pending: Collection[DelayedDeletion], tree: TreeReader) -> list[DelayedDeletion]:
+    """Those that are there as what they were; somebody else has dealt with the others."""
+    return [each for each in pending if _is_there(each, tree)]
+
+
+def emptied_directories(pending: Collection[DelayedDeletion], tree: TreeReader) -> set[RelPath]:
+    """Directories from which an interrupted run deleted something that was delayed."""
+    gone = (each.path for each in pending if not _is_there(each, tree))
+    return {folder for folder in map(parent, gone) if is_directory(tree, folder)}
+
+
+def _is_there(pending: DelayedDeletion, tree: TreeReader) -> bool:
+    there = tree.stat(pending.path) is not None
+    return there and is_directory(tree, pending.path) == pending.directory
+
+
+def _later(
+    known: dict[RelPath, DelayedDeletion], policy: DelayPolicy
+) -> dict[RelPath, DelayedDeletion]:
+    """What is not due, and the directories in which any of that is."""
+    fresh = [each for each in known.values() if not _is_due(each, policy)]
+    if len(fresh) > MOST:
+        fresh = sorted(fresh, key=lambda each: each.since or policy.now)[-MOST:]
+    found = {each.path: each for each in fresh}
+    for path in list(found):
+        for above in ancestors(path):
+            if above in known:
+                found[above] = known[above]
+    return found
+
+
+def _is_due(pending: DelayedDeletion, policy: DelayPolicy) -> bool:
+    return policy.delay <= 0 or (pending.since or policy.now) + policy.delay <= policy.now
+
+
+def _moved(pending: Iterable[DelayedDeletion], moves: list[Move]) -> list[DelayedDeletion]:
+    """Where the paths are after the renames."""
+    targets = {move.old: move.new for move in moves}
+    found: list[DelayedDeletion] = []
+    for each in pending:
+        old = next((above for above in ancestors(each.path) if above in targets), None)
+        if old is not None:
+            path = RelPath(targets[old] + each.path[len(old) :])
+            found.append(each._replace(path=path))
+        else:
+            found.append(each)
+    return found
+
+
+def _forwards(moves: list[Move], policy: DelayPolicy) -> dict[RelPath, Symlink]:
+    """Symlinks from where directories were to where they are."""
+    return {
+        move.old: Symlink(move.old, _relative(move.old, move.new), policy.now * 10**9)
+        for move in moves
+        if not policy.named(move.old)
+    }
+
+
+def _relative(old: RelPath, new: RelPath) -> bytes:
+    """A symlink's target at `old` that leads to `new`."""
+    here, there = old.split(b"/")[:-1], new.split(b"/")
+    shared = 0
+    while shared < len(here) and shared < len(there) - 1 and here[shared] == there[shared]:
+        shared += 1
+    return b"/".join([b".."] * (len(here) - shared) + there[shared:])
+
+
+def _removal(pending: DelayedDeletion) -> Remove:
+    return Remove(pending.path, pending.directory)
+
+
+def _deepest_first(removals: Iterable[Remove]) -> list[Remove]:
+    return sorted(removals, key=lambda item: sort_key(item.path), reverse=True)

@@ -1,0 +1,111 @@
+"""Leaves what is protected out of a comparison, and out of what `verify` finds.
+
+Rule to keep: what is left out of the comparison never reaches the planner, so no operation can
+concern it.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+
+from huai_client.diff.candidate import Candidate, Survey
+from huai_client.diff.findings import Difference, Kind
+from huai_client.plan.protect.holding import Holding
+from huai_client.plan.protect.protection import Protection
+from huai_client.plan.protect.undeletable import Undeletable
+from huai_client.plan.reader import TreeReader, is_directory
+from huai_schema.entries import Directory, File
+from huai_schema.paths import RelPath, sort_key
+
+_TIMES = ("mtime",)
+
+
+def drop_protected(survey: Survey, protection: Protection, tree: TreeReader) -> Survey:
+    """The survey without protected paths, and without what would take away one that is below.
+
+    A directory that holds one stays, also where a file is wanted in its place.  A hardlink of
+    a file that is left out is a file of its own.
+    """
+    if not protection:
+        return survey
+    holding = Holding(tree, protection)
+    left_out: set[RelPath] = set()
+    candidates: list[Candidate] = []
+    for candidate in sorted(survey.candidates, key=lambda each: sort_key(each.path)):
+        if protection.covers_candidate(candidate) or _takes_away(candidate, holding):
+            left_out.add(candidate.path)
+        else:
+            candidates.append(candidate)
+    extraneous = [
+        path
+        for path in survey.extraneous
+        if not protection.may_cover(path) and not _holder(path, tree, holding)
+    ]
+    detached = [_detached(each, protection, left_out) for each in candidates]
+    return survey._replace(candidates=detached, extraneous=extraneous)
+
+
+def may_move(
+    protection: Protection, undeletable: Undeletable, tree: TreeReader
+) -> Callable[[RelPath, RelPath], bool]:
+    """Says whether a directory may be renamed whole, from here to there."""
+    holding, staying = Holding(tree, protection), Holding(tree, undeletable)
+
+    def answer(old: RelPath, new: RelPath) -> bool:
+        if undeletable and (undeletable.may_cover(old) or staying.contains_protected(old)):
+            return False
+        if not protection:
+            return True
+        return protection.same_protection(old, new) and not holding.contains_protected(old)
+
+    return answer
+
+
+def without_expected(
+    differences: Iterable[Difference], protection: Protection, tree: TreeReader
+) -> Iterator[Difference]:
+    """What of the differences between a tree and a snapshot counts: not what is protected.
+
+    Nor an extraneous directory that holds it, nor the time of a directory in which it stands,
+    which changes whenever its owner writes it anew.
+    """
+    holding = Holding(tree, protection)
+    for found in differences:
+        if protection and _is_expected(found, protection, tree, holding):
+            continue
+        yield found
+
+
+def _is_expected(
+    found: Difference, protection: Protection, tree: TreeReader, holding: Holding
+) -> bool:
+    if protection.may_cover(found.path):
+        return True
+    if found.kind is Kind.EXTRANEOUS:
+        return _holder(found.path, tree, holding)
+    if found.kind is Kind.DIFFERS and found.attributes == _TIMES:
+        return is_directory(tree, found.path) and holding.directly(found.path)
+    return False
+
+
+def _holder(path: RelPath, tree: TreeReader, holding: Holding) -> bool:
+    """Whether a directory stands there that holds something protected."""
+    return is_directory(tree, path) and holding.contains_protected(path)
+
+
+def _takes_away(candidate: Candidate, holding: Holding) -> bool:
+    """Whether a directory is to go that holds something protected."""
+    goes = isinstance(candidate.have, Directory) and not isinstance(candidate.wanted, Directory)
+    return goes and holding.contains_protected(candidate.path)
+
+
+def _detached(candidate: Candidate, protection: Protection, left_out: set[RelPath]) -> Candidate:
+    wanted = candidate.wanted
+    if not isinstance(wanted, File) or wanted.link is None:
+        return candidate
+    alone = protection.detached(wanted)
+    if wanted.link in left_out:
+        alone = wanted._replace(link=None)
+    if alone is wanted:
+        return candidate
+    # What shares its inode with a protected file must not be changed in place.
+    differing = candidate.differing - {"link"} | ({"link"} if candidate.links > 1 else set())
+    return candidate._replace(wanted=alone, differing=differing)

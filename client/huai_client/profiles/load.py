@@ -1,0 +1,48 @@
+"""The kinds of repositories that are known: data, read when it is needed first.
+
+Rule: what a kind looks like stands in `profiles.toml` and nowhere in the code.
+"""
+
+import tomllib
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from huai_client.profiles.profile import Profile
+from huai_schema.codec.publish_rules import StageRule, VolatileRule, parse_rule, volatile_rules
+
+_COMMON = "common"
+_DATA = Path(__file__).with_name("profiles.toml")
+
+
+_VOLATILE = "volatile"
+
+
+@cache
+def volatile() -> tuple[VolatileRule, ...]:
+    """Files that change without a commit wherever there are any."""
+    rules = [parse_rule(text) for text in volatile_rules(tuple(_tables()[_VOLATILE]["patterns"]))]
+    return tuple(rule for rule in rules if isinstance(rule, VolatileRule))
+
+
+@cache
+def _tables() -> dict[str, Any]:
+    """The file, read once for both."""
+    return tomllib.loads(_DATA.read_text(encoding="utf-8"))
+
+
+@cache
+def profiles() -> dict[str, Profile]:
+    """All of them by name, in the order in which they are tried."""
+    tables = dict(_tables())
+    common = _rules(tables.pop(_COMMON)["rules"])
+    del tables[_VOLATILE]
+    return {
+        name: Profile(name, tuple(map(tuple, table["tops"])), _rules(table["rules"]) + common)
+        for name, table in tables.items()
+    }
+
+
+def _rules(texts: list[str]) -> tuple[StageRule, ...]:
+    rules = [parse_rule(text) for text in texts]
+    return tuple(rule for rule in rules if isinstance(rule, StageRule))

@@ -1,0 +1,15 @@
+"""How one kind of repository is laid out.  Pure."""
+
+from typing import NamedTuple
+
+from huai_schema.codec.publish_rules import StageRule
+
+
+class Profile(NamedTuple):
+    """How one kind of repository is laid out."""
+
+    name: str
+    tops: tuple[tuple[str, ...], ...]
+    """Lists of markers; where all of one list are, there is the top of a repository."""
+    rules: tuple[StageRule, ...]
+    """Seen from the top; the common ones come last."""

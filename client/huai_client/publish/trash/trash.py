@@ -1,0 +1,158 @@
+"""The trash: what is kept there, under which names, and when it is thrown away.
+
+Rule to keep: only folders with the name of a batch are ever removed, the oldest first.  Costs
+what there is to throw away.
+"""
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import TypeVar
+
+from huai_client.durations import overdue
+from huai_client.publish.trash.batches import Batch, parse
+from huai_client.transfer.staging import folders
+from huai_client.tree import STAGING_NAME
+from huai_client.tree.errors import at
+from huai_client.tree.space import NoSpaceError
+from huai_schema.paths import RelPath, basename, join, parent
+
+T = TypeVar("T")
+TRASH_NAME = b"huai-trash"
+TRASH = RelPath(STAGING_NAME + b"/" + TRASH_NAME)
+_BLOCK = 512
+"""Bytes: the unit of `st_blocks`, on every file system."""
+
+
+class Trash:
+    """The trash of the tree at `dest`; `PathError` or `StorageError` if it cannot be used."""
+
+    def __init__(self, dest: Path) -> None:
+        """Nothing is read yet."""
+        self._dest = dest
+
+    def batches(self) -> list[Batch]:
+        """All, the oldest first."""
+        with self._opened() as handle:
+            return _batches(handle)
+
+    def purge(self, span: str, now: int) -> int:
+        """Throw away what is there for `span`; returns since when the oldest of the rest is."""
+        with self._opened() as handle:
+            for batch in _batches(handle):
+                if not overdue(batch.since, span, now):
+                    return batch.since
+                self._remove(handle, batch)
+        return 0
+
+    def discard(self, path: RelPath) -> None:
+        """Drop one file that was kept; fine if it went with its batch."""
+        with (
+            at(path),
+            suppress(FileNotFoundError),
+            self._dest_opened() as dest,
+            folders.opened(dest, parent(path)) as folder,
+        ):
+            os.unlink(basename(path), dir_fd=folder)
+
+    def new_batch(self, serial: int) -> Callable[[RelPath], RelPath]:
+        """Says where each path is kept, in a batch that is named when the first one is.
+
+        `serial` is that of the commit that is applied.
+        """
+        folder: list[RelPath] = []
+
+        def kept_at(path: RelPath) -> RelPath:
+            if not folder:
+                folder.append(join(TRASH, self._free_name(serial)))
+            return RelPath(folder[0] + b"/" + path)
+
+        return kept_at
+
+    def _free_name(self, serial: int) -> bytes:
+        taken = {batch.name for batch in self.batches()}
+        batch = Batch(int(time.time()), 0, serial)
+        while batch.name in taken:
+            batch = batch._replace(number=batch.number + 1)
+        return batch.name
+
+    def free_space_and_retry(self, work: Callable[[], T], on_message: Callable[[str], None]) -> T:
+        """Do `work`; if there is no room for it, again without the oldest batches.
+
+        As few of them go as make up for what is lacking, and none if all would not.
+        """
+        while True:
+            try:
+                return work()
+            except NoSpaceError as error:
+                going = self._enough(error)
+                if not going:
+                    raise
+            with self._opened() as handle:
+                for batch in going:
+                    self._remove(handle, batch)
+                    on_message(
+                        f"no room, so {os.fsdecode(batch.name)} leaves the trash before its time"
+                    )
+
+    def _enough(self, error: NoSpaceError) -> list[Batch]:
+        """The oldest batches, as many as it takes; none if all are not enough."""
+        size = inodes = 0
+        with self._opened() as handle:
+            batches = _batches(handle)
+            for number, batch in enumerate(batches, 1):
+                for status in _alone(handle, batch):
+                    size += status.st_blocks * _BLOCK
+                    inodes += 1
+                if size >= error.bytes_short and inodes >= error.inodes_short:
+                    return batches[:number]
+        return []
+
+    def _remove(self, handle: int | None, batch: Batch) -> None:
+        """A batch, and with the last one the folders around it, unless they hold more."""
+        if handle is None:
+            return
+        folders.remove(handle, batch.name)
+        with suppress(OSError), self._dest_opened() as dest:
+            with folders.opened(dest, STAGING_NAME) as above:
+                os.rmdir(TRASH_NAME, dir_fd=above)
+            os.rmdir(STAGING_NAME, dir_fd=dest)
+
+    @contextmanager
+    def _opened(self) -> Iterator[int | None]:
+        """A handle of the trash; None: there is none."""
+        with at(TRASH), ExitStack() as stack:
+            dest = stack.enter_context(self._dest_opened())
+            try:
+                handle = stack.enter_context(folders.opened(dest, TRASH))
+            except FileNotFoundError:
+                yield None
+            else:
+                yield handle
+
+    @contextmanager
+    def _dest_opened(self) -> Iterator[int]:
+        dest = os.open(self._dest, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            yield dest
+        finally:
+            os.close(dest)
+
+
+def _alone(handle: int | None, batch: Batch) -> Iterator[os.stat_result]:
+    """The files of a batch that have no other name: what goes with it."""
+    if handle is None:
+        return
+    for path, leaves in folders.directories(handle, batch.name):
+        with folders.opened(handle, path) as folder:
+            for leaf in leaves:
+                status = os.stat(leaf, dir_fd=folder, follow_symlinks=False)
+                if status.st_nlink == 1:
+                    yield status
+
+
+def _batches(handle: int | None) -> list[Batch]:
+    names = [] if handle is None else folders.names(handle)
+    return sorted(batch for batch in map(parse, names) if batch is not None)

@@ -1,0 +1,91 @@
+"""Carrying out one plan: room, content, the attempt, the changes to the tree.
+
+Order of writes: the attempt is recorded before the first change to the tree; content is staged and
+verified before anything is published; deletions come last.  An interrupted run is finished by the
+next one, which looks at what stands there instead of trusting a record of it.
+"""
+
+import os
+import time
+from functools import partial
+
+from huai_client.plan.prepared import Prepared
+from huai_client.plan.volatile import as_arrived
+from huai_client.plan.withhold import Withholding, withhold
+from huai_client.publish.destination import Destination
+from huai_client.publish.executor import Report, execute
+from huai_client.sync.record import Accepted, Record
+from huai_client.sync.result import Observer, SyncResult
+from huai_client.transfer.content import ContentSource, StagedContent
+from huai_client.transfer.staging import Staging
+from huai_client.tree import STAGING, Tree
+from huai_schema.errors import ExitCode
+from huai_schema.paths import parent
+
+
+class Applier:
+    """Carries out the plans of one run."""
+
+    def __init__(self, content: ContentSource, destination: Destination, record: Record) -> None:
+        """Nothing is opened yet."""
+        self._content = content
+        self._destination = destination
+        self._record = record
+
+    def apply(
+        self, prepared: Prepared, tree: Tree, accepted: Accepted, observer: Observer
+    ) -> SyncResult:
+        """Stage the content, and publish what came and depends on nothing that did not."""
+        record, destination, content = self._record, self._destination, self._content
+        if prepared.summary.nothing and tree.stat(parent(STAGING)) is None:
+            return result_of(prepared, record)
+        listener, synced = observer.listener, record.state.time
+        retrying = partial(destination.trash.free_space_and_retry, on_message=listener.retried)
+        retrying(lambda: content.check(prepared, tree))
+        if record.state.applied is not None and prepared.filter != record.state.filter:
+            # If the filter goes back after an interruption, nothing else tells that a run has to
+            # tidy up.  A first sync that ends before it changes anything has accepted nothing yet.
+            self._save_attempt(prepared, accepted)
+        with Staging(tree.dest / os.fsdecode(STAGING)) as staging:
+            staged = retrying(lambda: content.stage(prepared, tree, staging, listener, synced))
+            outcome, withholding = staged.outcome, Withholding(prepared.territory)
+            for file in outcome.failed:
+                withholding.fail(file.path)
+            kept = {file.path for file in outcome.kept}
+            plan = as_arrived(prepared.plan, prepared.volatile, outcome.newer, kept)
+            plan = withhold(plan, withholding)
+            self._save_attempt(prepared, accepted)
+            report = execute(plan, tree, staging.locate, observer.step, withholding)
+            result = result_of(prepared, record, report, staged)
+            if result.exit_code == ExitCode.OK:
+                staging.remove()
+            else:
+                record.forget_attempts(prepared, tree, withholding.paths)
+        commit, modes = prepared.commit, prepared.modes
+        record.state = destination.after_changes(tree, commit, record.state, modes)
+        return result
+
+    def _save_attempt(self, prepared: Prepared, accepted: Accepted) -> None:
+        state = self._destination.before_changes(self._record.state)
+        self._record.save_attempt(prepared, accepted, state)
+
+
+def result_of(
+    prepared: Prepared,
+    record: Record,
+    report: Report | None = None,
+    staged: StagedContent | None = None,
+) -> SyncResult:
+    """What a run did that planned so."""
+    commit = prepared.commit
+    return SyncResult(
+        commit.id,
+        commit.info.serial,
+        commit.time,
+        prepared.extent.bytes,
+        prepared,
+        report,
+        staged and staged.outcome,
+        staged and staged.reused,
+        seen=record.state.first_seen(commit.id, time.time()),
+    )

@@ -1,0 +1,126 @@
+"""What a run writes down: the state of the tree, the commits that it names, delayed deletions.
+
+Order of writes: the refs before the state that names their commits, so that a state never names a
+commit that may be dropped; an attempt before the first change to the tree; the applied commit when
+all of it is on the disk.
+"""
+
+import time
+from dataclasses import replace
+from typing import NamedTuple
+
+from huai_client.diff.attempts import holds_nothing_else
+from huai_client.diff.marks import marks_of
+from huai_client.diff.selection import Selection
+from huai_client.filters import Rules
+from huai_client.metadata.repository import Repository
+from huai_client.mirror import Mirror
+from huai_client.plan.build import applied_selection
+from huai_client.plan.prepared import Prepared
+from huai_client.state import delayed_record
+from huai_client.state import state as states
+from huai_client.state.state import State
+from huai_client.tree import View
+from huai_client.verify.follow import keep_in_step
+from huai_schema.paths import RelPath
+
+_ATTEMPTS = 4
+"""So many are kept without asking whether they are needed."""
+
+
+class Accepted(NamedTuple):
+    """What is accepted of the upstream with a commit."""
+
+    serial: int
+    identity: str
+
+
+class Record:
+    """The record of one module; the caller holds the module's lock."""
+
+    def __init__(self, mirror: Mirror, repository: Repository) -> None:
+        """Read the state."""
+        self._mirror = mirror
+        self._repository = repository
+        self.state = states.load(mirror.paths.state)
+
+    def save(self, state: State) -> None:
+        """From now on the module is as `state` says."""
+        self._keep_commits(state, self.state)
+        states.save(self._mirror.paths.state, state)
+        self._keep_commits(state)
+        self.state = state
+
+    def save_attempt(self, prepared: Prepared, accepted: Accepted, state: State) -> None:
+        """From here on the tree may be anything between the commits that are named."""
+        attempts = dict.fromkeys((*state.attempts, (prepared.commit.id, prepared.filter)))
+        self.save(
+            replace(
+                state,
+                attempted=tuple(each for each, _ in attempts),
+                attempted_filters=tuple(key for _, key in attempts),
+                serial=accepted.serial,
+                identity=accepted.identity,
+            )
+        )
+
+    def forget_attempts(self, prepared: Prepared, tree: View, failed: set[RelPath]) -> None:
+        """Keep no attempt but this one, if the tree holds nothing of the others any more."""
+        state = self.state
+        if len(state.attempted) < _ATTEMPTS or state.applied is None or prepared.waiting:
+            return
+        applied = applied_selection(self._repository.commit(state.applied), state)
+        wanted = Selection(prepared.commit.snapshot, Rules.from_key(prepared.filter))
+        if holds_nothing_else(tree, failed, applied, wanted):
+            only, key = (prepared.commit.id,), (prepared.filter,)
+            self.save(replace(state, attempted=only, attempted_filters=key))
+
+    def save_pending(self, prepared: Prepared) -> None:
+        """The deletions that are delayed when the plan is carried out."""
+        path = self._mirror.paths.delayed
+        delayed_record.save(path, prepared.waiting, now=int(time.time()))
+
+    def save_applied(self, prepared: Prepared, state: State) -> None:
+        """The tree equals the commit of `prepared`; `state` says so."""
+        if self.state.applied != prepared.commit.id:
+            self._repository.keep_history(self.state.applied, self._mirror.config.keep_commits)
+        selection = applied_selection(prepared.commit, state)
+        self.save(replace(state, marks=marks_of(selection)))
+        keep_in_step(self._mirror.paths.verified, prepared.commit.id, selection)
+        self._repository.repack()
+
+    def _keep_commits(self, *named: State) -> None:
+        """Hold the commits that these states name, as far as they are here."""
+        commits = {
+            each for state in named for each in (state.applied, state.before, *state.attempted)
+        }
+        self._repository.keep(each for each in commits if each and self._repository.has(each))
+
+
+def state_after(
+    prepared: Prepared, former: State, accepted: Accepted, *, trash_kept: bool
+) -> State:
+    """The state when the tree equals the commit; `trash_kept`: what went is in the trash."""
+    commit, extent, now = prepared.commit, prepared.extent, int(time.time())
+    before, key = _way_back(prepared, former) if trash_kept else ("", "")
+    return State(
+        applied=commit.id,
+        serial=accepted.serial,
+        time=now,
+        total_bytes=extent.bytes,
+        committed=commit.time,
+        entries=extent.entries,
+        filter=prepared.filter,
+        before=before,
+        before_filter=key,
+        trash=former.trash,
+        identity=accepted.identity,
+        seen=former.first_seen(commit.id, now),
+    )
+
+
+def _way_back(prepared: Prepared, former: State) -> tuple[str, str]:
+    """The commit that was applied before, and through which filter."""
+    if (former.applied, former.filter) == (prepared.commit.id, prepared.filter):
+        return former.before, former.before_filter
+    return former.applied or "", former.filter

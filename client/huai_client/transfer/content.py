@@ -1,0 +1,188 @@
+"""Where the content of a plan's files comes from: this machine as far as it is here, else upstream.
+
+Rule: a `ContentSource` puts verified files into the staging area and touches nothing else; what
+does not come is told in the `Outcome`, never left out of it.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from huai_client.config import Module
+from huai_client.diff.reuse.value import Reuse
+from huai_client.durations import seconds
+from huai_client.metadata.commit import Commit
+from huai_client.metadata.upstream import Upstream
+from huai_client.plan.operations import Plan
+from huai_client.plan.prepared import Prepared
+from huai_client.transfer import ContentUrl, Listener, Outcome, TransferOptions, fetch
+from huai_client.transfer.local import LocalContent, Reused, ReusePolicy
+from huai_client.transfer.staging import Staging, key_of
+from huai_client.transfer.urls import upstream_urls
+from huai_client.tree import STAGING, Tree, View
+from huai_client.tree.space import NoSpaceError, check_space
+from huai_schema.entries import File
+from huai_schema.paths import RelPath
+
+_CLOCK_STEP = 1
+"""Seconds: a time that was recorded is cut to whole ones."""
+
+
+class StagedContent(NamedTuple):
+    """What became of the files of a plan."""
+
+    outcome: Outcome
+    reused: Reused
+
+
+class ContentSource(Protocol):
+    """Whoever brings the content of a plan."""
+
+    def check(self, prepared: Prepared, tree: Tree) -> None:
+        """Before the first change: whether the content can come, and there is room for it."""
+
+    def stage(
+        self, prepared: Prepared, tree: Tree, staging: Staging, listener: Listener, synced: int
+    ) -> StagedContent:
+        """Stage the content of all files; `synced`: when the last sync ended well, in seconds."""
+
+    def urls(self, commit: Commit) -> list[ContentUrl]:
+        """Where the content of `commit` is looked for beyond this machine."""
+
+
+class UpstreamContent:
+    """Content from the upstream, and from this machine as far as it is here."""
+
+    def __init__(self, module: Module, lines: Upstream) -> None:
+        """`ContentUrlError` for a content URL that is wrong."""
+        self._own_urls = [ContentUrl.parse(url)._replace(own=True) for url in module.content_urls]
+        self._hardlink = module.duplicates == "hardlink"
+        self._options = TransferOptions(
+            streams=module.streams,
+            batch_files=module.batch_files,
+            batch_bytes=module.batch_size,
+            bwlimit=module.bwlimit,
+            timeout=module.timeout,
+            extra=module.rsync_options,
+            patience=seconds(module.queue_time),
+            connections=module.connections,
+            deadline=lines.deadline,
+            hosts=lines.hosts,
+        )
+
+    def check(self, prepared: Prepared, tree: Tree) -> None:
+        """`ContentUrlError` if nobody says where the content is, `NoSpaceError` without room."""
+        files = wanted_content(prepared.plan)
+        if any(file.path not in prepared.plan.reuses for file in files):
+            self.urls(prepared.commit)
+        if tree.stat(STAGING) is None:
+            free = needs_no_space(prepared.plan)
+            check_space(tree.dest, (file for file in files if file.path not in free))
+
+    def stage(
+        self, prepared: Prepared, tree: Tree, staging: Staging, listener: Listener, synced: int
+    ) -> StagedContent:
+        """What is here is linked, cloned or copied; rsync brings the rest."""
+        plan, volatile = prepared.plan, prepared.volatile
+        files = sorted(wanted_content(plan), key=lambda file: file.path in volatile)
+        staging.prune({key_of(file) for file in files})
+        paths = [file.path for file in files]
+
+        def transfer(wanted: Sequence[File]) -> Outcome:
+            absent = _recovered(wanted, staging, paths)
+            _check_room(tree.dest, absent, staging)
+            urls = self.urls(prepared.commit) if absent else []
+            options = replace(self._options, volatile=volatile)
+            return fetch(wanted, urls, tree.dest, staging, options, listener)
+
+        until = (synced + _CLOCK_STEP) * 10**9
+        policy = ReusePolicy(until, self._hardlink, self._options.deadline)
+        return stage(files, plan.reuses, tree, staging, policy, transfer)
+
+    def urls(self, commit: Commit) -> list[ContentUrl]:
+        """Where the content of `commit` is; `ContentUrlError` if nobody says."""
+        return self._own_urls or upstream_urls(commit.descriptor)
+
+
+def stage(
+    fetches: Sequence[File],
+    reuses: dict[RelPath, Reuse],
+    view: View,
+    staging: Staging,
+    policy: ReusePolicy,
+    transfer: Callable[[Sequence[File]], Outcome],
+) -> StagedContent:
+    """Make `fetches` ready; `transfer` is asked for those whose content is not here.
+
+    What comes for one file is copied for those of equal content; where that fails, they are
+    transferred like any other.  Raises `StorageError` if there is no room for copies, and what
+    `transfer` raises.
+    """
+    first_of = {path: reuse.source for path, reuse in reuses.items() if reuse.twin}
+    later = [file for file in fetches if file.path in first_of]
+    with LocalContent(view, staging, policy) as local:
+        here = [
+            file
+            for file in fetches
+            if file.path in reuses
+            and file.path not in first_of
+            and local.reuse(file, reuses[file.path])
+        ]
+        elsewhere = {file.path for file in here} | first_of.keys()
+        rest = transfer([file for file in fetches if file.path not in elsewhere])
+        outcome = _both(Outcome(here, [], [], 0), rest)
+        if later:
+            known = {file.path: file for file in fetches}
+            for file in later:
+                local.duplicate(file, known[first_of[file.path]])
+            outcome = _both(outcome, transfer(later))
+        return StagedContent(outcome, local.reused())
+
+
+def _both(one: Outcome, other: Outcome) -> Outcome:
+    return Outcome(
+        arrived=one.arrived + other.arrived,
+        missing=one.missing + other.missing,
+        mismatched=one.mismatched + other.mismatched,
+        bytes_received=one.bytes_received + other.bytes_received,
+        late=one.late + other.late,
+        refused=one.refused + other.refused,
+        newer={**one.newer, **other.newer},
+        kept=one.kept + other.kept,
+    )
+
+
+def _recovered(wanted: Sequence[File], staging: Staging, paths: Sequence[RelPath]) -> list[File]:
+    """Those of `wanted` that have to be transferred.
+
+    First what an interrupted run left is looked at: it is content that is here, or takes room that
+    nobody needs; `paths` are those of all files of the plan.
+    """
+    absent = [file for file in wanted if not staging.ready(file)]
+    if absent:
+        with staging.exclusive():
+            staging.recover(absent)
+            staging.drop_partials(paths)
+        absent = [file for file in absent if not staging.ready(file)]
+    return absent
+
+
+def _check_room(dest: Path, absent: Sequence[File], staging: Staging) -> None:
+    """There has to be room, if need be that of partial files, which only save transfer."""
+    try:
+        check_space(dest, absent)
+    except NoSpaceError:
+        with staging.exclusive():
+            staging.drop_partials()
+        check_space(dest, absent)
+
+
+def wanted_content(plan: Plan) -> list[File]:
+    """The files that get other content than is there."""
+    return [file for each in plan.stages for file in each.fetches]
+
+
+def needs_no_space(plan: Plan) -> set[RelPath]:
+    """Wanted files that take no room: they get an inode that is there."""
+    return {path for path, reuse in plan.reuses.items() if reuse.names}

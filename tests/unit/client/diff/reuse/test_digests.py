@@ -1,0 +1,41 @@
+"""Finding files by digest in a whole snapshot."""
+
+from random import Random
+
+import pytest
+
+from huai_client.diff.reuse.digests import BYTES_AN_ENTRY, FEW_ENTRIES, files_with, worth_looking
+from huai_schema.entries import File
+from tests.support.schema.trees import directory, file, random_tree, snapshot, tree_of
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_what_a_look_at_every_entry_finds(seed: int) -> None:
+    random = Random(seed)
+    tree = random_tree(random, 600)
+    present = [each.digest for each in tree.values() if isinstance(each, File) and each.digest]
+    wanted = {*random.sample(present, len(present) // 3), b"\7" * 32}
+    found = list(files_with(snapshot(tree), set(wanted)))
+    expected = [e for e in tree.values() if isinstance(e, File) and e.digest in wanted]
+    assert found
+    assert sorted(found) == sorted(expected)
+
+
+def test_it_ends_when_all_is_found() -> None:
+    digest = b"\1" * 32
+    copies = [file(b"d%d/f" % number, digest=digest) for number in range(3)]
+    tree = tree_of(*(directory(b"d%d" % number) for number in range(3)), *copies)
+    digests = {digest}
+    paths = []
+    for found in files_with(snapshot(tree), digests):
+        paths.append(found.path)
+        digests.clear()
+    assert paths == [b"d0/f"]
+
+
+def test_what_it_is_worth() -> None:
+    many = FEW_ENTRIES + 1
+    assert not worth_looking(BYTES_AN_ENTRY * many, many)
+    assert worth_looking(BYTES_AN_ENTRY * many + 1, many)
+    assert worth_looking(1, FEW_ENTRIES)
+    assert not worth_looking(0, 0)

@@ -1,0 +1,169 @@
+"""Which paths are protected, and how a survey is kept away from them."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from huai_client.diff.candidate import Candidate, Survey
+from huai_client.diff.findings import Difference, Kind
+from huai_client.filters import FilterError
+from huai_client.plan.protect.holding import Holding
+from huai_client.plan.protect.protection import Protection
+from huai_client.plan.protect.shield import drop_protected, without_expected
+from huai_client.tree import View
+from tests.support.local_trees import at, directory, file, linked, symlink
+
+
+@pytest.fixture
+def view(tmp_path: Path) -> Iterator[View]:
+    with View(tmp_path) as opened:
+        yield opened
+
+
+def put(folder: Path, *paths: str) -> None:
+    for path in paths:
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_bytes(b"here")
+
+
+def paths_of(survey: Survey) -> list[bytes]:
+    return [each.path for each in survey.candidates]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path", "is_directory", "covered"),
+    [
+        ("/project/trace/my.host", b"project/trace/my.host", False, True),
+        ("/project/trace/my.host", b"a/project/trace/my.host", False, False),
+        ("/project/trace/my.host", b"project/trace", True, False),
+        ("*.local", b"a/b.local", False, True),
+        ("*.local", b"a.local/b/c", False, True),
+        ("/logs/", b"logs", True, True),
+        ("/logs/", b"logs", False, False),
+        ("/logs/", b"logs/today", False, True),
+        ("/own/**", b"own", True, False),
+        ("/own/**", b"own/a/b", False, True),
+        ("*", b"", True, False),
+        ("#odd", b"#odd", False, True),
+    ],
+)
+def test_what_is_covered(pattern: str, path: bytes, *, is_directory: bool, covered: bool) -> None:
+    assert Protection([pattern]).covers(at(path), directory=is_directory) is covered
+
+
+def test_a_pattern_that_is_none() -> None:
+    with pytest.raises(FilterError):
+        Protection([""])
+
+
+def test_nothing_protected_changes_nothing(view: View) -> None:
+    survey = Survey([Candidate(at(b"a"), None, file(b"a"))], [], [at(b"b")])
+    assert drop_protected(survey, Protection([]), view) is survey
+
+
+def test_no_operation_on_what_is_protected(view: View) -> None:
+    survey = Survey(
+        [
+            Candidate(at(b"own"), file(b"own"), file(b"own", 20)),
+            Candidate(at(b"own2"), None, file(b"own2")),
+            Candidate(at(b"fifo"), None, file(b"fifo"), special=True),
+            Candidate(at(b"a.local"), directory(b"a.local"), None),
+            Candidate(at(b"a.local/x"), None, symlink(b"a.local/x")),
+            Candidate(at(b"other"), file(b"other"), None),
+        ],
+        [],
+        [at(b"stranger"), at(b"b.local")],
+    )
+    found = drop_protected(survey, Protection(["/own*", "*.local", "/fifo"]), view)
+    assert paths_of(found) == [b"other"]
+    assert found.extraneous == [b"stranger"]
+
+
+def test_what_holds_something_protected_stays(view: View, tmp_path: Path) -> None:
+    put(tmp_path, "gone/deep/er/x.local", "gone/other", "turns/x.local", "turns/y", "empty/z")
+    survey = Survey(
+        [
+            Candidate(at(b"gone"), directory(b"gone"), None),
+            Candidate(at(b"gone/deep"), directory(b"gone/deep"), None),
+            Candidate(at(b"gone/deep/er"), directory(b"gone/deep/er"), None),
+            Candidate(at(b"gone/other"), file(b"gone/other"), None),
+            Candidate(at(b"turns"), directory(b"turns"), file(b"turns"), differing=TYPE),
+            Candidate(at(b"turns/y"), file(b"turns/y"), None),
+            Candidate(at(b"empty"), directory(b"empty"), None),
+            Candidate(at(b"empty/z"), file(b"empty/z"), None),
+        ],
+        [],
+        [],
+    )
+    found = drop_protected(survey, Protection(["*.local"]), view)
+    assert paths_of(found) == [b"empty", b"empty/z", b"gone/other", b"turns/y"]
+
+
+TYPE = frozenset({"type"})
+
+
+def test_a_hardlink_of_something_left_out_is_a_file(view: View) -> None:
+    leader = file(b"a.local")
+    survey = Survey(
+        [
+            Candidate(at(b"b"), None, linked(b"b", leader)),
+            Candidate(at(b"c"), file(b"c"), linked(b"c", leader), links=2),
+            Candidate(at(b"d"), None, linked(b"d", file(b"e"))),
+        ],
+        [],
+        [],
+    )
+    alone, shared, other = drop_protected(survey, Protection(["*.local"]), view).candidates
+    assert alone.wanted == leader._replace(path=at(b"b"))
+    assert shared.wanted == leader._replace(path=at(b"c"))
+    # Changed in place, it would change the protected file too.
+    assert shared.differing == {"link"}
+    assert other.wanted == linked(b"d", file(b"e"))
+
+
+def test_what_verify_finds(view: View, tmp_path: Path) -> None:
+    put(tmp_path, "strange/x.local", "stranger/x", "trace/x.local", "trace2/x")
+    differences = [
+        Difference(at(b"strange"), Kind.EXTRANEOUS),
+        Difference(at(b"strange/x.local"), Kind.EXTRANEOUS),
+        Difference(at(b"stranger"), Kind.EXTRANEOUS),
+        Difference(at(b"stranger/x"), Kind.EXTRANEOUS),
+        Difference(at(b"gone.local"), Kind.MISSING),
+        Difference(at(b"trace"), Kind.DIFFERS, ("mtime",)),
+        Difference(at(b"trace"), Kind.DIFFERS, ("mode", "mtime")),
+        Difference(at(b"trace2"), Kind.DIFFERS, ("mtime",)),
+        Difference(at(b"trace2/x"), Kind.DIFFERS, ("mtime",)),
+    ]
+    kept = list(without_expected(differences, Protection(["*.local"]), view))
+    assert kept == [differences[2], differences[3], *differences[6:]]
+    assert list(without_expected(differences, Protection([]), view)) == differences
+
+
+def test_only_what_is_asked_for_is_walked(view: View, tmp_path: Path) -> None:
+    put(tmp_path, "a/b/c.local", "a/d/e", "f/g.local")
+    holding = Holding(view, Protection(["*.local"]))
+    assert holding.contains_protected(at(b"a"))
+    assert holding.contains_protected(at(b"a/b"))
+    assert not holding.contains_protected(at(b"a/d"))
+    (tmp_path / "a/d/later.local").touch()
+    assert not holding.contains_protected(at(b"a/d")), "walked twice"
+    assert holding.contains_protected(at(b"f"))
+    assert holding.directly(at(b"a/b"))
+    assert not holding.directly(at(b"a"))
+
+
+def test_what_cannot_be_looked_at_may_hold_anything(view: View, tmp_path: Path) -> None:
+    os.symlink("/", tmp_path / "link")
+    assert Holding(view, Protection(["*.local"])).contains_protected(at(b"link"))
+
+
+def test_where_a_directory_may_move() -> None:
+    anchored, by_name = Protection(["/a/own"]), Protection(["*.local"])
+    assert not anchored.same_protection(at(b"a"), at(b"b"))
+    assert not anchored.same_protection(at(b"b"), at(b"a"))
+    assert not anchored.same_protection(at(b"c"), at(b"a/own"))
+    assert anchored.same_protection(at(b"b"), at(b"c"))
+    assert not by_name.same_protection(at(b"b"), at(b"c.local"))
+    assert by_name.same_protection(at(b"b"), at(b"c"))

@@ -1,0 +1,84 @@
+"""Where the content for an undo is found."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from huai_client.diff.reuse.value import Reuse
+from huai_client.plan.operations import Plan, Stage
+from huai_client.publish.trash.batches import Batch
+from huai_client.publish.trash.restore import restore
+from huai_client.publish.trash.trash import Trash
+from huai_client.tree import View
+from huai_schema.entries import File
+from tests.support.local_trees import T0, at, content, file
+
+
+@pytest.fixture
+def view(tmp_path: Path) -> Iterator[View]:
+    with View(tmp_path) as opened:
+        yield opened
+
+
+def put(view: View, since: int, wanted: File, data: bytes | None = None, mtime: int = T0) -> str:
+    batch = os.fsdecode(Batch(since, 0, 1).name)
+    place = view.dest / ".~tmp~/huai-trash" / batch / os.fsdecode(wanted.path)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_bytes(content(wanted.path, wanted.size) if data is None else data)
+    os.utime(place, ns=(mtime, mtime))
+    return str(place.relative_to(view.dest))
+
+
+def found(view: View, *files: File, reuses: dict[File, Reuse] | None = None) -> list[str]:
+    """The sources of the files; those that have none follow, in parentheses."""
+    known = {each.path: reuse for each, reuse in (reuses or {}).items()}
+    plan = Plan([], [], [], [Stage("payload", [*files])], [], [], reuses=known)
+    restored, missing = restore(plan, Trash(view.dest).batches(), view)
+    sources = [os.fsdecode(each.source) for each in restored.reuses.values()]
+    return [*sources, *(f"({os.fsdecode(each.path)})" for each in missing)]
+
+
+A = file(b"d/a", 30)
+BLIND = A._replace(digest=None)
+
+
+def test_by_size_and_digest_or_time(view: View) -> None:
+    place = put(view, 1, A, mtime=5)
+    assert found(view, A) == [place]
+    assert found(view, BLIND) == ["(d/a)"]
+    assert found(view, A._replace(size=31)) == ["(d/a)"]
+    assert found(view, file(b"other", 30)) == ["(other)"]
+    assert found(view, BLIND._replace(mtime=5)) == [place]
+
+
+def test_what_an_undo_that_was_cut_replaced_is_not_taken_for_it(view: View) -> None:
+    right = put(view, 1, A)
+    put(view, 2, A, b"x" * 30)
+    put(view, 3, A, b"y" * 30, mtime=5)
+    assert found(view, A) == [right]
+    (view.dest / right).unlink()
+    assert found(view, A) == ["(d/a)"]
+
+
+def test_the_youngest_of_equal_ones(view: View) -> None:
+    put(view, 1, A)
+    youngest = put(view, 2, A)
+    assert found(view, A) == [youngest]
+    assert found(view, BLIND) == [youngest]
+
+
+def test_what_is_no_file(view: View) -> None:
+    place = view.dest / put(view, 1, A)
+    place.unlink()
+    os.symlink("/etc/passwd", place)
+    assert found(view, A._replace(size=11)) == ["(d/a)"]
+
+
+def test_elsewhere_by_its_digest_only(view: View) -> None:
+    moved = Reuse(at(b"moved"), T0)
+    assert found(view, A, reuses={A: moved}) == ["moved"]
+    assert found(view, BLIND, reuses={BLIND: moved}) == ["(d/a)"]
+    twin = moved._replace(twin=True)
+    assert found(view, BLIND, reuses={BLIND: twin}) == ["moved"]
