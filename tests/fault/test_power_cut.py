@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import pytest
 
-from huai_client.transfer.staging import journal
+from huai_client.transfer.staging import ready_store
 from tests.fault.story import CUTS, LONG, Story, finish
 from tests.support.crash_states import GROUPS, Moment, Node, Recorder, State, crash_states, lay
 from tests.support.system_calls import supervise
@@ -124,7 +124,7 @@ def test_the_next_sync_finishes(
 ) -> None:
     boot = tmp_path / "boot"
     boot.write_text("another boot")
-    monkeypatch.setattr(journal, "BOOT_ID", boot)
+    monkeypatch.setattr(ready_store, "BOOT_ID", boot)
     laid = tmp_path / "laid"
     down = Downstream(recorded.down.name, laid / "dest", laid / "root")
     for moment in spread(recorded.moments):

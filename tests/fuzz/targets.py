@@ -16,8 +16,8 @@ from huai_client.filters.parser import Parser
 from huai_client.metadata.git.delta import apply_delta
 from huai_client.metadata.git.protocol import pack_of
 from huai_client.metadata.http import decode_advert, printable, retry_after
-from huai_client.transfer.exit_status import judge
-from huai_client.transfer.rsync_output import Talk
+from huai_client.transfer.exit_status import classify_exit
+from huai_client.transfer.rsync_output import RsyncOutput
 from huai_client.transfer.urls import ContentUrl
 from huai_schema.codec.commits import CommitInfo, Counts, Totals, decode_commit
 from huai_schema.codec.descriptor import Descriptor
@@ -128,12 +128,12 @@ def _command_line(data: bytes) -> object:
 
 def _talk(data: bytes) -> object:
     """What is said on both streams, and what is made of it when rsync has ended."""
-    talk = Talk()
+    talk = RsyncOutput()
     for at in range(0, len(data), 50):
         talk.hear_output(data[at : at + 50])
         talk.hear_errors(data[at : at + 50])
     talk.hear_errors(b"\n")
-    errors = [judge(code, talk, _URL) for code in (-9, 0, 4, 12, 23, 35)]
+    errors = [classify_exit(code, talk, _URL) for code in (-9, 0, 4, 12, 23, 35)]
     figures = talk.progress > 0, talk.received > 0, len(talk.too_large) > 0, talk.unverified
     denied = frozenset(talk.denied_of([RelPath(b"a/b"), RelPath(b"b")]))
     return Outcome((*map(type, errors), *figures, denied))

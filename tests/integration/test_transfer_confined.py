@@ -15,10 +15,10 @@ import pytest
 from huai_client.transfer import ContentUrl
 from huai_client.transfer.confinement import domain
 from huai_client.transfer.errors import UpstreamRefusedError
-from huai_client.transfer.exit_status import judge
+from huai_client.transfer.exit_status import classify_exit
 from huai_client.transfer.landlock import Domain, run_in, version
-from huai_client.transfer.pace import Pace
-from huai_client.transfer.rsync import Bounds, Run
+from huai_client.transfer.limits import StallDetector
+from huai_client.transfer.rsync import Bounds, RsyncProcess
 from huai_schema.entries import File
 from huai_schema.paths import rel_path
 from tests.support.rsyncd import rsync_daemon
@@ -49,14 +49,14 @@ def folder(path: Path) -> Iterator[int]:
         os.close(handle)
 
 
-def ran(command: list[str | Path], handle: int, bounds: Bounds) -> tuple[int, Run]:
+def ran(command: list[str | Path], handle: int, bounds: Bounds) -> tuple[int, RsyncProcess]:
     """A real rsync, in `handle`."""
-    run = Run(
+    run = RsyncProcess(
         [os.fsencode(each) for each in command],
         names=b"",
         folder=handle,
         locks=(),
-        pace=Pace(SECONDS),
+        stall=StallDetector(SECONDS),
         bounds=bounds,
     )
     return run.wait(lambda _: None), run
@@ -190,7 +190,7 @@ def test_a_sender_that_does_not_stop_is_stopped(upstream: Path, short_path: Path
         command: list[str | Path] = ["rsync", "-t", "--partial", "--info=progress2"]
         code, run = ran([*command, f"{daemon}/m/endless", "./"], handle, Bounds(file=1 << 20))
     assert code != 0
-    failure = judge(code, run.talk, url)
+    failure = classify_exit(code, run.output, url)
     assert isinstance(failure, UpstreamRefusedError)
     assert "more than its metadata announce" in failure.message
     sizes = [path.stat().st_size for path in (short_path / "in").iterdir()]
@@ -205,7 +205,7 @@ def test_a_sender_of_too_many_bytes_in_all_is_stopped(upstream: Path, short_path
         command: list[str | Path] = ["rsync", "-r", "--bwlimit=4000", "--info=progress2"]
         command.append("--no-human-readable")
         code, run = ran([*command, f"{daemon}/m/", "./"], handle, Bounds(total=1 << 20))
-    assert isinstance(judge(code, run.talk, url), UpstreamRefusedError)
+    assert isinstance(classify_exit(code, run.output, url), UpstreamRefusedError)
     assert sum(path.stat().st_size for path in (short_path / "in").iterdir()) < 15 << 20
 
 

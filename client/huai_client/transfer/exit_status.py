@@ -13,7 +13,7 @@ from huai_client.transfer.errors import (
     UpstreamRefusedError,
     UpstreamSilentError,
 )
-from huai_client.transfer.rsync_output import Talk
+from huai_client.transfer.rsync_output import RsyncOutput
 from huai_client.transfer.urls import ContentUrl
 from huai_schema.errors import HuaiError
 
@@ -29,51 +29,51 @@ _UNSUPPORTED = 4
 _SHELL_COMMAND = frozenset({126, 127})
 
 
-def judge(code: int, talk: Talk, url: ContentUrl) -> HuaiError | None:
+def classify_exit(code: int, output: RsyncOutput, url: ContentUrl) -> HuaiError | None:
     """The error that a run's exit code (negative: the signal) and words stand for.
 
     None: it came to its end, and what it did not bring is not there.
     """
-    if talk.too_much:
+    if output.too_much:
         return UpstreamRefusedError(
             f"{url}: sends more than its metadata announce",
             hint="is this the right content URL?  Nothing of it was published",
         )
-    if talk.no_room or talk.unwritable or code == _FILE_IO:
-        return _local(talk)
+    if output.no_room or output.unwritable or code == _FILE_IO:
+        return _local(output)
     if code in _DONE:
         return None
-    if talk.trickles:
+    if output.trickles:
         return UpstreamSilentError(
             f"{url}: sends next to nothing", hint="sync again: what has arrived is kept"
         )
-    return _upstream(code, talk, f"{url}: {talk.summary()} (rsync exit {code})")
+    return _upstream(code, output, f"{url}: {output.summary()} (rsync exit {code})")
 
 
-def _local(talk: Talk) -> LocalWriteError:
-    if talk.no_room:
+def _local(output: RsyncOutput) -> LocalWriteError:
+    if output.no_room:
         return DiskFullError(
-            f"the disk is full: {talk.summary()}",
+            f"the disk is full: {output.summary()}",
             hint="make room, then sync again: what has arrived is kept",
         )
     return LocalWriteError(
-        f"the staging area cannot be written: {talk.summary()}",
+        f"the staging area cannot be written: {output.summary()}",
         hint="look at the file system of the destination",
     )
 
 
-def _upstream(code: int, talk: Talk, reason: str) -> TransferError:
-    if talk.full:
+def _upstream(code: int, output: RsyncOutput, reason: str) -> TransferError:
+    if output.full:
         return UpstreamFullError(reason, hint="use fewer streams, or sync at another time")
     if code in _SILENT:
         return UpstreamSilentError(reason, hint="sync again: what has arrived is kept")
     if code in _SHELL_COMMAND:
         return UpstreamRefusedError(reason, hint="the remote shell or rsync was not found")
-    if code == _UNSUPPORTED and not talk.denied:
+    if code == _UNSUPPORTED and not output.denied:
         hint = "leave it out with a filter, or have it renamed upstream"
-        return NameRefusedError(reason, hint=hint, reason=talk.summary())
-    if talk.denied or (code not in _BROKEN and code >= 0):
-        login = talk.denied and "auth failed" in reason
+        return NameRefusedError(reason, hint=hint, reason=output.summary())
+    if output.denied or (code not in _BROKEN and code >= 0):
+        login = output.denied and "auth failed" in reason
         hint = _LOGIN if login else "check the content URL and its access rules"
         return UpstreamRefusedError(reason, hint=hint)
     return ConnectionBrokenError(reason, hint="sync again: what has arrived is kept")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from huai_client.transfer.delivery import Context
+from huai_client.transfer.batch_transfer import Context
 from huai_client.transfer.errors import DiskFullError, LocalWriteError
 from huai_client.transfer.listener import Listener
 from huai_client.transfer.options import TransferOptions

@@ -6,10 +6,10 @@ Costs the upstream a connection and a look at one directory.
 import os
 
 from huai_client.transfer.errors import UpstreamRefusedError
-from huai_client.transfer.exit_status import judge
+from huai_client.transfer.exit_status import classify_exit
+from huai_client.transfer.limits import StallDetector
 from huai_client.transfer.options import TransferOptions, without_secrets
-from huai_client.transfer.pace import Pace
-from huai_client.transfer.rsync import Bounds, Run
+from huai_client.transfer.rsync import Bounds, RsyncProcess
 from huai_client.transfer.rsync_arguments import has_shell
 from huai_client.transfer.urls import ContentUrl, Transport
 from huai_schema.errors import HuaiError
@@ -17,7 +17,7 @@ from huai_schema.errors import HuaiError
 _ASK = ("--list-only", "--dirs", "--exclude=*", "--no-motd")
 
 
-def reach(url: ContentUrl, options: TransferOptions) -> HuaiError | None:
+def probe(url: ContentUrl, options: TransferOptions) -> HuaiError | None:
     """Why nothing can be fetched from there; None: it answers.  Takes two timeouts at most."""
     extra = options.extra if url.own else without_secrets(options.extra)
     command = [options.program, *extra, *_ASK, f"--timeout={options.timeout}"]
@@ -26,13 +26,15 @@ def reach(url: ContentUrl, options: TransferOptions) -> HuaiError | None:
     arguments = [os.fsencode(argument) for argument in (*command, "--", url.source)]
     folder = os.open("/", os.O_RDONLY | os.O_DIRECTORY)
     try:
-        pace, bounds = Pace(options.timeout), Bounds(own=url.own)
-        run = Run(arguments, names=b"", folder=folder, locks=(), pace=pace, bounds=bounds)
+        stall, bounds = StallDetector(options.timeout), Bounds(own=url.own)
+        run = RsyncProcess(
+            arguments, names=b"", folder=folder, locks=(), stall=stall, bounds=bounds
+        )
         code = run.wait(lambda _: None)
     finally:
         os.close(folder)
-    failure = judge(code, run.talk, url)
+    failure = classify_exit(code, run.output, url)
     if failure is None and code:
-        reason = f"{url}: {run.talk.summary()} (rsync exit {code})"
+        reason = f"{url}: {run.output.summary()} (rsync exit {code})"
         return UpstreamRefusedError(reason, hint="is there such a folder, and may we read it?")
     return failure

@@ -18,9 +18,9 @@ from typing import NamedTuple
 
 from huai_client.transfer.errors import RsyncRequirementError
 from huai_client.transfer.landlock import Domain, run_in
+from huai_client.transfer.limits import StallDetector, bytes_read
 from huai_client.transfer.options import TransferOptionsError
-from huai_client.transfer.pace import Pace, bytes_read
-from huai_client.transfer.rsync_output import Talk
+from huai_client.transfer.rsync_output import RsyncOutput
 
 _OLDEST = (3, 1)
 _VERSION = re.compile(rb"^rsync +version +v?([0-9]+)\.([0-9]+)(?:\.([0-9]+))?", re.MULTILINE)
@@ -50,7 +50,7 @@ class Bounds(NamedTuple):
 UNBOUND = Bounds()
 
 
-class Run:
+class RsyncProcess:
     """One run of rsync; `stop` may be called by any thread, at any time."""
 
     def __init__(
@@ -60,15 +60,15 @@ class Run:
         names: bytes,
         folder: int,
         locks: Sequence[int],
-        pace: Pace,
+        stall: StallDetector,
         bounds: Bounds = UNBOUND,
     ) -> None:
         """Starts it in the directory `folder`; it inherits `locks` and holds them till its end.
 
-        It is ended when it has lost its `pace`, or goes beyond its `bounds`.
+        It is ended when it stalls, or goes beyond its `bounds`.
         """
-        self.talk = Talk()
-        self._pace = pace
+        self.output = RsyncOutput()
+        self._stall = stall
         self._bounds = bounds
         self._stopped = False
         listing = os.memfd_create("huai-names")
@@ -120,8 +120,8 @@ class Run:
 
     def _listen(self, pipes: selectors.BaseSelector, progressed: Callable[[int], None]) -> None:
         for pipe, hear in (
-            (self._process.stdout, self.talk.hear_output),
-            (self._process.stderr, self.talk.hear_errors),
+            (self._process.stdout, self.output.hear_output),
+            (self._process.stderr, self.output.hear_errors),
         ):
             if pipe is not None:
                 os.set_blocking(pipe.fileno(), False)
@@ -133,12 +133,12 @@ class Run:
                 key.data(data)
                 if not data:
                     pipes.unregister(key.fileobj)
-            progressed(self.talk.progress)
-            if self._bounds.total and self.talk.progress > self._bounds.total:
-                self.talk.too_much = True
+            progressed(self.output.progress)
+            if self._bounds.total and self.output.progress > self._bounds.total:
+                self.output.too_much = True
                 self.stop()
-            if not self._stopped and self._pace.lost(lambda: bytes_read(self._process.pid)):
-                self.talk.trickles = True
+            if not self._stopped and self._stall.stalled(lambda: bytes_read(self._process.pid)):
+                self.output.trickles = True
                 self.stop()
             time.sleep(_LULL)  # rsync tells of every file; hear of many at once
             over = self._stopped or self._process.poll() is not None
@@ -146,7 +146,7 @@ class Run:
                 deadline = time.monotonic() + _GRACE  # a helper of ssh may keep a pipe open
 
     def _reap(self) -> None:
-        self.talk.hear_errors(b"\n")
+        self.output.hear_errors(b"\n")
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(_GRACE)
         if self._process.poll() is None:

@@ -36,7 +36,7 @@ _LINES_KEPT = 20
 _SHOWN = 500
 
 
-class Talk:
+class RsyncOutput:
     """What one run of rsync has said so far."""
 
     def __init__(self) -> None:

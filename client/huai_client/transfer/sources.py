@@ -45,7 +45,7 @@ class Sources:
     def failed(self, url: ContentUrl, failure: TransferError) -> bool:
         """Try `url` after the others, or not at all; whether there will be another attempt.
 
-        Being full is no failure: whoever stands in line there says so.
+        Being full is no failure: whoever waits there says so.
         """
         refused = isinstance(failure, UpstreamRefusedError)
         full = isinstance(failure, UpstreamFullError)

@@ -12,11 +12,10 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import NamedTuple
 
 from huai_client.transfer.batch import batches
-from huai_client.transfer.delivery import Batch, Context, Delivery
+from huai_client.transfer.batch_transfer import Batch, BatchTransfer, Context
 from huai_client.transfer.errors import OutOfTimeError, UpstreamFullError
-from huai_client.transfer.line import Line
-from huai_client.transfer.room import Rooms
-from huai_client.transfer.runs import Runs
+from huai_client.transfer.limits import Admission, BusyBackoff
+from huai_client.transfer.process_group import ProcessGroup
 from huai_client.transfer.staging import Verdict
 from huai_schema.entries import File
 
@@ -46,12 +45,14 @@ class _Streams:
         options = context.options
         self._queue = deque(queue)
         self._context = context
-        self._runs = Runs(options.deadline)
-        self._line = Line(options.patience, options.backoff)
+        self._processes = ProcessGroup(options.deadline)
+        self._busy_backoff = BusyBackoff(options.patience, options.backoff)
         width = min(options.streams, len(queue))
         self._workers = min(width + 1, len(queue))
-        rooms = Rooms(options, width, self._line, context.tally)
-        self._delivery = Delivery(context, self._runs, self._line, rooms, lambda: len(self._queue))
+        admission = Admission(options, width, self._busy_backoff, context.tally)
+        self._batch_transfer = BatchTransfer(
+            context, self._processes, self._busy_backoff, admission, lambda: len(self._queue)
+        )
         self._guard = threading.Lock()
         self._failed = Failed([], [])
 
@@ -62,7 +63,7 @@ class _Streams:
                 for future in as_completed(futures):
                     future.result()
             except BaseException:
-                self._runs.stop()
+                self._processes.stop()
                 raise
         for batch in self._queue:
             self._failed.late.extend(batch.open)
@@ -71,21 +72,21 @@ class _Streams:
     def _work(self, stream: int) -> None:
         try:
             while (batch := self._next()) is not None:
-                self._bring(batch, stream)
+                self._transfer_batch(batch, stream)
         except OutOfTimeError:
             return  # what is left is late
 
-    def _bring(self, batch: Batch, stream: int) -> None:
+    def _transfer_batch(self, batch: Batch, stream: int) -> None:
         try:
-            self._delivery.bring(batch, stream)
+            self._batch_transfer.run(batch, stream)
         except UpstreamFullError as error:
             self._put_back(batch)  # another stream may have a connection, and take it over
-            self._stand_in_line(stream, error)
+            self._wait_until_admitted(stream, error)
         except OutOfTimeError:
             self._put_back(batch)
             raise
         else:
-            self._line.entered(stream)
+            self._busy_backoff.admitted(stream)
             with self._guard:
                 self._failed.verdicts.extend(batch.verdicts)
             for file, verdict in batch.verdicts:
@@ -93,17 +94,17 @@ class _Streams:
 
     def _next(self) -> Batch | None:
         with self._guard:
-            idle = not self._queue or self._runs.over or self._runs.late
+            idle = not self._queue or self._processes.over or self._processes.late
             return None if idle else self._queue.popleft()
 
     def _put_back(self, batch: Batch) -> None:
         with self._guard:
             self._queue.appendleft(batch)
 
-    def _stand_in_line(self, stream: int, error: UpstreamFullError) -> None:
-        pause = self._line.refused(stream)
+    def _wait_until_admitted(self, stream: int, error: UpstreamFullError) -> None:
+        pause = self._busy_backoff.refused(stream)
         if pause is None:
             raise error
         self._context.tally.waiting(error.message)
-        with self._line.stood():
-            self._runs.pause(pause)
+        with self._busy_backoff.counted_as_waiting():
+            self._processes.pause(pause)

@@ -17,7 +17,7 @@ class Tally:
         self._listener = listener
         self._lock = threading.Lock()
         self._done = 0
-        self._flying: dict[int, int] = {}
+        self._in_flight: dict[int, int] = {}
         self._told = 0
         self._waits: set[str] = set()
 
@@ -26,17 +26,17 @@ class Tally:
         with self._lock:
             self._listener.started(files, size)
 
-    def flying(self, stream: int, size: int) -> None:
+    def in_flight(self, stream: int, size: int) -> None:
         """`stream`'s rsync has come `size` bytes far in its batch."""
         with self._lock:
-            self._flying[stream] = size
+            self._in_flight[stream] = size
             self._progressed()
 
-    def landed(self, stream: int, received: int) -> None:
+    def completed(self, stream: int, received: int) -> None:
         """`stream`'s rsync has ended; what counts from now on are verdicts."""
         with self._lock:
             self.received += received
-            self._flying.pop(stream, None)
+            self._in_flight.pop(stream, None)
 
     def judged(self, file: File, verdict: Verdict) -> None:
         """`file` is verified, or given up."""
@@ -54,7 +54,7 @@ class Tally:
             self._listener.retried(reason)
 
     def waiting(self, reason: str) -> None:
-        """A stream stands in line; said once for each reason, however often it asks again."""
+        """A stream waits; said once for each reason, however often it asks again."""
         with self._lock:
             if reason not in self._waits:
                 self._waits.add(reason)
@@ -66,7 +66,7 @@ class Tally:
             self._listener.ended()
 
     def _progressed(self) -> None:
-        now = self._done + sum(self._flying.values())
+        now = self._done + sum(self._in_flight.values())
         if now > self._told:  # an attempt that failed takes nothing back
             self._told = now
             self._listener.progressed(now)

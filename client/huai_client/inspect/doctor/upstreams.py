@@ -16,7 +16,7 @@ from huai_client.inspect.format import span
 from huai_client.metadata.http import MetadataUrl, UpstreamError, find_newest, is_http
 from huai_client.metadata.repository import Repository
 from huai_client.transfer import ContentUrl, TransferOptions, UpstreamFullError
-from huai_client.transfer.probe import reach
+from huai_client.transfer.probe import probe
 from huai_client.transfer.urls import upstream_urls
 from huai_schema.errors import ExitCode, HuaiError
 
@@ -107,7 +107,7 @@ def _reached(case: Case, url: ContentUrl, found: Newest | None) -> Finding:
         retries=0,
         patience=_PATIENCE,
     )
-    failure = reach(url, options)
+    failure = probe(url, options)
     try:
         if failure is not None:
             raise failure

@@ -5,17 +5,17 @@
         partial/HASH-OF-PATH    what an interrupted run left: a basis for deltas, never trusted
         ready/KEY               verified content; the rename into it is the journal
         copying                 a copy of a local file that is being made
-        doubted/KEY             was ready before the machine went down; verified again on demand
+        unverified/KEY             was ready before the machine went down; verified again on demand
         boot, lock              the boot that `ready` belongs to; held while rsync may write
 
 Everything is reached through directory handles, never through a symlink.  The rule to
-keep: nothing enters `ready` except by `Staging.accept`, the second look at `doubted`, and what
+keep: nothing enters `ready` except by `Staging.accept`, the second look at `unverified`, and what
 `reuse` has checked.
 """
 
 from huai_client.transfer.staging.area import Staging
 from huai_client.transfer.staging.content import Verdict
 from huai_client.transfer.staging.folders import StagingBusyError, StagingError
-from huai_client.transfer.staging.journal import key_of
+from huai_client.transfer.staging.ready_store import key_of
 
 __all__ = ["Staging", "StagingBusyError", "StagingError", "Verdict", "key_of"]

@@ -14,10 +14,10 @@ from types import TracebackType
 from typing import Self
 
 from huai_client.transfer.staging import folders
-from huai_client.transfer.staging.content import Verdict, fits, may_stand_for
+from huai_client.transfer.staging.content import Verdict, matches_metadata, may_stand_for
 from huai_client.transfer.staging.folders import StagingError
-from huai_client.transfer.staging.journal import Journal, boot_id, key_of
-from huai_client.transfer.staging.partials import Partials, append_rest, meant
+from huai_client.transfer.staging.partials import Partials, append_rest, intended_path
+from huai_client.transfer.staging.ready_store import ReadyStore, boot_id, key_of
 from huai_schema.entries import File
 from huai_schema.paths import RelPath, basename, join, parent
 
@@ -42,7 +42,7 @@ class Staging:
 
     def _open(self, boot: bytes) -> None:
         self._boot = boot
-        self._journal = Journal(self._root, boot)
+        self._ready = ReadyStore(self._root, boot)
         self._partials = Partials(self._root)
         self._incoming = folders.own_directory(self._root, b"incoming")
         self._placed: dict[int, dict[bytes, int]] = {}
@@ -66,7 +66,7 @@ class Staging:
             self._root = -1
 
     def _close_folders(self) -> None:
-        self._journal.close()
+        self._ready.close()
         self._partials.close()
         os.close(self._incoming)
 
@@ -74,25 +74,25 @@ class Staging:
 
     def ready(self, file: File) -> bool:
         """Whether the content of `file` is here, verified by this run or an earlier one."""
-        return self._journal.has(file)
+        return self._ready.has(file)
 
     def locate(self, file: File) -> tuple[int, bytes]:
         """Where the content of a ready file lies: a directory handle (until `close`) and a name."""
-        return self._journal.handle, os.fsencode(key_of(file))
+        return self._ready.handle, os.fsencode(key_of(file))
 
     def prune(self, keep: Container[str]) -> None:
         """Drop ready content whose key (`key_of`) is not in `keep`, or that a tree shares.
 
         A file of the tree that became ready as a link is linked again, if that is still right.
         """
-        self._journal.prune(keep)
+        self._ready.prune(keep)
 
     def link(self, file: File, handle: int) -> None:
         """Take the very file that `handle` is of, whose content is known to be that of `file`.
 
         Raises `OSError` where that is not possible.
         """
-        self._journal.link(file, handle)
+        self._ready.link(file, handle)
 
     @contextmanager
     def making(self, file: File) -> Iterator[int]:
@@ -104,7 +104,7 @@ class Staging:
         try:
             yield target
             os.utime(target, ns=(file.mtime, file.mtime))
-            self._journal.enter(file, self._root, _MAKING)
+            self._ready.enter(file, self._root, _MAKING)
         except BaseException:
             with suppress(OSError):  # what went wrong first is what to tell
                 os.unlink(_MAKING, dir_fd=self._root)
@@ -193,9 +193,9 @@ class Staging:
                 inode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_ino
                 if inode == self._placed.get(stream, {}).get(file.path):
                     return Verdict.MISSING  # still the basis that `prepare` laid there
-                if not fits(folder, name, file, cut=cut):
+                if not matches_metadata(folder, name, file, cut=cut):
                     return Verdict.MISMATCH
-                self._journal.enter(file, folder, name)
+                self._ready.enter(file, folder, name)
         except OSError as error:
             if error.errno in _NOT_THERE:
                 return Verdict.MISSING
@@ -219,14 +219,14 @@ class Staging:
                 if not may_stand_for(found, file):
                     return None
                 arrived = file._replace(size=found.st_size, mtime=found.st_mtime_ns, digest=None)
-                self._journal.enter(arrived, folder, name)
+                self._ready.enter(arrived, folder, name)
         except OSError as error:
             if error.errno in _NOT_THERE | _NO_FILE:
                 return None
             raise
         return arrived
 
-    def settle(self, stream: int, wanted: Mapping[RelPath, File]) -> None:
+    def salvage_partials(self, stream: int, wanted: Mapping[RelPath, File]) -> None:
         """Empty `stream`'s folder: files are kept as partials, all else goes.
 
         So does what is larger than the file that it is of: it is not a beginning of it.
@@ -238,19 +238,21 @@ class Staging:
             with folders.opened(self._incoming, place) as folder:
                 found = [(join(place, name)[len(top) + 1 :], name) for name in leaves]
                 # What a killed rsync wrote comes after the basis that it worked from.
-                for path, name in sorted(found, key=lambda leaf: meant(leaf[0], wanted) != leaf[0]):
+                for path, name in sorted(
+                    found, key=lambda leaf: intended_path(leaf[0], wanted) != leaf[0]
+                ):
                     found_there = os.stat(name, dir_fd=folder, follow_symlinks=False)
-                    whole = wanted.get(RelPath(meant(path, wanted)))
+                    whole = wanted.get(RelPath(intended_path(path, wanted)))
                     fits_in = whole is None or found_there.st_size <= whole.size
                     if stat.S_ISREG(found_there.st_mode) and fits_in:
-                        self._partials.keep(meant(path, wanted), folder, name)
+                        self._partials.keep(intended_path(path, wanted), folder, name)
         folders.remove(self._incoming, top)
         self._placed.pop(stream, None)
 
     def recover(self, files: Iterable[File]) -> None:
         """Take over what an interrupted run left: complete files become ready, others partials.
 
-        `files` are not ready: what is doubted of them failed its second look.
+        `files` are not ready: what is unverified of them failed its second look.
         """
         wanted = {file.path: file for file in files}
         for name in folders.names(self._incoming):
@@ -260,10 +262,10 @@ class Staging:
             stream = int(name)
             os.close(self.open_incoming(stream))
             self._accept_left(stream, wanted)
-            self.settle(stream, wanted)
+            self.salvage_partials(stream, wanted)
         for file in wanted.values():
-            if doubted := self._journal.take_doubted(file):
-                self._partials.keep(file.path, *doubted)
+            if unverified := self._ready.take_unverified(file):
+                self._partials.keep(file.path, *unverified)
 
     def drop_partials(self, wanted: Iterable[RelPath] = ()) -> None:
         """Drop what earlier runs left, but for the beginnings of files that are `wanted`."""
@@ -274,7 +276,7 @@ class Staging:
         for place, leaves in folders.directories(self._incoming, top):
             for name in leaves:
                 file = wanted.get(RelPath(join(place, name)[len(top) + 1 :]))
-                if file and (self._journal.same_boot or file.digest is not None):
+                if file and (self._ready.same_boot or file.digest is not None):
                     self.accept(file, stream, cut=True)
 
 

@@ -24,7 +24,7 @@ class Verdict(Enum):
     MISMATCH = "mismatch"
 
 
-def fits(handle: int, name: bytes, file: File, *, cut: bool) -> bool:
+def matches_metadata(handle: int, name: bytes, file: File, *, cut: bool) -> bool:
     """Whether `name` in `handle` is a regular file with the size, time and digest of `file`.
 
     `cut`: the run that wrote it was interrupted.  rsync keeps a partial file under second 0 of

@@ -21,7 +21,7 @@ _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _WRITE = os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-def meant(path: bytes, wanted: Container[bytes]) -> bytes:
+def intended_path(path: bytes, wanted: Container[bytes]) -> bytes:
     """The path that a left-over file at `path` was to become.
 
     A killed rsync leaves `.NAME.XXXXXX` beside where NAME was to stand.

@@ -9,8 +9,8 @@ from huai_client.transfer.errors import (
     UpstreamRefusedError,
     UpstreamSilentError,
 )
-from huai_client.transfer.exit_status import judge
-from huai_client.transfer.rsync_output import Talk
+from huai_client.transfer.exit_status import classify_exit
+from huai_client.transfer.rsync_output import RsyncOutput
 from huai_client.transfer.urls import ContentUrl
 from huai_schema.errors import ExitCode, HuaiError
 
@@ -29,13 +29,13 @@ THEIR_DISK = b'rsync: [sender] write failed on "/log": No space left on device (
 def test_a_run_that_was_ended_for_its_trickle() -> None:
     talk = _talk(b"rsync error: received SIGINT, SIGTERM, or SIGHUP (code 20)\n")
     talk.trickles = True
-    failure = judge(20, talk, URL)
+    failure = classify_exit(20, talk, URL)
     assert isinstance(failure, UpstreamSilentError)
     assert failure.message == "rsync://h/m/: sends next to nothing"
 
 
-def _talk(errors: bytes) -> Talk:
-    talk = Talk()
+def _talk(errors: bytes) -> RsyncOutput:
+    talk = RsyncOutput()
     talk.hear_errors(errors)
     return talk
 
@@ -72,14 +72,14 @@ def _talk(errors: bytes) -> Talk:
 def test_every_end_has_its_meaning(
     code: int, said: bytes, expected: type[HuaiError] | None
 ) -> None:
-    error = judge(code, _talk(said), URL)
+    error = classify_exit(code, _talk(said), URL)
     assert type(error) is (expected or type(None))
 
 
 def test_errors_carry_what_a_person_and_a_wrapper_need() -> None:
-    silent = judge(30, _talk(b"x\n"), URL)
-    full = judge(11, _talk(NO_ROOM), URL)
-    broken = judge(12, _talk(b"rsync: connection unexpectedly closed\n"), URL)
+    silent = classify_exit(30, _talk(b"x\n"), URL)
+    full = classify_exit(11, _talk(NO_ROOM), URL)
+    broken = classify_exit(12, _talk(b"rsync: connection unexpectedly closed\n"), URL)
     assert silent is not None
     assert full is not None
     assert broken is not None
@@ -96,7 +96,7 @@ def test_progress_and_stats_are_read_in_any_pieces() -> None:
         b"Total bytes received: 123456\n"
     )
     for cut in range(len(said)):
-        talk = Talk()
+        talk = RsyncOutput()
         talk.hear_output(said[:cut])
         talk.hear_output(said[cut:])
         assert (talk.progress, talk.received) == (8519680, 123456)
@@ -119,8 +119,8 @@ def test_the_summary_prefers_the_cause_to_the_epilogue() -> None:
 
 
 def test_a_login_that_is_refused_is_not_tried_again() -> None:
-    talk = Talk()
+    talk = RsyncOutput()
     talk.hear_errors(b"Password: @ERROR: auth failed on module m\n")
-    failure = judge(5, talk, ContentUrl.parse("rsync://u@h/m"))
+    failure = classify_exit(5, talk, ContentUrl.parse("rsync://u@h/m"))
     assert isinstance(failure, UpstreamRefusedError)
     assert "--password-file" in failure.hint

@@ -137,7 +137,7 @@ def test_a_symlink_to_a_directory_is_not_walked(root: Path, tmp_path: Path) -> N
     with Staging(root) as staging:
         (incoming(staging, 0) / "sub").symlink_to(outside)
         assert staging.accept(_file(), 0) is Verdict.MISMATCH
-        staging.settle(0, {})
+        staging.salvage_partials(0, {})
         assert list(staging.root.glob("incoming/*")) == []
     assert (outside / "a").read_bytes() == CONTENT
 
@@ -155,7 +155,7 @@ def test_a_planted_symlink_is_not_followed(root: Path, tmp_path: Path, planted: 
     assert list(outside.iterdir()) == []
 
 
-@pytest.mark.parametrize("folder", ["incoming", "ready", "partial", "doubted", "incoming/0"])
+@pytest.mark.parametrize("folder", ["incoming", "ready", "partial", "unverified", "incoming/0"])
 def test_a_symlink_planted_inside_is_removed(root: Path, tmp_path: Path, folder: str) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
@@ -167,7 +167,7 @@ def test_a_symlink_planted_inside_is_removed(root: Path, tmp_path: Path, folder:
         staging.recover([file])
         _arrive(staging, file)
         assert staging.accept(file, 0) is Verdict.ARRIVED
-        staging.settle(0, {})
+        staging.salvage_partials(0, {})
     assert [path.name for path in outside.rglob("*")] == ["0"]
 
 
@@ -250,10 +250,10 @@ def test_a_short_second_attempt_loses_nothing_of_the_first(root: Path) -> None:
     file = _file(b"big", content=b"n" * 100)
     with Staging(root, boot=b"1") as staging:
         _arrive(staging, file, b"n" * 80)
-        staging.settle(0, {file.path: file})
+        staging.salvage_partials(0, {file.path: file})
         staging.prepare(0, [file])
         _arrive(staging, _file(b".big.Ab12Cd"), b"N" * 10)
-        staging.settle(0, {file.path: file})
+        staging.salvage_partials(0, {file.path: file})
         staging.prepare(0, [file])
         assert (incoming(staging, 0) / "big").read_bytes() == b"N" * 10 + b"n" * 70
 
@@ -265,7 +265,7 @@ def test_the_rest_of_the_present_file_completes_a_partial(root: Path) -> None:
         present.parent.mkdir()
         present.write_bytes(b"o" * 90)
         _arrive(staging, file, b"n" * 40)
-        staging.settle(0, {file.path: file})
+        staging.salvage_partials(0, {file.path: file})
         staging.prepare(0, [file])
         assert (incoming(staging, 0) / "sub/big").read_bytes() == b"n" * 40 + b"o" * 50
 
@@ -274,7 +274,7 @@ def test_what_is_larger_than_its_file_is_not_kept(root: Path) -> None:
     file = _file(b"sub/small", content=b"n" * 10)
     with Staging(root, boot=b"1") as staging:
         _arrive(staging, file, b"n" * 11)
-        staging.settle(0, {file.path: file})
+        staging.salvage_partials(0, {file.path: file})
         assert not any(path.is_file() for path in (root / "partial").iterdir())
         staging.prepare(0, [file])
         assert not (incoming(staging, 0) / "sub/small").exists()
@@ -295,7 +295,7 @@ def test_no_basis_is_looked_for_behind_a_symlink(root: Path, tmp_path: Path) -> 
 def test_a_tree_that_changed_its_shape_finds_nothing_in_its_way(root: Path) -> None:
     with Staging(root, boot=b"1") as staging:
         _arrive(staging, _file(b"x/y/z", content=b"x" * 9), b"x")
-        staging.settle(0, {})
+        staging.salvage_partials(0, {})
         shallow = _file(b"x")
         _arrive(staging, shallow)
         assert staging.accept(shallow, 0) is Verdict.ARRIVED
@@ -386,7 +386,7 @@ def test_any_depth_can_be_cleared(short_path: Path) -> None:
             os.close(handle)
             handle = below
         os.close(handle)
-        staging.settle(0, {})
+        staging.salvage_partials(0, {})
         assert list((root / "incoming").iterdir()) == []
 
 

@@ -5,9 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from huai_client.transfer.bandwidth import Bandwidth
-from huai_client.transfer.line import Line
-from huai_client.transfer.pace import Pace, bytes_read
+from huai_client.transfer.limits import Bandwidth, BusyBackoff, StallDetector, bytes_read
 
 
 class Clock:
@@ -28,15 +26,15 @@ def never(_: float) -> None:
     raise _WaitsError
 
 
-def after(clock: Clock, pace: Pace, seconds: float, total: int | None) -> bool:
+def after(clock: Clock, pace: StallDetector, seconds: float, total: int | None) -> bool:
     """Whether the pace is lost `seconds` later, with `total` bytes by then."""
     clock.now += seconds
-    return pace.lost(lambda: total)
+    return pace.stalled(lambda: total)
 
 
 def test_a_run_has_to_read_enough_in_each_window() -> None:
     clock = Clock()
-    pace = Pace(10, 100, clock)
+    pace = StallDetector(10, 100, clock)
     assert not after(clock, pace, 9, 0)
     assert not after(clock, pace, 1, 1000)
     assert not after(clock, pace, 10, 2000)
@@ -45,7 +43,7 @@ def test_a_run_has_to_read_enough_in_each_window() -> None:
 
 def test_what_is_not_known_is_no_trickle() -> None:
     clock = Clock()
-    pace = Pace(10, 100, clock)
+    pace = StallDetector(10, 100, clock)
     assert not after(clock, pace, 1000, None)
 
 
@@ -56,7 +54,7 @@ def test_the_count_is_not_taken_before_it_is_needed() -> None:
         raise AssertionError
 
     clock.now = 9.9
-    assert not Pace(10, 100, clock).lost(count)
+    assert not StallDetector(10, 100, clock).stalled(count)
 
 
 def test_what_a_process_has_read() -> None:
@@ -71,22 +69,22 @@ def test_what_a_process_has_read() -> None:
 
 
 def test_a_stream_in_line_asks_ever_more_seldom_until_it_is_let_in() -> None:
-    line = Line(10**6, 1.0, Clock())
+    line = BusyBackoff(10**6, 1.0, Clock())
     pauses = [line.refused(0) or 0.0 for _ in range(12)]
     for number, pause in enumerate(pauses):
         longest = min(30.0, 2.0**number)
         assert 0.5 * longest <= pause <= 1.5 * longest
     assert (line.refused(1) or 0.0) <= 1.5
-    line.entered(0)
+    line.admitted(0)
     assert (line.refused(0) or 0.0) <= 1.5
 
 
 def test_patience_ends_only_while_no_stream_gets_anything() -> None:
     clock = Clock()
-    line = Line(100.0, 1.0, clock)
+    line = BusyBackoff(100.0, 1.0, clock)
     assert line.refused(0) is not None
     clock.now = 99.0
-    line.entered(1)
+    line.admitted(1)
     clock.now = 150.0
     assert line.refused(0) is not None
     clock.now = 249.9
@@ -98,14 +96,14 @@ def test_patience_ends_only_while_no_stream_gets_anything() -> None:
 
 
 def test_no_patience_at_all() -> None:
-    assert Line(0.0, 1.0, Clock()).refused(0) is None
+    assert BusyBackoff(0.0, 1.0, Clock()).refused(0) is None
 
 
 def test_how_many_stand() -> None:
-    line = Line(1.0, 1.0)
-    with line.stood(), line.stood():
-        assert line.standing == 2
-    assert line.standing == 0
+    line = BusyBackoff(1.0, 1.0)
+    with line.counted_as_waiting(), line.counted_as_waiting():
+        assert line.waiting == 2
+    assert line.waiting == 0
 
 
 def test_no_limit_is_no_limit() -> None:

@@ -1,4 +1,4 @@
-"""Brings one batch: every URL in turn, every failure that may pass tried again.
+"""Transfers one batch: every URL in turn, every failure that may pass tried again.
 
 The rule to keep: files leave a batch by a verdict of the staging area only, so that
 whatever fails, nothing that arrived is asked for again.
@@ -18,13 +18,11 @@ from huai_client.transfer.errors import (
     TransientError,
     UpstreamFullError,
 )
-from huai_client.transfer.exit_status import judge
-from huai_client.transfer.line import Line
+from huai_client.transfer.exit_status import classify_exit
+from huai_client.transfer.limits import Admission, BusyBackoff, Grant, StallDetector
 from huai_client.transfer.options import TransferOptions
-from huai_client.transfer.pace import Pace
-from huai_client.transfer.room import Room, Rooms
-from huai_client.transfer.rsync import Bounds, Run, require_rsync
-from huai_client.transfer.runs import Runs
+from huai_client.transfer.process_group import ProcessGroup
+from huai_client.transfer.rsync import Bounds, RsyncProcess, require_rsync
 from huai_client.transfer.sources import Sources
 from huai_client.transfer.staging import Staging, Verdict
 from huai_client.transfer.tally import Tally
@@ -49,7 +47,7 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What all deliveries of a transfer share."""
+    """What all batches of a transfer share."""
 
     staging: Staging
     options: TransferOptions
@@ -64,22 +62,27 @@ class Context:
     """Volatile files that are other ones than the metadata say, as they arrived."""
 
 
-class Delivery:
+class BatchTransfer:
     """Used by all streams at once."""
 
     def __init__(
-        self, context: Context, runs: Runs, line: Line, rooms: Rooms, queued: Callable[[], int]
+        self,
+        context: Context,
+        processes: ProcessGroup,
+        busy: BusyBackoff,
+        admission: Admission,
+        queued: Callable[[], int],
     ) -> None:
         """`queued` says how many batches no stream has taken yet."""
         self._context = context
-        self._runs = runs
-        self._line = line
-        self._rooms = rooms
+        self._processes = processes
+        self._busy_backoff = busy
+        self._admission = admission
         self._queued = queued
         self._ends_well = False
         """Whether any run came to its end."""
 
-    def bring(self, batch: Batch, stream: int) -> None:
+    def run(self, batch: Batch, stream: int) -> None:
         """Transfer `batch`; what is still open then did not arrive.
 
         Raises `UpstreamFullError` and `OutOfTimeError` at once, other errors when no attempt
@@ -88,7 +91,7 @@ class Delivery:
         options = self._context.options
         backoff = Backoff(options.retries, options.backoff, _RETRY_MAX)
         attempt = partial(self._round, batch, stream)
-        retry(attempt, TransientError, backoff, self._runs.pause)
+        retry(attempt, TransientError, backoff, self._processes.pause)
 
     def _round(self, batch: Batch, stream: int) -> None:
         """Ask every URL once, until one has answered with everything."""
@@ -107,7 +110,7 @@ class Delivery:
             if not batch.open:
                 return
         if len(failures) == len(urls):
-            raise min(failures, key=_hopelessness)
+            raise min(failures, key=_severity)
 
     def _ask(self, batch: Batch, stream: int, url: ContentUrl) -> None:
         """Ask `url` once; where rsync gives up over some name, for ever smaller parts of it."""
@@ -136,26 +139,28 @@ class Delivery:
     def _attempt(self, batch: Batch, stream: int, url: ContentUrl) -> None:
         """One run of rsync, and the verdicts on what it brought."""
         context = self._context
-        with self._rooms.room(url, self._queued, self._runs.pause) as room:
-            run, code = self._transfer(batch, stream, url, room)
-        context.tally.landed(stream, run.talk.received)
-        self._runs.check()
-        failure = judge(code, run.talk, url)
-        whole = failure is None and not run.talk.unverified
+        with self._admission.admit(url, self._queued, self._processes.pause) as grant:
+            run, code = self._transfer(batch, stream, url, grant)
+        context.tally.completed(stream, run.output.received)
+        self._processes.check()
+        failure = classify_exit(code, run.output, url)
+        whole = failure is None and not run.output.unverified
         self._verify(batch, stream, cut=failure is not None, whole=whole)
         batch.verdicts = [
-            (file, Verdict.MISMATCH if file.path in run.talk.too_large else verdict)
+            (file, Verdict.MISMATCH if file.path in run.output.too_large else verdict)
             for file, verdict in batch.verdicts
         ]
-        for path in run.talk.denied_of(file.path for file in batch.open):
+        for path in run.output.denied_of(file.path for file in batch.open):
             context.refusals[path] = _NOT_READABLE
         if batch.open or failure:  # else only directories are left, which the next batch may use
-            context.staging.settle(stream, {file.path: file for file in batch.open})
+            context.staging.salvage_partials(stream, {file.path: file for file in batch.open})
         if failure:
-            self._runs.begin()  # at the deadline it was ended here, and did nothing wrong
+            self._processes.begin()  # at the deadline it was ended here, and did nothing wrong
             raise failure
 
-    def _transfer(self, batch: Batch, stream: int, url: ContentUrl, room: Room) -> tuple[Run, int]:
+    def _transfer(
+        self, batch: Batch, stream: int, url: ContentUrl, grant: Grant
+    ) -> tuple[RsyncProcess, int]:
         context = self._context
         context.staging.prepare(stream, batch.open)
         folder = context.staging.open_incoming(stream)
@@ -168,22 +173,22 @@ class Delivery:
             largest, total = command.most(self._size(file) for file in batch.open)
             confined = domain(url, options.program, options.extra, compare_dest, folder)
             start = partial(
-                Run,
+                RsyncProcess,
                 command.arguments(
                     options,
                     url,
                     compare_dest,
-                    room.bwlimit,
+                    grant.bwlimit,
                     largest,
                     version,
                 ),
                 names=command.names(batch.open, url),
                 folder=folder,
-                locks=(context.lock, *room.places),
-                pace=Pace(options.timeout),
+                locks=(context.lock, *grant.slots),
+                stall=StallDetector(options.timeout),
                 bounds=Bounds(largest, total, confined, url.own),
             )
-            return self._runs.carry_out(start, partial(self._flying, stream))
+            return self._processes.run(start, partial(self._in_flight, stream))
         finally:
             os.close(folder)
 
@@ -192,16 +197,16 @@ class Delivery:
         volatile = file.path in self._context.options.volatile
         return max(file.size, VOLATILE_BYTES) if volatile else file.size
 
-    def _flying(self, stream: int, size: int) -> None:
+    def _in_flight(self, stream: int, size: int) -> None:
         if size:
-            self._line.entered(stream)
-        self._context.tally.flying(stream, size)
+            self._busy_backoff.admitted(stream)
+        self._context.tally.in_flight(stream, size)
 
     def _verify(self, batch: Batch, stream: int, *, cut: bool, whole: bool) -> None:
         """Accept what fits; the rest of the batch stays open."""
         verdicts: list[tuple[File, Verdict]] = []
         for file in batch.open:
-            self._runs.check()
+            self._processes.check()
             verdict = self._context.staging.accept(file, stream, cut=cut)
             if verdict is Verdict.MISMATCH and whole and self._is_newer(file, stream):
                 verdict = Verdict.ARRIVED
@@ -221,7 +226,7 @@ class Delivery:
         return arrived is not None
 
 
-def _hopelessness(failure: TransferError) -> int:
-    """The failure with the least of it leaves most hope."""
+def _severity(failure: TransferError) -> int:
+    """How unlikely another attempt is to help: 0 is the most hopeful."""
     kinds = (UpstreamFullError, TransientError, TransferError)
     return [isinstance(failure, kind) for kind in kinds].index(True)

@@ -5,14 +5,14 @@ from collections.abc import Callable
 
 from huai_client.deadline import Deadline
 from huai_client.transfer.errors import OutOfTimeError
-from huai_client.transfer.rsync import Run
+from huai_client.transfer.rsync import RsyncProcess
 
 
 class StoppedError(Exception):
     """The transfer is being ended from elsewhere; never leaves the package."""
 
 
-class Runs:
+class ProcessGroup:
     """Shared by all streams of a transfer."""
 
     def __init__(self, deadline: Deadline) -> None:
@@ -20,7 +20,7 @@ class Runs:
         self._deadline = deadline
         self._over = threading.Event()
         self._guard = threading.Lock()
-        self._running: set[Run] = set()
+        self._running: set[RsyncProcess] = set()
 
     @property
     def over(self) -> bool:
@@ -55,9 +55,9 @@ class Runs:
         self._over.wait(max(0.0, min(seconds, self._deadline.left)))
         self.begin()
 
-    def carry_out(
-        self, start: Callable[[], Run], progressed: Callable[[int], None]
-    ) -> tuple[Run, int]:
+    def run(
+        self, start: Callable[[], RsyncProcess], progressed: Callable[[int], None]
+    ) -> tuple[RsyncProcess, int]:
         """Start a run and wait for its end; with its exit code."""
         with self._guard:
             self.begin()

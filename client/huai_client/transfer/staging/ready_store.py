@@ -1,7 +1,7 @@
 """What is ready: verified content under keys, and whether its verification still counts.
 
 After the machine went down, data that was never flushed may be gone from files whose
-rename survived.  So what was ready in another boot is moved to `doubted` and looked at
+rename survived.  So what was ready in another boot is moved to `unverified` and looked at
 once more, when and if it is asked for.
 """
 
@@ -12,7 +12,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 from huai_client.transfer.staging import folders
-from huai_client.transfer.staging.content import fits
+from huai_client.transfer.staging.content import matches_metadata
 from huai_schema.entries import File
 
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
@@ -33,30 +33,30 @@ def boot_id() -> bytes:
         return b""
 
 
-class Journal:
-    """The folders `ready` and `doubted` below the staging area's handle."""
+class ReadyStore:
+    """The folders `ready` and `unverified` below the staging area's handle."""
 
     def __init__(self, root: int, boot: bytes) -> None:
         """Opens both folders and moves what another boot left from the one to the other."""
         self.same_boot = bool(boot) and _read(root, b"boot") == boot
         self.handle = folders.own_directory(root, b"ready")
-        self._doubted = folders.own_directory(root, b"doubted")
+        self._doubted = folders.own_directory(root, b"unverified")
         if not self.same_boot:
             for name in folders.names(self.handle):
                 os.rename(name, name, src_dir_fd=self.handle, dst_dir_fd=self._doubted)
             _write(root, b"boot", boot)
-        self._doubts = set(folders.names(self._doubted))
+        self._unverified_keys = set(folders.names(self._doubted))
 
     def has(self, file: File) -> bool:
-        """Whether the content of `file` was verified; looks again at what is doubted."""
+        """Whether the content of `file` was verified; looks again at what is unverified."""
         key = os.fsencode(key_of(file))
         if _exists(self.handle, key):
             return True
-        if key not in self._doubts or file.digest is None:
+        if key not in self._unverified_keys or file.digest is None:
             return False
-        if not fits(self._doubted, key, file, cut=True):
+        if not matches_metadata(self._doubted, key, file, cut=True):
             return False
-        self._doubts.discard(key)
+        self._unverified_keys.discard(key)
         os.rename(key, key, src_dir_fd=self._doubted, dst_dir_fd=self.handle)
         return True
 
@@ -69,12 +69,12 @@ class Journal:
         # Its name may have become another file's since it was opened.
         os.link(f"/proc/self/fd/{handle}", key_of(file), dst_dir_fd=self.handle)
 
-    def take_doubted(self, file: File) -> tuple[int, bytes] | None:
-        """Give up what is doubted of `file`: where it lies, for use as a basis; None if nothing."""
+    def take_unverified(self, file: File) -> tuple[int, bytes] | None:
+        """Give up the unverified content of `file`: where it lies, for use as a basis; or None."""
         key = os.fsencode(key_of(file))
-        if key not in self._doubts:
+        if key not in self._unverified_keys:
             return None
-        self._doubts.discard(key)
+        self._unverified_keys.discard(key)
         return self._doubted, key
 
     def prune(self, keep: Container[str]) -> None:
@@ -87,7 +87,7 @@ class Journal:
                 shared = os.stat(name, dir_fd=handle, follow_symlinks=False).st_nlink > 1
                 if shared or os.fsdecode(name) not in keep:
                     folders.remove(handle, name)
-                    self._doubts.discard(name)
+                    self._unverified_keys.discard(name)
 
     def close(self) -> None:
         """Give the handles back."""
