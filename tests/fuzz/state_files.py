@@ -16,7 +16,7 @@ from huai_client.cli.commands.status import _Standing
 from huai_client.cli.rsync import cache as memory
 from huai_client.cli.rsync import discovery
 from huai_client.cli.rsync.parse import parse
-from huai_client.cli.rsync.request import Call
+from huai_client.cli.rsync.request import RsyncRequest
 from huai_client.config import Module
 from huai_client.diff.marks import stand
 from huai_client.inspect.format import moment, run_values, run_words
@@ -143,9 +143,9 @@ def _lock(places: ModulePlaces, data: bytes) -> object:
     return holder(places.lock)
 
 
-def _call() -> Call:
+def _call() -> RsyncRequest:
     found = parse(["-a", "h::m", "/d"])
-    assert isinstance(found, Call)
+    assert isinstance(found, RsyncRequest)
     return found
 
 

@@ -215,7 +215,7 @@ def test_diff_shows_what_plan_has_fetched(place: Site) -> None:
     assert listed(down)["b"]["change"] == "added"
     found = why(down, "b")
     assert found["there"] is None
-    assert found["here"]["standing"] == "nothing"
+    assert found["here"]["status"] == "nothing"
     assert found["next_sync"]["serial"] == 2
     assert found["next_sync"]["operations"] == [{"operation": "fetch", "detail": "1 byte, payload"}]
 
@@ -303,7 +303,7 @@ def test_why_tells_commit_stage_rule_and_tree(pair: tuple[Upstream, Downstream])
     assert (found["brought"]["serial"], found["brought"]["change"]) == (2, "added")
     assert found["stage"]["stage"] == "pointers"
     assert found["stage"]["rule_of"] == "client.toml"
-    assert found["here"]["standing"] == "as applied"
+    assert found["here"]["status"] == "as applied"
     assert found["next_sync"]["operations"] == []
     release = why(down, "dists/a/Release")
     assert release["stage"]["stage"] == "pointers"
@@ -322,14 +322,14 @@ def test_why_sees_what_others_did_to_the_tree(pair: tuple[Upstream, Downstream])
         "reason": "",
     }
     (down.dest / "pool/touched").unlink()
-    assert why(down, "pool/touched")["here"]["standing"] == "missing"
+    assert why(down, "pool/touched")["here"]["status"] == "missing"
     (down.dest / "unknown").write_bytes(b"x")
-    assert why(down, "unknown")["here"]["standing"] == "extraneous"
+    assert why(down, "unknown")["here"]["status"] == "extraneous"
     text = down.run("why", down.name, "pool/touched").out
     assert "verify --repair repairs it" in text
     (down.dest / "pool").rename(down.dest / "hidden")
     (down.dest / "pool").symlink_to("hidden")
-    assert why(down, "pool/new")["here"]["standing"] == "missing"
+    assert why(down, "pool/new")["here"]["status"] == "missing"
 
 
 def test_why_tells_when_it_was_verified(pair: tuple[Upstream, Downstream]) -> None:
@@ -361,7 +361,7 @@ def test_why_tells_of_deletions_that_wait(place: Site) -> None:
     found = why(down, "goes")
     assert found["delayed"]["until"] - found["delayed"]["since"] == 3600
     assert found["there"] is None
-    assert found["here"]["standing"] == "extraneous"
+    assert found["here"]["status"] == "extraneous"
     assert "to be deleted since" in down.run("why", down.name, "goes").out
 
 
@@ -399,7 +399,7 @@ def test_why_tells_which_filter_rule_decides(place: Site) -> None:
     assert found["there"]["size"] == 3
     assert not found["filter"]["let_through"]
     assert found["filter"]["rule"].endswith(" *.iso")
-    assert found["here"]["standing"] == "nothing"
+    assert found["here"]["status"] == "nothing"
     assert why(down, "iso/big.txt")["filter"] == {
         "let_through": True,
         "protected": False,

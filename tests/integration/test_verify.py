@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from huai_client.diff.candidates import survey_damage
+from huai_client.diff.candidates import diff_damage
 from huai_client.diff.findings import Difference, Kind
 from huai_client.metadata.repository import Repository
 from huai_client.plan.build import applied_selection
@@ -203,7 +203,7 @@ def test_mending_much_reads_each_directory_once(
     with monkeypatch.context() as patch, View(down.dest) as view:
         patch.setattr(Repository, "read", read)
         wanted = applied_selection(commit, state)
-        survey = survey_damage(view, damage, wanted, delete_extraneous=False)
+        survey = diff_damage(view, damage, wanted, delete_extraneous=False)
     assert len(survey.candidates) == len(damage)
     assert all(each.wanted is not None for each in survey.candidates)
     assert count < 30

@@ -80,9 +80,9 @@ class Failing(Tree):
         self._check(path)
         super().remove_directory(path)
 
-    def equip(self, staged: tuple[int, bytes], wanted: File) -> None:
+    def set_metadata(self, staged: tuple[int, bytes], wanted: File) -> None:
         self._check(wanted.path)
-        super().equip(staged, wanted)
+        super().set_metadata(staged, wanted)
 
     def link(self, wanted: File) -> None:
         self._check(wanted.path)

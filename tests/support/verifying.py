@@ -9,7 +9,7 @@ from huai_client.deadline import Deadline
 from huai_client.diff.findings import Difference
 from huai_client.mirror import Mirror
 from huai_client.verify.request import Request
-from huai_client.verify.run import Patrol
+from huai_client.verify.run import VerifyRun
 from tests.support.upstream import Downstream, Ended
 
 
@@ -50,11 +50,11 @@ def parts(down: Downstream) -> dict[str, dict[str, Any]]:
     return {event["path"]: event for event in events}
 
 
-def patrol(down: Downstream, request: Request) -> tuple[Patrol, list[Difference]]:
+def patrol(down: Downstream, request: Request) -> tuple[VerifyRun, list[Difference]]:
     """A run of `verify` in this process, and what it tells."""
     told: list[Difference] = []
     module = load(down.root).module(down.name)
-    return Patrol(Mirror.of(down.root, down.name, module), request, told.append), told
+    return VerifyRun(Mirror.of(down.root, down.name, module), request, told.append), told
 
 
 class Steps(Deadline):

@@ -32,6 +32,6 @@ def do_each(
     """Do `one` for a single module in this process, else for each in its own; the worst code."""
     if len(names) == 1 and not every:
         return one(names[0])
-    from huai_client.cli.parallel import several  # a single module need not pay for it
+    from huai_client.cli.parallel import run_all  # a single module need not pay for it
 
-    return several(one, names, parallel=parallel, talk=talk)
+    return run_all(one, names, parallel=parallel, talk=talk)

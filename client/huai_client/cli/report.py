@@ -5,7 +5,7 @@ Text for people, one JSON object a line for programs; nothing here decides anyth
 
 from collections.abc import Iterator
 
-from huai_client.diff.symlinks import leads_out
+from huai_client.diff.symlinks import points_outside
 from huai_client.humanize import human
 from huai_client.modes import Reduced
 from huai_client.plan.operations import Plan
@@ -222,5 +222,5 @@ def unsafe_symlinks(plan: Plan) -> Iterator[RelPath]:
     """Those that the plan creates or changes."""
     for stage in plan.stages:
         for symlink in stage.symlinks:
-            if leads_out(symlink.path, symlink.target):
+            if points_outside(symlink.path, symlink.target):
                 yield symlink.path

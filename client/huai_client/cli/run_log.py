@@ -55,7 +55,7 @@ class Account:
         if self._record.kind != "verify":
             save(self._last, self._record, int(time.time()))
 
-    def becomes(self, kind: Kind) -> None:
+    def set_kind(self, kind: Kind) -> None:
         """It does something else than it set out for."""
         self._note(kind=kind)
 

@@ -59,7 +59,7 @@ class Run:
             options.deadline.check("it was not begun")
             upstream = self._upstream(options)
             if state.held and state.attempted:
-                account.becomes("undo")
+                account.set_kind("undo")
                 return self._undone(account)
             timeout = options.deadline.bound(self._module.timeout)
             same = not (options.adopt or options.compare) and same_filter(self._mirror, state)
@@ -69,7 +69,7 @@ class Run:
                 if options.only is not None or not self._anything_due(state):
                     account.up_to_date(state)
                     return self._up_to_date(state)
-                account.becomes("deletions")
+                account.set_kind("deletions")
                 result = self._sync(options, upstream).delete_due(self._observer(account))
             else:
                 result = self._sync(options, upstream).run(self._observer(account), self._approve)
@@ -127,27 +127,27 @@ class Run:
 
     def verify(self, options: SyncOptions, request: "Request", *, wait: float) -> ExitCode:
         """Compare the tree with the applied commit, and repair it if asked to."""
-        from huai_client.cli.verify_report import Verdict
-        from huai_client.verify.run import Patrol
+        from huai_client.cli.verify_report import VerifyReport
+        from huai_client.verify.run import VerifyRun
 
         with (
             module_lock(self._places, wait=wait, verifying=True),
             self._account("verify") as account,
         ):
             account.started(states.load(self._places.state))
-            verdict = Verdict(self._talk, request)
-            patrol = Patrol(self._mirror, request, verdict.difference)
-            patrol.run(wait=wait)
-            code = verdict.told(patrol)
-            account.verified(verdict.differences, content=request.content)
-            if not verdict.damage:
+            report = VerifyReport(self._talk, request)
+            verifying = VerifyRun(self._mirror, request, report.difference)
+            verifying.run(wait=wait)
+            code = report.conclude(verifying)
+            account.verified(report.differences, content=request.content)
+            if not report.damage:
                 return code
-            account.becomes("repair")
+            account.set_kind("repair")
             with module_lock(self._places, wait=wait):
                 sync = self._sync(options)
-                code = self._conclude(sync.repair(verdict.damage, self._observer(account)), account)
+                code = self._conclude(sync.repair(report.damage, self._observer(account)), account)
             if code == ExitCode.OK:
-                patrol.repaired()
+                verifying.repaired()
             return code
 
     def _upstream(self, options: SyncOptions) -> Upstream:

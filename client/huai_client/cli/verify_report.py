@@ -4,13 +4,13 @@ from huai_client.cli.console import Talk
 from huai_client.diff.findings import Difference
 from huai_client.humanize import human
 from huai_client.verify.request import Request
-from huai_client.verify.run import Patrol
+from huai_client.verify.run import VerifyRun
 from huai_schema.errors import ExitCode
 from huai_schema.paths import exact, show
 from huai_schema.program.counting import counted
 
 
-class Verdict:
+class VerifyReport:
     """Tells of each difference, and keeps those that are to be repaired."""
 
     def __init__(self, talk: Talk, request: Request) -> None:
@@ -36,9 +36,9 @@ class Verdict:
             reason=found.reason,
         )
 
-    def told(self, patrol: Patrol) -> ExitCode:
+    def conclude(self, run: VerifyRun) -> ExitCode:
         """The end of the run; how the program should end if nothing is repaired."""
-        tally = patrol.tally
+        tally = run.tally
         self._talk.event(
             "verified",
             differences=self.differences,
@@ -47,7 +47,7 @@ class Verdict:
             read=tally.hashed,
             bytes=tally.bytes,
             undigested=tally.undigested,
-            left=patrol.left,
+            left=run.left,
         )
         if self._request.content and tally.undigested:
             self._talk.warning(
@@ -55,23 +55,23 @@ class Verdict:
                 "be read by their owner: "
                 "of them only size and time were compared, as a transfer does"
             )
-        for line in self._lines(patrol):
+        for line in self._lines(run):
             self._talk.remark(f"{self._talk.module}: {line}")
         return ExitCode.DIFFERS if self.differences else ExitCode.OK
 
-    def _lines(self, patrol: Patrol) -> list[str]:
-        tally, request = patrol.tally, self._request
+    def _lines(self, run: VerifyRun) -> list[str]:
+        tally, request = run.tally, self._request
         seen = f"{counted(tally.entries, 'entry', 'entries')} looked at"
         if tally.hashed:
             seen += f", {counted(tally.hashed, 'file')} read ({human(tally.bytes)})"
-        whole = not (patrol.left or request.path or request.sample is not None)
+        whole = not (run.left or request.path or request.sample is not None)
         if self.differences:
             verdict = counted(self.differences, "path differs", "paths differ")
         else:
             verdict = "equals the applied commit" if whole else "nothing differs"
         lines = [f"{verdict}; {seen}"]
-        if patrol.left:
-            what = "all of it was" if patrol.left == 1 else f"{patrol.left:,} parts were"
+        if run.left:
+            what = "all of it was" if run.left == 1 else f"{run.left:,} parts were"
             goes_on = "" if request.sample is not None else "; the next run goes on"
             lines.append(f"the time is over before {what} looked at{goes_on}")
         return lines

@@ -9,7 +9,7 @@ from collections.abc import Collection
 
 from huai_client.diff.selection import Selection
 from huai_client.tree import PathError, View
-from huai_client.tree.observe import differences, observe
+from huai_client.tree.observe import differences, stat_entry
 from huai_schema.entries import Directory, Entry, File
 from huai_schema.paths import RelPath
 
@@ -36,11 +36,11 @@ def holds_nothing_else(
 def _is_one_of(view: View, path: RelPath, said: list[Entry | None]) -> bool:
     if any(isinstance(entry, Directory) for entry in said):
         return False
-    found = observe(view, path)
+    found = stat_entry(view, path)
     if found is None:
         return None in said
     for entry in said:
-        leader = observe(view, entry.link) if isinstance(entry, File) and entry.link else None
+        leader = stat_entry(view, entry.link) if isinstance(entry, File) and entry.link else None
         if entry is None or isinstance(found.entry, Directory):
             continue
         if not differences(found, entry, owners=view.owners, leader=leader):

@@ -90,7 +90,7 @@ class Move(NamedTuple):
     new: RelPath
 
 
-class Survey(NamedTuple):
+class TreeDiff(NamedTuple):
     """What the planner needs to know about the tree."""
 
     candidates: list[Candidate]

@@ -8,14 +8,14 @@ compared as a whole.
 import os
 from collections.abc import Callable, Iterable, Sequence
 
-from huai_client.diff.candidate import Candidate, Move, Survey, replaces, worth_hashing
+from huai_client.diff.candidate import Candidate, Move, TreeDiff, replaces, worth_hashing
 from huai_client.diff.findings import Difference
 from huai_client.diff.merge import Extraneous, Match, Missing, merge
-from huai_client.diff.moves import Collected, anywhere, gone
+from huai_client.diff.moves import ChangedPaths, anywhere, gone
 from huai_client.diff.selection import Selection
 from huai_client.tree import PathError, View
 from huai_client.tree.hashing import digest_of
-from huai_client.tree.observe import Observed, Unreadable, differences_here, observe
+from huai_client.tree.observe import LocalEntry, Unreadable, differences_here, stat_entry
 from huai_schema.entries import Directory, Entry, File
 from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.paths import ROOT, RelPath, ancestors, parent, show
@@ -31,14 +31,14 @@ _DAMAGED = b"damaged"
 """Equal to no digest."""
 
 
-def survey_whole(
+def diff_whole(
     view: View,
     past: Sequence[Selection],
     wanted: Selection,
     *,
     delete_extraneous: bool,
     tick: Callable[[], None] = lambda: None,
-) -> Survey:
+) -> TreeDiff:
     """Compare everything; for a tree that some other tool made.
 
     `tick` is called for each path; it ends the comparison by raising.
@@ -65,22 +65,22 @@ def survey_whole(
                 candidates.append(_observed(view, finding.path, None, ()))
         else:
             raise _unreadable(finding)
-    return Survey(_with_members(view, candidates, wanted), [], extraneous)
+    return TreeDiff(_with_members(view, candidates, wanted), [], extraneous)
 
 
-def survey_changes(
+def diff_changes(
     view: View,
     past: Sequence[Selection],
     wanted: Selection,
     may_move: Callable[[RelPath, RelPath], bool] = anywhere,
-) -> Survey:
+) -> TreeDiff:
     """Look at the paths in which any selection of `past` differs from `wanted`.
 
     The first of `past` is the applied one; the others are those that interrupted runs were going
     for.  `may_move` says which directories may be renamed whole.
     """
     try:
-        collected = Collected(view, past, wanted, may_move)
+        collected = ChangedPaths(view, past, wanted, may_move)
     except PathError as error:
         raise _unreadable(Unreadable(error.path, error.reason)) from error
     found: dict[RelPath, Candidate] = {}
@@ -101,12 +101,12 @@ def survey_changes(
             if entry.path not in found:
                 found[entry.path] = _observed(view, entry.path, entry, ())
     candidates = _with_leaders(view, list(found.values()), wanted, collected.moves)
-    return Survey(candidates, collected.moves, [])
+    return TreeDiff(candidates, collected.moves, [])
 
 
-def survey_damage(
+def diff_damage(
     view: View, damage: Iterable[Difference], wanted: Selection, *, delete_extraneous: bool
-) -> Survey:
+) -> TreeDiff:
     """Look again at what `verify` found, to repair it."""
     candidates: list[Candidate] = []
     extraneous: list[RelPath] = []
@@ -126,7 +126,7 @@ def survey_damage(
             # Size and time are right, so only this tells the planner that the content is not.
             candidate = candidate._replace(digest=_DAMAGED)
         candidates.append(candidate)
-    return Survey(_with_members(view, candidates, wanted), [], extraneous)
+    return TreeDiff(_with_members(view, candidates, wanted), [], extraneous)
 
 
 def _lost_directories(view: View, candidates: Iterable[Candidate]) -> set[RelPath]:
@@ -149,7 +149,7 @@ def _expected_directory(candidate: Candidate) -> RelPath:
 
 
 def _is_directory(view: View, path: RelPath) -> bool:
-    found = observe(view, path)
+    found = stat_entry(view, path)
     return found is not None and isinstance(found.entry, Directory)
 
 
@@ -200,7 +200,7 @@ def _observed(
     view: View, path: RelPath, wanted: Entry | None, past: tuple[Entry, ...]
 ) -> Candidate:
     try:
-        found = observe(view, path)
+        found = stat_entry(view, path)
         if found is None:
             return Candidate(path, None, wanted, past)
         if wanted is None:
@@ -222,7 +222,7 @@ def _observed(
 def _candidate(
     view: View,
     wanted: Entry,
-    found: Observed,
+    found: LocalEntry,
     past: tuple[Entry, ...],
     differing: frozenset[str],
 ) -> Candidate:

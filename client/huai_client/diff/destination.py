@@ -5,7 +5,7 @@ from itertools import islice
 
 from huai_client.diff.selection import Selection
 from huai_client.tree import DestinationError, View
-from huai_client.tree.observe import observe
+from huai_client.tree.observe import stat_entry
 from huai_schema.codec.listing import Listing
 from huai_schema.layout.budget import Budget
 from huai_schema.layout.snapshot import decode_listing
@@ -24,7 +24,7 @@ def check_destination(view: View, past: Iterable[Selection]) -> None:
     """The destination has to hold something of what was put there: else its disk is not mounted."""
     samples = [list(_samples(selection)) for selection in past]
     # A filter may have let nothing through; then an empty destination is one that is right.
-    if all(samples) and all(observe(view, path) is None for paths in samples for path in paths):
+    if all(samples) and all(stat_entry(view, path) is None for paths in samples for path in paths):
         raise DestinationError(
             f"{view.dest} holds nothing of what was synced there before",
             hint="is its disk mounted?  --adopt compares everything and fetches what is missing",

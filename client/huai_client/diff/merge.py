@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple, TypeAlias
 
 from huai_client.tree import PathError, View
-from huai_client.tree.observe import Observed, Unreadable, differences, observe, walk
+from huai_client.tree.observe import LocalEntry, Unreadable, differences, stat_entry, walk
 from huai_client.tree.owners import Owners
 from huai_client.tree.scope import WHOLE, Scope, tree_order
 from huai_schema.entries import Directory, Entry, File
@@ -19,7 +19,7 @@ class Match(NamedTuple):
     """Something stands where something should; `attributes` differ (none: all right)."""
 
     wanted: Entry
-    observed: Observed
+    observed: LocalEntry
     attributes: frozenset[str]
 
 
@@ -79,7 +79,7 @@ class Merge:
                 yield from self._only_here(here)
                 here = next(walked, None)
             yield from self._waiting(key)
-            if isinstance(here, Observed) and _key(here) == key:
+            if isinstance(here, LocalEntry) and _key(here) == key:
                 yield self._match(entry, here)
                 here = next(walked, None)
             elif not key.startswith(self._blind):
@@ -95,7 +95,7 @@ class Merge:
             del self._extraneous[path]
             yield Extraneous(path, directory=False)
 
-    def _only_here(self, here: Observed | Unreadable) -> Iterator[Finding]:
+    def _only_here(self, here: LocalEntry | Unreadable) -> Iterator[Finding]:
         key = _key(here)
         yield from self._waiting(key)
         if isinstance(here, Unreadable):
@@ -120,7 +120,7 @@ class Merge:
     def _not_walked(self, entry: Entry) -> Finding:
         """Wanted, and not met in the walk: absent, or there as another type."""
         try:
-            found = observe(self._view, entry.path)
+            found = stat_entry(self._view, entry.path)
         except PathError as error:
             return Unreadable(entry.path, error.reason, directory=isinstance(entry, Directory))
         if found is None:
@@ -129,7 +129,7 @@ class Merge:
             self._retyped.add(entry.path)
         return self._match(entry, found)
 
-    def _match(self, entry: Entry, here: Observed) -> Match:
+    def _match(self, entry: Entry, here: LocalEntry) -> Match:
         leader = None
         if isinstance(entry, File) and entry.link is not None:
             leader = self._leader(entry.link)
@@ -142,20 +142,20 @@ class Merge:
             self._groups.add(inode)
         return Match(entry, here, found)
 
-    def _leader(self, path: RelPath) -> Observed | None:
+    def _leader(self, path: RelPath) -> LocalEntry | None:
         try:
-            return observe(self._view, path)
+            return stat_entry(self._view, path)
         except PathError:
             return None
 
 
-def _key(here: Observed | Unreadable) -> bytes:
+def _key(here: LocalEntry | Unreadable) -> bytes:
     if isinstance(here, Unreadable):
         return tree_order(here.path, directory=here.directory)
     return tree_order(here.path, directory=isinstance(here.entry, Directory))
 
 
-def _comes_first(here: Observed | Unreadable, key: bytes) -> bool:
+def _comes_first(here: LocalEntry | Unreadable, key: bytes) -> bool:
     """Whether `here` is to be dealt with before the wanted entry at `key`."""
     mine = _key(here)
     return mine < key or (mine == key and isinstance(here, Unreadable))

@@ -13,7 +13,7 @@ from huai_client.diff.candidate import Move
 from huai_client.diff.selection import Selection
 from huai_client.diff.selections import differences
 from huai_client.tree import View
-from huai_client.tree.observe import observe
+from huai_client.tree.observe import stat_entry
 from huai_schema.diff.changes import Change
 from huai_schema.entries import Directory, Entry, File
 from huai_schema.paths import RelPath, ancestors, parent
@@ -35,7 +35,7 @@ class _PastMove(NamedTuple):
     new: RelPath
 
 
-class Collected:
+class ChangedPaths:
     """The union of several differences, by path."""
 
     def __init__(
@@ -91,7 +91,7 @@ class Collected:
         for target in dict.fromkeys(move.new for move in moves):
             sources = {move.old for move in moves if move.new == target}
             present = [path for path in sources if self._is_directory(path)]
-            if len(present) == 1 and observe(self._view, target) is None:
+            if len(present) == 1 and stat_entry(self._view, target) is None:
                 found.append(Move(present[0], target))
         return found
 
@@ -118,7 +118,7 @@ class Collected:
         )
 
     def _is_directory(self, path: RelPath) -> bool:
-        found = observe(self._view, path)
+        found = stat_entry(self._view, path)
         return found is not None and isinstance(found.entry, Directory)
 
     def _expand(self, move: _PastMove) -> None:

@@ -4,12 +4,12 @@ Pure.  Such a symlink is kept as it is and never followed, and the administrator
 `safe_links` it is left out.
 """
 
-from huai_client.diff.candidate import Survey
+from huai_client.diff.candidate import TreeDiff
 from huai_schema.entries import Entry, Symlink
 from huai_schema.paths import RelPath
 
 
-def leads_out(path: RelPath, target: bytes) -> bool:
+def points_outside(path: RelPath, target: bytes) -> bool:
     """Whether a symlink at `path` points to an absolute path or above the module."""
     if target.startswith(b"/"):
         return True
@@ -24,7 +24,7 @@ def leads_out(path: RelPath, target: bytes) -> bool:
     return False
 
 
-def without_unsafe(survey: Survey) -> Survey:
+def without_unsafe(survey: TreeDiff) -> TreeDiff:
     """The comparison without symlinks that are left out; what stands in their place stays."""
     kept = [each for each in survey.candidates if not left_out(each.wanted)]
     return survey._replace(candidates=kept)
@@ -43,4 +43,4 @@ def left_out(entry: Entry | None) -> bool:
     names = [name for name in entry.target.split(b"/") if name]
     inside = [name for name in names if name != b".."]
     climbs_again = bool(inside) and b".." in names[names.index(inside[0]) :]
-    return climbs_again or leads_out(entry.path, entry.target)
+    return climbs_again or points_outside(entry.path, entry.target)

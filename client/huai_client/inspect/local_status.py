@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from huai_client.tree import PathError, View
-from huai_client.tree.observe import differences_here, observe
+from huai_client.tree.observe import differences_here, stat_entry
 from huai_schema.entries import Entry
 from huai_schema.errors import HuaiError
 from huai_schema.paths import RelPath
 
 
-class Standing(StrEnum):
+class Status(StrEnum):
     """What the tree holds at a path."""
 
     AS_APPLIED = "as applied"
@@ -30,7 +30,7 @@ class Standing(StrEnum):
 class Here(NamedTuple):
     """One path of the tree."""
 
-    standing: Standing
+    status: Status
     attributes: tuple[str, ...] = ()
     """For `DIFFERS`: their names, sorted."""
     entry: Entry | None = None
@@ -39,26 +39,26 @@ class Here(NamedTuple):
     """For `UNREADABLE`: why."""
 
 
-def look(dest: Path, path: RelPath, wanted: Entry | None, *, owners: bool = True) -> Here:
+def local_status(dest: Path, path: RelPath, wanted: Entry | None, *, owners: bool = True) -> Here:
     """Compare what stands at `path` with `wanted`; no failure is raised, it is told.
 
     Without `owners`, those do not count.
     """
     try:
         with View(dest, owners=owners) as view:
-            return _look(view, path, wanted)
+            return _compare(view, path, wanted)
     except PathError as error:
-        return Here(Standing.UNREADABLE, reason=error.reason)
+        return Here(Status.UNREADABLE, reason=error.reason)
     except HuaiError as error:
-        return Here(Standing.UNREADABLE, reason=error.message)
+        return Here(Status.UNREADABLE, reason=error.message)
 
 
-def _look(view: View, path: RelPath, wanted: Entry | None) -> Here:
-    found = observe(view, path)
+def _compare(view: View, path: RelPath, wanted: Entry | None) -> Here:
+    found = stat_entry(view, path)
     if found is None:
-        return Here(Standing.NOTHING if wanted is None else Standing.MISSING)
+        return Here(Status.NOTHING if wanted is None else Status.MISSING)
     if wanted is None:
-        return Here(Standing.EXTRANEOUS, entry=found.entry)
+        return Here(Status.EXTRANEOUS, entry=found.entry)
     unequal = differences_here(view, found, wanted)
-    standing = Standing.DIFFERS if unequal else Standing.AS_APPLIED
-    return Here(standing, tuple(sorted(unequal)), found.entry)
+    status = Status.DIFFERS if unequal else Status.AS_APPLIED
+    return Here(status, tuple(sorted(unequal)), found.entry)

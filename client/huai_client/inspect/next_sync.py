@@ -21,7 +21,7 @@ from huai_schema.errors import HuaiError
 from huai_schema.paths import RelPath, ancestors, show
 
 
-class Foresight(NamedTuple):
+class Preview(NamedTuple):
     """What is to come."""
 
     commit: Commit
@@ -36,26 +36,26 @@ class Foresight(NamedTuple):
     """The whole tree has to be compared first, which was not done now."""
 
 
-def foresee(path: RelPath, mirror: Mirror, commits: Commits) -> Foresight:
+def preview(path: RelPath, mirror: Mirror, commits: Commits) -> Preview:
     """Find out; no failure is raised, it is told."""
     newest = commits.newest
     if commits.state.held:
-        return Foresight(newest, refusal=HELD)
+        return Preview(newest, refusal=HELD)
     builder = PlanBuilder(mirror, SyncOptions(), commits.repository)
     if builder.walks(commits.state):
-        return Foresight(newest, whole=True)
+        return Preview(newest, whole=True)
     same = newest.id == commits.applied.id and same_filter(mirror, commits.state)
     if same and not commits.state.attempted:
-        return Foresight(newest)
+        return Preview(newest)
     try:
         with View(mirror.dest, owners=mirror.config.owners) as view:
             prepared = builder.update(view, newest, commits.state)
     except HuaiError as error:
-        return Foresight(newest, refusal=error.message)
+        return Preview(newest, refusal=error.message)
     return _of_path(path, prepared, seconds(mirror.config.delete_after))
 
 
-def _of_path(path: RelPath, prepared: Prepared, patience: int) -> Foresight:
+def _of_path(path: RelPath, prepared: Prepared, patience: int) -> Preview:
     below = 0
     inside = path + b"/"
     around = {path, *ancestors(path)}
@@ -74,4 +74,4 @@ def _of_path(path: RelPath, prepared: Prepared, patience: int) -> Foresight:
             concerned.append(("delayed", when))
         elif each.startswith(inside):
             below += 1
-    return Foresight(prepared.commit, tuple(concerned), below)
+    return Preview(prepared.commit, tuple(concerned), below)

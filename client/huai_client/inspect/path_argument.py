@@ -9,13 +9,13 @@ from huai_schema.errors import ExitCode, FormatError, HuaiError
 from huai_schema.paths import RelPath, rel_path
 
 
-class AskedPathError(HuaiError):
+class PathArgumentError(HuaiError):
     """What was typed names no path of a module."""
 
     exit_code = ExitCode.USAGE
 
 
-def asked_path(text: str, dest: str) -> RelPath:
+def parse_path_argument(text: str, dest: str) -> RelPath:
     """A path inside the module: as it stands there, or below DEST as the shell completes it.
 
     One with a slash in front counts from the top of the module, as in patterns.
@@ -27,6 +27,6 @@ def asked_path(text: str, dest: str) -> RelPath:
     try:
         return rel_path(b"/".join(names))
     except FormatError as error:
-        raise AskedPathError(
+        raise PathArgumentError(
             f"{text}: {error.reason}", hint="give a path as the module names it"
         ) from None

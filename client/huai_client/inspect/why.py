@@ -10,8 +10,8 @@ from huai_client.diff.active_filter import rules_of
 from huai_client.durations import seconds
 from huai_client.filters import Decision, Rules
 from huai_client.inspect.commits import Commits
-from huai_client.inspect.local_status import Here, Standing, look
-from huai_client.inspect.next_sync import Foresight, foresee
+from huai_client.inspect.local_status import Here, Status, local_status
+from huai_client.inspect.next_sync import Preview, preview
 from huai_client.inspect.path_log import Event, follow
 from huai_client.metadata.commit import Commit
 from huai_client.mirror import Mirror
@@ -65,21 +65,21 @@ class Reasons(NamedTuple):
     here: Here
     verified: Times | None
     """When `verify` last looked at the part of the tree that the path is in; None: never."""
-    next_sync: Foresight
+    next_sync: Preview
 
     @property
     def unknown(self) -> bool:
         """Whether there is no such path: not here, in no commit that is here, in no `protect`."""
         newest = self.next_sync.commit.snapshot.entry(self.path)
         nowhere = self.entry is None and newest is None and self.brought is None
-        return nowhere and not self.protected and self.here.standing is Standing.NOTHING
+        return nowhere and not self.protected and self.here.status is Status.NOTHING
 
 
 def reasons(path: RelPath, mirror: Mirror, commits: Commits) -> Reasons:
     """Find out all of it."""
     module, applied = mirror.config, commits.applied
     entry = applied.snapshot.entry(path)
-    here = look(
+    here = local_status(
         mirror.dest,
         path,
         applied_selection(applied, commits.state).entry(path),
@@ -106,7 +106,7 @@ def reasons(path: RelPath, mirror: Mirror, commits: Commits) -> Reasons:
         until=mine.since + seconds(module.delete_after) if mine else 0,
         here=here,
         verified=times_of(mirror.paths.verified, path),
-        next_sync=foresee(path, mirror, commits),
+        next_sync=preview(path, mirror, commits),
     )
 
 

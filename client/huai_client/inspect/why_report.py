@@ -6,8 +6,8 @@ Pure, but for the time zone in which people are told of a moment.
 from collections.abc import Iterator
 
 from huai_client.inspect.format import entry_values, entry_words, moment, step_words
-from huai_client.inspect.local_status import Standing
-from huai_client.inspect.next_sync import Foresight
+from huai_client.inspect.local_status import Status
+from huai_client.inspect.next_sync import Preview
 from huai_client.inspect.why import Filtered, Reasons
 from huai_client.plan.stages import STAGES
 from huai_schema.paths import exact, show
@@ -40,7 +40,7 @@ def reason_lines(reasons: Reasons) -> Iterator[tuple[str, str]]:
         times = reasons.verified
         by, content = _looked_words(times.metadata), _looked_words(times.content)
         yield "verified", f"with {show(times.part)}: attributes {by}, content {content}"
-    for line in _next_words(reasons.next_sync, reasons.here.standing):
+    for line in _next_words(reasons.next_sync, reasons.here.status):
         yield "next sync", line
 
 
@@ -80,7 +80,7 @@ def reason_values(reasons: Reasons) -> dict[str, object]:
         },
         "volatile": reasons.volatile,
         "here": {
-            "standing": str(here.standing),
+            "status": str(here.status),
             "attributes": list(here.attributes),
             "entry": entry_values(here.entry),
             "reason": here.reason,
@@ -138,42 +138,42 @@ def _rule_words(reasons: Reasons) -> str:
 def _here_words(reasons: Reasons) -> str:
     here = reasons.here
     found = {
-        Standing.AS_APPLIED: "as applied",
-        Standing.DIFFERS: f"differs in {', '.join(here.attributes)}",
-        Standing.MISSING: "missing",
-        Standing.EXTRANEOUS: "something that was not applied",
-        Standing.NOTHING: "nothing" if reasons.unknown else "nothing, as it should be",
-        Standing.UNREADABLE: f"cannot be looked at: {here.reason}",
-    }[here.standing]
-    if here.standing in (Standing.DIFFERS, Standing.EXTRANEOUS):
+        Status.AS_APPLIED: "as applied",
+        Status.DIFFERS: f"differs in {', '.join(here.attributes)}",
+        Status.MISSING: "missing",
+        Status.EXTRANEOUS: "something that was not applied",
+        Status.NOTHING: "nothing" if reasons.unknown else "nothing, as it should be",
+        Status.UNREADABLE: f"cannot be looked at: {here.reason}",
+    }[here.status]
+    if here.status in (Status.DIFFERS, Status.EXTRANEOUS):
         found += f": {entry_words(here.entry) if here.entry else 'a device, socket or fifo'}"
     return found
 
 
-def _next_words(foresight: Foresight, standing: Standing) -> Iterator[str]:
-    serial = foresight.commit.info.serial
-    if foresight.whole:
+def _next_words(preview: Preview, status: Status) -> Iterator[str]:
+    serial = preview.commit.info.serial
+    if preview.whole:
         yield f"compares the whole tree with serial {serial}, the newest that is here"
-    elif foresight.refusal:
-        yield f"to serial {serial} would end before it changes anything: {foresight.refusal}"
-    for what, detail in foresight.operations:
+    elif preview.refusal:
+        yield f"to serial {serial} would end before it changes anything: {preview.refusal}"
+    for what, detail in preview.operations:
         yield f"to serial {serial}: {what}" + (f" ({detail})" if detail else "")
-    if foresight.below:
-        yield f"to serial {serial}: {counted(foresight.below, 'operation')} below it"
-    if foresight[1:] == Foresight(foresight.commit)[1:]:
+    if preview.below:
+        yield f"to serial {serial}: {counted(preview.below, 'operation')} below it"
+    if preview[1:] == Preview(preview.commit)[1:]:
         yield f"to serial {serial}, the newest that is here: nothing"
-        if standing in (Standing.DIFFERS, Standing.MISSING):
+        if status in (Status.DIFFERS, Status.MISSING):
             yield "what was changed by others it does not look at: verify --repair repairs it"
 
 
-def _next_values(foresight: Foresight) -> dict[str, object]:
+def _next_values(preview: Preview) -> dict[str, object]:
     return {
-        "commit": foresight.commit.id,
-        "serial": foresight.commit.info.serial,
+        "commit": preview.commit.id,
+        "serial": preview.commit.info.serial,
         "operations": [
-            {"operation": what, "detail": detail} for what, detail in foresight.operations
+            {"operation": what, "detail": detail} for what, detail in preview.operations
         ],
-        "operations_below": foresight.below,
-        "refusal": foresight.refusal or None,
-        "compares_whole_tree": foresight.whole,
+        "operations_below": preview.below,
+        "refusal": preview.refusal or None,
+        "compares_whole_tree": preview.whole,
     }

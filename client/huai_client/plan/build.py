@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from huai_client.config import Module
 from huai_client.diff.active_filter import rules_of
-from huai_client.diff.candidate import Survey
-from huai_client.diff.candidates import digest_here, survey_changes, survey_damage, survey_whole
+from huai_client.diff.candidate import TreeDiff
+from huai_client.diff.candidates import diff_changes, diff_damage, diff_whole, digest_here
 from huai_client.diff.destination import check_destination
 from huai_client.diff.extent import Extent
 from huai_client.diff.findings import Difference
@@ -62,7 +62,7 @@ from huai_schema.entries import Directory
 from huai_schema.paths import RelPath
 from huai_schema.program.configuration import ConfigError, closest
 
-NO_CHANGES = Survey([], [], [])
+NO_CHANGES = TreeDiff([], [], [])
 
 
 class _Goal(NamedTuple):
@@ -120,7 +120,7 @@ class PlanBuilder:
         """Bring the paths in `damage` back to what `commit`, the applied one, says."""
         goal = self._applied(commit, state)
         extraneous = self._options.delete_extraneous
-        survey = survey_damage(view, damage, goal.selection, delete_extraneous=extraneous)
+        survey = diff_damage(view, damage, goal.selection, delete_extraneous=extraneous)
         return self._build(survey, goal, view, delays=False, sure=False)
 
     def due(self, view: View, commit: Commit, state: State) -> Prepared:
@@ -132,7 +132,7 @@ class PlanBuilder:
     # The steps
 
     def _build(
-        self, survey: Survey, goal: _Goal, view: View, *, delays: bool, sure: bool
+        self, survey: TreeDiff, goal: _Goal, view: View, *, delays: bool, sure: bool
     ) -> Prepared:
         """From what differs to a plan; with `delays`, deletions are delayed, and may be due.
 
@@ -178,20 +178,20 @@ class PlanBuilder:
 
     def _compare(
         self, view: View, past: list[Selection], wanted: Selection, *, whole: bool
-    ) -> Survey:
+    ) -> TreeDiff:
         """What differs between the tree and `wanted`."""
         if whole:
             extraneous = self._options.delete_extraneous
             tick = partial(self._options.deadline.check, "the tree was compared in part")
-            return survey_whole(view, past, wanted, delete_extraneous=extraneous, tick=tick)
+            return diff_whole(view, past, wanted, delete_extraneous=extraneous, tick=tick)
         moves = may_move(self._protection, self._undeletable, view) if self.moves else nowhere
-        survey = survey_changes(view, past, wanted, moves)
+        survey = diff_changes(view, past, wanted, moves)
         shares = self._module.duplicates == "hardlink"
         if shares or len(past) > 1:
             return split_shared_inodes(survey, may_share=shares)
         return survey
 
-    def _check_limits(self, plan: Plan, survey: Survey, goal: _Goal) -> str:
+    def _check_limits(self, plan: Plan, survey: TreeDiff, goal: _Goal) -> str:
         """Why a sync would refuse this; for a filter that is only tried, else it is an error."""
         entries = goal.entries_before
         if entries is None:
@@ -214,7 +214,7 @@ class PlanBuilder:
         return DelayPolicy(int(time.time()), delay, order.deletes_at_once, named)
 
     def _with_reuses(
-        self, plan: Plan, survey: Survey, view: View, commit: Commit, *, sure: bool
+        self, plan: Plan, survey: TreeDiff, view: View, commit: Commit, *, sure: bool
     ) -> Plan:
         """The plan without the transfer of what is here."""
         fetches = [file for stage in plan.stages for file in stage.fetches]
@@ -302,7 +302,7 @@ def _extent(
     return before.after(differences(applied, wanted))
 
 
-def _entries_here(survey: Survey, wanted: Extent) -> int:
+def _entries_here(survey: TreeDiff, wanted: Extent) -> int:
     """How many entries a tree holds that was compared as a whole with `wanted`."""
     missing = sum(each.have is None and not each.special for each in survey.candidates)
     extra = sum(each.wanted is None for each in survey.candidates)

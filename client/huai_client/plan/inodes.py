@@ -8,12 +8,12 @@ of attributes would reach all of them.
 from collections import defaultdict
 from collections.abc import Iterator
 
-from huai_client.diff.candidate import Candidate, Survey
+from huai_client.diff.candidate import Candidate, TreeDiff
 from huai_schema.entries import File
 from huai_schema.paths import RelPath, sort_key
 
 
-def split_shared_inodes(survey: Survey, *, may_share: bool) -> Survey:
+def split_shared_inodes(survey: TreeDiff, *, may_share: bool) -> TreeDiff:
     """The comparison with "link" among the differences of those that need their own inode.
 
     `may_share`: files of equal content may share one until their attributes differ.  Else

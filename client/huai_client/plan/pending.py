@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from typing import NamedTuple
 
-from huai_client.diff.candidate import Candidate, Move, Survey
+from huai_client.diff.candidate import Candidate, Move, TreeDiff
 from huai_client.plan.operations import Plan, Remove
 from huai_client.plan.reader import TreeReader, is_directory
 from huai_client.state.delayed_deletion import DelayedDeletion
@@ -45,8 +45,8 @@ class Delayed(NamedTuple):
 
 
 def with_reappeared(
-    survey: Survey, pending: Iterable[DelayedDeletion], digest_of: Callable[[RelPath], bytes]
-) -> Survey:
+    survey: TreeDiff, pending: Iterable[DelayedDeletion], digest_of: Callable[[RelPath], bytes]
+) -> TreeDiff:
     """The comparison with delayed deletions in mind: they are not extraneous.
 
     What is wanted again at such a path is of unknown content; `digest_of` reads it.

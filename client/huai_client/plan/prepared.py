@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from huai_client.diff.candidate import Survey
+from huai_client.diff.candidate import TreeDiff
 from huai_client.diff.extent import Extent
 from huai_client.metadata.commit import Commit
 from huai_client.modes import Modes, split_key
@@ -20,7 +20,7 @@ class Prepared(NamedTuple):
     commit: Commit
     plan: Plan
     summary: Summary
-    survey: Survey
+    survey: TreeDiff
     waiting: tuple[DelayedDeletion, ...] = ()
     """Deletions that wait when the plan is carried out, by path."""
     repositories: tuple[Repository, ...] = ()

@@ -118,7 +118,7 @@ def execute(
     """
     run = _Run(tree, staged, on_step, withholding or Withholding())
     try:
-        run.equip(plan)
+        run.set_metadata(plan)
         run.prepare(plan)
         if any(stage.fetches for stage in plan.stages):
             # Content on disk before its name: a power cut must not leave empty files.
@@ -133,7 +133,7 @@ def execute(
             run.finish(plan)
         raise
     finally:
-        failed = tree.tighten()
+        failed = tree.restore_modes()
     run.problems.extend(Problem(path, "its mode could not be put back") for path in failed)
     return run.report()
 
@@ -244,14 +244,14 @@ class _Run:
     def _waits(self, path: RelPath) -> bool:
         return self._withholding.waits(path)
 
-    def equip(self, plan: Plan) -> None:
+    def set_metadata(self, plan: Plan) -> None:
         """Give what was staged its owner, mode and times."""
         for stage in plan.stages:
             for file in stage.fetches:
                 if self._waits(file.path):
                     continue
                 try:
-                    self._tree.equip(self._staged(file), file)
+                    self._tree.set_metadata(self._staged(file), file)
                 except PathError as error:
                     self._failed(error, Step.PUBLISH, file.path)
         if not self._withholding.nothing:
@@ -326,7 +326,7 @@ class _Run:
         return True
 
     def _publish(self, file: File) -> None:
-        self._tree.put(self._staged(file), file)
+        self._tree.rename_into_place(self._staged(file), file)
 
     def _set_directory(self, wanted: Directory) -> bool:
         if not self._withholding.nothing:

@@ -21,7 +21,7 @@ from huai_client.transfer.copy import clone, copy
 from huai_client.transfer.staging import Staging
 from huai_client.tree import PathError, StorageError, View
 from huai_client.tree.hashing import digest_of
-from huai_client.tree.observe import Observed, differences, observe
+from huai_client.tree.observe import LocalEntry, differences, stat_entry
 from huai_schema.entries import File
 from huai_schema.errors import HuaiError
 
@@ -109,7 +109,7 @@ class LocalContent:
         if view is None or self._policy.deadline.over:
             return False
         try:
-            found = observe(view, reuse.source)
+            found = stat_entry(view, reuse.source)
             if found is None or not _is(found, file.size, reuse.mtime):
                 return False
             handle = view.open_file(reuse.source)
@@ -140,7 +140,7 @@ class LocalContent:
         finally:
             os.close(handle)
 
-    def _may_link(self, file: File, reuse: Reuse, found: Observed) -> bool:
+    def _may_link(self, file: File, reuse: Reuse, found: LocalEntry) -> bool:
         if reuse.tree or reuse.source == file.path:
             return False
         free = found.nlinks <= reuse.names
@@ -197,7 +197,7 @@ class LocalContent:
         return self._others[tree]
 
 
-def _is(found: Observed, size: int, mtime: int) -> bool:
+def _is(found: LocalEntry, size: int, mtime: int) -> bool:
     entry = found.entry
     return isinstance(entry, File) and (entry.size, entry.mtime) == (size, mtime)
 

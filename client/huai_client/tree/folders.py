@@ -30,10 +30,10 @@ def handle_path(handle: int) -> Path:
 class Folders:
     """The open directories below one root handle."""
 
-    def __init__(self, root: int, *, loosen: bool) -> None:
-        """`root` stays the caller's to close; `loosen` allows to open up directories."""
+    def __init__(self, root: int, *, make_writable: bool) -> None:
+        """`root` stays the caller's to close; `make_writable` allows to open up directories."""
         self._root = root
-        self._may_loosen = loosen
+        self._may_make_writable = make_writable
         self._open: OrderedDict[RelPath, int] = OrderedDict()
         self._loosened: dict[RelPath, int] = {}
 
@@ -75,14 +75,14 @@ class Folders:
                 raise
             return os.open(name, _DIRECTORY, dir_fd=handle)
 
-    def loosen(self, path: RelPath) -> bool:
+    def make_writable(self, path: RelPath) -> bool:
         """Give ourselves u+rwx on a directory; False if that is not ours to do, or not needed."""
         return self._loosen(self.open(path), path)
 
     def _loosen(self, handle: int, path: RelPath) -> bool:
         status = os.fstat(handle)
         mode = status.st_mode & 0o7777
-        ours = self._may_loosen and status.st_uid == os.geteuid()
+        ours = self._may_make_writable and status.st_uid == os.geteuid()
         if not ours or mode & _OWNER_ALL == _OWNER_ALL:
             return False
         handle_path(handle).chmod(mode | _OWNER_ALL)
@@ -93,7 +93,7 @@ class Folders:
         """The directory has its final mode: nothing is left to be put back."""
         self._loosened.pop(path, None)
 
-    def tighten(self) -> list[RelPath]:
+    def restore_modes(self) -> list[RelPath]:
         """Put back every mode that was loosened; returns where that failed."""
         failed: list[RelPath] = []
         while self._loosened:

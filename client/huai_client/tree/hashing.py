@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 from typing import TYPE_CHECKING, Generic, NamedTuple, Self, TypeVar
 
-from huai_client.tree.priority import give_way
+from huai_client.tree.priority import lower_priority
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -47,7 +47,7 @@ class Hashing(Generic[T]):
 
     def __init__(self) -> None:
         """Start the threads, which give way to everybody else: all of this has time."""
-        self._pool = ThreadPoolExecutor(_WORKERS, "huai-hash", initializer=give_way)
+        self._pool = ThreadPoolExecutor(_WORKERS, "huai-hash", initializer=lower_priority)
         self._waiting: deque[tuple[T, int, Future[bytes]]] = deque()
 
     def __enter__(self) -> Self:

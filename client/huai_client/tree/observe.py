@@ -17,7 +17,7 @@ from huai_schema.entries import Directory, Entry, File, Symlink
 from huai_schema.paths import ROOT, RelPath, join
 
 
-class Observed(NamedTuple):
+class LocalEntry(NamedTuple):
     """One path of the local tree."""
 
     path: RelPath
@@ -38,7 +38,7 @@ class Unreadable(NamedTuple):
     directory: bool = False
 
 
-def observe(view: View, path: RelPath) -> Observed | None:
+def stat_entry(view: View, path: RelPath) -> LocalEntry | None:
     """What stands at `path`; None: nothing, or something above it is not a directory.
 
     Raises:
@@ -48,10 +48,10 @@ def observe(view: View, path: RelPath) -> Observed | None:
     return None if status is None else _observed(view, path, status)
 
 
-def _observed(view: View, path: RelPath, status: stat_result) -> Observed:
+def _observed(view: View, path: RelPath, status: stat_result) -> LocalEntry:
     entry = _entry(view, path, status)
     numbers = (status.st_dev, status.st_ino, status.st_nlink, status.st_uid, status.st_gid)
-    return Observed(path, entry, *numbers)
+    return LocalEntry(path, entry, *numbers)
 
 
 def _entry(view: View, path: RelPath, status: stat_result) -> Entry | None:
@@ -66,7 +66,7 @@ def _entry(view: View, path: RelPath, status: stat_result) -> Entry | None:
     return None
 
 
-def walk(view: View, scope: Scope = WHOLE) -> Iterator[Observed | Unreadable]:
+def walk(view: View, scope: Scope = WHOLE) -> Iterator[LocalEntry | Unreadable]:
     """What stands in `scope`, in tree order.
 
     Leaves out folders named `.~tmp~`; other file systems are not entered but reported.
@@ -103,13 +103,13 @@ def walk(view: View, scope: Scope = WHOLE) -> Iterator[Observed | Unreadable]:
 
 def _leaves(
     view: View, scope: Scope, folder: RelPath, names: list[bytes]
-) -> Iterator[Observed | Unreadable]:
+) -> Iterator[LocalEntry | Unreadable]:
     for name in names:
         path = join(folder, name)
         if not scope.holds(path, directory=False):
             continue
         try:
-            found = observe(view, path)
+            found = stat_entry(view, path)
         except PathError as error:
             yield Unreadable(path, error.reason)
         else:
@@ -118,11 +118,11 @@ def _leaves(
 
 
 def differences(
-    observed: Observed,
+    observed: LocalEntry,
     wanted: Entry,
     *,
     owners: Owners | None,
-    leader: Observed | None = None,
+    leader: LocalEntry | None = None,
 ) -> frozenset[str]:
     """Names of the attributes in which what is there differs from what should be.
 
@@ -150,17 +150,17 @@ def differences(
     return frozenset(name for name, differs in unequal.items() if differs)
 
 
-def differences_here(view: View, observed: Observed, wanted: Entry) -> frozenset[str]:
+def differences_here(view: View, observed: LocalEntry, wanted: Entry) -> frozenset[str]:
     """The same by a view, which also looks at what stands at `wanted.link`.
 
     Raises:
         PathError: that cannot be looked at.
     """
     link = wanted.link if isinstance(wanted, File) else None
-    leader = None if link is None else observe(view, link)
+    leader = None if link is None else stat_entry(view, link)
     return differences(observed, wanted, owners=view.owners, leader=leader)
 
 
-def same_inode(one: Observed, other: Observed | None) -> bool:
+def same_inode(one: LocalEntry, other: LocalEntry | None) -> bool:
     """Whether both names are hardlinks of one file."""
     return other is not None and (one.device, one.inode) == (other.device, other.inode)

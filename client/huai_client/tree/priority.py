@@ -38,7 +38,7 @@ def idle_disk() -> Iterator[None]:
             _set(before)
 
 
-def give_way() -> None:
+def lower_priority() -> None:
     """Let everybody else compute first; for a thread that ends after this work."""
     with suppress(OSError):
         os.setpriority(os.PRIO_PROCESS, 0, _NICE)

@@ -177,10 +177,10 @@ class Tree(View):
 
         It lies on the file system of DEST; owner, mode and times are set before the rename.
         """
-        self.equip(staged, wanted)
-        self.put(staged, wanted)
+        self.set_metadata(staged, wanted)
+        self.rename_into_place(staged, wanted)
 
-    def equip(self, staged: Staged, wanted: File) -> None:
+    def set_metadata(self, staged: Staged, wanted: File) -> None:
         """The first half of `publish`: owner, mode and times."""
         handle, name = staged
         with _changing(wanted.path):
@@ -195,7 +195,7 @@ class Tree(View):
             return stat.S_IMODE(present.st_mode)
         return self._anew(wanted.mode)
 
-    def put(self, staged: Staged, wanted: File) -> None:
+    def rename_into_place(self, staged: Staged, wanted: File) -> None:
         """The second half: the rename."""
         with _changing(wanted.path):
             self._put(staged, wanted.path)
@@ -276,9 +276,9 @@ class Tree(View):
         with at(ROOT):
             os.fsync(self._root)
 
-    def tighten(self) -> list[RelPath]:
+    def restore_modes(self) -> list[RelPath]:
         """Put back the modes of directories that were opened up; returns where that failed."""
-        return self._folders.tighten()
+        return self._folders.restore_modes()
 
     # Inside
 

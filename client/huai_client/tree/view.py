@@ -32,7 +32,7 @@ class View:
         """
         self.dest = dest
         self._root = open_destination(dest, write=write)
-        self._folders = Folders(self._root, loosen=write)
+        self._folders = Folders(self._root, make_writable=write)
         self.names = Names()
         self.owners = Owners() if owners and os.geteuid() == 0 else None
         """How to give entries away; None where we may not, or should not."""
@@ -52,7 +52,7 @@ class View:
 
     def close(self) -> None:
         """Close every handle; directories that were opened up get their modes back."""
-        self._folders.tighten()
+        self._folders.restore_modes()
         self._folders.close()
         os.close(self._root)
 
@@ -118,7 +118,7 @@ class View:
         except PermissionError as error:
             if error.errno != errno.EACCES:
                 raise
-            loosened = [self._folders.loosen(folder) for folder in folders]
+            loosened = [self._folders.make_writable(folder) for folder in folders]
             if not any(loosened):
                 raise
             return operation()

@@ -21,7 +21,7 @@ _READ, _LOOK = 0o400, 0o500
 """What its owner needs to read a file, and to look into a directory."""
 
 
-class Mark(NamedTuple):
+class Checkpoint(NamedTuple):
     """Everything up to here was looked at, but for extraneous leaves that wait to be told."""
 
     order: bytes
@@ -71,10 +71,11 @@ def check(
     *,
     content: bool,
     pause: Callable[[], bool] = _never,
-) -> Iterator[Found | Mark]:
+) -> Iterator[Found | Checkpoint]:
     """What is wrong about `findings` (in tree order), reading files where that can tell more.
 
-    Adds to `tally`.  Where `pause` says so, all that is under way is ended and a `Mark` given.
+    Adds to `tally`.  Where `pause` says so, all that is under way is ended and a `Checkpoint`
+    given.
     """
     order = b""
     with Hashing[Match]() as hashing:
@@ -90,7 +91,7 @@ def check(
             # The key of the top directory is empty: before it and behind it are the same mark.
             if order and pause():
                 yield from _hashed(hashing.rest(), tally)
-                yield Mark(order)
+                yield Checkpoint(order)
         yield from _hashed(hashing.rest(), tally)
 
 

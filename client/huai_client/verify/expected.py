@@ -34,7 +34,7 @@ _OF_CONTENT = frozenset({"size", "mtime", "digest"})
 _POLL_SECONDS = 0.1
 
 
-class Standing:
+class ExpectedTree:
     """The applied commit as this tree should show it, at one moment."""
 
     def __init__(self, mirror: Mirror) -> None:

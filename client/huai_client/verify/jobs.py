@@ -1,4 +1,4 @@
-"""The pieces in which a tree is verified: each can be left and gone on with at a `Mark`."""
+"""The pieces in which a tree is verified: each can be left and gone on with at a `Checkpoint`."""
 
 from collections.abc import Callable, Iterator
 from random import Random
@@ -7,9 +7,9 @@ from typing import NamedTuple, Protocol
 from huai_client.diff.merge import Extraneous, Finding, Match, Merge, Missing
 from huai_client.diff.selection import Selection
 from huai_client.tree import STAGING_NAME, PathError, View
-from huai_client.tree.observe import Unreadable, differences_here, observe
+from huai_client.tree.observe import Unreadable, differences_here, stat_entry
 from huai_client.tree.scope import Scope, tree_order
-from huai_client.verify.expected import Standing
+from huai_client.verify.expected import ExpectedTree
 from huai_client.verify.parts import Part, part_at
 from huai_schema.codec.lines import count_files
 from huai_schema.codec.listing import Listing
@@ -35,7 +35,7 @@ class Job(Protocol):
     path: RelPath
     """Where: the directory in whose record its damage is noted."""
 
-    def look(self, view: View, standing: Standing, after: bytes) -> Look:
+    def look(self, view: View, expected: ExpectedTree, after: bytes) -> Look:
         """Begin, or go on behind a mark."""
 
 
@@ -52,19 +52,19 @@ class PathJob:
         """A directory or a leaf, or what should not be there."""
         self.path = path
 
-    def look(self, view: View, standing: Standing, after: bytes) -> Look:
+    def look(self, view: View, expected: ExpectedTree, after: bytes) -> Look:
         """As `Job`; `NoSuchPathError` where nothing is and nothing should be."""
         staging = STAGING_NAME in self.path.split(b"/")
-        absent = standing.selection.entry(self.path) is None and view.stat(self.path) is None
+        absent = expected.selection.entry(self.path) is None and view.stat(self.path) is None
         if staging or absent:
             raise NoSuchPathError(
                 f"{show(self.path)}: is neither in the applied commit nor in {view.dest}",
                 hint="give a path as the module names it",
             )
-        return _merged(view, standing, Scope(self.path, after=after), self._wanted(standing))
+        return _merged(view, expected, Scope(self.path, after=after), self._wanted(expected))
 
-    def _wanted(self, standing: Standing) -> Iterator[Entry]:
-        selection = standing.selection
+    def _wanted(self, expected: ExpectedTree) -> Iterator[Entry]:
+        selection = expected.selection
         entry = selection.entry(self.path)
         if entry is None or isinstance(entry, Directory):
             yield from selection.entries_below(self.path)
@@ -79,13 +79,13 @@ class PartJob:
         """The path of a part."""
         self.path = path
 
-    def look(self, view: View, standing: Standing, after: bytes) -> Look:
+    def look(self, view: View, expected: ExpectedTree, after: bytes) -> Look:
         """As `Job`; nothing where a newer commit has no such part any more."""
-        part = part_at(standing.selection, self.path)
+        part = part_at(expected.selection, self.path)
         if part is None:
             return Look(iter(()), lambda: iter(()))
-        wanted = _entries_of(standing.selection, part)
-        return _merged(view, standing, Scope(part.path, part.apart, after), wanted)
+        wanted = _entries_of(expected.selection, part)
+        return _merged(view, expected, Scope(part.path, part.apart, after), wanted)
 
 
 class SampleJob:
@@ -98,9 +98,9 @@ class SampleJob:
         self._share = share
         self._random = Random(seed)  # noqa: S311 - nobody gains by guessing what is looked at
 
-    def look(self, view: View, standing: Standing, after: bytes) -> Look:
+    def look(self, view: View, expected: ExpectedTree, after: bytes) -> Look:
         """As `Job`."""
-        entries = standing.entries(self._picked(standing.selection))
+        entries = expected.entries(self._picked(expected.selection))
         found = (
             _compared(view, entry)
             for entry in entries
@@ -124,14 +124,14 @@ class SampleJob:
         return {number for number in range(files) if self._random.random() < self._share}
 
 
-def _merged(view: View, standing: Standing, scope: Scope, wanted: Iterator[Entry]) -> Look:
+def _merged(view: View, expected: ExpectedTree, scope: Scope, wanted: Iterator[Entry]) -> Look:
     merging = Merge(view, view.owners, scope)
 
     def comes(path: RelPath) -> bool:
         """Whether a directory is wanted where a leaf stands: then that is one finding."""
-        return standing.selection.directory(path) is not None
+        return expected.selection.directory(path) is not None
 
-    return Look(merging.run(standing.entries(wanted)), lambda: merging.extraneous(comes))
+    return Look(merging.run(expected.entries(wanted)), lambda: merging.extraneous(comes))
 
 
 def _entries_of(selection: Selection, part: Part) -> Iterator[Entry]:
@@ -146,7 +146,7 @@ def _entries_of(selection: Selection, part: Part) -> Iterator[Entry]:
 def _compared(view: View, wanted: File) -> Finding:
     """One path, looked at by itself."""
     try:
-        found = observe(view, wanted.path)
+        found = stat_entry(view, wanted.path)
         if found is None:
             return Missing(wanted)
         return Match(wanted, found, differences_here(view, found, wanted))

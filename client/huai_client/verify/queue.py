@@ -19,7 +19,7 @@ _BATCH = 500
 """Parts that are looked up at a time."""
 
 
-class Rounds:
+class Queue:
     """Those of one run."""
 
     def __init__(self, record: Record, request: Request) -> None:

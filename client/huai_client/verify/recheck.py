@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 from huai_client.diff.findings import Difference, Found, Kind
 from huai_client.tree import PathError, View
-from huai_client.tree.observe import differences_here, observe
-from huai_client.verify.expected import Standing
+from huai_client.tree.observe import differences_here, stat_entry
+from huai_client.verify.expected import ExpectedTree
 from huai_schema.entries import Entry
 from huai_schema.paths import RelPath
 from huai_schema.program.locking import LockedError, locked
@@ -28,34 +28,34 @@ class _Doubt(NamedTuple):
     place: RelPath
     """The part it was found in."""
     found: Found
-    standing: Standing
+    expected: ExpectedTree
 
 
-class Doubts:
+class Recheck:
     """Those of one run."""
 
-    def __init__(self, lock: Path, told: Callable[[Difference], None]) -> None:
+    def __init__(self, lock: Path, on_difference: Callable[[Difference], None]) -> None:
         """`told` is called with what is sure."""
         self._lock = lock
-        self._told = told
+        self._on_difference = on_difference
         self._pending: list[_Doubt] = []
         self.counts: Counter[RelPath] = Counter()
         """How many paths differ, for each part in which any does or seems to."""
 
-    def add(self, place: RelPath, found: Iterable[Found], standing: Standing) -> None:
+    def add(self, place: RelPath, found: Iterable[Found], expected: ExpectedTree) -> None:
         """Found in the part at `place`, of what `standing` asks for."""
-        new = [_Doubt(place, each, standing) for each in found if not standing.excuses(each)]
+        new = [_Doubt(place, each, expected) for each in found if not expected.excuses(each)]
         self._pending += new
         if new:
             self.counts[place] += len(new)
 
-    def settle(self, view: View, now: Callable[[], Standing]) -> None:
+    def settle(self, view: View, now: Callable[[], ExpectedTree]) -> None:
         """Tell what is sure, if the lock is free."""
         if self._pending:
             with suppress(LockedError), locked(self._lock):
                 self._look_again(view, now())
 
-    def settle_all(self, view: View, now: Callable[[], Standing], *, wait: float) -> None:
+    def settle_all(self, view: View, now: Callable[[], ExpectedTree], *, wait: float) -> None:
         """The same at the end: with the lock if it comes free within `wait` seconds."""
         if not self._pending:
             return
@@ -64,43 +64,43 @@ class Doubts:
         if self._pending:
             self._look_again(view, now())
 
-    def _look_again(self, view: View, standing: Standing) -> None:
+    def _look_again(self, view: View, expected: ExpectedTree) -> None:
         view.refresh()
         pending, self._pending = self._pending, []
-        old = [each.found.difference.path for each in pending if each.standing is not standing]
-        wanted = standing.wanted_at(old)
+        old = [each.found.difference.path for each in pending if each.expected is not expected]
+        wanted = expected.wanted_at(old)
         for place, doubts in groupby(pending, key=lambda doubt: doubt.place):
-            again = [(doubt, _second_look(view, doubt, standing, wanted)) for doubt in doubts]
+            again = [(doubt, _second_look(view, doubt, expected, wanted)) for doubt in doubts]
             seen = [difference for _, difference in again if difference is not None]
-            sure = list(standing.tolerated(seen, view))
+            sure = list(expected.tolerated(seen, view))
             self.counts[place] -= len(again) - len(sure)
             for difference in sure:
-                self._told(difference)
+                self._on_difference(difference)
 
 
 def _second_look(
-    view: View, doubt: _Doubt, standing: Standing, wanted_now: Mapping[RelPath, Entry]
+    view: View, doubt: _Doubt, expected: ExpectedTree, wanted_now: Mapping[RelPath, Entry]
 ) -> Difference | None:
     """What is wrong there now; None: nothing any more.
 
-    `wanted_now` is of the paths that were found under another standing.
+    `wanted_now` is of the paths that were found under another expected.
     """
     difference, wanted = doubt.found
     path = difference.path
     if difference.kind is Kind.UNREADABLE:
         return difference
-    now = wanted if standing is doubt.standing else wanted_now.get(path)
+    now = wanted if expected is doubt.expected else wanted_now.get(path)
     try:
         if now is None:
-            strange = wanted is None and observe(view, path) is not None
-            return difference if strange and not standing.excuses(doubt.found) else None
+            strange = wanted is None and stat_entry(view, path) is not None
+            return difference if strange and not expected.excuses(doubt.found) else None
         return _compared(view, now, difference, same=now == wanted)
     except PathError as error:
         return Difference(error.path, Kind.UNREADABLE, reason=error.reason)
 
 
 def _compared(view: View, wanted: Entry, before: Difference, *, same: bool) -> Difference | None:
-    found = observe(view, wanted.path)
+    found = stat_entry(view, wanted.path)
     if found is None:
         return Difference(wanted.path, Kind.MISSING)
     names = differences_here(view, found, wanted)

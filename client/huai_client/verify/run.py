@@ -16,11 +16,11 @@ from huai_client.state.verification import Record
 from huai_client.tree import View
 from huai_client.tree.priority import idle_disk
 from huai_client.verify.check import Tally, check
-from huai_client.verify.expected import Standing
+from huai_client.verify.expected import ExpectedTree
 from huai_client.verify.follow import follow
 from huai_client.verify.jobs import Job
-from huai_client.verify.queue import Rounds
-from huai_client.verify.recheck import Doubts
+from huai_client.verify.queue import Queue
+from huai_client.verify.recheck import Recheck
 from huai_client.verify.request import Request
 from huai_schema.errors import HuaiError
 
@@ -39,20 +39,20 @@ class _Segment(NamedTuple):
     """The mark; None at the end of the job."""
 
 
-class Patrol:
+class VerifyRun:
     """One run of `verify`; there is one at a time, as the caller sees to."""
 
     def __init__(
         self,
         mirror: Mirror,
         request: Request,
-        told: Callable[[Difference], None],
+        on_difference: Callable[[Difference], None],
     ) -> None:
         """`told` is called with each difference.  Nothing is read yet."""
         self._mirror = mirror
         self._request = request
-        self._doubts = Doubts(mirror.paths.lock, told)
-        self._standing: Standing | None = None
+        self._recheck = Recheck(mirror.paths.lock, on_difference)
+        self._standing: ExpectedTree | None = None
         self._next_mark = 0.0
         self._after_repair: dict[RelPath, int] = {}
         """Parts in which anything differed, and how many paths differ when that is repaired."""
@@ -73,14 +73,14 @@ class Patrol:
         ):
             selection = self._now(record).selection
             check_destination(view, [selection])
-            rounds = Rounds(record, self._request)
-            for job in rounds.jobs(selection):
-                if not self._done(view, record, rounds, job):
-                    self.left = rounds.left()
+            queue = Queue(record, self._request)
+            for job in queue.jobs(selection):
+                if not self._done(view, record, queue, job):
+                    self.left = queue.left()
                     break
-            self._doubts.settle_all(view, lambda: self._now(record), wait=wait)
-            rounds.correct(self._doubts.counts)
-            self._after_repair = rounds.repaired(self._doubts.counts)
+            self._recheck.settle_all(view, lambda: self._now(record), wait=wait)
+            queue.correct(self._recheck.counts)
+            self._after_repair = queue.repaired(self._recheck.counts)
 
     def repaired(self) -> None:
         """All that differed was brought back to what it should be."""
@@ -88,47 +88,49 @@ class Patrol:
             for path, paths in self._after_repair.items():
                 record.damage(path, paths)
 
-    def _now(self, record: Record) -> Standing:
+    def _now(self, record: Record) -> ExpectedTree:
         """What the tree should be now."""
         if self._standing is None or not self._standing.holds():
-            self._standing = Standing(self._mirror)
+            self._standing = ExpectedTree(self._mirror)
             follow(record, self._standing.applied, self._standing.selection)
         return self._standing
 
-    def _done(self, view: View, record: Record, rounds: Rounds, job: Job) -> bool:
+    def _done(self, view: View, record: Record, queue: Queue, job: Job) -> bool:
         """Do a job; False if the time was over before its end."""
-        part = rounds.beginning(job)
+        part = queue.beginning(job)
         before = part.damaged
         while True:
-            standing = self._now(record)
-            for segment in self._segments(view, standing, job, part.position):
-                self._doubts.add(job.path, segment.found, standing)
-                part = part._replace(damaged=before + self._doubts.counts[job.path])
+            expected = self._now(record)
+            for segment in self._segments(view, expected, job, part.position):
+                self._recheck.add(job.path, segment.found, expected)
+                part = part._replace(damaged=before + self._recheck.counts[job.path])
                 if segment.position is None:
-                    rounds.ended(job, part, standing.selection)
+                    queue.ended(job, part, expected.selection)
                     return True
                 part = part._replace(position=segment.position)
-                rounds.paused(job, part)
+                queue.paused(job, part)
                 if self._request.deadline.over:
                     return False
-                self._doubts.settle(view, lambda: self._now(record))
+                self._recheck.settle(view, lambda: self._now(record))
 
     def _segments(
-        self, view: View, standing: Standing, job: Job, after: bytes
+        self, view: View, expected: ExpectedTree, job: Job, after: bytes
     ) -> Iterator[_Segment]:
         """The job from a mark on, as long as nothing is done to the tree."""
         try:
-            for segment in self._read(view, standing, job, after):
-                if not standing.holds():
+            for segment in self._read(view, expected, job, after):
+                if not expected.holds():
                     return
                 yield segment
         except HuaiError:
             # What is not applied any more may be gone from the repository too.
-            if standing.holds():
+            if expected.holds():
                 raise
 
-    def _read(self, view: View, standing: Standing, job: Job, after: bytes) -> Iterator[_Segment]:
-        look = job.look(view, standing, after)
+    def _read(
+        self, view: View, expected: ExpectedTree, job: Job, after: bytes
+    ) -> Iterator[_Segment]:
+        look = job.look(view, expected, after)
         content = self._request.content
         found: list[Found] = []
         for item in check(view, look.findings, self.tally, content=content, pause=self._pauses):

@@ -9,8 +9,8 @@ from huai_client.cli.options import json_option, modules_argument
 from huai_client.config import config_path, load
 from huai_client.inspect.doctor.case import Case
 from huai_client.inspect.doctor.checks import CONFIG, MACHINE, MODULE
-from huai_client.inspect.doctor.examination import Examined, Verdict, examine
 from huai_client.inspect.doctor.finding import failed_by
+from huai_client.inspect.doctor.run_checks import Examined, Totals, run_checks
 from huai_client.mirror import Mirror
 from huai_schema.errors import HuaiError
 from huai_schema.program.ending import print_json
@@ -28,16 +28,16 @@ def command(root: Path, names: tuple[str, ...], as_json: bool) -> int:
     The exit code is that of the first check that fails: what a sync would end with.
     """
     telling = _Telling(as_json=as_json)
-    telling.told("", examine(MACHINE, root))
+    telling.told("", run_checks(MACHINE, root))
     try:
         config = load(root)
     except HuaiError as error:
         telling.told("", [Examined("config", failed_by(error))])
         return telling.concluded()
-    telling.told("", examine(CONFIG, (config_path(root), config)))
+    telling.told("", run_checks(CONFIG, (config_path(root), config)))
     for name in names or sorted(config.modules):
         case = Case(Mirror.of(root, name, config.module(name)))
-        telling.told(name, examine(MODULE, case))
+        telling.told(name, run_checks(MODULE, case))
     return telling.concluded()
 
 
@@ -46,7 +46,7 @@ class _Telling:
 
     def __init__(self, *, as_json: bool) -> None:
         self._as_json = as_json
-        self._verdict = Verdict()
+        self._verdict = Totals()
 
     def told(self, module: str, findings: Iterable[Examined]) -> None:
         """`module` is empty for what concerns all."""

@@ -8,7 +8,7 @@ from huai_client.cli.options import json_option, module_argument
 from huai_client.config import Module, load
 from huai_client.inspect.commits import Commits
 from huai_client.inspect.format import moment, run_values, run_words, step_values, step_words
-from huai_client.inspect.path_argument import asked_path
+from huai_client.inspect.path_argument import parse_path_argument
 from huai_client.inspect.path_log import Event, follow
 from huai_client.state import history
 from huai_client.state.paths import ModulePlaces, module_places
@@ -62,7 +62,7 @@ def _path(
     name: str, text: str, of: tuple[Module, ModulePlaces], number: int | None, *, as_json: bool
 ) -> None:
     module, places = of
-    path = asked_path(text, module.dest)
+    path = parse_path_argument(text, module.dest)
     events = list(follow(path, Commits(name, places).line))
     for event in events[:number]:
         if as_json:

@@ -20,7 +20,7 @@ from huai_client.cli.runner import Run
 from huai_client.config import load
 from huai_client.config_check import check
 from huai_client.deadline import Deadline
-from huai_client.inspect.path_argument import asked_path
+from huai_client.inspect.path_argument import parse_path_argument
 from huai_client.mirror import Mirror
 from huai_client.run_options import SyncOptions
 from huai_client.verify.request import Request
@@ -107,7 +107,7 @@ def command(
             check(config, name, root)
             request = Request(
                 content=content,
-                path=asked_path(asked, module.dest),
+                path=parse_path_argument(asked, module.dest),
                 sample=sample,
                 seed=seed,
                 # Counted from here: the first module must not use up the time of the others.

@@ -7,7 +7,7 @@ import click
 from huai_client.cli.options import json_option, module_argument
 from huai_client.config import load
 from huai_client.inspect.commits import Commits
-from huai_client.inspect.path_argument import asked_path
+from huai_client.inspect.path_argument import parse_path_argument
 from huai_client.inspect.why import reasons
 from huai_client.inspect.why_report import reason_lines, reason_values
 from huai_client.mirror import Mirror
@@ -44,7 +44,7 @@ def command(root: Path, name: str, path: str, as_json: bool) -> None:
     """
     end_with_reader()
     mirror = Mirror.of(root, name, load(root).module(name))
-    asked = asked_path(path, mirror.config.dest)
+    asked = parse_path_argument(path, mirror.config.dest)
     found = reasons(asked, mirror, Commits(name, mirror.paths))
     if as_json:
         print_json("why", module=name, **reason_values(found))

@@ -3,6 +3,6 @@
 What befalls one, a crash or an end by the kernel, is nothing to the others.
 """
 
-from huai_client.cli.parallel.run_all import several
+from huai_client.cli.parallel.run_all import run_all
 
-__all__ = ["several"]
+__all__ = ["run_all"]

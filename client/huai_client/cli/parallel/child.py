@@ -23,14 +23,14 @@ class Child:
     """A process that does one piece of work."""
 
     def __init__(self, work: Callable[[], int]) -> None:
-        """Starts it; `work` gives the exit code, and runs with signals blocked until `let_in`."""
+        """Starts it; `work` gives the exit code; signals are blocked until `unblock_signals`."""
         sys.stdout.flush()
         sys.stderr.flush()
         parent = os.getpid()
         self.out, out = os.pipe()
         self.err, err = os.pipe()
         try:
-            with _signals_held():
+            with _signals_blocked():
                 self._process = os.fork()
                 if self._process == 0:
                     _live(work, parent, out, err)
@@ -54,13 +54,13 @@ class Child:
         return code if code >= 0 else 128 - code
 
 
-def let_in() -> None:
+def unblock_signals() -> None:
     """Receive the signals that were held back while the process began."""
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
 
 
 @contextmanager
-def _signals_held() -> Iterator[None]:
+def _signals_blocked() -> Iterator[None]:
     """A signal in between would leave a child behind that nobody knows."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
     try:

@@ -1,4 +1,4 @@
-"""Output of several processes in one stream: whole lines, each with its module's name.
+"""Output of run_all processes in one stream: whole lines, each with its module's name.
 
 Pure but for the stream that it writes to.
 """

@@ -1,4 +1,4 @@
-"""Runs the work of several modules, so many at a time, and tells what they say.
+"""Runs the work of run_all modules, so many at a time, and tells what they say.
 
 Ended from outside it ends its children in order: each is asked once, given time, then killed,
 which a run survives.

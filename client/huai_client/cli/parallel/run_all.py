@@ -1,4 +1,4 @@
-"""The work of several modules, from their names to one exit code, and what is said of it."""
+"""The work of run_all modules, from their names to one exit code, and what is said of it."""
 
 import sys
 import time
@@ -9,7 +9,7 @@ from functools import partial
 import click
 
 from huai_client.cli.console import Talk
-from huai_client.cli.parallel.child import CRASHED, let_in
+from huai_client.cli.parallel.child import CRASHED, unblock_signals
 from huai_client.cli.parallel.exit_codes import worst_exit_code
 from huai_client.cli.parallel.pool import Fleet
 from huai_schema.errors import ExitCode
@@ -17,7 +17,7 @@ from huai_schema.program.counting import counted
 from huai_schema.program.ending import conclude
 
 
-def several(one: Callable[[str], int], names: Sequence[str], *, parallel: int, talk: Talk) -> int:
+def run_all(one: Callable[[str], int], names: Sequence[str], *, parallel: int, talk: Talk) -> int:
     """Do `one` for all `names`, and return the worst exit code.
 
     At most `parallel` processes at a time.
@@ -42,7 +42,7 @@ def several(one: Callable[[str], int], names: Sequence[str], *, parallel: int, t
 
 
 def _begin(one: Callable[[str], int], name: str) -> int:
-    let_in()
+    unblock_signals()
     return one(name)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from huai_client.cli.rsync import exec_rsync as handover
 from huai_client.cli.rsync.exec_rsync import RealRsyncError
-from huai_client.cli.rsync.request import Call
+from huai_client.cli.rsync.request import RsyncRequest
 from huai_schema.codec.announcement import BYTES_MAX, FILE_NAME
 from huai_schema.errors import FormatError
 
@@ -17,7 +17,7 @@ _ABSENT = 23
 """rsync's exit code where the source has no such file."""
 
 
-def fetch_announcement(call: Call, timeout: int) -> bytes:
+def fetch_announcement(call: RsyncRequest, timeout: int) -> bytes:
     """The file; `FormatError` if there is none.
 
     `timeout` (s) is for each wait.  Raises `RealRsyncError` if the daemon cannot be asked now,
@@ -42,7 +42,7 @@ def fetch_announcement(call: Call, timeout: int) -> bytes:
         )
 
 
-def _contimeout(call: Call, timeout: int) -> list[str]:
+def _contimeout(call: RsyncRequest, timeout: int) -> list[str]:
     """How long to wait for a connection; an error for rsync where a remote shell makes it."""
     behind_shell = any(option.startswith("--rsh=") for option in call.rsync_options)
     return [] if behind_shell else [f"--contimeout={timeout}"]

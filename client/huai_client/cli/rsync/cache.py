@@ -55,7 +55,7 @@ def remember(places: ModulePlaces, memory: Memory) -> None:
     states.replace_durably(_path(places), msgspec.json.encode(memory))
 
 
-def distrust(places: ModulePlaces, *, wait: float) -> None:
+def force_full_compare(places: ModulePlaces, *, wait: float) -> None:
     """Before somebody else changes the tree: let the next sync compare all of it.
 
     Recorded as a sync to the applied commit that was interrupted.  Raises `LockedError` if a sync

@@ -14,8 +14,8 @@ from huai_client.cli.console import Talk
 from huai_client.cli.rsync.log_file import RsyncLog
 from huai_client.cli.rsync.log_format import Format, Item
 from huai_client.cli.rsync.output_line import Step
-from huai_client.cli.rsync.request import Manner
-from huai_client.cli.rsync.stats import Figures, Kinds
+from huai_client.cli.rsync.request import OutputStyle
+from huai_client.cli.rsync.stats import Kinds, Stats
 from huai_client.state.state import HELD
 from huai_schema.entries import Directory, File, Symlink
 from huai_schema.errors import ExitCode
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 class _Progress:
     """What changes while a run goes on."""
 
-    figures: Figures = field(default_factory=Figures)
+    figures: Stats = field(default_factory=Stats)
     items: "Items" = field(default_factory=dict)
     complaints: list[str] = field(default_factory=list)
     """What waits for the end of a quiet run."""
@@ -44,7 +44,7 @@ class _Progress:
 class RsyncTalk(Talk):
     """As rsync would tell it."""
 
-    manner: Manner
+    manner: OutputStyle
     dry_run: bool
     file: RsyncLog | None = None
     """That of `--log-file`."""
@@ -155,7 +155,7 @@ class RsyncTalk(Talk):
             self.file.write(text.encode("utf-8", "backslashreplace"))
 
 
-def _count(figures: Figures, prepared: "Prepared") -> None:
+def _count(figures: Stats, prepared: "Prepared") -> None:
     """What a plan comes to; new content in an old file counts as transferred, as with rsync."""
     plan = prepared.plan
     created = Counter(

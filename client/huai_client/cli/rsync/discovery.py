@@ -18,7 +18,7 @@ from huai_client.cli.rsync.announcement import fetch_announcement
 from huai_client.cli.rsync.eligibility import modes_of
 from huai_client.cli.rsync.environment import DISCOVER, UPSTREAM
 from huai_client.cli.rsync.exec_rsync import RealRsyncError
-from huai_client.cli.rsync.request import Call
+from huai_client.cli.rsync.request import RsyncRequest
 from huai_client.config import ClientConfig, Module
 from huai_client.metadata.http import MetadataUrl, UpstreamError, newest_commit
 from huai_client.state.paths import module_places
@@ -32,7 +32,7 @@ _MAX_AGE = "7d"
 _MEMORY = "rsync-sources.json"
 
 
-def discover(call: Call, root: Path, config: ClientConfig) -> tuple[str, Module]:
+def discover(call: RsyncRequest, root: Path, config: ClientConfig) -> tuple[str, Module]:
     """The module that `call` would be if its source says so; not written yet.
 
     Only for a tree that is there: at a first copy the real rsync is faster.  Raises
@@ -64,7 +64,7 @@ def discover(call: Call, root: Path, config: ClientConfig) -> tuple[str, Module]
     )
 
 
-def _announced(call: Call) -> Announcement:
+def _announced(call: RsyncRequest) -> Announcement:
     """What the administrator says, or else the source."""
     given = os.environ.get(UPSTREAM)
     if given:
@@ -72,7 +72,7 @@ def _announced(call: Call) -> Announcement:
     return Announcement.parse(fetch_announcement(call, _TIMEOUT_SECONDS))
 
 
-def refuse(call: Call, root: Path) -> None:
+def refuse(call: RsyncRequest, root: Path) -> None:
     """Remember that the source of `call` is no upstream; best effort."""
     now = int(time.time())
     kept = {key: at for key, at in _refused(root).items() if at + _PATIENCE_SECONDS > now}

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from huai_client.cli.rsync.exec_rsync import RealRsyncError
 from huai_client.cli.rsync.filters import beyond_filter, unlike_filter
-from huai_client.cli.rsync.request import Call
+from huai_client.cli.rsync.request import RsyncRequest
 from huai_client.config import Module
 from huai_client.modes import Modes
 from huai_client.state.state import State
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _PARTS_MOST = 8
 
 
-def check_owners(call: Call) -> None:
+def check_owners(call: RsyncRequest) -> None:
     """Raise `RealRsyncError` for a way of keeping owners that is not huai's."""
     if os.geteuid() != 0:
         return
@@ -40,7 +40,7 @@ def check_owners(call: Call) -> None:
         raise RealRsyncError("it keeps only one of owner and group")
 
 
-def check_numbers(call: Call, plan: "Plan") -> None:
+def check_numbers(call: RsyncRequest, plan: "Plan") -> None:
     """Raise `RealRsyncError` if `--numeric-ids` needs a number that the metadata do not have.
 
     They name owners; only root's number is the same everywhere.
@@ -55,14 +55,14 @@ def check_numbers(call: Call, plan: "Plan") -> None:
             raise RealRsyncError(f"--numeric-ids: the metadata know {show(name)} by name only")
 
 
-def modes_of(call: Call) -> Modes:
+def modes_of(call: RsyncRequest) -> Modes:
     """What rsync would do about modes."""
     if not call.perms:
         return Modes.LOCAL
     return Modes.PLAIN if call.modes == (DIRECTORY_MODE, FILE_MODE) else Modes.EXACT
 
 
-def check_modes(call: Call, plan: "Plan") -> None:
+def check_modes(call: RsyncRequest, plan: "Plan") -> None:
     """Raise `RealRsyncError` if `plan` gives anything another mode than `--chmod` asks for."""
     if call.modes is None:
         return
@@ -73,7 +73,7 @@ def check_modes(call: Call, plan: "Plan") -> None:
         raise RealRsyncError("--chmod: the upstream has other modes")
 
 
-def unfit(call: Call, rules: "tuple[Rule, ...]", module: Module, root: Path) -> str:
+def why_not(call: RsyncRequest, rules: "tuple[Rule, ...]", module: Module, root: Path) -> str:
     """Why huai cannot carry this call out, whatever is recorded; empty: it can."""
     differing = unlike_filter if call.delete else beyond_filter
     reason = differing(rules, module, root)

@@ -42,7 +42,7 @@ def mark() -> None:
     os.environ.setdefault(TRIED, "")
 
 
-def go(arguments: Sequence[str]) -> NoReturn:
+def exec_rsync(arguments: Sequence[str]) -> NoReturn:
     """Become the real rsync; raises `NoRsyncError`."""
     sys.stdout.flush()
     tried = [each for each in os.environ.get(TRIED, "").split(os.pathsep) if each]
@@ -63,7 +63,7 @@ def beside(arguments: Sequence[str], *, silent: bool = False) -> int:
         try:
             if silent:
                 _hear_nothing()
-            go(arguments)
+            exec_rsync(arguments)
         finally:
             os._exit(int(ExitCode.REQUIREMENT))
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])

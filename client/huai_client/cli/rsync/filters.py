@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from huai_client.cli.rsync.exec_rsync import RealRsyncError
-from huai_client.cli.rsync.request import Call, FilterOption
+from huai_client.cli.rsync.request import FilterOption, RsyncRequest
 from huai_client.config import Module
 from huai_schema.paths import show
 
@@ -25,7 +25,7 @@ _WAYS = {"filter": ("risk ", "R ", "- ", "exclude ", "protect ", "P "), "exclude
 """How a rule of one of these options may begin before such a pattern."""
 
 
-def rules(call: Call, folder: Path, protect: Sequence[str] = ()) -> "tuple[Rule, ...]":
+def rules(call: RsyncRequest, folder: Path, protect: Sequence[str] = ()) -> "tuple[Rule, ...]":
     """The rules of a call, but for those that say no more than that `protect` is not touched.
 
     Files count from `folder`.  Raises `RealRsyncError` for rules that are not huai's.

@@ -12,7 +12,7 @@ from huai_client.cli.rsync import exec_rsync as handover
 from huai_client.cli.rsync.environment import EXPLAIN, ROOT
 from huai_client.cli.rsync.exec_rsync import RealRsyncError
 from huai_client.cli.rsync.parse import parse
-from huai_client.cli.rsync.request import Call, Foreign
+from huai_client.cli.rsync.request import Passthrough, RsyncRequest
 from huai_schema.errors import ExitCode
 from huai_schema.program.ending import conclude
 from huai_schema.program.output import Output
@@ -52,7 +52,7 @@ def main() -> None:
 
 def _run(arguments: Sequence[str]) -> ExitCode:
     if handover.is_below():
-        handover.go(arguments)
+        handover.exec_rsync(arguments)
     if [*arguments] in _ABOUT:
         return _about(arguments)
     call = parse(arguments)
@@ -60,8 +60,8 @@ def _run(arguments: Sequence[str]) -> ExitCode:
     try:
         return _sync(call, root)
     except RealRsyncError as real:
-        _step_aside(call, root, real)
-        handover.go(arguments)
+        _before_exec(call, root, real)
+        handover.exec_rsync(arguments)
 
 
 def _about(arguments: Sequence[str]) -> ExitCode:
@@ -75,8 +75,8 @@ def _about(arguments: Sequence[str]) -> ExitCode:
     return ExitCode.OK if code == 0 else ExitCode.USAGE
 
 
-def _sync(call: Call | Foreign, root: Path) -> ExitCode:
-    if isinstance(call, Foreign):
+def _sync(call: RsyncRequest | Passthrough, root: Path) -> ExitCode:
+    if isinstance(call, Passthrough):
         raise RealRsyncError(call.reason)
     from huai_client.cli.rsync.sync import sync
 
@@ -91,14 +91,14 @@ def _root() -> Path:
     return (Path(given) if given else default_root()).absolute()
 
 
-def _step_aside(call: Call | Foreign, root: Path, real: RealRsyncError) -> None:
+def _before_exec(call: RsyncRequest | Passthrough, root: Path, real: RealRsyncError) -> None:
     """Say why the real rsync runs, and record that it changes trees, if they are ours."""
     wish = os.environ.get(EXPLAIN, "")
     if wish == "yes":
         sys.stderr.write(f"huai-rsync: the real rsync runs: {real.reason}\n")
     if not call.targets:
         return
-    from huai_client.cli.rsync.cache import distrust
+    from huai_client.cli.rsync.cache import force_full_compare
     from huai_client.cli.rsync.modules import replaces_one_file, touched
     from huai_client.config import load
     from huai_client.state.paths import module_places
@@ -115,4 +115,4 @@ def _step_aside(call: Call | Foreign, root: Path, real: RealRsyncError) -> None:
         if explained:
             sys.stderr.write(f"huai-rsync: {name}: the real rsync runs: {real.reason}\n")
         if not call.harmless and not replaces_one_file(call):
-            distrust(module_places(root, name), wait=_PATIENCE_SECONDS)
+            force_full_compare(module_places(root, name), wait=_PATIENCE_SECONDS)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from huai_client.cli.rsync.cache import recall
-from huai_client.cli.rsync.request import Call, Foreign
+from huai_client.cli.rsync.request import Passthrough, RsyncRequest
 from huai_client.cli.rsync.source import Source
 from huai_client.config import ClientConfig, Module
 from huai_client.state.paths import ModulePlaces
@@ -35,13 +35,13 @@ def touched(config: ClientConfig, targets: Iterable[str]) -> Iterator[str]:
             yield name
 
 
-def replaces_one_file(call: Call | Foreign) -> bool:
+def replaces_one_file(call: RsyncRequest | Passthrough) -> bool:
     """Whether a call can change nothing but one regular file that is there already.
 
     Such a file, as Arch's `lastsync`, changes upstream between commits; the next commit that
     has it anew brings it in step, so nothing else of the tree is in doubt.
     """
-    if not isinstance(call, Foreign) or not call.file or call.deletes:
+    if not isinstance(call, Passthrough) or not call.file or call.deletes:
         return False
     name = re.split("[/:]", call.file)[-1]
     target = call.targets[0]

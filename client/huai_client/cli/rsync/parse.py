@@ -1,6 +1,6 @@
 """From the arguments of rsync to what they ask for.
 
-Pure.  Rule to keep: whatever is not surely understood makes the call `Foreign`, with a reason.
+Pure.  Rule to keep: whatever is not surely understood makes the call `Passthrough`, with a reason.
 """
 
 import re
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from huai_client.cli.rsync.log_format import ITEMIZED, NAMED, unknown_escape
 from huai_client.cli.rsync.numbers import kibibytes
 from huai_client.cli.rsync.options import Use
-from huai_client.cli.rsync.request import Call, FilterOption, Foreign, Manner
+from huai_client.cli.rsync.request import FilterOption, OutputStyle, Passthrough, RsyncRequest
 from huai_client.cli.rsync.source import Source
 from huai_client.cli.rsync.tokenize import UnknownWordError, Word, words
 
@@ -34,7 +34,7 @@ _FORMATS = ("out-format", "log-format", "log-file-format")
 _REMOTE = re.compile(r"[^/]*:")
 
 
-def parse(arguments: Sequence[str]) -> Call | Foreign:
+def parse(arguments: Sequence[str]) -> RsyncRequest | Passthrough:
     """Understand a command line, without the program's name."""
     reading = _Reading()
     try:
@@ -42,7 +42,7 @@ def parse(arguments: Sequence[str]) -> Call | Foreign:
             reading.take(word)
     except UnknownWordError as unknown:
         operands = tuple(text for text in arguments if not text.startswith("-"))
-        return Foreign(
+        return Passthrough(
             f"unknown option: {unknown}",
             operands,
             harmless=reading.harmless,
@@ -106,7 +106,7 @@ class _Reading:
                 kinds = ("name", "del", "stats") if kind == "all" else (kind,)
                 self.info.update(dict.fromkeys(kinds, level))
 
-    def result(self) -> Call | Foreign:
+    def result(self) -> RsyncRequest | Passthrough:
         dest = self.operands[-1] if self.operands else ""
         remote = not dest or _REMOTE.match(dest) is not None
         targets = () if remote or len(self.operands) < 2 else (dest,)
@@ -114,7 +114,7 @@ class _Reading:
         source = None if reason else self._source()
         if source is None:
             reason = reason or f"{self.operands[0]} is not a folder of an rsync daemon"
-            return Foreign(
+            return Passthrough(
                 reason,
                 targets,
                 harmless=self.harmless or not targets or self.flags.get("dry-run", False),
@@ -165,10 +165,10 @@ class _Reading:
             return None
         return source.at_port(port) if source and port else source
 
-    def _call(self, source: Source, dest: str) -> Call:
+    def _call(self, source: Source, dest: str) -> RsyncRequest:
         flags, values = self.flags, self.values
         modes = _MODES.fullmatch(values.get("chmod", ""))
-        return Call(
+        return RsyncRequest(
             source=source,
             dest=dest,
             delete=self._deletes,
@@ -196,14 +196,14 @@ class _Reading:
     def _deletes(self) -> bool:
         return any(self.flags.get(name) for name in (*_DELETE, "delete-excluded"))
 
-    def _manner(self) -> Manner:
+    def _manner(self) -> OutputStyle:
         flags, values, info = self.flags, self.values, self.info
         verbosity = self.levels["verbose"]
         usual = ITEMIZED if flags.get("itemize-changes") else ""
         if not usual and info.get("name", verbosity):
             usual = NAMED
         stats = info.get("stats", 2 if flags.get("stats") else min(verbosity, 1))
-        return Manner(
+        return OutputStyle(
             verbosity=verbosity,
             quiet=flags.get("quiet", False),
             stats=stats > 1,

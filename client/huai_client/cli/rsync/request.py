@@ -18,7 +18,7 @@ class FilterOption(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Manner:
+class OutputStyle:
     """How much is said, and in which numbers."""
 
     verbosity: int = 0
@@ -46,7 +46,7 @@ class Manner:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class RsyncRequest:
     """A mirror run that huai may do."""
 
     source: Source
@@ -71,11 +71,11 @@ class Call:
     modes: tuple[int, int] | None
     """Of directories and files, as `--chmod` wants them; None: the upstream's."""
     dry_run: bool
-    manner: Manner
+    manner: OutputStyle
 
     @property
     def targets(self) -> tuple[str, ...]:
-        """Where it writes, as for `Foreign`."""
+        """Where it writes, as for `Passthrough`."""
         return (self.dest,)
 
     @property
@@ -85,12 +85,12 @@ class Call:
 
     @property
     def deletes(self) -> bool:
-        """As for `Foreign`."""
+        """As for `Passthrough`."""
         return self.delete
 
     @property
     def quiet(self) -> bool:
-        """As for `Foreign`."""
+        """As for `Passthrough`."""
         return self.manner.quiet
 
     @property
@@ -100,7 +100,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Foreign:
+class Passthrough:
     """A run that is the real rsync's."""
 
     reason: str

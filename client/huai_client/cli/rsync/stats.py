@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from huai_client.cli.rsync.numbers import shown
-from huai_client.cli.rsync.request import Manner
+from huai_client.cli.rsync.request import OutputStyle
 
 _LEAST_SECONDS = 0.5
 """rsync divides by so much more than the time that went by."""
@@ -33,7 +33,7 @@ _NONE: Final = Kinds()
 
 
 @dataclass(slots=True)
-class Figures:
+class Stats:
     """Filled in while a run goes on."""
 
     total: int | None = None
@@ -48,7 +48,7 @@ class Figures:
     received: int = 0
     """Bytes over the wire."""
 
-    def lines(self, manner: Manner, *, seconds: float, dry_run: bool) -> Iterator[str]:
+    def lines(self, manner: OutputStyle, *, seconds: float, dry_run: bool) -> Iterator[str]:
         """What rsync would end with; nothing if it would say nothing."""
         if self.total is None or not (manner.stats or manner.totals):
             return
@@ -69,7 +69,7 @@ class Figures:
             + (" (DRY RUN)" if dry_run else "")
         )
 
-    def log_lines(self, manner: Manner, *, seconds: float, dry_run: bool) -> Iterator[str]:
+    def log_lines(self, manner: OutputStyle, *, seconds: float, dry_run: bool) -> Iterator[str]:
         """The same for `--log-file`, which hears a line in any case."""
         if self.total is None:
             return

@@ -25,7 +25,7 @@ from huai_client.cli.rsync.eligibility import (
     check_numbers,
     check_owners,
     modes_of,
-    unfit,
+    why_not,
 )
 from huai_client.cli.rsync.entry_count import entries_of
 from huai_client.cli.rsync.environment import COMPARE, COMPARE_USUAL, FALLBACK
@@ -34,7 +34,7 @@ from huai_client.cli.rsync.exit_codes import ENDINGS
 from huai_client.cli.rsync.filters import as_filter, rules, undeletable
 from huai_client.cli.rsync.log_file import RsyncLog
 from huai_client.cli.rsync.modules import at, is_content, known_urls
-from huai_client.cli.rsync.request import Call
+from huai_client.cli.rsync.request import RsyncRequest
 from huai_client.cli.runner import Run
 from huai_client.config import Module, load
 from huai_client.durations import SPAN, seconds
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from huai_client.plan.prepared import Prepared
 
 
-def sync(call: Call, root: Path) -> ExitCode:
+def sync(call: RsyncRequest, root: Path) -> ExitCode:
     """Carry out `call`, or raise `RealRsyncError`."""
     try:
         check_owners(call)
@@ -78,7 +78,7 @@ def _first(target: "_Target") -> ExitCode:
             shutil.rmtree(target.places.folder, ignore_errors=True)
 
 
-def _target(call: Call, root: Path) -> "_Target":
+def _target(call: RsyncRequest, root: Path) -> "_Target":
     """The module that `call` is about."""
     config = load(root)
     found = at(config, call.dest)
@@ -98,7 +98,7 @@ def _target(call: Call, root: Path) -> "_Target":
 class _Target:
     """A call, and the module that it is about."""
 
-    call: Call
+    call: RsyncRequest
     root: Path
     name: str
     module: Module
@@ -125,7 +125,7 @@ class _Target:
             file=RsyncLog.opened(call.manner.log) if call.manner.log else None,
         )
         call_rules = rules(call, Path.cwd(), module.protect)
-        reason = unfit(call, call_rules, module, self.root)
+        reason = why_not(call, call_rules, module, self.root)
         if reason:
             raise RealRsyncError(reason)
         if not call.delete:

@@ -21,7 +21,7 @@ from huai_client.mirror import Mirror
 from huai_client.state import state
 from huai_client.state.paths import module_places
 from huai_client.tree import PathError, View
-from huai_client.tree.observe import observe
+from huai_client.tree.observe import stat_entry
 from huai_schema.entries import File
 from huai_schema.errors import HuaiError
 from huai_schema.paths import RelPath, ancestors
@@ -140,7 +140,7 @@ def _paths_before(moves: list[Move]) -> Callable[[RelPath], RelPath]:
 def _stands(view: View, path: RelPath, file: File) -> bool:
     """Whether a file with the size and time of `file` is at `path`."""
     try:
-        found = observe(view, path)
+        found = stat_entry(view, path)
     except PathError:
         return False
     entry = found.entry if found else None

@@ -9,7 +9,7 @@ from huai_client.config import ClientConfig
 from huai_client.inspect.doctor import destination, features, machine, settings, state, upstreams
 from huai_client.inspect.doctor.case import Case
 from huai_client.inspect.doctor.destination import feature
-from huai_client.inspect.doctor.examination import Check
+from huai_client.inspect.doctor.run_checks import Check
 
 _TREE = ("destination",)
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from huai_client.config import config_path
+from huai_client.inspect.doctor.disk_space import room_findings
 from huai_client.inspect.doctor.finding import Finding, fail, ok, warn
-from huai_client.inspect.doctor.room import room_findings
 from huai_client.transfer.landlock import version
 from huai_client.transfer.rsync import require_rsync
 from huai_schema.errors import ExitCode

@@ -6,7 +6,7 @@ concern it.
 
 from collections.abc import Callable, Iterable, Iterator
 
-from huai_client.diff.candidate import Candidate, Survey
+from huai_client.diff.candidate import Candidate, TreeDiff
 from huai_client.diff.findings import Difference, Kind
 from huai_client.plan.protect.holding import Holding
 from huai_client.plan.protect.protection import Protection
@@ -18,7 +18,7 @@ from huai_schema.paths import RelPath, sort_key
 _TIMES = ("mtime",)
 
 
-def drop_protected(survey: Survey, protection: Protection, tree: TreeReader) -> Survey:
+def drop_protected(survey: TreeDiff, protection: Protection, tree: TreeReader) -> TreeDiff:
     """The survey without protected paths, and without what would take away one that is below.
 
     A directory that holds one stays, also where a file is wanted in its place.  A hardlink of

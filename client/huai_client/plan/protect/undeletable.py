@@ -6,7 +6,7 @@ Rule to keep: as in rsync a rule is asked only of what the upstream has not; bel
 that stays for it everything stays.
 """
 
-from huai_client.diff.candidate import Survey
+from huai_client.diff.candidate import TreeDiff
 from huai_client.filters.rules import EVERYTHING, Rules
 from huai_client.plan.protect.holding import Holding
 from huai_client.plan.reader import TreeReader
@@ -33,7 +33,7 @@ class Undeletable:
         """The same where it is not known whether `path` is a directory."""
         return self.covers(path, directory=False) or self.covers(path, directory=True)
 
-    def drop_kept(self, survey: Survey, tree: TreeReader) -> Survey:
+    def drop_kept(self, survey: TreeDiff, tree: TreeReader) -> TreeDiff:
         """The survey without deletions of what stays, and of directories that hold such a thing."""
         if not self:
             return survey

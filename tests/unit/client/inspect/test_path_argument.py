@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from huai_client.inspect.path_argument import AskedPathError, asked_path
+from huai_client.inspect.path_argument import PathArgumentError, parse_path_argument
 
 
 @pytest.mark.parametrize(
@@ -21,10 +21,10 @@ from huai_client.inspect.path_argument import AskedPathError, asked_path
     ],
 )
 def test_a_path_as_the_module_names_it(text: str, path: bytes) -> None:
-    assert asked_path(text, "/srv/tree/") == path
+    assert parse_path_argument(text, "/srv/tree/") == path
 
 
 @pytest.mark.parametrize("text", ["..", "a/../b", "/srv/tree/../x"])
 def test_what_is_no_path_of_the_module(text: str) -> None:
-    with pytest.raises(AskedPathError):
-        asked_path(text, "/srv/tree")
+    with pytest.raises(PathArgumentError):
+        parse_path_argument(text, "/srv/tree")

@@ -1,6 +1,6 @@
 """Names that must not share an inode any more."""
 
-from huai_client.diff.candidate import Candidate, Survey
+from huai_client.diff.candidate import Candidate, TreeDiff
 from huai_client.plan.inodes import split_shared_inodes
 from huai_schema.entries import File
 from tests.support.local_trees import file, linked
@@ -20,7 +20,7 @@ def gone(entry: File, inode: int = 1) -> Candidate:
 
 
 def parting(*candidates: Candidate, may_share: bool) -> list[bytes]:
-    survey = Survey(list(candidates), [], [])
+    survey = TreeDiff(list(candidates), [], [])
     found = split_shared_inodes(survey, may_share=may_share).candidates
     assert [each.path for each in found] == [each.path for each in candidates]
     return [

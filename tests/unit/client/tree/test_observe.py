@@ -8,11 +8,11 @@ import pytest
 
 from huai_client.tree import View
 from huai_client.tree.observe import (
-    Observed,
+    LocalEntry,
     Unreadable,
     differences,
     differences_here,
-    observe,
+    stat_entry,
     walk,
 )
 from huai_client.tree.owners import Names, Owners
@@ -22,9 +22,9 @@ from tests.support.local_trees import T0, at, file, symlink
 from tests.support.unprivileged import run_unprivileged
 
 
-def look(folder: Path, path: bytes) -> Observed:
+def look(folder: Path, path: bytes) -> LocalEntry:
     with View(folder) as view:
-        found = observe(view, at(path))
+        found = stat_entry(view, at(path))
     assert found is not None
     return found
 
@@ -63,7 +63,7 @@ def test_nothing_there(short_path: Path) -> None:
     (short_path / "l").symlink_to(".")
     with View(short_path) as view:
         for path in (b"none", b"none/below", b"f/below", b"l/f"):
-            assert observe(view, at(path)) is None
+            assert stat_entry(view, at(path)) is None
 
 
 def test_a_hardlink_differs_unless_it_is_one_of_its_leader(short_path: Path) -> None:
@@ -72,7 +72,7 @@ def test_a_hardlink_differs_unless_it_is_one_of_its_leader(short_path: Path) -> 
     os.link(short_path / "leader", short_path / "link")
     with View(short_path) as view:
         for path, unequal in ((at(b"link"), set()), (at(b"other"), {"link"})):
-            found = observe(view, path)
+            found = stat_entry(view, path)
             assert found is not None
             assert isinstance(found.entry, File)
             wanted = found.entry._replace(link=at(b"leader"))
@@ -110,7 +110,7 @@ def steps_in_unreadable_directories(folder: Path) -> None:
         found = list(walk(view))
     silent = [item.path for item in found if isinstance(item, Unreadable)]
     assert silent == [b"list/f", b"none"]
-    seen = [item.path for item in found if isinstance(item, Observed)]
+    seen = [item.path for item in found if isinstance(item, LocalEntry)]
     assert seen == [b"", b"list", b"none"]
 
 
@@ -118,8 +118,8 @@ def test_unreadable_directories_are_said(short_path: Path) -> None:
     run_unprivileged(__name__, "steps_in_unreadable_directories", short_path)
 
 
-def observed(entry: Entry | None, inode: int = 2) -> Observed:
-    return Observed(at(b"x"), entry, 1, inode, 1, 0, 0)
+def observed(entry: Entry | None, inode: int = 2) -> LocalEntry:
+    return LocalEntry(at(b"x"), entry, 1, inode, 1, 0, 0)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from huai_client.tree.hashing import Hashing
-from huai_client.tree.priority import give_way, idle_disk, io_priority
+from huai_client.tree.priority import idle_disk, io_priority, lower_priority
 
 IDLE = 3 << 13
 
@@ -26,7 +26,7 @@ def test_the_disk_is_idle_inside_and_as_before_outside() -> None:
 
 def test_only_the_thread_that_gives_way_does() -> None:
     before = os.getpriority(os.PRIO_PROCESS, 0)
-    with ThreadPoolExecutor(1, initializer=give_way) as pool:
+    with ThreadPoolExecutor(1, initializer=lower_priority) as pool:
         assert pool.submit(os.getpriority, os.PRIO_PROCESS, 0).result() == 19
     assert os.getpriority(os.PRIO_PROCESS, 0) == before
 

@@ -309,12 +309,12 @@ def test_nothing_is_made_in_a_staging_area_that_others_may_write_to(tree: Tree) 
 def test_what_was_staged_is_published_although_its_folder_was_exchanged(tree: Tree) -> None:
     wanted = file(b"f")
     staged = Staged(tree.dest)(wanted)
-    tree.equip(staged, wanted)
+    tree.set_metadata(staged, wanted)
     (tree.dest / ".~tmp~").rename(tree.dest / "aside")
     planted = tree.dest / ".~tmp~/huai/ready" / os.fsdecode(staged[1])
     planted.parent.mkdir(parents=True)
     planted.write_bytes(b"not looked at")
-    tree.put(staged, wanted)
+    tree.rename_into_place(staged, wanted)
     assert (tree.dest / "f").read_bytes() == content(b"f", 10)
 
 

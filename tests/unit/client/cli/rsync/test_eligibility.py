@@ -12,12 +12,12 @@ from huai_client.cli.rsync.eligibility import (
     check_numbers,
     check_owners,
     modes_of,
-    unfit,
+    why_not,
 )
 from huai_client.cli.rsync.exec_rsync import RealRsyncError
 from huai_client.cli.rsync.filters import as_filter, rules, undeletable
 from huai_client.cli.rsync.parse import parse
-from huai_client.cli.rsync.request import Call
+from huai_client.cli.rsync.request import RsyncRequest
 from huai_client.config import Module
 from huai_client.modes import Modes
 from huai_client.plan.operations import Plan, Stage
@@ -26,10 +26,10 @@ from huai_schema.entries import Directory, File
 from huai_schema.paths import ROOT, RelPath
 
 
-def call(options: str) -> Call:
+def call(options: str) -> RsyncRequest:
     """A whole mirror run with more options."""
     found = parse(["-a", *shlex.split(options), "h::m", "/srv/x"])
-    assert isinstance(found, Call), found
+    assert isinstance(found, RsyncRequest), found
     return found
 
 
@@ -37,7 +37,7 @@ def reason(options: str, folder: Path, **settings: tuple[str, ...]) -> str:
     """Why a call with these options is not huai's."""
     module = Module(url="", dest="", **settings)  # type: ignore[arg-type]
     found = call(options)
-    return unfit(found, rules(found, folder, module.protect), module, folder)
+    return why_not(found, rules(found, folder, module.protect), module, folder)
 
 
 @pytest.mark.parametrize(

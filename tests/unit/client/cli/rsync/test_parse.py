@@ -6,22 +6,22 @@ import pytest
 
 from huai_client.cli.rsync.log_format import ITEMIZED, NAMED
 from huai_client.cli.rsync.parse import parse
-from huai_client.cli.rsync.request import Call, FilterOption, Foreign
+from huai_client.cli.rsync.request import FilterOption, Passthrough, RsyncRequest
 
 ENDS = "rsync://mirror.example/tools/ /srv/copy/tools/"
 
 
-def call(options: str, ends: str = ENDS) -> Call:
+def call(options: str, ends: str = ENDS) -> RsyncRequest:
     """A command line that has to be understood."""
     found = parse(shlex.split(f"{options} {ends}"))
-    assert isinstance(found, Call), found
+    assert isinstance(found, RsyncRequest), found
     return found
 
 
-def foreign(options: str, ends: str = ENDS) -> Foreign:
+def foreign(options: str, ends: str = ENDS) -> Passthrough:
     """A command line that is rsync's."""
     found = parse(shlex.split(f"{options} {ends}"))
-    assert isinstance(found, Foreign), found
+    assert isinstance(found, Passthrough), found
     return found
 
 
@@ -189,5 +189,5 @@ def test_a_call_without_perms() -> None:
 
 def test_the_end_of_options() -> None:
     found = parse(["-a", "--", "h::m", "-x"])
-    assert isinstance(found, Call)
+    assert isinstance(found, RsyncRequest)
     assert found.dest == "-x"

@@ -3,8 +3,8 @@
 import pytest
 
 from huai_client.cli.rsync.numbers import kibibytes, shown
-from huai_client.cli.rsync.request import Manner
-from huai_client.cli.rsync.stats import Figures, Kinds
+from huai_client.cli.rsync.request import OutputStyle
+from huai_client.cli.rsync.stats import Kinds, Stats
 
 
 @pytest.mark.parametrize(
@@ -42,8 +42,8 @@ def test_numbers_as_rsync_shows_them(number: int, human: int, text: str) -> None
 
 
 def test_closing_lines() -> None:
-    figures = Figures(total=1_000_000, received=2000)
-    found = list(figures.lines(Manner(totals=True), seconds=0.5, dry_run=False))
+    stats = Stats(total=1_000_000, received=2000)
+    found = list(stats.lines(OutputStyle(totals=True), seconds=0.5, dry_run=False))
     assert found == [
         "",
         "sent 0 bytes  received 2,000 bytes  2,000.00 bytes/sec",
@@ -52,7 +52,7 @@ def test_closing_lines() -> None:
 
 
 def test_statistics() -> None:
-    figures = Figures(
+    stats = Stats(
         total=19,
         entries=Kinds(2, 2, 4),
         created=Kinds(0, 0, 3),
@@ -61,7 +61,7 @@ def test_statistics() -> None:
         transferred_bytes=2,
         received=191,
     )
-    found = "\n".join(figures.lines(Manner(stats=True), seconds=0, dry_run=True))
+    found = "\n".join(stats.lines(OutputStyle(stats=True), seconds=0, dry_run=True))
     assert found.startswith(
         "\nNumber of files: 8 (reg: 2, dir: 2, link: 4)\n"
         "Number of created files: 3 (link: 3)\n"
@@ -76,17 +76,17 @@ def test_statistics() -> None:
 
 
 def test_silence() -> None:
-    assert not list(Figures(total=1).lines(Manner(), seconds=0, dry_run=False))
-    assert not list(Figures().lines(Manner(stats=True), seconds=0, dry_run=False))
-    assert not list(Figures().log_lines(Manner(stats=True), seconds=0, dry_run=False))
+    assert not list(Stats(total=1).lines(OutputStyle(), seconds=0, dry_run=False))
+    assert not list(Stats().lines(OutputStyle(stats=True), seconds=0, dry_run=False))
+    assert not list(Stats().log_lines(OutputStyle(stats=True), seconds=0, dry_run=False))
 
 
 def test_a_log_hears_how_much_it_was() -> None:
     """As ftpsync's sed finds it, whatever is shown on the screen."""
-    found = Figures(total=9, received=2000)
-    short = list(found.log_lines(Manner(quiet=True), seconds=0, dry_run=False))
+    found = Stats(total=9, received=2000)
+    short = list(found.log_lines(OutputStyle(quiet=True), seconds=0, dry_run=False))
     assert short == ["sent 0 bytes  received 2000 bytes  total size 9"]
-    whole = list(found.log_lines(Manner(stats=True, human=0), seconds=0, dry_run=False))
+    whole = list(found.log_lines(OutputStyle(stats=True, human=0), seconds=0, dry_run=False))
     assert whole[-2:] == [
         "sent 0 bytes  received 2000 bytes  4000.00 bytes/sec",
         "total size is 9  speedup is 0.00",

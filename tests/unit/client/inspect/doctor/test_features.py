@@ -11,8 +11,8 @@ import pytest
 from huai_client.config import Module
 from huai_client.inspect.doctor import destination, features, machine
 from huai_client.inspect.doctor.case import Case
-from huai_client.inspect.doctor.examination import Check, examine
 from huai_client.inspect.doctor.finding import Finding, Result
+from huai_client.inspect.doctor.run_checks import Check, run_checks
 from huai_client.mirror import Mirror
 from huai_client.modes import Modes
 from huai_client.transfer.landlock import version
@@ -44,7 +44,7 @@ def case_of(dest: Path) -> Case:
 
 def examined(check: Callable[[Case], Iterator[Finding]], dest: Path) -> list[Finding]:
     checks = [Check("check", "", check)]
-    return [each.finding for each in examine(checks, case_of(dest))]
+    return [each.finding for each in run_checks(checks, case_of(dest))]
 
 
 # Room and rights

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from huai_client.diff.candidate import Candidate, Survey
+from huai_client.diff.candidate import Candidate, TreeDiff
 from huai_client.diff.findings import Difference, Kind
 from huai_client.filters import FilterError
 from huai_client.plan.protect.holding import Holding
@@ -28,7 +28,7 @@ def put(folder: Path, *paths: str) -> None:
         (folder / path).write_bytes(b"here")
 
 
-def paths_of(survey: Survey) -> list[bytes]:
+def paths_of(survey: TreeDiff) -> list[bytes]:
     return [each.path for each in survey.candidates]
 
 
@@ -59,12 +59,12 @@ def test_a_pattern_that_is_none() -> None:
 
 
 def test_nothing_protected_changes_nothing(view: View) -> None:
-    survey = Survey([Candidate(at(b"a"), None, file(b"a"))], [], [at(b"b")])
+    survey = TreeDiff([Candidate(at(b"a"), None, file(b"a"))], [], [at(b"b")])
     assert drop_protected(survey, Protection([]), view) is survey
 
 
 def test_no_operation_on_what_is_protected(view: View) -> None:
-    survey = Survey(
+    survey = TreeDiff(
         [
             Candidate(at(b"own"), file(b"own"), file(b"own", 20)),
             Candidate(at(b"own2"), None, file(b"own2")),
@@ -83,7 +83,7 @@ def test_no_operation_on_what_is_protected(view: View) -> None:
 
 def test_what_holds_something_protected_stays(view: View, tmp_path: Path) -> None:
     put(tmp_path, "gone/deep/er/x.local", "gone/other", "turns/x.local", "turns/y", "empty/z")
-    survey = Survey(
+    survey = TreeDiff(
         [
             Candidate(at(b"gone"), directory(b"gone"), None),
             Candidate(at(b"gone/deep"), directory(b"gone/deep"), None),
@@ -106,7 +106,7 @@ TYPE = frozenset({"type"})
 
 def test_a_hardlink_of_something_left_out_is_a_file(view: View) -> None:
     leader = file(b"a.local")
-    survey = Survey(
+    survey = TreeDiff(
         [
             Candidate(at(b"b"), None, linked(b"b", leader)),
             Candidate(at(b"c"), file(b"c"), linked(b"c", leader), links=2),

@@ -34,7 +34,7 @@ class Examined(NamedTuple):
     finding: Finding
 
 
-def examine(checks: Iterable[Check[Subject]], subject: Subject) -> Iterator[Examined]:
+def run_checks(checks: Iterable[Check[Subject]], subject: Subject) -> Iterator[Examined]:
     """Carry out `checks` in their order."""
     failed: set[str] = set()
     for check in checks:
@@ -62,7 +62,7 @@ def _findings(check: Check[Subject], subject: Subject) -> Iterator[Finding]:
         yield fail(f"{where}{error.strerror}", fix, ExitCode.FILE_IO)
 
 
-class Verdict:
+class Totals:
     """What all findings amount to."""
 
     def __init__(self) -> None:

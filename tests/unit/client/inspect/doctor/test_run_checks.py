@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from huai_client.inspect.doctor.checks import CONFIG, MACHINE, MODULE
-from huai_client.inspect.doctor.examination import Check, Verdict, examine
 from huai_client.inspect.doctor.finding import Finding, Result, fail, ok, skipped, warn
+from huai_client.inspect.doctor.run_checks import Check, Totals, run_checks
 from huai_schema.errors import ExitCode, FormatError
 from huai_schema.program.locking import LockedError
 
@@ -37,7 +37,7 @@ def raising(error: Exception) -> Check[None]:
 def test_what_goes_wrong_in_a_check_is_what_it_found(
     error: Exception, result: Result, code: ExitCode
 ) -> None:
-    first, second = examine([raising(error)], None)
+    first, second = run_checks([raising(error)], None)
     assert first.finding == ok("so far")
     assert (second.check, second.finding.result, second.finding.code) == ("raises", result, code)
     assert result is not Result.FAIL or second.finding.fix
@@ -45,20 +45,20 @@ def test_what_goes_wrong_in_a_check_is_what_it_found(
 
 def test_an_error_that_nobody_expected_is_not_hidden() -> None:
     with pytest.raises(ZeroDivisionError):
-        list(examine([raising(ZeroDivisionError())], None))
+        list(run_checks([raising(ZeroDivisionError())], None))
 
 
 def test_a_check_that_makes_no_sense_is_skipped_and_so_is_what_needs_it() -> None:
     broken = found(ok("partly"), fail("no", "repair it", ExitCode.CONFIG))
     second = Check[None]("second", "", lambda _: [ok("never")], needs=("check",))
     third = Check[None]("third", "", lambda _: [ok("never")], needs=("second",))
-    results = [each.finding.result for each in examine([broken, second, third], None)]
+    results = [each.finding.result for each in run_checks([broken, second, third], None)]
     assert results == [Result.OK, Result.FAIL, Result.SKIPPED, Result.SKIPPED]
 
 
 def test_the_exit_code_is_that_of_the_first_failure() -> None:
-    assert Verdict().exit_code == ExitCode.OK
-    verdict = Verdict()
+    assert Totals().exit_code == ExitCode.OK
+    verdict = Totals()
     for finding in (
         warn("w", "x"),
         skipped("s"),
