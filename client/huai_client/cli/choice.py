@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from huai_client.cli.console import Talk
+from huai_client.cli.console import Console
 from huai_client.config import ClientConfig, no_modules
 
 
@@ -27,11 +27,11 @@ def choose_modules(
 
 
 def do_each(
-    one: Callable[[str], int], names: Sequence[str], *, every: bool, parallel: int, talk: Talk
+    one: Callable[[str], int], names: Sequence[str], *, every: bool, parallel: int, console: Console
 ) -> int:
     """Do `one` for a single module in this process, else for each in its own; the worst code."""
     if len(names) == 1 and not every:
         return one(names[0])
     from huai_client.cli.parallel import run_all  # a single module need not pay for it
 
-    return run_all(one, names, parallel=parallel, talk=talk)
+    return run_all(one, names, parallel=parallel, console=console)

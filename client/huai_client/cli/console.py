@@ -1,4 +1,4 @@
-"""How the user of a command is told: text for people, lines of JSON for programs.
+"""What a command prints: text for people, lines of JSON for programs.
 
 Results go to standard output, what is by the way to standard error.
 """
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Talk:
-    """How the user is told: text, JSON, or only errors."""
+class Console:
+    """Prints text, JSON, or only errors."""
 
     quiet: bool
     as_json: bool
     module: str = ""
     """What every event is about; `Run` fills it in."""
-    log: LogFile | None = None
-    """Hears all that is said, of which people may want to see less."""
+    log_file: LogFile | None = None
+    """Gets all of it, also where the terminal shows less."""
 
     def result(self, text: str) -> None:
         """Something that the user asked for."""
@@ -35,7 +35,7 @@ class Talk:
     def totals(self, received: int, total: int) -> None:
         """The end of a good run; the last two lines are what mirror managers read sizes from."""
         if received:
-            self.note(f"received {received} bytes, total file size {total} bytes")
+            self.log(f"received {received} bytes, total file size {total} bytes")
         if not self.quiet:
             self.result(f"Total bytes received: {received}")
             self.result(f"Total file size: {total} bytes")
@@ -50,34 +50,34 @@ class Talk:
     def ended(self, result: "SyncResult") -> None:
         """How it ended, before `totals`."""
 
-    def remark(self, text: str) -> None:
-        """Something by the way."""
-        self.note(text)
+    def info(self, text: str) -> None:
+        """Something that is no result; to standard error, and the log."""
+        self.log(text)
         if not self.quiet and not self.as_json:
             sys.stderr.write(text + "\n")
 
-    def complaint(self, text: str) -> None:
-        """Something that went wrong."""
-        self.note(text)
+    def error(self, text: str) -> None:
+        """Something that went wrong; also with `quiet`."""
+        self.log(text)
         sys.stderr.write(text + "\n")
 
-    def note(self, text: str) -> None:
+    def log(self, text: str) -> None:
         """Something for the log only."""
-        if self.log:
-            self.log.write(self.module, text)
+        if self.log_file:
+            self.log_file.write(self.module, text)
 
     def warning(self, text: str) -> None:
         """Something that nobody asked for and somebody should know."""
-        self.complaint(f"{self.module}: {text}")
+        self.error(f"{self.module}: {text}")
         self.event("warning", message=text)
 
     def advice(self, text: str) -> None:
         """A warning of what is as the upstream or the administrator left it, and no error."""
         line = f"{self.module}: {text}"
         if self.quiet:
-            self.note(line)
+            self.log(line)
         else:
-            self.complaint(line)
+            self.error(line)
         self.event("warning", message=text)
 
     def event(self, kind: str, **values: object) -> None:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TextIO
 
-from huai_client.cli.console import Talk
+from huai_client.cli.console import Console
 from huai_client.cli.logged import LoggedProgress
 from huai_client.transfer.listener import Listener
 from huai_client.transfer.staging import Verdict
@@ -30,16 +30,16 @@ _PLAIN_INTERVAL = 30.0
 _JSON_INTERVAL = 1.0
 
 
-def choose(talk: Talk, *, out: TextIO, err: TextIO) -> Listener:
+def choose(console: Console, *, out: TextIO, err: TextIO) -> Listener:
     """The listener for a command: JSON goes to `out`, what is for people to `err`."""
-    shown = _shown(talk, out, err)
-    return LoggedProgress(shown, talk.note) if talk.log else shown
+    shown = _shown(console, out, err)
+    return LoggedProgress(shown, console.log) if console.log_file else shown
 
 
-def _shown(talk: Talk, out: TextIO, err: TextIO) -> Listener:
-    if talk.as_json:
-        return JsonProgress(out, talk.module)
-    if talk.quiet:
+def _shown(console: Console, out: TextIO, err: TextIO) -> Listener:
+    if console.as_json:
+        return JsonProgress(out, console.module)
+    if console.quiet:
         return SilentProgress()
     return TerminalProgress(err) if err.isatty() else PlainProgress(err)
 

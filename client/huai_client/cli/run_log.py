@@ -27,7 +27,7 @@ _CRASHED = 1
 """How Python ends after an error that nobody expected."""
 
 
-class Account:
+class RunLog:
     """A run, as far as it is known; written when the `with` block ends."""
 
     def __init__(self, places: ModulePlaces, kind: Kind) -> None:

@@ -9,8 +9,8 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from huai_client.cli.console import Talk
-from huai_client.cli.run_log import Account
+from huai_client.cli.console import Console
+from huai_client.cli.run_log import RunLog
 from huai_client.diff.active_filter import same_filter
 from huai_client.diff.marks import stand
 from huai_client.durations import overdue, seconds
@@ -41,45 +41,45 @@ class Run:
     """The commands of one module."""
 
     def __init__(
-        self, mirror: Mirror, talk: Talk, approve: "Callable[[Prepared], None] | None" = None
+        self, mirror: Mirror, console: Console, approve: "Callable[[Prepared], None] | None" = None
     ) -> None:
         """`approve` looks at each plan before anything is said or done; it refuses by raising."""
         self._mirror = mirror
         self._name = mirror.name
         self._module = mirror.config
         self._places = mirror.paths
-        self._talk = replace(talk, module=mirror.name)
+        self._console = replace(console, module=mirror.name)
         self._approve = approve or _approve_all
 
     def sync(self, options: SyncOptions, *, wait: float) -> ExitCode:
         """Bring the tree to the newest commit."""
-        with module_lock(self._places, wait=wait), self._account("sync") as account:
+        with module_lock(self._places, wait=wait), self._run_log("sync") as run_log:
             state = self._state(unhold=options.unhold)
-            account.started(state)
+            run_log.started(state)
             options.deadline.check("it was not begun")
             upstream = self._upstream(options)
             if state.held and state.attempted:
-                account.set_kind("undo")
-                return self._undone(account)
+                run_log.set_kind("undo")
+                return self._undone(run_log)
             timeout = options.deadline.bound(self._module.timeout)
             same = not (options.adopt or options.compare) and same_filter(self._mirror, state)
             same = same and stand(self._module.dest, state)
             poll = partial(is_up_to_date, timeout=timeout, deadline=upstream.deadline)
             if state.held or (same and poll(state, upstream.metadata)):
                 if options.only is not None or not self._anything_due(state):
-                    account.up_to_date(state)
+                    run_log.up_to_date(state)
                     return self._up_to_date(state)
-                account.set_kind("deletions")
-                result = self._sync(options, upstream).delete_due(self._observer(account))
+                run_log.set_kind("deletions")
+                result = self._sync(options, upstream).delete_due(self._observer(run_log))
             else:
-                result = self._sync(options, upstream).run(self._observer(account), self._approve)
-            return self._conclude(result, account)
+                result = self._sync(options, upstream).run(self._observer(run_log), self._approve)
+            return self._conclude(result, run_log)
 
     def undo(self, *, wait: float) -> ExitCode:
         """Bring the tree back to what it was before the last sync."""
-        with module_lock(self._places, wait=wait), self._account("undo") as account:
-            account.started(states.load(self._places.state))
-            return self._undone(account)
+        with module_lock(self._places, wait=wait), self._run_log("undo") as run_log:
+            run_log.started(states.load(self._places.state))
+            return self._undone(run_log)
 
     def plan(self, options: SyncOptions, *, wait: float) -> ExitCode:
         """Show what a sync would do."""
@@ -99,30 +99,30 @@ class Run:
         from huai_client.inspect.plan_lines import delayed_lines, plan_lines
         from huai_client.inspect.plan_totals import Forecast
 
-        self._talk.planned(prepared)
+        self._console.planned(prepared)
         for what, path, detail, volatile in plan_lines(prepared):
-            self._talk.result(f"{what:10} {show(path)}" + (f"  ({detail})" if detail else ""))
-            self._talk.event(
+            self._console.result(f"{what:10} {show(path)}" + (f"  ({detail})" if detail else ""))
+            self._console.event(
                 "operation", operation=what, path=exact(path), detail=detail, volatile=volatile
             )
         for path, when in delayed_lines(prepared, seconds(self._module.delete_after)):
-            self._talk.result(f"{'delayed':10} {show(path)}  ({when})")
-            self._talk.event("delayed", path=exact(path), until=when)
+            self._console.result(f"{'delayed':10} {show(path)}  ({when})")
+            self._console.event("delayed", path=exact(path), until=when)
         for each in prepared.repositories:
-            self._talk.remark(f"{each.profile} repository: {show(each.top)} ({each.found_by})")
-            self._talk.event(
+            self._console.info(f"{each.profile} repository: {show(each.top)} ({each.found_by})")
+            self._console.event(
                 "repository", path=exact(each.top), profile=each.profile, found_by=each.found_by
             )
         for warning in warnings(prepared):
-            self._talk.warning(warning)
+            self._console.warning(warning)
         if split_key(prepared.filter)[1]:
-            self._talk.result(f"{self._name}: {selection_line(prepared)}")
-            self._talk.event("selection", **selection_values(prepared))
+            self._console.result(f"{self._name}: {selection_line(prepared)}")
+            self._console.event("selection", **selection_values(prepared))
         forecast = Forecast.of(prepared, self._places.history)
         for line in forecast.lines():
-            self._talk.result(line)
-        self._talk.result(f"{self._name}: {summary_line(prepared.summary)}")
-        self._talk.event("plan", **prepared.summary._asdict(), **forecast.values())
+            self._console.result(line)
+        self._console.result(f"{self._name}: {summary_line(prepared.summary)}")
+        self._console.event("plan", **prepared.summary._asdict(), **forecast.values())
         return ExitCode.OK
 
     def verify(self, options: SyncOptions, request: "Request", *, wait: float) -> ExitCode:
@@ -132,28 +132,28 @@ class Run:
 
         with (
             module_lock(self._places, wait=wait, verifying=True),
-            self._account("verify") as account,
+            self._run_log("verify") as run_log,
         ):
-            account.started(states.load(self._places.state))
-            report = VerifyReport(self._talk, request)
+            run_log.started(states.load(self._places.state))
+            report = VerifyReport(self._console, request)
             verifying = VerifyRun(self._mirror, request, report.difference)
             verifying.run(wait=wait)
             code = report.conclude(verifying)
-            account.verified(report.differences, content=request.content)
+            run_log.verified(report.differences, content=request.content)
             if not report.damage:
                 return code
-            account.set_kind("repair")
+            run_log.set_kind("repair")
             with module_lock(self._places, wait=wait):
                 sync = self._sync(options)
-                code = self._conclude(sync.repair(report.damage, self._observer(account)), account)
+                code = self._conclude(sync.repair(report.damage, self._observer(run_log)), run_log)
             if code == ExitCode.OK:
                 verifying.repaired()
             return code
 
     def _upstream(self, options: SyncOptions) -> Upstream:
         def on_message(reason: str) -> None:
-            self._talk.remark(f"{self._name}: {reason}")
-            self._talk.event("upstream", reason=reason)
+            self._console.info(f"{self._name}: {reason}")
+            self._console.event("upstream", reason=reason)
 
         return Upstream.of(
             self._mirror,
@@ -170,9 +170,9 @@ class Run:
             states.save(self._places.state, state)
         return state
 
-    def _undone(self, account: Account) -> ExitCode:
-        result = self._undo().run(self._observer(account))
-        code = self._conclude(result, account)
+    def _undone(self, run_log: RunLog) -> ExitCode:
+        result = self._undo().run(self._observer(run_log))
+        code = self._conclude(result, run_log)
         self._say_if_held(states.load(self._places.state))
         return code
 
@@ -183,8 +183,8 @@ class Run:
 
     def _say_if_held(self, state: states.State) -> None:
         if state.held:
-            self._talk.remark(f"{self._name}: {states.HELD}")
-            self._talk.event("held", undone=state.held)
+            self._console.info(f"{self._name}: {states.HELD}")
+            self._console.event("held", undone=state.held)
 
     def _anything_due(self, state: states.State) -> bool:
         now, head = int(time.time()), delayed_record.head(self._places.delayed)
@@ -194,8 +194,8 @@ class Run:
     def _up_to_date(self, state: states.State) -> ExitCode:
         self._say_if_held(state)
         if not state.held:
-            self._talk.remark(f"{self._name}: nothing new, serial {state.serial}")
-        self._talk.event(
+            self._console.info(f"{self._name}: nothing new, serial {state.serial}")
+        self._console.event(
             "sync",
             commit=state.applied,
             serial=state.serial,
@@ -204,14 +204,14 @@ class Run:
             changed=False,
             stale=self._warned_of_age(state.committed, state.seen or state.time),
         )
-        self._talk.totals(0, state.total_bytes)
+        self._console.totals(0, state.total_bytes)
         return ExitCode.OK
 
     def _warned_of_age(self, committed: int, seen: int) -> bool:
         """Whether a commit of these times is older than `max_age`, which is said then."""
         reason = too_old(committed, self._module.max_age, time.time(), seen=seen)
         if reason:
-            self._talk.warning(reason)
+            self._console.warning(reason)
         return bool(reason)
 
     def _sync(self, options: SyncOptions, upstream: Upstream | None = None) -> "Sync":
@@ -219,28 +219,28 @@ class Run:
 
         return Sync(self._mirror, options, upstream or self._upstream(options))
 
-    def _account(self, kind: "Kind") -> Account:
-        return Account(self._places, kind)
+    def _run_log(self, kind: "Kind") -> RunLog:
+        return RunLog(self._places, kind)
 
-    def _observer(self, account: Account) -> "Observer":
+    def _observer(self, run_log: RunLog) -> "Observer":
         from huai_client.cli.progress import choose
         from huai_client.sync.result import Observer
 
-        listener = choose(self._talk, out=sys.stdout, err=sys.stderr)
-        return Observer(listener, partial(self._planned, account), self._talk.step)
+        listener = choose(self._console, out=sys.stdout, err=sys.stderr)
+        return Observer(listener, partial(self._planned, run_log), self._console.step)
 
-    def _planned(self, account: Account, prepared: "Prepared") -> None:
+    def _planned(self, run_log: RunLog, prepared: "Prepared") -> None:
         from huai_client.cli.report import summary_line, warnings
 
-        account.planned(prepared)
-        self._talk.planned(prepared)
+        run_log.planned(prepared)
+        self._console.planned(prepared)
         info = prepared.commit.info
-        self._talk.remark(f"{self._name}: serial {info.serial}: {summary_line(prepared.summary)}")
-        self._talk.event("planned", serial=info.serial, **prepared.summary._asdict())
+        self._console.info(f"{self._name}: serial {info.serial}: {summary_line(prepared.summary)}")
+        self._console.event("planned", serial=info.serial, **prepared.summary._asdict())
         for warning in warnings(prepared):
-            self._talk.advice(warning)
+            self._console.advice(warning)
 
-    def _conclude(self, result: "SyncResult", account: Account) -> ExitCode:
+    def _conclude(self, result: "SyncResult", run_log: RunLog) -> ExitCode:
         """Tell how it ended."""
         from huai_client.cli.report import (
             failures,
@@ -250,25 +250,25 @@ class Run:
             volatile_line,
         )
 
-        account.ended(result, failures(result))
-        self._talk.ended(result)
+        run_log.ended(result, failures(result))
+        self._console.ended(result)
         if result.reused and result.reused.files:
-            self._talk.remark(f"{self._name}: {reused_line(result.reused)}")
+            self._console.info(f"{self._name}: {reused_line(result.reused)}")
         if result.report and result.report.published:
-            self._talk.remark(f"{self._name}: {published_line(result.report)}")
+            self._console.info(f"{self._name}: {published_line(result.report)}")
         if result.outcome and (line := volatile_line(result.outcome)):
-            self._talk.remark(f"{self._name}: {line}")
+            self._console.info(f"{self._name}: {line}")
         for failure in failures(result):
-            self._talk.complaint(f"{self._name}: {failure}")
+            self._console.error(f"{self._name}: {failure}")
         if ahead := dated_ahead(result.committed, time.time()):
-            self._talk.warning(ahead)
+            self._console.warning(ahead)
         stale = self._warned_of_age(result.committed, result.seen)
-        self._talk.event("sync", stale=stale, **result_values(result))
+        self._console.event("sync", stale=stale, **result_values(result))
         if result.exit_code == ExitCode.OK:
             received = result.outcome.bytes_received if result.outcome else 0
-            self._talk.totals(received, result.total_bytes)
+            self._console.totals(received, result.total_bytes)
         else:
-            self._talk.complaint(f"{self._name}: {result.exit_code.meaning}")
+            self._console.error(f"{self._name}: {result.exit_code.meaning}")
         return result.exit_code
 
 

@@ -1,6 +1,6 @@
 """What a run of `verify` tells, as it goes and at its end."""
 
-from huai_client.cli.console import Talk
+from huai_client.cli.console import Console
 from huai_client.diff.findings import Difference
 from huai_client.humanize import human
 from huai_client.verify.request import Request
@@ -13,9 +13,9 @@ from huai_schema.program.counting import counted
 class VerifyReport:
     """Tells of each difference, and keeps those that are to be repaired."""
 
-    def __init__(self, talk: Talk, request: Request) -> None:
+    def __init__(self, console: Console, request: Request) -> None:
         """Nothing was found yet."""
-        self._talk = talk
+        self._console = console
         self._request = request
         self.differences = 0
         self.damage: list[Difference] = []
@@ -27,8 +27,10 @@ class VerifyReport:
         if self._request.repair:
             self.damage.append(found)
         what = ", ".join(found.attributes) or found.reason
-        self._talk.result(f"{found.kind:10} {show(found.path)}" + (f"  ({what})" if what else ""))
-        self._talk.event(
+        self._console.result(
+            f"{found.kind:10} {show(found.path)}" + (f"  ({what})" if what else "")
+        )
+        self._console.event(
             "difference",
             path=exact(found.path),
             difference=str(found.kind),
@@ -39,7 +41,7 @@ class VerifyReport:
     def conclude(self, run: VerifyRun) -> ExitCode:
         """The end of the run; how the program should end if nothing is repaired."""
         tally = run.tally
-        self._talk.event(
+        self._console.event(
             "verified",
             differences=self.differences,
             entries=tally.entries,
@@ -50,13 +52,13 @@ class VerifyReport:
             left=run.left,
         )
         if self._request.content and tally.undigested:
-            self._talk.warning(
+            self._console.warning(
                 f"{counted(tally.undigested, 'file carries', 'files carry')} no digest, or may not "
                 "be read by their owner: "
                 "of them only size and time were compared, as a transfer does"
             )
         for line in self._lines(run):
-            self._talk.remark(f"{self._talk.module}: {line}")
+            self._console.info(f"{self._console.module}: {line}")
         return ExitCode.DIFFERS if self.differences else ExitCode.OK
 
     def _lines(self, run: VerifyRun) -> list[str]:

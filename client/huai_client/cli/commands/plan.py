@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from huai_client.cli.choice import choose_modules, do_each
-from huai_client.cli.console import Talk
+from huai_client.cli.console import Console
 from huai_client.cli.options import json_option, many_options, modules_argument, sync_options
 from huai_client.cli.runner import Run
 from huai_client.config import load
@@ -56,11 +56,11 @@ def command(
         filter=rules or None,
     )
     config = load(root)
-    talk = Talk(quiet=False, as_json=as_json)
+    console = Console(quiet=False, as_json=as_json)
 
     def one(name: str) -> ExitCode:
         check(config, name, root)
-        return Run(Mirror.of(root, name, config.module(name)), talk).plan(options, wait=wait)
+        return Run(Mirror.of(root, name, config.module(name)), console).plan(options, wait=wait)
 
     chosen = choose_modules(config, names, root, every=every, verb="plan for")
-    return do_each(one, chosen, every=every, parallel=parallel, talk=talk)
+    return do_each(one, chosen, every=every, parallel=parallel, console=console)

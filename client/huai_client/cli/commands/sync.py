@@ -6,7 +6,7 @@ import click
 import msgspec
 
 from huai_client.cli.choice import choose_modules, do_each
-from huai_client.cli.console import Talk
+from huai_client.cli.console import Console
 from huai_client.cli.logfile import LogFile, failures_told
 from huai_client.cli.options import (
     json_option,
@@ -95,10 +95,13 @@ def command(
     config = ClientConfig({**config.modules, **modules})
 
     def one(name: str) -> ExitCode:
-        run = Run(Mirror.of(root, name, modules[name]), Talk(quiet=quiet, as_json=as_json, log=log))
+        run = Run(
+            Mirror.of(root, name, modules[name]),
+            Console(quiet=quiet, as_json=as_json, log_file=log),
+        )
         with failures_told(log, name):
             check_once(config, name, root)
             return run.plan(options, wait=wait) if dry_run else run.sync(options, wait=wait)
 
-    talk = Talk(quiet=quiet, as_json=as_json, log=log)
-    return do_each(one, list(modules), every=every, parallel=parallel, talk=talk)
+    console = Console(quiet=quiet, as_json=as_json, log_file=log)
+    return do_each(one, list(modules), every=every, parallel=parallel, console=console)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from huai_client.cli.console import Talk
+from huai_client.cli.console import Console
 from huai_client.cli.options import json_option, module_argument, wait_option
 from huai_client.cli.runner import Run
 from huai_client.config import load
@@ -25,5 +25,5 @@ def command(root: Path, name: str, wait: float, dry_run: bool, quiet: bool, as_j
     changes nothing if any of it is missing. From then on the tree is held: `sync` leaves it alone
     until `sync --unhold`.
     """
-    run = Run(Mirror.of(root, name, load(root).module(name)), Talk(quiet=quiet, as_json=as_json))
+    run = Run(Mirror.of(root, name, load(root).module(name)), Console(quiet=quiet, as_json=as_json))
     return run.plan_undo(wait=wait) if dry_run else run.undo(wait=wait)

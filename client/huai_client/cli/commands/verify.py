@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from huai_client.cli.choice import choose_modules, do_each
-from huai_client.cli.console import Talk
+from huai_client.cli.console import Console
 from huai_client.cli.logfile import LogFile, failures_told
 from huai_client.cli.options import (
     json_option,
@@ -99,7 +99,7 @@ def command(
     if asked and sample is not None:
         raise click.UsageError("--path and --sample exclude each other")
     config = load(root)
-    talk = Talk(quiet=quiet, as_json=as_json, log=log)
+    console = Console(quiet=quiet, as_json=as_json, log_file=log)
 
     def one(name: str) -> ExitCode:
         module = config.module(name)
@@ -114,9 +114,9 @@ def command(
                 deadline=Deadline.after(seconds),
                 repair=repair,
             )
-            run = Run(Mirror.of(root, name, module), talk)
+            run = Run(Mirror.of(root, name, module), console)
             options = SyncOptions(delete_extraneous=delete_extraneous)
             return run.verify(options, request, wait=wait)
 
     chosen = choose_modules(config, names, root, every=every, verb="verify")
-    return do_each(one, chosen, every=every, parallel=parallel, talk=talk)
+    return do_each(one, chosen, every=every, parallel=parallel, console=console)

@@ -8,7 +8,7 @@ from functools import partial
 
 import click
 
-from huai_client.cli.console import Talk
+from huai_client.cli.console import Console
 from huai_client.cli.parallel.child import CRASHED, unblock_signals
 from huai_client.cli.parallel.exit_codes import worst_exit_code
 from huai_client.cli.parallel.pool import Fleet
@@ -17,7 +17,9 @@ from huai_schema.program.counting import counted
 from huai_schema.program.ending import conclude
 
 
-def run_all(one: Callable[[str], int], names: Sequence[str], *, parallel: int, talk: Talk) -> int:
+def run_all(
+    one: Callable[[str], int], names: Sequence[str], *, parallel: int, console: Console
+) -> int:
     """Do `one` for all `names`, and return the worst exit code.
 
     At most `parallel` processes at a time.
@@ -30,14 +32,14 @@ def run_all(one: Callable[[str], int], names: Sequence[str], *, parallel: int, t
             partial(_begin, one, name),
             usage_error=click.ClickException,
             abort=click.Abort,
-            as_json=talk.as_json,
+            as_json=console.as_json,
             module=name,
         )
 
-    fleet = Fleet(work, partial(_ended, talk), as_json=talk.as_json)
+    fleet = Fleet(work, partial(_ended, console), as_json=console.as_json)
     fleet.run(names, parallel=parallel)
     codes = {name: fleet.codes[name] for name in names}
-    _conclude(talk, codes, time.monotonic() - began)
+    _conclude(console, codes, time.monotonic() - began)
     return worst_exit_code(codes.values())
 
 
@@ -46,17 +48,17 @@ def _begin(one: Callable[[str], int], name: str) -> int:
     return one(name)
 
 
-def _ended(talk: Talk, name: str, code: int, seconds: float) -> None:
+def _ended(console: Console, name: str, code: int, seconds: float) -> None:
     if _known(code) is None:
-        replace(talk, module=name).note(_meaning(code))  # it could not say so itself
+        replace(console, module=name).log(_meaning(code))  # it could not say so itself
     milliseconds = round(1000 * seconds)
-    talk.event("ended", module=name, code=code, name=_name_of(code), milliseconds=milliseconds)
+    console.event("ended", module=name, code=code, name=_name_of(code), milliseconds=milliseconds)
 
 
-def _conclude(talk: Talk, codes: dict[str, int], seconds: float) -> None:
+def _conclude(console: Console, codes: dict[str, int], seconds: float) -> None:
     failed = [name for name, code in codes.items() if code]
     code = worst_exit_code(codes.values())
-    talk.event(
+    console.event(
         "all-ended",
         modules=len(codes),
         failed=failed,
@@ -69,7 +71,7 @@ def _conclude(talk: Talk, codes: dict[str, int], seconds: float) -> None:
         sys.stderr.write(
             f"huai-client: {len(failed)} of {counted(len(codes), 'module')} failed: {told}\n"
         )
-    elif not talk.quiet and not talk.as_json:
+    elif not console.quiet and not console.as_json:
         sys.stderr.write(
             f"huai-client: {counted(len(codes), 'module')} ended well in {seconds:.1f} s\n"
         )

@@ -10,7 +10,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from huai_client.cli.console import Talk
+from huai_client.cli.console import Console
 from huai_client.cli.rsync.log_file import RsyncLog
 from huai_client.cli.rsync.log_format import Format, Item
 from huai_client.cli.rsync.output_line import Step
@@ -41,7 +41,7 @@ class _Progress:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RsyncTalk(Talk):
+class RsyncConsole(Console):
     """As rsync would tell it."""
 
     manner: OutputStyle
@@ -53,7 +53,7 @@ class RsyncTalk(Talk):
     def result(self, text: str) -> None:
         """What huai's own commands would print."""
 
-    def remark(self, text: str) -> None:
+    def info(self, text: str) -> None:
         """What rsync has no word for."""
 
     def event(self, kind: str, **_values: object) -> None:
@@ -61,7 +61,7 @@ class RsyncTalk(Talk):
         if kind == "held":
             self._say(f"{self.module}: {HELD}")
 
-    def complaint(self, text: str) -> None:
+    def error(self, text: str) -> None:
         """Something that went wrong, or may have; a quiet run that ends well was fine."""
         if self.manner.quiet:
             self.progress.complaints.append(text)
@@ -70,7 +70,7 @@ class RsyncTalk(Talk):
 
     def advice(self, text: str) -> None:
         """A warning; rsync's own --quiet decides who sees it."""
-        self.complaint(f"{self.module}: {text}")
+        self.error(f"{self.module}: {text}")
 
     def concluded(self, code: ExitCode) -> None:
         """The run has ended: a quiet one says what went wrong."""

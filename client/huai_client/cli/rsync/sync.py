@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from huai_client.cli.rsync import exec_rsync as handover
 from huai_client.cli.rsync.cache import Memory, recall, remember, remembered
-from huai_client.cli.rsync.console import RsyncTalk
+from huai_client.cli.rsync.console import RsyncConsole
 from huai_client.cli.rsync.eligibility import (
     check_in_part,
     check_modes,
@@ -110,14 +110,14 @@ class _Target:
         return module_places(self.root, self.name)
 
     def sync(self) -> ExitCode:
-        """Do what is asked for, and talk like rsync."""
+        """Do what is asked for, and print as rsync does."""
         call, module = self.call, self.module
         state = states.load(self.places.state)
         urls = known_urls(module, self.places, state)
         if urls is not None:
             self._check_source(urls)
         handover.mark()
-        talk = RsyncTalk(
+        console = RsyncConsole(
             quiet=True,
             as_json=False,
             manner=call.manner,
@@ -132,8 +132,8 @@ class _Target:
             check_in_part(state)
         began = int(time.time())
         options = self._options(call_rules, began)
-        code = self._run(talk, options)
-        talk.concluded(code)
+        code = self._run(console, options)
+        console.concluded(code)
         applied = states.load(self.places.state)
         if not applied.held:
             self._check_age(applied.committed)
@@ -141,7 +141,7 @@ class _Target:
         if memory and options.compare and code == ExitCode.OK:
             memory = msgspec.structs.replace(memory, compared=began)
             remember(self.places, memory)
-        talk.close(memory.kinds if memory else None)
+        console.close(memory.kinds if memory else None)
         return code
 
     def is_known(self) -> bool:
@@ -166,7 +166,7 @@ class _Target:
         memory = remembered(self.places)
         return memory is None or memory.compared + seconds(span) <= now
 
-    def _run(self, talk: RsyncTalk, options: SyncOptions) -> ExitCode:
+    def _run(self, console: RsyncConsole, options: SyncOptions) -> ExitCode:
         call, module = self.call, self.module
         changed = replace(
             module,
@@ -178,7 +178,7 @@ class _Target:
             timeout=call.timeout or module.timeout,
             rsync_options=(*module.rsync_options, *call.rsync_options),
         )
-        run = Run(Mirror.of(self.root, self.name, changed), talk, self._approve)
+        run = Run(Mirror.of(self.root, self.name, changed), console, self._approve)
         return run.plan(options, wait=0) if call.dry_run else run.sync(options, wait=0)
 
     def _approve(self, prepared: "Prepared") -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from huai_client.cli.console import Talk
+from huai_client.cli.console import Console
 from huai_client.cli.logfile import LogFile
 from huai_client.cli.progress import (
     JsonProgress,
@@ -49,8 +49,8 @@ def _whole_transfer(listener: Listener, clock: _Clock) -> None:
     listener.ended()
 
 
-def _talk(*, quiet: bool = False, as_json: bool = False) -> Talk:
-    return Talk(quiet=quiet, as_json=as_json, module="m")
+def _talk(*, quiet: bool = False, as_json: bool = False) -> Console:
+    return Console(quiet=quiet, as_json=as_json, module="m")
 
 
 def test_the_listener_is_chosen_by_options_and_by_what_stderr_is() -> None:
@@ -75,8 +75,8 @@ def test_the_time_left_counts_files_too() -> None:
 
 def test_a_log_file_hears_of_troubles_only(tmp_path: Path) -> None:
     shown, log = io.StringIO(), tmp_path / "log"
-    talk = Talk(quiet=False, as_json=True, module="m", log=LogFile(log))
-    listener = choose(talk, out=shown, err=io.StringIO())
+    console = Console(quiet=False, as_json=True, module="m", log_file=LogFile(log))
+    listener = choose(console, out=shown, err=io.StringIO())
     _whole_transfer(listener, _Clock())
     noted = [line.partition("] ")[2] for line in log.read_text().splitlines()]
     assert noted == ["m: trying again: it broke", "m: waiting: it is full"]

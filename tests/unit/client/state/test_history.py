@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from huai_client.cli.run_log import Account
+from huai_client.cli.run_log import RunLog
 from huai_client.state import history
 from huai_client.state import last_run as last
 from huai_client.state.paths import ModulePlaces
@@ -144,8 +144,8 @@ def test_a_run_that_ends_badly_is_told_of(
     place = tmp_path / "history"
 
     def run() -> None:
-        with Account(ModulePlaces(tmp_path), "sync") as account:
-            account.started(State(applied=COMMIT, serial=7))
+        with RunLog(ModulePlaces(tmp_path), "sync") as run_log:
+            run_log.started(State(applied=COMMIT, serial=7))
             raise error
 
     with pytest.raises(type(error)):
@@ -162,9 +162,9 @@ def test_nothing_new_is_told_of_only_after_a_failure(tmp_path: Path) -> None:
     place = tmp_path / "history"
 
     def poll() -> None:
-        with Account(ModulePlaces(tmp_path), "sync") as account:
-            account.started(State(applied=COMMIT, serial=7))
-            account.up_to_date(State(applied=COMMIT, serial=7))
+        with RunLog(ModulePlaces(tmp_path), "sync") as run_log:
+            run_log.started(State(applied=COMMIT, serial=7))
+            run_log.up_to_date(State(applied=COMMIT, serial=7))
 
     poll()
     assert not place.exists()

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from huai_client.cli.run_log import Account
+from huai_client.cli.run_log import RunLog
 from huai_client.state import history
 from huai_client.state import last_run as last
 from huai_client.state.paths import ModulePlaces
@@ -16,9 +16,9 @@ FAILED = Record(kind="sync", time=5, code=23, reason="f: a directory is in the w
 def test_a_poll_that_finds_nothing_new_is_a_look_that_ended_well(tmp_path: Path) -> None:
     places = ModulePlaces(tmp_path)
     last.save(places.last, FAILED, 10)
-    with Account(places, "sync") as account:
-        account.started(State(applied=COMMIT))
-        account.up_to_date(State(applied=COMMIT))
+    with RunLog(places, "sync") as run_log:
+        run_log.started(State(applied=COMMIT))
+        run_log.up_to_date(State(applied=COMMIT))
     run = last.load(places.last)
     assert run is not None
     assert (run.code, run.reason, run.failing) == (0, "", 0)

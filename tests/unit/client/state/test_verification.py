@@ -93,9 +93,9 @@ def test_what_a_commit_changes(tmp_path: Path) -> None:
         assert record.known(at(b"a")) == OTHER
         assert record.known(at(b"b")) == ELSEWHERE
         assert record.known(at(b"gone")) is None
-    account = read_account(place)
-    assert account is not None
-    found = {top.path: (top.metadata, top.content) for top in account.tops}
+    run_log = read_account(place)
+    assert run_log is not None
+    found = {top.path: (top.metadata, top.content) for top in run_log.tops}
     assert found[at(b"a")] == ((0, 1, 0, 0),) * 2
     assert found[at(b"b")] == ((0, 0, 7, 7),) * 2
     assert found[at(b"c")] == ((1, 0, 0, 0),) * 2
@@ -129,10 +129,10 @@ def test_a_commit_that_comes_before_the_note(tmp_path: Path) -> None:
             record.change(at(b"a"), OTHER)
         finish(record, b"a", 7, content=True)
         finish(record, b"b", 7, content=True)
-    account = read_account(place)
-    assert account is not None
-    assert [top.content.changed for top in account.tops] == [1, 0]
-    assert [top.metadata.oldest for top in account.tops] == [0, 7]
+    run_log = read_account(place)
+    assert run_log is not None
+    assert [top.content.changed for top in run_log.tops] == [1, 0]
+    assert [top.metadata.oldest for top in run_log.tops] == [0, 7]
 
 
 def test_a_part_that_goes_is_not_gone_on_with(tmp_path: Path) -> None:
@@ -184,10 +184,10 @@ def test_what_is_no_record_is_none_for_status(tmp_path: Path) -> None:
     place.unlink()
     with made(place, b"a", b"a/b", b""):
         pass
-    account = read_account(place)
-    assert account is not None
-    assert account.whole.parts == 3
-    assert [(top.path, top.parts) for top in account.tops] == [(b"", 1), (b"a", 2)]
+    run_log = read_account(place)
+    assert run_log is not None
+    assert run_log.whole.parts == 3
+    assert [(top.path, top.parts) for top in run_log.tops] == [(b"", 1), (b"a", 2)]
 
 
 def test_a_journal_of_a_record_that_is_thrown_away(tmp_path: Path) -> None:
