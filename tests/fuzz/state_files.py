@@ -12,7 +12,7 @@ from itertools import islice
 
 import msgspec
 
-from huai_client.cli.commands.status import _Standing
+from huai_client.cli.commands.status import _ModuleStatus
 from huai_client.cli.rsync import cache as memory
 from huai_client.cli.rsync import discovery
 from huai_client.cli.rsync.parse import parse
@@ -44,7 +44,7 @@ _DAMAGE = [b"[", b"]", b"{", b"}", b"1e999", b"null", b'"\\ud800"', b"-1", b"999
 
 def _told(places: ModulePlaces) -> None:
     """As `status` does."""
-    standing = _Standing("m", _MODULE, places)
+    standing = _ModuleStatus("m", _MODULE, places)
     json.dumps(standing.values())
     _ = *standing.remarks(), *(json.dumps(top.values()) for top in standing.tops)
 

@@ -316,7 +316,7 @@ def test_why_sees_what_others_did_to_the_tree(pair: tuple[Upstream, Downstream])
     _, down = pair
     os.utime(down.dest / "pool/new", ns=(T0, T0 + 1))
     assert why(down, "pool/new")["here"] == {
-        "standing": "differs",
+        "status": "differs",
         "attributes": ["mtime"],
         "entry": {**why(down, "pool/new")["there"], "mtime_ns": T0 + 1, "digest": None},
         "reason": "",

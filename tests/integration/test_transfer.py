@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from huai_client.transfer import TransferOptions
-from huai_client.transfer.staging import Staging, Verdict
+from huai_client.transfer.staging import Arrival, Staging
 from huai_schema.entries import File
 from huai_schema.paths import rel_path
 from tests.support.rsyncd import rsync_daemon
@@ -177,8 +177,8 @@ def test_vanished_and_changed_files_are_told_apart(upstream: Path, down: Downstr
     assert missing == {b"vanishes", b"d/link", b"gone/x"}
     assert mismatched == {b"grows", b"touched", b"rewritten", b"d/dir"}
     assert down.listener.retries == []
-    assert (b"grows", Verdict.MISMATCH) in down.listener.not_arrived
-    assert (b"vanishes", Verdict.MISSING) in down.listener.not_arrived
+    assert (b"grows", Arrival.MISMATCH) in down.listener.not_arrived
+    assert (b"vanishes", Arrival.MISSING) in down.listener.not_arrived
 
 
 @pytest.mark.parametrize("chroot", ["yes", "no"])

@@ -7,7 +7,7 @@ from pathlib import Path
 from blake3 import blake3
 
 from huai_client.transfer import ContentUrl, Outcome, TransferOptions, fetch
-from huai_client.transfer.staging import Staging, Verdict
+from huai_client.transfer.staging import Arrival, Staging
 from huai_schema.entries import File
 from huai_schema.paths import rel_path
 from tests.support.staged import ready
@@ -51,7 +51,7 @@ class Recorder:
         self.totals: list[tuple[int, int]] = []
         self.sizes: list[int] = []
         self.arrived: list[bytes] = []
-        self.not_arrived: list[tuple[bytes, Verdict]] = []
+        self.not_arrived: list[tuple[bytes, Arrival]] = []
         self.retries: list[str] = []
         self.waits: list[str] = []
         self.ends = 0
@@ -65,7 +65,7 @@ class Recorder:
     def finished(self, file: File) -> None:
         self.arrived.append(file.path)
 
-    def refused(self, file: File, verdict: Verdict) -> None:
+    def refused(self, file: File, verdict: Arrival) -> None:
         self.not_arrived.append((file.path, verdict))
 
     def retried(self, reason: str) -> None:

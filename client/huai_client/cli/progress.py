@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TextIO
 from huai_client.cli.console import Console
 from huai_client.cli.logged import LoggedProgress
 from huai_client.transfer.listener import Listener
-from huai_client.transfer.staging import Verdict
+from huai_client.transfer.staging import Arrival
 from huai_schema.entries import File
 from huai_schema.paths import exact
 from huai_schema.program.counting import counted
@@ -95,7 +95,7 @@ class PlainProgress:
         """Count it."""
         self._files_here += 1
 
-    def refused(self, file: File, verdict: Verdict) -> None:
+    def refused(self, file: File, verdict: Arrival) -> None:
         """Nothing yet: the end of the run tells, and the reason with it."""
 
     def retried(self, reason: str) -> None:
@@ -158,7 +158,7 @@ class TerminalProgress:
         if self._bar and self._task is not None:
             self._bar.update(self._task, description=self._title())
 
-    def refused(self, file: File, verdict: Verdict) -> None:
+    def refused(self, file: File, verdict: Arrival) -> None:
         """Nothing yet: the end of the run tells, and the reason with it."""
 
     def retried(self, reason: str) -> None:
@@ -217,7 +217,7 @@ class JsonProgress:
         """`file-arrived`: path, bytes."""
         self._say("file-arrived", path=exact(file.path), bytes=file.size)
 
-    def refused(self, file: File, verdict: Verdict) -> None:
+    def refused(self, file: File, verdict: Arrival) -> None:
         """`file-missing` or `file-mismatch`: path, bytes."""
         self._say(f"file-{verdict.value}", path=exact(file.path), bytes=file.size)
 

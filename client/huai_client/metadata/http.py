@@ -2,7 +2,7 @@
 
 Any git server that speaks the smart HTTP protocol will do (git's own documentation:
 gitprotocol-http); the plain advertisement of version 0 is what every one of them can send.
-Other transports are left to `store`, the fetch itself to `gitfetch`.
+Other transports are left to `repository`, the fetch itself to `git`.
 """
 
 import base64

@@ -1,7 +1,7 @@
 """Carries out a plan: the order of the steps.
 
 Knows no policy: what to do was decided by the plan, how each step is done safely is the
-tree's, what has to wait for a path that failed is `plans.withhold`'s.  Rule: each step is asked
+tree's, what has to wait for a path that failed is `plan.withhold`'s.  Rule: each step is asked
 for there first, and each failure is told there.  All files get their attributes before the first
 is published, so that a stage is renames, one after the other.
 """

@@ -1,7 +1,7 @@
 """How long one run follows an upstream that moves on under it.
 
 Rule: of each plan everything is published that came and depends on nothing that did not
-(`plans.withhold`).  If some content did not come, and the upstream has a newer commit, that one is
+(`plan.withhold`).  If some content did not come, and the upstream has a newer commit, that one is
 planned next; what has arrived is kept, so each plan fetches only what changed since.  A run goes
 on like that as long as it gets closer: as fewer files than ever before were missing within the
 last `_TRIES` plans; and for no longer than `_LONGEST_SECONDS` after its first plan was carried out,

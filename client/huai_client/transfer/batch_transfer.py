@@ -24,7 +24,7 @@ from huai_client.transfer.options import TransferOptions
 from huai_client.transfer.process_group import ProcessGroup
 from huai_client.transfer.rsync import Bounds, RsyncProcess, require_rsync
 from huai_client.transfer.sources import Sources
-from huai_client.transfer.staging import Staging, Verdict
+from huai_client.transfer.staging import Arrival, Staging
 from huai_client.transfer.tally import Tally
 from huai_client.transfer.urls import ContentUrl
 from huai_schema.codec.publish_rules import VOLATILE_BYTES
@@ -42,7 +42,7 @@ class Batch:
     """Files that travel together, and what is known of those that have not arrived."""
 
     open: list[File]
-    verdicts: list[tuple[File, Verdict]] = field(default_factory=list)
+    verdicts: list[tuple[File, Arrival]] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +147,7 @@ class BatchTransfer:
         whole = failure is None and not run.output.unverified
         self._verify(batch, stream, cut=failure is not None, whole=whole)
         batch.verdicts = [
-            (file, Verdict.MISMATCH if file.path in run.output.too_large else verdict)
+            (file, Arrival.MISMATCH if file.path in run.output.too_large else verdict)
             for file, verdict in batch.verdicts
         ]
         for path in run.output.denied_of(file.path for file in batch.open):
@@ -204,13 +204,13 @@ class BatchTransfer:
 
     def _verify(self, batch: Batch, stream: int, *, cut: bool, whole: bool) -> None:
         """Accept what fits; the rest of the batch stays open."""
-        verdicts: list[tuple[File, Verdict]] = []
+        verdicts: list[tuple[File, Arrival]] = []
         for file in batch.open:
             self._processes.check()
             verdict = self._context.staging.accept(file, stream, cut=cut)
-            if verdict is Verdict.MISMATCH and whole and self._is_newer(file, stream):
-                verdict = Verdict.ARRIVED
-            if verdict is Verdict.ARRIVED:
+            if verdict is Arrival.MISMATCH and whole and self._is_newer(file, stream):
+                verdict = Arrival.ARRIVED
+            if verdict is Arrival.ARRIVED:
                 self._context.tally.judged(file, verdict)
             else:
                 verdicts.append((file, verdict))

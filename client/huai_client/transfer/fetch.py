@@ -14,7 +14,7 @@ from huai_client.transfer.listener import Listener
 from huai_client.transfer.options import TransferOptions
 from huai_client.transfer.rsync import require_rsync
 from huai_client.transfer.sources import Sources
-from huai_client.transfer.staging import Staging, Verdict
+from huai_client.transfer.staging import Arrival, Staging
 from huai_client.transfer.streams import transfer
 from huai_client.transfer.tally import Tally
 from huai_client.transfer.urls import ContentUrl
@@ -100,16 +100,16 @@ def fetch(
 
 
 def _outcome(
-    files: Sequence[File], verdicts: dict[File, Verdict], late: set[File], context: Context
+    files: Sequence[File], verdicts: dict[File, Arrival], late: set[File], context: Context
 ) -> Outcome:
     kept = [file for file in files if file in verdicts and file.path in context.options.volatile]
     failed = {file: verdict for file, verdict in verdicts.items() if file not in kept}
-    missing = [file for file in files if failed.get(file) is Verdict.MISSING]
+    missing = [file for file in files if failed.get(file) is Arrival.MISSING]
     refusals = context.refusals
     return Outcome(
         arrived=[file for file in files if file not in verdicts and file not in late],
         missing=[file for file in missing if file.path not in refusals],
-        mismatched=[file for file in files if failed.get(file) is Verdict.MISMATCH],
+        mismatched=[file for file in files if failed.get(file) is Arrival.MISMATCH],
         bytes_received=context.tally.received,
         late=[file for file in files if file in late],
         refused=[Refused(file, refusals[file.path]) for file in missing if file.path in refusals],

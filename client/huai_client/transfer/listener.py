@@ -5,7 +5,7 @@ Calls come one at a time, from whichever thread has news, and must return soon.
 
 from typing import Protocol
 
-from huai_client.transfer.staging import Verdict
+from huai_client.transfer.staging import Arrival
 from huai_schema.entries import File
 
 
@@ -21,7 +21,7 @@ class Listener(Protocol):
     def finished(self, file: File) -> None:
         """`file` is verified and ready."""
 
-    def refused(self, file: File, verdict: Verdict) -> None:
+    def refused(self, file: File, verdict: Arrival) -> None:
         """`file` is missing upstream, or what came does not match."""
 
     def retried(self, reason: str) -> None:
@@ -46,7 +46,7 @@ class SilentProgress:
     def finished(self, file: File) -> None:
         """Nothing to show."""
 
-    def refused(self, file: File, verdict: Verdict) -> None:
+    def refused(self, file: File, verdict: Arrival) -> None:
         """Nothing to show."""
 
     def retried(self, reason: str) -> None:

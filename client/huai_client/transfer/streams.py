@@ -16,7 +16,7 @@ from huai_client.transfer.batch_transfer import Batch, BatchTransfer, Context
 from huai_client.transfer.errors import OutOfTimeError, UpstreamFullError
 from huai_client.transfer.limits import Admission, BusyBackoff
 from huai_client.transfer.process_group import ProcessGroup
-from huai_client.transfer.staging import Verdict
+from huai_client.transfer.staging import Arrival
 from huai_schema.entries import File
 
 _FEW_FILES = 100
@@ -26,7 +26,7 @@ _FEW_FILES = 100
 class Failed(NamedTuple):
     """What did not arrive."""
 
-    verdicts: list[tuple[File, Verdict]]
+    verdicts: list[tuple[File, Arrival]]
     late: list[File]
     """Time was up before it was their turn, or before they were whole."""
 

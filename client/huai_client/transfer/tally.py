@@ -3,7 +3,7 @@
 import threading
 
 from huai_client.transfer.listener import Listener
-from huai_client.transfer.staging import Verdict
+from huai_client.transfer.staging import Arrival
 from huai_schema.entries import File
 
 
@@ -38,12 +38,12 @@ class Tally:
             self.received += received
             self._in_flight.pop(stream, None)
 
-    def judged(self, file: File, verdict: Verdict) -> None:
+    def judged(self, file: File, verdict: Arrival) -> None:
         """`file` is verified, or given up."""
         with self._lock:
             self._done += file.size
             self._progressed()
-            if verdict is Verdict.ARRIVED:
+            if verdict is Arrival.ARRIVED:
                 self._listener.finished(file)
             else:
                 self._listener.refused(file, verdict)

@@ -1,9 +1,8 @@
-"""What a tree should be like, read without holding anything up.
+"""What a tree should be like, read without the module's lock.
 
-Nobody is kept from syncing while a tree is verified.  So what was seen counts only if, when it
-had been seen, the tree was still meant to be what it was before: every change to a tree is
-announced in the state first (`sync`), so an untouched state file says so.
-Rule: to read without the lock is to ask `holds` before anything is concluded.
+A sync may run while a tree is verified.  A sync writes the state file before it changes the tree,
+so what was read counts only if the state file is still the same afterwards.
+Rule: ask `holds` after reading and before concluding anything.
 """
 
 import os
@@ -62,7 +61,7 @@ class ExpectedTree:
         found = self.entries(self.selection.entries_at(paths).values())
         return {entry.path: entry for entry in found}
 
-    def excuses(self, found: Found) -> bool:
+    def is_expected_deviation(self, found: Found) -> bool:
         """Whether a path is on purpose not as the selection has it."""
         difference, wanted = found
         if difference.kind is Kind.EXTRANEOUS:

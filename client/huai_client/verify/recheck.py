@@ -43,8 +43,12 @@ class Recheck:
         """How many paths differ, for each part in which any does or seems to."""
 
     def add(self, place: RelPath, found: Iterable[Found], expected: ExpectedTree) -> None:
-        """Found in the part at `place`, of what `standing` asks for."""
-        new = [_Doubt(place, each, expected) for each in found if not expected.excuses(each)]
+        """Found in the part at `place`, compared with `expected`."""
+        new = [
+            _Doubt(place, each, expected)
+            for each in found
+            if not expected.is_expected_deviation(each)
+        ]
         self._pending += new
         if new:
             self.counts[place] += len(new)
@@ -93,7 +97,9 @@ def _second_look(
     try:
         if now is None:
             strange = wanted is None and stat_entry(view, path) is not None
-            return difference if strange and not expected.excuses(doubt.found) else None
+            return (
+                difference if strange and not expected.is_expected_deviation(doubt.found) else None
+            )
         return _compared(view, now, difference, same=now == wanted)
     except PathError as error:
         return Difference(error.path, Kind.UNREADABLE, reason=error.reason)

@@ -27,33 +27,33 @@ def command(root: Path, names: tuple[str, ...], as_json: bool) -> int:
     one small file with the newest commit, and says what to do about what is wrong. Changes nothing.
     The exit code is that of the first check that fails: what a sync would end with.
     """
-    telling = _Telling(as_json=as_json)
-    telling.told("", run_checks(MACHINE, root))
+    report = _Report(as_json=as_json)
+    report.add("", run_checks(MACHINE, root))
     try:
         config = load(root)
     except HuaiError as error:
-        telling.told("", [Examined("config", failed_by(error))])
-        return telling.concluded()
-    telling.told("", run_checks(CONFIG, (config_path(root), config)))
+        report.add("", [Examined("config", failed_by(error))])
+        return report.conclude()
+    report.add("", run_checks(CONFIG, (config_path(root), config)))
     for name in names or sorted(config.modules):
         case = Case(Mirror.of(root, name, config.module(name)))
-        telling.told(name, run_checks(MODULE, case))
-    return telling.concluded()
+        report.add(name, run_checks(MODULE, case))
+    return report.conclude()
 
 
-class _Telling:
+class _Report:
     """Shows findings as they come, and what they amount to."""
 
     def __init__(self, *, as_json: bool) -> None:
         self._as_json = as_json
-        self._verdict = Totals()
+        self._totals = Totals()
 
-    def told(self, module: str, findings: Iterable[Examined]) -> None:
+    def add(self, module: str, findings: Iterable[Examined]) -> None:
         """`module` is empty for what concerns all."""
         if module and not self._as_json:
             click.echo(f"{module}:")
         for check, finding in findings:
-            self._verdict.add(finding)
+            self._totals.add(finding)
             if self._as_json:
                 print_json(
                     "check",
@@ -68,11 +68,11 @@ class _Telling:
             if finding.fix:
                 click.echo(f"  {'':8} {'':12} → {finding.fix}")
 
-    def concluded(self) -> int:
+    def conclude(self) -> int:
         """The exit code, after the last line."""
-        code = self._verdict.exit_code
+        code = self._totals.exit_code
         if self._as_json:
-            print_json("doctor", code=int(code), **self._verdict.values())
+            print_json("doctor", code=int(code), **self._totals.values())
         else:
-            click.echo(str(self._verdict))
+            click.echo(str(self._totals))
         return code

@@ -48,7 +48,7 @@ def command(root: Path, names: tuple[str, ...], parts: bool, as_json: bool) -> i
         raise no_modules(root)
     code = ExitCode.OK
     for name in names or sorted(config.modules):
-        found = _Standing(name, config.module(name), module_places(root, name))
+        found = _ModuleStatus(name, config.module(name), module_places(root, name))
         if found.stale:
             code = ExitCode.STALE
         if as_json:
@@ -72,7 +72,7 @@ def command(root: Path, names: tuple[str, ...], parts: bool, as_json: bool) -> i
     return code
 
 
-class _Standing:
+class _ModuleStatus:
     """What is known of one module; reads its state, asks nobody."""
 
     def __init__(self, name: str, module: Module, places: ModulePlaces) -> None:

@@ -1,6 +1,6 @@
-"""The objects that are here already, as `gitfetch` needs them.
+"""The objects that are here already, as `metadata.git` needs them.
 
-Only the interface; `store` has the implementation.
+Only the interface; `Repository` implements it.
 """
 
 from typing import NamedTuple, Protocol

@@ -3,19 +3,19 @@
     DEST/.~tmp~/huai/           0700, ours alone
         incoming/N/PATH         what stream N's rsync writes, under the module's paths
         partial/HASH-OF-PATH    what an interrupted run left: a basis for deltas, never trusted
-        ready/KEY               verified content; the rename into it is the journal
+        ready/KEY               verified content; a rename enters it
         copying                 a copy of a local file that is being made
-        unverified/KEY             was ready before the machine went down; verified again on demand
+        unverified/KEY          was ready before the machine went down; verified again on demand
         boot, lock              the boot that `ready` belongs to; held while rsync may write
 
 Everything is reached through directory handles, never through a symlink.  The rule to
 keep: nothing enters `ready` except by `Staging.accept`, the second look at `unverified`, and what
-`reuse` has checked.
+`local` has checked.
 """
 
 from huai_client.transfer.staging.area import Staging
-from huai_client.transfer.staging.content import Verdict
+from huai_client.transfer.staging.content import Arrival
 from huai_client.transfer.staging.folders import StagingBusyError, StagingError
 from huai_client.transfer.staging.ready_store import key_of
 
-__all__ = ["Staging", "StagingBusyError", "StagingError", "Verdict", "key_of"]
+__all__ = ["Arrival", "Staging", "StagingBusyError", "StagingError", "key_of"]

@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Self
 
 from huai_client.transfer.staging import folders
-from huai_client.transfer.staging.content import Verdict, matches_metadata, may_stand_for
+from huai_client.transfer.staging.content import Arrival, matches_metadata, may_stand_for
 from huai_client.transfer.staging.folders import StagingError
 from huai_client.transfer.staging.partials import Partials, append_rest, intended_path
 from huai_client.transfer.staging.ready_store import ReadyStore, boot_id, key_of
@@ -181,7 +181,7 @@ class Staging:
         finally:
             os.close(dest)
 
-    def accept(self, file: File, stream: int, *, cut: bool = False) -> Verdict:
+    def accept(self, file: File, stream: int, *, cut: bool = False) -> Arrival:
         """Verify what arrived for `file`; if it fits, it is ready from now on.
 
         `cut`: rsync did not come to its end.  Raises `OSError` if the disk fails.
@@ -192,17 +192,17 @@ class Staging:
             with folders.opened(self._incoming, place) as folder:
                 inode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_ino
                 if inode == self._placed.get(stream, {}).get(file.path):
-                    return Verdict.MISSING  # still the basis that `prepare` laid there
+                    return Arrival.MISSING  # still the basis that `prepare` laid there
                 if not matches_metadata(folder, name, file, cut=cut):
-                    return Verdict.MISMATCH
+                    return Arrival.MISMATCH
                 self._ready.enter(file, folder, name)
         except OSError as error:
             if error.errno in _NOT_THERE:
-                return Verdict.MISSING
+                return Arrival.MISSING
             if error.errno in _NO_FILE:
-                return Verdict.MISMATCH
+                return Arrival.MISMATCH
             raise
-        return Verdict.ARRIVED
+        return Arrival.ARRIVED
 
     def accept_newer(self, file: File, stream: int) -> File | None:
         """Take what arrived for a volatile `file` as it is; the entry under which it is ready.

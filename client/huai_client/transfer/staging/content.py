@@ -16,7 +16,7 @@ _THREADS_FROM = 64 << 20
 _SECOND = 1_000_000_000
 
 
-class Verdict(Enum):
+class Arrival(Enum):
     """What became of a file that was asked for."""
 
     ARRIVED = "arrived"

@@ -40,12 +40,12 @@ class ReadyStore:
         """Opens both folders and moves what another boot left from the one to the other."""
         self.same_boot = bool(boot) and _read(root, b"boot") == boot
         self.handle = folders.own_directory(root, b"ready")
-        self._doubted = folders.own_directory(root, b"unverified")
+        self._unverified = folders.own_directory(root, b"unverified")
         if not self.same_boot:
             for name in folders.names(self.handle):
-                os.rename(name, name, src_dir_fd=self.handle, dst_dir_fd=self._doubted)
+                os.rename(name, name, src_dir_fd=self.handle, dst_dir_fd=self._unverified)
             _write(root, b"boot", boot)
-        self._unverified_keys = set(folders.names(self._doubted))
+        self._unverified_keys = set(folders.names(self._unverified))
 
     def has(self, file: File) -> bool:
         """Whether the content of `file` was verified; looks again at what is unverified."""
@@ -54,10 +54,10 @@ class ReadyStore:
             return True
         if key not in self._unverified_keys or file.digest is None:
             return False
-        if not matches_metadata(self._doubted, key, file, cut=True):
+        if not matches_metadata(self._unverified, key, file, cut=True):
             return False
         self._unverified_keys.discard(key)
-        os.rename(key, key, src_dir_fd=self._doubted, dst_dir_fd=self.handle)
+        os.rename(key, key, src_dir_fd=self._unverified, dst_dir_fd=self.handle)
         return True
 
     def enter(self, file: File, handle: int, name: bytes) -> None:
@@ -75,14 +75,14 @@ class ReadyStore:
         if key not in self._unverified_keys:
             return None
         self._unverified_keys.discard(key)
-        return self._doubted, key
+        return self._unverified, key
 
     def prune(self, keep: Container[str]) -> None:
         """Drop all content whose key is not in `keep`, or whose file has names elsewhere.
 
         What happens to the latter's attributes would happen to a file of the tree.
         """
-        for handle in (self.handle, self._doubted):
+        for handle in (self.handle, self._unverified):
             for name in folders.names(handle):
                 shared = os.stat(name, dir_fd=handle, follow_symlinks=False).st_nlink > 1
                 if shared or os.fsdecode(name) not in keep:
@@ -92,7 +92,7 @@ class ReadyStore:
     def close(self) -> None:
         """Give the handles back."""
         os.close(self.handle)
-        os.close(self._doubted)
+        os.close(self._unverified)
 
 
 def _exists(handle: int, name: bytes) -> bool:

@@ -17,7 +17,7 @@ from huai_client.cli.progress import (
 from huai_client.humanize import human
 from huai_client.transfer import Listener
 from huai_client.transfer.listener import SilentProgress
-from huai_client.transfer.staging import Verdict
+from huai_client.transfer.staging import Arrival
 from huai_schema.entries import File
 from huai_schema.paths import rel_path
 
@@ -45,7 +45,7 @@ def _whole_transfer(listener: Listener, clock: _Clock) -> None:
     listener.retried("it broke")
     listener.waiting("it is full")
     listener.finished(ODD)
-    listener.refused(ODD, Verdict.MISSING)
+    listener.refused(ODD, Arrival.MISSING)
     listener.ended()
 
 

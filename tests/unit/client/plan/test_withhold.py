@@ -1,4 +1,4 @@
-"""What waits when something failed, and what goes on: `plans.withhold`, case by case."""
+"""What waits when something failed, and what goes on: `plan.withhold`, case by case."""
 
 import pytest
 

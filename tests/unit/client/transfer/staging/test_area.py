@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from blake3 import blake3
 
-from huai_client.transfer.staging import Staging, StagingBusyError, StagingError, Verdict, key_of
+from huai_client.transfer.staging import Arrival, Staging, StagingBusyError, StagingError, key_of
 from huai_client.tree import NotOursError
 from huai_schema.entries import File
 from huai_schema.errors import ExitCode
@@ -41,9 +41,9 @@ def test_what_fits_becomes_ready_and_stays_so(root: Path) -> None:
     file = _file()
     with Staging(root) as staging:
         assert not staging.ready(file)
-        assert staging.accept(file, 0) is Verdict.MISSING
+        assert staging.accept(file, 0) is Arrival.MISSING
         place = _arrive(staging, file)
-        assert staging.accept(file, 0) is Verdict.ARRIVED
+        assert staging.accept(file, 0) is Arrival.ARRIVED
         assert not place.exists()
     with Staging(root) as staging:
         assert staging.ready(file)
@@ -76,7 +76,7 @@ def test_size_time_and_digest_have_to_fit(root: Path) -> None:
         ]
         for file, content, mtime in wrong:
             place = _arrive(staging, file._replace(mtime=mtime), content)
-            assert staging.accept(file, 0) is Verdict.MISMATCH, file.path
+            assert staging.accept(file, 0) is Arrival.MISMATCH, file.path
             assert place.exists()
             assert not staging.ready(file)
 
@@ -86,22 +86,22 @@ def test_whole_seconds_of_an_old_peer_suffice(root: Path) -> None:
         file = _file(mtime=mtime)
         with Staging(root) as staging:
             _arrive(staging, file._replace(mtime=mtime // 10**9 * 10**9))
-            assert staging.accept(file, 0) is Verdict.ARRIVED
+            assert staging.accept(file, 0) is Arrival.ARRIVED
 
 
 def test_without_a_digest_size_and_time_decide(root: Path) -> None:
     file = _file()._replace(digest=None)
     with Staging(root) as staging:
         _arrive(staging, file, CONTENT.upper())
-        assert staging.accept(file, 0) is Verdict.ARRIVED
+        assert staging.accept(file, 0) is Arrival.ARRIVED
 
 
 def test_the_time_of_a_partial_file_proves_nothing_after_a_cut(root: Path) -> None:
     file = _file(mtime=5)._replace(digest=None)
     with Staging(root) as staging:
         _arrive(staging, file)
-        assert staging.accept(file, 0, cut=True) is Verdict.MISMATCH
-        assert staging.accept(file, 0) is Verdict.ARRIVED
+        assert staging.accept(file, 0, cut=True) is Arrival.MISMATCH
+        assert staging.accept(file, 0) is Arrival.ARRIVED
 
 
 def test_only_regular_files_are_accepted(root: Path, tmp_path: Path) -> None:
@@ -112,20 +112,20 @@ def test_only_regular_files_are_accepted(root: Path, tmp_path: Path) -> None:
     with Staging(root) as staging:
         place = incoming(staging, 0) / "a"
         place.symlink_to(secret)
-        assert staging.accept(file, 0) is Verdict.MISMATCH
+        assert staging.accept(file, 0) is Arrival.MISMATCH
         place.unlink()
         os.mkfifo(place)
-        assert staging.accept(file, 0) is Verdict.MISMATCH
+        assert staging.accept(file, 0) is Arrival.MISMATCH
         place.unlink()
         with socket.socket(socket.AF_UNIX) as node:
             node.bind(str(place))
-        assert staging.accept(file, 0) is Verdict.MISMATCH
+        assert staging.accept(file, 0) is Arrival.MISMATCH
         place.unlink()
         place.mkdir()
-        assert staging.accept(file, 0) is Verdict.MISMATCH
+        assert staging.accept(file, 0) is Arrival.MISMATCH
         place.rmdir()
         place.write_bytes(CONTENT)  # a file where a directory belongs
-        assert staging.accept(_file(b"a/b"), 0) is Verdict.MISMATCH
+        assert staging.accept(_file(b"a/b"), 0) is Arrival.MISMATCH
     assert secret.read_bytes() == CONTENT
 
 
@@ -136,7 +136,7 @@ def test_a_symlink_to_a_directory_is_not_walked(root: Path, tmp_path: Path) -> N
     os.utime(outside / "a", ns=(T0, T0))
     with Staging(root) as staging:
         (incoming(staging, 0) / "sub").symlink_to(outside)
-        assert staging.accept(_file(), 0) is Verdict.MISMATCH
+        assert staging.accept(_file(), 0) is Arrival.MISMATCH
         staging.salvage_partials(0, {})
         assert list(staging.root.glob("incoming/*")) == []
     assert (outside / "a").read_bytes() == CONTENT
@@ -166,7 +166,7 @@ def test_a_symlink_planted_inside_is_removed(root: Path, tmp_path: Path, folder:
     with Staging(root) as staging:
         staging.recover([file])
         _arrive(staging, file)
-        assert staging.accept(file, 0) is Verdict.ARRIVED
+        assert staging.accept(file, 0) is Arrival.ARRIVED
         staging.salvage_partials(0, {})
     assert [path.name for path in outside.rglob("*")] == ["0"]
 
@@ -224,7 +224,7 @@ def test_complete_files_of_a_cut_run_become_ready(root: Path) -> None:
         assert not staging.ready(half)
         staging.prepare(0, [whole, half])
         assert (incoming(staging, 0) / "deep/half").read_bytes() == b"x" * 60
-        assert staging.accept(half, 0) is Verdict.MISSING  # the basis is no arrival
+        assert staging.accept(half, 0) is Arrival.MISSING  # the basis is no arrival
 
 
 def test_what_a_killed_rsync_wrote_is_a_partial_of_its_file(root: Path) -> None:
@@ -298,7 +298,7 @@ def test_a_tree_that_changed_its_shape_finds_nothing_in_its_way(root: Path) -> N
         staging.salvage_partials(0, {})
         shallow = _file(b"x")
         _arrive(staging, shallow)
-        assert staging.accept(shallow, 0) is Verdict.ARRIVED
+        assert staging.accept(shallow, 0) is Arrival.ARRIVED
 
 
 def test_another_boot_is_trusted_only_after_a_second_look(root: Path) -> None:
@@ -307,7 +307,7 @@ def test_another_boot_is_trusted_only_after_a_second_look(root: Path) -> None:
     with Staging(root, boot=b"1") as staging:
         for file in (good, rotten, unknown):
             _arrive(staging, file)
-            assert staging.accept(file, 0) is Verdict.ARRIVED
+            assert staging.accept(file, 0) is Arrival.ARRIVED
         ready(staging, rotten).write_bytes(bytes(len(CONTENT)))
         os.utime(ready(staging, rotten), ns=(T0, T0))
     with Staging(root, boot=b"2") as staging:
@@ -317,7 +317,7 @@ def test_another_boot_is_trusted_only_after_a_second_look(root: Path) -> None:
         staging.recover([rotten, unknown])
         staging.prepare(0, [rotten, unknown])
         assert (incoming(staging, 0) / "unknown").read_bytes() == CONTENT  # a basis, no more
-        assert staging.accept(unknown, 0) is Verdict.MISSING
+        assert staging.accept(unknown, 0) is Arrival.MISSING
     with Staging(root, boot=b"2") as staging:
         assert staging.ready(good)
 
@@ -337,7 +337,7 @@ def test_a_boot_without_a_name_is_never_the_same(root: Path) -> None:
     file = _file()._replace(digest=None)
     with Staging(root, boot=b"") as staging:
         _arrive(staging, file)
-        assert staging.accept(file, 0) is Verdict.ARRIVED
+        assert staging.accept(file, 0) is Arrival.ARRIVED
     with Staging(root, boot=b"") as staging:
         assert not staging.ready(file)
 
@@ -364,7 +364,7 @@ def test_clear_leaves_a_usable_area_and_remove_leaves_nothing(root: Path) -> Non
         staging.clear()
         assert not staging.ready(file)
         _arrive(staging, file)
-        assert staging.accept(file, 0) is Verdict.ARRIVED
+        assert staging.accept(file, 0) is Arrival.ARRIVED
         staging.remove()
     assert not root.parent.exists()
 
