@@ -160,6 +160,18 @@ class ServerConfig(msgspec.Struct, frozen=True):
     modules: dict[str, Module] = msgspec.field(default_factory=dict)
     fallback: Fallback = Fallback()
 
+    @property
+    def fallback_modules(self) -> dict[str, Module]:
+        """The modules that plain rsync clients get."""
+        return {name: each for name, each in self.modules.items() if each.fallback.kind != "off"}
+
+    @property
+    def attr_modules(self) -> dict[str, Module]:
+        """The modules that list from an attr tree."""
+        return {
+            name: each for name, each in self.modules.items() if each.fallback.kind in ATTR_KINDS
+        }
+
     def module(self, name: str) -> Module:
         """One module, or `UnknownModuleError`."""
         try:

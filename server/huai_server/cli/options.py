@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 import click
 
 from huai_schema.errors import ExitCode, HuaiError
-from huai_schema.program.ending import tell
+from huai_server.cli.console import Console
 from huai_server.config import ServerConfig, default_root, load
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -17,6 +17,11 @@ def json_option(function: F) -> F:
     return click.option("--json", "as_json", is_flag=True, help="Print results as lines of JSON.")(
         function
     )
+
+
+def quiet_option(function: F) -> F:
+    """`--quiet`, for what a timer starts."""
+    return click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")(function)
 
 
 def module_argument(function: F) -> F:
@@ -47,7 +52,7 @@ def chosen(config: ServerConfig, names: tuple[str, ...], *, every: bool) -> tupl
     return tuple(sorted(config.modules)) if every else tuple(dict.fromkeys(names))
 
 
-def each(one: Callable[[str], int], names: tuple[str, ...], *, as_json: bool) -> int:
+def each(one: Callable[[str], int], names: tuple[str, ...], console: Console) -> int:
     """Do `one` for all `names`, one after the other; a failure does not keep the others back.
 
     Returns the code of the first that failed; 41 only if no other did worse.
@@ -60,7 +65,7 @@ def each(one: Callable[[str], int], names: tuple[str, ...], *, as_json: bool) ->
             codes.append(int(one(name)))
         except HuaiError as error:
             error.message = f"{name}: {error.message}"
-            tell("huai-server", error, as_json=as_json)
+            console.failure(error)
             codes.append(int(error.exit_code))
     failed = [code for code in codes if code]
     worse = [code for code in failed if code != ExitCode.INCOMPLETE]

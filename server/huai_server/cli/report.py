@@ -1,4 +1,7 @@
-"""What the user of `huai-server` is shown; nothing here decides anything."""
+"""What the user of `huai-server` is shown of commits and attr trees.
+
+Values to lines of text and to fields of JSON; nothing here decides anything.
+"""
 
 import os
 import time
@@ -9,6 +12,7 @@ from typing import TYPE_CHECKING
 from huai_schema.codec.commits import CommitInfo
 from huai_schema.paths import show
 from huai_schema.program.counting import counted
+from huai_server.cli.console import Console
 from huai_server.commit import remarks
 from huai_server.commit.remarks import Remark
 from huai_server.config import Module
@@ -16,9 +20,11 @@ from huai_server.scan import mounts
 from huai_server.scan import types as scan
 from huai_server.scan.types import Problem
 
-if TYPE_CHECKING:
-    from huai_server.store.status import ModuleState  # loads libgit2, which only some commands need
-
+if TYPE_CHECKING:  # these load libgit2, which only some commands need
+    from huai_server.commit.commit import CommitResult
+    from huai_server.fallback.after_commit import AttrTreeUpdate
+    from huai_server.fallback.attr import Result
+    from huai_server.store.status import ModuleState
 
 _SHOWN = 20
 """Problems that are named one by one; --json names all."""
@@ -74,15 +80,35 @@ def problem_lines(name: str, problems: Sequence[Problem]) -> Iterator[str]:
         yield f"{name}: {advice}"
 
 
+def commit_values(name: str, result: "CommitResult", seconds: float) -> dict[str, object]:
+    """What a commit did, for JSON."""
+    head = result.head
+    return {
+        "module": name,
+        "changed": result.changed,
+        "commit": head.commit,
+        "tree": head.tree,
+        "serial": head.info.serial,
+        "totals": totals_values(head.info),
+        "counts": result.counts._asdict(),
+        "hashed_files": result.hashed_files,
+        "hashed_bytes": result.hashed_bytes,
+        "problems": [[show(path), reason, outcome] for path, reason, outcome in result.problems],
+        "warnings": [remark_values(remark) for remark in result.remarks],
+        "seconds": round(seconds, 3),
+    }
+
+
 def totals_values(info: CommitInfo) -> dict[str, int]:
     """Totals for JSON."""
     return {**info.totals._asdict(), "entries": info.totals.entries}
 
 
-def commit_line(name: str, info: CommitInfo, seconds: float, *, changed: bool) -> str:
+def commit_line(name: str, result: "CommitResult", seconds: float) -> str:
     """What a commit did."""
+    info = result.head.info
     entries = counted(info.totals.entries, "entry", "entries")
-    if not changed:
+    if not result.changed:
         return f"{name}: nothing changed, still serial {info.serial} ({entries}, {seconds:.1f} s)"
     counts = info.counts
     moved = f", {counts.moved:,} moved along" if counts.moved else ""
@@ -124,3 +150,42 @@ def _committed(state: "ModuleState") -> str:
         f"{counted(info.totals.entries, 'entry', 'entries')}, {counted(info.totals.bytes, 'byte')}"
     )
     return f"serial {info.serial}, committed {when}, {totals}"
+
+
+def show_attr_tree(console: Console, name: str, result: "Result") -> None:
+    """What was done to an attr tree."""
+    for warning in result.warnings:
+        console.error(f"{name}: {warning}")
+    console.event(
+        "attr_tree",
+        module=name,
+        action=result.action,
+        attr_kind=result.kind,
+        commit=result.commit,
+        serial=result.serial,
+        entries=result.entries,
+        changes=result.changes,
+        memory=result.memory,
+        seconds=round(result.seconds, 3),
+    )
+    done = {"none": "is current", "updated": "updated", "built": "built"}[result.action]
+    each = result.memory // result.entries
+    console.result(
+        f"{name}: attr tree {done}: serial {result.serial}, {result.changes:,} of "
+        f"{result.entries:,} entries changed, about {result.memory >> 20:,} MiB "
+        f"({each} bytes an entry), {result.seconds:.2f} s"
+    )
+
+
+def show_attr_update(console: Console, name: str, update: "AttrTreeUpdate") -> None:
+    """What a commit of `name` meant for the attr trees."""
+    for removed in update.removed:
+        console.error(f"{removed}: attr tree removed: no module lists from it any more")
+    if update.removal_failure:
+        console.failure(update.removal_failure)
+    if update.left_alone:
+        console.error(f"{name}: {update.left_alone}")
+    if update.failure:
+        console.failure(update.failure)
+    if update.result:
+        show_attr_tree(console, name, update.result)

@@ -38,16 +38,17 @@ class _StopError(BaseException):
     """SIGTERM in the middle of a build, which nobody needs to see the end of."""
 
 
-class Told(NamedTuple):
-    """Whom the service tells what happens."""
+class Callbacks(NamedTuple):
+    """What the service calls when something happens."""
 
     listening: Callable[[str, int], None]
     """The address and the port, once connections are accepted."""
-    tree: Callable[[str, Result], None]
-    """An attr tree was built or updated."""
-    trouble: Callable[[str], None]
-    line: Callable[[str], None]
-    """What rsync writes, its transfer log among it."""
+    attr_tree: Callable[[str, Result], None]
+    """The module whose attr tree was built or updated, and what was done."""
+    error: Callable[[str], None]
+    """What went wrong, while the service goes on."""
+    log: Callable[[str], None]
+    """A line that rsync writes, its transfer log among them."""
 
 
 class Configuration(NamedTuple):
@@ -76,14 +77,14 @@ def configuration(root: Path, *, test: bool) -> Configuration:
     return Configuration(_text(trees, own), preload, tuple(trees.left_out()))
 
 
-def serve(root: Path, told: Told) -> None:
+def serve(root: Path, callbacks: Callbacks) -> None:
     """Serve until SIGTERM or SIGINT, then let transfers finish."""
     config = load(root)
     folder = Path(config.fallback.folder)
     with storing(folder):
         make_folder(folder)
         with locked(folder / "serve.lock"):
-            _Service(root, config, told).run()
+            _Service(root, config, callbacks).run()
 
 
 def _ignore(*_what: object) -> None:
@@ -100,11 +101,16 @@ def _text(trees: Trees, settings: Fallback) -> str:
 
 
 class _Service:
-    def __init__(self, root: Path, config: ServerConfig, told: Told) -> None:
+    def __init__(self, root: Path, config: ServerConfig, callbacks: Callbacks) -> None:
         self._root = root
-        self._told = told
+        self._callbacks = callbacks
         self._trees = Trees(
-            root, config, told.tree, self._module_failed, told.trouble, self._building
+            root,
+            config,
+            callbacks.attr_tree,
+            self._module_failed,
+            callbacks.error,
+            self._building,
         )
         self._program = programs.find(config.fallback.rsync)
         self._library = library()
@@ -171,9 +177,9 @@ class _Service:
         )
         # Connections of a daemon that was replaced go on in its group.
         self._groups = [*filter(programs.is_running, self._groups), self._daemon.group]
-        self._daemon.relay(self._told.line)
+        self._daemon.relay(self._callbacks.log)
         self._daemon.wait_until_ready()
-        self._told.listening(settings.address or "*", port)
+        self._callbacks.listening(settings.address or "*", port)
 
     def _watch(self) -> None:
         """A daemon that ended is started again, at once or after a growing pause."""
@@ -183,7 +189,7 @@ class _Service:
         if lived < self._pause:
             return
         self._pause = 0.0 if lived > _CALM_SECONDS else min(_LONGEST_PAUSE, self._pause * 2 + 1)
-        self._told.trouble(f"rsync ended with status {status}; starting it again")
+        self._callbacks.error(f"rsync ended with status {status}; starting it again")
         self._start_again()
 
     def _start_again(self) -> None:
@@ -191,7 +197,7 @@ class _Service:
         try:
             self._start()
         except HuaiError as error:
-            self._told.trouble(f"{error.message} ({error.hint})")
+            self._callbacks.error(f"{error.message} ({error.hint})")
 
     def _reload(self) -> None:
         """Take up a server.toml that was changed; one that is wrong changes nothing."""
@@ -202,11 +208,11 @@ class _Service:
         try:
             config = load(self._root)
         except HuaiError as error:
-            self._told.trouble(f"{error.message}; the old configuration stays in force")
+            self._callbacks.error(f"{error.message}; the old configuration stays in force")
             return
         before = self._settings
         if config.fallback.folder != before.folder:
-            self._told.trouble("fallback.folder: takes effect when the service is started again")
+            self._callbacks.error("fallback.folder: takes effect when the service is started again")
             return
         self._trees.config = config
         changed = (config.fallback.address, config.fallback.port) != (before.address, before.port)
@@ -233,7 +239,7 @@ class _Service:
             text = self._written
             if error.message != self._unwritable:
                 self._unwritable = error.message
-                self._told.trouble(f"{error.message}; the modules stay as they were")
+                self._callbacks.error(f"{error.message}; the modules stay as they were")
         path = Path(self._settings.folder) / "rsyncd.conf"
         if text != self._written or not path.exists():
             make_folder(path.parent)
@@ -243,7 +249,9 @@ class _Service:
             self._written = text
 
     def _module_failed(self, name: str, error: HuaiError) -> None:
-        self._told.trouble(f"{name}: {error.message}" + (f" ({error.hint})" if error.hint else ""))
+        self._callbacks.error(
+            f"{name}: {error.message}" + (f" ({error.hint})" if error.hint else "")
+        )
 
     def _end(self) -> None:
         """Stop listening, let transfers finish for a while, then end them."""

@@ -40,12 +40,12 @@ class Trees:
 
     root: Path
     config: ServerConfig
-    done: Callable[[str, Result], None]
-    """Told when an attr tree was built or updated."""
-    failed: Callable[[str, HuaiError], None]
-    """Told when one could not be; the module is not served if it has none."""
-    said: Callable[[str], None]
-    """Told what else has to be known."""
+    on_update: Callable[[str, Result], None]
+    """Called when an attr tree was built or updated."""
+    on_failure: Callable[[str, HuaiError], None]
+    """Called when one could not be; the module is not served if it has none."""
+    on_message: Callable[[str], None]
+    """Called with what else has to be known."""
     building: Building = nullcontext
     """Entered while a new attr tree is made."""
     _failures: dict[str, _Failure] = field(default_factory=dict)
@@ -54,7 +54,7 @@ class Trees:
 
     def refresh(self) -> None:
         """Bring up to date what is not, and delete what belongs to no module any more."""
-        for name, module in self._listed():
+        for name, module in self.config.attr_modules.items():
             if self._is_due(name):
                 self._trying(name, partial(self._refresh, name, module))
         if self._is_due(_FORGOTTEN):
@@ -89,18 +89,12 @@ class Trees:
 
     def left_out(self) -> Iterator[tuple[str, str]]:
         """The modules that ought to be served and are not, each with the reason."""
-        for name, _ in self._listed():
+        for name in self.config.attr_modules:
             places, fallback = self._places(name)
             if fallback.tree.is_symlink() and not belonging.is_own(places, fallback):
                 yield name, f"the attr tree belongs to {belonging.owner(fallback) or 'nobody'}"
             elif not fallback.tree.is_symlink():
                 yield name, f"no attr tree: huai-server fallback build {name}"
-
-    def _listed(self) -> Iterator[tuple[str, Module]]:
-        """The modules that are to have an attr tree."""
-        for name, module in self.config.modules.items():
-            if module.fallback.kind in ATTR_KINDS:
-                yield name, module
 
     def _places(self, name: str) -> tuple[ModulePlaces, FallbackPlaces]:
         folder = Path(self.config.fallback.folder)
@@ -128,12 +122,12 @@ class Trees:
         if not is_current(module, places, fallback):
             result = ensure(name, module, places, fallback, wait=0, building=self.building)
             if result.action != "none":
-                self.done(name, result)
+                self.on_update(name, result)
 
     def _rounds(self) -> Iterator[None]:
         """Pass after pass over one attr tree after the other; yields when the moment is over."""
         while True:
-            for name, module in list(self._listed()):
+            for name, module in list(self.config.attr_modules.items()):
                 places, fallback = self._places(name)
                 if not belonging.is_own(places, fallback):
                     continue
@@ -141,14 +135,14 @@ class Trees:
                 while not one_pass.run(self._scrub_until):
                     yield
                 if one_pass.damage is not None:
-                    self.said(f"{name}: {one_pass.damage}: was changed, and not by huai")
+                    self.on_message(f"{name}: {one_pass.damage}: was changed, and not by huai")
                     self._trying(name, partial(self._repair, name, module))
             yield
 
     def _repair(self, name: str, module: Module) -> None:
         places, fallback = self._places(name)
         made = ensure(name, module, places, fallback, look=True, wait=0, building=self.building)
-        self.done(name, made)
+        self.on_update(name, made)
 
     def _prove(self, name: str, module: Module) -> None:
         places, fallback = self._places(name)
@@ -157,14 +151,14 @@ class Trees:
             made = ensure(
                 name, module, places, fallback, rebuild=True, wait=0, building=self.building
             )
-            self.done(name, made)
+            self.on_update(name, made)
 
     def _forget(self) -> None:
         # No configuration at all: a disk that is not there, rather than no module.
         if config_path(self.root).exists():
-            kept = {name for name, _ in self._listed()}
-            for name in remove_forgotten(self.root, Path(self.config.fallback.folder), kept):
-                self.said(f"{name}: attr tree removed: no module lists from it any more")
+            folder = Path(self.config.fallback.folder)
+            for name in remove_forgotten(self.root, folder, self.config.attr_modules):
+                self.on_message(f"{name}: attr tree removed: no module lists from it any more")
 
     def _trying(self, name: str, work: Callable[[], None]) -> None:
         try:
@@ -175,4 +169,4 @@ class Trees:
         except HuaiError as error:
             until = time.monotonic() + _RETRY_SECONDS
             self._failures[name] = _Failure(until, self._commit(name))
-            self.failed(name, error)
+            self.on_failure(name, error)

@@ -1,4 +1,4 @@
-"""`huai-server announce`: arguments in, results out."""
+"""`huai-server announce`: say in the tree itself where its metadata are."""
 
 from pathlib import Path
 
@@ -6,17 +6,18 @@ import click
 
 from huai_schema.codec.announcement import FILE_NAME, Announcement
 from huai_schema.errors import FormatError
-from huai_schema.program.ending import print_json
-from huai_server.announce import announce as write
+from huai_server.announce import announce
+from huai_server.cli.console import Console
+from huai_server.cli.options import json_option, module_argument
 from huai_server.config import load
 
 
 @click.command()
-@click.argument("name")
+@module_argument
 @click.argument("url")
-@click.option("--json", "as_json", is_flag=True, help="Print results as lines of JSON.")
+@json_option
 @click.pass_obj
-def announce(root: Path, name: str, url: str, as_json: bool) -> None:
+def command(root: Path, name: str, url: str, as_json: bool) -> None:
     """Write a file into the tree of NAME that says that its metadata are at URL.
 
     huai-rsync looks for it at the top of what it is to copy, through the rsync daemon itself,
@@ -24,14 +25,13 @@ def announce(root: Path, name: str, url: str, as_json: bool) -> None:
     other: commit afterwards. If the tree is a mirror of another one, keep it from being deleted
     there, or run this before each commit: it writes only what is not there.
     """
+    console = Console(as_json=as_json)
     tree = Path(load(root).module(name).path)
     try:
         announcement = Announcement.of(url, name)
     except FormatError as error:
         raise click.BadParameter(error.message) from None
-    written = write(tree, announcement)
-    if as_json:
-        print_json("announced", module=name, path=str(tree / FILE_NAME), written=written)
-    else:
-        told = "written; commit it" if written else "stands there already"
-        click.echo(f"{name}: {tree / FILE_NAME}: {told}")
+    written = announce(tree, announcement)
+    console.event("announced", module=name, path=str(tree / FILE_NAME), written=written)
+    done = "written; commit it" if written else "stands there already"
+    console.result(f"{name}: {tree / FILE_NAME}: {done}")

@@ -5,7 +5,7 @@ from typing import Literal, get_args
 import click
 from click.shell_completion import get_completion_class
 
-from huai_schema.program.ending import print_json
+from huai_server.cli.console import Console
 from huai_server.cli.options import json_option
 
 Shell = Literal["bash", "zsh", "fish"]
@@ -17,7 +17,7 @@ _VARIABLE = "_HUAI_SERVER_COMPLETE"
 @click.argument("shell", type=click.Choice(get_args(Shell)))
 @json_option
 @click.pass_context
-def completion(context: click.Context, shell: Shell, as_json: bool) -> None:
+def command(context: click.Context, shell: Shell, as_json: bool) -> None:
     """Print the script that lets SHELL complete commands, options and module names.
 
     \b
@@ -25,10 +25,9 @@ def completion(context: click.Context, shell: Shell, as_json: bool) -> None:
     zsh:  huai-server completion zsh > /usr/local/share/zsh/site-functions/_huai-server
     fish: huai-server completion fish > /etc/fish/completions/huai-server.fish
     """  # noqa: D301 - click's mark for lines that stay as they are
+    console = Console(as_json=as_json)
     maker = get_completion_class(shell)
     assert maker is not None  # noqa: S101 - click knows these three
     text = maker(context.find_root().command, {}, "huai-server", _VARIABLE).source()
-    if as_json:
-        print_json("script", shell=shell, text=text)
-    else:
-        click.echo(text, nl=False)
+    console.event("script", shell=shell, text=text)
+    console.result(text, end="")

@@ -1,0 +1,70 @@
+"""`huai-server add`: write a module into the configuration."""
+
+from pathlib import Path
+
+import click
+
+from huai_server import modules
+from huai_server.cli.console import Console
+from huai_server.cli.options import json_option
+from huai_server.config import Module, config_path
+
+
+@click.command()
+@click.argument("name")
+@click.argument("path", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@click.option(
+    "--content-url",
+    "content_urls",
+    multiple=True,
+    metavar="URL",
+    help="Where downstreams fetch content with rsync, for example rsync://mirror.example/NAME. "
+    "May be given several times, best first.",
+)
+@click.option(
+    "--digest",
+    type=click.Choice(["now", "off"]),
+    default="now",
+    show_default=True,
+    help="Read new and changed files and record digests of their content, or do not.",
+)
+@click.option(
+    "--exclude",
+    multiple=True,
+    metavar="PATTERN",
+    help="Leave out what matches this glob: *.tmp (a name, anywhere), /incoming (a path from the "
+    "top) or lost+found/ (directories only). May be given several times.",
+)
+@click.option("--cross-file-systems", is_flag=True, help="Go into mounted file systems too.")
+@click.option("--no-owners", is_flag=True, help="Do not record owners and groups.")
+@json_option
+@click.pass_obj
+def command(
+    root: Path,
+    name: str,
+    path: Path,
+    content_urls: tuple[str, ...],
+    digest: str,
+    exclude: tuple[str, ...],
+    cross_file_systems: bool,
+    no_owners: bool,
+    as_json: bool,
+) -> None:
+    """Add the tree at PATH as module NAME."""
+    module = Module(
+        path=str(path.absolute()),
+        content_urls=content_urls,
+        digest="off" if digest == "off" else "now",
+        exclude=exclude,
+        one_file_system=not cross_file_systems,
+        owners=not no_owners,
+    )
+    console = Console(as_json=as_json)
+    unserved = modules.add(root, name, module)
+    if unserved is not None:
+        console.warning(f"the fallback: {unserved.message} ({unserved.hint})")
+    console.event("added", module=name, path=module.path)
+    console.result(f"{name}: added to {config_path(root)}")
+    if not content_urls:
+        console.result("no --content-url: downstreams have to know where to fetch content")
+    console.result(f"next: huai-server commit {name}")

@@ -1,0 +1,52 @@
+"""`huai-server check`: whether metadata repositories are sound."""
+
+from pathlib import Path
+
+import click
+
+from huai_schema.errors import ExitCode
+from huai_schema.program.counting import counted
+from huai_server.cli.console import Console
+from huai_server.cli.options import chosen, each, every_option, json_option, modules_argument
+from huai_server.config import load
+from huai_server.paths import module_places
+from huai_server.store.check import check
+from huai_server.store.repository import Repository
+
+
+@click.command()
+@modules_argument
+@every_option
+@json_option
+@click.pass_obj
+def command(root: Path, names: tuple[str, ...], every: bool, as_json: bool) -> int:
+    """Prove that the metadata repositories of the modules NAME, or of all, are sound.
+
+    Reads all of them back. Exit code 50 says that something is damaged.
+    """
+    console = Console(as_json=as_json)
+
+    def one(name: str) -> int:
+        return _check(console, root, name)
+
+    return each(one, chosen(load(root), names, every=every), console)
+
+
+def _check(console: Console, root: Path, name: str) -> int:
+    report = check(name, Repository(module_places(root, name).repository))
+    console.event(
+        "check",
+        module=name,
+        commits=report.commits,
+        objects=report.objects,
+        entries=report.entries,
+        faults=list(report.faults),
+    )
+    for fault in report.faults:
+        console.result(f"{name}: {fault}")
+    verdict = counted(len(report.faults), "fault") if report.faults else "sound"
+    console.result(
+        f"{name}: {counted(report.commits, 'commit')}, {counted(report.objects, 'object')}, "
+        f"{counted(report.entries, 'entry', 'entries')}: {verdict}"
+    )
+    return ExitCode.UNSOUND if report.faults else ExitCode.OK

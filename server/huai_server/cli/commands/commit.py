@@ -1,0 +1,88 @@
+"""`huai-server commit`: record what changed in the trees of modules."""
+
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+
+from huai_server import modules
+from huai_server.cli.console import Console
+from huai_server.cli.options import (
+    chosen,
+    each,
+    every_option,
+    json_option,
+    modules_argument,
+    quiet_option,
+)
+from huai_server.cli.report import (
+    commit_line,
+    commit_values,
+    problem_lines,
+    remark_lines,
+    show_attr_update,
+)
+from huai_server.commit.commit import CommitResult
+from huai_server.config import load
+
+
+@click.command()
+@modules_argument
+@every_option
+@click.option("--allow-empty", is_flag=True, help="Commit even a tree without any entry.")
+@click.option(
+    "--accept-mounts",
+    is_flag=True,
+    help="Commit directories as they are now where a file system was mounted over what they held, "
+    "or is not mounted any more; otherwise their old entries stay.",
+)
+@click.option(
+    "--wait",
+    type=click.FloatRange(min=0),
+    default=0.0,
+    metavar="SECONDS",
+    help="How long to wait for another commit of this module to end.",
+)
+@quiet_option
+@json_option
+@click.pass_obj
+def command(
+    root: Path,
+    /,
+    names: tuple[str, ...],
+    every: bool,
+    quiet: bool,
+    as_json: bool,
+    **options: Any,
+) -> int:
+    """Scan the trees of the modules NAME, or of all, and commit what changed.
+
+    Exit code 41 says that some paths could not be committed as they are: they are named, their old
+    entries stay, everything else is committed. Of several modules a failed one does not keep back
+    the others; the exit code is then that of the first that failed.
+    """
+    console = Console(as_json=as_json, quiet=quiet)
+
+    def commit(name: str) -> int:
+        return _commit(console, root, name, **options)
+
+    return each(commit, chosen(load(root), names, every=every), console)
+
+
+def _commit(console: Console, root: Path, name: str, **options: Any) -> int:
+    """One module; `options` are those of the use case."""
+    started = time.monotonic()
+
+    def committed(result: CommitResult) -> None:
+        seconds = time.monotonic() - started
+        for line in remark_lines(name, result.remarks):
+            console.warning(line)
+        for line in problem_lines(name, result.problems):
+            console.error(line)
+        console.event("commit", **commit_values(name, result, seconds))
+        console.result(commit_line(name, result, seconds))
+
+    done = modules.commit(root, name, on_commit=committed, **options)
+    show_attr_update(console, name, done.attr_tree)
+    return done.exit_code

@@ -1,0 +1,34 @@
+"""`huai-server fallback build`: an attr tree, made or brought up to date by hand."""
+
+from pathlib import Path
+
+import click
+
+from huai_server.cli.console import Console
+from huai_server.cli.options import json_option, module_argument
+from huai_server.cli.report import show_attr_tree
+from huai_server.config import load
+from huai_server.fallback.attr import ensure
+from huai_server.fallback.conf import check_names
+from huai_server.paths import fallback_places, module_places
+
+
+@click.command()
+@module_argument
+@click.option("--rebuild", is_flag=True, help="Make a new attr tree even if the old one is whole.")
+@json_option
+@click.pass_obj
+def command(root: Path, name: str, rebuild: bool, as_json: bool) -> None:
+    """Bring the attr tree of module NAME to its newest commit.
+
+    Changes what differs, or makes a new one where that is impossible, or where somebody else has
+    changed the old one; clients that are connected finish on the old one. After the first time
+    `huai-server commit` does this by itself. An attr tree that belongs to another state root, or
+    lists another path than the module's, is left as it is (53); --rebuild takes up a new path.
+    """
+    config = load(root)
+    module = config.module(name)
+    check_names(config.fallback_modules)
+    places = fallback_places(Path(config.fallback.folder), name)
+    result = ensure(name, module, module_places(root, name), places, rebuild=rebuild, look=True)
+    show_attr_tree(Console(as_json=as_json), name, result)

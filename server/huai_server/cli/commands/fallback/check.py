@@ -1,0 +1,40 @@
+"""`huai-server fallback check`: whether an attr tree is what it should be."""
+
+from pathlib import Path
+
+import click
+
+from huai_schema.errors import ExitCode
+from huai_server.cli.console import Console
+from huai_server.cli.options import json_option, module_argument
+from huai_server.config import load
+from huai_server.fallback.attr.check import check
+from huai_server.paths import fallback_places, module_places
+
+
+@click.command()
+@module_argument
+@json_option
+@click.pass_obj
+def command(root: Path, name: str, as_json: bool) -> int:
+    """Prove that the attr tree of NAME equals the commit that it is of.
+
+    Exit code 53 says that it does not; `fallback build --rebuild` repairs it.
+    """
+    console = Console(as_json=as_json)
+    config = load(root)
+    places = fallback_places(Path(config.fallback.folder), name)
+    report = check(name, config.module(name), module_places(root, name), places)
+    console.event(
+        "attr_check",
+        module=name,
+        commit=report.commit,
+        entries=report.entries,
+        differences=report.differences,
+        shown=list(report.shown),
+    )
+    for fault in report.shown:
+        console.result(f"{name}: {fault}")
+    verdict = f"{report.differences:,} differences" if report.differences else "equal"
+    console.result(f"{name}: {report.entries:,} entries of {report.commit[:12]}: {verdict}")
+    return ExitCode.FALLBACK if report.differences else ExitCode.OK

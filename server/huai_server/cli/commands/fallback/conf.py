@@ -1,0 +1,33 @@
+"""`huai-server fallback conf`: an rsyncd.conf for a daemon that somebody else starts."""
+
+from pathlib import Path
+
+import click
+
+from huai_server.cli.console import Console
+from huai_server.cli.options import json_option
+from huai_server.fallback.service import configuration
+
+
+@click.command()
+@click.option("--no-test", is_flag=True, help="Do not try this machine's rsync first.")
+@json_option
+@click.pass_obj
+def command(root: Path, no_test: bool, as_json: bool) -> None:
+    """Print an rsyncd.conf for those who run rsyncd themselves.
+
+    Its first lines name the environment that rsync needs. Modules whose attr tree is not built
+    are left out, which is said: see `fallback build`. Without fallback.log_file rsync logs to
+    syslog.
+    """
+    console = Console(as_json=as_json)
+    text, library, left_out = configuration(root, test=not no_test)
+    for name, reason in left_out:
+        console.warning(f"{name}: left out: {reason}")
+    console.event("rsyncd_conf", text=text, environment={"LD_PRELOAD": str(library)})
+    console.result(
+        "# Start rsync --daemon with this in its environment (systemd: Environment=…);\n"
+        "# without it rsync answers every client with an error:\n"
+        f"# LD_PRELOAD={library}\n" + text,
+        end="",
+    )

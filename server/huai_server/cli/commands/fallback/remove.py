@@ -1,0 +1,53 @@
+"""`huai-server fallback remove`: attr trees given up."""
+
+from pathlib import Path
+
+import click
+
+from huai_schema.codec.descriptor import check_module
+from huai_schema.errors import ExitCode, FormatError
+from huai_server.cli.console import Console
+from huai_server.cli.options import json_option, modules_argument
+from huai_server.config import UnknownModuleError, load
+from huai_server.fallback.attr.remove import exists, forgotten, remove
+from huai_server.paths import fallback_places, module_places
+
+
+@click.command()
+@modules_argument
+@click.option("--all", "every", is_flag=True, help="All attr trees of this state root.")
+@json_option
+@click.pass_obj
+def command(root: Path, names: tuple[str, ...], every: bool, as_json: bool) -> int:
+    """Delete the attr tree of NAME, and give back its memory.
+
+    The module need not be configured any more. New clients are refused at once. What a client
+    still reads stays until it is done (exit code 53): then `fallback serve`, the next commit, or
+    this command once more deletes it. `fallback serve` makes a new attr tree for a module that is
+    still configured: set its fallback.kind to "off" first.
+    """
+    if bool(names) == every:
+        raise click.UsageError("give the NAME of a module, or --all")
+    console = Console(as_json=as_json)
+    folder = Path(load(root).fallback.folder)
+    code = ExitCode.OK
+    for name in names or tuple(forgotten(root, folder, ())):
+        _check_name(name)
+        places = fallback_places(folder, name)
+        existed = exists(places)
+        gone = remove(name, module_places(root, name), places)
+        code = code if gone else ExitCode.FALLBACK
+        console.event("attr_removed", module=name, existed=existed, gone=gone)
+        if not existed:
+            console.result(f"{name}: no attr tree")
+        else:
+            rest = "" if gone else "; clients still read it: run this again to delete the rest"
+            console.result(f"{name}: attr tree removed{rest}")
+    return code
+
+
+def _check_name(name: str) -> None:
+    try:
+        check_module(name)
+    except FormatError as error:
+        raise UnknownModuleError(error.reason, hint="give the name of a module") from None

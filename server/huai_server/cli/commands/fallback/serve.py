@@ -1,0 +1,33 @@
+"""`huai-server fallback serve`: listings and content for plain rsync clients."""
+
+from pathlib import Path
+
+import click
+
+from huai_server.cli.console import Console
+from huai_server.cli.options import json_option
+from huai_server.cli.report import show_attr_tree
+from huai_server.fallback.attr import Result
+from huai_server.fallback.service import Callbacks, serve
+
+
+@click.command()
+@json_option
+@click.pass_obj
+def command(root: Path, as_json: bool) -> None:
+    """Serve all modules to plain rsync clients until stopped.
+
+    Runs the stock rsync daemon; its log goes to standard error unless fallback.log_file says
+    otherwise. Takes up changes of server.toml and new commits by itself. SIGTERM lets transfers
+    finish.
+    """
+    console = Console(as_json=as_json)
+
+    def listening(host: str, port: int) -> None:
+        console.event("listening", host=host, port=port)
+        console.result(f"listening on rsync://{host}:{port}/")
+
+    def attr_tree(name: str, result: Result) -> None:
+        show_attr_tree(console, name, result)
+
+    serve(root, Callbacks(listening, attr_tree, console.error, console.log))

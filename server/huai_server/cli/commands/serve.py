@@ -1,0 +1,47 @@
+"""`huai-server serve`: metadata over HTTP."""
+
+from pathlib import Path
+
+import click
+
+from huai_schema.errors import ExitCode, HuaiError
+from huai_server.cli.console import Console
+from huai_server.cli.options import json_option
+
+
+class LibraryError(HuaiError):
+    """A library of the extra `server` is missing."""
+
+    exit_code = ExitCode.REQUIREMENT
+
+
+@click.command()
+@click.option("--host", metavar="ADDRESS", help="Listen here instead of where server.toml says.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), metavar="PORT", help="The same; 0 picks a free one."
+)
+@json_option
+@click.pass_obj
+def command(root: Path, host: str | None, port: int | None, as_json: bool) -> None:
+    """Serve the metadata of all modules over HTTP until stopped.
+
+    Git clients find it under /git/NAME.git, programs under /api/v1. SIGTERM lets transfers
+    finish.
+    """
+    try:
+        from huai_server.serve import serve
+    except ModuleNotFoundError as error:
+        raise LibraryError(
+            f"{error.name} is not installed, which serving needs",
+            hint="pip install --require-hashes -r requirements/server.lock, or: "
+            "pip install 'huai[server]'",
+        ) from error
+
+    console = Console(as_json=as_json)
+
+    def started(where: str, bound: int) -> None:
+        host_part = f"[{where}]" if ":" in where else where
+        console.event("listening", host=where, port=bound)
+        console.result(f"listening on http://{host_part}:{bound}/")
+
+    serve(root, host=host, port=port, on_start=started)

@@ -1,0 +1,34 @@
+"""`huai-server status`: what is committed."""
+
+from pathlib import Path
+
+import click
+
+from huai_schema.errors import ExitCode
+from huai_server.cli.console import Console
+from huai_server.cli.options import json_option, modules_argument
+from huai_server.cli.report import status_line, status_values
+from huai_server.config import load
+from huai_server.paths import module_places
+from huai_server.store.status import module_state
+
+
+@click.command()
+@modules_argument
+@json_option
+@click.pass_obj
+def command(root: Path, names: tuple[str, ...], as_json: bool) -> int:
+    """Show what is committed of the modules NAME, or of all.
+
+    A module that cannot be read is shown as such, beside the others; the exit code tells.
+    """
+    console = Console(as_json=as_json)
+    config = load(root)
+    modules = {name: config.module(name) for name in names or sorted(config.modules)}
+    code = ExitCode.OK
+    for name, module in modules.items():
+        state = module_state(module_places(root, name))
+        code = state.problem.exit_code if state.problem else code
+        console.event("module", **status_values(name, module, state))
+        console.result(status_line(name, module, state))
+    return code

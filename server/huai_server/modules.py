@@ -1,0 +1,97 @@
+"""What an administrator does to a module: add it, commit it, remove it.
+
+Only composes.  A program in Python that calls these does all that the command line does.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from huai_schema.errors import ExitCode
+from huai_schema.program.configuration import ConfigError
+from huai_server.commit.commit import CommitResult
+from huai_server.commit.commit import commit as commit_tree
+from huai_server.config import Module, add_module, load, remove_module
+from huai_server.errors import storing
+from huai_server.fallback.after_commit import AttrTreeUpdate, remove_attr_tree, update_attr_tree
+from huai_server.fallback.conf import check_names
+from huai_server.paths import module_places
+from huai_server.store.purge import purge_module
+
+
+class Committed(NamedTuple):
+    """What a commit did, and what followed from it."""
+
+    result: CommitResult
+    attr_tree: AttrTreeUpdate
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """How the program should end."""
+        return self.result.exit_code or self.attr_tree.exit_code
+
+
+class Removed(NamedTuple):
+    """What is left of a module."""
+
+    kept: Path | None
+    """Where its metadata stay; None: there are none."""
+    attr_tree_in_use: bool
+    """Whether clients still read its attr tree, which is not deleted yet."""
+
+
+def add(root: Path, name: str, module: Module) -> ConfigError | None:
+    """Configure a module, and make room for its state; returns why the fallback cannot serve it."""
+    with storing(root):
+        root.parent.mkdir(parents=True, exist_ok=True)
+        root.mkdir(mode=0o700, exist_ok=True)
+        add_module(root, name, module)
+        module_places(root, name).folder.mkdir(parents=True, exist_ok=True)
+        config = load(root)
+    try:
+        check_names(config.fallback_modules)
+    except ConfigError as error:  # no matter as long as nobody runs the fallback
+        return error
+    return None
+
+
+def _ignore(_result: CommitResult) -> None:
+    """Nobody asked."""
+
+
+def commit(
+    root: Path,
+    name: str,
+    *,
+    allow_empty: bool = False,
+    accept_mounts: bool = False,
+    wait: float = 0,
+    on_commit: Callable[[CommitResult], object] = _ignore,
+) -> Committed:
+    """Commit a module's tree, then bring its attr tree to the new commit.
+
+    `on_commit` is called between the two.
+    """
+    result = commit_tree(
+        name,
+        load(root).module(name),
+        module_places(root, name),
+        allow_empty=allow_empty,
+        accept_mounts=accept_mounts,
+        wait=wait,
+    )
+    on_commit(result)
+    return Committed(result, update_attr_tree(root, name))
+
+
+def remove(root: Path, name: str, *, purge: bool) -> Removed:
+    """Take a module out of the configuration, its attr tree too; `purge`: its metadata as well."""
+    config = load(root)
+    config.module(name)
+    places = module_places(root, name)
+    gone = remove_attr_tree(root, config, name)
+    if purge:  # first, so that one that is refused can be repeated
+        purge_module(places)
+    remove_module(root, name)
+    kept = places.folder if not purge and places.folder.exists() else None
+    return Removed(kept, attr_tree_in_use=not gone)
