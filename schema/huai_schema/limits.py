@@ -4,6 +4,8 @@ They are checked before the memory they guard is spent.  Raising one is a
 compatible change for readers only; writers must stay within the published values.
 """
 
+from huai_schema.errors import FormatError
+
 NAME_BYTES = 255
 """One path component, unescaped (NAME_MAX of the file systems in use)."""
 
@@ -48,3 +50,20 @@ DIGEST_BYTES = 32
 
 TOTAL_ENTRIES = 1 << 32
 """Entries of one snapshot."""
+
+
+class Quota:
+    """An amount that is spent bit by bit; `FormatError` as soon as it is exceeded."""
+
+    __slots__ = ("_left", "_reason")
+
+    def __init__(self, amount: int, reason: str) -> None:
+        """`reason` says which rule is broken by whoever spends more."""
+        self._left = amount
+        self._reason = reason
+
+    def spend(self, amount: int, place: str = "") -> None:
+        """Take `amount` away, before it is read or made; `place` is for the error."""
+        self._left -= amount
+        if self._left < 0:
+            raise FormatError(self._reason, place)

@@ -5,6 +5,7 @@ within the limits.  `ROOT` (the empty path) names the module's own directory.  T
 order of paths is by components, so a directory stands right before what it holds.
 """
 
+from functools import lru_cache
 from typing import NewType
 
 from huai_schema.errors import FormatError
@@ -79,9 +80,29 @@ def basename(path: bytes) -> bytes:
     return path.rpartition(b"/")[2]
 
 
-def sort_key(path: bytes) -> bytes:
+def path_order(path: bytes) -> bytes:
     """Orders paths by components: no name holds NUL, so it sorts before any byte of one."""
     return path.replace(b"/", b"\0")
+
+
+def tree_order(path: bytes, *, directory: bool) -> bytes:
+    r"""A key that sorts entries in tree order; a directory's is the prefix of all below it.
+
+    Each component is ended by \0 and begins with \0 for a leaf, \1 for a directory.
+    """
+    if not path:
+        return b""
+    above, _, name = path.rpartition(b"/")
+    mark = b"\1" if directory else b"\0"
+    return _below(above) + mark + name + b"\0"
+
+
+@lru_cache(maxsize=64)
+def _below(folder: bytes) -> bytes:
+    """The key of a directory; kept, because siblings come one after the other."""
+    if not folder:
+        return b""
+    return b"".join(b"\1" + name + b"\0" for name in folder.split(b"/"))
 
 
 def ancestors(path: bytes) -> list[RelPath]:

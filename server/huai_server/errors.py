@@ -1,6 +1,6 @@
 """What the operating system refuses while state is written, as an expected error.
 
-Rule: an `OSError` never leaves a use case of the server; `storing` turns it into this one.
+Rule: an `OSError` never leaves a use case of the server; `storage_errors` turns it into this one.
 """
 
 import errno
@@ -21,7 +21,7 @@ class StorageError(HuaiError):
 
 
 @contextmanager
-def storing(place: Path) -> Iterator[None]:
+def storage_errors(place: Path) -> Iterator[None]:
     """Every `OSError` inside becomes a `StorageError` that names its file, or `place`."""
     try:
         yield

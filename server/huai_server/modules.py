@@ -12,7 +12,7 @@ from huai_schema.program.configuration import ConfigError
 from huai_server.commit.commit import CommitResult
 from huai_server.commit.commit import commit as commit_tree
 from huai_server.config import Module, add_module, load, remove_module
-from huai_server.errors import storing
+from huai_server.errors import storage_errors
 from huai_server.fallback.after_commit import AttrTreeUpdate, remove_attr_tree, update_attr_tree
 from huai_server.fallback.conf import check_names
 from huai_server.paths import module_places
@@ -42,7 +42,7 @@ class Removed(NamedTuple):
 
 def add(root: Path, name: str, module: Module) -> ConfigError | None:
     """Configure a module, and make room for its state; returns why the fallback cannot serve it."""
-    with storing(root):
+    with storage_errors(root):
         root.parent.mkdir(parents=True, exist_ok=True)
         root.mkdir(mode=0o700, exist_ok=True)
         add_module(root, name, module)

@@ -30,10 +30,10 @@ from huai_schema.layout.snapshot import Snapshot
 from huai_schema.paths import RelPath
 from huai_server.config import load as load_server
 from huai_server.http.asgi.addresses import address_of
-from huai_server.http.asgi.errors import RefusedError
+from huai_server.http.asgi.errors import HttpError
 from huai_server.http.asgi.inflate import Inflater
-from huai_server.http.git import pktline
 from huai_server.http.git.app import protocol_version
+from huai_server.http.git.request import parse
 from tests.fuzz.answers import ANSWERS
 from tests.fuzz.folder import folder
 from tests.fuzz.metadata import METADATA
@@ -61,7 +61,7 @@ TEXT = b"a line of text\n" * 20
 
 
 def _request(data: bytes) -> object:
-    return pktline.parse(data[1:], data[0] % 3 if data else 0).command
+    return parse(data[1:], data[0] % 3 if data else 0).command
 
 
 def _inflate(data: bytes) -> object:
@@ -256,7 +256,7 @@ _PARSERS = {
     "descriptor": Target(Descriptor.decode, (FormatError,), [_DESCRIPTOR.encode()]),
     "filter": Target(_filter, (HuaiError,), _FILTERS, _FILTERS),
     "inflate": Target(
-        _inflate, (RefusedError,), [gzip.compress(b"x" * 500, mtime=0), gzip.compress(b"", mtime=0)]
+        _inflate, (HttpError,), [gzip.compress(b"x" * 500, mtime=0), gzip.compress(b"", mtime=0)]
     ),
     "manifest": Target(_manifest, (FormatError,), _BLOBS),
     "number": Target(_text(kibibytes), (), [b"10", b"1.5m", b"2KiB", b"1e3"]),
@@ -293,7 +293,7 @@ _PARSERS = {
     ),
     "request": Target(
         _request,
-        (RefusedError,),
+        (HttpError,),
         [b"\2" + ls_refs(), b"\2" + fetch_all(COMMIT), b"\0" + _FETCH_V0],
         [b"0000", b"0001", b"0002", packet(b"agent=x")],
     ),

@@ -16,12 +16,12 @@ import pytest
 from huai_client.deadline import Deadline, TimeUpError
 from huai_client.metadata.git import Here, fetch_commit
 from huai_client.metadata.git.objects import MissingObjectError
-from huai_client.metadata.git.packets import FLUSH, packet
 from huai_client.metadata.git.protocol import receive_pack
 from huai_client.metadata.http import MetadataUrl, UpstreamError, UpstreamSilentError, find_newest
 from huai_client.metadata.repository import DamagedRepositoryError, Repository
 from huai_client.metadata.slow_http import redirection
 from huai_schema.errors import FormatError, HuaiError
+from huai_schema.git.pktline import FLUSH_PACKET, packet
 from tests.support.packs import Held, appended, on_name, pack, whole
 from tests.support.scripted_upstream import (
     ADVERT,
@@ -288,13 +288,13 @@ def test_what_never_ends_is_ended(first: bytes, again: bytes) -> None:
 
 @pytest.mark.parametrize("again", [packet(b"\x02" + b"talk " * 800), packet(b"\x01") * 800])
 def test_talk_without_a_pack_is_ended(again: bytes) -> None:
-    first = CHUNKED + chunk(FLUSH + packet(b"NAK\n"))
+    first = CHUNKED + chunk(FLUSH_PACKET + packet(b"NAK\n"))
     with Endless(first, chunk(again)) as server, pytest.raises(FormatError, match="talk"):
         receive_pack(MetadataUrl(server.url), b"", lambda _: None, timeout=10)
 
 
 def test_the_deadline_ends_an_answer_that_comes_well() -> None:
-    first = CHUNKED + chunk(FLUSH + packet(b"NAK\n"))
+    first = CHUNKED + chunk(FLUSH_PACKET + packet(b"NAK\n"))
     with Endless(first, chunk(packet(b"\x01" + b"pack" * 1000))) as server:
         question = MetadataUrl(server.url)
         with pytest.raises(TimeUpError):

@@ -16,11 +16,10 @@ from huai_client.plan.withhold import Withholding
 from huai_client.profiles.load import profiles
 from huai_client.publish.executor import execute
 from huai_client.tree import PathError, Tree
-from huai_client.tree.scope import tree_order
 from huai_client.verify.check import verify
 from huai_schema.codec.publish_rules import own_rules
 from huai_schema.entries import Directory, Entry, File, Symlink
-from huai_schema.paths import RelPath, join, parent, sort_key
+from huai_schema.paths import RelPath, join, parent, path_order, tree_order
 from tests.support.local_trees import Staged, directory, file, in_order, linked, plan_for, symlink
 
 NAMES = st.sampled_from([b"a", b"b", b"a\n", b"a.b", b"-", b"\xff", b"\1"])
@@ -192,7 +191,7 @@ def test_tree_order(entries: list[Entry]) -> None:
 
     def visit(folder: bytes) -> None:
         inside = [entry for entry in entries if entry.path and parent(entry.path) == folder]
-        inside.sort(key=lambda entry: sort_key(entry.path))
+        inside.sort(key=lambda entry: path_order(entry.path))
         listed.append(folder)
         listed.extend(entry.path for entry in inside if not isinstance(entry, Directory))
         for entry in inside:

@@ -13,7 +13,7 @@ from huai_schema.diff.diff import diff
 from huai_schema.entries import Directory, Entry, File, Symlink
 from huai_schema.layout.snapshot import decode_listing
 from huai_schema.paths import ROOT, RelPath
-from huai_server.commit.tree_builder import Assembly
+from huai_server.commit.tree_builder import TreeBuilder
 from huai_server.fallback.attr.sparse import SparseKind
 from huai_server.fallback.owners import OwnerIds
 from huai_server.scan import scan
@@ -54,7 +54,7 @@ def listable(tree: Tree) -> Tree:
 
 def listed(generation: Path) -> dict[RelPath, Entry]:
     """What an attr tree shows; an id without a name as it is."""
-    assembly = Assembly(None)
+    assembly = TreeBuilder(None)
     entries = [
         entry
         for listing in assembly.listings(scan(generation))

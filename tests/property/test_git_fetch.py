@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from huai_client.metadata.git.delta import apply_delta
 from huai_client.metadata.git.incoming import IncomingPack
 from huai_client.metadata.git.limits import Work
-from huai_client.metadata.git.packets import packet
 from huai_client.metadata.git.protocol import pack_of
 from huai_client.metadata.repository import Repository
 from huai_schema.errors import FormatError, HuaiError
 from huai_schema.git.packfile import pack_index
+from huai_schema.git.pktline import packet
 from tests.support.http_fixtures import git
 from tests.support.packs import Held, appended, on_name, on_offset, pack, resolve, whole
 from tests.support.schema.damage import damaged

@@ -16,7 +16,7 @@ from huai_client.profiles.load import profiles, volatile
 from huai_client.state.delayed_deletion import DelayedDeletion
 from huai_schema.diff.changes import differing
 from huai_schema.entries import Directory, Entry, File, Symlink
-from huai_schema.paths import RelPath, ancestors, join, sort_key
+from huai_schema.paths import RelPath, ancestors, join, path_order
 from tests.support.memory_tree import Inode, MemoryTree, assert_same, digest_of
 
 NAMES = st.sampled_from([b"a", b"b", b"c", b"dists", b"Release", b"latest"])
@@ -242,10 +242,10 @@ def test_the_order_of_a_plan(have: Described, want: Described) -> None:
     plan = whole_plan(changed(have, want), [], want)
     for removals in (plan.clear, plan.removals):
         paths = [removal.path for removal in removals]
-        assert paths == sorted(paths, key=sort_key, reverse=True)
-    assert plan.make == sorted(plan.make, key=sort_key)
+        assert paths == sorted(paths, key=path_order, reverse=True)
+    assert plan.make == sorted(plan.make, key=path_order)
     directories = [directory.path for directory in plan.directories]
-    assert directories == sorted(directories, key=sort_key, reverse=True)
+    assert directories == sorted(directories, key=path_order, reverse=True)
     summary = summarize(plan)
     assert summary.deletions == len(plan.clear) + len(plan.removals)
     assert summary.fetch_bytes == sum(file.size for stage in plan.stages for file in stage.fetches)

@@ -46,7 +46,7 @@ def respelled(text: bytes) -> bytes:
 
 def manifest_text(manifest: Manifest) -> bytes:
     own = b"" if manifest.attributes is None else b"./\t%s\n" % manifest.attributes
-    blocks = [block.encode() for group in manifest.groups for block in group.blocks]
+    blocks = [block.encode() for each in manifest.inline for block in each.blocks]
     return own + manifest.leaves + b"".join(blocks)
 
 

@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import TypeAlias
 
 from huai_client.filters import Rules
-from huai_schema.paths import RelPath, ancestors, sort_key
+from huai_schema.paths import RelPath, ancestors, path_order
 
 Tree: TypeAlias = Mapping[RelPath, bool]
 """Paths, each with whether it is a directory; all directories above a path are in it too."""
@@ -78,7 +78,7 @@ _ENVIRONMENT = {"PATH": os.environ["PATH"], "LC_ALL": "C"}
 
 def _make(top: Path, tree: Tree) -> None:
     top.mkdir()
-    for path in sorted(tree, key=sort_key):
+    for path in sorted(tree, key=path_order):
         here = top / os.fsdecode(path)
         if tree[path]:
             here.mkdir()

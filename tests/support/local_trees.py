@@ -12,9 +12,8 @@ from blake3 import blake3
 from huai_client.diff.merge import Extraneous, Match, Missing, merge
 from huai_client.plan.operations import Plan, Remove, Stage
 from huai_client.tree import Tree
-from huai_client.tree.scope import tree_order
 from huai_schema.entries import Directory, Entry, File, Symlink
-from huai_schema.paths import RelPath
+from huai_schema.paths import RelPath, tree_order
 
 T0 = 1_600_000_000_123_456_789
 OWNERLESS = {"mode", "mtime", "owner", "group"}

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import NamedTuple
 
-from huai_client.metadata.git.packets import FLUSH, packet
+from huai_schema.git.pktline import FLUSH_PACKET, packet
 
 SECONDS = 30
 RESULT = "application/x-git-upload-pack-result"
@@ -54,13 +54,13 @@ class Script:
 def advert(head: str) -> bytes:
     """What a server of version 0 shows."""
     lines = packet(b"%b refs/heads/main\0 shallow\n" % head.encode())
-    return packet(b"# service=git-upload-pack\n") + FLUSH + lines + FLUSH
+    return packet(b"# service=git-upload-pack\n") + FLUSH_PACKET + lines + FLUSH_PACKET
 
 
 def reply(pack: bytes) -> bytes:
     """A pack as it is wrapped."""
     parts = [packet(b"\x01" + pack[at : at + 60_000]) for at in range(0, len(pack), 60_000)]
-    return FLUSH + packet(b"NAK\n") + b"".join(parts) + FLUSH
+    return FLUSH_PACKET + packet(b"NAK\n") + b"".join(parts) + FLUSH_PACKET
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from huai_client.diff.selection import Selection
 from huai_client.tree import DestinationError, View
 from huai_client.tree.observe import stat_entry
 from huai_schema.codec.listing import Listing
-from huai_schema.layout.budget import Budget
+from huai_schema.layout.entry_limit import EntryLimit
 from huai_schema.layout.snapshot import decode_listing
 from huai_schema.paths import ROOT, RelPath, parent
 
@@ -37,7 +37,7 @@ def _samples(selection: Selection) -> Iterator[RelPath]:
     Never what is below one directory alone: somebody may have taken that one away.
     """
     snapshot, rules = selection.snapshot, selection.rules
-    for step in islice(snapshot.level(ROOT, snapshot.tree, Budget(snapshot.limit)), _STEPS):
+    for step in islice(snapshot.level(ROOT, snapshot.tree, EntryLimit(snapshot.limit)), _STEPS):
         if isinstance(step, Listing) and step.path == ROOT:
             leaves = (entry.path for entry in decode_listing(step) if entry.path)
             shown = (path for path in leaves if rules.reaches(path, directory=False))

@@ -10,9 +10,9 @@ from typing import NamedTuple, TypeAlias
 from huai_client.tree import PathError, View
 from huai_client.tree.observe import LocalEntry, Unreadable, differences, stat_entry, walk
 from huai_client.tree.owners import Owners
-from huai_client.tree.scope import WHOLE, Scope, tree_order
+from huai_client.tree.scope import WHOLE, Scope
 from huai_schema.entries import Directory, Entry, File
-from huai_schema.paths import RelPath, parent
+from huai_schema.paths import RelPath, parent, tree_order
 
 
 class Match(NamedTuple):

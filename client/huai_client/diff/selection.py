@@ -13,7 +13,7 @@ from itertools import groupby
 from huai_client.filters.rules import Rules
 from huai_schema.codec.listing import Listing
 from huai_schema.entries import Directory, Entry, File
-from huai_schema.layout.budget import Budget
+from huai_schema.layout.entry_limit import EntryLimit
 from huai_schema.layout.snapshot import Snapshot, decode_listing
 from huai_schema.paths import ROOT, RelPath, parent
 
@@ -106,7 +106,7 @@ def _by_folder(path: RelPath) -> tuple[RelPath, RelPath]:
 
 def listings_reached(snapshot: Snapshot, *filters: Rules) -> Iterator[Listing]:
     """The directories that any of `filters` lets through, in tree order; no others are read."""
-    budget = Budget(snapshot.limit)
+    budget = EntryLimit(snapshot.limit)
     stack = [snapshot.level(ROOT, snapshot.tree, budget)]
     while stack:
         step = next(stack[-1], None)

@@ -15,7 +15,7 @@ from huai_schema.diff.changes import Change, Moved, differing
 from huai_schema.diff.diff import diff
 from huai_schema.entries import Entry, File
 from huai_schema.layout.snapshot import Snapshot
-from huai_schema.paths import RelPath, sort_key
+from huai_schema.paths import RelPath, path_order
 
 _GONE_MOST = 1_000_000
 """Files; where more are gone, none is looked for elsewhere: they would fill the memory."""
@@ -75,7 +75,7 @@ def by_path(steps: Iterable[Step]) -> Iterator[Step]:
     steps = iter(steps)
     first = list(islice(steps, SORTED_MOST + 1))
     if len(first) <= SORTED_MOST:
-        first.sort(key=lambda step: (sort_key(step.path), step.sign is not Sign.REMOVED))
+        first.sort(key=lambda step: (path_order(step.path), step.sign is not Sign.REMOVED))
     yield from first
     yield from steps
 
@@ -118,9 +118,9 @@ def _lone(change: Change) -> File | None:
 def _paired(gone: Iterable[File], arrived: Iterable[File]) -> Iterator[Step]:
     """Moves of files with equal digests, each file taken once, by path; then what is left."""
     waiting: dict[bytes | None, list[File]] = {}
-    for file in sorted(gone, key=lambda file: sort_key(file.path), reverse=True):
+    for file in sorted(gone, key=lambda file: path_order(file.path), reverse=True):
         waiting.setdefault(file.digest, []).append(file)
-    for new in sorted(arrived, key=lambda file: sort_key(file.path)):
+    for new in sorted(arrived, key=lambda file: path_order(file.path)):
         sources = waiting[new.digest]
         if sources:
             old = sources.pop()

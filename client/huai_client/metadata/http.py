@@ -24,9 +24,10 @@ from huai_client.deadline import NEVER, Deadline
 from huai_client.metadata.slow_http import SlowError, open_url
 from huai_client.state.hosts import service_of
 from huai_schema import __version__
-from huai_schema.errors import ExitCode, HuaiError
+from huai_schema.errors import ExitCode, FormatError, HuaiError
+from huai_schema.git.objects import BRANCH
+from huai_schema.git.pktline import FLUSH, split
 
-BRANCH = "refs/heads/main"
 _ANSWER_BYTES = 1 << 20
 _TIMEOUT_SECONDS = 30.0
 _PASSING = {http.client.REQUEST_TIMEOUT, http.client.TOO_MANY_REQUESTS}
@@ -281,39 +282,42 @@ def _moment(text: str) -> float | None:
 def decode_advert(body: bytes, metadata: str) -> str:
     """The commit that the branch names in an advertisement of refs; pure."""
     packets = _packets(body)
-    first = next(packets, b"")
-    if first is None or not first.startswith(b"# service=git-upload-pack"):
+    try:
+        if not next(packets, b"").startswith(b"# service=git-upload-pack"):
+            raise _no_repository(metadata)
+    except FormatError:
+        raise _no_repository(metadata) from None
+    try:
+        for packet in packets:
+            found = _REF.match(packet)
+            if found and found[2] == BRANCH.encode():
+                return found[1].decode()
+    except FormatError as error:
         raise UpstreamError(
-            f"{metadata}: this is no git repository served over HTTP", hint="look at the URL"
-        )
-    for packet in packets:
-        if packet is None:
-            raise UpstreamError(
-                f"{metadata}: the answer ends in the middle", hint="try again later"
-            )
-        found = _REF.match(packet)
-        if found and found[2] == BRANCH.encode():
-            return found[1].decode()
+            f"{metadata}: the answer ends in the middle", hint="try again later"
+        ) from error
     raise NotServedError(
         f"{metadata}: nothing is committed there yet", hint="run huai-server commit on the upstream"
     )
 
 
-def _packets(body: bytes) -> Iterator[bytes | None]:
-    """The payloads of a sequence of pkt-lines; None where one is truncated or makes no sense.
+def _no_repository(metadata: str) -> "UpstreamError":
+    return UpstreamError(
+        f"{metadata}: this is no git repository served over HTTP", hint="look at the URL"
+    )
 
-    The sequence ends with its second flush packet (gitprotocol-http, "Smart Clients").
+
+def _packets(body: bytes) -> Iterator[bytes]:
+    """The payloads up to the second flush packet (gitprotocol-http(5), "Smart Clients").
+
+    `FormatError` if the body ends before that.
     """
-    position = flushes = 0
-    while flushes < 2:
-        head = body[position : position + 4]
-        size = int(head, 16) if re.fullmatch(rb"[0-9a-f]{4}", head) else 1
-        packet = body[position + 4 : position + size]
-        if size == 0:
-            flushes += 1
-        elif size < 4 or len(packet) != size - 4:
-            yield None
-            return
-        else:
+    flushes = 0
+    for packet in split(body):
+        if isinstance(packet, bytes):
             yield packet
-        position += max(size, 4)
+        elif packet == FLUSH:
+            flushes += 1
+            if flushes == 2:
+                return
+    raise FormatError("an answer that ends before its second flush packet")

@@ -15,7 +15,6 @@ from huai_client.deadline import NEVER, Deadline
 from huai_client.metadata.commit import Commit
 from huai_client.metadata.git import Found, Here, fetch_commit, write_shallow
 from huai_client.metadata.http import (
-    BRANCH,
     MetadataUrl,
     NotServedError,
     UpstreamError,
@@ -27,7 +26,7 @@ from huai_client.metadata.packs import drop_unfinished, exchange_packs
 from huai_schema.codec.commits import decode_commit
 from huai_schema.codec.descriptor import read_root
 from huai_schema.errors import ExitCode, FormatError, HuaiError
-from huai_schema.git.objects import Kind
+from huai_schema.git.objects import BRANCH, Kind
 from huai_schema.layout.snapshot import Snapshot
 from huai_schema.limits import OBJECT_BYTES
 

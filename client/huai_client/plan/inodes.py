@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from huai_client.diff.candidate import Candidate, TreeDiff
 from huai_schema.entries import File
-from huai_schema.paths import RelPath, sort_key
+from huai_schema.paths import RelPath, path_order
 
 
 def split_shared_inodes(survey: TreeDiff, *, may_share: bool) -> TreeDiff:
@@ -41,7 +41,7 @@ def _strays(names: list[Candidate]) -> Iterator[RelPath]:
     """All groups but the first have to leave an inode that several share."""
     groups = dict.fromkeys(
         each.wanted.link or each.path
-        for each in sorted(names, key=lambda each: sort_key(each.path))
+        for each in sorted(names, key=lambda each: path_order(each.path))
         if isinstance(each.wanted, File)
     )
     yield from list(groups)[1:]

@@ -15,7 +15,7 @@ from huai_client.plan.operations import Plan, Remove
 from huai_client.plan.reader import TreeReader, is_directory
 from huai_client.state.delayed_deletion import DelayedDeletion
 from huai_schema.entries import File, Symlink
-from huai_schema.paths import RelPath, ancestors, parent, sort_key
+from huai_schema.paths import RelPath, ancestors, parent, path_order
 
 MOST = 1_000_000
 """Delayed deletions at a time; with more, the oldest go before their time."""
@@ -103,7 +103,7 @@ def delay_deletions(plan: Plan, pending: Iterable[DelayedDeletion], policy: Dela
         removals=_deepest_first([*now, *due]),
         forwards=forwards,
     )
-    ordered = sorted(later.values(), key=lambda each: sort_key(each.path))
+    ordered = sorted(later.values(), key=lambda each: path_order(each.path))
     return Delayed(changed, ordered, len(new & later.keys()))
 
 
@@ -189,4 +189,4 @@ def _removal(pending: DelayedDeletion) -> Remove:
 
 
 def _deepest_first(removals: Iterable[Remove]) -> list[Remove]:
-    return sorted(removals, key=lambda item: sort_key(item.path), reverse=True)
+    return sorted(removals, key=lambda item: path_order(item.path), reverse=True)

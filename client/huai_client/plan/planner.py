@@ -12,7 +12,7 @@ from huai_client.diff.candidate import Candidate, Move, content_is_here
 from huai_client.plan.operations import Plan, Remove, Stage
 from huai_client.plan.stages import STAGES
 from huai_schema.entries import Directory, Entry, File, Symlink
-from huai_schema.paths import RelPath, ancestors, parent, sort_key
+from huai_schema.paths import RelPath, ancestors, parent, path_order
 
 
 class StageOf(Protocol):
@@ -28,11 +28,11 @@ def make_plan(
     stage_of: StageOf,
 ) -> Plan:
     """The operations for `candidates`."""
-    ordered = sorted(candidates, key=lambda candidate: sort_key(candidate.path))
+    ordered = sorted(candidates, key=lambda candidate: path_order(candidate.path))
     planner = _Planner(ordered, stage_of)
     for candidate in ordered:
         planner.add(candidate)
-    return planner.plan(sorted(moves, key=lambda move: sort_key(move.new)))
+    return planner.plan(sorted(moves, key=lambda move: path_order(move.new)))
 
 
 def changed_directories(plan: Plan) -> set[RelPath]:
@@ -50,7 +50,7 @@ def changed_directories(plan: Plan) -> set[RelPath]:
 def with_directories(plan: Plan, directories: Iterable[Directory]) -> Plan:
     """The plan with final attributes for `directories` too."""
     final = {directory.path: directory for directory in (*directories, *plan.directories)}
-    ordered = sorted(final.values(), key=lambda entry: sort_key(entry.path), reverse=True)
+    ordered = sorted(final.values(), key=lambda entry: path_order(entry.path), reverse=True)
     return replace(plan, directories=ordered)
 
 

@@ -52,7 +52,7 @@ class Unfinished(NamedTuple):
     path: RelPath
     began: int
     position: bytes
-    """A key of `scope.tree_order`: all up to there was looked at."""
+    """A key of `paths.tree_order`: all up to there was looked at."""
     damaged: int
     """Paths that differed up to there."""
 
@@ -278,7 +278,7 @@ class _AnotherVersionError(Exception):
 
 
 def _key(path: RelPath) -> bytes:
-    """Sorts a directory right before all that is below it; see `paths.sort_key`."""
+    """Sorts a directory right before all that is below it; see `paths.path_order`."""
     return path.replace(b"/", b"\0")
 
 

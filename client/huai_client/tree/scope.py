@@ -1,12 +1,8 @@
-"""A part of a tree, and the order in which a tree is gone through.  Pure.
+"""A part of a tree.  Pure."""
 
-Tree order: a directory, its leaves by name, then its subdirectories, each with all below it.
-"""
-
-from functools import lru_cache
 from typing import NamedTuple
 
-from huai_schema.paths import ROOT, RelPath
+from huai_schema.paths import ROOT, RelPath, tree_order
 
 
 class Scope(NamedTuple):
@@ -34,23 +30,3 @@ class Scope(NamedTuple):
 
 
 WHOLE = Scope()
-
-
-def tree_order(path: RelPath, *, directory: bool) -> bytes:
-    r"""A key that sorts entries in tree order; a directory's is the prefix of all below it.
-
-    Each component is ended by \0 and begins with \0 for a leaf, \1 for a directory.
-    """
-    if not path:
-        return b""
-    above, _, name = path.rpartition(b"/")
-    mark = b"\1" if directory else b"\0"
-    return _below(above) + mark + name + b"\0"
-
-
-@lru_cache(maxsize=64)
-def _below(folder: bytes) -> bytes:
-    """The key of a directory; kept, because siblings come one after the other."""
-    if not folder:
-        return b""
-    return b"".join(b"\1" + name + b"\0" for name in folder.split(b"/"))

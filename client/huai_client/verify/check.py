@@ -14,8 +14,8 @@ from huai_client.diff.merge import Finding, Match, Missing, merge
 from huai_client.tree import PathError, View
 from huai_client.tree.hashing import Hashed, Hashing
 from huai_client.tree.observe import Unreadable
-from huai_client.tree.scope import tree_order
 from huai_schema.entries import Directory, Entry, File
+from huai_schema.paths import tree_order
 
 _READ, _LOOK = 0o400, 0o500
 """What its owner needs to read a file, and to look into a directory."""
@@ -25,7 +25,7 @@ class Checkpoint(NamedTuple):
     """Everything up to here was looked at, but for extraneous leaves that wait to be told."""
 
     order: bytes
-    """A key of `scope.tree_order`."""
+    """A key of `paths.tree_order`."""
 
 
 @dataclass(slots=True)

@@ -8,16 +8,16 @@ from huai_client.diff.merge import Extraneous, Finding, Match, Merge, Missing
 from huai_client.diff.selection import Selection
 from huai_client.tree import STAGING_NAME, PathError, View
 from huai_client.tree.observe import Unreadable, differences_here, stat_entry
-from huai_client.tree.scope import Scope, tree_order
+from huai_client.tree.scope import Scope
 from huai_client.verify.expected import ExpectedTree
 from huai_client.verify.parts import Part, part_at
 from huai_schema.codec.lines import count_files
 from huai_schema.codec.listing import Listing
 from huai_schema.entries import Directory, Entry, File
 from huai_schema.errors import ExitCode, HuaiError
-from huai_schema.layout.budget import Budget
+from huai_schema.layout.entry_limit import EntryLimit
 from huai_schema.layout.snapshot import decode_listing
-from huai_schema.paths import RelPath, show
+from huai_schema.paths import RelPath, show, tree_order
 
 
 class Look(NamedTuple):
@@ -136,7 +136,7 @@ def _merged(view: View, expected: ExpectedTree, scope: Scope, wanted: Iterator[E
 
 def _entries_of(selection: Selection, part: Part) -> Iterator[Entry]:
     snapshot = selection.snapshot
-    for step in snapshot.level(part.path, part.tree, Budget(snapshot.limit)):
+    for step in snapshot.level(part.path, part.tree, EntryLimit(snapshot.limit)):
         if not isinstance(step, Listing) or selection.rules.excludes_whole(step.path):
             continue
         shown = (selection.shown(entry) for entry in decode_listing(step))

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from huai_client.state.verification import DAMAGES
-from huai_schema.paths import RelPath, ancestors, sort_key
+from huai_schema.paths import RelPath, ancestors, path_order
 
 _BUSY_SECONDS = 5
 
@@ -94,7 +94,7 @@ def times_of(path: Path, inside: RelPath) -> Times | None:
     with suppress(*DAMAGES), closing(_opened(path)) as db:
         for part in (inside, *ancestors(inside)):
             found = db.execute(
-                "SELECT metadata, content FROM parts WHERE key = ?", (sort_key(part),)
+                "SELECT metadata, content FROM parts WHERE key = ?", (path_order(part),)
             ).fetchone()
             if found is not None:
                 return Times(part, *found) if _sound(found, int, int) else None

@@ -9,14 +9,14 @@ from collections.abc import Iterator
 from typing import NamedTuple, TypeAlias
 
 from huai_schema.codec.listing import Listing
-from huai_schema.diff.changed_pieces import OneSide, windows
+from huai_schema.diff.changed_pieces import Side, changed_pieces
 from huai_schema.diff.changes import Change, Moved
 from huai_schema.diff.listing_diff import all_of, compare_listings
 from huai_schema.diff.moves import Moves
-from huai_schema.layout.budget import Budget
-from huai_schema.layout.manifest import Group
+from huai_schema.layout.entry_limit import EntryLimit
+from huai_schema.layout.manifest import InlineDirectory
 from huai_schema.layout.snapshot import Snapshot, listing_of
-from huai_schema.paths import ROOT, RelPath, join, show, sort_key
+from huai_schema.paths import ROOT, RelPath, join, path_order, show
 
 Difference: TypeAlias = Change | Moved
 
@@ -45,8 +45,8 @@ class _Comparison:
     def __init__(self, old: Snapshot, new: Snapshot) -> None:
         self._old = old
         self._new = new
-        self._old_budget = Budget(old.limit)
-        self._new_budget = Budget(new.limit)
+        self._old_limit = EntryLimit(old.limit)
+        self._new_limit = EntryLimit(new.limit)
         self._pairs: list[_Pair] = []
         self._gone: list[_Tree] = []
         self._added: list[_Tree] = []
@@ -63,22 +63,22 @@ class _Comparison:
 
     def _own_directories(self, pair: _Pair) -> Iterator[Change]:
         """One directory that has its own tree on both sides, without such subdirectories."""
-        self._old_budget.spend(1, show(pair.path))
-        self._new_budget.spend(1, show(pair.path))
+        self._old_limit.spend(1, show(pair.path))
+        self._new_limit.spend(1, show(pair.path))
         old = self._old.own_directory(pair.path, pair.old)
         new = self._new.own_directory(pair.path, pair.new)
-        self._old_budget.spend_trees(len(old.children), show(pair.path))
-        self._new_budget.spend_trees(len(new.children), show(pair.path))
-        here = OneSide(self._old, old, self._old_budget)
-        there = OneSide(self._new, new, self._new_budget)
+        self._old_limit.spend_trees(len(old.children), show(pair.path))
+        self._new_limit.spend_trees(len(new.children), show(pair.path))
+        here = Side(self._old, old, self._old_limit)
+        there = Side(self._new, new, self._new_limit)
         inline_old: set[bytes] = set()
         inline_new: set[bytes] = set()
-        for before, after in windows(here, there):
-            inline_old |= before.groups.keys()
-            inline_new |= after.groups.keys()
+        for before, after in changed_pieces(here, there):
+            inline_old |= before.inline.keys()
+            inline_new |= after.inline.keys()
             yield from compare_listings(before.listing(pair.path), after.listing(pair.path))
-            for name in before.groups.keys() | after.groups.keys():
-                was, now = before.groups.get(name), after.groups.get(name)
+            for name in before.inline.keys() | after.inline.keys():
+                was, now = before.inline.get(name), after.inline.get(name)
                 have = self._one_side(here, name, was, now)
                 want = self._one_side(there, name, now, was)
                 yield from _compare_subtrees(have, want)
@@ -94,7 +94,11 @@ class _Comparison:
                 self._added.append(_Tree(path, new_id))
 
     def _one_side(
-        self, side: OneSide, name: bytes, group: Group | None, other: Group | None
+        self,
+        side: Side,
+        name: bytes,
+        inline: InlineDirectory | None,
+        other: InlineDirectory | None,
     ) -> Iterator[Listing]:
         """A subdirectory that stands in a manifest on at least one side; nothing if it is not.
 
@@ -102,15 +106,15 @@ class _Comparison:
         the `other` side's manifest stand on this side alone, and may have moved.
         """
         path = side.directory.path
-        if group is not None:
-            yield from (listing_of(path, block) for block in group.blocks)
+        if inline is not None:
+            yield from (listing_of(path, block) for block in inline.blocks)
             return
         if name not in side.directory.children:
             return
-        budget = side.budget
-        alone = self._gone if budget is self._old_budget else self._added
+        limit = side.limit
+        alone = self._gone if limit is self._old_limit else self._added
         inlined = {listing_of(path, block).path for block in (other.blocks if other else ())}
-        levels = [side.snapshot.level(join(path, name), side.directory.children[name], budget)]
+        levels = [side.snapshot.level(join(path, name), side.directory.children[name], limit)]
         while levels:
             step = next(levels[-1], None)
             if step is None:
@@ -118,7 +122,7 @@ class _Comparison:
             elif isinstance(step, Listing):
                 yield step
             elif step[0] in inlined:
-                levels.append(side.snapshot.level(*step, budget))
+                levels.append(side.snapshot.level(*step, limit))
             else:
                 alone.append(_Tree(*step))
 
@@ -126,13 +130,13 @@ class _Comparison:
         """What left and may have arrived elsewhere: every own directory; reads no manifest."""
         moves = Moves()
         pending = list(self._gone) if self._added else []
-        budget = Budget(self._old.limit)
+        limit = EntryLimit(self._old.limit)
         while pending:
             tree = pending.pop()
-            budget.spend(1, show(tree.path))
+            limit.spend(1, show(tree.path))
             moves.offer(tree.path, tree.oid)
             children = self._old.own_directory(tree.path, tree.oid).children
-            budget.spend_trees(len(children), show(tree.path))
+            limit.spend_trees(len(children), show(tree.path))
             pending += [_Tree(join(tree.path, name), oid) for name, oid in children.items()]
         return moves
 
@@ -144,7 +148,7 @@ class _Comparison:
             if source is not None:
                 yield Moved(source, tree.path)
                 continue
-            for step in self._new.level(tree.path, tree.oid, self._new_budget):
+            for step in self._new.level(tree.path, tree.oid, self._new_limit):
                 if isinstance(step, Listing):
                     yield from all_of(step, gone=False)
                 else:
@@ -156,7 +160,7 @@ class _Comparison:
             tree = pending.pop()
             if moves.has_taken(tree.path):
                 continue
-            for step in self._old.level(tree.path, tree.oid, self._old_budget):
+            for step in self._old.level(tree.path, tree.oid, self._old_limit):
                 if isinstance(step, Listing):
                     yield from all_of(step, gone=True)
                 else:
@@ -170,7 +174,7 @@ def _compare_subtrees(have: Iterator[Listing], want: Iterator[Listing]) -> Itera
         if old and new and old.path == new.path:
             yield from compare_listings(old, new)
             old, new = next(have, None), next(want, None)
-        elif new is None or (old and sort_key(old.path) < sort_key(new.path)):
+        elif new is None or (old and path_order(old.path) < path_order(new.path)):
             yield from compare_listings(old, None)
             old = next(have, None)
         else:

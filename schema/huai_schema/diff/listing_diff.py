@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from huai_schema.codec.lines import decode_directory, decode_leaves
 from huai_schema.codec.listing import Listing
 from huai_schema.diff.changes import Change, differing
-from huai_schema.layout.common_parts import Text, trim_lines
+from huai_schema.layout.common_parts import Text, without_common_lines
 from huai_schema.layout.snapshot import decode_listing
 
 
@@ -26,7 +26,9 @@ def compare_listings(old: Listing | None, new: Listing | None) -> Iterator[Chang
             yield Change(old.path, was, now)
     if old.leaves == new.leaves and old.digests == new.digests:
         return
-    before, after = trim_lines(Text(old.leaves, old.digests), Text(new.leaves, new.digests))
+    before, after = without_common_lines(
+        Text(old.leaves, old.digests), Text(new.leaves, new.digests)
+    )
     gone = {entry.path: entry for entry in decode_leaves(old.path, *before)}
     for entry in decode_leaves(new.path, *after):
         past = gone.pop(entry.path, None)

@@ -12,6 +12,8 @@ from huai_schema.limits import ITEM_BYTES
 
 Kind: TypeAlias = Literal["blob", "tree", "commit"]
 OID_BYTES = 20
+BRANCH = "refs/heads/main"
+"""Names the newest commit of a module; the only ref that a server shows."""
 _BLOB, _TREE = b"100644", b"40000"
 
 

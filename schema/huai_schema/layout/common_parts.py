@@ -25,17 +25,17 @@ class Text(NamedTuple):
     column: bytes
 
 
-def trim_units(old: Text, new: Text) -> tuple[Text, Text]:
+def without_common_units(old: Text, new: Text) -> tuple[Text, Text]:
     """Both without the whole units that they begin and end with in common."""
-    return _trim(old, new, _unit_before, _unit_after)
+    return _without_common(old, new, _unit_before, _unit_after)
 
 
-def trim_lines(old: Text, new: Text) -> tuple[Text, Text]:
+def without_common_lines(old: Text, new: Text) -> tuple[Text, Text]:
     """Both without the lines that they begin and end with in common; there are only leaves."""
-    return _trim(old, new, _line_before, _line_after)
+    return _without_common(old, new, _line_before, _line_after)
 
 
-def _trim(
+def _without_common(
     old: Text,
     new: Text,
     cut_before: Callable[[bytes, int], int],

@@ -42,7 +42,7 @@ class ManifestWriter:
             self._cut(start)
         self._append(text, columns, lines)
 
-    def add_group(self, name: bytes, blocks: list[Block]) -> None:
+    def add_directory(self, name: bytes, blocks: list[Block]) -> None:
         """A subdirectory with all below it; `name` is escaped."""
         text = b"".join(block.encode() for block in blocks)
         columns = [(block.files, block.digests) for block in blocks]

@@ -70,7 +70,7 @@ class LayoutBuilder:
             raw_name = SUBDIRECTORY + basename(closed.path)
             self._open[-1].children.append(TreeItem(raw_name, closed.write(), is_tree=True))
         else:
-            self._open[-1].add_group(name, inline)
+            self._open[-1].add_directory(name, inline)
 
 
 class _OpenDirectory:
@@ -93,12 +93,12 @@ class _OpenDirectory:
         self._last = name
         return grows
 
-    def add_group(self, name: bytes, blocks: list[Block]) -> None:
+    def add_directory(self, name: bytes, blocks: list[Block]) -> None:
         """A subdirectory that stands in this manifest."""
         if self._manifest is None:
             self._collect(blocks)
         else:
-            self._manifest.add_group(name, blocks)
+            self._manifest.add_directory(name, blocks)
 
     def inline_blocks(self, name: bytes) -> list[Block] | None:
         """This directory as part of its parent's manifest, if it is small enough."""
@@ -134,5 +134,5 @@ class _OpenDirectory:
         manifest.add(b"", b"./\t%s\n" % own.attributes, [], 1)
         manifest.add_leaves(own.leaves, own.digests)
         for name, group in groupby(rest, key=lambda block: block.relative.partition(b"/")[0]):
-            manifest.add_group(name, list(group))
+            manifest.add_directory(name, list(group))
         return manifest

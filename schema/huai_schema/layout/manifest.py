@@ -18,7 +18,7 @@ from huai_schema.paths import check_name, show
 _HEADER = re.compile(rb"^([^\t\n]*)/\t([^\n]*)\n", re.MULTILINE)
 
 
-class Group(NamedTuple):
+class InlineDirectory(NamedTuple):
     """A subdirectory inside a manifest, with everything below it."""
 
     name: bytes
@@ -36,7 +36,7 @@ class Manifest(NamedTuple):
     """Files and symlinks of the manifest's own directory."""
     digests: bytes
     """The part of the column that belongs to `leaves`; empty: all absent."""
-    groups: tuple[Group, ...]
+    inline: tuple[InlineDirectory, ...]
 
 
 def piece_start(text: bytes, place: str) -> bytes:
@@ -63,7 +63,7 @@ def decode_manifest(text: bytes, column: bytes = b"", place: str = "") -> Manife
             raise FormatError("the directory's own line is not the first", place)
         own = below.pop(0)
         attributes = own.attributes
-    return Manifest(attributes, own.leaves, own.digests, _groups(below, place))
+    return Manifest(attributes, own.leaves, own.digests, _inline_directories(below, place))
 
 
 def _blocks(text: bytes, column: bytes, place: str) -> list[Block]:
@@ -87,9 +87,9 @@ def _blocks(text: bytes, column: bytes, place: str) -> list[Block]:
     return blocks
 
 
-def _groups(blocks: list[Block], place: str) -> tuple[Group, ...]:
+def _inline_directories(blocks: list[Block], place: str) -> tuple[InlineDirectory, ...]:
     """Check that the blocks nest and are in tree order; bundle them by their first name."""
-    groups: list[Group] = []
+    inline: list[InlineDirectory] = []
     above: list[bytes] = []
     first = 0
     for index, block in enumerate(blocks):
@@ -98,12 +98,12 @@ def _groups(blocks: list[Block], place: str) -> tuple[Group, ...]:
         except FormatError as error:
             raise error.within(f"{place}: {show(block.relative[:200])}") from None
         if len(names) == 1 and index:
-            groups.append(_group(above[0], blocks[first:index], place))
+            inline.append(_inline_directory(above[0], blocks[first:index], place))
             first = index
         above = names
     if blocks:
-        groups.append(_group(above[0], blocks[first:], place))
-    return tuple(groups)
+        inline.append(_inline_directory(above[0], blocks[first:], place))
+    return tuple(inline)
 
 
 def _nested_names(relative: bytes, above: list[bytes]) -> list[bytes]:
@@ -119,10 +119,10 @@ def _nested_names(relative: bytes, above: list[bytes]) -> list[bytes]:
     return names
 
 
-def _group(name: bytes, blocks: list[Block], place: str) -> Group:
+def _inline_directory(name: bytes, blocks: list[Block], place: str) -> InlineDirectory:
     if sum(block.lines for block in blocks) > INLINE_ENTRIES:
         raise FormatError(
             f"a directory of more than {INLINE_ENTRIES} entries inside a manifest",
             f"{place}: {show(name)}",
         )
-    return Group(name, tuple(blocks))
+    return InlineDirectory(name, tuple(blocks))

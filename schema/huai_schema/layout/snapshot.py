@@ -18,9 +18,9 @@ from huai_schema.codec.listing import Listing
 from huai_schema.entries import Directory, Entry
 from huai_schema.errors import FormatError
 from huai_schema.git.objects import ObjectReader
-from huai_schema.layout.budget import Budget
 from huai_schema.layout.common_parts import Text
-from huai_schema.layout.manifest import Group, Manifest, decode_manifest, piece_start
+from huai_schema.layout.entry_limit import EntryLimit
+from huai_schema.layout.manifest import InlineDirectory, Manifest, decode_manifest, piece_start
 from huai_schema.layout.own_directory import MANIFEST, OwnDirectory, Piece, decode_own_directory
 from huai_schema.layout.pieces import COLUMN_SUFFIX, PieceTree, piece_key
 from huai_schema.limits import (
@@ -30,7 +30,7 @@ from huai_schema.limits import (
     PATH_BYTES,
     TOTAL_ENTRIES,
 )
-from huai_schema.paths import ROOT, RelPath, join, parent, show, sort_key
+from huai_schema.paths import ROOT, RelPath, join, parent, path_order, show
 
 _RECENT, _RECENT_CHILDREN = 64, 1 << 16
 """Own directories that are kept: those above a path are looked at again for its neighbours."""
@@ -121,18 +121,18 @@ class Snapshot:
         _check_key(key, start, place)
         try:
             if start.endswith(b"/"):
-                return 2, sort_key(unescape(start[:-1]))
+                return 2, path_order(unescape(start[:-1]))
             return (1, unescape(start)) if start else (0, b"")
         except FormatError as error:
             raise error.within(place) from None
 
     def listings(self) -> Iterator[Listing]:
         """The whole tree, in tree order."""
-        return self.listings_below(ROOT, self.tree, Budget(self.limit))
+        return self.listings_below(ROOT, self.tree, EntryLimit(self.limit))
 
-    def listings_below(self, path: RelPath, tree: bytes, budget: Budget) -> Iterator[Listing]:
+    def listings_below(self, path: RelPath, tree: bytes, limit: EntryLimit) -> Iterator[Listing]:
         """Everything in the own directory `path`, itself first, in tree order."""
-        stack = [self.level(path, tree, budget)]
+        stack = [self.level(path, tree, limit)]
         while stack:
             step = next(stack[-1], None)
             if step is None:
@@ -140,7 +140,7 @@ class Snapshot:
             elif isinstance(step, Listing):
                 yield step
             else:
-                stack.append(self.level(*step, budget))
+                stack.append(self.level(*step, limit))
 
     def entries(self) -> Iterator[Entry]:
         """The whole tree, decoded: a directory, its leaves, then its subdirectories."""
@@ -177,12 +177,12 @@ class Snapshot:
                 self._note(here, tree)
                 continue
             relative = escape(rest)
-            group = self._group(directory, name)
-            for block in group.blocks if group else ():
+            inline = self._inline_directory(directory, name)
+            for block in inline.blocks if inline else ():
                 if block.relative == relative or block.relative.startswith(relative + b"/"):
                     yield listing_of(here, block)
             return
-        yield from self.listings_below(path, tree, Budget(self.limit))
+        yield from self.listings_below(path, tree, EntryLimit(self.limit))
 
     def _nearest(self, path: RelPath) -> tuple[RelPath, bytes]:
         """The own directory that is known to be at `path` or the next above it, and its id."""
@@ -202,42 +202,42 @@ class Snapshot:
         return text
 
     def level(
-        self, path: RelPath, tree: bytes, budget: Budget
+        self, path: RelPath, tree: bytes, limit: EntryLimit
     ) -> Iterator[Listing | tuple[RelPath, bytes]]:
         """Listings of one own directory; a subdirectory with its own tree as (path, id)."""
         directory = self.own_directory(path, tree)
         place = show(path)
-        budget.spend_trees(len(directory.children), place)
-        manifests = self._spending(self.manifests(directory), budget, place)
+        limit.spend_trees(len(directory.children), place)
+        manifests = self._spending(self.manifests(directory), limit, place)
         attributes: bytes | None = None
         columns: list[tuple[int, bytes]] = []
         leaves: list[bytes] = []
-        groups: tuple[Group, ...] = ()
+        inline: tuple[InlineDirectory, ...] = ()
         for manifest in manifests:
             attributes = manifest.attributes if attributes is None else attributes
             leaves.append(manifest.leaves)
             columns.append((count_files(manifest.leaves), manifest.digests))
-            groups = manifest.groups
-            if groups:
+            inline = manifest.inline
+            if inline:
                 break
         if attributes is None:
             raise FormatError("a directory without its own line", place)
         own = Listing(path, attributes, b"".join(leaves), join_digests(columns))
         del leaves, columns
         yield own
-        later = chain.from_iterable(_groups_only(manifest, place) for manifest in manifests)
-        yield from _subdirectories(directory, own.leaves, chain(groups, later))
+        later = chain.from_iterable(_inline_only(manifest, place) for manifest in manifests)
+        yield from _subdirectories(directory, own.leaves, chain(inline, later))
 
     def _spending(
-        self, manifests: Iterator[Manifest], budget: Budget, place: str
+        self, manifests: Iterator[Manifest], limit: EntryLimit, place: str
     ) -> Iterator[Manifest]:
         for manifest in manifests:
             own = manifest.attributes is not None
-            budget.spend(own + manifest.leaves.count(b"\n"), place)
-            blocks = [block for group in manifest.groups for block in group.blocks]
-            budget.spend(sum(block.lines for block in blocks), place)
+            limit.spend(own + manifest.leaves.count(b"\n"), place)
+            blocks = [block for each in manifest.inline for block in each.blocks]
+            limit.spend(sum(block.lines for block in blocks), place)
             size = len(manifest.attributes or b"") + len(manifest.leaves) + len(manifest.digests)
-            budget.spend_bytes(size + sum(block.size for block in blocks), place)
+            limit.spend_bytes(size + sum(block.size for block in blocks), place)
             yield manifest
 
     def _in_order(self, directory: OwnDirectory) -> list[_Located]:
@@ -256,7 +256,7 @@ class Snapshot:
             self._located = trees
         return self._order
 
-    def _group(self, directory: OwnDirectory, name: bytes) -> Group | None:
+    def _inline_directory(self, directory: OwnDirectory, name: bytes) -> InlineDirectory | None:
         """The subdirectory `name`, if it stands in the manifest of `directory`."""
         place = show(directory.path)
         if directory.pieces is None:
@@ -265,7 +265,7 @@ class Snapshot:
             located = self._in_order(directory)
             index = bisect_right(located, (2, name), key=lambda each: each.order)
             manifest = self.manifest(located[index - 1].key, located[index - 1].piece, place)
-        return next((group for group in manifest.groups if group.name == name), None)
+        return next((each for each in manifest.inline if each.name == name), None)
 
 
 def decode_listing(listing: Listing) -> Iterator[Entry]:
@@ -297,21 +297,21 @@ def _check_key(key: bytes, start: bytes, place: str) -> None:
         raise FormatError("a piece is not named after its start", f"{place}: {show(start[:200])}")
 
 
-def _groups_only(manifest: Manifest, place: str) -> Iterable[Group]:
+def _inline_only(manifest: Manifest, place: str) -> Iterable[InlineDirectory]:
     """What may still come once the subdirectories have begun."""
     if manifest.attributes is not None or manifest.leaves:
         raise FormatError("a file or symlink after a subdirectory", place)
-    return manifest.groups
+    return manifest.inline
 
 
 def _subdirectories(
-    directory: OwnDirectory, leaves: bytes, groups: Iterable[Group]
+    directory: OwnDirectory, leaves: bytes, inline: Iterable[InlineDirectory]
 ) -> Iterator[Listing | tuple[RelPath, bytes]]:
     """Those in the manifest and those with trees of their own, by name."""
-    inline: Iterator[tuple[bytes, Group | bytes]] = ((group.name, group) for group in groups)
-    own: list[tuple[bytes, Group | bytes]] = sorted(directory.children.items())
+    here: Iterator[tuple[bytes, InlineDirectory | bytes]] = ((each.name, each) for each in inline)
+    own: list[tuple[bytes, InlineDirectory | bytes]] = sorted(directory.children.items())
     previous = b""
-    for name, found in merge(inline, own, key=lambda each: each[0]):
+    for name, found in merge(here, own, key=lambda each: each[0]):
         path = join(directory.path, name)
         if name <= previous:
             raise FormatError("subdirectories out of order or repeated", show(path))

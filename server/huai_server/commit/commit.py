@@ -22,10 +22,10 @@ from huai_schema.program.locking import locked
 from huai_server.commit.digest.cache import DigestCache
 from huai_server.commit.digest.columns import DigestColumns
 from huai_server.commit.remarks import Remark
-from huai_server.commit.tree_builder import Assembly
+from huai_server.commit.tree_builder import TreeBuilder
 from huai_server.commit.volatile import Volatile
 from huai_server.config import Module
-from huai_server.errors import storing
+from huai_server.errors import storage_errors
 from huai_server.paths import ModulePlaces
 from huai_server.scan import scan
 from huai_server.scan.mounts import Mounts
@@ -84,7 +84,7 @@ def commit(
     `accept_mounts`: a directory that is empty because a file system came or went is committed so.
     """
     root = Path(module.path)
-    with storing(places.folder):
+    with storage_errors(places.folder):
         if not _is_directory(root):
             raise EmptyRootError(f"{root}: no such directory", hint="is the file system mounted?")
         places.folder.mkdir(parents=True, exist_ok=True)
@@ -128,7 +128,7 @@ class _Commit:
         # Made once; who makes the module anew, makes another one.
         self._identity = (descriptor and descriptor.identity) or secrets.token_hex(16)
         self._past = past
-        self._assembly = Assembly(past, check_readable=module.check_readable)
+        self._assembly = TreeBuilder(past, check_readable=module.check_readable)
         self._hashed = (0, 0)
 
     def run(self, root: Path, *, allow_empty: bool, accept_mounts: bool) -> CommitResult:

@@ -21,7 +21,7 @@ from huai_schema.codec.listing import Listing
 from huai_schema.entries import File
 from huai_schema.layout.snapshot import Snapshot
 from huai_schema.limits import DIGEST_BYTES
-from huai_schema.paths import RelPath, ancestors, basename, join, sort_key
+from huai_schema.paths import RelPath, ancestors, basename, join, path_order
 from huai_server.commit import remarks
 from huai_server.commit.hardlinks import FileState, HardlinkGroups
 from huai_server.commit.remarks import Remarks
@@ -39,7 +39,7 @@ _OTHERS_ENTER = stat.S_IROTH | stat.S_IXOTH
 _SIZE = re.compile(rb"^[^\t\n]*\t([0-9]+)\t", re.MULTILINE)
 
 
-class Assembly:
+class TreeBuilder:
     """The listings of one commit, with what was counted and what went wrong."""
 
     def __init__(self, past: Snapshot | None, *, check_readable: bool = True) -> None:
@@ -71,7 +71,7 @@ class Assembly:
     def _listings(self, scanned: Iterable[ScannedDirectory | Unreadable]) -> Iterator[Listing]:
         for item in scanned:
             path = item.path if isinstance(item, Unreadable) else item.listing.path
-            while self._waiting and self._waiting[0][0] < sort_key(path):
+            while self._waiting and self._waiting[0][0] < path_order(path):
                 yield from self._past_subtree(heappop(self._waiting)[1])
             if isinstance(item, Unreadable):
                 past = self._past_subtree(item.path)
@@ -122,9 +122,9 @@ class Assembly:
         self._kept |= {unsure[leaf.name] for leaf in kept}
         # It may have been a directory, or be one still: all of that stays as well.
         for name in unsure.keys() - {leaf.name for leaf in kept}:
-            heappush(self._waiting, (sort_key(unsure[name]), unsure[name]))
+            heappush(self._waiting, (path_order(unsure[name]), unsure[name]))
         leaves = [leaf for leaf in _leaves(listing) if leaf.name not in unsure]
-        leaves += [self._with_sound_link(listing.path, leaf) for leaf in kept]
+        leaves += [self._drop_dangling_link(listing.path, leaf) for leaf in kept]
         leaves.sort(key=lambda leaf: unescape(leaf.name))
         return listing._replace(
             leaves=b"".join(leaf.line for leaf in leaves),
@@ -138,10 +138,10 @@ class Assembly:
             if _LINK not in listing.leaves:
                 yield listing
                 continue
-            lines = (self._with_sound_link(listing.path, leaf).line for leaf in _leaves(listing))
+            lines = (self._drop_dangling_link(listing.path, leaf).line for leaf in _leaves(listing))
             yield listing._replace(leaves=b"".join(lines))
 
-    def _with_sound_link(self, directory: RelPath, leaf: "_Leaf") -> "_Leaf":
+    def _drop_dangling_link(self, directory: RelPath, leaf: "_Leaf") -> "_Leaf":
         """A kept line whose leader is gone, or has become another file, stands alone."""
         (entry,) = decode_leaves(directory, leaf.line, leaf.digest)
         if not isinstance(entry, File) or entry.link is None:

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from huai_schema.errors import HuaiError
 from huai_schema.program.locking import locked
 from huai_server.config import Fallback, ServerConfig, config_path, load
-from huai_server.errors import storing
+from huai_server.errors import storage_errors
 from huai_server.fallback import programs
 from huai_server.fallback.attr import Result
 from huai_server.fallback.attr.generations import make_folder
@@ -68,7 +68,7 @@ def configuration(root: Path, *, test: bool) -> Configuration:
     folder = Path(config.fallback.folder)
     preload = library()
     if test:
-        with storing(folder):
+        with storage_errors(folder):
             make_folder(folder)
             self_test(config.fallback, programs.find(config.fallback.rsync), preload)
     trees = Trees(root, config, _ignore, _ignore, _ignore)
@@ -81,7 +81,7 @@ def serve(root: Path, callbacks: Callbacks) -> None:
     """Serve until SIGTERM or SIGINT, then let transfers finish."""
     config = load(root)
     folder = Path(config.fallback.folder)
-    with storing(folder):
+    with storage_errors(folder):
         make_folder(folder)
         with locked(folder / "serve.lock"):
             _Service(root, config, callbacks).run()

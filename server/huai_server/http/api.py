@@ -12,7 +12,7 @@ from fastapi import APIRouter, Header, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from huai_schema.errors import HuaiError
-from huai_server.http.asgi.errors import RefusedError
+from huai_server.http.asgi.errors import HttpError
 from huai_server.http.heads import Heads
 from huai_server.store.repository import Head
 
@@ -82,7 +82,7 @@ def router(heads: Heads) -> APIRouter:
     ) -> ModuleModel | Response:
         """One module; with `If-None-Match`, 304 as long as it has no newer commit."""
         if name not in heads.names():
-            raise RefusedError(404, "no such module", hint="see /api/v1/modules for their names")
+            raise HttpError(404, "no such module", hint="see /api/v1/modules for their names")
         head = await heads.read(name)
         etag = f'W/"{head.commit if head else "none"}"'
         headers = {"ETag": etag, "Cache-Control": "no-cache"}

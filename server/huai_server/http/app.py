@@ -15,7 +15,7 @@ from huai_schema import __version__
 from huai_schema.errors import HuaiError
 from huai_server.http.api import all_modules, router
 from huai_server.http.asgi.body import Receive
-from huai_server.http.asgi.errors import RefusedError
+from huai_server.http.asgi.errors import HttpError
 from huai_server.http.asgi.responder import Send
 from huai_server.http.front_page import front_page
 from huai_server.http.git.app import PREFIX, GitApp
@@ -84,7 +84,7 @@ def _error(status: int, error: str, hint: str) -> JSONResponse:
 
 async def _expected(_: Request, error: Exception) -> JSONResponse:
     """Every `HuaiError`: in its own words if it is about the request, else in few."""
-    if isinstance(error, RefusedError):
+    if isinstance(error, HttpError):
         return _error(error.status, error.message, error.hint)
     return _error(500, "the module's metadata cannot be read", "see the server's log")
 

@@ -3,7 +3,7 @@
 import asyncio
 from typing import TYPE_CHECKING
 
-from huai_server.http.git.branch_state import ref_state
+from huai_server.http.git.branch_state import read_branch_state
 from huai_server.http.settings import Registry
 from huai_server.store.repository import Head, read_head
 
@@ -26,7 +26,7 @@ class Heads:
     async def read(self, name: str) -> Head | None:
         """The newest commit of a module; None before the first one, and for an unknown name."""
         repository = self._registry.modules().get(name)
-        state = None if repository is None else ref_state(repository)
+        state = None if repository is None else read_branch_state(repository)
         if repository is None or state is None:
             return None
         known = self._known.get(repository)

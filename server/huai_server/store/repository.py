@@ -18,12 +18,12 @@ from typing import NamedTuple
 from huai_schema.codec.commits import CommitInfo
 from huai_schema.codec.descriptor import Descriptor, read_root
 from huai_schema.errors import ExitCode, FormatError, HuaiError
-from huai_schema.git.objects import Kind, decode_tree
+from huai_schema.git.objects import BRANCH, Kind, decode_tree
 from huai_schema.layout.snapshot import Snapshot
 from huai_schema.limits import OBJECT_BYTES
 from huai_schema.program.durable import sync_folder
 from huai_schema.program.packs import TEMPORARY, remove_unfinished
-from huai_server.errors import storage_error, storing
+from huai_server.errors import storage_error, storage_errors
 
 
 class LibraryError(HuaiError):
@@ -43,7 +43,6 @@ except Exception as failure:  # its class stands in what cannot be imported
         hint="install the certificates of the system (ca-certificates), or correct SSL_CERT_FILE",
     ) from failure
 
-BRANCH = "refs/heads/main"
 _KINDS: dict[Kind, ObjectType] = {
     "blob": ObjectType.BLOB,
     "tree": ObjectType.TREE,
@@ -98,7 +97,7 @@ class Repository:
     def create(cls, path: Path) -> "Repository":
         """Make an empty repository at `path`, or open the one that is there."""
         _configure_library()
-        with storing(path):
+        with storage_errors(path):
             if not path.exists():
                 _initialize(path)
         return cls(path)
@@ -110,7 +109,7 @@ class Repository:
 
     def remove_unfinished(self) -> None:
         """Drop what a killed run left; call it only while holding the module's lock."""
-        with storing(self.path):
+        with storage_errors(self.path):
             remove_unfinished(self.packs)
             for path in (self.path / "objects").glob("tmp_object_*"):
                 path.unlink(missing_ok=True)

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from huai_schema.errors import HuaiError
 from huai_schema.program.locking import holder
-from huai_server.errors import storing
+from huai_server.errors import storage_errors
 from huai_server.paths import ModulePlaces
 from huai_server.store.repository import Head, read_head
 
@@ -25,7 +25,7 @@ def module_state(places: ModulePlaces) -> ModuleState:
     head: Head | None = None
     problem: HuaiError | None = None
     try:
-        with storing(places.repository):
+        with storage_errors(places.repository):
             head = read_head(places.repository) if places.repository.exists() else None
     except HuaiError as error:
         problem = error

@@ -12,7 +12,7 @@ from huai_schema.diff.diff import Difference
 from huai_schema.entries import Directory, Entry, File, Symlink
 from huai_schema.layout.layout import build
 from huai_schema.layout.snapshot import Snapshot
-from huai_schema.paths import ROOT, RelPath, join, parent, sort_key
+from huai_schema.paths import ROOT, RelPath, join, parent, path_order
 from tests.support.schema.memory import MemoryObjects
 
 Tree: TypeAlias = dict[RelPath, Entry]
@@ -47,7 +47,7 @@ def listings(tree: Iterable[Entry]) -> Iterator[Listing]:
             directories.append(entry)
         else:
             leaves.setdefault(parent(entry.path), []).append(entry)
-    for found in sorted(directories, key=lambda each: sort_key(each.path)):
+    for found in sorted(directories, key=lambda each: path_order(each.path)):
         inside = sorted(leaves.get(found.path, []), key=lambda each: each.path)
         lines = b"".join(map(encode_leaf, inside))
         column = b"".join(e.digest or bytes(32) for e in inside if isinstance(e, File))

@@ -1,7 +1,7 @@
 import pytest
 
 from huai_schema.errors import FormatError
-from huai_schema.paths import ROOT, ancestors, basename, join, parent, rel_path, show, sort_key
+from huai_schema.paths import ROOT, ancestors, basename, join, parent, path_order, rel_path, show
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_paths_come_apart_and_together() -> None:
 
 def test_what_a_directory_holds_sorts_right_after_it() -> None:
     paths = [b"b", b"a-b", b"a\x01", b"a/z", b"a"]
-    assert sorted(paths, key=sort_key) == [b"a", b"a/z", b"a\x01", b"a-b", b"b"]
+    assert sorted(paths, key=path_order) == [b"a", b"a/z", b"a\x01", b"a-b", b"b"]
 
 
 def test_paths_are_shown_in_one_printable_line() -> None:

@@ -1,28 +1,19 @@
-"""The framing of git's protocol: data packets, and the flush packet that ends a section.
+"""Packets of git's protocol out of a stream, up to the flush packet that ends a section.
 
-Pure: bytes come from a callable (gitprotocol-common(5)).  Rule: what is no packet is a
-`FormatError`; a stream that stops inside or before one is an `UpstreamError`.
+Pure: bytes come from a callable.  Rule: what is no packet is a `FormatError`; a stream that
+stops inside or before one is an `UpstreamError`.
 """
 
-import re
 from collections.abc import Callable, Iterator
 
 from huai_client.metadata.http import UpstreamError
 from huai_schema.errors import FormatError
+from huai_schema.git.pktline import FLUSH, HEADER_BYTES, packet_length
 
-FLUSH = b"0000"
-_HEADER = 4
-_LENGTH_MAX = 65_520
-_HEX = re.compile(rb"[0-9a-fA-F]{4}")
 _READ_BYTES = 1 << 18
 
 Read = Callable[[int], bytes]
 """At most so many bytes; none at the end."""
-
-
-def packet(payload: bytes) -> bytes:
-    """One data packet."""
-    return b"%04x" % (len(payload) + _HEADER) + payload
 
 
 class Packets:
@@ -41,13 +32,13 @@ class Packets:
 
     def next(self) -> bytes | None:
         """The payload of the next packet; None for a flush packet."""
-        header = bytes(self._take(_HEADER))
-        if header == FLUSH:
+        header = bytes(self._take(HEADER_BYTES))
+        length = packet_length(header, self._place)
+        if length == FLUSH:
             return None
-        length = int(header, 16) if _HEX.fullmatch(header) else 0
-        if not _HEADER <= length <= _LENGTH_MAX:
-            raise FormatError(f"{header!r} does not begin a packet", self._place)
-        return bytes(self._take(length - _HEADER))
+        if length < HEADER_BYTES:
+            raise FormatError(f"the special packet {header!r} was not expected here", self._place)
+        return bytes(self._take(length - HEADER_BYTES))
 
     def _take(self, count: int) -> bytearray:
         while len(self._buffer) < count:

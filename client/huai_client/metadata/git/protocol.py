@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from huai_client.deadline import NEVER, Deadline
 from huai_client.metadata.git.limits import REPLY_BYTES, TALK_BYTES
-from huai_client.metadata.git.packets import FLUSH, Packets, Read, packet
+from huai_client.metadata.git.packets import Packets, Read
 from huai_client.metadata.http import (
     Answer,
     MetadataUrl,
@@ -25,6 +25,7 @@ from huai_client.metadata.http import (
     printable,
 )
 from huai_schema.errors import FormatError
+from huai_schema.git.pktline import FLUSH_PACKET, packet
 
 _SERVICE = "git-upload-pack"
 _REQUEST_TYPE = "application/x-git-upload-pack-request"
@@ -54,7 +55,7 @@ def encode_request(wanted: str, complete: Iterable[str], shallow: Iterable[str])
             packet(f"want {wanted} {' '.join(_CAPABILITIES)}\n".encode()),
             *(packet(f"shallow {commit}".encode()) for commit in sorted(shallow)),
             packet(b"deepen 1"),
-            FLUSH,
+            FLUSH_PACKET,
             *(packet(f"have {commit}\n".encode()) for commit in sorted(complete)),
             packet(b"done\n"),
         )

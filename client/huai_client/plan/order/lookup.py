@@ -12,7 +12,7 @@ from typing import NamedTuple
 from huai_client.plan.order.patterns import component
 from huai_schema.codec.escaping import escape
 from huai_schema.codec.listing import Listing
-from huai_schema.layout.budget import Budget
+from huai_schema.layout.entry_limit import EntryLimit
 from huai_schema.layout.snapshot import Snapshot
 from huai_schema.paths import ROOT, RelPath, basename, join, parent
 
@@ -143,7 +143,7 @@ class Lookup:
     def _read(self, path: RelPath, tree: bytes) -> _Level:
         leaves: dict[RelPath, bytes] = {}
         folders: dict[RelPath, set[bytes]] = {}
-        for step in self._snapshot.level(path, tree, Budget(self._snapshot.limit)):
+        for step in self._snapshot.level(path, tree, EntryLimit(self._snapshot.limit)):
             here = step.path if isinstance(step, Listing) else step[0]
             if isinstance(step, Listing):
                 leaves[here] = step.leaves

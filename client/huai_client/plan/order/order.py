@@ -15,7 +15,7 @@ from huai_client.plan.order.patterns import Matcher, Named, below
 from huai_client.plan.stages import PAYLOAD, POINTERS
 from huai_client.profiles.profile import Profile
 from huai_schema.codec.publish_rules import Pattern, ProfileRule, Rule, StageRule, VolatileRule
-from huai_schema.paths import ROOT, RelPath, ancestors, parent, sort_key
+from huai_schema.paths import ROOT, RelPath, ancestors, parent, path_order
 
 Rules = Iterable[Rule]
 
@@ -142,7 +142,7 @@ class PublishOrder:
     def repositories(self) -> list[Repository]:
         """Those that were met so far, by path."""
         met = {each for around in self._known.values() for each in around}
-        return sorted(met, key=lambda each: sort_key(each.top))
+        return sorted(met, key=lambda each: path_order(each.top))
 
     def _around(self, folder: RelPath) -> tuple[Repository, ...]:
         """The repositories that `folder` is in, outermost first."""

@@ -13,7 +13,7 @@ from huai_client.plan.protect.protection import Protection
 from huai_client.plan.protect.undeletable import Undeletable
 from huai_client.plan.reader import TreeReader, is_directory
 from huai_schema.entries import Directory, File
-from huai_schema.paths import RelPath, sort_key
+from huai_schema.paths import RelPath, path_order
 
 _TIMES = ("mtime",)
 
@@ -29,7 +29,7 @@ def drop_protected(survey: TreeDiff, protection: Protection, tree: TreeReader) -
     holding = Holding(tree, protection)
     left_out: set[RelPath] = set()
     candidates: list[Candidate] = []
-    for candidate in sorted(survey.candidates, key=lambda each: sort_key(each.path)):
+    for candidate in sorted(survey.candidates, key=lambda each: path_order(each.path)):
         if protection.covers_candidate(candidate) or _takes_away(candidate, holding):
             left_out.add(candidate.path)
         else:

@@ -11,7 +11,7 @@ from huai_client.filters.rules import EVERYTHING, Rules
 from huai_client.plan.protect.holding import Holding
 from huai_client.plan.reader import TreeReader
 from huai_schema.entries import Directory
-from huai_schema.paths import RelPath, ancestors, sort_key
+from huai_schema.paths import RelPath, ancestors, path_order
 
 
 class Undeletable:
@@ -41,7 +41,7 @@ class Undeletable:
         whole: set[RelPath] = set()
         stay: set[RelPath] = set()
         gone = [each for each in survey.candidates if each.wanted is None]
-        for candidate in sorted(gone, key=lambda each: sort_key(each.path)):
+        for candidate in sorted(gone, key=lambda each: path_order(each.path)):
             path, directory = candidate.path, isinstance(candidate.have, Directory)
             inside = not whole.isdisjoint(ancestors(path))
             if inside or self.covers(path, directory=directory):

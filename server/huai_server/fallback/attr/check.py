@@ -13,11 +13,11 @@ from huai_schema.codec.listing import Listing
 from huai_schema.diff.changes import differing
 from huai_schema.entries import Entry
 from huai_schema.layout.snapshot import Snapshot, decode_listing
-from huai_schema.paths import RelPath, show, sort_key
+from huai_schema.paths import RelPath, path_order, show
 from huai_schema.program.locking import locked
-from huai_server.commit.tree_builder import Assembly
+from huai_server.commit.tree_builder import TreeBuilder
 from huai_server.config import Module
-from huai_server.errors import storing
+from huai_server.errors import storage_errors
 from huai_server.fallback.attr import generations
 from huai_server.fallback.attr import state as states
 from huai_server.fallback.attr.state import AttrState
@@ -54,7 +54,7 @@ def check(
     wait: float = 600.0,
 ) -> AttrReport:
     """Compare the attr tree of `name` with the commit that it is of; reads no disk but git's."""
-    with storing(fallback.folder):
+    with storage_errors(fallback.folder):
         if not fallback.folder.is_dir():
             raise _not_there(name)
         with locked(fallback.lock, wait=wait):
@@ -105,7 +105,7 @@ class _Check:
             self._fault(f"{fallback.real}: does not name {self._module.path}")
 
     def _listed(self, generation: Path) -> Iterator[Listing]:
-        assembly = Assembly(None)
+        assembly = TreeBuilder(None)
         options = ScanOptions(owners=self._module.owners)
         yield from assembly.listings(scan(generation, options))
         for problem in assembly.problems:
@@ -115,7 +115,7 @@ class _Check:
         if wanted and found and wanted[1:3] == found[1:3]:
             return
         want, have = _entries(wanted), _entries(found)
-        for path in sorted({*want, *have}, key=sort_key):
+        for path in sorted({*want, *have}, key=path_order):
             if path not in have:
                 self._fault(f"{show(path)}: missing")
             elif path not in want:
@@ -153,7 +153,7 @@ def _pairs(
         if want is not None and have is not None and want.path == have.path:
             yield want, have
             want, have = next(wants, None), next(finds, None)
-        elif have is None or (want is not None and sort_key(want.path) < sort_key(have.path)):
+        elif have is None or (want is not None and path_order(want.path) < path_order(have.path)):
             yield want, None
             want = next(wants, None)
         else:

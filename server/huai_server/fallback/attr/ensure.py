@@ -18,7 +18,7 @@ from huai_schema.errors import FormatError
 from huai_schema.layout.snapshot import Snapshot
 from huai_schema.program.locking import locked
 from huai_server.config import Module
-from huai_server.errors import storing
+from huai_server.errors import storage_errors
 from huai_server.fallback.attr import belonging, generations, scrub
 from huai_server.fallback.attr import state as states
 from huai_server.fallback.attr.kinds import discard_of, kind_of
@@ -77,7 +77,7 @@ def ensure(  # noqa: PLR0913 (what is wanted, and on what terms)
     to make it from, or no room; `StoreError` if the metadata repository is damaged.
     """
     belonging.check_own(name, places, fallback)
-    with storing(fallback.folder), _explained(name, fallback):
+    with storage_errors(fallback.folder), _explained(name, fallback):
         generations.make_folder(fallback.folder.parent)
         generations.make_folder(fallback.folder)
         with locked(fallback.lock, wait=wait):

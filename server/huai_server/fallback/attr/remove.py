@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from huai_schema.program.locking import LockedError, locked
-from huai_server.errors import storing
+from huai_server.errors import storage_errors
 from huai_server.fallback.attr import belonging, generations
 from huai_server.fallback.attr.deleting import delete_tree
 from huai_server.fallback.attr.kinds import discard_of
@@ -34,7 +34,7 @@ def remove(
     belonging.check_own(name, places, fallback)
     if not exists(fallback):
         return True
-    with storing(fallback.folder), locked(fallback.lock, wait=wait):
+    with storage_errors(fallback.folder), locked(fallback.lock, wait=wait):
         belonging.check_own(name, places, fallback)
         generations.stop(fallback)
         fallback.state.unlink(missing_ok=True)
@@ -50,7 +50,7 @@ def forgotten(root: Path, folder: Path, kept: Collection[str]) -> Iterator[str]:
     """Modules of this root that have an attr tree below `folder` and are not among `kept`."""
     if not folder.is_dir():
         return
-    with storing(folder):
+    with storage_errors(folder):
         for name in sorted(os.listdir(folder)):
             fallback = fallback_places(folder, name)
             own = name not in kept and belonging.is_own(module_places(root, name), fallback)

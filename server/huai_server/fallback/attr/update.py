@@ -13,7 +13,7 @@ from huai_schema.diff.changes import Moved, joined
 from huai_schema.diff.diff import diff
 from huai_schema.entries import Directory, Entry, File
 from huai_schema.layout.snapshot import Snapshot, decode_listing
-from huai_schema.paths import ROOT, RelPath, ancestors, parent, sort_key
+from huai_schema.paths import ROOT, RelPath, ancestors, parent, path_order
 from huai_server.fallback.attr.deleting import delete_tree
 from huai_server.fallback.attr.maker import Maker
 from huai_server.fallback.attr.records import Records
@@ -51,7 +51,7 @@ class SparseUpdate:
                 changes.append(difference)
         self._changes = [
             change
-            for change in sorted(joined(changes).values(), key=lambda each: sort_key(each.path))
+            for change in sorted(joined(changes).values(), key=lambda each: path_order(each.path))
             if change.attributes - _UNLISTED or not (change.old and change.new)
         ]
 
@@ -82,7 +82,7 @@ class SparseUpdate:
             if isinstance(change.new, Directory) and not isinstance(change.old, Directory):
                 records.add(change.new)
         yield records.take()
-        for move in sorted(self._moves, key=lambda each: sort_key(each.new)):
+        for move in sorted(self._moves, key=lambda each: path_order(each.new)):
             records.records.move(move.old, move.new)
         yield records.take()
         leaves = [entry for entry in wanted if not isinstance(entry, Directory)]

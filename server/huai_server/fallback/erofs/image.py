@@ -16,7 +16,7 @@ from huai_schema.entries import File
 from huai_schema.layout.snapshot import Snapshot
 from huai_schema.paths import RelPath
 from huai_schema.program.durable import sync_folder
-from huai_server.errors import storing
+from huai_server.errors import storage_errors
 from huai_server.fallback.erofs.blocks import BlockWriter
 from huai_server.fallback.erofs.builder import ImageBuilder
 from huai_server.fallback.erofs.owners import OwnerNumbers, Owners
@@ -46,7 +46,7 @@ def write_image(
 ) -> Built:
     """The same, from listings in tree order, which can be asked for twice."""
     partial = image.with_name(f"{image.name}.partial")
-    with storing(image):
+    with storage_errors(image):
         handle = os.open(
             partial, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600
         )

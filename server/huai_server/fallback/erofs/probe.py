@@ -9,7 +9,7 @@ from huai_schema.codec.lines import encode_directory
 from huai_schema.codec.listing import Listing
 from huai_schema.entries import Directory
 from huai_schema.paths import ROOT
-from huai_server.errors import storing
+from huai_server.errors import storage_errors
 from huai_server.fallback.erofs.image import write_image
 from huai_server.fallback.erofs.mounting import MountError, mount, unmount
 
@@ -34,11 +34,11 @@ def available(folder: Path) -> None:
     Makes an empty image there, mounts it below, looks at it, and takes all of it away again;
     the caller sees to it that nobody else does so in `folder` meanwhile.
     """
-    with storing(folder):
+    with storage_errors(folder):
         for left in folder.glob(f"{_PREFIX}*"):  # by one that was killed
             unmount(left / _POINT)
             rmtree(left)
-    with storing(folder), TemporaryDirectory(prefix=_PREFIX, dir=folder) as place:
+    with storage_errors(folder), TemporaryDirectory(prefix=_PREFIX, dir=folder) as place:
         image, point = Path(place, "image"), Path(place, _POINT)
         point.mkdir()
         write_image(lambda: [_EMPTY], bytes(20), image, _NoOwners())

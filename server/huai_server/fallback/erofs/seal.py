@@ -11,7 +11,7 @@ from pathlib import Path
 from blake3 import blake3
 
 from huai_schema.errors import ExitCode, HuaiError
-from huai_server.errors import storing
+from huai_server.errors import storage_errors
 from huai_server.fallback.erofs.ondisk import BLOCK, block_count
 from huai_server.fallback.erofs.owners import Owners, first_changed
 
@@ -54,7 +54,7 @@ def verify(image: Path, tree: bytes, owners: Owners) -> None:
 
     An image in which an owner has another number than now is refused as well.
     """
-    with storing(image):
+    with storage_errors(image):
         handle = os.open(image, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
         try:
             reason = _fault(handle, tree, owners)

@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from typing import Any
 
-from huai_server.http.asgi.errors import ClientGoneError, RefusedError
+from huai_server.http.asgi.errors import ClientGoneError, HttpError
 from huai_server.http.asgi.inflate import Inflater
 
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -46,7 +46,7 @@ class Body:
     def __init__(self, receive: Receive, encoding: bytes, limit: int, timeout: float) -> None:
         """`limit` counts inflated bytes; `timeout` (s) is for the whole body, at any pace."""
         if encoding not in _PLAIN + _GZIP:
-            raise RefusedError(415, "unknown content encoding", hint="send it plain or gzip")
+            raise HttpError(415, "unknown content encoding", hint="send it plain or gzip")
         self._receive = receive
         self._inflater = Inflater() if encoding in _GZIP else None
         self._limit = limit
@@ -99,12 +99,12 @@ class Body:
             if self._inflater is not None:
                 self._inflater.finish()
         except TimeoutError:
-            raise RefusedError(408, "the request body did not arrive in time") from None
+            raise HttpError(408, "the request body did not arrive in time") from None
         finally:
             self._over.set()
 
     def _count(self, chunk: bytes) -> bytes:
         self._size += len(chunk)
         if self._size > self._limit:
-            raise RefusedError(413, f"the request body exceeds {self._limit} bytes")
+            raise HttpError(413, f"the request body exceeds {self._limit} bytes")
         return chunk

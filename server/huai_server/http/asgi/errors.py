@@ -5,7 +5,7 @@ from typing import ClassVar
 from huai_schema.errors import ExitCode, HuaiError
 
 
-class RefusedError(HuaiError):
+class HttpError(HuaiError):
     """Ends a request with `status`; message and hint are what the other side gets to read.
 
     They must not carry paths of this machine or text that the request brought along.

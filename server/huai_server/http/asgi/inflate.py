@@ -6,7 +6,7 @@ Pure.  The caller counts what comes out and stops asking.
 import zlib
 from collections.abc import Iterator
 
-from huai_server.http.asgi.errors import RefusedError
+from huai_server.http.asgi.errors import HttpError
 
 _SLICE = 64 << 10
 _GZIP_WBITS = 16 + zlib.MAX_WBITS
@@ -23,11 +23,11 @@ class Inflater:
         """What the next piece of the stream gives; damage is refused with status 400."""
         while True:
             if self._stream.eof and data:
-                raise RefusedError(400, "there is data after the gzip stream of the request")
+                raise HttpError(400, "there is data after the gzip stream of the request")
             try:
                 piece = self._stream.decompress(data, _SLICE)
             except zlib.error:
-                raise RefusedError(400, "the gzip stream of the request is damaged") from None
+                raise HttpError(400, "the gzip stream of the request is damaged") from None
             data = self._stream.unconsumed_tail or self._stream.unused_data
             if piece:
                 yield piece
@@ -37,4 +37,4 @@ class Inflater:
     def finish(self) -> None:
         """No more data comes: refused unless the stream is at its end."""
         if not self._stream.eof:
-            raise RefusedError(400, "the gzip stream of the request ends too early")
+            raise HttpError(400, "the gzip stream of the request ends too early")

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import NamedTuple
 
-from huai_server.http.asgi.errors import RefusedError
+from huai_server.http.asgi.errors import HttpError
 
 RETRY_AFTER = 5
 """Seconds after which a refused client may try again."""
@@ -99,5 +99,5 @@ class Gate:
             raise
 
 
-def _busy() -> RefusedError:
-    return RefusedError(503, "the server is busy", hint="try again later", retry_after=RETRY_AFTER)
+def _busy() -> HttpError:
+    return HttpError(503, "the server is busy", hint="try again later", retry_after=RETRY_AFTER)

@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import Any
 
 from huai_server.http.asgi.body import Inbox
-from huai_server.http.asgi.errors import RefusedError
+from huai_server.http.asgi.errors import HttpError
 
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Headers = list[tuple[bytes, bytes]]
@@ -67,7 +67,7 @@ class Responder:
         await self._send({"type": "http.response.start", "status": 200, "headers": headers})
 
 
-async def refuse(error: RefusedError, inbox: Inbox, send: Send) -> None:
+async def refuse(error: HttpError, inbox: Inbox, send: Send) -> None:
     """Answer with the error as text, and close; a body still coming in is drained for a moment.
 
     Without that the client's kernel drops our answer when ours resets the connection.

@@ -16,13 +16,13 @@ from urllib.parse import parse_qs
 
 from huai_server.http.asgi.addresses import address_of
 from huai_server.http.asgi.body import Body, Inbox, Receive
-from huai_server.http.asgi.errors import ClientGoneError, RefusedError
+from huai_server.http.asgi.errors import ClientGoneError, HttpError
 from huai_server.http.asgi.limiter import Gate
 from huai_server.http.asgi.race import race
 from huai_server.http.asgi.responder import Responder, Send, refuse
-from huai_server.http.git import pktline
-from huai_server.http.git.branch_state import ref_state
+from huai_server.http.git.branch_state import read_branch_state
 from huai_server.http.git.reply_cache import Key, ReplyCache
+from huai_server.http.git.request import parse
 from huai_server.http.git.single_flight import Ask, Replies
 from huai_server.http.git.spool import Spool
 from huai_server.http.git.upload_pack import Call, Git
@@ -75,10 +75,10 @@ class GitApp:
             if repository is None or handle is None:
                 await refuse(_unknown(name, operation), inbox, send)
             elif not repository.exists():
-                await refuse(RefusedError(404, "nothing is committed there yet"), inbox, send)
+                await refuse(HttpError(404, "nothing is committed there yet"), inbox, send)
             else:
                 await handle(repository, scope, inbox, send)
-        except RefusedError as error:
+        except HttpError as error:
             await refuse(error, inbox, send)
         except ClientGoneError:
             pass  # leaving the answer unfinished makes the server drop the connection
@@ -87,11 +87,11 @@ class GitApp:
 
     async def _advert(self, repository: Path, scope: Scope, inbox: Inbox, send: Send) -> None:
         if scope["method"] not in _READ_METHODS:
-            raise RefusedError(405, "this address is for GET")
+            raise HttpError(405, "this address is for GET")
         if scope["query_string"] != _SERVICE_QUERY:
             _check_service(scope["query_string"])
         version = protocol_version(scope["headers"])
-        state = ref_state(repository)
+        state = read_branch_state(repository)
         key = None if state is None else Key(repository, state, version, advert=True, request=b"")
         prefix = b"" if version == 2 else _ADVERT_PREFIX
         out = Responder(send, _ADVERT_TYPE, prefix)
@@ -107,16 +107,16 @@ class GitApp:
 
     async def _upload_pack(self, repository: Path, scope: Scope, inbox: Inbox, send: Send) -> None:
         if scope["method"] != "POST":
-            raise RefusedError(405, "this address is for POST")
+            raise HttpError(405, "this address is for POST")
         headers = dict(scope["headers"])
         body = self._body(headers, inbox)
         await body.open()
         version = protocol_version(scope["headers"])
         key, gate = None, self._transfers
         if body.complete:
-            request = pktline.parse(body.head, version)
+            request = parse(body.head, version)
             gate = self._listings if request.command == b"ls-refs" else gate
-            state = ref_state(repository)
+            state = read_branch_state(repository)
             if state is not None:
                 key = Key(repository, state, version, advert=False, request=request.digest)
         out = Responder(send, _RESULT_TYPE, b"")
@@ -142,11 +142,11 @@ class GitApp:
     def _body(self, headers: dict[bytes, bytes], inbox: Inbox) -> Body:
         """The request's body, if what its headers say of it is acceptable."""
         if headers.get(b"content-type", b"").split(b";")[0].strip() != _REQUEST_TYPE:
-            raise RefusedError(415, f"the content type must be {_REQUEST_TYPE.decode()}")
+            raise HttpError(415, f"the content type must be {_REQUEST_TYPE.decode()}")
         length = headers.get(b"content-length", b"0")
         limit = self._settings.max_body
         if not length.isdigit() or len(length) > 19 or int(length) > limit:
-            raise RefusedError(413, f"the request body exceeds {limit} bytes")
+            raise HttpError(413, f"the request body exceeds {limit} bytes")
         encoding = headers.get(b"content-encoding", b"").strip().lower()
         return Body(inbox, encoding, limit, self._settings.request_timeout)
 
@@ -171,27 +171,25 @@ def _check_service(query: bytes) -> None:
         raise _read_only()
     if not services:
         raise _dumb()
-    raise RefusedError(
-        403, "there is no such git service here", hint="only git-upload-pack is served"
-    )
+    raise HttpError(403, "there is no such git service here", hint="only git-upload-pack is served")
 
 
-def _unknown(name: str, operation: str) -> RefusedError:
+def _unknown(name: str, operation: str) -> HttpError:
     """Why there is nothing at an address, in words that help whoever typed it."""
     if not name or not operation:
-        return RefusedError(404, "there is nothing here", hint="use /git/NAME.git with git clone")
+        return HttpError(404, "there is nothing here", hint="use /git/NAME.git with git clone")
     if operation == "git-receive-pack":
         return _read_only()
     if operation.startswith(_DUMB):
         return _dumb()
     if operation in {_ADVERT, _SERVICE}:
-        return RefusedError(404, "no such module", hint="see /api/v1/modules for their names")
-    return RefusedError(404, "there is nothing at this address")
+        return HttpError(404, "no such module", hint="see /api/v1/modules for their names")
+    return HttpError(404, "there is nothing at this address")
 
 
-def _read_only() -> RefusedError:
-    return RefusedError(403, "metadata repositories cannot be pushed to")
+def _read_only() -> HttpError:
+    return HttpError(403, "metadata repositories cannot be pushed to")
 
 
-def _dumb() -> RefusedError:
-    return RefusedError(403, "the dumb HTTP protocol is not served", hint="use git 1.6.6 or newer")
+def _dumb() -> HttpError:
+    return HttpError(403, "the dumb HTTP protocol is not served", hint="use git 1.6.6 or newer")

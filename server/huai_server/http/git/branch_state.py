@@ -8,7 +8,7 @@ import os
 import re
 from pathlib import Path
 
-BRANCH = "refs/heads/main"
+from huai_schema.git.objects import BRANCH
 
 _OBJECT_ID = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _LOOSE_BYTES = 128
@@ -16,7 +16,7 @@ _PACKED_BYTES = 1 << 20
 _PACKED_LINE = re.compile(rb"^([0-9a-f]{40,64}) " + BRANCH.encode() + rb"$", re.MULTILINE)
 
 
-def ref_state(repository: Path) -> bytes | None:
+def read_branch_state(repository: Path) -> bytes | None:
     """The commit id (hex) that the branch names; None if there is none or it is not plain."""
     content = _read(f"{repository}/{BRANCH}", _LOOSE_BYTES)
     if content is not None:

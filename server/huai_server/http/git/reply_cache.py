@@ -14,7 +14,7 @@ class Key(NamedTuple):
 
     repository: Path
     state: bytes
-    """Of the branch (`refs.ref_state`)."""
+    """Of the branch (`refs.read_branch_state`)."""
     version: int
     """Of git's protocol: 0, 1 or 2."""
     advert: bool

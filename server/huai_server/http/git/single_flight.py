@@ -14,11 +14,11 @@ from enum import Enum
 from typing import TypeAlias
 
 from huai_server.http.asgi.body import Body
-from huai_server.http.asgi.errors import ClientGoneError, RefusedError
+from huai_server.http.asgi.errors import ClientGoneError, HttpError
 from huai_server.http.asgi.limiter import Gate
 from huai_server.http.asgi.race import race
 from huai_server.http.asgi.responder import Responder
-from huai_server.http.git.branch_state import ref_state
+from huai_server.http.git.branch_state import read_branch_state
 from huai_server.http.git.reply_cache import Key, ReplyCache
 from huai_server.http.git.spool import Spool, Spooled
 from huai_server.http.git.upload_pack import Call, Git, UploadPack
@@ -46,7 +46,7 @@ class _Outcome(Enum):
     LOST = "its client went away"
 
 
-_Result: TypeAlias = bytes | RefusedError | _Outcome
+_Result: TypeAlias = bytes | HttpError | _Outcome
 _Flight: TypeAlias = "asyncio.Future[_Result]"
 
 
@@ -97,7 +97,7 @@ class Replies:
             if isinstance(result, bytes):
                 await out.whole(result)
                 return
-            if isinstance(result, RefusedError):
+            if isinstance(result, HttpError):
                 raise result
             if result is _Outcome.LARGE:
                 break
@@ -107,7 +107,7 @@ class Replies:
         self._flights[key] = run.flight
         try:
             await run.go()
-        except RefusedError as error:
+        except HttpError as error:
             run.settle(error)
             raise
         finally:
@@ -182,7 +182,7 @@ class _Run:
             _log.error("git upload-pack on %s is stuck; ended", self._ask.call.repository)
             if self._streaming:
                 raise ClientGoneError("git stopped answering") from None
-            raise RefusedError(504, "git did not answer in time", hint="try again later") from None
+            raise HttpError(504, "git did not answer in time", hint="try again later") from None
 
     async def _ended_well(self, child: UploadPack, spooled: Spooled) -> bool:
         """Whether the process ended without complaint; if no answer of it can tell, raise."""
@@ -200,7 +200,7 @@ class _Run:
     def _share(self, key: Key, answer: bytes, *, clean: bool) -> None:
         self.settle(answer)
         # The branch may have moved between our look at it and git's.
-        if clean and ref_state(self._ask.call.repository) == key.state:
+        if clean and read_branch_state(self._ask.call.repository) == key.state:
             self._replies.cache.put(key, answer)
 
 
@@ -213,8 +213,8 @@ async def _follow(flight: _Flight) -> _Result:
         return _Outcome.LARGE
 
 
-def _failure(talk: str) -> RefusedError:
+def _failure(talk: str) -> HttpError:
     """Why a process that answered nothing failed, without repeating its words (they hold paths)."""
     if any(sign in talk for sign in _CLIENT_FAULTS):
-        return RefusedError(400, "git does not understand this request")
-    return RefusedError(500, "the metadata repository cannot be read", hint="see the server's log")
+        return HttpError(400, "git does not understand this request")
+    return HttpError(500, "the metadata repository cannot be read", hint="see the server's log")

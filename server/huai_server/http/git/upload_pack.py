@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import ClassVar
 
 from huai_schema.errors import ExitCode, HuaiError
+from huai_schema.git.objects import BRANCH
 from huai_server.http.asgi.body import Body
-from huai_server.http.git.branch_state import BRANCH
 
 _CHUNK = 64 << 10
 _TALK_BYTES = 4096

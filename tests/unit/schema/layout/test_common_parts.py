@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from huai_schema.layout.common_parts import Text, trim_lines, trim_units
+from huai_schema.layout.common_parts import Text, without_common_lines, without_common_units
 from huai_schema.layout.manifest import decode_manifest
 
 OWN = b"./\t0\n"
@@ -30,7 +30,7 @@ D1, D2, D3 = b"1" * 32, b"2" * 32, b"3" * 32
     ],
 )  # fmt: skip
 def test_whole_units_are_left(old: bytes, new: bytes, left: tuple[bytes, bytes]) -> None:
-    trimmed = trim_units(Text(old, b""), Text(new, b""))
+    trimmed = without_common_units(Text(old, b""), Text(new, b""))
     assert (trimmed[0].text, trimmed[1].text) == left
     for text in left:
         if text:
@@ -40,10 +40,10 @@ def test_whole_units_are_left(old: bytes, new: bytes, left: tuple[bytes, bytes])
 def test_digests_go_with_their_lines() -> None:
     text = OWN + b"a\t1\t0\nb\t1\t0\nc\t1\t0\n"
     old, new = Text(text, D1 + D2 + D3), Text(text.replace(b"b\t1", b"b\t7"), D1 + D1 + D3)
-    assert trim_units(old, new) == (Text(b"b\t1\t0\n", D2), Text(b"b\t7\t0\n", D1))
+    assert without_common_units(old, new) == (Text(b"b\t1\t0\n", D2), Text(b"b\t7\t0\n", D1))
 
 
-@pytest.mark.parametrize("trim", [trim_lines, trim_units])
+@pytest.mark.parametrize("trim", [without_common_lines, without_common_units])
 def test_lines_whose_digest_changed_are_not_shared(
     trim: Callable[[Text, Text], tuple[Text, Text]],
 ) -> None:
@@ -58,10 +58,10 @@ def test_digests_are_not_cut_where_files_cannot_be_counted() -> None:
     # Owners with a slash at the end look like directories to the quick count.
     text = OWN + b"a\t1\t0\tub/\tgc\nb\t1\t0\nc\t1\t0\n"
     old, new = Text(text, D1 + D2 + D3), Text(text.replace(b"b\t1", b"b\t7"), D1 + D1 + D3)
-    assert trim_units(old, new) == (old, new)
+    assert without_common_units(old, new) == (old, new)
 
 
 def test_a_symlink_to_a_directory_is_no_file_and_no_directory() -> None:
     text = OWN + b"a\t1\t0\nl\t>d/\t0\nz\t1\t0\n"
     old, new = Text(text, D1 + D2), Text(text.replace(b"z\t1", b"z\t2"), D1 + D3)
-    assert trim_units(old, new) == (Text(b"z\t1\t0\n", D2), Text(b"z\t2\t0\n", D3))
+    assert without_common_units(old, new) == (Text(b"z\t1\t0\n", D2), Text(b"z\t2\t0\n", D3))

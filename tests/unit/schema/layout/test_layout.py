@@ -2,10 +2,10 @@ import pytest
 
 from huai_schema.codec.blocks import join_digests
 from huai_schema.codec.listing import Listing
-from huai_schema.diff.changed_pieces import OneSide, windows
+from huai_schema.diff.changed_pieces import Side, changed_pieces
 from huai_schema.errors import FormatError
 from huai_schema.git.objects import TreeItem
-from huai_schema.layout.budget import Budget
+from huai_schema.layout.entry_limit import EntryLimit
 from huai_schema.layout.layout import LayoutBuilder, build
 from huai_schema.layout.pieces import PieceTree, piece_key, write_pieces
 from huai_schema.paths import ROOT, RelPath
@@ -84,9 +84,9 @@ def test_a_comparison_holds_a_few_pieces_at_a_time() -> None:
     old = snapshot(tree_of(*leaves), objects)
     new = snapshot(tree_of(*(each._replace(mtime=1) for each in leaves)), objects)
     before, after = (
-        OneSide(side, side.own_directory(ROOT, side.tree), Budget(5001)) for side in (old, new)
+        Side(side, side.own_directory(ROOT, side.tree), EntryLimit(5001)) for side in (old, new)
     )
-    seen = [len(window.leaves) for window, _ in windows(before, after)]
+    seen = [len(pieces.leaves) for pieces, _ in changed_pieces(before, after)]
     assert len(seen) == len(old.pieces(before.directory)) > 20
     assert max(seen) < sum(seen) / 4
 

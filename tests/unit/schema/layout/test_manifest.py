@@ -12,10 +12,10 @@ def test_a_manifest_comes_apart_into_directories() -> None:
     column = b"A" * 32 + bytes(32) + b"Z" * 32
     found = decode_manifest(text, column, "place")
     assert (found.attributes, found.leaves, found.digests) == (b"0", b"a\t1\t0\n", b"A" * 32)
-    assert [group.name for group in found.groups] == [b"d", b"f"]
-    assert [block.relative for block in found.groups[0].blocks] == [b"d", b"d/e"]
-    assert found.groups[0].blocks[0].digests == b""
-    assert found.groups[1].blocks[0].digests == b"Z" * 32
+    assert [each.name for each in found.inline] == [b"d", b"f"]
+    assert [block.relative for block in found.inline[0].blocks] == [b"d", b"d/e"]
+    assert found.inline[0].blocks[0].digests == b""
+    assert found.inline[1].blocks[0].digests == b"Z" * 32
 
 
 @pytest.mark.parametrize(

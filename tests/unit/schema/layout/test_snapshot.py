@@ -7,7 +7,7 @@ from huai_schema.diff.hardlinks import check_hardlinks
 from huai_schema.entries import File
 from huai_schema.errors import FormatError
 from huai_schema.git.objects import TreeItem, encode_tree
-from huai_schema.layout.budget import Budget
+from huai_schema.layout.entry_limit import EntryLimit
 from huai_schema.layout.pieces import piece_key
 from huai_schema.layout.snapshot import Snapshot
 from huai_schema.paths import ROOT, RelPath
@@ -329,7 +329,7 @@ def test_looking_up_one_directory_reads_one_piece() -> None:
 
 
 def test_a_budget_is_spent_to_the_last_entry() -> None:
-    budget = Budget(3)
+    budget = EntryLimit(3)
     budget.spend(3, "here")
     budget.spend(0, "here")
     with pytest.raises(FormatError, match="there: the snapshot has more than 3 entries"):

@@ -8,7 +8,7 @@ from huai_schema.entries import Entry, File
 from huai_schema.layout.layout import build
 from huai_schema.layout.snapshot import Snapshot
 from huai_schema.paths import RelPath
-from huai_server.commit.tree_builder import CLAMPED, KEPT, LEFT_OUT, Assembly
+from huai_server.commit.tree_builder import CLAMPED, KEPT, LEFT_OUT, TreeBuilder
 from huai_server.scan.types import IDENTITY, TIME, Problem, ScannedDirectory, Unreadable
 from tests.support.schema.memory import MemoryObjects
 from tests.support.schema.trees import Tree, directory, file, listings, snapshot, tree_of
@@ -36,9 +36,9 @@ def scanned(
 
 def assemble(
     past: Tree | None, items: Iterable[ScannedDirectory | Unreadable]
-) -> tuple[dict[RelPath, Entry], Assembly]:
+) -> tuple[dict[RelPath, Entry], TreeBuilder]:
     objects = MemoryObjects()
-    assembly = Assembly(snapshot(past, objects) if past else None)
+    assembly = TreeBuilder(snapshot(past, objects) if past else None)
     tree = build(assembly.listings(items), objects)
     return {entry.path: entry for entry in Snapshot(objects, tree).entries()}, assembly
 

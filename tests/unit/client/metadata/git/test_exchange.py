@@ -2,13 +2,13 @@
 
 import pytest
 
-from huai_client.metadata.git.packets import FLUSH, packet
 from huai_client.metadata.git.protocol import encode_request, pack_of
 from huai_client.metadata.http import UpstreamError
 from huai_schema.errors import FormatError
+from huai_schema.git.pktline import FLUSH_PACKET, packet
 
 ONE, TWO, NEW = "1" * 40, "2" * 40, "f" * 40
-START = packet(b"shallow " + NEW.encode()) + FLUSH + packet(b"NAK\n")
+START = packet(b"shallow " + NEW.encode()) + FLUSH_PACKET + packet(b"NAK\n")
 
 
 def understood(reply: bytes) -> bytes:
@@ -36,14 +36,16 @@ def test_equal_states_send_equal_bytes() -> None:
     "start",
     [
         START,
-        FLUSH + packet(b"NAK\n"),
-        packet(b"unshallow " + ONE.encode() + b"\n") + FLUSH + packet(b"ACK " + ONE.encode()),
-        FLUSH + packet(b"ACK " + ONE.encode() + b"\n") + packet(b"ACK " + TWO.encode()),
+        FLUSH_PACKET + packet(b"NAK\n"),
+        packet(b"unshallow " + ONE.encode() + b"\n")
+        + FLUSH_PACKET
+        + packet(b"ACK " + ONE.encode()),
+        FLUSH_PACKET + packet(b"ACK " + ONE.encode() + b"\n") + packet(b"ACK " + TWO.encode()),
     ],
 )
 def test_the_pack_is_found(start: bytes) -> None:
     reply = start + packet(b"\x01PA") + packet(b"\x02talk") + packet(b"\x01") + packet(b"\x01CK")
-    assert understood(reply + FLUSH) == b"PACK"
+    assert understood(reply + FLUSH_PACKET) == b"PACK"
 
 
 def test_what_the_upstream_says_goes_to_the_user_in_one_plain_line() -> None:
@@ -64,12 +66,12 @@ def test_a_long_speech_is_cut() -> None:
     [
         packet(b"hello"),
         packet(b"shallow 12"),
-        FLUSH + packet(b"\x04what"),
-        FLUSH + packet(b""),
+        FLUSH_PACKET + packet(b"\x04what"),
+        FLUSH_PACKET + packet(b""),
         START + packet(b"NOK\n"),
         b"<html><body>",
     ],
 )
 def test_anything_else_is_refused(reply: bytes) -> None:
     with pytest.raises(FormatError, match="here"):
-        understood(reply + FLUSH)
+        understood(reply + FLUSH_PACKET)

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from huai_server.http.asgi.body import HEAD_BYTES, Body
-from huai_server.http.asgi.errors import ClientGoneError, RefusedError
+from huai_server.http.asgi.errors import ClientGoneError, HttpError
 
 DISCONNECT = {"type": "http.disconnect"}
 
@@ -65,7 +65,7 @@ async def read_all(read: Body) -> None:
 def test_too_much_and_too_late(client: Client, status: int) -> None:
     async def run() -> None:
         read = body(client, timeout=0.01)
-        with pytest.raises(RefusedError) as refused:
+        with pytest.raises(HttpError) as refused:
             await read_all(read)
         assert refused.value.status == status
 

@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from huai_server.http.asgi.errors import RefusedError
+from huai_server.http.asgi.errors import HttpError
 from huai_server.http.asgi.limiter import Gate
 
 
@@ -19,7 +19,7 @@ def test_a_full_line_refuses_and_a_place_in_it_is_served() -> None:
         held = [asyncio.ensure_future(_hold(gate, go)) for _ in range(2)]
         await asyncio.sleep(0)
         assert gate.waiting == 1
-        with pytest.raises(RefusedError) as refused:
+        with pytest.raises(HttpError) as refused:
             await _hold(gate, go)
         assert (refused.value.status, refused.value.retry_after > 0) == (503, True)
         go.set()
@@ -36,7 +36,7 @@ def test_waiting_has_an_end_and_gives_its_place_back() -> None:
         held = asyncio.ensure_future(_hold(gate, go))
         for _ in range(3):
             await asyncio.sleep(0)
-            with pytest.raises(RefusedError):
+            with pytest.raises(HttpError):
                 await _hold(gate, go)
         go.set()
         await held
@@ -68,7 +68,7 @@ def test_an_address_has_half_of_the_slots_and_of_the_line() -> None:
         held = [asyncio.ensure_future(_hold(gate, go, "a")) for _ in range(4)]
         await asyncio.sleep(0)
         assert gate.waiting == 2
-        with pytest.raises(RefusedError):
+        with pytest.raises(HttpError):
             await _hold(gate, go, "a")
         async with gate.slot("b"), gate.slot():
             pass  # past those who wait for their own address
@@ -114,7 +114,7 @@ def test_whatever_is_cancelled_all_slots_come_back(seed: int) -> None:
                 await asyncio.sleep(0)
         async with asyncio.timeout(10):
             for task in tasks:
-                with suppress(asyncio.CancelledError, RefusedError):
+                with suppress(asyncio.CancelledError, HttpError):
                     await task
             assert gate.waiting == 0
             async with gate.slot(), gate.slot():

@@ -4,34 +4,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from huai_server.http.asgi.errors import RefusedError
-from huai_server.http.git.pktline import packets, parse
-
-SPECIAL = {0: b"0000", 1: b"0001", 2: b"0002"}
-
-
-def frame(packet: bytes | int) -> bytes:
-    return SPECIAL[packet] if isinstance(packet, int) else b"%04x" % (len(packet) + 4) + packet
-
-
-@given(
-    st.lists(
-        st.binary(max_size=300).filter(lambda data: b"\0" not in data) | st.sampled_from([0, 1, 2]),
-        min_size=1,
-    )
-)
-def test_what_was_framed_is_read_back(content: list[bytes | int]) -> None:
-    assert list(packets(b"".join(map(frame, content)))) == content
+from huai_schema.git.pktline import packet
+from huai_server.http.asgi.errors import HttpError
+from huai_server.http.git.request import parse
 
 
 @given(st.binary(max_size=400))
 def test_any_bytes_are_read_or_refused(body: bytes) -> None:
-    with suppress(RefusedError):
+    with suppress(HttpError):
         assert len(parse(body, 2).digest) == 32
 
 
 def request(*capabilities: bytes, arguments: tuple[bytes, ...] = (b"peel",)) -> bytes:
-    return b"".join([*map(frame, capabilities), b"0001", *map(frame, arguments), b"0000"])
+    return b"".join([*map(packet, capabilities), b"0001", *map(packet, arguments), b"0000"])
 
 
 def test_the_clients_name_does_not_matter() -> None:
@@ -43,8 +28,8 @@ def test_the_clients_name_does_not_matter() -> None:
 
 def test_the_clients_name_before_protocol_2_does_not_matter() -> None:
     want = b"want " + b"1" * 40 + b" ofs-delta"
-    rest = b"0000" + frame(b"done\n")
-    requests = [frame(want + name) + rest for name in (b" agent=git/2.30\n", b" agent=huai", b"")]
+    rest = b"0000" + packet(b"done\n")
+    requests = [packet(want + name) + rest for name in (b" agent=git/2.30\n", b" agent=huai", b"")]
     assert len({parse(request, 0) for request in requests}) == 1
     assert parse(requests[0], 0).command == b""
 
@@ -52,16 +37,16 @@ def test_the_clients_name_before_protocol_2_does_not_matter() -> None:
 @pytest.mark.parametrize("space", [b"\t", b"\r", b"\v", b"\f", b"\n", b" ", b"\x80"])
 def test_a_name_ends_at_whatever_git_may_take_for_a_space(space: bytes) -> None:
     want = b"want " + b"1" * 40
-    plain = parse(frame(want + b" agent=x") + b"0000", 0)
-    assert parse(frame(want + b" agent=x" + space + b"side-band-64k\n") + b"0000", 0) != plain
+    plain = parse(packet(want + b" agent=x") + b"0000", 0)
+    assert parse(packet(want + b" agent=x" + space + b"side-band-64k\n") + b"0000", 0) != plain
     plain = parse(request(b"command=fetch", b"agent=x"), 2)
     assert parse(request(b"command=fetch", b"agent=x" + space + b"y"), 2) != plain
 
 
 def test_a_request_with_a_nul_is_refused() -> None:
-    for packet in (b"agent=x\0y", b"command=ls-refs\0", b"\0"):
-        for body in (request(packet), request(b"command=fetch", arguments=(packet,))):
-            with pytest.raises(RefusedError, match="NUL"):
+    for payload in (b"agent=x\0y", b"command=ls-refs\0", b"\0"):
+        for body in (request(payload), request(b"command=fetch", arguments=(payload,))):
+            with pytest.raises(HttpError, match="NUL"):
                 parse(body, 2)
 
 

@@ -1,8 +1,8 @@
-"""The framing of git's protocol: enough of it to refuse garbage and to recognise equal requests.
+"""What a request to git says, as far as it takes to refuse garbage and to recognise equal ones.
 
-Pure.  See gitprotocol-common, gitprotocol-pack and gitprotocol-v2.  What a request *means*
-stays git's business: this module only splits it, and leaves out of its fingerprint the one
-thing that cannot change the answer: the client's name, where git itself writes it.
+Pure.  See gitprotocol-pack and gitprotocol-v2.  What a request *means* stays git's business:
+its fingerprint covers all of it but the one thing that cannot change the answer: the client's
+name, where git itself writes it.
 
 Rule: equal fingerprints mean equal answers, because an answer is kept under its fingerprint
 and given to others.  Git reads a packet as a C string and takes any white space for the end
@@ -12,15 +12,12 @@ a NUL is refused.
 
 import hashlib
 import re
-from collections.abc import Iterator
 from typing import NamedTuple
 
-from huai_server.http.asgi.errors import RefusedError
+from huai_schema.errors import FormatError
+from huai_schema.git import pktline
+from huai_server.http.asgi.errors import HttpError
 
-_HEADER = 4
-_LENGTH_MAX = 65_520
-_FIRST_DATA_LENGTH = 4
-_HEX = re.compile(rb"[0-9a-fA-F]{4}")
 _AGENT = re.compile(rb"agent=[!-~]*\n?")
 """A packet of protocol v2."""
 _WANT_WITH_AGENT = re.compile(rb"(want [0-9a-f]{40,64}(?: [!-~]+)*) agent=[!-~]*\n?")
@@ -43,14 +40,25 @@ def parse(body: bytes, version: int) -> Request:
     Broken framing is refused with status 400, and so is a NUL: git would read only what is
     before it, and no client sends one.
     """
+    if not body:
+        raise HttpError(400, "the request body is empty")
+    try:
+        return _fingerprint(body, version)
+    except FormatError as error:  # without its words, which hold some of the request's
+        raise HttpError(400, f"no packet at {error.place} of the request") from None
+
+
+def _fingerprint(body: bytes, version: int) -> Request:
     digest = hashlib.sha256()
     command = b""
     in_capabilities = True
-    for packet in packets(body):
+    for packet in pktline.split(body):
         if isinstance(packet, int):
             in_capabilities = False
             digest.update(b"!%d" % packet)
             continue
+        if b"\0" in packet:
+            raise HttpError(400, "a packet of the request holds a NUL")
         kept: bytes | None = packet
         if in_capabilities:
             kept = _without_agent(packet, version)
@@ -69,28 +77,3 @@ def _without_agent(packet: bytes, version: int) -> bytes | None:
         return None if _AGENT.fullmatch(packet) else packet
     want = _WANT_WITH_AGENT.fullmatch(packet)
     return want[1] if want else packet
-
-
-def packets(body: bytes) -> Iterator[bytes | int]:
-    """The data packets of `body`, and the special ones (flush 0, delimiter 1, end 2) as numbers."""
-    if not body:
-        raise RefusedError(400, "the request body is empty")
-    at = 0
-    while at < len(body):
-        header = body[at : at + _HEADER]
-        if not _HEX.fullmatch(header):
-            raise RefusedError(400, f"bad packet length at byte {at} of the request")
-        length = int(header, 16)
-        if length < _FIRST_DATA_LENGTH:
-            if length == _FIRST_DATA_LENGTH - 1:
-                raise RefusedError(400, f"bad packet length at byte {at} of the request")
-            yield length
-            at += _HEADER
-            continue
-        if length > _LENGTH_MAX or at + length > len(body):
-            raise RefusedError(400, f"a packet at byte {at} is longer than the request")
-        packet = body[at + _HEADER : at + length]
-        if b"\0" in packet:
-            raise RefusedError(400, f"a packet at byte {at} of the request holds a NUL")
-        yield packet
-        at += length
