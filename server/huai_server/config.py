@@ -20,9 +20,7 @@ from huai_schema.program.configuration import (
     rewrite,
 )
 from huai_server.http.asgi.addresses import address_of
-from huai_server.http.settings import ServeSettings
 
-_SERVE = ServeSettings()
 _NAME = "server.toml"
 _SEE = "docs/SERVER-CONFIGURATION.md, or `man huai-server.toml`, lists the keys and their values"
 _MODE = 0o644
@@ -46,26 +44,23 @@ class UnknownModuleError(HuaiError):
 
 
 class Listen(msgspec.Struct, frozen=True):
-    """Where `serve` listens, and what clients may cost; the defaults are those of `ServeSettings`.
+    """Where `serve` listens, and what clients may cost, in the names of `ServeSettings`."""
 
-    The names too: `serve` hands all of them over.
-    """
-
-    host: Annotated[str, Meta(pattern=r"^[^\x00]*$")] = _SERVE.host
-    port: Annotated[int, Meta(ge=0, le=65535)] = _SERVE.port
-    max_transfers: Annotated[int, Meta(ge=1)] = _SERVE.max_transfers
+    host: Annotated[str, Meta(pattern=r"^[^\x00]*$")] = "127.0.0.1"
+    port: Annotated[int, Meta(ge=0, le=65535)] = 8440
+    max_transfers: Annotated[int, Meta(ge=1)] = 8
     """Fetches that run at a time; more wait in a queue."""
-    request_timeout: Annotated[float, Meta(gt=0, le=86400)] = _SERVE.request_timeout
+    request_timeout: Annotated[float, Meta(gt=0, le=86400)] = 600.0
     """Seconds."""
-    shutdown_grace: Annotated[float, Meta(ge=0, le=86400)] = _SERVE.shutdown_grace
+    shutdown_grace: Annotated[float, Meta(ge=0, le=86400)] = 60.0
     """Seconds that transfers get to finish when the server is asked to stop."""
-    max_connections: Annotated[int, Meta(ge=1)] = _SERVE.max_connections
-    max_connections_per_address: Annotated[int, Meta(ge=1)] = _SERVE.max_connections_per_address
-    proxies: tuple[str, ...] = _SERVE.proxies
+    max_connections: Annotated[int, Meta(ge=1)] = 2000
+    max_connections_per_address: Annotated[int, Meta(ge=1)] = 200
+    proxies: tuple[str, ...] = ("127.0.0.1", "::1")
     """Addresses and networks of web servers in front, whose X-Forwarded-For is believed."""
-    spool_folder: Annotated[str, Meta(pattern=r"^/[^\x00\n]*$")] = str(_SERVE.spool_folder)
-    spool_bytes: Annotated[int, Meta(ge=0)] = _SERVE.spool_bytes
-    access_log: bool = _SERVE.access_log
+    spool_folder: Annotated[str, Meta(pattern=r"^/[^\x00\n]*$")] = "/var/tmp"  # noqa: S108 - files without a name
+    spool_bytes: Annotated[int, Meta(ge=0)] = 1 << 30
+    access_log: bool = False
 
 
 class Fallback(msgspec.Struct, frozen=True):

@@ -4,10 +4,10 @@ import logging
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-import msgspec
+from msgspec.structs import asdict, replace
 
 from huai_schema.errors import HuaiError
-from huai_server.config import ServerConfig, config_path, load
+from huai_server.config import Listen, ServerConfig, config_path, load
 from huai_server.http.server import serve as serve_http
 from huai_server.http.settings import ServeSettings
 from huai_server.paths import module_places
@@ -20,12 +20,17 @@ def serve(
 ) -> None:
     """Serve all modules until SIGTERM or SIGINT; `on_start` learns the address bound."""
     config = load(root)
-    values = msgspec.structs.asdict(config.listen)
-    values["spool_folder"] = Path(config.listen.spool_folder)
     asked = {"host": host, "port": port}
-    values |= {key: value for key, value in asked.items() if value is not None}
-    settings = ServeSettings(**values)
-    serve_http(settings, ConfiguredModules(root, config), on_start)
+    listen = replace(config.listen, **{k: v for k, v in asked.items() if v is not None})
+    serve_http(settings_of(listen), ConfiguredModules(root, config), on_start)
+
+
+def settings_of(listen: Listen) -> ServeSettings:
+    """What the file says, and what nobody had to change yet."""
+    values = asdict(listen) | {"spool_folder": Path(listen.spool_folder)}
+    return ServeSettings(
+        **values, socket_path=None, max_body=8 << 20, queue=64, cache_bytes=64 << 20
+    )
 
 
 class ConfiguredModules:

@@ -10,6 +10,7 @@ import gzip
 import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,11 +18,12 @@ from typing import Any
 import h11
 from uvicorn.server import ServerState
 
+from huai_server.config import Listen
 from huai_server.http.app import create_app
 from huai_server.http.asgi.body import Receive
 from huai_server.http.asgi.responder import Send
 from huai_server.http.server import _config
-from huai_server.http.settings import ServeSettings
+from huai_server.serve import settings_of
 from tests.fuzz.folder import folder
 from tests.fuzz.target import Outcome, Target
 from tests.support.http_fixtures import Repository, fetch_all, ls_refs, packet, post
@@ -114,7 +116,7 @@ class _Server:
     def __init__(self) -> None:
         repository = Repository.create(folder("served"), "m")
         self._commit = repository.commit(b"first", b"second").encode()
-        settings = ServeSettings(cache_bytes=1 << 20)
+        settings = replace(settings_of(Listen()), cache_bytes=1 << 20)
         self._app = _Asked(create_app(settings, _Modules(repository.path)))
         self._config = _config(settings, self._app)  # type: ignore[arg-type]
         self._config.load()

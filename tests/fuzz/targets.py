@@ -30,8 +30,8 @@ from huai_schema.layout.snapshot import Snapshot
 from huai_schema.paths import RelPath
 from huai_server.config import load as load_server
 from huai_server.http.asgi.addresses import address_of
+from huai_server.http.asgi.body import Inflater
 from huai_server.http.asgi.errors import HttpError
-from huai_server.http.asgi.inflate import Inflater
 from huai_server.http.git.app import protocol_version
 from huai_server.http.git.request import parse
 from tests.fuzz.answers import ANSWERS

@@ -7,10 +7,12 @@ import json
 import logging
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
+from huai_server.config import Listen
 from huai_server.http.server import serve
-from huai_server.http.settings import ServeSettings
+from huai_server.serve import settings_of
 
 
 class Folder:
@@ -30,7 +32,8 @@ def main() -> None:
     for key in {"socket_path", "spool_folder"} & options.keys():
         options[key] = Path(options[key])
     logging.basicConfig(level=logging.INFO, stream=sys.stderr)
-    serve(ServeSettings(**{"port": 0, **options}), Folder(folder), started)
+    settings = replace(settings_of(Listen()), **{"port": 0, **options})
+    serve(settings, Folder(folder), started)
 
 
 def started(host: str, port: int) -> None:

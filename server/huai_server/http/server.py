@@ -24,7 +24,7 @@ from huai_schema.errors import ExitCode, HuaiError
 from huai_server.http.app import Application, create_app
 from huai_server.http.asgi.addresses import address_of
 from huai_server.http.asgi.connection import connection_class
-from huai_server.http.asgi.connections import Crowd
+from huai_server.http.asgi.connections import ConnectionLimit
 from huai_server.http.settings import Registry, ServeSettings
 
 OnStart = Callable[[str, int], None]
@@ -151,7 +151,7 @@ def _allow_files(wanted: int) -> None:
 
 
 def _config(settings: ServeSettings, app: Application) -> uvicorn.Config:
-    crowd = Crowd(
+    connection_limit = ConnectionLimit(
         settings.max_connections,
         settings.max_connections_per_address,
         address_of(settings.proxies),
@@ -159,7 +159,7 @@ def _config(settings: ServeSettings, app: Application) -> uvicorn.Config:
     return uvicorn.Config(
         app,
         http=connection_class(
-            crowd,
+            connection_limit,
             head_seconds=min(settings.request_timeout, _HEAD_SECONDS),
             reader_seconds=min(settings.request_timeout, _READER_SECONDS),
         ),

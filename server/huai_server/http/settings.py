@@ -1,6 +1,6 @@
 """What the HTTP side needs to know: its limits, and which modules there are.
 
-Values only: nothing here reads a configuration file or the environment.
+Values only, without defaults: the configuration has them.
 """
 
 from collections.abc import Mapping
@@ -17,34 +17,34 @@ class Registry(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ServeSettings:
     """Where to listen, and how much one server is willing to do at once."""
 
-    host: str = "127.0.0.1"
-    port: int = 8440
+    host: str
+    port: int
     """0 picks a free one; `on_start` tells which."""
-    socket_path: Path | None = None
+    socket_path: Path | None
     """Listen on this Unix socket instead of host and port."""
-    proxies: tuple[str, ...] = ("127.0.0.1", "::1")
+    proxies: tuple[str, ...]
     """Addresses and networks of proxies: X-Forwarded-For is believed from nobody else."""
-    max_body: int = 8 << 20
+    max_body: int
     """Bytes of one request body, after inflating it."""
-    request_timeout: float = 600.0
+    request_timeout: float
     """Seconds for a whole request to arrive, at whatever pace, and without a word from git."""
-    max_connections: int = 2000
-    max_connections_per_address: int = 200
-    max_transfers: int = 8
+    max_connections: int
+    max_connections_per_address: int
+    max_transfers: int
     """git processes that build packs at once; ref listings have as many of their own."""
-    queue: int = 64
+    queue: int
     """Requests that may wait for such a process; the next one is told to come back later."""
-    cache_bytes: int = 64 << 20
+    cache_bytes: int
     """Memory for finished replies; one reply takes an eighth of it at most."""
-    spool_folder: Path = Path("/var/tmp")  # noqa: S108 - files without a name
+    spool_folder: Path
     """Where answers wait for readers that are slower than git."""
-    spool_bytes: int = 1 << 30
+    spool_bytes: int
     """All of them together."""
-    access_log: bool = False
+    access_log: bool
     """Log each request."""
-    shutdown_grace: float = 60.0
+    shutdown_grace: float
     """Seconds that transfers in flight have to finish after SIGTERM."""

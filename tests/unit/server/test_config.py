@@ -19,7 +19,7 @@ from huai_server.config import (
     load,
     remove_module,
 )
-from huai_server.http.settings import ServeSettings
+from huai_server.serve import settings_of
 from tests.support.committing import SECONDS, server_command, server_environment
 
 
@@ -148,8 +148,9 @@ def test_a_content_url_that_cannot_be_is_not_written(tmp_path: Path) -> None:
     assert not config_path(tmp_path).exists()
 
 
-def test_the_server_and_its_settings_have_the_same_defaults() -> None:
-    listen, settings = Listen(), ServeSettings()
+def test_the_server_gets_all_that_the_file_says() -> None:
+    listen = Listen(host="::", port=1, max_transfers=2, spool_folder="/srv/spool")
+    settings = settings_of(listen)
     for key in Listen.__struct_fields__:
         assert str(getattr(listen, key)) == str(getattr(settings, key))
 

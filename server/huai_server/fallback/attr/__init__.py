@@ -5,8 +5,7 @@ are those of `huai_server.paths.FallbackPlaces`.  Everything is made from the me
 repository; the mirrored tree is never looked at.
 """
 
-from huai_server.fallback.attr.current import is_current
-from huai_server.fallback.attr.ensure import Result, ensure
+from huai_server.fallback.attr.ensure import Result, ensure, is_current
 from huai_server.fallback.attr.remove import remove
 from huai_server.fallback.kind import AttrTreeError
 

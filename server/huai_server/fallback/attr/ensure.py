@@ -27,7 +27,7 @@ from huai_server.fallback.attr.update import root_time
 from huai_server.fallback.kind import AttrTreeError, Update
 from huai_server.fallback.owners import OwnerIds
 from huai_server.paths import FallbackPlaces, ModulePlaces
-from huai_server.store.repository import Head, Repository, StoreError
+from huai_server.store.repository import Head, Repository, StoreError, read_head
 
 WAIT_SECONDS = 600.0
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.ENOMEM)
@@ -56,6 +56,24 @@ class Result:
     """Bytes that it takes, about."""
     seconds: float
     warnings: tuple[str, ...] = ()
+
+
+def is_current(module: Module, places: ModulePlaces, fallback: FallbackPlaces) -> bool:
+    """Whether the attr tree is this root's, whole, served and of the newest commit.
+
+    Reads a few small files, takes no lock; False while an update runs.
+    """
+    if not belonging.is_own(places, fallback) or fallback.updating.exists():
+        return False
+    state = states.load(fallback.state)
+    if state is None or state.target is not None or state.kind != module.fallback.kind:
+        return False
+    if state.generation != generations.served(fallback) or not generations.is_sealed(fallback):
+        return False
+    if not generations.points_to(fallback, module.path):
+        return False
+    head = read_head(places.repository) if places.repository.exists() else None
+    return head is not None and head.commit == state.commit
 
 
 def ensure(  # noqa: PLR0913 (what is wanted, and on what terms)

@@ -1,16 +1,25 @@
 """A request body on its way in: inflated, counted, timed, and read no further than it must be.
 
 The first part is held in memory (most requests are a few hundred bytes and end there);
-what comes after it is streamed.  The rule: no byte is kept before it was counted.
+what comes after it is streamed.  A gzip stream is undone in slices, so that a bomb never swells
+beyond one of them.  The rule: no byte is kept before it was counted.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
-from typing import Any
+import zlib
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Coroutine,
+    Iterator,
+    MutableMapping,
+)
+from typing import Any, TypeVar
 
 from huai_server.http.asgi.errors import ClientGoneError, HttpError
-from huai_server.http.asgi.inflate import Inflater
 
+T = TypeVar("T")
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 
 HEAD_BYTES = 64 << 10
@@ -20,6 +29,8 @@ PACE = 4096
 """Bytes a second."""
 _PLAIN = (b"", b"identity")
 _GZIP = (b"gzip", b"x-gzip")
+_GZIP_WBITS = 16 + zlib.MAX_WBITS
+_SLICE = 64 << 10
 
 
 class Inbox:
@@ -108,3 +119,52 @@ class Body:
         if self._size > self._limit:
             raise HttpError(413, f"the request body exceeds {self._limit} bytes")
         return chunk
+
+
+class Inflater:
+    """One gzip stream (RFC 1952), of one member, as git sends it."""
+
+    def __init__(self) -> None:
+        """Before the first byte."""
+        self._stream = zlib.decompressobj(_GZIP_WBITS)
+
+    def slices(self, data: bytes) -> Iterator[bytes]:
+        """What the next piece of the stream gives; damage is refused with status 400."""
+        while True:
+            if self._stream.eof and data:
+                raise HttpError(400, "there is data after the gzip stream of the request")
+            try:
+                piece = self._stream.decompress(data, _SLICE)
+            except zlib.error:
+                raise HttpError(400, "the gzip stream of the request is damaged") from None
+            data = self._stream.unconsumed_tail or self._stream.unused_data
+            if piece:
+                yield piece
+            elif not data:
+                return
+
+    def finish(self) -> None:
+        """No more data comes: refused unless the stream is at its end."""
+        if not self._stream.eof:
+            raise HttpError(400, "the gzip stream of the request ends too early")
+
+
+async def race(work: Coroutine[Any, Any, T], *guards: Coroutine[Any, Any, None]) -> T:
+    """The result of `work`.  A guard that raises cancels it with that error; one that ends is done.
+
+    Returns only after everything it started has ended.
+    """
+    main = asyncio.ensure_future(work)
+    watchers = [asyncio.ensure_future(guard) for guard in guards]
+    pending: set[asyncio.Future[Any]] = {main, *watchers}
+    try:
+        while not main.done():
+            done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
+            for watcher in done & set(watchers):
+                if not main.done():
+                    watcher.result()
+        return main.result()
+    finally:
+        for task in (main, *watchers):
+            task.cancel()
+        await asyncio.gather(main, *watchers, return_exceptions=True)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from huai_server.http.asgi.connections import Crowd
+from huai_server.http.asgi.connections import ConnectionLimit
 
 if TYPE_CHECKING:
     from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
@@ -33,7 +33,7 @@ class Connection(HttpToolsProtocol):
 
     head_seconds: ClassVar[float]
     reader_seconds: ClassVar[float]
-    crowd: ClassVar[Crowd]
+    connection_limit: ClassVar[ConnectionLimit]
     _credit: float | None = None
     """Seconds that the reader may still pause; None: it never has."""
     _paused_at = 0.0
@@ -47,7 +47,7 @@ class Connection(HttpToolsProtocol):
         super().connection_made(transport)
         host = self.client[0] if self.client else ""
         self.logger = _Named(self.logger, {"client": host})  # type: ignore[assignment]
-        if self.crowd.join(self, host):
+        if self.connection_limit.join(self, host):
             self._expect_head()
         else:
             transport.abort()
@@ -71,17 +71,17 @@ class Connection(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         """The request is there."""
-        self.crowd.serve(self)
+        self.connection_limit.serve(self)
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
         """Wait for the next request."""
-        self.crowd.wait(self)
+        self.connection_limit.wait(self)
         super().on_response_complete()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Nothing to wait for any more."""
-        self.crowd.leave(self)
+        self.connection_limit.leave(self)
         self._stop_clock()
         if self._reader is not None:
             self._reader.cancel()
@@ -138,8 +138,12 @@ class _Named(logging.LoggerAdapter[logging.Logger]):
 
 
 def connection_class(
-    crowd: Crowd, *, head_seconds: float, reader_seconds: float
+    connection_limit: ConnectionLimit, *, head_seconds: float, reader_seconds: float
 ) -> type[Connection]:
     """What uvicorn makes for each client; it takes a class, so the bounds have to be in one."""
-    bounds = {"crowd": crowd, "head_seconds": head_seconds, "reader_seconds": reader_seconds}
+    bounds = {
+        "connection_limit": connection_limit,
+        "head_seconds": head_seconds,
+        "reader_seconds": reader_seconds,
+    }
     return type("BoundConnection", (Connection,), bounds)

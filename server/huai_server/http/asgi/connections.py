@@ -21,7 +21,7 @@ class Member(Protocol):
         """Close at once."""
 
 
-class Crowd:
+class ConnectionLimit:
     """Counts connections, altogether and for each address."""
 
     def __init__(self, limit: int, each: int, address_of: AddressOf) -> None:
@@ -32,15 +32,15 @@ class Crowd:
         self._members: dict[Member, str] = {}
         self._waiting: dict[Member, None] = {}
         self._counts: Counter[str] = Counter()
-        self._told: set[str] = set()
+        self._logged: set[str] = set()
         """Addresses that the log has complained of, until they have no connection; empty: all."""
 
     def join(self, member: Member, host: str) -> bool:
         """Take in a connection from `host`, which waits; False if there is no room for it."""
         address = self._address_of(host) if host else ""
         if address and self._counts[address] >= self._each:
-            if address not in self._told:
-                self._told.add(address)
+            if address not in self._logged:
+                self._logged.add(address)
                 _log.warning("%s: more than %d connections; closed", address, self._each)
             return False
         if len(self._members) >= self._limit and not self._make_room():
@@ -54,8 +54,8 @@ class Crowd:
         """Send away whoever waits longest; False if the server owes all of them an answer."""
         oldest = next(iter(self._waiting), None)
         if oldest is None:
-            if "" not in self._told:
-                self._told.add("")
+            if "" not in self._logged:
+                self._logged.add("")
                 _log.warning("%d connections are served; others are closed", self._limit)
             return False
         self.leave(oldest)
@@ -68,11 +68,11 @@ class Crowd:
         if address is None:
             return
         self._waiting.pop(member, None)
-        self._told.discard("")
+        self._logged.discard("")
         self._counts[address] -= 1
         if not self._counts[address]:
             del self._counts[address]
-            self._told.discard(address)
+            self._logged.discard(address)
 
     def wait(self, member: Member) -> None:
         """It is up to the client to say something."""

@@ -23,7 +23,7 @@ class _Waiter(NamedTuple):
     turn: "asyncio.Future[None]"
 
 
-class Gate:
+class Limiter:
     """`limit` slots and a waiting line of `queue` places; an address gets half of either."""
 
     def __init__(self, limit: int, queue: int, timeout: float) -> None:

@@ -67,7 +67,7 @@ class Responder:
         await self._send({"type": "http.response.start", "status": 200, "headers": headers})
 
 
-async def refuse(error: HttpError, inbox: Inbox, send: Send) -> None:
+async def send_error(error: HttpError, inbox: Inbox, send: Send) -> None:
     """Answer with the error as text, and close; a body still coming in is drained for a moment.
 
     Without that the client's kernel drops our answer when ours resets the connection.

@@ -15,15 +15,14 @@ from typing import Any
 from urllib.parse import parse_qs
 
 from huai_server.http.asgi.addresses import address_of
-from huai_server.http.asgi.body import Body, Inbox, Receive
+from huai_server.http.asgi.body import Body, Inbox, Receive, race
 from huai_server.http.asgi.errors import ClientGoneError, HttpError
-from huai_server.http.asgi.limiter import Gate
-from huai_server.http.asgi.race import race
-from huai_server.http.asgi.responder import Responder, Send, refuse
+from huai_server.http.asgi.limiter import Limiter
+from huai_server.http.asgi.responder import Responder, Send, send_error
 from huai_server.http.git.branch_state import read_branch_state
 from huai_server.http.git.reply_cache import Key, ReplyCache
 from huai_server.http.git.request import parse
-from huai_server.http.git.single_flight import Ask, Replies
+from huai_server.http.git.single_flight import Question, SingleFlight
 from huai_server.http.git.spool import Spool
 from huai_server.http.git.upload_pack import Call, Git
 from huai_server.http.settings import Registry, ServeSettings
@@ -59,10 +58,10 @@ class GitApp:
         timeout = settings.request_timeout
         self._address_of = address_of(settings.proxies)
         spool = Spool(settings.spool_folder, settings.spool_bytes)
-        self.replies = Replies(Git(timeout), self._cache, spool, timeout)
-        self._transfers = Gate(settings.max_transfers, settings.queue, timeout)
+        self.answers = SingleFlight(Git(timeout), self._cache, spool, timeout)
+        self._transfers = Limiter(settings.max_transfers, settings.queue, timeout)
         # Their own slots: a poll must not wait behind packs that take minutes.
-        self._listings = Gate(settings.max_transfers, settings.queue, timeout)
+        self._listings = Limiter(settings.max_transfers, settings.queue, timeout)
         self._handlers = {_ADVERT: self._advert, _SERVICE: self._upload_pack}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -73,13 +72,13 @@ class GitApp:
             handle = self._handlers.get(operation)
             repository = self._registry.modules().get(name)
             if repository is None or handle is None:
-                await refuse(_unknown(name, operation), inbox, send)
+                await send_error(_unknown(name, operation), inbox, send)
             elif not repository.exists():
-                await refuse(HttpError(404, "nothing is committed there yet"), inbox, send)
+                await send_error(HttpError(404, "nothing is committed there yet"), inbox, send)
             else:
                 await handle(repository, scope, inbox, send)
         except HttpError as error:
-            await refuse(error, inbox, send)
+            await send_error(error, inbox, send)
         except ClientGoneError:
             pass  # leaving the answer unfinished makes the server drop the connection
         except asyncio.CancelledError:
@@ -102,8 +101,8 @@ class GitApp:
         body = Body(inbox, b"", 0, self._settings.request_timeout)
         await body.open()
         call = Call(repository, version, advert=True)
-        ask = Ask(call, key, None, self._listings, self._address(scope))
-        await race(self.replies.answer(ask, out), body.gone())
+        question = Question(call, key, None, self._listings, self._address(scope))
+        await race(self.answers.answer(question, out), body.gone())
 
     async def _upload_pack(self, repository: Path, scope: Scope, inbox: Inbox, send: Send) -> None:
         if scope["method"] != "POST":
@@ -112,10 +111,10 @@ class GitApp:
         body = self._body(headers, inbox)
         await body.open()
         version = protocol_version(scope["headers"])
-        key, gate = None, self._transfers
+        key, limiter = None, self._transfers
         if body.complete:
             request = parse(body.head, version)
-            gate = self._listings if request.command == b"ls-refs" else gate
+            limiter = self._listings if request.command == b"ls-refs" else limiter
             state = read_branch_state(repository)
             if state is not None:
                 key = Key(repository, state, version, advert=False, request=request.digest)
@@ -125,8 +124,8 @@ class GitApp:
             await out.whole(ready)
             return
         call = Call(repository, version, advert=False)
-        ask = Ask(call, key, body, gate, self._address(scope))
-        await race(self.replies.answer(ask, out), body.gone())
+        question = Question(call, key, body, limiter, self._address(scope))
+        await race(self.answers.answer(question, out), body.gone())
 
     def _address(self, scope: Scope) -> str:
         """Who asks, as far as there are limits for each: what the last proxy that we know says."""

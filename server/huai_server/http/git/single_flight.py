@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
 
-from huai_server.http.asgi.body import Body
+from huai_server.http.asgi.body import Body, race
 from huai_server.http.asgi.errors import ClientGoneError, HttpError
-from huai_server.http.asgi.limiter import Gate
-from huai_server.http.asgi.race import race
+from huai_server.http.asgi.limiter import Limiter
 from huai_server.http.asgi.responder import Responder
 from huai_server.http.git.branch_state import read_branch_state
 from huai_server.http.git.reply_cache import Key, ReplyCache
@@ -51,7 +50,7 @@ _Flight: TypeAlias = "asyncio.Future[_Result]"
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class Question:
     """One request to git."""
 
     call: Call
@@ -59,17 +58,17 @@ class Ask:
     """None: its answer is shared with nobody."""
     body: Body | None
     """None for an advert."""
-    gate: Gate
+    limiter: Limiter
     """Where it waits for its process."""
     address: str
     """Who asks, as far as there are limits for each."""
 
 
-class Replies:
+class SingleFlight:
     """All answers of one server."""
 
     def __init__(self, git: Git, cache: ReplyCache, spool: Spool, patience: float) -> None:
-        """`cache` may be asked directly (`Replies.cache.get`) by whoever has a key.
+        """`cache` may be asked directly (`SingleFlight.cache.get`) by whoever has a key.
 
         `patience`: seconds without a word after which git is stuck.
         """
@@ -79,9 +78,9 @@ class Replies:
         self.patience = patience
         self._flights: dict[Key, _Flight] = {}
 
-    async def answer(self, ask: Ask, out: Responder) -> None:
+    async def answer(self, question: Question, out: Responder) -> None:
         """Answer one request on `out`."""
-        key = ask.key
+        key = question.key
         for _ in range(_FOLLOW_ATTEMPTS):
             if key is None:
                 break
@@ -91,7 +90,7 @@ class Replies:
                 return
             flight = self._flights.get(key)
             if flight is None:
-                await self._lead(_Run(self, ask, key, out), key)
+                await self._lead(_Run(self, question, key, out), key)
                 return
             result = await _follow(flight)
             if isinstance(result, bytes):
@@ -101,7 +100,7 @@ class Replies:
                 raise result
             if result is _Outcome.LARGE:
                 break
-        await _Run(self, ask, None, out).go()
+        await _Run(self, question, None, out).go()
 
     async def _lead(self, run: "_Run", key: Key) -> None:
         self._flights[key] = run.flight
@@ -122,9 +121,11 @@ class Replies:
 class _Run:
     """One process answering one request, and perhaps others that wait for the same."""
 
-    def __init__(self, replies: Replies, ask: Ask, key: Key | None, out: Responder) -> None:
-        self._replies = replies
-        self._ask = ask
+    def __init__(
+        self, answers: SingleFlight, question: Question, key: Key | None, out: Responder
+    ) -> None:
+        self._answers = answers
+        self._question = question
         self._key = key
         self._out = out
         self._streaming = False
@@ -137,18 +138,21 @@ class _Run:
             self.flight.set_result(result)
 
     async def go(self) -> None:
-        async with self._replies.spool.answer() as spooled:
+        async with self._answers.spool.answer() as spooled:
             await race(self._send(spooled), self._produce(spooled))
 
     async def _produce(self, spooled: Spooled) -> None:
         """All that git says, and then its end; the slot is free again after that."""
-        ask = self._ask
-        async with ask.gate.slot(ask.address), self._replies.start(ask.call) as child:
-            await race(self._relay(child, spooled), child.feed(ask.body))
+        question = self._question
+        async with (
+            question.limiter.slot(question.address),
+            self._answers.start(question.call) as child,
+        ):
+            await race(self._relay(child, spooled), child.feed(question.body))
 
     async def _relay(self, child: UploadPack, spooled: Spooled) -> None:
         kept: list[bytes] = []
-        largest = self._replies.cache.largest
+        largest = self._answers.cache.largest
         while chunk := await self._next(child):
             if self._key is not None and spooled.size <= largest:
                 kept.append(chunk)
@@ -166,7 +170,7 @@ class _Run:
         await spooled.grown(0)
         with suppress(TimeoutError):
             async with asyncio.timeout(GATHER_SECONDS):
-                await spooled.grown(self._replies.cache.largest)
+                await spooled.grown(self._answers.cache.largest)
         if spooled.ended:
             await self._out.begin(spooled.size)
         self._streaming = not spooled.ended
@@ -176,10 +180,10 @@ class _Run:
 
     async def _next(self, child: UploadPack) -> bytes:
         try:
-            async with asyncio.timeout(self._replies.patience):
+            async with asyncio.timeout(self._answers.patience):
                 return await child.read()
         except TimeoutError:
-            _log.error("git upload-pack on %s is stuck; ended", self._ask.call.repository)
+            _log.error("git upload-pack on %s is stuck; ended", self._question.call.repository)
             if self._streaming:
                 raise ClientGoneError("git stopped answering") from None
             raise HttpError(504, "git did not answer in time", hint="try again later") from None
@@ -189,7 +193,7 @@ class _Run:
         code, talk = await child.finish()
         if not code:
             return True
-        repository = self._ask.call.repository
+        repository = self._question.call.repository
         _log.warning("git upload-pack on %s ended with %d: %s", repository, code, talk)
         if self._streaming:
             raise ClientGoneError("git failed inside its answer")
@@ -200,8 +204,8 @@ class _Run:
     def _share(self, key: Key, answer: bytes, *, clean: bool) -> None:
         self.settle(answer)
         # The branch may have moved between our look at it and git's.
-        if clean and read_branch_state(self._ask.call.repository) == key.state:
-            self._replies.cache.put(key, answer)
+        if clean and read_branch_state(self._question.call.repository) == key.state:
+            self._answers.cache.put(key, answer)
 
 
 async def _follow(flight: _Flight) -> _Result:

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from huai_server.http.asgi.body import Inflater
 from huai_server.http.asgi.errors import HttpError
-from huai_server.http.asgi.inflate import Inflater
 
 
 def feed(inflater: Inflater, data: bytes, step: int) -> bytes:

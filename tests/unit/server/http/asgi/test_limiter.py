@@ -5,85 +5,85 @@ from random import Random
 import pytest
 
 from huai_server.http.asgi.errors import HttpError
-from huai_server.http.asgi.limiter import Gate
+from huai_server.http.asgi.limiter import Limiter
 
 
-async def _hold(gate: Gate, go: asyncio.Event, address: str = "") -> None:
-    async with gate.slot(address):
+async def _hold(limiter: Limiter, go: asyncio.Event, address: str = "") -> None:
+    async with limiter.slot(address):
         await go.wait()
 
 
 def test_a_full_line_refuses_and_a_place_in_it_is_served() -> None:
     async def run() -> None:
-        gate, go = Gate(1, 1, 60), asyncio.Event()
-        held = [asyncio.ensure_future(_hold(gate, go)) for _ in range(2)]
+        limiter, go = Limiter(1, 1, 60), asyncio.Event()
+        held = [asyncio.ensure_future(_hold(limiter, go)) for _ in range(2)]
         await asyncio.sleep(0)
-        assert gate.waiting == 1
+        assert limiter.waiting == 1
         with pytest.raises(HttpError) as refused:
-            await _hold(gate, go)
+            await _hold(limiter, go)
         assert (refused.value.status, refused.value.retry_after > 0) == (503, True)
         go.set()
         await asyncio.gather(*held)
-        await _hold(gate, go)
-        assert gate.waiting == 0
+        await _hold(limiter, go)
+        assert limiter.waiting == 0
 
     asyncio.run(run())
 
 
 def test_waiting_has_an_end_and_gives_its_place_back() -> None:
     async def run() -> None:
-        gate, go = Gate(1, 1, 0.01), asyncio.Event()
-        held = asyncio.ensure_future(_hold(gate, go))
+        limiter, go = Limiter(1, 1, 0.01), asyncio.Event()
+        held = asyncio.ensure_future(_hold(limiter, go))
         for _ in range(3):
             await asyncio.sleep(0)
             with pytest.raises(HttpError):
-                await _hold(gate, go)
+                await _hold(limiter, go)
         go.set()
         await held
-        await _hold(gate, go)
+        await _hold(limiter, go)
 
     asyncio.run(run())
 
 
 def test_a_cancelled_waiter_takes_no_slot_along() -> None:
     async def run() -> None:
-        gate, go = Gate(1, 1, 60), asyncio.Event()
-        held = asyncio.ensure_future(_hold(gate, go))
+        limiter, go = Limiter(1, 1, 60), asyncio.Event()
+        held = asyncio.ensure_future(_hold(limiter, go))
         await asyncio.sleep(0)
-        waiter = asyncio.ensure_future(_hold(gate, go))
+        waiter = asyncio.ensure_future(_hold(limiter, go))
         await asyncio.sleep(0)
         go.set()
         await held
         waiter.cancel()
         await asyncio.gather(waiter, return_exceptions=True)
         async with asyncio.timeout(10):
-            await _hold(gate, go)
+            await _hold(limiter, go)
 
     asyncio.run(run())
 
 
 def test_an_address_has_half_of_the_slots_and_of_the_line() -> None:
     async def run() -> None:
-        gate, go = Gate(4, 4, 60), asyncio.Event()
-        held = [asyncio.ensure_future(_hold(gate, go, "a")) for _ in range(4)]
+        limiter, go = Limiter(4, 4, 60), asyncio.Event()
+        held = [asyncio.ensure_future(_hold(limiter, go, "a")) for _ in range(4)]
         await asyncio.sleep(0)
-        assert gate.waiting == 2
+        assert limiter.waiting == 2
         with pytest.raises(HttpError):
-            await _hold(gate, go, "a")
-        async with gate.slot("b"), gate.slot():
+            await _hold(limiter, go, "a")
+        async with limiter.slot("b"), limiter.slot():
             pass  # past those who wait for their own address
         go.set()
         await asyncio.gather(*held)
-        assert gate.waiting == 0
+        assert limiter.waiting == 0
 
     asyncio.run(run())
 
 
 def test_cancelled_in_the_moment_of_its_turn_a_waiter_gives_it_on() -> None:
     async def run() -> None:
-        gate, go, more = Gate(1, 5, 60), asyncio.Event(), asyncio.Event()
-        held = asyncio.ensure_future(_hold(gate, go))
-        waiters = [asyncio.ensure_future(_hold(gate, more)) for _ in range(2)]
+        limiter, go, more = Limiter(1, 5, 60), asyncio.Event(), asyncio.Event()
+        held = asyncio.ensure_future(_hold(limiter, go))
+        waiters = [asyncio.ensure_future(_hold(limiter, more)) for _ in range(2)]
         await asyncio.sleep(0)
         go.set()
         await held
@@ -91,23 +91,23 @@ def test_cancelled_in_the_moment_of_its_turn_a_waiter_gives_it_on() -> None:
         more.set()
         async with asyncio.timeout(10):
             await waiters[1]
-            await _hold(gate, more)
+            await _hold(limiter, more)
 
     asyncio.run(run())
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_whatever_is_cancelled_all_slots_come_back(seed: int) -> None:
-    async def visit(gate: Gate, random: Random) -> None:
-        async with gate.slot(random.choice(["", "a", "b"])):
+    async def visit(limiter: Limiter, random: Random) -> None:
+        async with limiter.slot(random.choice(["", "a", "b"])):
             for _ in range(random.randrange(4)):
                 await asyncio.sleep(0)
 
     async def run() -> None:
-        random, gate = Random(seed), Gate(2, 8, 60)
+        random, limiter = Random(seed), Limiter(2, 8, 60)
         tasks = []
         for _ in range(300):
-            tasks.append(asyncio.ensure_future(visit(gate, random)))
+            tasks.append(asyncio.ensure_future(visit(limiter, random)))
             if not random.randrange(3):
                 random.choice(tasks).cancel()
             if not random.randrange(2):
@@ -116,8 +116,8 @@ def test_whatever_is_cancelled_all_slots_come_back(seed: int) -> None:
             for task in tasks:
                 with suppress(asyncio.CancelledError, HttpError):
                     await task
-            assert gate.waiting == 0
-            async with gate.slot(), gate.slot():
+            assert limiter.waiting == 0
+            async with limiter.slot(), limiter.slot():
                 pass
 
     asyncio.run(run())

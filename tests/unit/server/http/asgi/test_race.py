@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from huai_server.http.asgi.race import race
+from huai_server.http.asgi.body import race
 
 
 async def _fail() -> None:
