@@ -1,8 +1,10 @@
 """Relative paths inside a module, as raw bytes.
 
 A `RelPath` in hand is safe: no empty, `.`, `..` or reserved component, no NUL, not absolute,
-within the limits.  `ROOT` (the empty path) names the module's own directory.  The
-order of paths is by components, so a directory stands right before what it holds.
+within the limits.  `ROOT` (the empty path) names the module's own directory.
+
+Two orders: `path_order` compares components, so a directory stands right before what it holds;
+`tree_order` is that of FORMAT.md: a directory, its leaves by name, then its subdirectories.
 """
 
 from functools import lru_cache
@@ -81,7 +83,7 @@ def basename(path: bytes) -> bytes:
 
 
 def path_order(path: bytes) -> bytes:
-    """Orders paths by components: no name holds NUL, so it sorts before any byte of one."""
+    """A key that sorts paths by components: no name holds NUL, which sorts before any byte."""
     return path.replace(b"/", b"\0")
 
 

@@ -106,8 +106,8 @@ def _by_folder(path: RelPath) -> tuple[RelPath, RelPath]:
 
 def listings_reached(snapshot: Snapshot, *filters: Rules) -> Iterator[Listing]:
     """The directories that any of `filters` lets through, in tree order; no others are read."""
-    budget = EntryLimit(snapshot.limit)
-    stack = [snapshot.level(ROOT, snapshot.tree, budget)]
+    limit = EntryLimit(snapshot.limit)
+    stack = [snapshot.level(ROOT, snapshot.tree, limit)]
     while stack:
         step = next(stack[-1], None)
         if step is None:
@@ -119,4 +119,4 @@ def listings_reached(snapshot: Snapshot, *filters: Rules) -> Iterator[Listing]:
         if isinstance(step, Listing):
             yield step
         else:
-            stack.append(snapshot.level(*step, budget))
+            stack.append(snapshot.level(*step, limit))

@@ -328,12 +328,12 @@ def test_looking_up_one_directory_reads_one_piece() -> None:
     assert len(objects.read_ids) <= 2 * 12
 
 
-def test_a_budget_is_spent_to_the_last_entry() -> None:
-    budget = EntryLimit(3)
-    budget.spend(3, "here")
-    budget.spend(0, "here")
+def test_a_limit_is_used_up_to_the_last_entry() -> None:
+    limit = EntryLimit(3)
+    limit.spend(3, "here")
+    limit.spend(0, "here")
     with pytest.raises(FormatError, match="there: the snapshot has more than 3 entries"):
-        budget.spend(1, "there")
+        limit.spend(1, "there")
 
 
 def test_the_root_is_a_directory_like_any_other() -> None:
