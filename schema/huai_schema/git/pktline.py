@@ -8,8 +8,10 @@ from collections.abc import Iterator
 
 from huai_schema.errors import FormatError
 
-FLUSH, DELIMITER, RESPONSE_END = 0, 1, 2
-"""Special packets; they hold nothing."""
+FLUSH = 0
+"""The special packet that ends a section; 1 parts a request in two."""
+RESPONSE_END = 2
+"""The last of the special packets; they hold nothing."""
 FLUSH_PACKET = b"0000"
 HEADER_BYTES = 4
 _LENGTH_MAX = 65_520
