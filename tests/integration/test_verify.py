@@ -203,9 +203,9 @@ def test_mending_much_reads_each_directory_once(
     with monkeypatch.context() as patch, View(down.dest) as view:
         patch.setattr(Repository, "read", read)
         wanted = applied_selection(commit, state)
-        survey = diff_damage(view, damage, wanted, delete_extraneous=False)
-    assert len(survey.candidates) == len(damage)
-    assert all(each.wanted is not None for each in survey.candidates)
+        diff = diff_damage(view, damage, wanted, delete_extraneous=False)
+    assert len(diff.candidates) == len(damage)
+    assert all(each.wanted is not None for each in diff.candidates)
     assert count < 30
     assert down.verify("--repair").code == 0
     assert_equal(up, down)

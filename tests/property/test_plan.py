@@ -68,7 +68,7 @@ def described(draw: st.DrawFn, *, digests: bool = True) -> Described:
 
 
 def changed(have: Described, want: Described) -> list[Candidate]:
-    """What a survey of the differences between two snapshots yields."""
+    """What a comparison of the differences between two snapshots yields."""
     tree = have.tree
     found = []
     for path in have.entries.keys() | want.entries.keys():
@@ -79,7 +79,7 @@ def changed(have: Described, want: Described) -> list[Candidate]:
 
 
 def compared(have: Described, want: Described) -> list[Candidate]:
-    """What a survey of the whole tree yields, with extraneous to be deleted."""
+    """What a comparison of the whole tree yields, with extraneous to be deleted."""
     tree = have.tree
     paths = have.entries.keys() | want.entries.keys()
     return [tree.candidate(path, want.entries.get(path)) for path in paths]

@@ -55,7 +55,7 @@ class MemoryTree:
     def candidate(
         self, path: RelPath, wanted: Entry | None, past: tuple[Entry, ...] = ()
     ) -> Candidate:
-        """What a survey says of a path."""
+        """What a comparison says of a path."""
         node, have = self.nodes.get(path), self.have(path)
         if have is None:
             return Candidate(path, None, wanted, past)

@@ -116,7 +116,7 @@ def warnings(prepared: Prepared) -> Iterator[str]:
             f"{_reduced(reduced[0])} "
             '(modes = "exact" in client.toml sets them as they are upstream)'
         )
-    extraneous = prepared.survey.extraneous
+    extraneous = prepared.diff.extraneous
     if extraneous:
         first = ", ".join(map(show, extraneous[:_SHOWN]))
         yield (
@@ -188,7 +188,7 @@ def result_values(result: SyncResult) -> dict[str, object]:
     }
     if result.prepared:
         values["delayed"] = len(result.prepared.waiting)
-        values["extraneous"] = len(result.prepared.survey.extraneous)
+        values["extraneous"] = len(result.prepared.diff.extraneous)
         values["reduced_modes"] = len(reduced_modes(result.prepared.plan))
         values["summary"] = result.prepared.summary._asdict()
     if result.outcome:

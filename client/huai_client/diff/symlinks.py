@@ -24,10 +24,10 @@ def points_outside(path: RelPath, target: bytes) -> bool:
     return False
 
 
-def without_unsafe(survey: TreeDiff) -> TreeDiff:
+def without_unsafe(diff: TreeDiff) -> TreeDiff:
     """The comparison without symlinks that are left out; what stands in their place stays."""
-    kept = [each for each in survey.candidates if not left_out(each.wanted)]
-    return survey._replace(candidates=kept)
+    kept = [each for each in diff.candidates if not left_out(each.wanted)]
+    return diff._replace(candidates=kept)
 
 
 def left_out(entry: Entry | None) -> bool:

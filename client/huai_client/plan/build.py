@@ -107,12 +107,12 @@ class PlanBuilder:
         wanted = Selection(commit.snapshot, self.rules if rules is None else rules)
         if applied is not None and not self._options.adopt:
             check_destination(view, past)
-        survey = self._compare(view, past, wanted, whole=self.walks(state))
+        diff = self._compare(view, past, wanted, whole=self.walks(state))
         before = None if applied is None else self._recorded(state)
         extent = _extent(commit, wanted, applied, before)
         entries = None if before is None else before.entries
         goal = _Goal(commit, wanted, extent, applied or wanted, entries)
-        return self._build(survey, goal, view, delays=True, sure=True)
+        return self._build(diff, goal, view, delays=True, sure=True)
 
     def repair(
         self, view: View, commit: Commit, state: State, damage: list[Difference]
@@ -120,8 +120,8 @@ class PlanBuilder:
         """Bring the paths in `damage` back to what `commit`, the applied one, says."""
         goal = self._applied(commit, state)
         extraneous = self._options.delete_extraneous
-        survey = diff_damage(view, damage, goal.selection, delete_extraneous=extraneous)
-        return self._build(survey, goal, view, delays=False, sure=False)
+        diff = diff_damage(view, damage, goal.selection, delete_extraneous=extraneous)
+        return self._build(diff, goal, view, delays=False, sure=False)
 
     def due(self, view: View, commit: Commit, state: State) -> Prepared:
         """Delete what was delayed for long enough; the tree is at `commit` otherwise."""
@@ -132,7 +132,7 @@ class PlanBuilder:
     # The steps
 
     def _build(
-        self, survey: TreeDiff, goal: _Goal, view: View, *, delays: bool, sure: bool
+        self, diff: TreeDiff, goal: _Goal, view: View, *, delays: bool, sure: bool
     ) -> Prepared:
         """From what differs to a plan; with `delays`, deletions are delayed, and may be due.
 
@@ -143,14 +143,14 @@ class PlanBuilder:
         order = publish_order(module, commit, lookup)
         pending = self._pending()
 
-        survey = drop_protected(survey, self._protection, view)
-        survey = self._undeletable.drop_kept(survey, view)
+        diff = drop_protected(diff, self._protection, view)
+        diff = self._undeletable.drop_kept(diff, view)
         if delays:
-            survey = with_reappeared(survey, pending, partial(digest_here, view))
+            diff = with_reappeared(diff, pending, partial(digest_here, view))
         if module.safe_links:
-            survey = without_unsafe(survey)
-        plan = make_plan(survey.candidates, survey.moves, order.stage_of)
-        refused = self._check_limits(plan, survey, goal)
+            diff = without_unsafe(diff)
+        plan = make_plan(diff.candidates, diff.moves, order.stage_of)
+        refused = self._check_limits(plan, diff, goal)
         changed = set() if not delays else emptied_directories(pending, view)
         delayed = 0
         if delays:
@@ -160,12 +160,12 @@ class PlanBuilder:
             self._limits.check_due(due_by_run(plan, before), goal.extent.entries, goal.former)
         changed |= changed_directories(plan)
         plan = with_directories(plan, _directories_of(changed, plan, goal.selection))
-        plan = self._with_reuses(plan, survey, view, commit, sure=sure)
+        plan = self._with_reuses(plan, diff, view, commit, sure=sure)
         prepared = Prepared(
             commit,
             plan,
             summarize(plan)._replace(delayed=delayed),
-            survey,
+            diff,
             tuple(pending),
             tuple(order.repositories),
             extent=goal.extent,
@@ -185,18 +185,18 @@ class PlanBuilder:
             tick = partial(self._options.deadline.check, "the tree was compared in part")
             return diff_whole(view, past, wanted, delete_extraneous=extraneous, tick=tick)
         moves = may_move(self._protection, self._undeletable, view) if self.moves else nowhere
-        survey = diff_changes(view, past, wanted, moves)
+        diff = diff_changes(view, past, wanted, moves)
         shares = self._module.duplicates == "hardlink"
         if shares or len(past) > 1:
-            return split_shared_inodes(survey, may_share=shares)
-        return survey
+            return split_shared_inodes(diff, may_share=shares)
+        return diff
 
-    def _check_limits(self, plan: Plan, survey: TreeDiff, goal: _Goal) -> str:
+    def _check_limits(self, plan: Plan, diff: TreeDiff, goal: _Goal) -> str:
         """Why a sync would refuse this; for a filter that is only tried, else it is an error."""
         entries = goal.entries_before
         if entries is None:
             # Nothing was applied: deletions are a share of what is here, not of what is to come.
-            entries = _entries_here(survey, goal.extent)
+            entries = _entries_here(diff, goal.extent)
         try:
             self._limits.check(plan, entries, goal.former)
         except TooManyDeletionsError as error:
@@ -214,12 +214,12 @@ class PlanBuilder:
         return DelayPolicy(int(time.time()), delay, order.deletes_at_once, named)
 
     def _with_reuses(
-        self, plan: Plan, survey: TreeDiff, view: View, commit: Commit, *, sure: bool
+        self, plan: Plan, diff: TreeDiff, view: View, commit: Commit, *, sure: bool
     ) -> Plan:
         """The plan without the transfer of what is here."""
         fetches = [file for stage in plan.stages for file in stage.fetches]
         entries = len(fetches) + sum(len(stage.links) for stage in plan.stages)
-        wanted = Wanted(fetches, entries, survey.candidates, plan.moves)
+        wanted = Wanted(fetches, entries, diff.candidates, plan.moves)
         return plan.with_reuses(Sources(self._mirror).find(wanted, view, commit, sure=sure))
 
     # What is recorded
@@ -302,11 +302,11 @@ def _extent(
     return before.after(differences(applied, wanted))
 
 
-def _entries_here(survey: TreeDiff, wanted: Extent) -> int:
+def _entries_here(diff: TreeDiff, wanted: Extent) -> int:
     """How many entries a tree holds that was compared as a whole with `wanted`."""
-    missing = sum(each.have is None and not each.special for each in survey.candidates)
-    extra = sum(each.wanted is None for each in survey.candidates)
-    return wanted.entries - missing + extra + len(survey.extraneous)
+    missing = sum(each.have is None and not each.special for each in diff.candidates)
+    extra = sum(each.wanted is None for each in diff.candidates)
+    return wanted.entries - missing + extra + len(diff.extraneous)
 
 
 def _directories_of(changed: set[RelPath], plan: Plan, wanted: Selection) -> list[Directory]:

@@ -13,13 +13,13 @@ from huai_schema.entries import File
 from huai_schema.paths import RelPath, path_order
 
 
-def split_shared_inodes(survey: TreeDiff, *, may_share: bool) -> TreeDiff:
+def split_shared_inodes(diff: TreeDiff, *, may_share: bool) -> TreeDiff:
     """The comparison with "link" among the differences of those that need their own inode.
 
     `may_share`: files of equal content may share one until their attributes differ.  Else
     nothing but an interrupted run can have shared it, and then all its names are candidates.
     """
-    found = survey.candidates
+    found = diff.candidates
     shared: dict[tuple[int, int], list[Candidate]] = defaultdict(list)
     for each in found:
         if each.links > 1 and isinstance(each.have, File):
@@ -29,7 +29,7 @@ def split_shared_inodes(survey: TreeDiff, *, may_share: bool) -> TreeDiff:
         for names in shared.values()
         for path in (_changing(names) if may_share else _strays(names))
     }
-    return survey._replace(
+    return diff._replace(
         candidates=[
             each._replace(differing=each.differing | {"link"}) if each.path in parting else each
             for each in found

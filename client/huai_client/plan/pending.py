@@ -45,7 +45,7 @@ class Delayed(NamedTuple):
 
 
 def with_reappeared(
-    survey: TreeDiff, pending: Iterable[DelayedDeletion], digest_of: Callable[[RelPath], bytes]
+    diff: TreeDiff, pending: Iterable[DelayedDeletion], digest_of: Callable[[RelPath], bytes]
 ) -> TreeDiff:
     """The comparison with delayed deletions in mind: they are not extraneous.
 
@@ -53,13 +53,13 @@ def with_reappeared(
     """
     delayed = {each.path for each in pending}
     if not delayed:
-        return survey
-    return survey._replace(
+        return diff
+    return diff._replace(
         candidates=[
             reappeared(each, digest_of) if each.path in delayed else each
-            for each in survey.candidates
+            for each in diff.candidates
         ],
-        extraneous=[path for path in survey.extraneous if path not in delayed],
+        extraneous=[path for path in diff.extraneous if path not in delayed],
     )
 
 

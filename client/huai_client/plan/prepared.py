@@ -20,7 +20,7 @@ class Prepared(NamedTuple):
     commit: Commit
     plan: Plan
     summary: Summary
-    survey: TreeDiff
+    diff: TreeDiff
     waiting: tuple[DelayedDeletion, ...] = ()
     """Deletions that wait when the plan is carried out, by path."""
     repositories: tuple[Repository, ...] = ()

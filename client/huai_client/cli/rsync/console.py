@@ -94,7 +94,7 @@ class RsyncConsole(Console):
         if self.manner.names:
             from huai_client.cli.rsync.itemize import items
 
-            self.progress.items = items(prepared.plan, prepared.survey.candidates)
+            self.progress.items = items(prepared.plan, prepared.diff.candidates)
             for told in self.progress.items.values() if self.dry_run else ():
                 self._tell(told)
 
@@ -160,7 +160,7 @@ def _count(figures: Stats, prepared: "Prepared") -> None:
     plan = prepared.plan
     created = Counter(
         type(each.wanted)
-        for each in prepared.survey.candidates
+        for each in prepared.diff.candidates
         if each.wanted is not None and type(each.have) is not type(each.wanted)
     )
     figures.created = Kinds(created[File], created[Directory], created[Symlink])

@@ -1,4 +1,4 @@
-"""Which wanted files have their content at a path that the survey looked at, or come twice.
+"""Which wanted files have their content at a path that was compared, or come twice.
 
 Pure.  By digest; where there is none by name, size and time, if that is unambiguous.  Files
 without content are left alone: nothing is saved.  Costs what changed.
@@ -32,7 +32,7 @@ class _Here(NamedTuple):
 
 
 class Matching:
-    """The files at the paths that the survey looked at, as sources."""
+    """The files at the paths that were compared, as sources."""
 
     def __init__(
         self, fetches: Sequence[File], candidates: Iterable[Candidate], *, may_share: bool

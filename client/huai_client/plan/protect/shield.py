@@ -18,29 +18,29 @@ from huai_schema.paths import RelPath, path_order
 _TIMES = ("mtime",)
 
 
-def drop_protected(survey: TreeDiff, protection: Protection, tree: TreeReader) -> TreeDiff:
-    """The survey without protected paths, and without what would take away one that is below.
+def drop_protected(diff: TreeDiff, protection: Protection, tree: TreeReader) -> TreeDiff:
+    """The comparison without protected paths, and without what would take away one that is below.
 
     A directory that holds one stays, also where a file is wanted in its place.  A hardlink of
     a file that is left out is a file of its own.
     """
     if not protection:
-        return survey
+        return diff
     holding = Holding(tree, protection)
     left_out: set[RelPath] = set()
     candidates: list[Candidate] = []
-    for candidate in sorted(survey.candidates, key=lambda each: path_order(each.path)):
+    for candidate in sorted(diff.candidates, key=lambda each: path_order(each.path)):
         if protection.covers_candidate(candidate) or _takes_away(candidate, holding):
             left_out.add(candidate.path)
         else:
             candidates.append(candidate)
     extraneous = [
         path
-        for path in survey.extraneous
+        for path in diff.extraneous
         if not protection.may_cover(path) and not _holder(path, tree, holding)
     ]
     detached = [_detached(each, protection, left_out) for each in candidates]
-    return survey._replace(candidates=detached, extraneous=extraneous)
+    return diff._replace(candidates=detached, extraneous=extraneous)
 
 
 def may_move(

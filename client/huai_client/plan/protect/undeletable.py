@@ -33,14 +33,14 @@ class Undeletable:
         """The same where it is not known whether `path` is a directory."""
         return self.covers(path, directory=False) or self.covers(path, directory=True)
 
-    def drop_kept(self, survey: TreeDiff, tree: TreeReader) -> TreeDiff:
-        """The survey without deletions of what stays, and of directories that hold such a thing."""
+    def drop_kept(self, diff: TreeDiff, tree: TreeReader) -> TreeDiff:
+        """The comparison without deletions of what stays, and of what holds such a thing."""
         if not self:
-            return survey
+            return diff
         holding = Holding(tree, self)
         whole: set[RelPath] = set()
         stay: set[RelPath] = set()
-        gone = [each for each in survey.candidates if each.wanted is None]
+        gone = [each for each in diff.candidates if each.wanted is None]
         for candidate in sorted(gone, key=lambda each: path_order(each.path)):
             path, directory = candidate.path, isinstance(candidate.have, Directory)
             inside = not whole.isdisjoint(ancestors(path))
@@ -49,5 +49,5 @@ class Undeletable:
                 stay.add(path)
             elif directory and holding.contains_protected(path):
                 stay.add(path)
-        kept = [each for each in survey.candidates if each.path not in stay]
-        return survey._replace(candidates=kept)
+        kept = [each for each in diff.candidates if each.path not in stay]
+        return diff._replace(candidates=kept)

@@ -20,8 +20,8 @@ def gone(entry: File, inode: int = 1) -> Candidate:
 
 
 def parting(*candidates: Candidate, may_share: bool) -> list[bytes]:
-    survey = TreeDiff(list(candidates), [], [])
-    found = split_shared_inodes(survey, may_share=may_share).candidates
+    diff = TreeDiff(list(candidates), [], [])
+    found = split_shared_inodes(diff, may_share=may_share).candidates
     assert [each.path for each in found] == [each.path for each in candidates]
     return [
         after.path

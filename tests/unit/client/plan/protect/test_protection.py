@@ -1,4 +1,4 @@
-"""Which paths are protected, and how a survey is kept away from them."""
+"""Which paths are protected, and how a comparison is kept away from them."""
 
 import os
 from collections.abc import Iterator
@@ -28,8 +28,8 @@ def put(folder: Path, *paths: str) -> None:
         (folder / path).write_bytes(b"here")
 
 
-def paths_of(survey: TreeDiff) -> list[bytes]:
-    return [each.path for each in survey.candidates]
+def paths_of(diff: TreeDiff) -> list[bytes]:
+    return [each.path for each in diff.candidates]
 
 
 @pytest.mark.parametrize(
@@ -59,12 +59,12 @@ def test_a_pattern_that_is_none() -> None:
 
 
 def test_nothing_protected_changes_nothing(view: View) -> None:
-    survey = TreeDiff([Candidate(at(b"a"), None, file(b"a"))], [], [at(b"b")])
-    assert drop_protected(survey, Protection([]), view) is survey
+    diff = TreeDiff([Candidate(at(b"a"), None, file(b"a"))], [], [at(b"b")])
+    assert drop_protected(diff, Protection([]), view) is diff
 
 
 def test_no_operation_on_what_is_protected(view: View) -> None:
-    survey = TreeDiff(
+    diff = TreeDiff(
         [
             Candidate(at(b"own"), file(b"own"), file(b"own", 20)),
             Candidate(at(b"own2"), None, file(b"own2")),
@@ -76,14 +76,14 @@ def test_no_operation_on_what_is_protected(view: View) -> None:
         [],
         [at(b"stranger"), at(b"b.local")],
     )
-    found = drop_protected(survey, Protection(["/own*", "*.local", "/fifo"]), view)
+    found = drop_protected(diff, Protection(["/own*", "*.local", "/fifo"]), view)
     assert paths_of(found) == [b"other"]
     assert found.extraneous == [b"stranger"]
 
 
 def test_what_holds_something_protected_stays(view: View, tmp_path: Path) -> None:
     put(tmp_path, "gone/deep/er/x.local", "gone/other", "turns/x.local", "turns/y", "empty/z")
-    survey = TreeDiff(
+    diff = TreeDiff(
         [
             Candidate(at(b"gone"), directory(b"gone"), None),
             Candidate(at(b"gone/deep"), directory(b"gone/deep"), None),
@@ -97,7 +97,7 @@ def test_what_holds_something_protected_stays(view: View, tmp_path: Path) -> Non
         [],
         [],
     )
-    found = drop_protected(survey, Protection(["*.local"]), view)
+    found = drop_protected(diff, Protection(["*.local"]), view)
     assert paths_of(found) == [b"empty", b"empty/z", b"gone/other", b"turns/y"]
 
 
@@ -106,7 +106,7 @@ TYPE = frozenset({"type"})
 
 def test_a_hardlink_of_something_left_out_is_a_file(view: View) -> None:
     leader = file(b"a.local")
-    survey = TreeDiff(
+    diff = TreeDiff(
         [
             Candidate(at(b"b"), None, linked(b"b", leader)),
             Candidate(at(b"c"), file(b"c"), linked(b"c", leader), links=2),
@@ -115,7 +115,7 @@ def test_a_hardlink_of_something_left_out_is_a_file(view: View) -> None:
         [],
         [],
     )
-    alone, shared, other = drop_protected(survey, Protection(["*.local"]), view).candidates
+    alone, shared, other = drop_protected(diff, Protection(["*.local"]), view).candidates
     assert alone.wanted == leader._replace(path=at(b"b"))
     assert shared.wanted == leader._replace(path=at(b"c"))
     # Changed in place, it would change the protected file too.
