@@ -196,8 +196,8 @@ def test_a_crash_of_one_is_nothing_to_the_others(mirror: Mirror) -> None:
 
 
 UNFORESEEN = """
-from huai_client.cli import main
-from huai_client.run import Run
+from huai_client.cli.main import main
+from huai_client.cli.runner import Run
 sync = Run.sync
 def unforeseen(run, *arguments, **options):
     if run._name == {name!r}:
