@@ -1,5 +1,6 @@
 """A source that says where its metadata are needs no configuration at all."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -219,9 +220,13 @@ def test_the_name_alone_proves_nothing(newcomer: Newcomer, place: Site) -> None:
 def test_the_fallback_daemon_hands_the_file_out(short_path: Path) -> None:
     """It lists it from the attr tree, where it has no content, and reads it in the real one."""
     site = FallbackSite(short_path)
-    with fallback_serving(site), serving(site.root) as (_, url):
+    with fallback_serving(site) as service, serving(site.root) as (_, url):
         site.modules[NAME] += f'content_urls = ["{site.url}"]\n'
         site.write()
+        # It names the port that the service had chosen itself, so the daemon is started anew.
+        assert service.stdout is not None
+        while json.loads(service.stdout.readline())["type"] != "listening":
+            pass
         assert run_server(site.root, "announce", NAME, url).returncode == 0
         assert run_server(site.root, "commit", NAME).returncode == 0
         announced_here = Announcement.of(url, NAME).encode()

@@ -11,7 +11,7 @@ import pytest
 from huai_client.plan.operations import Plan
 from huai_client.publish.executor import execute
 from huai_client.state import delayed_record
-from huai_client.sync import sync as syncing
+from huai_client.sync import apply
 from huai_client.sync.result import SyncResult
 from huai_schema.errors import ExitCode
 from huai_schema.paths import RelPath
@@ -88,7 +88,7 @@ def test_the_readers_see_an_order_that_is_wrong(
     def reversed_stages(plan: Plan, *rest: object) -> object:
         return execute(replace(plan, stages=plan.stages[::-1]), *rest)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(syncing, "execute", reversed_stages)
+    monkeypatch.setattr(apply, "execute", reversed_stages)
     with pytest.raises(HoleError):
         synced_while_read(archive, down)
 

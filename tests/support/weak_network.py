@@ -100,10 +100,15 @@ def _relay(
         forward.start()
         with contextlib.suppress(OSError):
             _answers(server, client, weakness, over)
-        for connection in (client, server):
-            with contextlib.suppress(OSError):
-                connection.shutdown(socket.SHUT_RDWR)
+        with contextlib.suppress(OSError):
+            server.shutdown(socket.SHUT_RDWR)
+        # Closed with something unread, a connection takes back what the client did not read yet.
+        with contextlib.suppress(OSError):
+            client.shutdown(socket.SHUT_WR)
         forward.join(_SECONDS)
+        with contextlib.suppress(OSError):
+            while client.recv(65_536):
+                pass
 
 
 def _answers(
