@@ -76,7 +76,7 @@ def nested(data: bytes) -> object:
 PLANTED = {
     "error": nested,
     "memory": lambda data: bytes(1 << 40) if data.count(b"\0") > 2 else data,
-    "time": lambda data: [None for _ in iter(int, 1)] if b"//" in data else data,
+    "time": lambda data: all(zero == 0 for zero in iter(int, 1)) if b"//" in data else data,
 }
 
 
