@@ -9,8 +9,8 @@ from collections.abc import Collection
 
 from huai_client.diff.selection import Selection
 from huai_client.tree import PathError, View
-from huai_client.tree.observe import differences, stat_entry
-from huai_schema.entries import Directory, Entry, File
+from huai_client.tree.observe import differences_here, stat_entry
+from huai_schema.entries import Directory, Entry
 from huai_schema.paths import RelPath
 
 _PATHS_MOST = 10_000
@@ -39,10 +39,6 @@ def _is_one_of(view: View, path: RelPath, said: list[Entry | None]) -> bool:
     found = stat_entry(view, path)
     if found is None:
         return None in said
-    for entry in said:
-        leader = stat_entry(view, entry.link) if isinstance(entry, File) and entry.link else None
-        if entry is None or isinstance(found.entry, Directory):
-            continue
-        if not differences(found, entry, owners=view.owners, leader=leader):
-            return True
-    return False
+    if isinstance(found.entry, Directory):
+        return False
+    return any(entry is not None and not differences_here(view, found, entry) for entry in said)
