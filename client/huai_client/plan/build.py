@@ -39,7 +39,7 @@ from huai_client.plan.pending import (
     delay_deletions,
     due_by_run,
     emptied_directories,
-    still_there,
+    present_and_gone,
     with_reappeared,
 )
 from huai_client.plan.planner import changed_directories, make_plan, with_directories
@@ -107,7 +107,7 @@ class PlanBuilder:
         wanted = Selection(commit.snapshot, self.rules if rules is None else rules)
         if applied is not None and not self._options.adopt:
             check_destination(view, past)
-        diff = self._compare(view, past, wanted, whole=self.walks(state))
+        diff = self._compare(view, past, wanted, whole=self._is_whole(applied))
         before = None if applied is None else self._recorded(state)
         extent = _extent(commit, wanted, applied, before)
         entries = None if before is None else before.entries
@@ -151,14 +151,15 @@ class PlanBuilder:
             diff = without_unsafe(diff)
         plan = make_plan(diff.candidates, diff.moves, order.stage_of)
         refused = self._check_limits(plan, diff, goal)
-        changed = set() if not delays else emptied_directories(pending, view)
+        changed = changed_directories(plan)
         delayed = 0
         if delays:
             policy = self._delay_policy(order, lookup, goal.selection.rules)
             before = pending
-            plan, pending, delayed = delay_deletions(plan, still_there(pending, view), policy)
+            present, gone = present_and_gone(pending, view)
+            plan, pending, delayed = delay_deletions(plan, present, policy)
+            changed = changed_directories(plan) | emptied_directories(gone, view)
             self._limits.check_due(due_by_run(plan, before), goal.extent.entries, goal.former)
-        changed |= changed_directories(plan)
         plan = with_directories(plan, _directories_of(changed, plan, goal.selection))
         plan = self._with_reuses(plan, diff, view, commit, sure=sure)
         prepared = Prepared(
@@ -231,8 +232,10 @@ class PlanBuilder:
 
     def walks(self, state: State) -> bool:
         """Whether an update has to compare the whole tree."""
-        whole = self._options.adopt or self._options.compare
-        return whole or self._past(state)[0] is None
+        return self._is_whole(self._past(state)[0])
+
+    def _is_whole(self, applied: Selection | None) -> bool:
+        return self._options.adopt or self._options.compare or applied is None
 
     def _pending(self) -> list[DelayedDeletion]:
         """The delayed deletions that may ever be done."""

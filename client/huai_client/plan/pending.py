@@ -6,8 +6,9 @@ a symlink behind for as long.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
+from stat import S_ISDIR
 from typing import NamedTuple
 
 from huai_client.diff.candidate import Candidate, Move, TreeDiff
@@ -117,20 +118,23 @@ def due_by_run(plan: Plan, pending: Iterable[DelayedDeletion]) -> list[list[Remo
     return list(runs.values())
 
 
-def still_there(pending: Collection[DelayedDeletion], tree: TreeReader) -> list[DelayedDeletion]:
-    """Those that are there as what they were; somebody else has dealt with the others."""
-    return [each for each in pending if _is_there(each, tree)]
+def present_and_gone(
+    pending: Iterable[DelayedDeletion], tree: TreeReader
+) -> tuple[list[DelayedDeletion], list[DelayedDeletion]]:
+    """Those that are there as what they were, and the others, which somebody has dealt with."""
+    present: list[DelayedDeletion] = []
+    gone: list[DelayedDeletion] = []
+    for each in pending:
+        status = tree.stat(each.path)
+        there = status is not None and S_ISDIR(status.st_mode) == each.directory
+        (present if there else gone).append(each)
+    return present, gone
 
 
-def emptied_directories(pending: Collection[DelayedDeletion], tree: TreeReader) -> set[RelPath]:
-    """Directories from which an interrupted run deleted something that was delayed."""
-    gone = (each.path for each in pending if not _is_there(each, tree))
-    return {folder for folder in map(parent, gone) if is_directory(tree, folder)}
-
-
-def _is_there(pending: DelayedDeletion, tree: TreeReader) -> bool:
-    there = tree.stat(pending.path) is not None
-    return there and is_directory(tree, pending.path) == pending.directory
+def emptied_directories(gone: Iterable[DelayedDeletion], tree: TreeReader) -> set[RelPath]:
+    """Directories from which an interrupted run deleted what is `gone`."""
+    folders = {parent(each.path) for each in gone}
+    return {folder for folder in folders if is_directory(tree, folder)}
 
 
 def _later(
