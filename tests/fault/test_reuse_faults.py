@@ -11,8 +11,7 @@ from blake3 import blake3
 
 from huai_client.diff.reuse.value import Reuse
 from huai_client.transfer import Outcome
-from huai_client.transfer.content import stage
-from huai_client.transfer.local import ReusePolicy
+from huai_client.transfer.local import LocalContent, ReusePolicy
 from huai_client.transfer.staging import Staging, key_of
 from huai_client.tree import StorageError, Tree
 from huai_schema.entries import File
@@ -98,12 +97,16 @@ def brought(tree: Tree, staging: Staging) -> str:
         return Outcome([each for each in files if each not in missing], missing, [], 0)
 
     try:
-        done = stage(WANTED, REUSES, tree, staging, ReusePolicy(1 << 62, hardlink=False), transfer)
+        with LocalContent(tree, staging, ReusePolicy(1 << 62, hardlink=False)) as local:
+            taken = local.take(WANTED, REUSES)
+            outcome = Outcome(taken.here, [], [], 0) + transfer(taken.absent)
+            local.copy_twins(taken.twins, WANTED, REUSES)
+            outcome += transfer(taken.twins)
     except StorageError as error:
         return error.message
-    assert {*done.outcome.arrived, *done.outcome.missing} == {*WANTED}
-    assert all(staging.ready(each) for each in done.outcome.arrived)
-    return "missing" if done.outcome.missing else ""
+    assert {*outcome.arrived, *outcome.missing} == {*WANTED}
+    assert all(staging.ready(each) for each in outcome.arrived)
+    return "missing" if outcome.missing else ""
 
 
 def prove_ready(staging: Staging) -> None:

@@ -25,8 +25,8 @@ from huai_client.sync.apply import Applier
 from huai_client.sync.record import Accepted, Record, state_after
 from huai_client.sync.result import Observer, SyncResult
 from huai_client.transfer import ContentUrl, Listener, Outcome
-from huai_client.transfer.content import StagedContent, stage, wanted_content
-from huai_client.transfer.local import ReusePolicy
+from huai_client.transfer.content import StagedContent, wanted_content
+from huai_client.transfer.local import LocalContent, ReusePolicy
 from huai_client.transfer.staging import Staging, key_of
 from huai_client.tree import Tree, View
 from huai_schema.entries import File
@@ -73,20 +73,24 @@ class TrashContent:
         """`NotUndoableError` if the content of some file is another than it was."""
         files = wanted_content(prepared.plan)
         staging.prune({key_of(file) for file in files})
-
-        def nothing_else(wanted: Sequence[File]) -> Outcome:
-            absent = [file for file in wanted if not staging.ready(file)]
-            if absent:
-                staging.remove()
-                raise NotUndoableError(absent)
-            return Outcome(list(wanted), [], [], 0)
-
-        policy = ReusePolicy(_ALWAYS, hardlink=False)
-        return stage(files, prepared.plan.reuses, tree, staging, policy, nothing_else)
+        reuses = prepared.plan.reuses
+        with LocalContent(tree, staging, ReusePolicy(_ALWAYS, hardlink=False)) as local:
+            taken = local.take(files, reuses)
+            _require(taken.absent, staging)
+            local.copy_twins(taken.twins, files, reuses)
+            _require(taken.twins, staging)
+            return StagedContent(Outcome(files, [], [], 0), local.reused())
 
     def urls(self, _commit: Commit) -> list[ContentUrl]:
         """None."""
         return []
+
+
+def _require(files: Sequence[File], staging: Staging) -> None:
+    absent = [file for file in files if not staging.ready(file)]
+    if absent:
+        staging.remove()
+        raise NotUndoableError(absent)
 
 
 class _Target(NamedTuple):

@@ -1,15 +1,30 @@
-"""Cuts the files to fetch into batches, each one run of rsync.
+"""Batches: files that one run of rsync is asked for.
 
 Pure.  Keeps the order: the planner has put what belongs together (the files of one
 directory) side by side.
 """
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 
+from huai_client.transfer.staging import Arrival
 from huai_schema.entries import File
 
 MAX_FILES = 1000
 MAX_BYTES = 1 << 30
+
+
+@dataclass(slots=True)
+class Batch:
+    """Files that travel together, and what is known of those that have not arrived."""
+
+    open: list[File]
+    verdicts: list[tuple[File, Arrival]] = field(default_factory=list)
+
+    def halves(self) -> "list[Batch]":
+        """What is open, as two batches."""
+        middle = len(self.open) // 2
+        return [Batch(self.open[:middle]), Batch(self.open[middle:])]
 
 
 def batches(

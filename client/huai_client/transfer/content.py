@@ -4,13 +4,12 @@ Rule: a `ContentSource` puts verified files into the staging area and touches no
 does not come is told in the `Outcome`, never left out of it.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from huai_client.config import Module
-from huai_client.diff.reuse.value import Reuse
 from huai_client.durations import seconds
 from huai_client.metadata.commit import Commit
 from huai_client.metadata.upstream import Upstream
@@ -20,7 +19,7 @@ from huai_client.transfer import ContentUrl, Listener, Outcome, TransferOptions,
 from huai_client.transfer.local import LocalContent, Reused, ReusePolicy
 from huai_client.transfer.staging import Staging, key_of
 from huai_client.transfer.urls import upstream_urls
-from huai_client.tree import STAGING, Tree, View
+from huai_client.tree import STAGING, Tree
 from huai_client.tree.space import NoSpaceError, check_space
 from huai_schema.entries import File
 from huai_schema.paths import RelPath
@@ -87,95 +86,49 @@ class UpstreamContent:
         plan, volatile = prepared.plan, prepared.volatile
         files = sorted(wanted_content(plan), key=lambda file: file.path in volatile)
         staging.prune({key_of(file) for file in files})
-        paths = [file.path for file in files]
-
-        def transfer(wanted: Sequence[File]) -> Outcome:
-            absent = _recovered(wanted, staging, paths)
-            _check_room(tree.dest, absent, staging)
-            urls = self.urls(prepared.commit) if absent else []
-            options = replace(self._options, volatile=volatile)
-            return fetch(wanted, urls, tree.dest, staging, options, listener)
-
+        options = replace(self._options, volatile=volatile)
         until = (synced + _CLOCK_STEP) * 10**9
-        policy = ReusePolicy(until, self._hardlink, self._options.deadline)
-        return stage(files, plan.reuses, tree, staging, policy, transfer)
+        policy = ReusePolicy(until, self._hardlink, options.deadline)
+        with LocalContent(tree, staging, policy) as local:
+            taken = local.take(files, plan.reuses)
+            absent = _still_absent(taken.absent, files, tree.dest, staging)
+            urls = self.urls(prepared.commit) if absent else []
+            outcome = Outcome(taken.here, [], [], 0)
+            outcome += fetch(taken.absent, urls, tree.dest, staging, options, listener)
+            if taken.twins:
+                local.copy_twins(taken.twins, files, plan.reuses)
+                absent = _still_absent(taken.twins, files, tree.dest, staging)
+                urls = self.urls(prepared.commit) if absent else []
+                outcome += fetch(taken.twins, urls, tree.dest, staging, options, listener)
+            return StagedContent(outcome, local.reused())
 
     def urls(self, commit: Commit) -> list[ContentUrl]:
         """Where the content of `commit` is; `ContentUrlError` if nobody says."""
         return self._own_urls or upstream_urls(commit.descriptor)
 
 
-def stage(
-    fetches: Sequence[File],
-    reuses: dict[RelPath, Reuse],
-    view: View,
-    staging: Staging,
-    policy: ReusePolicy,
-    transfer: Callable[[Sequence[File]], Outcome],
-) -> StagedContent:
-    """Make `fetches` ready; `transfer` is asked for those whose content is not here.
+def _still_absent(
+    wanted: Sequence[File], files: Sequence[File], dest: Path, staging: Staging
+) -> list[File]:
+    """Those of `wanted` that have to be transferred, and there is room for them.
 
-    What comes for one file is copied for those of equal content; where that fails, they are
-    transferred like any other.  Raises `StorageError` if there is no room for copies, and what
-    `transfer` raises.
-    """
-    first_of = {path: reuse.source for path, reuse in reuses.items() if reuse.twin}
-    later = [file for file in fetches if file.path in first_of]
-    with LocalContent(view, staging, policy) as local:
-        here = [
-            file
-            for file in fetches
-            if file.path in reuses
-            and file.path not in first_of
-            and local.reuse(file, reuses[file.path])
-        ]
-        elsewhere = {file.path for file in here} | first_of.keys()
-        rest = transfer([file for file in fetches if file.path not in elsewhere])
-        outcome = _both(Outcome(here, [], [], 0), rest)
-        if later:
-            known = {file.path: file for file in fetches}
-            for file in later:
-                local.duplicate(file, known[first_of[file.path]])
-            outcome = _both(outcome, transfer(later))
-        return StagedContent(outcome, local.reused())
-
-
-def _both(one: Outcome, other: Outcome) -> Outcome:
-    return Outcome(
-        arrived=one.arrived + other.arrived,
-        missing=one.missing + other.missing,
-        mismatched=one.mismatched + other.mismatched,
-        bytes_received=one.bytes_received + other.bytes_received,
-        late=one.late + other.late,
-        refused=one.refused + other.refused,
-        newer={**one.newer, **other.newer},
-        kept=one.kept + other.kept,
-    )
-
-
-def _recovered(wanted: Sequence[File], staging: Staging, paths: Sequence[RelPath]) -> list[File]:
-    """Those of `wanted` that have to be transferred.
-
-    First what an interrupted run left is looked at: it is content that is here, or takes room that
-    nobody needs; `paths` are those of all files of the plan.
+    What an interrupted run left is looked at first: it is content that is here, or takes room that
+    none of `files`, all those of the plan, needs.  Partial files only save transfer: they go if
+    there is no room otherwise.  Raises `NoSpaceError`.
     """
     absent = [file for file in wanted if not staging.ready(file)]
-    if absent:
-        with staging.exclusive():
-            staging.recover(absent)
-            staging.drop_partials(paths)
+    if not absent:
+        return []
+    with staging.exclusive():
+        staging.recover(absent)
+        staging.drop_partials([file.path for file in files])
         absent = [file for file in absent if not staging.ready(file)]
-    return absent
-
-
-def _check_room(dest: Path, absent: Sequence[File], staging: Staging) -> None:
-    """There has to be room, if need be that of partial files, which only save transfer."""
-    try:
-        check_space(dest, absent)
-    except NoSpaceError:
-        with staging.exclusive():
+        try:
+            check_space(dest, absent)
+        except NoSpaceError:
             staging.drop_partials()
-        check_space(dest, absent)
+            check_space(dest, absent)
+    return absent
 
 
 def wanted_content(plan: Plan) -> list[File]:

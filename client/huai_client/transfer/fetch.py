@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from huai_client.transfer.batch_transfer import Context
 from huai_client.transfer.errors import DiskFullError, LocalWriteError
 from huai_client.transfer.listener import Listener
 from huai_client.transfer.options import TransferOptions
 from huai_client.transfer.rsync import require_rsync
+from huai_client.transfer.shared import Shared
 from huai_client.transfer.sources import Sources
 from huai_client.transfer.staging import Arrival, Staging
-from huai_client.transfer.streams import transfer
+from huai_client.transfer.streams import Failed, Streams
 from huai_client.transfer.tally import Tally
 from huai_client.transfer.urls import ContentUrl
 from huai_schema.entries import File
@@ -50,6 +50,19 @@ class Outcome:
     """Of `arrived`: volatile files that are not what the metadata say, as they arrived."""
     kept: list[File] = field(default_factory=list)
     """Volatile files of which nothing came that may be published."""
+
+    def __add__(self, other: "Outcome") -> "Outcome":
+        """What became of the files of both."""
+        return Outcome(
+            arrived=self.arrived + other.arrived,
+            missing=self.missing + other.missing,
+            mismatched=self.mismatched + other.mismatched,
+            bytes_received=self.bytes_received + other.bytes_received,
+            late=self.late + other.late,
+            refused=self.refused + other.refused,
+            newer={**self.newer, **other.newer},
+            kept=self.kept + other.kept,
+        )
 
     @property
     def complete(self) -> bool:
@@ -89,31 +102,30 @@ def fetch(
         with staging.exclusive() as lock:
             staging.recover(wanted)
             wanted = _not_ready(wanted, staging)
-            compare_dest = os.path.abspath(os.fsencode(dest))
-            context = Context(staging, options, sources, tally, compare_dest, lock)
+            older = os.path.abspath(os.fsencode(dest))
+            shared = Shared(wanted, sources, staging, options, tally, older, lock)
             tally.started(len(wanted), sum(file.size for file in wanted))
             try:
-                verdicts, late = transfer(wanted, context)
+                failed = Streams(shared).run()
             finally:
                 tally.ended()
-    return _outcome(files, dict(verdicts), set(late), context)
+    return _outcome(files, failed, shared)
 
 
-def _outcome(
-    files: Sequence[File], verdicts: dict[File, Arrival], late: set[File], context: Context
-) -> Outcome:
-    kept = [file for file in files if file in verdicts and file.path in context.options.volatile]
+def _outcome(files: Sequence[File], not_arrived: Failed, shared: Shared) -> Outcome:
+    verdicts, late = dict(not_arrived.verdicts), set(not_arrived.late)
+    kept = [file for file in files if file in verdicts and file.path in shared.options.volatile]
     failed = {file: verdict for file, verdict in verdicts.items() if file not in kept}
     missing = [file for file in files if failed.get(file) is Arrival.MISSING]
-    refusals = context.refusals
+    refusals = shared.refusals
     return Outcome(
         arrived=[file for file in files if file not in verdicts and file not in late],
         missing=[file for file in missing if file.path not in refusals],
         mismatched=[file for file in files if failed.get(file) is Arrival.MISMATCH],
-        bytes_received=context.tally.received,
+        bytes_received=shared.tally.received,
         late=[file for file in files if file in late],
         refused=[Refused(file, refusals[file.path]) for file in missing if file.path in refusals],
-        newer=context.newer,
+        newer=shared.newer,
         kept=kept,
     )
 

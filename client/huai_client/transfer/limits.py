@@ -23,7 +23,7 @@ import random
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sized
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import NamedTuple
@@ -139,23 +139,27 @@ class Admission:
     """Shared by all streams of a transfer."""
 
     def __init__(
-        self, options: TransferOptions, width: int, busy: BusyBackoff, tally: Tally
+        self,
+        options: TransferOptions,
+        width: int,
+        busy: BusyBackoff,
+        tally: Tally,
+        queue: Sized,
     ) -> None:
-        """At most `width` runs at a time."""
+        """At most `width` runs at a time; `queue` holds what no stream has taken yet."""
         self._options = options
         self._width = width
         self._busy_backoff = busy
         self._tally = tally
+        self._queue = queue
         self._slots = threading.Semaphore(width)
         self._bandwidth = Bandwidth(options.bwlimit, width)
         self._busy = 0
         self._guard = threading.Lock()
 
     @contextmanager
-    def admit(
-        self, url: ContentUrl, queued: Callable[[], int], pause: Callable[[float], None]
-    ) -> Iterator[Grant]:
-        """Wait for it, and hold it; `queued` says how many batches no stream has taken yet.
+    def admit(self, url: ContentUrl, pause: Callable[[float], None]) -> Iterator[Grant]:
+        """Wait until a run may begin at `url`, and hold what it needs.
 
         `pause` waits for so many seconds, and ends the waiting by raising.
         """
@@ -169,7 +173,7 @@ class Admission:
                 reason = f"{url.host}: all {limit.connections} connections are in use here"
                 waits = partial(self._tally.waiting, reason)
                 slots = (stack.enter_context(limit.slot(pause, waits)),)
-            others = min(queued(), self._width - self._busy) - self._busy_backoff.waiting
+            others = min(len(self._queue), self._width - self._busy) - self._busy_backoff.waiting
             yield Grant(slots, stack.enter_context(self._bandwidth.share(others, pause)))
 
     @contextmanager

@@ -9,6 +9,7 @@ away gives its inode, if owner, mode and times are the wanted ones already.
 import errno
 import os
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from enum import StrEnum
 from pathlib import Path
@@ -24,6 +25,7 @@ from huai_client.tree.hashing import digest_of
 from huai_client.tree.observe import LocalEntry, differences, stat_entry
 from huai_schema.entries import File
 from huai_schema.errors import HuaiError
+from huai_schema.paths import RelPath
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 
@@ -51,6 +53,17 @@ class Reused(NamedTuple):
     def files(self) -> int:
         """How many."""
         return self.linked + self.cloned + self.copied
+
+
+class Taken(NamedTuple):
+    """Wanted files by where their content is."""
+
+    here: list[File]
+    """Ready."""
+    absent: list[File]
+    """Has to be transferred."""
+    twins: list[File]
+    """Equal content comes for another wanted file: copied once that is ready."""
 
 
 class ReusePolicy(NamedTuple):
@@ -91,6 +104,31 @@ class LocalContent:
         trace: TracebackType | None,
     ) -> None:
         self._open.close()
+
+    def take(self, files: Sequence[File], reuses: Mapping[RelPath, Reuse]) -> Taken:
+        """Make ready what is here of `files`, in their order.
+
+        Raises:
+            StorageError: there is no room for a copy.
+        """
+        taken = Taken([], [], [])
+        for file in files:
+            reuse = reuses.get(file.path)
+            if reuse is not None and reuse.twin:
+                taken.twins.append(file)
+            elif reuse is not None and self.reuse(file, reuse):
+                taken.here.append(file)
+            else:
+                taken.absent.append(file)
+        return taken
+
+    def copy_twins(
+        self, twins: Sequence[File], files: Sequence[File], reuses: Mapping[RelPath, Reuse]
+    ) -> None:
+        """Make `twins` ready from those of `files` that came by now; the others stay absent."""
+        known = {file.path: file for file in files} if twins else {}
+        for file in twins:
+            self.duplicate(file, known[reuses[file.path].source])
 
     def reused(self) -> Reused:
         """What was done so far."""

@@ -1,7 +1,8 @@
 """The runs of rsync in flight, and the one switch that ends them all."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from huai_client.deadline import Deadline
 from huai_client.transfer.errors import OutOfTimeError
@@ -55,22 +56,15 @@ class ProcessGroup:
         self._over.wait(max(0.0, min(seconds, self._deadline.left)))
         self.begin()
 
-    def run(
-        self, start: Callable[[], RsyncProcess], progressed: Callable[[int], None]
-    ) -> tuple[RsyncProcess, int]:
-        """Start a run and wait for its end; with its exit code."""
+    @contextmanager
+    def running(self, run: RsyncProcess) -> Iterator[RsyncProcess]:
+        """Count `run` as in flight within: `stop` ends it, now if it was called before."""
         with self._guard:
-            self.begin()
-            run = start()
             self._running.add(run)
-
-        def heard(size: int) -> None:
-            progressed(size)
-            if self.late:
-                run.stop()  # it keeps what it has of the file in flight
-
         try:
-            return run, run.wait(heard)
+            if self.over:
+                run.stop()
+            yield run
         finally:
             with self._guard:
                 self._running.discard(run)

@@ -1,26 +1,33 @@
-"""Several streams over one queue of batches.
+"""Several streams over one queue of batches: every URL in turn, and what failed tried again.
 
-There is one worker more than streams: while one verifies what came, its successor
-already transfers.  The rule to keep: whatever ends a transfer, every rsync is stopped
-and waited for, and what has arrived stays for the next run.
+There is one worker more than runs of rsync: while one verifies what came, its successor already
+transfers.  Rules to keep: whatever ends a transfer, every rsync is stopped and waited for; files
+leave a batch by a verdict of the staging area only, so that nothing that arrived is asked for
+again, and all of it stays for the next run.
 """
 
 import threading
-from collections import deque
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from functools import partial
 from typing import NamedTuple
 
-from huai_client.transfer.batch import batches
-from huai_client.transfer.batch_transfer import Batch, BatchTransfer, Context
-from huai_client.transfer.errors import OutOfTimeError, UpstreamFullError
-from huai_client.transfer.limits import Admission, BusyBackoff
-from huai_client.transfer.process_group import ProcessGroup
+from huai_client.retry import Backoff, retry
+from huai_client.transfer.attempt import attempt
+from huai_client.transfer.batch import Batch
+from huai_client.transfer.errors import (
+    NameRefusedError,
+    OutOfTimeError,
+    TransferError,
+    TransientError,
+    UpstreamFullError,
+)
+from huai_client.transfer.shared import Shared
 from huai_client.transfer.staging import Arrival
 from huai_schema.entries import File
 
-_FEW_FILES = 100
-"""So many are not worth a connection of their own; more are spread evenly over the streams."""
+_RETRY_MAX = 60.0
+_REFUSED_MOST = 8
+"""Names that are given up one by one before any run came to its end."""
 
 
 class Failed(NamedTuple):
@@ -31,80 +38,119 @@ class Failed(NamedTuple):
     """Time was up before it was their turn, or before they were whole."""
 
 
-def transfer(files: Sequence[File], context: Context) -> Failed:
-    """Bring `files`; returns those that did not arrive, raises what ended it early."""
-    options = context.options
-    even = max(_FEW_FILES, -(-len(files) // options.streams))
-    max_files = min(options.batch_files, even)
-    cut = batches(files, max_files=max_files, max_bytes=options.batch_bytes)
-    return _Streams([Batch(batch) for batch in cut], context).run() if files else Failed([], [])
+class Streams:
+    """The streams of one transfer."""
 
-
-class _Streams:
-    def __init__(self, queue: Sequence[Batch], context: Context) -> None:
-        options = context.options
-        self._queue = deque(queue)
-        self._context = context
-        self._processes = ProcessGroup(options.deadline)
-        self._busy_backoff = BusyBackoff(options.patience, options.backoff)
-        width = min(options.streams, len(queue))
-        self._workers = min(width + 1, len(queue))
-        admission = Admission(options, width, self._busy_backoff, context.tally)
-        self._batch_transfer = BatchTransfer(
-            context, self._processes, self._busy_backoff, admission, lambda: len(self._queue)
-        )
+    def __init__(self, shared: Shared) -> None:
+        """Nothing runs yet."""
+        self._shared = shared
+        self._ended_well = False
+        """Whether any run of rsync came to its end."""
         self._guard = threading.Lock()
         self._failed = Failed([], [])
 
     def run(self) -> Failed:
-        with ThreadPoolExecutor(self._workers, thread_name_prefix="huai-stream") as pool:
+        """Transfer all batches; raises what ended the transfer early."""
+        shared = self._shared
+        workers = min(shared.width + 1, max(1, len(shared.queue)))
+        with ThreadPoolExecutor(workers, thread_name_prefix="huai-stream") as pool:
             try:
-                futures = [pool.submit(self._work, stream) for stream in range(self._workers)]
+                futures = [pool.submit(self._work, stream) for stream in range(workers)]
                 for future in as_completed(futures):
                     future.result()
             except BaseException:
-                self._processes.stop()
+                shared.processes.stop()
                 raise
-        for batch in self._queue:
+        for batch in shared.queue:
             self._failed.late.extend(batch.open)
         return self._failed
 
     def _work(self, stream: int) -> None:
-        try:
-            while (batch := self._next()) is not None:
-                self._transfer_batch(batch, stream)
-        except OutOfTimeError:
-            return  # what is left is late
+        """One batch after the other, until none is left or the time is up."""
+        shared, options = self._shared, self._shared.options
+        backoff = Backoff(options.retries, options.backoff, _RETRY_MAX)
+        while (batch := self._next()) is not None:
+            ask = partial(self._ask_all, batch, stream)
+            try:
+                parts = retry(ask, TransientError, backoff, shared.processes.pause)
+                shared.busy.admitted(stream)
+                self._put_back(*parts)
+                if not parts:
+                    self._conclude(batch)
+            except UpstreamFullError as error:
+                self._put_back(batch)  # another stream may have a connection, and take it over
+                if not self._wait_for_turn(stream, error):
+                    return
+            except OutOfTimeError:
+                self._put_back(batch)
+                return
 
-    def _transfer_batch(self, batch: Batch, stream: int) -> None:
-        try:
-            self._batch_transfer.run(batch, stream)
-        except UpstreamFullError as error:
-            self._put_back(batch)  # another stream may have a connection, and take it over
-            self._wait_until_admitted(stream, error)
-        except OutOfTimeError:
-            self._put_back(batch)
-            raise
-        else:
-            self._busy_backoff.admitted(stream)
-            with self._guard:
-                self._failed.verdicts.extend(batch.verdicts)
-            for file, verdict in batch.verdicts:
-                self._context.tally.judged(file, verdict)
+    def _ask_all(self, batch: Batch, stream: int) -> list[Batch]:
+        """Ask every URL once, until one has answered with everything.
+
+        Returns the parts of the batch that have to be asked for by themselves, since rsync gives
+        up over some name.  Raises if every URL failed.
+        """
+        shared, sources = self._shared, self._shared.sources
+        failures: list[TransferError] = []
+        urls = sources.usable()
+        for url in urls:
+            failure = attempt(shared, batch, url, stream)
+            if failure is None:
+                self._ended_well = True
+            elif isinstance(failure, NameRefusedError) and self._is_of_names():
+                if len(batch.open) > 1:
+                    return batch.halves()
+                shared.refusals.update((file.path, failure.reason) for file in batch.open)
+                failure = None
+            if failure is None:
+                sources.answered(url)
+            else:
+                failures.append(failure)
+                if sources.failed(url, failure):
+                    shared.tally.retried(failure.message)
+            if not batch.open:
+                return []
+        if len(failures) == len(urls):
+            raise min(failures, key=_severity)
+        return []
+
+    def _is_of_names(self) -> bool:
+        """Whether a refusal is about single names: else every one would be refused."""
+        return self._ended_well or len(self._shared.refusals) < _REFUSED_MOST
+
+    def _conclude(self, batch: Batch) -> None:
+        with self._guard:
+            self._failed.verdicts.extend(batch.verdicts)
+        for file, verdict in batch.verdicts:
+            self._shared.tally.judged(file, verdict)
 
     def _next(self) -> Batch | None:
+        shared = self._shared
         with self._guard:
-            idle = not self._queue or self._processes.over or self._processes.late
-            return None if idle else self._queue.popleft()
+            idle = not shared.queue or shared.processes.over or shared.processes.late
+            return None if idle else shared.queue.popleft()
 
-    def _put_back(self, batch: Batch) -> None:
+    def _put_back(self, *parts: Batch) -> None:
         with self._guard:
-            self._queue.appendleft(batch)
+            self._shared.queue.extendleft(reversed(parts))
 
-    def _wait_until_admitted(self, stream: int, error: UpstreamFullError) -> None:
-        pause = self._busy_backoff.refused(stream)
+    def _wait_for_turn(self, stream: int, error: UpstreamFullError) -> bool:
+        """Wait until `stream` may ask again; False if the time is up, raises without patience."""
+        shared = self._shared
+        pause = shared.busy.refused(stream)
         if pause is None:
             raise error
-        self._context.tally.waiting(error.message)
-        with self._busy_backoff.counted_as_waiting():
-            self._processes.pause(pause)
+        shared.tally.waiting(error.message)
+        with shared.busy.counted_as_waiting():
+            try:
+                shared.processes.pause(pause)
+            except OutOfTimeError:
+                return False
+        return True
+
+
+def _severity(failure: TransferError) -> int:
+    """How unlikely another attempt is to help: 0 is the most hopeful."""
+    kinds = (UpstreamFullError, TransientError, TransferError)
+    return [isinstance(failure, kind) for kind in kinds].index(True)

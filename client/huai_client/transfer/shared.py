@@ -1,0 +1,60 @@
+"""What all streams of one transfer share.
+
+Made once for each transfer.  Streams are threads: what they change here, they change by calls that
+are safe between threads.
+"""
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import InitVar, dataclass, field
+
+from huai_client.transfer.batch import Batch, batches
+from huai_client.transfer.limits import Admission, BusyBackoff
+from huai_client.transfer.options import TransferOptions
+from huai_client.transfer.process_group import ProcessGroup
+from huai_client.transfer.sources import Sources
+from huai_client.transfer.staging import Staging
+from huai_client.transfer.tally import Tally
+from huai_schema.entries import File
+from huai_schema.paths import RelPath
+
+_FEW_FILES = 100
+"""So many are not worth a connection of their own; more are spread evenly over the streams."""
+
+
+@dataclass(slots=True)
+class Shared:
+    """One transfer: what it has to bring, what from, within which limits."""
+
+    files: InitVar[Sequence[File]]
+    sources: Sources
+    staging: Staging
+    options: TransferOptions
+    tally: Tally
+    compare_dest: bytes
+    """The tree that holds older content, an absolute path."""
+    lock: int
+    """The handle of the staging area's lock."""
+    queue: deque[Batch] = field(init=False)
+    """Batches that no stream has taken yet."""
+    width: int = field(init=False)
+    """Runs of rsync at a time."""
+    processes: ProcessGroup = field(init=False)
+    busy: BusyBackoff = field(init=False)
+    admission: Admission = field(init=False)
+    refusals: dict[RelPath, str] = field(default_factory=dict)
+    """Why files were not handed out, by path; of those that another URL has, too."""
+    newer: dict[RelPath, File] = field(default_factory=dict)
+    """Volatile files that are other ones than the metadata say, as they arrived."""
+
+    def __post_init__(self, files: Sequence[File]) -> None:
+        """Cut `files` into batches, and share the limits among the streams."""
+        options = self.options
+        even = max(_FEW_FILES, -(-len(files) // options.streams))
+        max_files = min(options.batch_files, even)
+        cut = batches(files, max_files=max_files, max_bytes=options.batch_bytes)
+        self.queue = deque(map(Batch, cut))
+        self.width = max(1, min(options.streams, len(self.queue)))
+        self.processes = ProcessGroup(options.deadline)
+        self.busy = BusyBackoff(options.patience, options.backoff)
+        self.admission = Admission(options, self.width, self.busy, self.tally, self.queue)
