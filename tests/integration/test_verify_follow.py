@@ -10,7 +10,7 @@ from huai_client.filters import Rules
 from huai_client.metadata.repository import Repository
 from huai_client.state.paths import module_places
 from huai_client.state.verification import Record
-from huai_client.verify.follow import follow
+from huai_client.verify.parts import follow
 from huai_schema.git.objects import Kind
 from tests.support.local_trees import at
 from tests.support.upstream import Downstream, Site, Upstream

@@ -21,7 +21,7 @@ from huai_client.state import delayed_record
 from huai_client.state import state as states
 from huai_client.state.state import State
 from huai_client.tree import View
-from huai_client.verify.follow import keep_in_step
+from huai_client.verify.parts import keep_in_step
 from huai_schema.paths import RelPath
 
 _ATTEMPTS = 4

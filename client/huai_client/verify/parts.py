@@ -3,12 +3,20 @@
 So a part is a directory with those small ones below it that stand in its manifest, and there
 are at most as many parts as the tree has entries, divided by what a manifest holds.  What a
 part says is known by ids, without reading its manifest.
+
+The record follows what is applied.  That compares ids and skips what is equal, so it costs what
+the commits differ by; only the first time, and after a change of the filter, every part is looked
+up.
 """
 
+from contextlib import suppress
 from hashlib import sha256
+from pathlib import Path
 from typing import NamedTuple
 
 from huai_client.diff.selection import Selection
+from huai_client.state.state import StateError
+from huai_client.state.verification import Known, Record
 from huai_schema.layout.own_directory import OwnDirectory
 from huai_schema.paths import ROOT, RelPath, join
 
@@ -55,3 +63,37 @@ def make_part(selection: Selection, path: RelPath, tree: bytes) -> Part:
 def _identity(own: OwnDirectory) -> bytes:
     ids = (*own.manifest, own.pieces, own.piece_digests)
     return sha256(b"".join(oid or b"-" for oid in ids)).digest()[:_IDENTITY_BYTES]
+
+
+def keep_in_step(path: Path, commit: str, selection: Selection) -> None:
+    """Follow a sync, if there is a record at `path`; where that fails, the next `verify` does."""
+    if path.exists():
+        with suppress(StateError), Record(path) as record:
+            follow(record, commit, selection)
+
+
+def follow(record: Record, commit: str, selection: Selection) -> None:
+    """Make the parts of `record` those of `selection`, the applied one, which is of `commit`.
+
+    What a commit changed is to be verified anew.
+    """
+    with record.writing():
+        refiltered = record.applied(commit, selection.rules.key())
+        pending = [(ROOT, selection.snapshot.tree)]
+        while pending:
+            path, tree = pending.pop()
+            known = record.known(path)
+            if known is None or refiltered or known.tree != tree:
+                part = make_part(selection, path, tree)
+                _note(record, part, known)
+                pending += part.children.items()
+
+
+def _note(record: Record, part: Part, known: Known | None) -> None:
+    now = Known(part.tree, part.identity)
+    if known is None:
+        record.add(part.path, now)
+        return
+    record.change(part.path, now)
+    for child in [child for child in record.children(part.path) if child not in part.children]:
+        record.drop(child)

@@ -17,8 +17,8 @@ from huai_client.tree import View
 from huai_client.tree.priority import idle_disk
 from huai_client.verify.check import Tally, check
 from huai_client.verify.expected import ExpectedTree
-from huai_client.verify.follow import follow
 from huai_client.verify.jobs import Job
+from huai_client.verify.parts import follow
 from huai_client.verify.queue import Queue
 from huai_client.verify.recheck import Recheck
 from huai_client.verify.request import Request
