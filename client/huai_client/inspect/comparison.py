@@ -1,4 +1,4 @@
-"""What differs between two snapshots, in the words of people.
+"""What differs between two snapshots, in the words of people, and what that adds up to.
 
 Pure, and streams: a step is yielded as it is found, in no order that is promised.  A directory
 that moved is one step, whatever it holds.  A file that is gone here and new there with the same
@@ -6,11 +6,13 @@ digest has moved too; to know those two by each other, the differences are gone 
 A path that became a directory, or was one, is gone and new at once.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from itertools import islice
 from typing import NamedTuple
 
+from huai_client.humanize import human
 from huai_schema.diff.changes import Change, Moved, differing
 from huai_schema.diff.diff import diff
 from huai_schema.entries import Entry, File
@@ -129,3 +131,36 @@ def _paired(gone: Iterable[File], arrived: Iterable[File]) -> Iterator[Step]:
             yield Step(Sign.ADDED, new.path, None, new)
     for files in waiting.values():
         yield from (Step(Sign.REMOVED, file.path, file) for file in files)
+
+
+class Tally:
+    """Counts of steps, and the bytes of files that came, went or have other content."""
+
+    def __init__(self) -> None:
+        """Nothing yet."""
+        self._counts: Counter[Sign] = Counter()
+        self._bytes: Counter[Sign] = Counter()
+
+    def add(self, step: Step) -> None:
+        """One more."""
+        self._counts[step.sign] += 1
+        file = step.old if step.sign is Sign.REMOVED else step.new
+        counted = step.sign is not Sign.CHANGED or {"size", "digest", "type"} & {*step.attributes}
+        if isinstance(file, File) and counted:
+            self._bytes[step.sign] += file.size
+
+    def values(self) -> dict[str, int]:
+        """For JSON: each sign, and the bytes of its files."""
+        found: dict[str, int] = {}
+        for sign in Sign:
+            found[str(sign)] = self._counts[sign]
+            found[f"{sign}_bytes"] = self._bytes[sign]
+        return found
+
+    def __str__(self) -> str:
+        parts = (
+            f"{self._counts[sign]:,} {sign} ({human(self._bytes[sign])})"
+            for sign in Sign
+            if self._counts[sign]
+        )
+        return ", ".join(parts) or "nothing differs"

@@ -1,18 +1,23 @@
 """What a plan amounts to, stage by stage, and how long it may take.
 
-Only composes: the plan, and the history of the runs before it.
+Only composes: the plan, and the history of the runs before it.  Rule: of the last runs that fetched
+content and ended well, the rates by bytes and by files; the slower of both counts.  Without such a
+run nothing is known, and no number is made up.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from huai_client.inspect.eta import seconds_needed
 from huai_client.inspect.format import span
 from huai_client.plan.operations import Plan, Stage
 from huai_client.plan.prepared import Prepared
 from huai_client.state import history
+from huai_client.state.run_record import Record
 from huai_schema.program.counting import counted
+
+_RUNS = 10
 
 
 class StageTotals(NamedTuple):
@@ -83,3 +88,18 @@ class Forecast(NamedTuple):
             "stages": [each._asdict() for each in self.stages],
             "seconds": None if self.seconds is None else round(self.seconds, 1),
         }
+
+
+def seconds_needed(runs: Iterable[Record], files: int, size: int) -> float | None:
+    """For so many files and bytes to fetch; `runs` newest first; None: unknown."""
+    measured = [
+        run
+        for run in islice(runs, 10 * _RUNS)
+        if run.kind == "sync" and run.good and run.seconds > 0 and run.fetched
+    ][:_RUNS]
+    if not measured:
+        return None
+    spent = sum(run.seconds for run in measured)
+    by_files = files * spent / sum(run.fetched for run in measured)
+    received = sum(run.received for run in measured)
+    return max(by_files, size * spent / received) if received else by_files

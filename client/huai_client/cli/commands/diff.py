@@ -7,9 +7,8 @@ import click
 from huai_client.cli.options import json_option, module_argument
 from huai_client.config import load
 from huai_client.inspect.commits import Commits, Pair
-from huai_client.inspect.comparison import Step, by_path, compare
+from huai_client.inspect.comparison import Step, Tally, by_path, compare
 from huai_client.inspect.format import step_line, step_values
-from huai_client.inspect.tally import Tally
 from huai_client.state.paths import module_places
 from huai_schema.program.ending import print_json
 from huai_schema.program.output import end_with_reader

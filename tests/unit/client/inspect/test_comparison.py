@@ -6,8 +6,7 @@ from random import Random
 from hypothesis import given, settings
 
 from huai_client.inspect import comparison
-from huai_client.inspect.comparison import Sign, Step, by_path, compare
-from huai_client.inspect.tally import Tally
+from huai_client.inspect.comparison import Sign, Step, Tally, by_path, compare
 from huai_schema.diff.changes import differing
 from huai_schema.paths import RelPath
 from tests.support.schema.memory import MemoryObjects

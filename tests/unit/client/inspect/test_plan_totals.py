@@ -2,8 +2,8 @@
 
 import pytest
 
-from huai_client.inspect.eta import seconds_needed
 from huai_client.inspect.format import span
+from huai_client.inspect.plan_totals import seconds_needed
 from huai_client.state.run_record import Record
 
 
