@@ -7,9 +7,8 @@ import click
 
 from huai_client.cli.options import json_option, modules_argument
 from huai_client.config import config_path, load
-from huai_client.inspect.doctor.case import Case
+from huai_client.inspect.doctor.case import Case, failed_by
 from huai_client.inspect.doctor.checks import CONFIG, MACHINE, MODULE
-from huai_client.inspect.doctor.finding import failed_by
 from huai_client.inspect.doctor.run_checks import Examined, Totals, run_checks
 from huai_client.mirror import Mirror
 from huai_schema.errors import HuaiError

@@ -1,13 +1,16 @@
-"""What is examined: one module of one client root."""
+"""What is examined, and what a check found there."""
 
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
 from huai_client.metadata.commit import Commit
 from huai_client.metadata.repository import Repository
 from huai_client.mirror import Mirror
 from huai_client.state import state as states
+from huai_schema.errors import ExitCode, HuaiError
 
 
 @dataclass(frozen=True)
@@ -38,3 +41,51 @@ class Case:
             if commit is not None and repository.has(commit):
                 return repository.commit(commit)
         return None
+
+
+class Result(StrEnum):
+    """How it stands."""
+
+    OK = "ok"
+    WARN = "warn"
+    """A sync may go well; somebody should know all the same."""
+    FAIL = "fail"
+    """A sync does not go well."""
+    SKIPPED = "skipped"
+    """Not found out, and the message says why."""
+
+
+class Finding(NamedTuple):
+    """One result."""
+
+    result: Result
+    message: str
+    fix: str = ""
+    """What to do; for `WARN` and `FAIL`."""
+    code: ExitCode = ExitCode.OK
+    """For `FAIL`: what a sync would end with."""
+
+
+def ok(message: str) -> Finding:
+    """All is well."""
+    return Finding(Result.OK, message)
+
+
+def warn(message: str, fix: str) -> Finding:
+    """Somebody should know."""
+    return Finding(Result.WARN, message, fix)
+
+
+def fail(message: str, fix: str, code: ExitCode) -> Finding:
+    """A sync does not go well."""
+    return Finding(Result.FAIL, message, fix, code)
+
+
+def skipped(reason: str) -> Finding:
+    """It could not be found out."""
+    return Finding(Result.SKIPPED, reason)
+
+
+def failed_by(error: HuaiError) -> Finding:
+    """What a sync would say itself."""
+    return fail(error.message, error.hint or "read the message", error.exit_code)

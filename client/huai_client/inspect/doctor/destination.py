@@ -7,9 +7,8 @@ from functools import partial
 from pathlib import Path
 from shutil import rmtree
 
-from huai_client.inspect.doctor.case import Case
-from huai_client.inspect.doctor.disk_space import room_findings
-from huai_client.inspect.doctor.finding import Finding, ok, warn
+from huai_client.inspect.doctor.case import Case, Finding, ok, warn
+from huai_client.inspect.doctor.machine import room_findings
 from huai_client.modes import Modes
 from huai_client.transfer.staging.folders import open_root
 from huai_client.tree import STAGING_NAME

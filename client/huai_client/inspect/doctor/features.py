@@ -7,7 +7,7 @@ import fcntl
 import os
 from pathlib import Path
 
-from huai_client.inspect.doctor.finding import Finding, fail, ok, warn
+from huai_client.inspect.doctor.case import Finding, fail, ok, warn
 from huai_client.tree.system import rename_noreplace
 from huai_schema.errors import ExitCode
 

@@ -1,4 +1,7 @@
-"""What all modules need: programs, and a state root that can be written."""
+"""What all modules need: programs, a state root that can be written, and room on the disks.
+
+Rule: little room is less than a twentieth and less than 10 GiB; next to nothing is a failure.
+"""
 
 import os
 import shutil
@@ -7,8 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from huai_client.config import config_path
-from huai_client.inspect.doctor.disk_space import room_findings
-from huai_client.inspect.doctor.finding import Finding, fail, ok, warn
+from huai_client.humanize import human
+from huai_client.inspect.doctor.case import Finding, fail, ok, warn
 from huai_client.transfer.landlock import version
 from huai_client.transfer.rsync import require_rsync
 from huai_schema.errors import ExitCode
@@ -20,6 +23,11 @@ _HOLES = (
     "files of this machine (CVE-2022-29154, CVE-2024-12086, -12087, -12088, -12747)"
 )
 _PATCHED = "install 3.4.1 or newer; your distribution's package may be patched under its old number"
+_BYTES_LEAST = 16 << 20
+_BYTES_LITTLE = 10 << 30
+_INODES_LEAST = 100
+_INODES_LITTLE = 100_000
+_SHARE = 20
 
 
 def rsync(_: Path) -> Iterator[Finding]:
@@ -94,3 +102,23 @@ def _state_files(place: Path) -> Iterator[Path]:
     for folder in sorted(place.glob("modules/*")):
         yield folder
         yield from (each for each in sorted(folder.iterdir()) if not each.is_symlink())
+
+
+def room_findings(place: Path) -> Iterator[Finding]:
+    """Bytes, for those who are not root, and inodes, where they are counted."""
+    status = os.statvfs(place)
+    free, size = status.f_bavail * status.f_frsize, status.f_blocks * status.f_frsize
+    text = f"{place}: {human(free)} of {human(size)} are free"
+    yield _judged(text, free, size, (_BYTES_LEAST, _BYTES_LITTLE))
+    if status.f_files:
+        text = f"{place}: {status.f_favail:,} of {status.f_files:,} inodes are free"
+        yield _judged(text, status.f_favail, status.f_files, (_INODES_LEAST, _INODES_LITTLE))
+
+
+def _judged(text: str, free: int, size: int, bounds: tuple[int, int]) -> Finding:
+    least, little = bounds
+    if free < least:
+        return fail(text, "make room, or mirror less", ExitCode.NO_SPACE)
+    if free < little and free * _SHARE < size:
+        return warn(text, "make room before it is full")
+    return ok(text)

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import Generic, NamedTuple, TypeVar
 
-from huai_client.inspect.doctor.finding import Finding, Result, fail, failed_by, skipped
+from huai_client.inspect.doctor.case import Finding, Result, fail, failed_by, skipped
 from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.program.locking import LockedError
 

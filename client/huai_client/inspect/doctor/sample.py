@@ -18,8 +18,7 @@ from typing import NamedTuple
 from huai_client.deadline import Deadline
 from huai_client.diff.active_filter import rules_of
 from huai_client.diff.selection import Selection
-from huai_client.inspect.doctor.case import Case
-from huai_client.inspect.doctor.finding import Finding, fail, ok
+from huai_client.inspect.doctor.case import Case, Finding, fail, ok
 from huai_client.metadata.checks import check_module, check_totals
 from huai_client.metadata.commit import Commit
 from huai_client.metadata.http import MetadataUrl, UpstreamError, is_http

@@ -8,8 +8,7 @@ from pathlib import Path
 from huai_client.config import ClientConfig, load
 from huai_client.config_check import check
 from huai_client.diff.active_filter import rules_of
-from huai_client.inspect.doctor.case import Case
-from huai_client.inspect.doctor.finding import Finding, ok, warn
+from huai_client.inspect.doctor.case import Case, Finding, ok, warn
 from huai_client.run_options import SyncOptions
 from huai_schema.program.counting import counted
 

@@ -7,8 +7,7 @@ from itertools import islice
 from pathlib import Path
 
 from huai_client.diff.destination import check_destination
-from huai_client.inspect.doctor.case import Case
-from huai_client.inspect.doctor.finding import Finding, fail, ok, skipped, warn
+from huai_client.inspect.doctor.case import Case, Finding, fail, ok, skipped, warn
 from huai_client.inspect.format import moment, span
 from huai_client.metadata.repository import Repository
 from huai_client.plan.build import applied_selection

@@ -9,8 +9,16 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from huai_client.deadline import TimeUpError
-from huai_client.inspect.doctor.case import Case
-from huai_client.inspect.doctor.finding import Finding, Result, fail, failed_by, ok, skipped, warn
+from huai_client.inspect.doctor.case import (
+    Case,
+    Finding,
+    Result,
+    fail,
+    failed_by,
+    ok,
+    skipped,
+    warn,
+)
 from huai_client.inspect.doctor.sample import Newest, compare, newest
 from huai_client.inspect.format import span
 from huai_client.metadata.http import MetadataUrl, UpstreamError, find_newest, is_http

@@ -10,8 +10,7 @@ import pytest
 
 from huai_client.config import Module
 from huai_client.inspect.doctor import destination, features, machine
-from huai_client.inspect.doctor.case import Case
-from huai_client.inspect.doctor.finding import Finding, Result
+from huai_client.inspect.doctor.case import Case, Finding, Result
 from huai_client.inspect.doctor.run_checks import Check, run_checks
 from huai_client.mirror import Mirror
 from huai_client.modes import Modes

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from huai_client.inspect.doctor.case import Finding, Result, fail, ok, skipped, warn
 from huai_client.inspect.doctor.checks import CONFIG, MACHINE, MODULE
-from huai_client.inspect.doctor.finding import Finding, Result, fail, ok, skipped, warn
 from huai_client.inspect.doctor.run_checks import Check, Totals, run_checks
 from huai_schema.errors import ExitCode, FormatError
 from huai_schema.program.locking import LockedError
