@@ -578,6 +578,17 @@ def test_a_damaged_state_file(pair: tuple[Upstream, Downstream], text: str) -> N
     assert_equal(up, down)
 
 
+def test_a_damaged_state_file_before_anything_was_fetched(
+    pair: tuple[Upstream, Downstream],
+) -> None:
+    _, down = pair
+    down.state_file.parent.mkdir(parents=True)
+    down.state_file.write_text("{")
+    for command in ("sync", "plan"):
+        refused(down.run(command, down.name), 11, "state.json", "move it away")
+    assert not down.repository.exists()
+
+
 def test_a_state_root_that_cannot_be_written(pair: tuple[Upstream, Downstream]) -> None:
     _, down = pair
     (down.root / "modules").write_text("not a folder")

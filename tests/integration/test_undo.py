@@ -199,6 +199,7 @@ def test_nothing_to_undo(place: Site) -> None:
     up.commit()
     down = place.downstream(up)
     assert down.run("undo", down.name).code == 47
+    assert not down.repository.exists()
     down.synced()
     up.put(b"a", b"2", mtime=5)
     up.commit()

@@ -38,11 +38,11 @@ class Accepted(NamedTuple):
 class Record:
     """The record of one module; the caller holds the module's lock."""
 
-    def __init__(self, mirror: Mirror, repository: Repository) -> None:
-        """Read the state."""
+    def __init__(self, mirror: Mirror, repository: Repository, state: State) -> None:
+        """`state` is what was saved last."""
         self._mirror = mirror
         self._repository = repository
-        self.state = states.load(mirror.paths.state)
+        self.state = state
 
     def save(self, state: State) -> None:
         """From now on the module is as `state` says."""

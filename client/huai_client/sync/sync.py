@@ -28,7 +28,7 @@ from huai_client.plan.prepared import Prepared
 from huai_client.publish.destination import Destination
 from huai_client.publish.executor import execute
 from huai_client.run_options import SyncOptions
-from huai_client.state.state import applied_id
+from huai_client.state.state import applied_id, load
 from huai_client.sync.apply import Applier, result_of
 from huai_client.sync.follow import Following
 from huai_client.sync.record import Accepted, Record, state_after
@@ -50,8 +50,9 @@ class Sync:
         self._mirror = mirror
         self._options = options
         self._upstream = lines
+        state = load(mirror.paths.state)  # first: a state that cannot be read leaves nothing behind
         self._repository = Repository(mirror.paths.repository, timeout=mirror.config.timeout)
-        self._record = Record(mirror, self._repository)
+        self._record = Record(mirror, self._repository, state)
         self._content = UpstreamContent(mirror.config, lines)
         self._builder = PlanBuilder(mirror, options, self._repository)
         self._destination = Destination(mirror)

@@ -20,7 +20,7 @@ from huai_client.publish.destination import Destination
 from huai_client.publish.trash.restore import restore
 from huai_client.publish.trash.trash import TRASH
 from huai_client.run_options import SyncOptions
-from huai_client.state.state import State
+from huai_client.state.state import State, load
 from huai_client.sync.apply import Applier
 from huai_client.sync.record import Accepted, Record, state_after
 from huai_client.sync.result import Observer, SyncResult
@@ -113,18 +113,18 @@ class Undo:
         everything = tuple(f"{directory}=100%" for directory in mirror.config.max_delete_in)
         options = SyncOptions(max_delete="100%", accept_rollback=True, max_delete_in=everything)
         self._mirror = mirror
+        state = load(mirror.paths.state)
+        self._target = _target(mirror.name, state)
         self._repository = Repository(mirror.paths.repository, timeout=mirror.config.timeout)
-        self._record = Record(mirror, self._repository)
+        self._record = Record(mirror, self._repository, replace(state, held=self._target.undone))
         self._builder = PlanBuilder(mirror, options, self._repository)
         self._destination = Destination(mirror)
         self._applier = Applier(TrashContent(), self._destination, self._record)
-        self._target = _target(mirror.name, self._record.state)
         if not self._repository.has(self._target.commit):
             raise NothingToUndoError(
                 f"{mirror.name}: the metadata of what was there before are not here any more",
                 hint="adopt an older commit from an upstream that still has it",
             )
-        self._record.state = replace(self._record.state, held=self._target.undone)
 
     def prepare(self) -> Prepared:
         """Plan; changes nothing in the tree."""
