@@ -11,13 +11,12 @@ from hypothesis import strategies as st
 from huai_client.diff.merge import Match, Missing, merge
 from huai_client.plan.operations import Plan, Stage
 from huai_client.plan.order.order import PublishOrder
-from huai_client.plan.stages import STAGES
 from huai_client.plan.withhold import Withholding
 from huai_client.profiles.load import profiles
 from huai_client.publish.executor import execute
 from huai_client.tree import PathError, Tree
 from huai_client.verify.check import verify
-from huai_schema.codec.publish_rules import own_rules
+from huai_schema.codec.publish_rules import STAGES, own_rules
 from huai_schema.entries import Directory, Entry, File, Symlink
 from huai_schema.paths import RelPath, join, parent, path_order, tree_order
 from tests.support.local_trees import Staged, directory, file, in_order, linked, plan_for, symlink

@@ -9,7 +9,7 @@ from huai_client.inspect.format import entry_values, entry_words, moment, step_w
 from huai_client.inspect.local_status import Status
 from huai_client.inspect.next_sync import Preview
 from huai_client.inspect.why import Filtered, Reasons
-from huai_client.plan.stages import STAGES
+from huai_schema.codec.publish_rules import STAGES
 from huai_schema.paths import exact, show
 from huai_schema.program.counting import counted
 

@@ -2,6 +2,10 @@
 
 Pure.  The planner makes them, `--dry-run` prints them, the executor carries them out
 in the order of the fields of `Plan`; within a list, in the order of the list.
+
+The stages of publication go by number: payload, then indices, then pointers.  An index must never
+name what is not there yet, a pointer never an index that is not.  Which path belongs to which
+stage is for `plan.order` to say.
 """
 
 from dataclasses import dataclass, field, replace
@@ -9,8 +13,11 @@ from typing import NamedTuple
 
 from huai_client.diff.candidate import Move
 from huai_client.diff.reuse.value import Reuse
+from huai_schema.codec.publish_rules import STAGES
 from huai_schema.entries import Directory, File, Symlink
 from huai_schema.paths import RelPath
+
+PAYLOAD, _, POINTERS = range(len(STAGES))
 
 
 class Remove(NamedTuple):

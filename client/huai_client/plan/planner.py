@@ -10,7 +10,7 @@ from typing import Protocol
 
 from huai_client.diff.candidate import Candidate, Move, content_is_here
 from huai_client.plan.operations import Plan, Remove, Stage
-from huai_client.plan.stages import STAGES
+from huai_schema.codec.publish_rules import STAGES
 from huai_schema.entries import Directory, Entry, File, Symlink
 from huai_schema.paths import RelPath, ancestors, parent, path_order
 

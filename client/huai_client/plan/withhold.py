@@ -25,8 +25,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from huai_client.diff.candidate import Move
-from huai_client.plan.operations import Plan, Remove, Stage
-from huai_client.plan.stages import PAYLOAD
+from huai_client.plan.operations import PAYLOAD, Plan, Remove, Stage
 from huai_schema.entries import Entry, File, Symlink
 from huai_schema.paths import ROOT, RelPath, ancestors, parent
 

@@ -17,8 +17,7 @@ from itertools import chain
 from typing import NamedTuple, TypeVar
 
 from huai_client.diff.candidate import Move
-from huai_client.plan.operations import Plan, Remove, Stage
-from huai_client.plan.stages import PAYLOAD, STAGES
+from huai_client.plan.operations import PAYLOAD, Plan, Remove, Stage
 from huai_client.plan.withhold import Withholding, sites
 from huai_client.tree import (
     NotEmptyError,
@@ -28,6 +27,7 @@ from huai_client.tree import (
     Tree,
     is_other_file_system,
 )
+from huai_schema.codec.publish_rules import STAGES
 from huai_schema.entries import Directory, Entry, File, Symlink
 from huai_schema.paths import RelPath, join, show
 

@@ -24,8 +24,8 @@ from huai_client.metadata.commit import Commit
 from huai_client.metadata.http import MetadataUrl, UpstreamError, is_http
 from huai_client.metadata.repository import Repository
 from huai_client.plan.build import publish_order
+from huai_client.plan.operations import PAYLOAD
 from huai_client.plan.order.lookup import Lookup
-from huai_client.plan.stages import PAYLOAD
 from huai_client.run_options import SyncOptions
 from huai_client.transfer import ContentUrl, TransferOptions, fetch
 from huai_client.transfer.listener import SilentProgress

@@ -10,9 +10,8 @@ puts one (those of client.toml hold for all below), else where its markers are.
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple, Protocol
 
-from huai_client.plan.operations import Remove
+from huai_client.plan.operations import PAYLOAD, POINTERS, Remove
 from huai_client.plan.order.patterns import Matcher, Named, below
-from huai_client.plan.stages import PAYLOAD, POINTERS
 from huai_client.profiles.profile import Profile
 from huai_schema.codec.publish_rules import Pattern, ProfileRule, Rule, StageRule, VolatileRule
 from huai_schema.paths import ROOT, RelPath, ancestors, parent, path_order

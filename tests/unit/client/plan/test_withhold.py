@@ -3,9 +3,8 @@
 import pytest
 
 from huai_client.diff.candidate import Move
-from huai_client.plan.operations import Plan, Remove, Stage
+from huai_client.plan.operations import STAGES, Plan, Remove, Stage
 from huai_client.plan.order.order import PublishOrder
-from huai_client.plan.stages import STAGES
 from huai_client.plan.withhold import Withholding, withhold
 from huai_client.profiles.load import profiles, volatile
 from huai_schema.codec.publish_rules import own_rules

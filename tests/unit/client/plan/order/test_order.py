@@ -2,9 +2,9 @@
 
 import pytest
 
+from huai_client.plan.operations import PAYLOAD, POINTERS
 from huai_client.plan.order.lookup import Lookup
 from huai_client.plan.order.order import PublishOrder
-from huai_client.plan.stages import INDICES, PAYLOAD, POINTERS
 from huai_client.profiles.load import profiles
 from huai_schema.codec.publish_rules import own_rules
 from huai_schema.entries import Symlink
@@ -13,6 +13,7 @@ from tests.support.local_trees import at
 from tests.support.schema.memory import MemoryObjects
 from tests.support.schema.trees import Tree, directory, file, snapshot, tree_of
 
+INDICES = PAYLOAD + 1
 MIRROR = {
     # An apt archive, with files that only look like those of other kinds.
     b"debian/dists/sid/InRelease": POINTERS,
