@@ -8,9 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from huai_client.diff.candidate import Candidate, TreeDiff
 from huai_client.diff.findings import Difference, Kind
-from huai_client.plan.protect.holding import Holding
-from huai_client.plan.protect.protection import Protection
-from huai_client.plan.protect.undeletable import Undeletable
+from huai_client.plan.protect.protection import Holding, Protection, Undeletable
 from huai_client.plan.reader import TreeReader, is_directory
 from huai_schema.entries import Directory, File
 from huai_schema.paths import RelPath, path_order
