@@ -12,7 +12,7 @@ from huai_client.plan.pending import DelayPolicy, delay_deletions, reappeared
 from huai_client.plan.planner import changed_directories, make_plan, with_directories
 from huai_client.plan.summary import summarize
 from huai_client.plan.withhold import Withholding, withhold
-from huai_client.profiles.load import profiles, volatile
+from huai_client.profiles.load import known_volatile, profiles
 from huai_client.state.delayed_deletion import DelayedDeletion
 from huai_schema.diff.changes import differing
 from huai_schema.entries import Directory, Entry, File, Symlink
@@ -279,7 +279,7 @@ TOPS = st.sets(st.sampled_from([b"", b"a", b"b", b"a/b", b"c"]), max_size=3)
 def test_what_is_withheld(
     have: Described, want: Described, tops: set[bytes], data: st.DataObject
 ) -> None:
-    order = PublishOrder(Some(tops), profiles(), [], [], volatile())
+    order = PublishOrder(Some(tops), profiles(), [], [], known_volatile())
     plan = make_plan(changed(have, want), [], order.stage_of)
     found = (want.entries.get(path) for path in changed_directories(plan))
     plan = with_directories(plan, [entry for entry in found if isinstance(entry, Directory)])

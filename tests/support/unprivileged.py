@@ -64,7 +64,7 @@ def load(package: str) -> None:
     if package == "huai_client":
         profiles = importlib.import_module("huai_client.profiles.load")
         profiles.profiles()
-        profiles.volatile()
+        profiles.known_volatile()
 
 
 def become_nobody() -> None:

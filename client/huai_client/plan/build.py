@@ -49,8 +49,7 @@ from huai_client.plan.protect.shield import drop_protected, may_move
 from huai_client.plan.restrict import restrict
 from huai_client.plan.summary import summarize
 from huai_client.plan.volatile import volatile_fetches
-from huai_client.profiles.load import profiles
-from huai_client.profiles.volatile import volatile_files
+from huai_client.profiles.load import profiles, volatile_files
 from huai_client.run_options import SyncOptions
 from huai_client.state import delayed_record
 from huai_client.state.delayed_deletion import DelayedDeletion

@@ -18,7 +18,7 @@ from huai_client.plan.build import applied_selection
 from huai_client.plan.order.patterns import Matcher, Named
 from huai_client.plan.protect.protection import Protection
 from huai_client.plan.protect.shield import without_expected
-from huai_client.profiles.volatile import volatile_files
+from huai_client.profiles.load import volatile_files
 from huai_client.state import delayed_record
 from huai_client.state import state as states
 from huai_client.state.paths import ModulePlaces

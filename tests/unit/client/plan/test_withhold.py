@@ -3,11 +3,11 @@
 import pytest
 
 from huai_client.diff.candidate import Move
-from huai_client.plan.operations import STAGES, Plan, Remove, Stage
+from huai_client.plan.operations import Plan, Remove, Stage
 from huai_client.plan.order.order import PublishOrder
 from huai_client.plan.withhold import Withholding, withhold
-from huai_client.profiles.load import profiles, volatile
-from huai_schema.codec.publish_rules import own_rules
+from huai_client.profiles.load import known_volatile, profiles
+from huai_schema.codec.publish_rules import STAGES, own_rules
 from huai_schema.entries import Directory, File, Symlink
 from huai_schema.paths import RelPath
 from tests.support.local_trees import at, directory, file, linked, symlink
@@ -22,7 +22,7 @@ class Tops:
 
 
 def order(*rules: str) -> PublishOrder:
-    return PublishOrder(Tops(), profiles(), own_rules(rules), [], volatile())
+    return PublishOrder(Tops(), profiles(), own_rules(rules), [], known_volatile())
 
 
 def plan_of(
