@@ -14,8 +14,7 @@ from huai_client.cli.run_log import RunLog
 from huai_client.diff.active_filter import same_filter
 from huai_client.diff.marks import stand
 from huai_client.durations import overdue, seconds
-from huai_client.metadata.poll import is_up_to_date
-from huai_client.metadata.upstream import Upstream
+from huai_client.metadata.upstream import Upstream, is_up_to_date
 from huai_client.mirror import Mirror
 from huai_client.modes import split_key
 from huai_client.run_options import SyncOptions

@@ -1,17 +1,20 @@
-"""The lines of one run to its upstream: whom it asks, what is known of them, how long it may take.
+"""The upstream of one run: whom it asks, what is known of them, how long it may take.
 
-Loads next to nothing: each poll passes here.
+Is there anything new?  That question is asked most, and must cost least: this loads neither git nor
+the planner, and a poll that finds nothing ends here.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Self
 
 from huai_client.deadline import NEVER, Deadline
 from huai_client.metadata.failover import Failover
-from huai_client.metadata.http import MetadataUrl
+from huai_client.metadata.http import MetadataUrl, is_http, newest_commit
 from huai_client.mirror import Mirror
 from huai_client.state.hosts import Hosts
+from huai_client.state.state import State
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,3 +46,18 @@ class Upstream:
         return cls(
             Failover(urls, hosts.health, on_message=on_message, deadline=deadline), hosts, deadline
         )
+
+
+def is_up_to_date(
+    state: State, metadata: Failover, *, timeout: float, deadline: Deadline = NEVER
+) -> bool:
+    """Whether the tree is whole and at the upstream's newest commit: one request, no walk.
+
+    `timeout` in seconds, for each of the upstreams; `TimeUpError` at the deadline.
+    """
+    if state.applied is None or state.attempted:
+        return False
+    if not all(is_http(url.url) for url in metadata.urls):
+        return False
+    fetch = partial(newest_commit, timeout=timeout, deadline=deadline)
+    return metadata.first_answer(fetch) == state.applied
