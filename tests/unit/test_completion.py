@@ -10,7 +10,7 @@ import pytest
 
 from docs.man.pages import command_line
 from huai_client import config as client_config
-from huai_client.cli.completion import SHELLS
+from huai_client.cli.commands.completion import SHELLS
 
 TOP = Path(__file__).parents[2]
 MODULES = ("centos", "cpan", "debian")
