@@ -9,12 +9,14 @@ import os
 import re
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TypeVar
 
 from huai_schema.errors import ExitCode, HuaiError
 
+T = TypeVar("T")
 _POLL_SECONDS = 0.1
 _MODE = 0o600
 _PROCESS = re.compile(rb"[1-9][0-9]{0,8}")
@@ -29,14 +31,12 @@ class LockedError(HuaiError):
 @contextmanager
 def locked(path: Path, *, wait: float = 0) -> Iterator[None]:
     """Hold the lock at `path`; `LockedError` if it is not free within `wait` seconds."""
-    deadline = time.monotonic() + wait
-    while (handle := _acquire(path)) is None:
-        if time.monotonic() >= deadline:
-            raise LockedError(
-                f"{path}: another run holds the lock (process {holder(path) or 'unknown'})",
-                hint="wait for it to end, or give it time with --wait SECONDS",
-            )
-        time.sleep(_POLL_SECONDS)
+    handle = take_within(lambda: _acquire(path), wait)
+    if handle is None:
+        raise LockedError(
+            f"{path}: another run holds the lock (process {holder(path) or 'unknown'})",
+            hint="wait for it to end, or give it time with --wait SECONDS",
+        )
     try:
         with suppress(OSError):  # a full disk: who holds it is told as a courtesy
             os.ftruncate(handle, 0)
@@ -47,6 +47,29 @@ def locked(path: Path, *, wait: float = 0) -> Iterator[None]:
             os.ftruncate(handle, 0)
     finally:
         os.close(handle)
+
+
+def take_within(take: Callable[[], T | None], wait: float) -> T | None:
+    """What `take` gives, asked until it gives anything or `wait` seconds are over."""
+    deadline = time.monotonic() + wait
+    while (taken := take()) is None and time.monotonic() < deadline:
+        time.sleep(_POLL_SECONDS)
+    return taken
+
+
+def open_lock(path: Path | bytes, *, folder: int | None = None, mode: int = _MODE) -> int:
+    """A handle of a lock file, made if it is missing; `path` counts from the handle `folder`."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+    return os.open(path, flags, mode, dir_fd=folder)
+
+
+def try_lock(handle: int) -> bool:
+    """Lock the opened file; False if another handle of it has the lock."""
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def holder(path: Path) -> int | None:
@@ -78,14 +101,13 @@ def _shut(handle: int) -> None:
 
 def _acquire(path: Path) -> int | None:
     """The locked file, or None if another run has it."""
-    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, _MODE)
+    handle = open_lock(path)
     try:
         _shut(handle)
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         # The one before may have deleted the file, and somebody may have made a new one.
-        if os.path.samestat(os.fstat(handle), os.stat(path)):
+        if try_lock(handle) and os.path.samestat(os.fstat(handle), os.stat(path)):
             return handle
-    except (BlockingIOError, FileNotFoundError):
+    except FileNotFoundError:
         pass
     except BaseException:
         os.close(handle)

@@ -8,13 +8,13 @@ so that nobody who has just given a slot back overtakes those who wait.  The fil
 empty and stay.
 """
 
-import fcntl
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from huai_schema.errors import ExitCode, HuaiError
+from huai_schema.program.locking import open_lock, try_lock
 
 _QUEUE = "queue"
 _MOMENT, _POLL_SECONDS = 0.02, 0.2
@@ -82,12 +82,12 @@ class ConnectionLimit:
 
 
 def _lock(path: Path) -> int | None:
-    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
+    handle = open_lock(path, mode=0o644)
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
+        if try_lock(handle):
+            return handle
+    except OSError:
         os.close(handle)
-        if isinstance(error, BlockingIOError):
-            return None
         raise
-    return handle
+    os.close(handle)
+    return None

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from huai_schema.program.locking import try_lock
 from huai_server.paths import FallbackPlaces
 
 
@@ -105,13 +106,10 @@ def discard_old(places: FallbackPlaces, discard: Callable[[Path], None]) -> None
 def _let_go(generation: Path) -> bool:
     root = os.open(generation, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
-        fcntl.flock(root, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
+        return try_lock(root)
     finally:
         # Whoever comes now finds that it is not the one that is served.
         os.close(root)
-    return True
 
 
 def _target(link: Path) -> str | None:
