@@ -8,7 +8,7 @@ import os
 import stat
 
 from huai_client.modes import Kept
-from huai_client.tree.folders import handle_path
+from huai_client.tree.handles import handle_path
 from huai_client.tree.owners import Owners
 from huai_schema.entries import Directory, File, Symlink
 

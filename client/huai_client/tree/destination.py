@@ -10,10 +10,8 @@ import stat
 from pathlib import Path
 from typing import ClassVar
 
+from huai_client.tree.handles import DIRECTORY, HANDLES
 from huai_schema.errors import ExitCode, HuaiError
-
-HANDLES = Path("/proc/self/fd")
-"""Where the kernel gives an opened inode a name (proc(5))."""
 
 
 class DestinationError(HuaiError):
@@ -35,7 +33,7 @@ def open_destination(dest: Path, *, write: bool) -> int:
         )
     _check_type(dest)
     try:
-        handle = os.open(dest, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        handle = os.open(dest, DIRECTORY)
     except PermissionError:
         raise DestinationError(
             f"{dest} cannot be read by {_user(os.geteuid())}",

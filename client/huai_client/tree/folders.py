@@ -10,9 +10,8 @@ them) is opened up for its owner on demand and remembered, so that it can be clo
 import errno
 import os
 from collections import OrderedDict
-from pathlib import Path
 
-from huai_client.tree.destination import HANDLES
+from huai_client.tree.handles import handle_path
 from huai_schema.paths import RelPath, ancestors, join
 
 CAPACITY = 128
@@ -20,11 +19,6 @@ CAPACITY = 128
 
 _DIRECTORY = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _OWNER_ALL = 0o700
-
-
-def handle_path(handle: int) -> Path:
-    """A name for the opened inode itself, O_PATH handles included, which fchmod(2) refuses."""
-    return HANDLES / str(handle)
 
 
 class Folders:

@@ -7,10 +7,10 @@ path of the metadata leads there, and the directories on the way belong to us al
 import errno
 import os
 import stat
-from contextlib import suppress
 from pathlib import Path
 from typing import ClassVar
 
+from huai_client.tree.handles import make_directory
 from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.paths import RESERVED, RelPath, join
 
@@ -20,7 +20,6 @@ STAGING_NAME = RESERVED
 STAGING = RelPath(STAGING_NAME + b"/huai")
 """Where content is staged, and temporary names are made."""
 
-_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NO_DIRECTORY = (errno.ENOTDIR, errno.ELOOP)
 _OTHERS_WRITE = 0o022
 
@@ -58,10 +57,8 @@ def open_own(dest: int, place: Path, path: RelPath) -> int:
 
 
 def _open(upper: int, name: bytes, place: Path) -> int:
-    with suppress(FileExistsError):
-        os.mkdir(name, 0o700, dir_fd=upper)
     try:
-        handle = os.open(name, _DIRECTORY, dir_fd=upper)
+        handle = make_directory(upper, name)
     except OSError as error:
         if error.errno in _NO_DIRECTORY:
             raise NotOursError(

@@ -18,7 +18,7 @@ from typing import TypeAlias
 from huai_client.modes import Kept
 from huai_client.tree import attributes
 from huai_client.tree.errors import NotEmptyError, PathError, at
-from huai_client.tree.folders import handle_path
+from huai_client.tree.handles import handle_path
 from huai_client.tree.reserved import STAGING, is_reserved, open_own
 from huai_client.tree.view import ABSENT, View
 from huai_schema.entries import Directory, File, Symlink

@@ -10,7 +10,8 @@ from typing import Self, TypeVar
 
 from huai_client.tree.destination import open_destination
 from huai_client.tree.errors import PathError, at
-from huai_client.tree.folders import Folders, handle_path
+from huai_client.tree.folders import Folders
+from huai_client.tree.handles import listing
 from huai_client.tree.owners import Names, Owners
 from huai_schema.paths import RelPath, basename, parent
 
@@ -91,16 +92,7 @@ class View:
     def listing(self, path: RelPath) -> tuple[list[bytes], list[bytes]]:
         """The names in a directory, unsorted: subdirectories last, everything else first."""
         with at(path):
-            return self._permitted(lambda: self._listing(path), path)
-
-    def _listing(self, path: RelPath) -> tuple[list[bytes], list[bytes]]:
-        leaves: list[bytes] = []
-        folders: list[bytes] = []
-        # By the handle's path: names come as bytes, which a listing of a number denies us.
-        with os.scandir(os.fsencode(handle_path(self._folders.open(path)))) as names:
-            for item in names:
-                (folders if item.is_dir(follow_symlinks=False) else leaves).append(item.name)
-        return leaves, folders
+            return self._permitted(lambda: listing(self._folders.open(path)), path)
 
     def open_file(self, path: RelPath) -> int:
         """A handle to read a regular file's content with; the caller's to close."""

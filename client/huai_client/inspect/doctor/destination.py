@@ -10,10 +10,10 @@ from shutil import rmtree
 from huai_client.inspect.doctor.case import Case, Finding, ok, warn
 from huai_client.inspect.doctor.machine import room_findings
 from huai_client.modes import Modes
-from huai_client.transfer.staging.folders import open_root
+from huai_client.transfer.staging.root import open_root
 from huai_client.tree import STAGING_NAME
 from huai_client.tree.destination import open_destination
-from huai_client.tree.folders import handle_path
+from huai_client.tree.handles import handle_path
 from huai_schema.program.locking import locked
 
 _PROBES = "huai-doctor"

@@ -13,8 +13,7 @@ from typing import TypeVar
 
 from huai_client.durations import overdue
 from huai_client.publish.trash.batches import Batch, parse
-from huai_client.transfer.staging import folders
-from huai_client.tree import STAGING_NAME
+from huai_client.tree import STAGING_NAME, handles
 from huai_client.tree.errors import at
 from huai_client.tree.space import NoSpaceError
 from huai_schema.paths import RelPath, basename, join, parent
@@ -53,7 +52,7 @@ class Trash:
             at(path),
             suppress(FileNotFoundError),
             self._dest_opened() as dest,
-            folders.opened(dest, parent(path)) as folder,
+            handles.opened(dest, parent(path)) as folder,
         ):
             os.unlink(basename(path), dir_fd=folder)
 
@@ -114,9 +113,9 @@ class Trash:
         """A batch, and with the last one the folders around it, unless they hold more."""
         if handle is None:
             return
-        folders.remove(handle, batch.name)
+        handles.remove(handle, batch.name)
         with suppress(OSError), self._dest_opened() as dest:
-            with folders.opened(dest, STAGING_NAME) as above:
+            with handles.opened(dest, STAGING_NAME) as above:
                 os.rmdir(TRASH_NAME, dir_fd=above)
             os.rmdir(STAGING_NAME, dir_fd=dest)
 
@@ -126,7 +125,7 @@ class Trash:
         with at(TRASH), ExitStack() as stack:
             dest = stack.enter_context(self._dest_opened())
             try:
-                handle = stack.enter_context(folders.opened(dest, TRASH))
+                handle = stack.enter_context(handles.opened(dest, TRASH))
             except FileNotFoundError:
                 yield None
             else:
@@ -145,8 +144,8 @@ def _alone(handle: int | None, batch: Batch) -> Iterator[os.stat_result]:
     """The files of a batch that have no other name: what goes with it."""
     if handle is None:
         return
-    for path, leaves in folders.directories(handle, batch.name):
-        with folders.opened(handle, path) as folder:
+    for path, leaves in handles.directories(handle, batch.name):
+        with handles.opened(handle, path) as folder:
             for leaf in leaves:
                 status = os.stat(leaf, dir_fd=folder, follow_symlinks=False)
                 if status.st_nlink == 1:
@@ -154,5 +153,5 @@ def _alone(handle: int | None, batch: Batch) -> Iterator[os.stat_result]:
 
 
 def _batches(handle: int | None) -> list[Batch]:
-    names = [] if handle is None else folders.names(handle)
+    names = [] if handle is None else handles.names(handle)
     return sorted(batch for batch in map(parse, names) if batch is not None)

@@ -15,7 +15,7 @@ keep: nothing enters `ready` except by `Staging.accept`, the second look at `unv
 
 from huai_client.transfer.staging.area import Staging
 from huai_client.transfer.staging.content import Arrival
-from huai_client.transfer.staging.folders import StagingBusyError, StagingError
 from huai_client.transfer.staging.ready_store import key_of
+from huai_client.transfer.staging.root import StagingBusyError, StagingError
 
 __all__ = ["Arrival", "Staging", "StagingBusyError", "StagingError", "key_of"]

@@ -13,11 +13,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from huai_client.transfer.staging import folders
 from huai_client.transfer.staging.content import Arrival, matches_metadata, may_stand_for
-from huai_client.transfer.staging.folders import StagingError
 from huai_client.transfer.staging.partials import Partials, append_rest, intended_path
 from huai_client.transfer.staging.ready_store import ReadyStore, boot_id, key_of
+from huai_client.transfer.staging.root import StagingError, locked, open_root
+from huai_client.tree import handles
 from huai_schema.entries import File
 from huai_schema.paths import RelPath, basename, join, parent
 
@@ -33,7 +33,7 @@ class Staging:
     def __init__(self, root: Path, *, boot: bytes | None = None) -> None:
         """Opens the area.  `boot` names this boot of the machine (default: ask the kernel)."""
         self.root = root
-        self._root = folders.open_root(root)
+        self._root = open_root(root)
         try:
             self._open(boot_id() if boot is None else boot)
         except OSError as error:
@@ -44,7 +44,7 @@ class Staging:
         self._boot = boot
         self._ready = ReadyStore(self._root, boot)
         self._partials = Partials(self._root)
-        self._incoming = folders.own_directory(self._root, b"incoming")
+        self._incoming = handles.own_directory(self._root, b"incoming")
         self._placed: dict[int, dict[bytes, int]] = {}
 
     def __enter__(self) -> Self:
@@ -115,15 +115,15 @@ class Staging:
     def clear(self) -> None:
         """Drop everything; the area itself stays and can be used on."""
         self._close_folders()
-        for name in folders.names(self._root):
-            folders.remove(self._root, name)
+        for name in handles.names(self._root):
+            handles.remove(self._root, name)
         self._open(self._boot)
 
     def remove(self) -> None:
         """Drop everything, the area's own directories too, and close it."""
         self._close_folders()
-        for name in folders.names(self._root):
-            folders.remove(self._root, name)
+        for name in handles.names(self._root):
+            handles.remove(self._root, name)
         os.close(self._root)
         self._root = -1
         with suppress(OSError):  # something else lives beside it: not ours to remove
@@ -134,24 +134,24 @@ class Staging:
 
     def exclusive(self, patience: float = LOCK_PATIENCE) -> AbstractContextManager[int]:
         """Hold the area; the handle is for rsync to inherit, so that an orphan holds it too."""
-        return folders.locked(self._root, b"lock", patience)
+        return locked(self._root, b"lock", patience)
 
     def open_incoming(self, stream: int) -> int:
         """A handle of the folder that `stream`'s rsync writes to, made if absent.
 
         The caller closes it.
         """
-        return folders.own_directory(self._incoming, b"%d" % stream)
+        return handles.own_directory(self._incoming, b"%d" % stream)
 
     def prepare(self, stream: int, files: Iterable[File]) -> None:
         """Lay what earlier runs left of `files` where rsync takes it as the basis."""
         placed: dict[bytes, int] = {}
         self._placed[stream] = placed
-        with folders.opened(self._incoming, b"%d" % stream, make=True) as top:
+        with handles.opened(self._incoming, b"%d" % stream, make=True) as top:
             for file in files:
                 if file.path not in self._partials:
                     continue
-                with folders.opened(top, parent(file.path), make=True) as folder:
+                with handles.opened(top, parent(file.path), make=True) as folder:
                     name = basename(file.path)
                     inode = self._partials.place(file.path, folder, name)
                     if inode is not None:
@@ -164,7 +164,7 @@ class Staging:
             if os.stat(name, dir_fd=folder, follow_symlinks=False).st_size < file.size:
                 dest = os.open("../..", os.O_RDONLY | os.O_DIRECTORY, dir_fd=self._root)
                 try:
-                    with folders.opened(dest, parent(file.path)) as present:
+                    with handles.opened(dest, parent(file.path)) as present:
                         append_rest(folder, name, present, name)
                 finally:
                     os.close(dest)
@@ -189,7 +189,7 @@ class Staging:
         place = parent(join(b"%d" % stream, file.path))
         name = basename(file.path)
         try:
-            with folders.opened(self._incoming, place) as folder:
+            with handles.opened(self._incoming, place) as folder:
                 inode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_ino
                 if inode == self._placed.get(stream, {}).get(file.path):
                     return Arrival.MISSING  # still the basis that `prepare` laid there
@@ -212,7 +212,7 @@ class Staging:
         """
         name = basename(file.path)
         try:
-            with folders.opened(self._incoming, parent(join(b"%d" % stream, file.path))) as folder:
+            with handles.opened(self._incoming, parent(join(b"%d" % stream, file.path))) as folder:
                 found = os.stat(name, dir_fd=folder, follow_symlinks=False)
                 if found.st_ino == self._placed.get(stream, {}).get(file.path):
                     return None
@@ -232,10 +232,10 @@ class Staging:
         So does what is larger than the file that it is of: it is not a beginning of it.
         """
         top = b"%d" % stream
-        for place, leaves in folders.directories(self._incoming, top):
+        for place, leaves in handles.directories(self._incoming, top):
             if not leaves:
                 continue
-            with folders.opened(self._incoming, place) as folder:
+            with handles.opened(self._incoming, place) as folder:
                 found = [(join(place, name)[len(top) + 1 :], name) for name in leaves]
                 # What a killed rsync wrote comes after the basis that it worked from.
                 for path, name in sorted(
@@ -246,7 +246,7 @@ class Staging:
                     fits_in = whole is None or found_there.st_size <= whole.size
                     if stat.S_ISREG(found_there.st_mode) and fits_in:
                         self._partials.keep(intended_path(path, wanted), folder, name)
-        folders.remove(self._incoming, top)
+        handles.remove(self._incoming, top)
         self._placed.pop(stream, None)
 
     def recover(self, files: Iterable[File]) -> None:
@@ -255,9 +255,9 @@ class Staging:
         `files` are not ready: what is unverified of them failed its second look.
         """
         wanted = {file.path: file for file in files}
-        for name in folders.names(self._incoming):
+        for name in handles.names(self._incoming):
             if not name.isdigit() or b"%d" % int(name) != name:
-                folders.remove(self._incoming, name)
+                handles.remove(self._incoming, name)
                 continue
             stream = int(name)
             os.close(self.open_incoming(stream))
@@ -273,7 +273,7 @@ class Staging:
 
     def _accept_left(self, stream: int, wanted: dict[RelPath, File]) -> None:
         top = b"%d" % stream
-        for place, leaves in folders.directories(self._incoming, top):
+        for place, leaves in handles.directories(self._incoming, top):
             for name in leaves:
                 file = wanted.get(RelPath(join(place, name)[len(top) + 1 :]))
                 if file and (self._ready.same_boot or file.digest is not None):
@@ -283,7 +283,7 @@ class Staging:
 def _is_plain(dest: int, path: bytes) -> bool:
     """Whether `path` is a directory reached through directories alone, or nothing is there."""
     try:
-        with folders.opened(dest, path):
+        with handles.opened(dest, path):
             return True
     except FileNotFoundError:
         return True

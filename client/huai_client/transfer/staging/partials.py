@@ -12,7 +12,7 @@ from collections.abc import Container, Iterable
 from contextlib import suppress
 from hashlib import blake2b
 
-from huai_client.transfer.staging import folders
+from huai_client.tree import handles
 from huai_schema.paths import basename, join, parent
 
 _TEMPORARY = re.compile(rb"\.(.+)\.[A-Za-z0-9]{6}", re.DOTALL)
@@ -35,8 +35,8 @@ class Partials:
 
     def __init__(self, root: int) -> None:
         """Opens the folder, made if absent."""
-        self._handle = folders.own_directory(root, b"partial")
-        self._names = set(folders.names(self._handle))
+        self._handle = handles.own_directory(root, b"partial")
+        self._names = set(handles.names(self._handle))
 
     def keep(self, path: bytes, handle: int, name: bytes) -> None:
         """Take the regular file `name` in `handle` as a beginning of `path`.
@@ -67,7 +67,7 @@ class Partials:
     def prune(self, wanted: Iterable[bytes]) -> None:
         """Drop what is kept for any path that is not `wanted`."""
         for name in self._names - {_name(path) for path in wanted}:
-            folders.remove(self._handle, name)
+            handles.remove(self._handle, name)
             self._names.discard(name)
 
     def __contains__(self, path: bytes) -> bool:

@@ -11,8 +11,8 @@ from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
 
-from huai_client.transfer.staging import folders
 from huai_client.transfer.staging.content import matches_metadata
+from huai_client.tree import handles
 from huai_schema.entries import File
 
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
@@ -39,13 +39,13 @@ class ReadyStore:
     def __init__(self, root: int, boot: bytes) -> None:
         """Opens both folders and moves what another boot left from the one to the other."""
         self.same_boot = bool(boot) and _read(root, b"boot") == boot
-        self.handle = folders.own_directory(root, b"ready")
-        self._unverified = folders.own_directory(root, b"unverified")
+        self.handle = handles.own_directory(root, b"ready")
+        self._unverified = handles.own_directory(root, b"unverified")
         if not self.same_boot:
-            for name in folders.names(self.handle):
+            for name in handles.names(self.handle):
                 os.rename(name, name, src_dir_fd=self.handle, dst_dir_fd=self._unverified)
             _write(root, b"boot", boot)
-        self._unverified_keys = set(folders.names(self._unverified))
+        self._unverified_keys = set(handles.names(self._unverified))
 
     def has(self, file: File) -> bool:
         """Whether the content of `file` was verified; looks again at what is unverified."""
@@ -83,10 +83,10 @@ class ReadyStore:
         What happens to the latter's attributes would happen to a file of the tree.
         """
         for handle in (self.handle, self._unverified):
-            for name in folders.names(handle):
+            for name in handles.names(handle):
                 shared = os.stat(name, dir_fd=handle, follow_symlinks=False).st_nlink > 1
                 if shared or os.fsdecode(name) not in keep:
-                    folders.remove(handle, name)
+                    handles.remove(handle, name)
                     self._unverified_keys.discard(name)
 
     def close(self) -> None:

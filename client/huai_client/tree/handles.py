@@ -1,72 +1,32 @@
 """Directories by handle: open, make, list and empty them without ever following a symlink.
 
-Knows nothing of staging's layout.  Paths are walked a component at a time, so that no
-symlink planted anywhere is followed and depth is bounded by nothing but the disk.
+Paths are walked a component at a time, so that no symlink planted anywhere is followed and depth is
+bounded by nothing but the disk.
 """
 
-import fcntl
 import os
 import stat
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from huai_client.tree.reserved import open_own
-from huai_schema.errors import ExitCode, HuaiError
-from huai_schema.paths import join, parent, show
+from huai_schema.paths import join, parent
 
-_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_POLL = 0.1
-
-
-class StagingError(HuaiError):
-    """The staging area cannot be used."""
-
-    exit_code = ExitCode.DESTINATION
+HANDLES = Path("/proc/self/fd")
+"""Where the kernel gives an opened inode a name (proc(5))."""
+DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-class StagingBusyError(HuaiError):
-    """Another run, or an rsync that outlived one, still writes here."""
-
-    exit_code = ExitCode.LOCKED
-
-
-def open_root(root: Path) -> int:
-    """A handle of `root` = DEST/NAME/NAME, its last two directories made if absent.
-
-    Raises `StagingError` if DEST is no directory that we may write, `NotOursError` if others may
-    write to either of the two.
-    """
-    try:
-        dest = os.open(root.parent.parent, _DIRECTORY)
-        try:
-            path = join(os.fsencode(root.parent.name), os.fsencode(root.name))
-            handle = open_own(dest, root.parent.parent, path)
-            try:
-                if os.fstat(handle).st_dev != os.fstat(dest).st_dev:
-                    raise StagingError(
-                        f"{root} is on another file system than the destination", hint="unmount it"
-                    )
-                os.fchmod(handle, 0o700)
-            except BaseException:
-                os.close(handle)
-                raise
-        finally:
-            os.close(dest)
-    except OSError as error:
-        raise StagingError(
-            f"{root}: {error.strerror}",
-            hint="the destination has to be a directory that huai may write, not a symlink",
-        ) from error
-    return handle
+def handle_path(handle: int) -> Path:
+    """A name for the opened inode itself, O_PATH handles included, which fchmod(2) refuses."""
+    return HANDLES / str(handle)
 
 
 def make_directory(handle: int, name: bytes) -> int:
     """A handle of the directory `name` in `handle`, made (0700) if it is not there."""
     with suppress(FileExistsError):
         os.mkdir(name, 0o700, dir_fd=handle)
-    return os.open(name, _DIRECTORY, dir_fd=handle)
+    return os.open(name, DIRECTORY, dir_fd=handle)
 
 
 def own_directory(handle: int, name: bytes) -> int:
@@ -93,7 +53,7 @@ def opened(handle: int, path: bytes, *, make: bool = False) -> Iterator[int]:
 
 def open_directory(handle: int, name: bytes) -> int:
     """A handle of the directory `name` in `handle`; `OSError` if it is a symlink."""
-    return os.open(name, _DIRECTORY, dir_fd=handle)
+    return os.open(name, DIRECTORY, dir_fd=handle)
 
 
 def directories(handle: int, top: bytes) -> Iterator[tuple[bytes, list[bytes]]]:
@@ -104,7 +64,7 @@ def directories(handle: int, top: bytes) -> Iterator[tuple[bytes, list[bytes]]]:
     current = open_directory(handle, top)
     try:
         path = top
-        leaves, folders = _inside(current)
+        leaves, folders = listing(current)
         pending = [folders]
         yield path, leaves
         while True:
@@ -112,7 +72,7 @@ def directories(handle: int, top: bytes) -> Iterator[tuple[bytes, list[bytes]]]:
                 name = pending[-1].pop()
                 path = join(path, name)
                 current = _instead(current, open_directory(current, name))
-                leaves, folders = _inside(current)
+                leaves, folders = listing(current)
                 pending.append(folders)
                 yield path, leaves
                 continue
@@ -130,14 +90,17 @@ def _instead(handle: int, other: int) -> int:
     return other
 
 
-def _inside(handle: int) -> tuple[list[bytes], list[bytes]]:
-    """What a directory holds: leaves, and directories."""
+def listing(handle: int) -> tuple[list[bytes], list[bytes]]:
+    """The names in a directory, unsorted: everything but subdirectories, then these.
+
+    `handle` may be an O_PATH one, which cannot be read itself.
+    """
     leaves: list[bytes] = []
     folders: list[bytes] = []
-    with os.scandir(handle) as found:
+    # By the handle's path: names come as bytes, which a listing of a number denies us.
+    with os.scandir(os.fsencode(handle_path(handle))) as found:
         for entry in found:
-            is_directory = entry.is_dir(follow_symlinks=False)
-            (folders if is_directory else leaves).append(os.fsencode(entry.name))
+            (folders if entry.is_dir(follow_symlinks=False) else leaves).append(entry.name)
     return leaves, folders
 
 
@@ -170,7 +133,7 @@ def remove(handle: int, name: bytes) -> None:
 
 def _emptied(handle: int) -> list[bytes]:
     """Remove the leaves of a directory; what is left in it."""
-    leaves, folders = _inside(handle)
+    leaves, folders = listing(handle)
     for leaf in leaves:
         os.unlink(leaf, dir_fd=handle)
     return folders
@@ -181,34 +144,3 @@ def names(handle: int) -> list[bytes]:
     # Btrfs shows a handle nothing that was made after it was opened, or rewound.
     os.lseek(handle, 0, os.SEEK_SET)
     return [os.fsencode(name) for name in os.listdir(handle)]
-
-
-@contextmanager
-def locked(handle: int, name: bytes, patience: float) -> Iterator[int]:
-    """Hold the lock file `name`; yields its handle, which children may inherit and so hold on.
-
-    Raises `StagingBusyError` after `patience` seconds.
-    """
-    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-    lock = os.open(name, flags, 0o600, dir_fd=handle)
-    try:
-        for _ in range(max(1, int(patience / _POLL))):
-            if _try_lock(lock):
-                break
-            time.sleep(_POLL)
-        else:
-            raise StagingBusyError(
-                f"the staging area is in use (lock file {show(name)})",
-                hint="wait for the other run or for its last rsync to end",
-            )
-        yield lock
-    finally:
-        os.close(lock)
-
-
-def _try_lock(lock: int) -> bool:
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True

@@ -1,0 +1,72 @@
+"""The staging area's own folder: opened, and held by one run at a time."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from huai_client.tree.handles import DIRECTORY
+from huai_client.tree.reserved import open_own
+from huai_schema.errors import ExitCode, HuaiError
+from huai_schema.paths import join, show
+from huai_schema.program.locking import open_lock, take_within, try_lock
+
+
+class StagingError(HuaiError):
+    """The staging area cannot be used."""
+
+    exit_code = ExitCode.DESTINATION
+
+
+class StagingBusyError(HuaiError):
+    """Another run, or an rsync that outlived one, still writes here."""
+
+    exit_code = ExitCode.LOCKED
+
+
+def open_root(root: Path) -> int:
+    """A handle of `root` = DEST/NAME/NAME, its last two directories made if absent.
+
+    Raises `StagingError` if DEST is no directory that we may write, `NotOursError` if others may
+    write to either of the two.
+    """
+    try:
+        dest = os.open(root.parent.parent, DIRECTORY)
+        try:
+            path = join(os.fsencode(root.parent.name), os.fsencode(root.name))
+            handle = open_own(dest, root.parent.parent, path)
+            try:
+                if os.fstat(handle).st_dev != os.fstat(dest).st_dev:
+                    raise StagingError(
+                        f"{root} is on another file system than the destination", hint="unmount it"
+                    )
+                os.fchmod(handle, 0o700)
+            except BaseException:
+                os.close(handle)
+                raise
+        finally:
+            os.close(dest)
+    except OSError as error:
+        raise StagingError(
+            f"{root}: {error.strerror}",
+            hint="the destination has to be a directory that huai may write, not a symlink",
+        ) from error
+    return handle
+
+
+@contextmanager
+def locked(handle: int, name: bytes, patience: float) -> Iterator[int]:
+    """Hold the lock file `name`; yields its handle, which children may inherit and so hold on.
+
+    Raises `StagingBusyError` after `patience` seconds.
+    """
+    lock = open_lock(name, folder=handle)
+    try:
+        if take_within(lambda: try_lock(lock) or None, patience) is None:
+            raise StagingBusyError(
+                f"the staging area is in use (lock file {show(name)})",
+                hint="wait for the other run or for its last rsync to end",
+            )
+        yield lock
+    finally:
+        os.close(lock)
