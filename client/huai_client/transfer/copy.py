@@ -8,11 +8,10 @@ import fcntl
 import os
 
 from huai_client.deadline import NEVER, Deadline
+from huai_client.tree.hashing import digest_of
 
 _FICLONE = 0x40049409
 """ioctl_ficlone(2)."""
-_BLOCK = 4 << 20
-_THREADS_FROM = 64 << 20
 _SECTOR = 512
 """What `st_blocks` counts (stat(2))."""
 
@@ -31,22 +30,20 @@ def copy(source: int, target: int, deadline: Deadline = NEVER) -> bytes:
 
     Raises `TimeUpError` at the deadline, with the rest not copied.
     """
-    from blake3 import blake3
-
     found = os.fstat(source)
-    size, sparse = found.st_size, found.st_blocks * _SECTOR < found.st_size
-    hasher = blake3(max_threads=blake3.AUTO if size >= _THREADS_FROM else 1)
-    buffer = memoryview(bytearray(max(1, min(_BLOCK, size))))
-    place = 0
-    while count := os.preadv(source, [buffer], place):
+    sparse = found.st_blocks * _SECTOR < found.st_size
+    end = 0
+
+    def write(block: memoryview, place: int) -> None:
+        nonlocal end
         deadline.check("a copy was not finished")
-        block = buffer[:count]
-        hasher.update(block)
-        if not sparse or _data_from(source, place) < place + count:
+        end = place + len(block)
+        if not sparse or _data_from(source, place) < end:
             _write(target, block, place)
-        place += count
-    os.ftruncate(target, place)
-    return hasher.digest()
+
+    digest = digest_of(source, found.st_size, write)
+    os.ftruncate(target, end)
+    return digest
 
 
 def _data_from(handle: int, place: int) -> int | float:

@@ -1,4 +1,7 @@
-"""Digests of many files, computed in a few threads.
+"""Digests: of one file, read block by block, and of many, computed in a few threads.
+
+A file is read through its handle: a memory map would turn a disk error into a signal that ends the
+whole process.
 
 Rule: a bounded number of files is open at a time, and every handle is closed whatever
 happens.  Opening is the caller's: only the tree opens paths safely.
@@ -6,7 +9,7 @@ happens.  Opening is the caller's: only the tree opens paths safely.
 
 import os
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 from typing import TYPE_CHECKING, Generic, NamedTuple, Self, TypeVar
@@ -19,17 +22,30 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 _WORKERS = min(4, os.cpu_count() or 1)
 _WINDOW = 4 * _WORKERS
-_CHUNK = 1 << 20
+_UNKNOWN = 1 << 20
+_BLOCK = 4 << 20
+_THREADS_FROM = 64 << 20
 
 
-def digest_of(handle: int) -> bytes:
-    """BLAKE3-256 of what can be read from `handle`, from where it stands."""
+def digest_of(
+    handle: int, size: int = _UNKNOWN, on_block: Callable[[memoryview, int], None] | None = None
+) -> bytes:
+    """BLAKE3-256 of all that the file `handle` holds.
+
+    `size`: about how many bytes that is; several threads hash a large file.  `on_block` is given
+    each block and its place in the file; what it raises ends the reading.
+    """
     from blake3 import blake3
 
-    hasher = blake3()
-    buffer = memoryview(bytearray(_CHUNK))
-    while count := os.readv(handle, [buffer]):
-        hasher.update(buffer[:count])
+    hasher = blake3(max_threads=blake3.AUTO if size >= _THREADS_FROM else 1)
+    buffer = memoryview(bytearray(max(1, min(_BLOCK, size))))
+    place = 0
+    while count := os.preadv(handle, [buffer], place):
+        block = buffer[:count]
+        if on_block is not None:
+            on_block(block, place)
+        hasher.update(block)
+        place += count
     return hasher.digest()
 
 

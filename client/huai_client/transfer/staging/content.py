@@ -1,18 +1,13 @@
-"""Does what arrived fit its metadata?  The one place that decides it.
-
-Reads the file through a handle in blocks: a memory map would turn a disk error into a
-signal that ends the whole process.
-"""
+"""Does what arrived fit its metadata?  The one place that decides it."""
 
 import os
 import stat
 from enum import Enum
 
+from huai_client.tree.hashing import digest_of
 from huai_schema.codec.publish_rules import VOLATILE_BYTES
 from huai_schema.entries import File
 
-_BLOCK = 4 << 20
-_THREADS_FROM = 64 << 20
 _SECOND = 1_000_000_000
 
 
@@ -37,7 +32,7 @@ def matches_metadata(handle: int, name: bytes, file: File, *, cut: bool) -> bool
         return False
     if file.digest is None:
         return not (cut and found.st_mtime_ns // _SECOND == 0)
-    return same_content(handle, name, file)
+    return _same_content(handle, name, file)
 
 
 def may_stand_for(found: os.stat_result, file: File) -> bool:
@@ -54,20 +49,10 @@ def _same_time(arrived: int, wanted: int) -> bool:
     return arrived == wanted
 
 
-def same_content(handle: int, name: bytes, file: File) -> bool:
-    """Whether `name` in `handle` has the digest of `file`; never without a digest to compare."""
-    from blake3 import blake3
-
-    if file.digest is None:
-        return False
-    threads = blake3.AUTO if file.size >= _THREADS_FROM else 1
-    hasher = blake3(max_threads=threads)
+def _same_content(handle: int, name: bytes, file: File) -> bool:
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     source = os.open(name, flags, dir_fd=handle)
     try:
-        block = memoryview(bytearray(max(1, min(_BLOCK, file.size))))
-        while count := os.readv(source, [block]):
-            hasher.update(block[:count])
+        return digest_of(source, file.size) == file.digest
     finally:
         os.close(source)
-    return hasher.digest() == file.digest
