@@ -13,7 +13,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from enum import StrEnum
 from pathlib import Path
-from types import TracebackType
 from typing import NamedTuple, Self
 
 from huai_client.deadline import NEVER, Deadline, TimeUpError
@@ -97,12 +96,7 @@ class LocalContent:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._open.close()
 
     def take(self, files: Sequence[File], reuses: Mapping[RelPath, Reuse]) -> Taken:

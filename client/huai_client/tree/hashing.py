@@ -11,7 +11,6 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from types import TracebackType
 from typing import TYPE_CHECKING, Generic, NamedTuple, Self, TypeVar
 
 from huai_client.tree.priority import lower_priority
@@ -70,15 +69,10 @@ class Hashing(Generic[T]):
         """The pool itself."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Drop what has not begun, wait for what has, close all."""
-        for _, _, job in self._waiting:
-            job.cancel()
+        for waiting in self._waiting:
+            waiting[2].cancel()
         self._pool.shutdown()
         while self._waiting:
             os.close(self._waiting.popleft()[1])

@@ -6,7 +6,6 @@ without Python's lock, works on those of the part before.
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from huai_schema.codec.lines import decode_directory
@@ -67,12 +66,7 @@ class _Pipeline:
         self._wait()
         self._running = self._thread.submit(self._maker.apply, part)
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        _error: BaseException | None,
-        _trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         try:
             if kind is None:
                 self._wait()

@@ -5,7 +5,6 @@ import os
 from functools import cache
 from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from huai_schema.errors import ExitCode, HuaiError
@@ -32,12 +31,7 @@ class Maker:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        _kind: type[BaseException] | None,
-        _error: BaseException | None,
-        _trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         _library().huai_maker_close(self._handle)
 
     def apply(self, records: bytes) -> None:
