@@ -171,7 +171,7 @@ def _module(path: Path, name: str, table: object) -> Module:
         raise _value_error(place, error) from None
     key = "publish"
     try:
-        check_name(name)
+        check_config_name(name)
         own_rules(module.publish)
         key = "volatile"
         volatile_rules(module.volatile or ())
@@ -201,7 +201,7 @@ def _example(key: str) -> str:
     return f"{key} = {msgspec.json.encode(default).decode()}"
 
 
-def check_name(name: str) -> str:
+def check_config_name(name: str) -> str:
     """`name` itself, if a module can be called so here; else `ConfigError`."""
     try:
         return check_module(name)
@@ -234,7 +234,7 @@ def add_module(root: Path, name: str, module: Module) -> None:
     """Write a new module into the configuration; `ConfigError` if the name is taken."""
     import tomlkit  # loads slowly, and a sync never writes configuration
 
-    check_name(name)
+    check_config_name(name)
     if name in load(root).modules:
         raise ConfigError(
             f"module {name!r} exists already",

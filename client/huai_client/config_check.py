@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from huai_client.config import ClientConfig, Module, check_name, config_path
+from huai_client.config import ClientConfig, Module, check_config_name, config_path
 from huai_client.mirror import Mirror
 from huai_client.state.paths import module_places
 from huai_schema.errors import HuaiError
@@ -30,21 +30,21 @@ _SSH = re.compile(r"(?:[^@/:\s]+@)?[^@/:\s]+:[^:\s].*")
 
 
 def check_once(config: ClientConfig, name: str, root: Path) -> None:
-    """`check`, unless nothing that it looks at in client.toml has changed since it was right."""
+    """`check_config`, if client.toml has changed since the last check that found no fault."""
     place = module_places(root, name).checked
     dests = sorted((other, each.dest) for other, each in config.modules.items())
     seen = hashlib.sha256(repr((config.module(name), dests)).encode("utf-8", "replace")).digest()
     with suppress(OSError):
         if place.read_bytes() == seen:
             return
-    check(config, name, root)
+    check_config(config, name, root)
     with suppress(OSError):  # then it is looked at again
         place.parents[1].mkdir(mode=0o700, exist_ok=True)
         place.parent.mkdir(mode=0o700, exist_ok=True)
         place.write_bytes(seen)
 
 
-def check(config: ClientConfig, name: str, root: Path) -> None:
+def check_config(config: ClientConfig, name: str, root: Path) -> None:
     """Raise a `ConfigError` that names file, module and key, if the module cannot be synced so."""
     module = config.module(name)
     place = f"{config_path(root)}: [modules.{name}]"
@@ -53,7 +53,7 @@ def check(config: ClientConfig, name: str, root: Path) -> None:
             check_url(url)
     if module.upstream_name:
         with _key(place, "upstream_name"):
-            check_name(module.upstream_name)
+            check_config_name(module.upstream_name)
     with _key(place, "dest"):
         check_dest(module.dest, root)
         _check_neighbours(config, name)
@@ -90,7 +90,7 @@ def check_url(text: str) -> None:
         meant = f"http://{_host(found[2])}:{_PORT}"
         if found[1].lower() in ("rsync", "ftp"):
             near = f"that is where content may be; did you mean {meant}?"
-        raise ConfigError(f"metadata cannot be asked for at {shown(text)}", hint=near)
+        raise ConfigError(f"metadata cannot be asked for at {without_login(text)}", hint=near)
     elif found[1].lower() in ("http", "https"):
         _check_http(text)
 
@@ -100,9 +100,9 @@ def _check_http(text: str) -> None:
         split = urlsplit(text)
         host, _ = split.hostname, split.port
     except ValueError as error:
-        raise ConfigError(f"{shown(text)}: {error}", hint="http://HOST:PORT") from None
+        raise ConfigError(f"{without_login(text)}: {error}", hint="http://HOST:PORT") from None
     if not host:
-        raise ConfigError(f"{shown(text)} names no host", hint="http://HOST:PORT")
+        raise ConfigError(f"{without_login(text)} names no host", hint="http://HOST:PORT")
 
 
 def _check_no_scheme(text: str) -> None:
@@ -124,7 +124,7 @@ def _host(rest: str) -> str:
     return re.split(r"[/:?#]", rest.rpartition("@")[2], maxsplit=1)[0] or "HOST"
 
 
-def shown(url: str) -> str:
+def without_login(url: str) -> str:
     """A URL without its login."""
     return re.sub(r"^([A-Za-z][A-Za-z0-9+.-]*://)[^/@]*@", r"\1", url)
 

@@ -9,8 +9,7 @@ from typing import NamedTuple
 
 from huai_schema.errors import ExitCode
 from huai_schema.program.configuration import ConfigError
-from huai_server.commit.commit import CommitResult
-from huai_server.commit.commit import commit as commit_tree
+from huai_server.commit.commit import CommitResult, commit_tree
 from huai_server.config import Module, add_module, load, remove_module
 from huai_server.errors import storage_errors
 from huai_server.fallback.after_commit import AttrTreeUpdate, remove_attr_tree, update_attr_tree

@@ -8,7 +8,7 @@ from msgspec.structs import asdict, replace
 
 from huai_schema.errors import HuaiError
 from huai_server.config import Listen, ServerConfig, config_path, load
-from huai_server.http.server import serve as serve_http
+from huai_server.http.server import serve_http
 from huai_server.http.settings import ServeSettings
 from huai_server.paths import module_places
 

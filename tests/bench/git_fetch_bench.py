@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pygit2
 
-from huai_client.metadata.git import Here, fetch_commit
+from huai_client.metadata.git import LocalRepository, fetch_commit
 from huai_client.metadata.http import MetadataUrl, find_newest
 from huai_client.metadata.repository import Repository
 from tests.bench.figures import Figure, Goal
@@ -93,7 +93,7 @@ def main() -> None:
         remote.fetch([_BRANCH], depth=1)
     else:
         newest = find_newest(MetadataUrl(url))
-        fetch_commit(newest, Here(path, store, kept), timeout=_SECONDS)
+        fetch_commit(newest, LocalRepository(path, store, kept), timeout=_SECONDS)
         store.keep([newest.commit])
     print(time.process_time() - began)
 

@@ -17,7 +17,7 @@ _SCANNER = """
 import sys
 from huai_server.scan import native, python
 from huai_server.scan.types import ScanOptions
-library = native.library()
+library = native.scanner()
 threads = int(sys.argv[2])
 found = (
     native.scan(library, sys.argv[1], ScanOptions(threads=threads))

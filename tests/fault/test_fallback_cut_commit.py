@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from huai_schema.errors import HuaiError
-from huai_server.fallback.redirect import library
+from huai_server.fallback.redirect import preload_library
 from tests.support.attr_trees import Fallback
 from tests.support.committing import NAME, SECONDS
 from tests.support.redirecting import contents
@@ -63,7 +63,7 @@ def test_a_client_that_deletes_loses_nothing(module: Fallback) -> None:
     steps = supervise(CALLS, lambda: run(module), never).calls
     assert len(steps) > 20
     outcomes = set()
-    with rsync_daemon({NAME: module.attr.served}, preload=library()) as url:
+    with rsync_daemon({NAME: module.attr.served}, preload=preload_library()) as url:
         reset()
         copy(f"{url}/{NAME}/", before)
         for call in steps:
@@ -109,7 +109,7 @@ def test_an_update_that_runs_is_served(module: Fallback) -> None:
         if module.attr.updating.exists() and len(listed) < 5 and call.name == "rename":
             listed.append(copy(url, module.tree.with_name("client")))
 
-    with rsync_daemon({NAME: module.attr.served}, preload=library()) as base:
+    with rsync_daemon({NAME: module.attr.served}, preload=preload_library()) as base:
         url = f"{base}/{NAME}/"
         outcome = supervise(CALLS, lambda: run(module), look)
         assert outcome.result == "updated"

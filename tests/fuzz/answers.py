@@ -12,7 +12,7 @@ from unittest.mock import patch
 
 from huai_client.metadata.git.protocol import receive_pack
 from huai_client.metadata.http import MetadataUrl, find_newest
-from huai_client.metadata.served import served
+from huai_client.metadata.served import list_modules
 from huai_schema.errors import HuaiError
 from tests.fuzz.target import Target
 from tests.support.scripted_upstream import RESULT, advert, reply
@@ -66,7 +66,7 @@ def _answer(data: bytes) -> object:
             receive_pack(MetadataUrl(_BASE), b"0000", lambda _: None, timeout=_SECONDS)
             return "pack"
         if data.startswith(b"2"):
-            return len(served(_BASE, timeout=_SECONDS)) > 0
+            return len(list_modules(_BASE, timeout=_SECONDS)) > 0
         newest = find_newest(MetadataUrl(f"{_BASE}/m.git"), timeout=_SECONDS)
         _ = newest.found.service, str(newest.found)
         return "newest"

@@ -15,7 +15,7 @@ import msgspec
 from huai_client.cli.commands.status import _ModuleStatus
 from huai_client.cli.rsync import cache as memory
 from huai_client.cli.rsync import discovery
-from huai_client.cli.rsync.parse import parse
+from huai_client.cli.rsync.parse import parse_arguments
 from huai_client.cli.rsync.request import RsyncRequest
 from huai_client.config import Module
 from huai_client.diff.marks import stand
@@ -25,8 +25,8 @@ from huai_client.state import last_run as last
 from huai_client.state import state as states
 from huai_client.state.hosts import UpstreamHealth
 from huai_client.state.paths import ModulePlaces, module_places
-from huai_client.state.run_record import Record as Run
-from huai_client.state.verification import Known, Record, Unfinished
+from huai_client.state.run_record import RunRecord as Run
+from huai_client.state.verification import KnownPart, Unfinished, VerificationRecord
 from huai_client.verify.summary import times_of
 from huai_schema.errors import HuaiError
 from huai_schema.paths import ROOT, RelPath
@@ -78,7 +78,7 @@ def _history(places: ModulePlaces, data: bytes) -> object:
     for run in runs:
         run_words(run, serials)
         json.dumps(run_values(run, serials))
-    return last.unfinished(places.history, None)
+    return last.interruption(places.history, None)
 
 
 def _last(places: ModulePlaces, data: bytes) -> object:
@@ -92,13 +92,13 @@ def _verified(places: ModulePlaces, data: bytes) -> object:
     places.verified.write_bytes(data)
     _told(places)
     times_of(places.verified, _INSIDE)
-    with Record(places.verified) as record:
+    with VerificationRecord(places.verified) as record:
         record.begin_run()
         with record.writing():
             record.applied(_COMMIT, "")
             if record.known(_INSIDE) is None:
-                record.add(_INSIDE, Known(b"t" * 20, b"i" * 16))
-            record.change(ROOT, Known(b"T" * 20, b"I" * 16))
+                record.add(_INSIDE, KnownPart(b"t" * 20, b"i" * 16))
+            record.change(ROOT, KnownPart(b"T" * 20, b"I" * 16))
             for child in islice(record.children(ROOT), 100):
                 record.drop(child)
             middle = record.unfinished(content=False) or Unfinished(_INSIDE, 1, b"", 0)
@@ -144,7 +144,7 @@ def _lock(places: ModulePlaces, data: bytes) -> object:
 
 
 def _call() -> RsyncRequest:
-    found = parse(["-a", "h::m", "/d"])
+    found = parse_arguments(["-a", "h::m", "/d"])
     assert isinstance(found, RsyncRequest)
     return found
 
@@ -152,10 +152,10 @@ def _call() -> RsyncRequest:
 def _seed_of_the_record() -> bytes:
     """As small as SQLite writes one."""
     path = folder("record") / "verified"
-    with Record(path) as record, record.writing():
+    with VerificationRecord(path) as record, record.writing():
         record.applied(_COMMIT, "")
         for part in (ROOT, RelPath(b"a"), _INSIDE, RelPath(b"x")):
-            record.add(part, Known(b"t" * 20, b"i" * 16))
+            record.add(part, KnownPart(b"t" * 20, b"i" * 16))
         record.paused(Unfinished(_INSIDE, 7, b"\0x\0", 2), content=False)
     with closing(sqlite3.connect(path)) as db:
         db.executescript("PRAGMA page_size = 512; VACUUM")

@@ -10,7 +10,7 @@ from pathlib import Path
 from random import Random
 
 from huai_client.cli.rsync.numbers import kibibytes
-from huai_client.cli.rsync.parse import parse as parse_command_line
+from huai_client.cli.rsync.parse import parse_arguments as parse_command_line
 from huai_client.config import load as load_client
 from huai_client.filters.parser import Parser
 from huai_client.metadata.git.delta import apply_delta
@@ -33,7 +33,7 @@ from huai_server.http.asgi.addresses import address_of
 from huai_server.http.asgi.body import Inflater
 from huai_server.http.asgi.errors import HttpError
 from huai_server.http.git.app import protocol_version
-from huai_server.http.git.request import parse
+from huai_server.http.git.request import parse_request
 from tests.fuzz.answers import ANSWERS
 from tests.fuzz.folder import folder
 from tests.fuzz.metadata import METADATA
@@ -61,7 +61,7 @@ TEXT = b"a line of text\n" * 20
 
 
 def _request(data: bytes) -> object:
-    return parse(data[1:], data[0] % 3 if data else 0).command
+    return parse_request(data[1:], data[0] % 3 if data else 0).command
 
 
 def _inflate(data: bytes) -> object:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from huai_server.config import ModuleFallback
-from huai_server.fallback.erofs import DamagedImageError, verify
+from huai_server.fallback.erofs import DamagedImageError, verify_image
 from huai_server.fallback.owners import OwnerIds
 from tests.support.attr_trees import Fallback, seen
 
@@ -77,6 +77,6 @@ def test_a_damaged_image_is_never_mounted(module: Fallback) -> None:
         image.write_bytes(broken)
         tree = bytes.fromhex(image.stem.split("-")[2])
         with pytest.raises(DamagedImageError):
-            verify(image, tree, OwnerIds())
+            verify_image(image, tree, OwnerIds())
     assert module.ensure().action == "built"
     module.assert_equal()

@@ -10,7 +10,14 @@ import pytest
 
 from huai_schema.entries import Symlink
 from huai_schema.paths import RelPath
-from huai_server.fallback.erofs import MountError, available, build, mount, unmount, verify
+from huai_server.fallback.erofs import (
+    MountError,
+    build_image,
+    check_mountable,
+    mount,
+    unmount,
+    verify_image,
+)
 from huai_server.fallback.erofs.kind import ErofsKind
 from huai_server.fallback.owners import OwnerIds
 from tests.support.erofs_trees import OWNERS, make_image, mounted, seen, wanted
@@ -156,7 +163,7 @@ def test_a_probe_leaves_nothing_behind(tmp_path: Path, memory: Path) -> None:
     make_image(TREE, left / "image")
     mount(left / "image", left / "point")
     for folder in (tmp_path, memory):
-        available(folder)
+        check_mountable(folder)
     assert Path("/proc/self/mounts").read_text(encoding="utf-8") == before
     assert os.listdir(tmp_path) == ["memory"]
     assert os.listdir(memory) == []
@@ -167,7 +174,7 @@ def test_a_probe_tells_an_ordinary_user(short_path: Path) -> None:
 
     def refused() -> str:
         with pytest.raises(MountError) as caught:
-            available(short_path)
+            check_mountable(short_path)
         return caught.value.hint
 
     assert "CAP_SYS_ADMIN" in as_nobody(refused)
@@ -221,11 +228,11 @@ def test_a_full_disk_leaves_no_image(tmp_path: Path) -> None:
     try:
         many = snapshot(tree_of(*files(b"", 3000, 1)))
         with pytest.raises(Exception, match="No space left") as caught:
-            build(many, small / "image", OWNERS)
+            build_image(many, small / "image", OWNERS)
         assert "make room" in getattr(caught.value, "hint", "")
         assert os.listdir(small) == []
         few = snapshot(TREE)
-        build(few, small / "image", OWNERS)
-        verify(small / "image", few.tree, OWNERS)
+        build_image(few, small / "image", OWNERS)
+        verify_image(small / "image", few.tree, OWNERS)
     finally:
         subprocess.run(["umount", small], check=True, timeout=30)

@@ -57,9 +57,9 @@ def theirs(ours: Path) -> Path:
 
 
 def library() -> Path:
-    from huai_server.fallback.redirect import library
+    from huai_server.fallback.redirect import preload_library
 
-    return library()
+    return preload_library()
 
 
 def test_a_trial_with_another_root_deletes_nothing_downstream(ours: Path, theirs: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pygit2
 import pytest
 
-from huai_client.metadata.git import Here, fetch_commit
+from huai_client.metadata.git import LocalRepository, fetch_commit
 from huai_client.metadata.http import MetadataUrl, find_newest
 from huai_client.metadata.repository import Repository
 from tests.support.git_backend import git_backend
@@ -31,7 +31,7 @@ class Client:
     def fetch(self, *, keep: int = 1) -> str:
         """Fetch; keep so many of the newest commits."""
         newest = find_newest(self.metadata)
-        here = Here(self.path, self.store, frozenset(self.kept))
+        here = LocalRepository(self.path, self.store, frozenset(self.kept))
         fetch_commit(newest, here, timeout=60)
         self.kept = [newest.commit, *(each for each in self.kept if each != newest.commit)][:keep]
         self.store.keep(self.kept)

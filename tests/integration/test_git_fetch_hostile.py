@@ -14,10 +14,10 @@ from urllib.request import Request
 import pytest
 
 from huai_client.deadline import Deadline, TimeUpError
-from huai_client.metadata.git import Here, fetch_commit
+from huai_client.metadata.git import LocalRepository, fetch_commit
 from huai_client.metadata.git.objects import MissingObjectError
 from huai_client.metadata.git.protocol import receive_pack
-from huai_client.metadata.http import MetadataUrl, UpstreamError, UpstreamSilentError, find_newest
+from huai_client.metadata.http import MetadataUrl, UpstreamError, UpstreamTimeoutError, find_newest
 from huai_client.metadata.repository import DamagedRepositoryError, Repository
 from huai_client.metadata.slow_http import redirection
 from huai_schema.errors import FormatError, HuaiError
@@ -76,7 +76,7 @@ class Downstream:
 
     def fetch(self, url: str, *, timeout: float = 30) -> str:
         newest = find_newest(MetadataUrl(url))
-        fetch_commit(newest, Here(self.path, self.store, ()), timeout=timeout)
+        fetch_commit(newest, LocalRepository(self.path, self.store, ()), timeout=timeout)
         return newest.commit
 
     def traces(self) -> list[str]:
@@ -124,7 +124,7 @@ def test_silence(script: Script, mirror: Mirror, down: Downstream) -> None:
     script.serve(mirror.head, mirror.pack)
     half = script.replies[SERVICE].body[:100]
     script.replies[SERVICE] = Reply(half, length=1000, stall=True)
-    with pytest.raises(UpstreamSilentError):
+    with pytest.raises(UpstreamTimeoutError):
         down.fetch(f"{script.url}/m.git", timeout=0.5)
     assert not down.traces()
 

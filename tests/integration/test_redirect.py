@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from huai_server.fallback.redirect import library
+from huai_server.fallback.redirect import preload_library
 from tests.support.processes import until
 from tests.support.redirecting import SECONDS, Stage, contents, is_held
 
@@ -191,7 +191,7 @@ def test_nothing_outside_of_the_module(stage: Stage) -> None:
 def test_without_the_library_there_is_no_module(stage: Stage, tmp_path: Path) -> None:
     stage.list_it()
     broken = tmp_path / "broken.so"
-    foreign = bytearray(library().read_bytes())
+    foreign = bytearray(preload_library().read_bytes())
     foreign[18:20] = b"\xf3\x00"  # e_machine of another processor
     broken.write_bytes(foreign)
     for preload in (broken, tmp_path / "missing.so"):
@@ -244,7 +244,7 @@ def test_a_client_finishes_on_the_generation_that_it_began_with(stage: Stage) ->
 def test_the_library_may_go_while_the_daemon_runs(stage: Stage, tmp_path: Path) -> None:
     stage.list_it()
     mine = tmp_path / "redirect.so"
-    shutil.copy(library(), mine)
+    shutil.copy(preload_library(), mine)
     with stage.daemon(preload=mine) as url:
         mine.unlink()
         assert stage.fetch(url).returncode == 0

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from huai_server.fallback.redirect import library
+from huai_server.fallback.redirect import preload_library
 from tests.support.redirecting import SECONDS, Stage
 
 OUTSIDE = "what stands outside of the mirror"
@@ -139,7 +139,7 @@ def compiled(source: str, folder: Path) -> Path:
 def preloaded(*command: str | Path) -> list[str]:
     done = subprocess.run(
         command,
-        env={**os.environ, "LD_PRELOAD": str(library())},
+        env={**os.environ, "LD_PRELOAD": str(preload_library())},
         capture_output=True,
         text=True,
         timeout=SECONDS,

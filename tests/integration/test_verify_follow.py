@@ -9,8 +9,8 @@ from huai_client.diff.selection import Selection
 from huai_client.filters import Rules
 from huai_client.metadata.repository import Repository
 from huai_client.state.paths import module_places
-from huai_client.state.verification import Record
-from huai_client.verify.parts import follow
+from huai_client.state.verification import VerificationRecord
+from huai_client.verify.parts import follow_selection
 from huai_schema.git.objects import Kind
 from tests.support.local_trees import at
 from tests.support.upstream import Downstream, Site, Upstream
@@ -28,8 +28,8 @@ def selection_of(down: Downstream, *rules: bytes) -> Selection:
 
 
 def followed(place: Path, selection: Selection) -> list[bytes]:
-    with Record(place) as record:
-        follow(record, "0" * 40, selection)
+    with VerificationRecord(place) as record:
+        follow_selection(record, "0" * 40, selection)
         record.begin_run()
         return [*record.due(at(b""), content=False, damaged_first=False, most=10**6)]
 

@@ -13,8 +13,8 @@ import pytest
 from huai_client.deadline import Deadline
 from huai_client.diff.merge import Finding
 from huai_client.state.paths import module_places
-from huai_client.verify.jobs import Look, PartJob
-from huai_client.verify.request import Request
+from huai_client.verify.jobs import PartJob, StartedJob
+from huai_client.verify.request import VerifyRequest
 from huai_schema.program.locking import holder, locked
 from tests.support.processes import until
 from tests.support.upstream import Downstream, Site, Upstream, ended
@@ -54,7 +54,7 @@ def during(monkeypatch: pytest.MonkeyPatch, number: int, act: Callable[[], objec
                 act()
             yield finding
 
-    def look(job: PartJob, *arguments: Any) -> Look:
+    def look(job: PartJob, *arguments: Any) -> StartedJob:
         looked = real(job, *arguments)
         return looked._replace(findings=counted(looked.findings))
 
@@ -127,7 +127,7 @@ def test_damage_is_remembered_until_it_is_repaired(pair: tuple[Upstream, Downstr
     }
     assert "2 paths differed" in down.run("status").out
     # It comes first, because it is to be repaired.
-    run, told = patrol(down, Request(content=True, repair=True, deadline=Steps(FILES)))
+    run, told = patrol(down, VerifyRequest(content=True, repair=True, deadline=Steps(FILES)))
     run.run(wait=0)
     assert sorted(each.path for each in told) == [b"b/7", b"b/8"]
     assert down.verify("--content", "--repair").code == 0
@@ -141,7 +141,7 @@ def test_what_an_earlier_run_found_in_a_part_is_not_forgotten(
     _, down = pair
     cut(down, "a/10")
     cut(down, "a/90")
-    run, told = patrol(down, Request(deadline=Steps(60)))
+    run, told = patrol(down, VerifyRequest(deadline=Steps(60)))
     run.run(wait=0)
     assert [each.path for each in told] == [b"a/10"]
     # Goes on behind it, and repairs what it finds itself.
@@ -185,7 +185,7 @@ def test_the_longest_ago_comes_first(pair: tuple[Upstream, Downstream]) -> None:
     cut(down, "a/0")
     cut(down, "b/0")
     order = []
-    run, told = patrol(down, Request())
+    run, told = patrol(down, VerifyRequest())
     run.run(wait=0)
     order = [difference.path for difference in told]
     assert order == [b"c/0", b"a/0", b"b/0"]
@@ -243,7 +243,7 @@ def test_a_sync_in_the_middle(
         cut(down, "a/1")  # what was seen of it does not count: it is looked at again
 
     during(monkeypatch, 100, changes)  # in the middle of a
-    run, told = patrol(down, Request(content=True))
+    run, told = patrol(down, VerifyRequest(content=True))
     run.run(wait=0)
     assert [(each.path, each.kind) for each in told] == [(b"a/1", "differs"), (b"c/140", "differs")]
     seen = standing(down)
@@ -262,7 +262,7 @@ def test_a_sync_that_takes_a_part_away(
         down.synced()
 
     during(monkeypatch, 100, changes)
-    run, told = patrol(down, Request())
+    run, told = patrol(down, VerifyRequest())
     run.run(wait=0)
     assert told == []
     assert parts(down).keys() == {".", "b", "c", "renamed"}
@@ -283,7 +283,7 @@ def test_what_passes_is_not_told(
         os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
 
     during(monkeypatch, 2 + FILES, repair)
-    run, told = patrol(down, Request())
+    run, told = patrol(down, VerifyRequest())
     run.run(wait=0)
     assert told == []
     assert standing(down)["damaged"] == 0
@@ -361,7 +361,7 @@ def test_a_sync_that_could_not_write_the_record(
 
 def test_a_limit_in_the_middle_of_reading(pair: tuple[Upstream, Downstream]) -> None:
     _, down = pair
-    run, told = patrol(down, Request(content=True, deadline=Deadline.after(0)))
+    run, told = patrol(down, VerifyRequest(content=True, deadline=Deadline.after(0)))
     run.run(wait=0)
     assert told == []
     assert (run.tally.entries, run.left) == (2, 4)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from huai_client.diff.extent import Extent
 from huai_client.diff.selection import Selection
-from huai_client.diff.selections import differences
+from huai_client.diff.selections import diff_selections
 from huai_client.filters import Rules
 from huai_schema.entries import Directory, File
 from huai_schema.paths import RelPath, ancestors
@@ -78,7 +78,7 @@ def test_the_difference_of_two_selections(
     before = data.draw(rules_for(tree))
     after = before if same_filter else data.draw(rules_for(other))
     past, wanted = Selection(snapshot(tree), before), Selection(snapshot(other), after)
-    steps = list(differences(past, wanted))
+    steps = list(diff_selections(past, wanted))
     assert same(replay(seen(tree, before), steps), seen(other, after))
     assert Extent.of(past).after(steps) == Extent.of(wanted)
     assert Extent.of(wanted).entries == len(seen(other, after))

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from huai_server.http.asgi.errors import HttpError
-from huai_server.http.git.request import parse
+from huai_server.http.git.request import parse_request
 from huai_server.http.git.upload_pack import Call, Git
 from tests.support.http_fixtures import Repository, packet
 
@@ -105,7 +105,7 @@ def test_equal_fingerprints_get_equal_answers(repository: Repository) -> None:
         version = data.draw(st.sampled_from([0, 1, 2]))
         one, other = data.draw(st.composite(lambda draw: tuple(bodies(draw, version, commit)))())
         with suppress(HttpError):
-            if one != other and parse(one, version) == parse(other, version):
+            if one != other and parse_request(one, version) == parse_request(other, version):
                 compared += 1
                 assert git(repository.path, version, one) == git(repository.path, version, other)
 

@@ -9,10 +9,10 @@ import msgspec
 
 from huai_schema.entries import Entry, File
 from huai_schema.paths import RelPath
-from huai_server.commit.commit import CommitResult, commit
+from huai_server.commit.commit import CommitResult, commit_tree
 from huai_server.config import Module
 from huai_server.paths import ModulePlaces, module_places
-from huai_server.store.check import CheckReport, check
+from huai_server.store.check import CheckReport, check_repository
 from huai_server.store.repository import Head, Repository
 from tests.support.scanners import as_nobody
 
@@ -77,7 +77,7 @@ class Upstream:
         self, *, allow_empty: bool = False, accept_mounts: bool = False, wait: float = 0
     ) -> CommitResult:
         """Commit the tree."""
-        return commit(
+        return commit_tree(
             *(NAME, self.module, self.places),
             allow_empty=allow_empty,
             accept_mounts=accept_mounts,
@@ -94,7 +94,7 @@ class Upstream:
 
     def check(self) -> CheckReport:
         """Read everything back."""
-        return check(NAME, self.repository)
+        return check_repository(NAME, self.repository)
 
     def prove_sound(self) -> None:
         """In the eyes of huai and of git."""

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from huai_schema.entries import File, Symlink
 from huai_schema.paths import RelPath, join
-from huai_server.fallback.erofs import Built, build, mount, unmount
+from huai_server.fallback.erofs import Built, build_image, mount, unmount
 from tests.support.schema.trees import Tree, snapshot
 
 _NAME_OFFSET = 19
@@ -49,7 +49,7 @@ OWNERS = Numbered()
 
 
 def make_image(tree: Tree, image: Path) -> Built:
-    return build(snapshot(tree), image, OWNERS)
+    return build_image(snapshot(tree), image, OWNERS)
 
 
 @contextmanager

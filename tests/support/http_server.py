@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from huai_server.config import Listen
-from huai_server.http.server import serve
+from huai_server.http.server import serve_http
 from huai_server.serve import settings_of
 
 
@@ -33,7 +33,7 @@ def main() -> None:
         options[key] = Path(options[key])
     logging.basicConfig(level=logging.INFO, stream=sys.stderr)
     settings = replace(settings_of(Listen()), **{"port": 0, **options})
-    serve(settings, Folder(folder), started)
+    serve_http(settings, Folder(folder), started)
 
 
 def started(host: str, port: int) -> None:

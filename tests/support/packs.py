@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from hashlib import sha1
 
 from huai_client.metadata.git.limits import Work
-from huai_client.metadata.git.objects import Found
+from huai_client.metadata.git.objects import GitObject
 from huai_client.metadata.git.resolve import Resolver
 from huai_schema.git.objects import Kind, TreeItem, encode_tree, object_id
 from huai_schema.git.packfile import KIND_CODES, Place, object_header, pack_header
@@ -17,9 +17,9 @@ class Held:
     """Objects in memory."""
 
     def __init__(self) -> None:
-        self.objects: dict[bytes, Found] = {}
+        self.objects: dict[bytes, GitObject] = {}
 
-    def find(self, oid: bytes) -> Found | None:
+    def find(self, oid: bytes) -> GitObject | None:
         return self.objects.get(oid)
 
     def __contains__(self, oid: object) -> bool:
@@ -27,7 +27,7 @@ class Held:
 
     def add(self, kind: Kind, data: bytes) -> bytes:
         oid = object_id(kind, data)
-        self.objects[oid] = Found(kind, data)
+        self.objects[oid] = GitObject(kind, data)
         return oid
 
     def blob(self, data: bytes) -> bytes:

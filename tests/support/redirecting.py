@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from huai_server.fallback.redirect import library
+from huai_server.fallback.redirect import preload_library
 from huai_server.paths import fallback_places
 from tests.support.rsyncd import rsync_daemon
 
@@ -68,7 +68,7 @@ class Stage:
         """Yields the URL of the module."""
         chosen = {"uid": "nobody", "gid": "nogroup", **settings}
         modules = {MODULE: self.places.served}
-        with rsync_daemon(modules, preload=preload or library(), **chosen) as url:
+        with rsync_daemon(modules, preload=preload or preload_library(), **chosen) as url:
             yield f"{url}/{MODULE}/"
 
     def fetch(self, url: str, *options: str) -> subprocess.CompletedProcess[str]:

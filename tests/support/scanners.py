@@ -24,7 +24,7 @@ _ENOSYS, _OPENAT2 = 38, 437
 
 
 def scan_native(root: Path, options: ScanOptions) -> Found:
-    loaded = native.library()
+    loaded = native.scanner()
     assert loaded is not None, "not built: python setup.py build_ext --inplace"
     return list(native.scan(loaded, root, options))
 

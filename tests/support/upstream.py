@@ -40,7 +40,7 @@ from huai_client.transfer.listener import SilentProgress
 from huai_schema.paths import RelPath
 from huai_schema.program.ending import conclude
 from huai_server import config as server_config
-from huai_server.commit.commit import CommitResult, commit
+from huai_server.commit.commit import CommitResult, commit_tree
 from huai_server.paths import module_places
 from tests.support import json_events
 from tests.support.rsyncd import rsync_daemon
@@ -110,7 +110,7 @@ class Upstream:
     def commit(self) -> CommitResult:
         """What `huai-server commit` does."""
         module = server_config.load(self.root).module(self.name)
-        return commit(self.name, module, self.places)
+        return commit_tree(self.name, module, self.places)
 
     @property
     def places(self) -> Any:

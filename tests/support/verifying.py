@@ -8,7 +8,7 @@ from huai_client.config import load
 from huai_client.deadline import Deadline
 from huai_client.diff.findings import Difference
 from huai_client.mirror import Mirror
-from huai_client.verify.request import Request
+from huai_client.verify.request import VerifyRequest
 from huai_client.verify.run import VerifyRun
 from tests.support.upstream import Downstream, Ended
 
@@ -50,7 +50,7 @@ def parts(down: Downstream) -> dict[str, dict[str, Any]]:
     return {event["path"]: event for event in events}
 
 
-def patrol(down: Downstream, request: Request) -> tuple[VerifyRun, list[Difference]]:
+def patrol(down: Downstream, request: VerifyRequest) -> tuple[VerifyRun, list[Difference]]:
     """A run of `verify` in this process, and what it tells."""
     told: list[Difference] = []
     module = load(down.root).module(down.name)
@@ -75,7 +75,7 @@ def bit_by_bit(down: Downstream, entries: int, **request: Any) -> Iterator[list[
     """Runs that get on by about so many entries each, until every part was verified."""
     kind = "content" if request.get("content") else "metadata"
     for _ in range(100):
-        run, told = patrol(down, Request(deadline=Steps(entries), **request))
+        run, told = patrol(down, VerifyRequest(deadline=Steps(entries), **request))
         run.run(wait=0)
         yield told
         if standing(down)[kind]["never"] == 0:

@@ -95,7 +95,7 @@ def wait_option(function: F) -> F:
     )(function)
 
 
-def span(_context: click.Context, _option: click.Parameter, value: str | None) -> int | None:
+def parse_span(_context: click.Context, _option: click.Parameter, value: str | None) -> int | None:
     """`30m` to 1800."""
     if value is None:
         return None
@@ -108,7 +108,7 @@ def max_time_option(function: F) -> F:
     """`--max-time`, for what may take long and can go on later."""
     return click.option(
         "--max-time",
-        callback=span,
+        callback=parse_span,
         metavar="TIME",
         help="Stop after so long (90s, 30m, 2h), keep what is done, and end with 30 if something "
         "is left: the next run goes on from there.",

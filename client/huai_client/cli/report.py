@@ -10,7 +10,7 @@ from huai_client.humanize import human
 from huai_client.modes import Reduced
 from huai_client.plan.operations import Plan
 from huai_client.plan.prepared import Prepared
-from huai_client.plan.summary import Summary, reduced_modes
+from huai_client.plan.summary import PlanSummary, reduced_modes
 from huai_client.publish.executor import Report
 from huai_client.sync.result import SyncResult
 from huai_client.transfer import Outcome
@@ -28,7 +28,7 @@ _SHOWN = 3
 """Extraneous paths that a sync names; `verify` names all."""
 
 
-def summary_line(summary: Summary) -> str:
+def summary_line(summary: PlanSummary) -> str:
     """A plan in one line."""
     if summary.nothing:
         return "nothing to do"

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from huai_client.state.history import append, last
 from huai_client.state.last_run import save
 from huai_client.state.paths import ModulePlaces
-from huai_client.state.run_record import Kind, Record
+from huai_client.state.run_record import Kind, RunRecord
 from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.program.counting import counted
 
@@ -34,7 +34,7 @@ class RunLog:
         self._history = places.history
         self._last = places.last
         self._began = time.time()
-        self._record = Record(kind=kind, time=int(self._began), process=os.getpid())
+        self._record = RunRecord(kind=kind, time=int(self._began), process=os.getpid())
 
     def __enter__(self) -> Self:
         return self

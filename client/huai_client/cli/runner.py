@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from huai_client.sync.result import Observer, SyncResult
     from huai_client.sync.sync import Sync
     from huai_client.sync.undo import Undo
-    from huai_client.verify.request import Request
+    from huai_client.verify.request import VerifyRequest
 from huai_client.state.lock import module_lock
 
 
@@ -124,7 +124,7 @@ class Run:
         self._console.event("plan", **prepared.summary._asdict(), **forecast.values())
         return ExitCode.OK
 
-    def verify(self, options: SyncOptions, request: "Request", *, wait: float) -> ExitCode:
+    def verify(self, options: SyncOptions, request: "VerifyRequest", *, wait: float) -> ExitCode:
         """Compare the tree with the applied commit, and repair it if asked to."""
         from huai_client.cli.verify_report import VerifyReport
         from huai_client.verify.run import VerifyRun

@@ -3,7 +3,7 @@
 from huai_client.cli.console import Console
 from huai_client.diff.findings import Difference
 from huai_client.humanize import human
-from huai_client.verify.request import Request
+from huai_client.verify.request import VerifyRequest
 from huai_client.verify.run import VerifyRun
 from huai_schema.errors import ExitCode
 from huai_schema.paths import exact, show
@@ -13,7 +13,7 @@ from huai_schema.program.counting import counted
 class VerifyReport:
     """Tells of each difference, and keeps those that are to be repaired."""
 
-    def __init__(self, console: Console, request: Request) -> None:
+    def __init__(self, console: Console, request: VerifyRequest) -> None:
         """Nothing was found yet."""
         self._console = console
         self._request = request

@@ -9,7 +9,7 @@ from collections.abc import Collection
 
 from huai_client.diff.selection import Selection
 from huai_client.tree import PathError, View
-from huai_client.tree.observe import differences_here, stat_entry
+from huai_client.tree.local_entry import differences_here, stat_entry
 from huai_schema.entries import Directory, Entry
 from huai_schema.paths import RelPath
 

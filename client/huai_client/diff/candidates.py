@@ -15,7 +15,7 @@ from huai_client.diff.moves import ChangedPaths, anywhere, gone
 from huai_client.diff.selection import Selection
 from huai_client.tree import PathError, View
 from huai_client.tree.hashing import digest_of
-from huai_client.tree.observe import LocalEntry, Unreadable, differences_here, stat_entry
+from huai_client.tree.local_entry import LocalEntry, Unreadable, differences_here, stat_entry
 from huai_schema.entries import Directory, Entry, File
 from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.paths import ROOT, RelPath, ancestors, parent, show

@@ -5,7 +5,7 @@ from itertools import islice
 
 from huai_client.diff.selection import Selection
 from huai_client.tree import DestinationError, View
-from huai_client.tree.observe import stat_entry
+from huai_client.tree.local_entry import stat_entry
 from huai_schema.codec.listing import Listing
 from huai_schema.layout.entry_limit import EntryLimit
 from huai_schema.layout.snapshot import decode_listing

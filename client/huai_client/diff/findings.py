@@ -22,12 +22,12 @@ class Difference(NamedTuple):
     path: RelPath
     kind: Kind
     attributes: tuple[str, ...] = ()
-    """For `DIFFERS`, sorted: the names of `observe.differences`, and "digest"."""
+    """For `DIFFERS`, sorted: the names of `local_entry.differences`, and "digest"."""
     reason: str = ""
     """For `UNREADABLE`: why."""
 
 
-class Found(NamedTuple):
+class FoundDifference(NamedTuple):
     """A difference, and the entry that should stand there; None for an extraneous path."""
 
     difference: Difference

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple, TypeAlias
 
 from huai_client.tree import PathError, View
-from huai_client.tree.observe import LocalEntry, Unreadable, differences, stat_entry, walk
+from huai_client.tree.local_entry import LocalEntry, Unreadable, differences, stat_entry, walk
 from huai_client.tree.owners import Owners
 from huai_client.tree.scope import WHOLE, Scope
 from huai_schema.entries import Directory, Entry, File

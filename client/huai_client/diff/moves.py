@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 from huai_client.diff.candidate import Move
 from huai_client.diff.selection import Selection
-from huai_client.diff.selections import differences
+from huai_client.diff.selections import diff_selections
 from huai_client.tree import View
-from huai_client.tree.observe import stat_entry
+from huai_client.tree.local_entry import stat_entry
 from huai_schema.diff.changes import Change
 from huai_schema.entries import Directory, Entry, File
 from huai_schema.paths import RelPath, ancestors, parent
@@ -55,7 +55,7 @@ class ChangedPaths:
         """What the past snapshots said of those paths."""
         moves: list[_PastMove] = []
         for selection in past:
-            for difference in differences(selection, wanted):
+            for difference in diff_selections(selection, wanted):
                 if isinstance(difference, Change):
                     self._add(difference)
                 else:
@@ -134,7 +134,7 @@ def gone(past: Iterable[Selection], wanted: Selection) -> set[RelPath]:
     paths: set[RelPath] = set()
     kept: set[RelPath] = set()
     for selection in past:
-        for difference in differences(selection, wanted):
+        for difference in diff_selections(selection, wanted):
             if not isinstance(difference, Change):
                 paths |= {entry.path for entry in selection.entries_below(difference.old)}
             elif difference.new is None:

@@ -13,7 +13,7 @@ from huai_schema.diff.diff import Difference, diff
 from huai_schema.layout.snapshot import decode_listing
 
 
-def differences(past: Selection, wanted: Selection) -> Iterator[Difference]:
+def diff_selections(past: Selection, wanted: Selection) -> Iterator[Difference]:
     """Everything that takes `past` to `wanted`, as `diff` says it of snapshots.
 
     A directory that moves stays one step where the filter is the same and cannot tell the two

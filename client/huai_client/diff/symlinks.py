@@ -26,11 +26,11 @@ def points_outside(path: RelPath, target: bytes) -> bool:
 
 def without_unsafe(diff: TreeDiff) -> TreeDiff:
     """The comparison without symlinks that are left out; what stands in their place stays."""
-    kept = [each for each in diff.candidates if not left_out(each.wanted)]
+    kept = [each for each in diff.candidates if not is_unsafe(each.wanted)]
     return diff._replace(candidates=kept)
 
 
-def left_out(entry: Entry | None) -> bool:
+def is_unsafe(entry: Entry | None) -> bool:
     """Whether `entry` is a symlink that rsync's `--safe-links` leaves out.
 
     By its rule one with `..` behind a name or at the end is unsafe too, wherever it leads

@@ -57,7 +57,7 @@ class Style(Enum):
     """Patterns: files merged with `.-` or `.+`."""
 
 
-class Context(NamedTuple):
+class RuleContext(NamedTuple):
     """What a text gets from where it stands."""
 
     place: str
@@ -76,17 +76,17 @@ class Clear:
 
 
 @dataclass(frozen=True, slots=True)
-class Merge:
+class MergeFile:
     """Read the file `name` here, in the context given."""
 
     name: bytes
-    context: Context
+    context: RuleContext
 
 
-Step: TypeAlias = Rule | Clear | Merge
+ParsedRule: TypeAlias = Rule | Clear | MergeFile
 
 
-def read_rule(text: bytes, context: Context, *, sides: frozenset[str]) -> Step:
+def read_rule(text: bytes, context: RuleContext, *, sides: frozenset[str]) -> ParsedRule:
     """The rule that `text`, which is not empty, spells, or `FilterError`.
 
     `sides` are those of a rule that names none itself.
@@ -103,7 +103,7 @@ def read_rule(text: bytes, context: Context, *, sides: frozenset[str]) -> Step:
     return _rule(include, pattern, context.sides or sides, context, text)
 
 
-def _full(text: bytes, context: Context, sides: frozenset[str]) -> Step:
+def _full(text: bytes, context: RuleContext, sides: frozenset[str]) -> ParsedRule:
     mark, rest = _mark(text, context)
     if mark == b"!":
         if rest:
@@ -122,7 +122,7 @@ def _full(text: bytes, context: Context, sides: frozenset[str]) -> Step:
     return _rule(mark in _INCLUDES, pattern, named or sides, context, text, negated=negated)
 
 
-def _mark(text: bytes, context: Context) -> tuple[bytes, bytes]:
+def _mark(text: bytes, context: RuleContext) -> tuple[bytes, bytes]:
     """What the rule does, and the text after that."""
     long = _LONG.match(text)
     mark, end = (_MARK_OF[long[1]], long.end()) if long else (text[:1], 1)
@@ -143,7 +143,7 @@ def _mark(text: bytes, context: Context) -> tuple[bytes, bytes]:
     return mark, text[end:].removeprefix(b",")
 
 
-def _modifiers(modifiers: bytes, mark: bytes, text: bytes, context: Context) -> frozenset[str]:
+def _modifiers(modifiers: bytes, mark: bytes, text: bytes, context: RuleContext) -> frozenset[str]:
     known = _OF_MERGES if mark == b"." else _OF_RULES
     letters = modifiers.decode("latin-1")
     for letter in letters:
@@ -158,22 +158,22 @@ def _modifiers(modifiers: bytes, mark: bytes, text: bytes, context: Context) -> 
 
 
 def _merge(
-    name: bytes, letters: frozenset[str], sides: frozenset[str], context: Context, text: bytes
-) -> Merge:
+    name: bytes, letters: frozenset[str], sides: frozenset[str], context: RuleContext, text: bytes
+) -> MergeFile:
     if not name:
         raise _error("the name of a file is missing", text, context)
     bare = letters & frozenset("-+")
-    inside = Context(
+    inside = RuleContext(
         show(name), Style.BARE if bare else Style.RULES, "+" in bare, sides, context.depth + 1
     )
-    return Merge(name, inside)
+    return MergeFile(name, inside)
 
 
 def _rule(
     include: bool,
     pattern: bytes,
     sides: frozenset[str],
-    context: Context,
+    context: RuleContext,
     text: bytes,
     *,
     negated: bool = False,
@@ -183,14 +183,14 @@ def _rule(
     return Rule(include, pattern, "s" in sides, "r" in sides, negated, context.place)
 
 
-def _check(text: bytes, context: Context) -> None:
+def _check(text: bytes, context: RuleContext) -> None:
     if b"\0" in text:
         raise _error("a rule holds NUL", text[:200], context)
     if len(text) > PATH_BYTES:
         raise _error(f"a rule of more than {PATH_BYTES} bytes", text[:200], context)
 
 
-def _error(reason: str, text: bytes, context: Context, *, hint: str = "") -> FilterError:
+def _error(reason: str, text: bytes, context: RuleContext, *, hint: str = "") -> FilterError:
     return FilterError(
         f"{context.place}: '{show(text)}': {reason}",
         hint=hint or "see FILTERS.md on which rules of rsync huai knows",

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
-from huai_client.filters.grammar import Clear, Context, FilterError, Merge, Style, read_rule
+from huai_client.filters.grammar import Clear, FilterError, MergeFile, RuleContext, Style, read_rule
 from huai_client.filters.rule import Rule
 from huai_schema.paths import show
 
@@ -45,23 +45,23 @@ class Parser:
 
     def filter(self, text: bytes, place: str = "--filter") -> None:
         """One rule, as of `--filter=TEXT`; an empty text is no rule."""
-        self._read(text, Context(place))
+        self._read(text, RuleContext(place))
 
     def include(self, text: bytes, place: str = "--include") -> None:
         """One pattern, as of `--include=TEXT`."""
-        self._read(text, Context(place, Style.PREFIXED, include=True))
+        self._read(text, RuleContext(place, Style.PREFIXED, include=True))
 
     def exclude(self, text: bytes, place: str = "--exclude") -> None:
         """One pattern, as of `--exclude=TEXT`."""
-        self._read(text, Context(place, Style.PREFIXED))
+        self._read(text, RuleContext(place, Style.PREFIXED))
 
     def include_from(self, name: bytes) -> None:
         """The patterns of a file, as of `--include-from=NAME`."""
-        self._lines(self._read_file(name), Context(show(name), Style.PREFIXED, include=True))
+        self._lines(self._read_file(name), RuleContext(show(name), Style.PREFIXED, include=True))
 
     def exclude_from(self, name: bytes) -> None:
         """The patterns of a file, as of `--exclude-from=NAME`."""
-        self._lines(self._read_file(name), Context(show(name), Style.PREFIXED))
+        self._lines(self._read_file(name), RuleContext(show(name), Style.PREFIXED))
 
     def list(self, rules: Iterable[bytes], place: str) -> None:
         """A list of rules; blank ones and comments (`#` or `;` in front) are none."""
@@ -69,12 +69,12 @@ class Parser:
             if not text.startswith((b"#", b";")) and text.strip():
                 self.filter(text, f"{place} {number}")
 
-    def _lines(self, text: bytes, context: Context) -> None:
+    def _lines(self, text: bytes, context: RuleContext) -> None:
         for number, line in enumerate(_LINE_END.split(text), 1):
             if not line.startswith((b"#", b";")):
                 self._read(line, context._replace(place=f"{context.place} line {number}"))
 
-    def _read(self, text: bytes, context: Context) -> None:
+    def _read(self, text: bytes, context: RuleContext) -> None:
         if not text:
             return
         step = read_rule(text, context, sides=self._sides)
@@ -85,7 +85,7 @@ class Parser:
         else:
             self._merge(step, context)
 
-    def _merge(self, merge: Merge, context: Context) -> None:
+    def _merge(self, merge: MergeFile, context: RuleContext) -> None:
         if merge.context.depth > MERGE_DEPTH:
             raise FilterError(
                 f"{context.place}: more than {MERGE_DEPTH} files, one within the other",

@@ -20,7 +20,7 @@ _WILD = re.compile(rb"[*?\[]")
 _HEAD = re.compile(rb"[^*?\[\\]*")
 
 
-class Pattern(NamedTuple):
+class FilterPattern(NamedTuple):
     """A pattern as an expression, to be matched with re.DOTALL."""
 
     by_name: bool
@@ -30,7 +30,7 @@ class Pattern(NamedTuple):
     """What every path that it matches begins with."""
 
 
-_NOTHING = Pattern(by_name=False, expression=b"(?!)")
+_NOTHING = FilterPattern(by_name=False, expression=b"(?!)")
 
 
 def subject(path: bytes, *, directory: bool) -> bytes:
@@ -38,7 +38,7 @@ def subject(path: bytes, *, directory: bool) -> bytes:
     return b"/%s\0" % path if directory else b"/" + path
 
 
-def translate(text: bytes) -> Pattern:
+def translate(text: bytes) -> FilterPattern:
     """The pattern that `text` spells; there is none that rsync would refuse."""
     directories = len(text) > 1 and text.endswith(b"/")
     glob = text[:-1] if directories else text
@@ -49,10 +49,10 @@ def translate(text: bytes) -> Pattern:
         return _NOTHING
     slashes, deep = glob.count(b"/"), b"**" in glob
     if not slashes and not deep:
-        return Pattern(by_name=True, expression=expression(tokens, _end(directories)))
+        return FilterPattern(by_name=True, expression=expression(tokens, _end(directories)))
     if glob.startswith(b"/"):
         head = _HEAD.match(body)
-        return Pattern(
+        return FilterPattern(
             by_name=False,
             expression=b"/" + _whole(glob, tokens, directories),
             head=head[0] if head else b"",
@@ -61,7 +61,7 @@ def translate(text: bytes) -> Pattern:
         # A slash in a class counts as one, but cannot match.
         return _NOTHING
     start = b"" if glob.startswith(b"**") else b".*/"
-    return Pattern(by_name=False, expression=start + _whole(glob, tokens, directories))
+    return FilterPattern(by_name=False, expression=start + _whole(glob, tokens, directories))
 
 
 def _whole(glob: bytes, tokens: list[bytes], directories: bool) -> bytes:

@@ -14,7 +14,7 @@ from itertools import groupby
 from typing import NamedTuple, Self
 
 from huai_client.filters.parser import Parser, ReadFile, no_files
-from huai_client.filters.pattern import Pattern, subject, translate
+from huai_client.filters.pattern import FilterPattern, subject, translate
 from huai_client.filters.rule import Rule
 from huai_client.modes import Modes, bare_key, split_key
 from huai_schema.codec.escaping import escape, unescape
@@ -186,7 +186,7 @@ def _any_of(rules: Iterable[Rule]) -> bytes:
     return b"|".join(parts)
 
 
-def _one(rule: Rule, pattern: Pattern) -> bytes:
+def _one(rule: Rule, pattern: FilterPattern) -> bytes:
     return b"(?!%s)" % pattern.expression if rule.negated else pattern.expression
 
 

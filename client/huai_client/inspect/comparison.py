@@ -34,7 +34,7 @@ class Sign(StrEnum):
     MOVED = "moved"
 
 
-class Step(NamedTuple):
+class SnapshotChange(NamedTuple):
     """One path on the way from one snapshot to the other."""
 
     sign: Sign
@@ -54,14 +54,14 @@ class Step(NamedTuple):
         return tuple(sorted(differing(self.old, self.new)))
 
 
-def compare(old: Snapshot, new: Snapshot) -> Iterator[Step]:
+def compare_snapshots(old: Snapshot, new: Snapshot) -> Iterator[SnapshotChange]:
     """Everything that takes `old` to `new`."""
     known = _digests_on_both_sides(old, new)
     gone: list[File] = []
     arrived: list[File] = []
     for each in diff(old, new):
         if isinstance(each, Moved):
-            yield Step(Sign.MOVED, each.new, source=each.old)
+            yield SnapshotChange(Sign.MOVED, each.new, source=each.old)
         elif (file := _lone(each)) is not None and file.digest in known:
             (gone if each.new is None else arrived).append(file)
         else:
@@ -69,7 +69,7 @@ def compare(old: Snapshot, new: Snapshot) -> Iterator[Step]:
     yield from _paired(gone, arrived)
 
 
-def by_path(steps: Iterable[Step]) -> Iterator[Step]:
+def by_path(steps: Iterable[SnapshotChange]) -> Iterator[SnapshotChange]:
     """In the order of a listing; as they come, where there are more than `SORTED_MOST`.
 
     What is gone stands before what is there instead.
@@ -82,13 +82,13 @@ def by_path(steps: Iterable[Step]) -> Iterator[Step]:
     yield from steps
 
 
-def _step(change: Change) -> Step:
+def _step(change: Change) -> SnapshotChange:
     sign = Sign.CHANGED
     if change.old is None:
         sign = Sign.ADDED
     elif change.new is None:
         sign = Sign.REMOVED
-    return Step(sign, change.path, change.old, change.new)
+    return SnapshotChange(sign, change.path, change.old, change.new)
 
 
 def _digests_on_both_sides(old: Snapshot, new: Snapshot) -> set[bytes | None]:
@@ -117,7 +117,7 @@ def _lone(change: Change) -> File | None:
     return None
 
 
-def _paired(gone: Iterable[File], arrived: Iterable[File]) -> Iterator[Step]:
+def _paired(gone: Iterable[File], arrived: Iterable[File]) -> Iterator[SnapshotChange]:
     """Moves of files with equal digests, each file taken once, by path; then what is left."""
     waiting: dict[bytes | None, list[File]] = {}
     for file in sorted(gone, key=lambda file: path_order(file.path), reverse=True):
@@ -126,14 +126,14 @@ def _paired(gone: Iterable[File], arrived: Iterable[File]) -> Iterator[Step]:
         sources = waiting[new.digest]
         if sources:
             old = sources.pop()
-            yield Step(Sign.MOVED, new.path, old, new, old.path)
+            yield SnapshotChange(Sign.MOVED, new.path, old, new, old.path)
         else:
-            yield Step(Sign.ADDED, new.path, None, new)
+            yield SnapshotChange(Sign.ADDED, new.path, None, new)
     for files in waiting.values():
-        yield from (Step(Sign.REMOVED, file.path, file) for file in files)
+        yield from (SnapshotChange(Sign.REMOVED, file.path, file) for file in files)
 
 
-class Tally:
+class ChangeTotals:
     """Counts of steps, and the bytes of files that came, went or have other content."""
 
     def __init__(self) -> None:
@@ -141,7 +141,7 @@ class Tally:
         self._counts: Counter[Sign] = Counter()
         self._bytes: Counter[Sign] = Counter()
 
-    def add(self, step: Step) -> None:
+    def add(self, step: SnapshotChange) -> None:
         """One more."""
         self._counts[step.sign] += 1
         file = step.old if step.sign is Sign.REMOVED else step.new

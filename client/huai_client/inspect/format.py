@@ -7,8 +7,8 @@ import time
 from collections.abc import Mapping
 
 from huai_client.humanize import human
-from huai_client.inspect.comparison import Sign, Step
-from huai_client.state.run_record import Record
+from huai_client.inspect.comparison import Sign, SnapshotChange
+from huai_client.state.run_record import RunRecord
 from huai_schema.entries import Directory, Entry, File, Symlink
 from huai_schema.paths import exact, show
 from huai_schema.program.counting import counted
@@ -26,7 +26,7 @@ def moment(seconds: int) -> str:
         return f"{seconds:,} s after 1970"
 
 
-def span(seconds: float) -> str:
+def format_span(seconds: float) -> str:
     """A length of time, in the largest unit of which there are two."""
     for unit, size in (("d", 86400), ("h", 3600), ("min", 60)):
         if seconds >= 2 * size:
@@ -36,7 +36,7 @@ def span(seconds: float) -> str:
 
 def entry_words(entry: Entry) -> str:
     """Type and attributes in one line."""
-    parts = [kind_of(entry)]
+    parts = [kind_name(entry)]
     if isinstance(entry, File):
         parts.append(counted(entry.size, "byte"))
     elif isinstance(entry, Symlink):
@@ -58,7 +58,7 @@ def entry_values(entry: Entry | None) -> dict[str, object] | None:
     if entry is None:
         return None
     values: dict[str, object] = {
-        "type": kind_of(entry),
+        "type": kind_name(entry),
         "mtime_ns": entry.mtime,
         "mode": entry.mode,
         "owner": show(entry.owner),
@@ -73,14 +73,14 @@ def entry_values(entry: Entry | None) -> dict[str, object] | None:
     return values
 
 
-def kind_of(entry: Entry) -> str:
+def kind_name(entry: Entry) -> str:
     """`file`, `directory` or `symlink`."""
     if isinstance(entry, Directory):
         return "directory"
     return "symlink" if isinstance(entry, Symlink) else "file"
 
 
-def step_line(step: Step) -> str:
+def step_line(step: SnapshotChange) -> str:
     """What became of a path, in a line that begins with a mark."""
     detail = ""
     if step.source is not None:
@@ -90,7 +90,7 @@ def step_line(step: Step) -> str:
     return f"{_MARKS[step.sign]:2} {show(step.path)}{detail}"
 
 
-def step_words(step: Step) -> str:
+def step_words(step: SnapshotChange) -> str:
     """The same without the path."""
     if step.source is not None:
         return f"{step.sign} from {show(step.source)}"
@@ -99,7 +99,7 @@ def step_words(step: Step) -> str:
     return str(step.sign)
 
 
-def step_values(step: Step) -> dict[str, object]:
+def step_values(step: SnapshotChange) -> dict[str, object]:
     """The same for JSON; of a directory that moved with all that it holds only the paths."""
     return {
         "change": str(step.sign),
@@ -111,7 +111,7 @@ def step_values(step: Step) -> dict[str, object]:
     }
 
 
-def run_words(record: Record, serials: Mapping[str, int], *, running: bool = False) -> str:
+def run_words(record: RunRecord, serials: Mapping[str, int], *, running: bool = False) -> str:
     """A run in one line; `serials` are those of commits by id, `running` is for one without end."""
     parts = [moment(record.time), f"{record.kind:9}", _way(record, serials), _counts(record)]
     if record.received:
@@ -127,7 +127,7 @@ def run_words(record: Record, serials: Mapping[str, int], *, running: bool = Fal
 
 
 def run_values(
-    record: Record, serials: Mapping[str, int], *, running: bool = False
+    record: RunRecord, serials: Mapping[str, int], *, running: bool = False
 ) -> dict[str, object]:
     """The same for JSON."""
     return {
@@ -151,7 +151,7 @@ def run_values(
     }
 
 
-def _way(record: Record, serials: Mapping[str, int]) -> str:
+def _way(record: RunRecord, serials: Mapping[str, int]) -> str:
     new = str(record.serial) if record.serial else "?"
     if record.commit == record.before:
         return f"serial {new}"
@@ -160,7 +160,7 @@ def _way(record: Record, serials: Mapping[str, int]) -> str:
     return f"serial {serials.get(record.before, '?')} → {new}"
 
 
-def _counts(record: Record) -> str:
+def _counts(record: RunRecord) -> str:
     if record.kind == "verify":
         how = "content too" if record.content else "attributes"
         return f"{counted(record.differences, 'path differs', 'paths differ')} ({how})"

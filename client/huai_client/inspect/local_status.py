@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from huai_client.tree import PathError, View
-from huai_client.tree.observe import differences_here, stat_entry
+from huai_client.tree.local_entry import differences_here, stat_entry
 from huai_schema.entries import Entry
 from huai_schema.errors import HuaiError
 from huai_schema.paths import RelPath
 
 
-class Status(StrEnum):
+class PathStatus(StrEnum):
     """What the tree holds at a path."""
 
     AS_APPLIED = "as applied"
@@ -27,10 +27,10 @@ class Status(StrEnum):
     UNREADABLE = "unreadable"
 
 
-class Here(NamedTuple):
+class LocalStatus(NamedTuple):
     """One path of the tree."""
 
-    status: Status
+    status: PathStatus
     attributes: tuple[str, ...] = ()
     """For `DIFFERS`: their names, sorted."""
     entry: Entry | None = None
@@ -39,7 +39,9 @@ class Here(NamedTuple):
     """For `UNREADABLE`: why."""
 
 
-def local_status(dest: Path, path: RelPath, wanted: Entry | None, *, owners: bool = True) -> Here:
+def local_status(
+    dest: Path, path: RelPath, wanted: Entry | None, *, owners: bool = True
+) -> LocalStatus:
     """Compare what stands at `path` with `wanted`; no failure is raised, it is told.
 
     Without `owners`, those do not count.
@@ -48,17 +50,17 @@ def local_status(dest: Path, path: RelPath, wanted: Entry | None, *, owners: boo
         with View(dest, owners=owners) as view:
             return _compare(view, path, wanted)
     except PathError as error:
-        return Here(Status.UNREADABLE, reason=error.reason)
+        return LocalStatus(PathStatus.UNREADABLE, reason=error.reason)
     except HuaiError as error:
-        return Here(Status.UNREADABLE, reason=error.message)
+        return LocalStatus(PathStatus.UNREADABLE, reason=error.message)
 
 
-def _compare(view: View, path: RelPath, wanted: Entry | None) -> Here:
+def _compare(view: View, path: RelPath, wanted: Entry | None) -> LocalStatus:
     found = stat_entry(view, path)
     if found is None:
-        return Here(Status.NOTHING if wanted is None else Status.MISSING)
+        return LocalStatus(PathStatus.NOTHING if wanted is None else PathStatus.MISSING)
     if wanted is None:
-        return Here(Status.EXTRANEOUS, entry=found.entry)
+        return LocalStatus(PathStatus.EXTRANEOUS, entry=found.entry)
     unequal = differences_here(view, found, wanted)
-    status = Status.DIFFERS if unequal else Status.AS_APPLIED
-    return Here(status, tuple(sorted(unequal)), found.entry)
+    status = PathStatus.DIFFERS if unequal else PathStatus.AS_APPLIED
+    return LocalStatus(status, tuple(sorted(unequal)), found.entry)

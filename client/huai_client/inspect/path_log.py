@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from huai_client.inspect.comparison import Sign, Step, compare
+from huai_client.inspect.comparison import Sign, SnapshotChange, compare_snapshots
 from huai_client.metadata.commit import Commit
 from huai_schema.diff.changes import differing
 from huai_schema.paths import RelPath
@@ -18,12 +18,12 @@ class Event(NamedTuple):
     """What a commit did to the path."""
 
     commit: Commit
-    step: Step
+    step: SnapshotChange
     oldest: bool = False
     """Nothing older is here: it was there by then, since when is not known."""
 
 
-def follow(path: RelPath, commits: Sequence[Commit]) -> Iterator[Event]:
+def path_events(path: RelPath, commits: Sequence[Commit]) -> Iterator[Event]:
     """Each commit of `commits` (newest first) that changed what is at `path`."""
     for newer, older in pairwise(commits):
         step = _between(older, newer, path)
@@ -33,27 +33,27 @@ def follow(path: RelPath, commits: Sequence[Commit]) -> Iterator[Event]:
                 path = step.source
     entry = commits[-1].snapshot.entry(path)
     if entry is not None:
-        yield Event(commits[-1], Step(Sign.ADDED, path, None, entry), oldest=True)
+        yield Event(commits[-1], SnapshotChange(Sign.ADDED, path, None, entry), oldest=True)
 
 
-def _between(older: Commit, newer: Commit, path: RelPath) -> Step | None:
+def _between(older: Commit, newer: Commit, path: RelPath) -> SnapshotChange | None:
     """What happened to `path`; looks at no more than it, unless it came or went."""
     if older.snapshot.tree == newer.snapshot.tree:
         return None
     old, new = older.snapshot.entry(path), newer.snapshot.entry(path)
     if old is not None and new is not None:
-        return Step(Sign.CHANGED, path, old, new) if differing(old, new) else None
+        return SnapshotChange(Sign.CHANGED, path, old, new) if differing(old, new) else None
     if old is None and new is None:
         return None
-    for step in compare(older.snapshot, newer.snapshot):
+    for step in compare_snapshots(older.snapshot, newer.snapshot):
         if step.sign is Sign.MOVED and step.source is not None:
             if new is not None and _covers(step.path, path):
                 source = RelPath(step.source + path[len(step.path) :])
-                return Step(Sign.MOVED, path, older.snapshot.entry(source), new, source)
+                return SnapshotChange(Sign.MOVED, path, older.snapshot.entry(source), new, source)
             if old is not None and _covers(step.source, path):
                 target = RelPath(step.path + path[len(step.source) :])
-                return Step(Sign.MOVED, target, old, newer.snapshot.entry(target), path)
-    return Step(Sign.ADDED if old is None else Sign.REMOVED, path, old, new)
+                return SnapshotChange(Sign.MOVED, target, old, newer.snapshot.entry(target), path)
+    return SnapshotChange(Sign.ADDED if old is None else Sign.REMOVED, path, old, new)
 
 
 def _covers(top: RelPath, path: RelPath) -> bool:

@@ -10,11 +10,11 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from huai_client.inspect.format import span
+from huai_client.inspect.format import format_span
 from huai_client.plan.operations import Plan, Stage
 from huai_client.plan.prepared import Prepared
 from huai_client.state import history
-from huai_client.state.run_record import Record
+from huai_client.state.run_record import RunRecord
 from huai_schema.program.counting import counted
 
 _RUNS = 10
@@ -79,7 +79,7 @@ class Forecast(NamedTuple):
         """For people."""
         yield from map(str, self.stages)
         if self.stages:
-            needed = "unknown" if self.seconds is None else f"about {span(self.seconds)}"
+            needed = "unknown" if self.seconds is None else f"about {format_span(self.seconds)}"
             yield f"time: {needed}"
 
     def values(self) -> dict[str, object]:
@@ -90,7 +90,7 @@ class Forecast(NamedTuple):
         }
 
 
-def seconds_needed(runs: Iterable[Record], files: int, size: int) -> float | None:
+def seconds_needed(runs: Iterable[RunRecord], files: int, size: int) -> float | None:
     """For so many files and bytes to fetch; `runs` newest first; None: unknown."""
     measured = [
         run

@@ -10,14 +10,14 @@ from huai_client.diff.active_filter import rules_of
 from huai_client.durations import seconds
 from huai_client.filters import Decision, Rules
 from huai_client.inspect.commits import Commits
-from huai_client.inspect.local_status import Here, Status, local_status
+from huai_client.inspect.local_status import LocalStatus, PathStatus, local_status
 from huai_client.inspect.next_sync import Preview, preview
-from huai_client.inspect.path_log import Event, follow
+from huai_client.inspect.path_log import Event, path_events
 from huai_client.metadata.commit import Commit
 from huai_client.mirror import Mirror
 from huai_client.plan.build import applied_selection, publish_order
 from huai_client.plan.order.lookup import Lookup
-from huai_client.plan.order.order import GENERIC, PublishOrder, Verdict
+from huai_client.plan.order.order import GENERIC, Placement, PublishOrder
 from huai_client.plan.protect.protection import Protection
 from huai_client.run_options import SyncOptions
 from huai_client.state import delayed_record
@@ -51,7 +51,7 @@ class Reasons(NamedTuple):
     """By the rules that are configured; None: there are none."""
     protected: bool
     """Whether `protect` covers it."""
-    verdict: Verdict | None
+    placement: Placement | None
     """Where a file or symlink stands in the publish order; directories have no place there."""
     rule_of: str
     """Who made the publish rule: `client.toml`, `the upstream`, a profile or, of volatile files,
@@ -62,7 +62,7 @@ class Reasons(NamedTuple):
     """The delayed deletion of it."""
     until: int
     """When that is due, seconds since the epoch."""
-    here: Here
+    here: LocalStatus
     verified: Times | None
     """When `verify` last looked at the part of the tree that the path is in; None: never."""
     next_sync: Preview
@@ -72,7 +72,7 @@ class Reasons(NamedTuple):
         """Whether there is no such path: not here, in no commit that is here, in no `protect`."""
         newest = self.next_sync.commit.snapshot.entry(self.path)
         nowhere = self.entry is None and newest is None and self.brought is None
-        return nowhere and not self.protected and self.here.status is Status.NOTHING
+        return nowhere and not self.protected and self.here.status is PathStatus.NOTHING
 
 
 def reasons(path: RelPath, mirror: Mirror, commits: Commits) -> Reasons:
@@ -90,17 +90,17 @@ def reasons(path: RelPath, mirror: Mirror, commits: Commits) -> Reasons:
     delayed = delayed_record.load(mirror.paths.delayed)
     mine = next((each for each in delayed if each.path == path), None)
     order = publish_order(module, applied, Lookup(applied.snapshot))
-    verdict = _verdict(path, entry, order)
+    placement = _placement(path, entry, order)
     volatile = isinstance(entry, File) and order.is_volatile(path)
     return Reasons(
         path=path,
         applied=applied,
         entry=entry,
-        brought=next(follow(path, commits.line), None),
+        brought=next(path_events(path, commits.line), None),
         filtered=_filtered(path, rules, directory=directory) if rules else None,
         protected=Protection(module.protect).covers(path, directory=directory),
-        verdict=verdict,
-        rule_of=_rule_of(verdict, module, applied, volatile=volatile) if verdict else "",
+        placement=placement,
+        rule_of=_rule_of(placement, module, applied, volatile=volatile) if placement else "",
         volatile=volatile,
         delayed=mine,
         until=mine.since + seconds(module.delete_after) if mine else 0,
@@ -110,22 +110,22 @@ def reasons(path: RelPath, mirror: Mirror, commits: Commits) -> Reasons:
     )
 
 
-def _verdict(path: RelPath, entry: Entry | None, order: PublishOrder) -> Verdict | None:
+def _placement(path: RelPath, entry: Entry | None, order: PublishOrder) -> Placement | None:
     if entry is None or isinstance(entry, Directory):
         return None
-    return order.judge(path, symlink=isinstance(entry, Symlink))
+    return order.placement_of(path, symlink=isinstance(entry, Symlink))
 
 
-def _rule_of(verdict: Verdict, module: Module, applied: Commit, *, volatile: bool) -> str:
-    if not verdict.rule:
+def _rule_of(placement: Placement, module: Module, applied: Commit, *, volatile: bool) -> str:
+    if not placement.rule:
         return ""
-    if verdict.rule in (*module.publish, *volatile_rules(module.volatile or ())):
+    if placement.rule in (*module.publish, *volatile_rules(module.volatile or ())):
         return "client.toml"
-    if verdict.rule in applied.descriptor.publish:
+    if placement.rule in applied.descriptor.publish:
         return "the upstream"
     if volatile:
         return "the list that is always known"
-    return f"the profile {verdict.repository.profile if verdict.repository else GENERIC}"
+    return f"the profile {placement.repository.profile if placement.repository else GENERIC}"
 
 
 def _filtered(path: RelPath, rules: Rules, *, directory: bool) -> Filtered:

@@ -6,7 +6,7 @@ Pure, but for the time zone in which people are told of a moment.
 from collections.abc import Iterator
 
 from huai_client.inspect.format import entry_values, entry_words, moment, step_words
-from huai_client.inspect.local_status import Status
+from huai_client.inspect.local_status import PathStatus
 from huai_client.inspect.next_sync import Preview
 from huai_client.inspect.why import Filtered, Reasons
 from huai_schema.codec.publish_rules import STAGES
@@ -28,8 +28,8 @@ def reason_lines(reasons: Reasons) -> Iterator[tuple[str, str]]:
         yield "filter", _filter_words(reasons.filtered)
     if reasons.protected:
         yield "protected", "never touched here, whatever the upstream says"
-    if reasons.verdict is not None:
-        yield "stage", f"{STAGES[reasons.verdict.stage]}, {_rule_words(reasons)}"
+    if reasons.placement is not None:
+        yield "stage", f"{STAGES[reasons.placement.stage]}, {_rule_words(reasons)}"
     if reasons.volatile:
         yield "volatile", "changes without a commit, and is published as it arrives"
     yield "here", _here_words(reasons)
@@ -46,9 +46,9 @@ def reason_lines(reasons: Reasons) -> Iterator[tuple[str, str]]:
 
 def reason_values(reasons: Reasons) -> dict[str, object]:
     """The same for JSON."""
-    event, verdict, delayed, here = (
+    event, placement, delayed, here = (
         reasons.brought,
-        reasons.verdict,
+        reasons.placement,
         reasons.delayed,
         reasons.here,
     )
@@ -66,16 +66,16 @@ def reason_values(reasons: Reasons) -> dict[str, object]:
         },
         "filter": reasons.filtered and _filter_values(reasons.filtered),
         "protected": reasons.protected,
-        "stage": verdict
+        "stage": placement
         and {
-            "stage": STAGES[verdict.stage],
-            "rule": verdict.rule or None,
+            "stage": STAGES[placement.stage],
+            "rule": placement.rule or None,
             "rule_of": reasons.rule_of,
-            "repository": verdict.repository
+            "repository": placement.repository
             and {
-                "path": exact(verdict.repository.top),
-                "profile": verdict.repository.profile,
-                "found_by": verdict.repository.found_by,
+                "path": exact(placement.repository.top),
+                "profile": placement.repository.profile,
+                "found_by": placement.repository.found_by,
             },
         },
         "volatile": reasons.volatile,
@@ -124,33 +124,33 @@ def _filter_values(filtered: Filtered) -> dict[str, object]:
 
 
 def _rule_words(reasons: Reasons) -> str:
-    verdict = reasons.verdict
-    if verdict is None or not verdict.rule:
+    placement = reasons.placement
+    if placement is None or not placement.rule:
         rule = "no rule matches"
     else:
-        rule = f"by the rule {verdict.rule!r} of {reasons.rule_of}"
-    if verdict is None or verdict.repository is None:
+        rule = f"by the rule {placement.rule!r} of {reasons.rule_of}"
+    if placement is None or placement.repository is None:
         return rule
-    found = verdict.repository
+    found = placement.repository
     return f"{rule}, in the {found.profile} repository {show(found.top)} ({found.found_by})"
 
 
 def _here_words(reasons: Reasons) -> str:
     here = reasons.here
     found = {
-        Status.AS_APPLIED: "as applied",
-        Status.DIFFERS: f"differs in {', '.join(here.attributes)}",
-        Status.MISSING: "missing",
-        Status.EXTRANEOUS: "something that was not applied",
-        Status.NOTHING: "nothing" if reasons.unknown else "nothing, as it should be",
-        Status.UNREADABLE: f"cannot be looked at: {here.reason}",
+        PathStatus.AS_APPLIED: "as applied",
+        PathStatus.DIFFERS: f"differs in {', '.join(here.attributes)}",
+        PathStatus.MISSING: "missing",
+        PathStatus.EXTRANEOUS: "something that was not applied",
+        PathStatus.NOTHING: "nothing" if reasons.unknown else "nothing, as it should be",
+        PathStatus.UNREADABLE: f"cannot be looked at: {here.reason}",
     }[here.status]
-    if here.status in (Status.DIFFERS, Status.EXTRANEOUS):
+    if here.status in (PathStatus.DIFFERS, PathStatus.EXTRANEOUS):
         found += f": {entry_words(here.entry) if here.entry else 'a device, socket or fifo'}"
     return found
 
 
-def _next_words(preview: Preview, status: Status) -> Iterator[str]:
+def _next_words(preview: Preview, status: PathStatus) -> Iterator[str]:
     serial = preview.commit.info.serial
     if preview.whole:
         yield f"compares the whole tree with serial {serial}, the newest that is here"
@@ -162,7 +162,7 @@ def _next_words(preview: Preview, status: Status) -> Iterator[str]:
         yield f"to serial {serial}: {counted(preview.below, 'operation')} below it"
     if preview[1:] == Preview(preview.commit)[1:]:
         yield f"to serial {serial}, the newest that is here: nothing"
-        if status in (Status.DIFFERS, Status.MISSING):
+        if status in (PathStatus.DIFFERS, PathStatus.MISSING):
             yield "what was changed by others it does not look at: verify --repair repairs it"
 
 

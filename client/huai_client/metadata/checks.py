@@ -30,7 +30,7 @@ class TooLargeError(HuaiError):
     exit_code = ExitCode.FORMAT
 
 
-def check_module(commit: Commit, name: str) -> None:
+def check_module_name(commit: Commit, name: str) -> None:
     """The metadata has to be of the module that was asked for."""
     if commit.descriptor.module != name:
         raise WrongModuleError(

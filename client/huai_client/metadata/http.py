@@ -56,7 +56,7 @@ class UpstreamDownError(UpstreamError):
         self.retry_after = retry_after
 
 
-class UpstreamSilentError(UpstreamDownError):
+class UpstreamTimeoutError(UpstreamDownError):
     """The upstream does not answer in time."""
 
     exit_code = ExitCode.TIMEOUT
@@ -231,9 +231,9 @@ def _kept_login(url: str) -> bytes:
 def _broken(metadata: MetadataUrl, error: Exception) -> UpstreamError:
     reason = getattr(error, "reason", None) or error
     if isinstance(reason, SlowError):
-        return UpstreamSilentError(f"{metadata}: {reason}", hint="try again later")
+        return UpstreamTimeoutError(f"{metadata}: {reason}", hint="try again later")
     if isinstance(reason, TimeoutError):
-        return UpstreamSilentError(f"{metadata}: no answer in time", hint="try again later")
+        return UpstreamTimeoutError(f"{metadata}: no answer in time", hint="try again later")
     if isinstance(reason, ssl.SSLError) and "WRONG_VERSION_NUMBER" in str(reason):
         plain = f"http://{str(metadata).partition('://')[2]}"
         return UpstreamError(

@@ -40,12 +40,12 @@ def exchange_packs(repository: Path, limit: int, write: Callable[[Path], None]) 
 
 def drop_unfinished(repository: Path) -> None:
     """What a run that was killed left behind: half packs, and locks of refs."""
-    for part in unfinished(repository):
+    for part in list_unfinished(repository):
         with suppress(OSError):
             part.unlink()
 
 
-def unfinished(repository: Path) -> list[Path]:
+def list_unfinished(repository: Path) -> list[Path]:
     """The same, only to look at it."""
     half = (repository / "objects" / "pack").glob("*_git2_*")
     locks = (repository / "refs").rglob("*.lock")

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from huai_client.deadline import NEVER, Deadline
 from huai_client.metadata.commit import Commit
-from huai_client.metadata.git import Found, Here, fetch_commit, write_shallow
+from huai_client.metadata.git import GitObject, LocalRepository, fetch_commit, write_shallow
 from huai_client.metadata.http import (
     MetadataUrl,
     NotServedError,
@@ -181,7 +181,9 @@ class Repository:
         newest = find_newest(metadata, timeout=self._timeout, deadline=deadline)
         try:
             complete = self._named(_FETCHED, _BEFORE, _KEPT)
-            here = Here(self._path, self, complete, self._named(_HISTORY) - complete, deadline)
+            here = LocalRepository(
+                self._path, self, complete, self._named(_HISTORY) - complete, deadline
+            )
             former = self.fetched
             pack = fetch_commit(newest, here, timeout=self._timeout)
             if not self._arrived:
@@ -298,7 +300,7 @@ class Repository:
         finally:
             self._deadline = NEVER
 
-    def find(self, oid: bytes) -> Found | None:
+    def find(self, oid: bytes) -> GitObject | None:
         """An object of any kind, if it is here (`Objects`).
 
         Raises `DamagedRepositoryError` for one that cannot be read, or is unlike any that came.
@@ -309,7 +311,7 @@ class Repository:
         try:
             kind, size = self._git.odb.read_header(name)
             if kind in _NAMES and size <= OBJECT_BYTES:
-                return Found(_NAMES[kind], self._git.odb.read(name)[1])
+                return GitObject(_NAMES[kind], self._git.odb.read(name)[1])
         except KeyError:
             return None
         except _FAILURES as error:

@@ -21,7 +21,7 @@ _SHOWN = 12
 _REPOSITORY = re.compile(r"/git/[^/]+\.git/?$")
 
 
-class Served(NamedTuple):
+class ServedModule(NamedTuple):
     """One module of an upstream; None: it does not say."""
 
     name: str
@@ -32,7 +32,7 @@ class Served(NamedTuple):
     """Seconds since the epoch."""
 
 
-def served(url: str, *, timeout: float) -> list[Served]:
+def list_modules(url: str, *, timeout: float) -> list[ServedModule]:
     """The modules of the huai server at `url`, by name; `UpstreamError` if it does not say."""
     base = MetadataUrl(_REPOSITORY.sub("", url.rstrip("/")))
     if not is_http(base.url):
@@ -52,7 +52,7 @@ def served(url: str, *, timeout: float) -> list[Served]:
 def offered(url: str, name: str, *, timeout: float = _PROBE_SECONDS) -> str:
     """What to do about an upstream that does not have `name`; asks it once."""
     try:
-        names = [each.name for each in served(url, timeout=timeout)]
+        names = [each.name for each in list_modules(url, timeout=timeout)]
     except HuaiError:
         return "look at the URL and the module's name"
     near = closest(name, names)
@@ -62,7 +62,7 @@ def offered(url: str, name: str, *, timeout: float = _PROBE_SECONDS) -> str:
     return f"the upstream has {', '.join(names[:_SHOWN]) or 'no module yet'}{more}"
 
 
-def probe(name: str, module: "Module") -> str:
+def url_warning(name: str, module: "Module") -> str:
     """What is wrong with the first URL of a module, as one short question finds; empty: nothing."""
     from huai_client.metadata.http import NotServedError, newest_commit
 
@@ -79,9 +79,9 @@ def probe(name: str, module: "Module") -> str:
     return ""
 
 
-def _one(value: dict[str, Any]) -> Served:
+def _one(value: dict[str, Any]) -> ServedModule:
     totals = value.get("totals") or {}
-    return Served(
+    return ServedModule(
         printable(str(value["name"])),
         _number(value.get("serial")),
         _number(totals.get("entries")),

@@ -16,9 +16,9 @@ from huai_client.diff.destination import check_destination
 from huai_client.diff.extent import Extent
 from huai_client.diff.findings import Difference
 from huai_client.diff.moves import nowhere
-from huai_client.diff.reuse.sources import Sources, Wanted
+from huai_client.diff.reuse.sources import ReuseSources, Wanted
 from huai_client.diff.selection import Selection
-from huai_client.diff.selections import differences
+from huai_client.diff.selections import diff_selections
 from huai_client.diff.symlinks import without_unsafe
 from huai_client.durations import seconds
 from huai_client.filters import Rules
@@ -219,7 +219,7 @@ class PlanBuilder:
         fetches = [file for stage in plan.stages for file in stage.fetches]
         entries = len(fetches) + sum(len(stage.links) for stage in plan.stages)
         wanted = Wanted(fetches, entries, diff.candidates, plan.moves)
-        return plan.with_reuses(Sources(self._mirror).find(wanted, view, commit, sure=sure))
+        return plan.with_reuses(ReuseSources(self._mirror).find(wanted, view, commit, sure=sure))
 
     # What is recorded
 
@@ -300,7 +300,7 @@ def _extent(
         return Extent.of_totals(commit.info.totals)
     if applied is None or before is None:
         return Extent.of(wanted)
-    return before.after(differences(applied, wanted))
+    return before.after(diff_selections(applied, wanted))
 
 
 def _entries_here(diff: TreeDiff, wanted: Extent) -> int:

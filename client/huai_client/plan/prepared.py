@@ -7,8 +7,8 @@ from huai_client.diff.extent import Extent
 from huai_client.metadata.commit import Commit
 from huai_client.modes import Modes, split_key
 from huai_client.plan.operations import Plan
-from huai_client.plan.order.order import Repository
-from huai_client.plan.summary import Summary
+from huai_client.plan.order.order import PackageRepository
+from huai_client.plan.summary import PlanSummary
 from huai_client.plan.withhold import ONE_REPOSITORY, Territory
 from huai_client.state.delayed_deletion import DelayedDeletion
 from huai_schema.paths import RelPath
@@ -19,11 +19,11 @@ class Prepared(NamedTuple):
 
     commit: Commit
     plan: Plan
-    summary: Summary
+    summary: PlanSummary
     diff: TreeDiff
     waiting: tuple[DelayedDeletion, ...] = ()
     """Deletions that wait when the plan is carried out, by path."""
-    repositories: tuple[Repository, ...] = ()
+    repositories: tuple[PackageRepository, ...] = ()
     """Those in which anything changes, as far as they are recognised."""
     extent: Extent = Extent(0, 0)
     """How much the filter lets through."""

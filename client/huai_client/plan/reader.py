@@ -9,7 +9,7 @@ from typing import Protocol
 from huai_schema.paths import RelPath
 
 
-class Status(Protocol):
+class StatResult(Protocol):
     """What a path is: `os.stat_result` has it."""
 
     @property
@@ -20,7 +20,7 @@ class Status(Protocol):
 class TreeReader(Protocol):
     """A tree that is only looked at."""
 
-    def stat(self, path: RelPath) -> Status | None:
+    def stat(self, path: RelPath) -> StatResult | None:
         """What stands at `path`, symlinks not followed; None: nothing."""
 
     def listing(self, path: RelPath) -> tuple[list[bytes], list[bytes]]:

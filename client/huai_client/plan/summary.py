@@ -10,7 +10,7 @@ from huai_client.plan.operations import Plan
 from huai_schema.entries import Directory, File, Symlink
 
 
-class Summary(NamedTuple):
+class PlanSummary(NamedTuple):
     """Counts of entries, and bytes."""
 
     fetches: int
@@ -34,12 +34,12 @@ class Summary(NamedTuple):
         return not any(self)
 
 
-def summarize(plan: Plan) -> Summary:
+def summarize(plan: Plan) -> PlanSummary:
     """Add up a plan."""
     files = [file for stage in plan.stages for file in stage.fetches]
     fetches = [file for file in files if file.path not in plan.reuses]
     made = set(plan.make)
-    return Summary(
+    return PlanSummary(
         fetches=len(fetches),
         fetch_bytes=sum(file.size for file in fetches),
         links=sum(len(stage.links) for stage in plan.stages),

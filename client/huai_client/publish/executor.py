@@ -34,7 +34,7 @@ from huai_schema.paths import RelPath, join, show
 T = TypeVar("T")
 
 
-class Step(StrEnum):
+class StepKind(StrEnum):
     """The kinds of steps, in the order in which a run meets them."""
 
     CLEAR = "clear"
@@ -48,15 +48,15 @@ class Step(StrEnum):
     DIRECTORY = "directory"
 
 
-class Problem(NamedTuple):
+class FailedPath(NamedTuple):
     """A path that could not be brought to where it should be."""
 
     path: RelPath
     reason: str
 
 
-class Counts(NamedTuple):
-    """How many steps of each kind were done, in the order of `Step`."""
+class StepCounts(NamedTuple):
+    """How many steps of each kind were done, in the order of `StepKind`."""
 
     cleared: int
     made: int
@@ -80,8 +80,8 @@ class Published(NamedTuple):
 class Report(NamedTuple):
     """What was done, and what failed."""
 
-    counts: Counts
-    problems: tuple[Problem, ...]
+    counts: StepCounts
+    problems: tuple[FailedPath, ...]
     extraneous: tuple[RelPath, ...]
     """Directories that should have gone, but hold what huai did not put there."""
     unknown_users: frozenset[bytes]
@@ -134,7 +134,7 @@ def execute(
         raise
     finally:
         failed = tree.restore_modes()
-    run.problems.extend(Problem(path, "its mode could not be put back") for path in failed)
+    run.problems.extend(FailedPath(path, "its mode could not be put back") for path in failed)
     return run.report()
 
 
@@ -152,15 +152,15 @@ class _Run:
         self._staged = staged
         self._on_step = on_step
         self._withholding = withholding
-        self._done: Counter[Step] = Counter()
-        self.problems: list[Problem] = []
+        self._done: Counter[StepKind] = Counter()
+        self.problems: list[FailedPath] = []
         self._extraneous: list[RelPath] = []
         self._published: list[Published] = []
         self._unmoved = False
 
     def _each(
         self,
-        step: Step,
+        step: StepKind,
         items: Iterable[T],
         path: Callable[[T], RelPath],
         do: Callable[[T], bool | None],
@@ -179,10 +179,10 @@ class _Run:
                 self._done[step] += 1
                 self._on_step(step, path(item))
 
-    def _failed(self, error: PathError, step: Step, path: RelPath, item: object = None) -> None:
-        self.problems.append(Problem(error.path, error.reason))
+    def _failed(self, error: PathError, step: StepKind, path: RelPath, item: object = None) -> None:
+        self.problems.append(FailedPath(error.path, error.reason))
         waiting = self._withholding
-        if step is Step.REMOVE:
+        if step is StepKind.REMOVE:
             waiting.keep(path)
             return
         waiting.fail(path, symlink=isinstance(item, Symlink))
@@ -198,14 +198,14 @@ class _Run:
             if waiting.makes_way(site, [item.path for item in items]):
                 self._clear(site, items)
         self._each(
-            Step.MAKE,
+            StepKind.MAKE,
             plan.make,
             lambda path: path,
             lambda path: tree.make_directory(path, final.get(path)),
             waiting.makes,
         )
         self._each(
-            Step.MOVE,
+            StepKind.MOVE,
             plan.moves,
             lambda move: move.new,
             lambda move: tree.move(move.old, move.new, plan.forwards.get(move.old)),
@@ -217,17 +217,17 @@ class _Run:
         try:
             found = self._extraneous_below(items)
         except PathError as error:
-            self._failed(error, Step.CLEAR, site)
+            self._failed(error, StepKind.CLEAR, site)
             return
         if found is not None:
             reason = (
                 f"something else is to stand here, and it holds {show(found)}, which no "
                 "snapshot names: move that away, or sync with --adopt --delete-extraneous"
             )
-            self.problems.append(Problem(site, reason))
+            self.problems.append(FailedPath(site, reason))
             self._withholding.fail(site)
             return
-        self._each(Step.CLEAR, items, _path, partial(self._remove_at, site))
+        self._each(StepKind.CLEAR, items, _path, partial(self._remove_at, site))
 
     def _extraneous_below(self, items: list[Remove]) -> RelPath | None:
         """Something in a directory that is to go, and is not to go itself."""
@@ -253,7 +253,7 @@ class _Run:
                 try:
                     self._tree.set_metadata(self._staged(file), file)
                 except PathError as error:
-                    self._failed(error, Step.PUBLISH, file.path)
+                    self._failed(error, StepKind.PUBLISH, file.path)
         if not self._withholding.nothing:
             self._withholding.foresee(plan)
 
@@ -265,12 +265,12 @@ class _Run:
             return waiting.publishes(entry, number)
 
         begun, before = time.perf_counter(), self._done.total()
-        self._each(Step.PUBLISH, stage.fetches, _path, self._publish, may)
+        self._each(StepKind.PUBLISH, stage.fetches, _path, self._publish, may)
         # Before the hardlinks: those are made only of what is as it should be.
         settles = waiting.settles
-        self._each(Step.ATTRIBUTES, stage.attributes, _path, tree.set_attributes, settles)
-        self._each(Step.LINK, stage.links, _path, tree.link, may)
-        self._each(Step.SYMLINK, stage.symlinks, _path, tree.symlink, may)
+        self._each(StepKind.ATTRIBUTES, stage.attributes, _path, tree.set_attributes, settles)
+        self._each(StepKind.LINK, stage.links, _path, tree.link, may)
+        self._each(StepKind.SYMLINK, stage.symlinks, _path, tree.symlink, may)
         if changes := self._done.total() - before:
             seconds = time.perf_counter() - begun
             self._published.append(Published(stage.name, changes, seconds))
@@ -278,11 +278,11 @@ class _Run:
     def remove(self, removals: list[Remove]) -> None:
         """Delete; a directory with extraneous files stays and is named."""
         removes = self._withholding.removes
-        self._each(Step.REMOVE, removals, _path, self._remove_or_leave, removes)
+        self._each(StepKind.REMOVE, removals, _path, self._remove_or_leave, removes)
 
     def finish(self, plan: Plan) -> None:
         """Final attributes of directories, also after problems; then everything to disk."""
-        self._each(Step.DIRECTORY, plan.directories, _path, self._set_directory)
+        self._each(StepKind.DIRECTORY, plan.directories, _path, self._set_directory)
         if self._done:
             self._tree.sync()
 
@@ -290,7 +290,7 @@ class _Run:
         """What was done so far."""
         owners = self._tree.owners
         return Report(
-            Counts(*(self._done[step] for step in Step)),
+            StepCounts(*(self._done[step] for step in StepKind)),
             problems=tuple(self.problems),
             extraneous=tuple(self._extraneous),
             unknown_users=owners.unknown_users if owners else frozenset(),

@@ -21,7 +21,7 @@ _LINE = re.compile(rb"([0-9]{1,18})\t([df])\t([^\t\n]+)")
 _FIRST_BYTES = 64
 
 
-class Head(NamedTuple):
+class DelayedHeader(NamedTuple):
     """What the first line says."""
 
     paths: int
@@ -34,10 +34,10 @@ class Head(NamedTuple):
         return self.paths > 0 and self.since + patience <= now
 
 
-NOTHING = Head(0, 0)
+NOTHING = DelayedHeader(0, 0)
 
 
-def head(path: Path) -> Head:
+def head(path: Path) -> DelayedHeader:
     """How much waits, without reading what; a missing file: nothing."""
     try:
         with path.open("rb") as file:
@@ -79,11 +79,11 @@ def save(path: Path, waiting: Iterable[DelayedDeletion], *, now: int) -> None:
     replace_durably(path, b"".join(lines))
 
 
-def _head(path: Path, data: bytes) -> Head:
+def _head(path: Path, data: bytes) -> DelayedHeader:
     found = _FIRST.match(data)
     if found is None:
         raise _damaged(path, "another first line")
-    return Head(int(found[1]), int(found[2]))
+    return DelayedHeader(int(found[1]), int(found[2]))
 
 
 def _decode(line: bytes) -> DelayedDeletion:

@@ -17,17 +17,17 @@ from typing import NamedTuple
 
 import msgspec
 
-from huai_client.state.run_record import REASON_MOST, Record
+from huai_client.state.run_record import REASON_MOST, RunRecord
 from huai_client.state.state import StateError
 
 _SIZE_MOST = 256 << 10
 """Bytes; a file that is larger is set aside, and the one set aside before it goes."""
 _LINE_MOST = 4096
 _OLD = ".1"
-_decoder = msgspec.json.Decoder(Record)
+_decoder = msgspec.json.Decoder(RunRecord)
 
 
-def append(path: Path, record: Record) -> None:
+def append(path: Path, record: RunRecord) -> None:
     """Add a run; one that failed as the last one did is counted there."""
     record = msgspec.structs.replace(record, reason=record.reason[:REASON_MOST])
     with suppress(OSError):
@@ -36,7 +36,7 @@ def append(path: Path, record: Record) -> None:
         _append(path, record)
 
 
-def _append(path: Path, record: Record) -> None:
+def _append(path: Path, record: RunRecord) -> None:
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
         # A `verify` may end while another run does.
@@ -57,7 +57,7 @@ def _append(path: Path, record: Record) -> None:
 class _Line(NamedTuple):
     start: int
     """Where it stands in the file."""
-    record: Record
+    record: RunRecord
 
 
 def _tail(handle: int) -> tuple[int, list[_Line]]:
@@ -75,7 +75,7 @@ def _tail(handle: int) -> tuple[int, list[_Line]]:
     return position, found
 
 
-def last(path: Path) -> Record | None:
+def last(path: Path) -> RunRecord | None:
     """The newest run, without reading the others; None: none is known."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
@@ -88,9 +88,9 @@ def last(path: Path) -> Record | None:
     return newest[-1].record if newest else None
 
 
-def read(path: Path) -> list[Record]:
+def read(path: Path) -> list[RunRecord]:
     """All runs that are known, newest first; a file that cannot be read is a `StateError`."""
-    found: list[Record] = []
+    found: list[RunRecord] = []
     for each in (_older(path), path):
         try:
             lines = each.read_bytes().split(b"\n")[:-1]  # what follows the last is cut
@@ -105,7 +105,7 @@ def read(path: Path) -> list[Record]:
     return [record for number, record in enumerate(found) if not _is_told(record, found[:number])]
 
 
-def _is_told(record: Record, later: list[Record]) -> bool:
+def _is_told(record: RunRecord, later: list[RunRecord]) -> bool:
     """Whether the end of the same run is among `later`: a `verify` has ended in between."""
     return not record.ended and any(record.begins(each) for each in later)
 
@@ -114,7 +114,7 @@ def _older(path: Path) -> Path:
     return path.with_name(path.name + _OLD)
 
 
-def _decode(line: bytes) -> Record | None:
+def _decode(line: bytes) -> RunRecord | None:
     try:
         return _decoder.decode(line)
     except (msgspec.DecodeError, UnicodeError, RecursionError):

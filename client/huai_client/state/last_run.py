@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from huai_client.state import history
-from huai_client.state.run_record import REASON_MOST, Number, Record
+from huai_client.state.run_record import REASON_MOST, Number, RunRecord
 from huai_schema.errors import ExitCode
 
 
@@ -45,7 +45,7 @@ def load(path: Path) -> LastRun | None:
         return None
 
 
-def save(path: Path, record: Record, now: int) -> None:
+def save(path: Path, record: RunRecord, now: int) -> None:
     """Record that the run `record` has ended `now`."""
     before = load(path)
     good = record.good
@@ -63,7 +63,7 @@ def save(path: Path, record: Record, now: int) -> None:
         _replace(path, msgspec.json.encode(run) + b"\n", durable=durable)
 
 
-def unfinished(runs: Path, run: LastRun | None) -> str:
+def interruption(runs: Path, run: LastRun | None) -> str:
     """Why the tree is between two commits; `runs` is the module's history.  For people."""
     newest = next((each for each in history.read(runs) if each.kind != "verify"), None)
     if newest is not None and newest.ended and run is not None and not run.good:

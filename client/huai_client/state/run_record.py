@@ -18,7 +18,7 @@ Number = Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)]
 """What nobody wrote is refused: it may be more than can be told."""
 
 
-class Record(msgspec.Struct, frozen=True, omit_defaults=True):
+class RunRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     """How a run ended."""
 
     kind: str

@@ -38,7 +38,7 @@ INSERT INTO current VALUES (1, '', '', 0);
 """
 
 
-class Known(NamedTuple):
+class KnownPart(NamedTuple):
     """What the record says of one part's place in the metadata."""
 
     tree: bytes
@@ -56,7 +56,7 @@ class Unfinished(NamedTuple):
     """Paths that differed up to there."""
 
 
-class Record:
+class VerificationRecord:
     """The open record; what is written is durable after `writing`."""
 
     def __init__(self, path: Path) -> None:
@@ -142,19 +142,19 @@ class Record:
         found = self._db.execute("UPDATE current SET filter = ?1 WHERE filter != ?1", (key,))
         return found.rowcount > 0
 
-    def known(self, path: RelPath) -> Known | None:
+    def known(self, path: RelPath) -> KnownPart | None:
         """What is recorded of the part at `path`."""
         statement = "SELECT tree, identity FROM parts WHERE key = ?"
         found = self._rows(statement, (_key(path),), bytes, bytes)
-        return Known(*found[0]) if found else None
+        return KnownPart(*found[0]) if found else None
 
-    def add(self, path: RelPath, known: Known) -> None:
+    def add(self, path: RelPath, known: KnownPart) -> None:
         """A part that nobody has looked at."""
         self._db.execute(
             "INSERT INTO parts (key, tree, identity) VALUES (?, ?, ?)", (_key(path), *known)
         )
 
-    def change(self, path: RelPath, known: Known) -> None:
+    def change(self, path: RelPath, known: KnownPart) -> None:
         """A commit has changed something in a part, or only below it."""
         key = _key(path)
         before = self.known(path)

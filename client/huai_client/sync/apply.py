@@ -14,7 +14,7 @@ from huai_client.plan.volatile import as_arrived
 from huai_client.plan.withhold import Withholding, withhold
 from huai_client.publish.destination import Destination
 from huai_client.publish.executor import Report, execute
-from huai_client.sync.record import Accepted, Record
+from huai_client.sync.record import Accepted, ModuleRecord
 from huai_client.sync.result import Observer, SyncResult
 from huai_client.transfer.content import ContentSource, StagedContent
 from huai_client.transfer.staging import Staging
@@ -26,7 +26,9 @@ from huai_schema.paths import parent
 class Applier:
     """Carries out the plans of one run."""
 
-    def __init__(self, content: ContentSource, destination: Destination, record: Record) -> None:
+    def __init__(
+        self, content: ContentSource, destination: Destination, record: ModuleRecord
+    ) -> None:
         """Nothing is opened yet."""
         self._content = content
         self._destination = destination
@@ -72,7 +74,7 @@ class Applier:
 
 def result_of(
     prepared: Prepared,
-    record: Record,
+    record: ModuleRecord,
     report: Report | None = None,
     staged: StagedContent | None = None,
 ) -> SyncResult:

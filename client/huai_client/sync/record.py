@@ -35,7 +35,7 @@ class Accepted(NamedTuple):
     identity: str
 
 
-class Record:
+class ModuleRecord:
     """The record of one module; the caller holds the module's lock."""
 
     def __init__(self, mirror: Mirror, repository: Repository, state: State) -> None:

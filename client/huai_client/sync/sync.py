@@ -13,7 +13,7 @@ from huai_client.metadata.checks import (
     RolledBackError,
     TooLargeError,
     WrongModuleError,
-    check_module,
+    check_module_name,
     check_serial,
     check_totals,
     is_rollback,
@@ -31,7 +31,7 @@ from huai_client.run_options import SyncOptions
 from huai_client.state.state import applied_id, load
 from huai_client.sync.apply import Applier, result_of
 from huai_client.sync.follow import Following
-from huai_client.sync.record import Accepted, Record, state_after
+from huai_client.sync.record import Accepted, ModuleRecord, state_after
 from huai_client.sync.result import Observer, SyncResult
 from huai_client.transfer.content import UpstreamContent
 from huai_client.tree import Staged, View
@@ -52,7 +52,7 @@ class Sync:
         self._upstream = lines
         state = load(mirror.paths.state)  # first: a state that cannot be read leaves nothing behind
         self._repository = Repository(mirror.paths.repository, timeout=mirror.config.timeout)
-        self._record = Record(mirror, self._repository, state)
+        self._record = ModuleRecord(mirror, self._repository, state)
         self._content = UpstreamContent(mirror.config, lines)
         self._builder = PlanBuilder(mirror, options, self._repository)
         self._destination = Destination(mirror)
@@ -144,7 +144,7 @@ class Sync:
         fetch = partial(self._repository.fetch, deadline=deadline)
         try:
             commit = self._upstream.metadata.first_answer(fetch, self._is_behind)
-            check_module(commit, self._mirror.upstream_name)
+            check_module_name(commit, self._mirror.upstream_name)
             if not self._options.accept_rollback:
                 check_serial(commit, state)
             self._check_totals(commit)

@@ -22,7 +22,7 @@ from huai_client.publish.trash.trash import TRASH
 from huai_client.run_options import SyncOptions
 from huai_client.state.state import State, load
 from huai_client.sync.apply import Applier
-from huai_client.sync.record import Accepted, Record, state_after
+from huai_client.sync.record import Accepted, ModuleRecord, state_after
 from huai_client.sync.result import Observer, SyncResult
 from huai_client.transfer import ContentUrl, Listener, Outcome
 from huai_client.transfer.content import StagedContent, wanted_content
@@ -116,7 +116,9 @@ class Undo:
         state = load(mirror.paths.state)
         self._target = _target(mirror.name, state)
         self._repository = Repository(mirror.paths.repository, timeout=mirror.config.timeout)
-        self._record = Record(mirror, self._repository, replace(state, held=self._target.undone))
+        self._record = ModuleRecord(
+            mirror, self._repository, replace(state, held=self._target.undone)
+        )
         self._builder = PlanBuilder(mirror, options, self._repository)
         self._destination = Destination(mirror)
         self._applier = Applier(TrashContent(), self._destination, self._record)

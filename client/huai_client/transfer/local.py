@@ -21,7 +21,7 @@ from huai_client.transfer.copy import clone, copy
 from huai_client.transfer.staging import Staging
 from huai_client.tree import PathError, StorageError, View
 from huai_client.tree.hashing import digest_of
-from huai_client.tree.observe import LocalEntry, differences, stat_entry
+from huai_client.tree.local_entry import LocalEntry, differences, stat_entry
 from huai_schema.entries import File
 from huai_schema.errors import HuaiError
 from huai_schema.paths import RelPath

@@ -104,7 +104,7 @@ def listing(handle: int) -> tuple[list[bytes], list[bytes]]:
     return leaves, folders
 
 
-def remove(handle: int, name: bytes) -> None:
+def remove_all(handle: int, name: bytes) -> None:
     """Remove `name` in `handle` with all that it holds; nothing there is fine."""
     try:
         is_directory = stat.S_ISDIR(os.stat(name, dir_fd=handle, follow_symlinks=False).st_mode)
@@ -139,7 +139,7 @@ def _emptied(handle: int) -> list[bytes]:
     return folders
 
 
-def names(handle: int) -> list[bytes]:
+def list_names(handle: int) -> list[bytes]:
     """What the directory `handle` holds."""
     # Btrfs shows a handle nothing that was made after it was opened, or rewound.
     os.lseek(handle, 0, os.SEEK_SET)

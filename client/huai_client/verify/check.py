@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from huai_client.diff.findings import Difference, Found, Kind
+from huai_client.diff.findings import Difference, FoundDifference, Kind
 from huai_client.diff.merge import Finding, Match, Missing, merge
 from huai_client.tree import PathError, View
 from huai_client.tree.hashing import Hashed, Hashing
-from huai_client.tree.observe import Unreadable
+from huai_client.tree.local_entry import Unreadable
 from huai_schema.entries import Directory, Entry, File
 from huai_schema.paths import tree_order
 
@@ -29,7 +29,7 @@ class Checkpoint(NamedTuple):
 
 
 @dataclass(slots=True)
-class Tally:
+class VerifyTotals:
     """What was looked at."""
 
     entries: int = 0
@@ -55,8 +55,8 @@ def verify(
     extraneous leaves and files that were read, which come a little later.
     """
     findings = merge(view, wanted, owners=view.owners if owners else None)
-    for item in check(view, findings, Tally(), content=content):
-        if isinstance(item, Found):
+    for item in check_findings(view, findings, VerifyTotals(), content=content):
+        if isinstance(item, FoundDifference):
             yield item.difference
 
 
@@ -64,14 +64,14 @@ def _never() -> bool:
     return False
 
 
-def check(
+def check_findings(
     view: View,
     findings: Iterable[Finding],
-    tally: Tally,
+    tally: VerifyTotals,
     *,
     content: bool,
     pause: Callable[[], bool] = _never,
-) -> Iterator[Found | Checkpoint]:
+) -> Iterator[FoundDifference | Checkpoint]:
     """What is wrong about `findings` (in tree order), reading files where that can tell more.
 
     Adds to `tally`.  Where `pause` says so, all that is under way is ended and a `Checkpoint`
@@ -95,14 +95,16 @@ def check(
         yield from _hashed(hashing.rest(), tally)
 
 
-def _count(tally: Tally, wanted: Entry) -> None:
+def _count(tally: VerifyTotals, wanted: Entry) -> None:
     tally.entries += 1
     if isinstance(wanted, File):
         tally.files += 1
         tally.undigested += wanted.digest is None
 
 
-def _read(view: View, match: Match, hashing: Hashing[Match], tally: Tally) -> Iterator[Found]:
+def _read(
+    view: View, match: Match, hashing: Hashing[Match], tally: VerifyTotals
+) -> Iterator[FoundDifference]:
     try:
         handle = view.open_file(match.wanted.path)
     except PathError as error:
@@ -111,7 +113,7 @@ def _read(view: View, match: Match, hashing: Hashing[Match], tally: Tally) -> It
             yield from _difference(match)
             return
         difference = Difference(error.path, Kind.UNREADABLE, reason=error.reason)
-        yield Found(difference, match.wanted)
+        yield FoundDifference(difference, match.wanted)
         return
     yield from _hashed(hashing.add(match, handle), tally)
 
@@ -132,13 +134,15 @@ def _worth_reading(match: Match) -> bool:
     return wanted.link is None or "link" in match.attributes
 
 
-def _hashed(done: Iterable[Hashed[Match]], tally: Tally) -> Iterator[Found]:
+def _hashed(done: Iterable[Hashed[Match]], tally: VerifyTotals) -> Iterator[FoundDifference]:
     for hashed in done:
         match = hashed.tag
         wanted = match.wanted
         assert isinstance(wanted, File)  # noqa: S101 - `_worth_reading` lets nothing else through
         if hashed.digest is None:
-            yield Found(Difference(wanted.path, Kind.UNREADABLE, reason=hashed.reason), wanted)
+            yield FoundDifference(
+                Difference(wanted.path, Kind.UNREADABLE, reason=hashed.reason), wanted
+            )
             continue
         tally.hashed += 1
         tally.bytes += wanted.size
@@ -147,14 +151,16 @@ def _hashed(done: Iterable[Hashed[Match]], tally: Tally) -> Iterator[Found]:
         yield from _difference(match)
 
 
-def _difference(finding: Finding) -> Iterator[Found]:
+def _difference(finding: Finding) -> Iterator[FoundDifference]:
     if isinstance(finding, Match):
         if finding.attributes:
             names = tuple(sorted(finding.attributes))
-            yield Found(Difference(finding.wanted.path, Kind.DIFFERS, names), finding.wanted)
+            yield FoundDifference(
+                Difference(finding.wanted.path, Kind.DIFFERS, names), finding.wanted
+            )
     elif isinstance(finding, Missing):
-        yield Found(Difference(finding.wanted.path, Kind.MISSING), finding.wanted)
+        yield FoundDifference(Difference(finding.wanted.path, Kind.MISSING), finding.wanted)
     elif isinstance(finding, Unreadable):
-        yield Found(Difference(finding.path, Kind.UNREADABLE, reason=finding.reason))
+        yield FoundDifference(Difference(finding.path, Kind.UNREADABLE, reason=finding.reason))
     else:
-        yield Found(Difference(finding.path, Kind.EXTRANEOUS))
+        yield FoundDifference(Difference(finding.path, Kind.EXTRANEOUS))

@@ -10,8 +10,8 @@ import time
 from collections.abc import Iterable
 from functools import cached_property
 
-from huai_client.diff.findings import Difference, Found, Kind
-from huai_client.diff.symlinks import left_out
+from huai_client.diff.findings import Difference, FoundDifference, Kind
+from huai_client.diff.symlinks import is_unsafe
 from huai_client.metadata.repository import Repository
 from huai_client.mirror import Mirror
 from huai_client.plan.build import applied_selection
@@ -61,7 +61,7 @@ class ExpectedTree:
         found = self.entries(self.selection.entries_at(paths).values())
         return {entry.path: entry for entry in found}
 
-    def is_expected_deviation(self, found: Found) -> bool:
+    def is_expected_deviation(self, found: FoundDifference) -> bool:
         """Whether a path is on purpose not as the selection has it."""
         difference, wanted = found
         if difference.kind is Kind.EXTRANEOUS:
@@ -74,7 +74,7 @@ class ExpectedTree:
             return isinstance(wanted, File) and wanted.link is None
         if self._changes_by_itself(difference, wanted):
             return True
-        return self._module.safe_links and left_out(wanted)
+        return self._module.safe_links and is_unsafe(wanted)
 
     def _changes_by_itself(self, difference: Difference, wanted: Entry | None) -> bool:
         """Whether it is a volatile file that is newer, older or not here at all."""

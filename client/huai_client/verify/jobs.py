@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 from huai_client.diff.merge import Extraneous, Finding, Match, Merge, Missing
 from huai_client.diff.selection import Selection
 from huai_client.tree import STAGING_NAME, PathError, View
-from huai_client.tree.observe import Unreadable, differences_here, stat_entry
+from huai_client.tree.local_entry import Unreadable, differences_here, stat_entry
 from huai_client.tree.scope import Scope
 from huai_client.verify.expected import ExpectedTree
 from huai_client.verify.parts import Part, part_at
@@ -20,7 +20,7 @@ from huai_schema.layout.snapshot import decode_listing
 from huai_schema.paths import RelPath, show, tree_order
 
 
-class Look(NamedTuple):
+class StartedJob(NamedTuple):
     """One job under way."""
 
     findings: Iterator[Finding]
@@ -35,7 +35,7 @@ class Job(Protocol):
     path: RelPath
     """Where: the directory in whose record its damage is noted."""
 
-    def look(self, view: View, expected: ExpectedTree, after: bytes) -> Look:
+    def look(self, view: View, expected: ExpectedTree, after: bytes) -> StartedJob:
         """Begin, or go on behind a mark."""
 
 
@@ -52,7 +52,7 @@ class PathJob:
         """A directory or a leaf, or what should not be there."""
         self.path = path
 
-    def look(self, view: View, expected: ExpectedTree, after: bytes) -> Look:
+    def look(self, view: View, expected: ExpectedTree, after: bytes) -> StartedJob:
         """As `Job`; `NoSuchPathError` where nothing is and nothing should be."""
         staging = STAGING_NAME in self.path.split(b"/")
         absent = expected.selection.entry(self.path) is None and view.stat(self.path) is None
@@ -79,11 +79,11 @@ class PartJob:
         """The path of a part."""
         self.path = path
 
-    def look(self, view: View, expected: ExpectedTree, after: bytes) -> Look:
+    def look(self, view: View, expected: ExpectedTree, after: bytes) -> StartedJob:
         """As `Job`; nothing where a newer commit has no such part any more."""
         part = part_at(expected.selection, self.path)
         if part is None:
-            return Look(iter(()), lambda: iter(()))
+            return StartedJob(iter(()), lambda: iter(()))
         wanted = _entries_of(expected.selection, part)
         return _merged(view, expected, Scope(part.path, part.apart, after), wanted)
 
@@ -98,7 +98,7 @@ class SampleJob:
         self._share = share
         self._random = Random(seed)  # noqa: S311 - nobody gains by guessing what is looked at
 
-    def look(self, view: View, expected: ExpectedTree, after: bytes) -> Look:
+    def look(self, view: View, expected: ExpectedTree, after: bytes) -> StartedJob:
         """As `Job`."""
         entries = expected.entries(self._picked(expected.selection))
         found = (
@@ -106,7 +106,7 @@ class SampleJob:
             for entry in entries
             if isinstance(entry, File) and tree_order(entry.path, directory=False) > after
         )
-        return Look(found, lambda: iter(()))
+        return StartedJob(found, lambda: iter(()))
 
     def _picked(self, selection: Selection) -> Iterator[Entry]:
         """Costs the reading of all metadata, but takes apart only where a file is picked."""
@@ -124,14 +124,16 @@ class SampleJob:
         return {number for number in range(files) if self._random.random() < self._share}
 
 
-def _merged(view: View, expected: ExpectedTree, scope: Scope, wanted: Iterator[Entry]) -> Look:
+def _merged(
+    view: View, expected: ExpectedTree, scope: Scope, wanted: Iterator[Entry]
+) -> StartedJob:
     merging = Merge(view, view.owners, scope)
 
     def comes(path: RelPath) -> bool:
         """Whether a directory is wanted where a leaf stands: then that is one finding."""
         return expected.selection.directory(path) is not None
 
-    return Look(merging.run(expected.entries(wanted)), lambda: merging.extraneous(comes))
+    return StartedJob(merging.run(expected.entries(wanted)), lambda: merging.extraneous(comes))
 
 
 def _entries_of(selection: Selection, part: Part) -> Iterator[Entry]:

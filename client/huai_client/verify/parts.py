@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from huai_client.diff.selection import Selection
 from huai_client.state.state import StateError
-from huai_client.state.verification import Known, Record
+from huai_client.state.verification import KnownPart, VerificationRecord
 from huai_schema.layout.own_directory import OwnDirectory
 from huai_schema.paths import ROOT, RelPath, join
 
@@ -68,11 +68,11 @@ def _identity(own: OwnDirectory) -> bytes:
 def keep_in_step(path: Path, commit: str, selection: Selection) -> None:
     """Follow a sync, if there is a record at `path`; where that fails, the next `verify` does."""
     if path.exists():
-        with suppress(StateError), Record(path) as record:
-            follow(record, commit, selection)
+        with suppress(StateError), VerificationRecord(path) as record:
+            follow_selection(record, commit, selection)
 
 
-def follow(record: Record, commit: str, selection: Selection) -> None:
+def follow_selection(record: VerificationRecord, commit: str, selection: Selection) -> None:
     """Make the parts of `record` those of `selection`, the applied one, which is of `commit`.
 
     What a commit changed is to be verified anew.
@@ -89,8 +89,8 @@ def follow(record: Record, commit: str, selection: Selection) -> None:
                 pending += part.children.items()
 
 
-def _note(record: Record, part: Part, known: Known | None) -> None:
-    now = Known(part.tree, part.identity)
+def _note(record: VerificationRecord, part: Part, known: KnownPart | None) -> None:
+    now = KnownPart(part.tree, part.identity)
     if known is None:
         record.add(part.path, now)
         return

@@ -8,10 +8,10 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 
 from huai_client.diff.selection import Selection
-from huai_client.state.verification import Record, Unfinished
+from huai_client.state.verification import Unfinished, VerificationRecord
 from huai_client.verify.jobs import Job, PartJob, PathJob, SampleJob
 from huai_client.verify.parts import part_at
-from huai_client.verify.request import Request
+from huai_client.verify.request import VerifyRequest
 from huai_schema.paths import RelPath, ancestors
 
 _NOTE_SECONDS = 2.0
@@ -22,7 +22,7 @@ _BATCH = 500
 class Queue:
     """Those of one run."""
 
-    def __init__(self, record: Record, request: Request) -> None:
+    def __init__(self, record: VerificationRecord, request: VerifyRequest) -> None:
         """`record` is in step with what is applied."""
         self._record = record
         record.begin_run()

@@ -12,9 +12,9 @@ from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
-from huai_client.diff.findings import Difference, Found, Kind
+from huai_client.diff.findings import Difference, FoundDifference, Kind
 from huai_client.tree import PathError, View
-from huai_client.tree.observe import differences_here, stat_entry
+from huai_client.tree.local_entry import differences_here, stat_entry
 from huai_client.verify.expected import ExpectedTree
 from huai_schema.entries import Entry
 from huai_schema.paths import RelPath
@@ -27,7 +27,7 @@ _ONLY_BY_READING = {"digest", "link"}
 class _Doubt(NamedTuple):
     place: RelPath
     """The part it was found in."""
-    found: Found
+    found: FoundDifference
     expected: ExpectedTree
 
 
@@ -42,7 +42,7 @@ class Recheck:
         self.counts: Counter[RelPath] = Counter()
         """How many paths differ, for each part in which any does or seems to."""
 
-    def add(self, place: RelPath, found: Iterable[Found], expected: ExpectedTree) -> None:
+    def add(self, place: RelPath, found: Iterable[FoundDifference], expected: ExpectedTree) -> None:
         """Found in the part at `place`, compared with `expected`."""
         new = [
             _Doubt(place, each, expected)

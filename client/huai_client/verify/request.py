@@ -6,7 +6,7 @@ from huai_client.deadline import NEVER, Deadline
 from huai_schema.paths import ROOT, RelPath
 
 
-class Request(NamedTuple):
+class VerifyRequest(NamedTuple):
     """What is to be verified, and how."""
 
     content: bool = False

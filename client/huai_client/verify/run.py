@@ -10,18 +10,18 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from huai_client.diff.destination import check_destination
-from huai_client.diff.findings import Difference, Found, Kind
+from huai_client.diff.findings import Difference, FoundDifference, Kind
 from huai_client.mirror import Mirror
-from huai_client.state.verification import Record
+from huai_client.state.verification import VerificationRecord
 from huai_client.tree import View
 from huai_client.tree.priority import idle_disk
-from huai_client.verify.check import Tally, check
+from huai_client.verify.check import VerifyTotals, check_findings
 from huai_client.verify.expected import ExpectedTree
 from huai_client.verify.jobs import Job
-from huai_client.verify.parts import follow
+from huai_client.verify.parts import follow_selection
 from huai_client.verify.queue import Queue
 from huai_client.verify.recheck import Recheck
-from huai_client.verify.request import Request
+from huai_client.verify.request import VerifyRequest
 from huai_schema.errors import HuaiError
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ _SLICE_SECONDS = 2.0
 class _Segment(NamedTuple):
     """What was found from one mark to the next."""
 
-    found: list[Found]
+    found: list[FoundDifference]
     position: bytes | None
     """The mark; None at the end of the job."""
 
@@ -45,18 +45,18 @@ class VerifyRun:
     def __init__(
         self,
         mirror: Mirror,
-        request: Request,
+        request: VerifyRequest,
         on_difference: Callable[[Difference], None],
     ) -> None:
-        """`told` is called with each difference.  Nothing is read yet."""
+        """`on_difference` is called with each difference.  Nothing is read yet."""
         self._mirror = mirror
         self._request = request
         self._recheck = Recheck(mirror.paths.lock, on_difference)
-        self._standing: ExpectedTree | None = None
+        self._expected: ExpectedTree | None = None
         self._next_mark = 0.0
         self._after_repair: dict[RelPath, int] = {}
         """Parts in which anything differed, and how many paths differ when that is repaired."""
-        self.tally = Tally()
+        self.tally = VerifyTotals()
         self.left = 0
         """How many parts there still are to go through, because the time was over."""
 
@@ -68,7 +68,7 @@ class VerifyRun:
         """
         with (
             View(self._mirror.dest, owners=self._mirror.config.owners) as view,
-            Record(self._mirror.paths.verified) as record,
+            VerificationRecord(self._mirror.paths.verified) as record,
             idle_disk(),
         ):
             selection = self._now(record).selection
@@ -84,18 +84,18 @@ class VerifyRun:
 
     def repaired(self) -> None:
         """All that differed was brought back to what it should be."""
-        with Record(self._mirror.paths.verified) as record, record.writing():
+        with VerificationRecord(self._mirror.paths.verified) as record, record.writing():
             for path, paths in self._after_repair.items():
                 record.damage(path, paths)
 
-    def _now(self, record: Record) -> ExpectedTree:
+    def _now(self, record: VerificationRecord) -> ExpectedTree:
         """What the tree should be now."""
-        if self._standing is None or not self._standing.holds():
-            self._standing = ExpectedTree(self._mirror)
-            follow(record, self._standing.applied, self._standing.selection)
-        return self._standing
+        if self._expected is None or not self._expected.holds():
+            self._expected = ExpectedTree(self._mirror)
+            follow_selection(record, self._expected.applied, self._expected.selection)
+        return self._expected
 
-    def _done(self, view: View, record: Record, queue: Queue, job: Job) -> bool:
+    def _done(self, view: View, record: VerificationRecord, queue: Queue, job: Job) -> bool:
         """Do a job; False if the time was over before its end."""
         part = queue.beginning(job)
         before = part.damaged
@@ -132,12 +132,17 @@ class VerifyRun:
     ) -> Iterator[_Segment]:
         look = job.look(view, expected, after)
         content = self._request.content
-        found: list[Found] = []
-        for item in check(view, look.findings, self.tally, content=content, pause=self._pauses):
-            if isinstance(item, Found):
+        found: list[FoundDifference] = []
+        for item in check_findings(
+            view, look.findings, self.tally, content=content, pause=self._pauses
+        ):
+            if isinstance(item, FoundDifference):
                 found.append(item)
                 continue
-            found += (Found(Difference(each.path, Kind.EXTRANEOUS)) for each in look.extraneous())
+            found += (
+                FoundDifference(Difference(each.path, Kind.EXTRANEOUS))
+                for each in look.extraneous()
+            )
             yield _Segment(found, item.order)
             found = []
         yield _Segment(found, None)

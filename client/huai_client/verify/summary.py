@@ -14,7 +14,7 @@ from huai_schema.paths import RelPath, ancestors, path_order
 _BUSY_SECONDS = 5
 
 
-class Look(NamedTuple):
+class LookTimes(NamedTuple):
     """How a number of parts stand, by one kind of look."""
 
     never: int
@@ -26,15 +26,15 @@ class Look(NamedTuple):
     newest: int
 
 
-class Summary(NamedTuple):
+class VerifySummary(NamedTuple):
     """How a directory of the top level stands, or the whole tree."""
 
     path: RelPath
     """The top itself stands for what has no part of its own below a directory of it."""
     parts: int
-    metadata: Look
+    metadata: LookTimes
     """By attributes."""
-    content: Look
+    content: LookTimes
     """By digest."""
     damaged: int
     """Paths that differed when they were last looked at."""
@@ -54,8 +54,8 @@ class Account(NamedTuple):
 
     applied: str
     """The commit of which it speaks."""
-    whole: Summary
-    tops: list[Summary]
+    whole: VerifySummary
+    tops: list[VerifySummary]
     """By path."""
 
 
@@ -111,23 +111,23 @@ def _opened(path: Path) -> sqlite3.Connection:
     return sqlite3.connect(uri, uri=True, timeout=_BUSY_SECONDS)
 
 
-def _summary(name: bytes, rows: Iterable[_Row]) -> Summary:
+def _summary(name: bytes, rows: Iterable[_Row]) -> VerifySummary:
     parts = list(rows)
     metadata = _look(part.metadata for part in parts)
     content = _look(part.content for part in parts)
     damaged = sum(part.damaged for part in parts)
-    return Summary(RelPath(name), len(parts), metadata, content, damaged)
+    return VerifySummary(RelPath(name), len(parts), metadata, content, damaged)
 
 
-def _look(times: Iterator[int]) -> Look:
+def _look(times: Iterator[int]) -> LookTimes:
     all_of_them = list(times)
     valid = [time for time in all_of_them if time > 0]
     changed = sum(time < 0 for time in all_of_them)
     never = len(all_of_them) - len(valid) - changed
-    return Look(never, changed, min(valid, default=0), max(valid, default=0))
+    return LookTimes(never, changed, min(valid, default=0), max(valid, default=0))
 
 
-def _values(look: Look) -> dict[str, object]:
+def _values(look: LookTimes) -> dict[str, object]:
     return {
         "never": look.never,
         "changed": look.changed,

@@ -23,7 +23,7 @@ from huai_server.scan.types import Problem
 if TYPE_CHECKING:  # these load libgit2, which only some commands need
     from huai_server.commit.commit import CommitResult
     from huai_server.fallback.after_commit import AttrTreeUpdate
-    from huai_server.fallback.attr import Result
+    from huai_server.fallback.attr import AttrTreeResult
     from huai_server.store.status import ModuleState
 
 _SHOWN = 20
@@ -152,7 +152,7 @@ def _committed(state: "ModuleState") -> str:
     return f"serial {info.serial}, committed {when}, {totals}"
 
 
-def show_attr_tree(console: Console, name: str, result: "Result") -> None:
+def show_attr_tree(console: Console, name: str, result: "AttrTreeResult") -> None:
     """What was done to an attr tree."""
     for warning in result.warnings:
         console.error(f"{name}: {warning}")

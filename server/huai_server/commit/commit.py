@@ -70,7 +70,7 @@ class CommitResult:
         return ExitCode.INCOMPLETE if self.problems else ExitCode.OK
 
 
-def commit(
+def commit_tree(
     name: str,
     module: Module,
     places: ModulePlaces,

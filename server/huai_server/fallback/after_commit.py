@@ -9,15 +9,15 @@ from typing import NamedTuple
 
 from huai_schema.errors import ExitCode, HuaiError
 from huai_server.config import ServerConfig, load
-from huai_server.fallback.attr import Result, belonging, ensure
-from huai_server.fallback.attr.remove import remove, remove_forgotten
+from huai_server.fallback.attr import AttrTreeResult, belonging, ensure
+from huai_server.fallback.attr.remove import delete_attr_tree, remove_forgotten
 from huai_server.paths import FallbackPlaces, fallback_places, module_places
 
 
 class AttrTreeUpdate(NamedTuple):
     """What became of the attr trees after a commit."""
 
-    result: Result | None = None
+    result: AttrTreeResult | None = None
     """What was done to the module's own; None: it has none, or nothing could be done."""
     left_alone: str = ""
     """Why the module's own was left as it is."""
@@ -56,7 +56,7 @@ def update_attr_tree(root: Path, name: str) -> AttrTreeUpdate:
 def remove_attr_tree(root: Path, config: ServerConfig, name: str) -> bool:
     """Delete the attr tree of `name`, if it belongs to this root; False: clients still read it."""
     places, fallback = module_places(root, name), _places(config, name)
-    return not belonging.is_own(places, fallback) or remove(name, places, fallback)
+    return not belonging.is_own(places, fallback) or delete_attr_tree(name, places, fallback)
 
 
 def _remove_forgotten(root: Path, config: ServerConfig) -> AttrTreeUpdate:

@@ -19,7 +19,7 @@ _GLOBAL = "global"
 """A section of this name holds no module."""
 
 
-class Served(NamedTuple):
+class FallbackModule(NamedTuple):
     """A module as rsync sees it."""
 
     module: Module
@@ -28,7 +28,7 @@ class Served(NamedTuple):
 
 
 def render(
-    settings: Fallback, modules: Mapping[str, Served], lock_file: Path, *, privileged: bool
+    settings: Fallback, modules: Mapping[str, FallbackModule], lock_file: Path, *, privileged: bool
 ) -> str:
     """The text; `ConfigError` for what rsyncd.conf cannot say.
 
@@ -84,7 +84,7 @@ def _global(settings: Fallback, *, privileged: bool) -> Iterable[tuple[str, obje
     yield "log format", LOG_FORMAT
 
 
-def _module(served: Served, lock_file: Path) -> Iterable[tuple[str, object]]:
+def _module(served: FallbackModule, lock_file: Path) -> Iterable[tuple[str, object]]:
     settings = served.module.fallback
     yield "path", served.path
     yield "lock file", lock_file

@@ -15,7 +15,7 @@ _NO_LIMIT = 1 << 62
 _V1, _V2 = ("memory.limit_in_bytes", "memory.usage_in_bytes"), ("memory.max", "memory.current")
 
 
-def available(root: Path = Path("/")) -> int:
+def available_bytes(root: Path = Path("/")) -> int:
     """Bytes that can be taken now, below every limit that this process is under.
 
     `root` is where /proc and the cgroup file systems are looked for.

@@ -43,7 +43,7 @@ class ProgramError(HuaiError):
     exit_code = ExitCode.REQUIREMENT
 
 
-class ListenError(HuaiError):
+class DaemonListenError(HuaiError):
     """The address or the port cannot be had."""
 
     exit_code = ExitCode.CONFIG
@@ -67,8 +67,8 @@ class Daemon:
     ) -> None:
         """Start it; `wait_until_ready` tells when it accepts connections.
 
-        `ListenError` if somebody else listens there: rsync would end, or serve the other half of
-        the addresses only, while the other one answers our clients.
+        Raises `DaemonListenError` if another program listens there: rsync would end, or serve only
+        the addresses that are free, and the other program would answer our clients.
         """
         self._host, self.port = address
         check_free(*address)
@@ -190,7 +190,7 @@ def daemon(
         running.stop()
 
 
-def fetch(program: Path, url: str, folder: Path, *, seconds: float) -> int:
+def fetch_all(program: Path, url: str, folder: Path, *, seconds: float) -> int:
     """Run rsync as a client, to bring all below `url` into `folder`; returns its exit code."""
     command = [str(program), "-r", "--times", "--links", "--timeout=10", url, f"{folder}/"]
     with _starting(program):
@@ -235,7 +235,7 @@ def _environment(library: Path | None) -> dict[str, str]:
 
 
 def check_free(host: str, port: int) -> None:
-    """Ask for each address that rsync is going to ask for; `ListenError` if one is taken."""
+    """Ask for each address that rsync is going to ask for; `DaemonListenError` if one is taken."""
     try:
         wanted = socket.getaddrinfo(
             host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -243,7 +243,7 @@ def check_free(host: str, port: int) -> None:
         for family, kind, protocol, _, address in wanted:
             _try_to_bind((family, kind, protocol), address, required=bool(host))
     except OSError as error:
-        raise ListenError(
+        raise DaemonListenError(
             f"cannot listen on {host or '*'}:{port}: {error.strerror}",
             hint=_LISTEN_HINTS.get(error.errno or 0, "set fallback.address and fallback.port"),
         ) from error

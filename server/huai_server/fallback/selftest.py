@@ -16,7 +16,7 @@ from huai_schema.errors import ExitCode, HuaiError
 from huai_server.config import Fallback, Module, ModuleFallback
 from huai_server.fallback import programs
 from huai_server.fallback.attr import generations
-from huai_server.fallback.conf import Served, render
+from huai_server.fallback.conf import FallbackModule, render
 from huai_server.fallback.elf import inspect
 from huai_server.paths import fallback_places
 
@@ -99,12 +99,12 @@ class _SelfTest:
         os.utime(self._real / _OTHER, (0, 0))
         (self._real / _LINKED).unlink()
         (self._real / _LINKED).symlink_to(self._real / _GOOD)
-        generations.serve(self._places, "1", str(self._real))
+        generations.serve_generation(self._places, "1", str(self._real))
 
     def _fetched(self, library: Path | None) -> tuple[int, list[str]]:
         config = self._place / "rsyncd.conf"
         module = Module(path=str(self._real), fallback=ModuleFallback())
-        served = {_NAME: Served(module, self._places.served)}
+        served = {_NAME: FallbackModule(module, self._places.served)}
         lock = self._place / "rsyncd.lock"
         config.write_text(
             render(self._settings, served, lock, privileged=os.geteuid() == 0), encoding="utf-8"
@@ -112,7 +112,7 @@ class _SelfTest:
         port = programs.free_port("127.0.0.1")
         with programs.daemon(self._program, config, ("127.0.0.1", port), library) as said:
             url = f"rsync://127.0.0.1:{port}/{_NAME}/"
-            code = programs.fetch(self._program, url, self._copy, seconds=_SECONDS)
+            code = programs.fetch_all(self._program, url, self._copy, seconds=_SECONDS)
         return code, said
 
     def _failed(self, what: str, said: list[str]) -> SelfTestError:

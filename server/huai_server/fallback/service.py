@@ -21,10 +21,10 @@ from huai_schema.program.locking import locked
 from huai_server.config import Fallback, ServerConfig, config_path, load
 from huai_server.errors import storage_errors
 from huai_server.fallback import programs
-from huai_server.fallback.attr import Result
+from huai_server.fallback.attr import AttrTreeResult
 from huai_server.fallback.attr.generations import make_folder
 from huai_server.fallback.conf import render
-from huai_server.fallback.redirect import library
+from huai_server.fallback.redirect import preload_library
 from huai_server.fallback.selftest import self_test
 from huai_server.fallback.trees import Trees
 
@@ -43,7 +43,7 @@ class Callbacks(NamedTuple):
 
     listening: Callable[[str, int], None]
     """The address and the port, once connections are accepted."""
-    attr_tree: Callable[[str, Result], None]
+    attr_tree: Callable[[str, AttrTreeResult], None]
     """The module whose attr tree was built or updated, and what was done."""
     error: Callable[[str], None]
     """What went wrong, while the service goes on."""
@@ -56,7 +56,7 @@ class Configuration(NamedTuple):
 
     text: str
     """Of rsyncd.conf, for the attr trees that are there."""
-    library: Path
+    preload_library: Path
     """To preload."""
     left_out: tuple[tuple[str, str], ...]
     """Modules that stand nowhere in it, each with the reason."""
@@ -66,7 +66,7 @@ def configuration(root: Path, *, test: bool) -> Configuration:
     """The configuration for a daemon that somebody else starts."""
     config = load(root)
     folder = Path(config.fallback.folder)
-    preload = library()
+    preload = preload_library()
     if test:
         with storage_errors(folder):
             make_folder(folder)
@@ -77,7 +77,7 @@ def configuration(root: Path, *, test: bool) -> Configuration:
     return Configuration(_text(trees, own), preload, tuple(trees.left_out()))
 
 
-def serve(root: Path, callbacks: Callbacks) -> None:
+def serve_fallback(root: Path, callbacks: Callbacks) -> None:
     """Serve until SIGTERM or SIGINT, then let transfers finish."""
     config = load(root)
     folder = Path(config.fallback.folder)
@@ -113,7 +113,7 @@ class _Service:
             self._building,
         )
         self._program = programs.find(config.fallback.rsync)
-        self._library = library()
+        self._library = preload_library()
         self._daemon: programs.Daemon | None = None
         self._started = 0.0
         self._pause = 0.0

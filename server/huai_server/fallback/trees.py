@@ -11,12 +11,12 @@ from typing import NamedTuple
 from huai_schema.errors import HuaiError
 from huai_schema.program.locking import LockedError
 from huai_server.config import ATTR_KINDS, Module, ServerConfig, config_path
-from huai_server.fallback.attr import Result, belonging, ensure, generations, is_current
-from huai_server.fallback.attr.check import check
+from huai_server.fallback.attr import AttrTreeResult, belonging, ensure, generations, is_current
+from huai_server.fallback.attr.check import check_attr_tree
 from huai_server.fallback.attr.ensure import Building
 from huai_server.fallback.attr.remove import remove_forgotten
 from huai_server.fallback.attr.scrub import Scrub
-from huai_server.fallback.conf import Served
+from huai_server.fallback.conf import FallbackModule
 from huai_server.paths import FallbackPlaces, ModulePlaces, fallback_places, module_places
 from huai_server.store.repository import read_head
 
@@ -40,7 +40,7 @@ class Trees:
 
     root: Path
     config: ServerConfig
-    on_update: Callable[[str, Result], None]
+    on_update: Callable[[str, AttrTreeResult], None]
     """Called when an attr tree was built or updated."""
     on_failure: Callable[[str, HuaiError], None]
     """Called when one could not be; the module is not served if it has none."""
@@ -72,19 +72,19 @@ class Trees:
             if served.module.fallback.kind in ATTR_KINDS:
                 self._trying(name, partial(self._prove, name, served.module))
 
-    def served(self) -> dict[str, Served]:
+    def served(self) -> dict[str, FallbackModule]:
         """The modules that can be served now, as rsyncd.conf names them."""
         found = {}
         for name, module in self.config.modules.items():
             places, fallback = self._places(name)
             if module.fallback.kind == "real":
-                found[name] = Served(module, Path(module.path))
+                found[name] = FallbackModule(module, Path(module.path))
             elif (
                 module.fallback.kind != "off"
                 and fallback.tree.is_symlink()
                 and belonging.is_own(places, fallback)
             ):
-                found[name] = Served(module, fallback.served)
+                found[name] = FallbackModule(module, fallback.served)
         return found
 
     def left_out(self) -> Iterator[tuple[str, str]]:
@@ -146,7 +146,7 @@ class Trees:
 
     def _prove(self, name: str, module: Module) -> None:
         places, fallback = self._places(name)
-        if check(name, module, places, fallback, wait=0).differences:
+        if check_attr_tree(name, module, places, fallback, wait=0).differences:
             generations.distrust(fallback)
             made = ensure(
                 name, module, places, fallback, rebuild=True, wait=0, building=self.building

@@ -56,7 +56,9 @@ class ListenError(HuaiError):
         )
 
 
-def serve(settings: ServeSettings, registry: Registry, on_start: OnStart | None = None) -> None:
+def serve_http(
+    settings: ServeSettings, registry: Registry, on_start: OnStart | None = None
+) -> None:
     """Serve until SIGTERM or SIGINT; raises `ListenError` and `GitMissingError`."""
     app = create_app(settings, registry)
     with listen(settings) as listener:

@@ -21,7 +21,7 @@ def scan(root: Path, options: ScanOptions | None = None) -> Iterator[ScannedDire
     Closing the iterator early stops the scan.
     """
     options = options or ScanOptions()
-    loaded = native.library()
+    loaded = native.scanner()
     found = python.scan(root, options) if loaded is None else native.scan(loaded, root, options)
     return _check_root(root, found)
 

@@ -44,7 +44,7 @@ class BadPatternError(ScanError):
     exit_code = ExitCode.CONFIG
 
 
-class Pattern(NamedTuple):
+class ExcludePattern(NamedTuple):
     """A parsed pattern."""
 
     glob: bytes
@@ -54,7 +54,7 @@ class Pattern(NamedTuple):
     """Match directories only."""
 
 
-def parse(text: bytes) -> Pattern:
+def parse_exclude(text: bytes) -> ExcludePattern:
     """The pattern that `text` spells."""
     glob = text.removesuffix(b"/")
     anchored = b"/" in glob
@@ -65,7 +65,7 @@ def parse(text: bytes) -> Pattern:
             f"not a pattern that can match: {show(text)!r}",
             hint="give a glob such as *.tmp, lost+found/ or /incoming",
         )
-    return Pattern(glob, anchored, directories)
+    return ExcludePattern(glob, anchored, directories)
 
 
 def is_reserved(name: bytes) -> bool:
@@ -78,7 +78,9 @@ def is_unfinished(name: bytes, mode: int) -> bool:
     return not mode & _NOT_OWNER and _TEMPORARY.match(name) is not None
 
 
-def left_out(patterns: tuple[Pattern, ...], path: bytes, name: bytes, *, directory: bool) -> bool:
+def left_out(
+    patterns: tuple[ExcludePattern, ...], path: bytes, name: bytes, *, directory: bool
+) -> bool:
     """Whether a pattern leaves out the entry `path`, whose last component is `name`.
 
     Call it inside `plain_locale`.
@@ -101,7 +103,7 @@ def plain_locale() -> Iterator[None]:
         libc.uselocale(before)
 
 
-def _matches(pattern: Pattern, path: bytes, name: bytes) -> bool:
+def _matches(pattern: ExcludePattern, path: bytes, name: bytes) -> bool:
     fnmatch = _libc().fnmatch
     if pattern.anchored:
         return bool(fnmatch(pattern.glob, path, _FNM_PATHNAME) == 0)

@@ -66,7 +66,7 @@ class _Options(ctypes.Structure):
 
 
 @cache
-def library() -> ctypes.CDLL | None:
+def scanner() -> ctypes.CDLL | None:
     """The compiled scanner, or None where it was not built."""
     for suffix in EXTENSION_SUFFIXES:
         path = Path(__file__).with_name(f"_scanner{suffix}")
@@ -105,7 +105,7 @@ def scan(
 
 
 def _options(options: ScanOptions) -> _Options:
-    parsed = [exclude.parse(text) for text in options.exclude]
+    parsed = [exclude.parse_exclude(text) for text in options.exclude]
     patterns = (_Pattern * len(parsed))(*(_Pattern(*pattern) for pattern in parsed))
     return _Options(
         patterns,

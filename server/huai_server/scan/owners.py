@@ -24,7 +24,7 @@ _RECORD_BYTES = 256
 """More than a `struct passwd` or `struct group` takes; the name is the first field of both."""
 
 
-class Owners:
+class OwnerNames:
     """Remembers the names of one scan; a new scan sees new names."""
 
     def __init__(self) -> None:

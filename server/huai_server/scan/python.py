@@ -15,7 +15,7 @@ from huai_schema.entries import ROOT_OWNER, Directory, File, Symlink
 from huai_schema.limits import MTIME_MAX, NAME_BYTES, PATH_BYTES, TARGET_BYTES
 from huai_schema.paths import ROOT, RelPath, join
 from huai_server.scan import exclude
-from huai_server.scan.owners import Owners
+from huai_server.scan.owners import OwnerNames
 from huai_server.scan.types import (
     IDENTITY,
     KEEPS_CHANGING,
@@ -69,8 +69,8 @@ class _Tree:
         self._root = root
         self._options = options
         self._device = os.fstat(root).st_dev
-        self._owners = Owners()
-        self._patterns = tuple(exclude.parse(text) for text in options.exclude)
+        self._owners = OwnerNames()
+        self._patterns = tuple(exclude.parse_exclude(text) for text in options.exclude)
 
     def walk(self) -> Iterator[ScannedDirectory | Unreadable]:
         waiting = [ROOT]

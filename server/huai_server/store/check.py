@@ -29,7 +29,7 @@ class CheckReport:
     faults: tuple[str, ...]
 
 
-def check(name: str, repository: Repository) -> CheckReport:
+def check_repository(name: str, repository: Repository) -> CheckReport:
     """Read back all of `repository`, which holds the module `name`."""
     return _Check(name, repository).run()
 

@@ -10,12 +10,12 @@ from huai_client.config import (
     ClientConfig,
     Module,
     add_module,
-    check_name,
+    check_config_name,
     config_path,
     load,
     make_root,
 )
-from huai_client.metadata.served import probe
+from huai_client.metadata.served import url_warning
 from huai_schema.program.ending import print_json
 
 
@@ -77,7 +77,7 @@ def command(
     _check(root, name, module)
     make_root(root)
     add_module(root, name, module)
-    unknown = probe(name, module) if check else ""
+    unknown = url_warning(name, module) if check else ""
     if as_json:
         print_json("added", module=name, dest=module.dest, warning=unknown or None)
         return
@@ -89,8 +89,8 @@ def command(
 
 def _check(root: Path, name: str, module: Module) -> None:
     """Refuse what a sync would refuse, before anything is written."""
-    from huai_client.config_check import check as check_table
+    from huai_client.config_check import check_config
 
     config = load(root)
-    if check_name(name) not in config.modules:  # else `add_module` says so
-        check_table(ClientConfig({**config.modules, name: module}), name, root)
+    if check_config_name(name) not in config.modules:  # else `add_module` says so
+        check_config(ClientConfig({**config.modules, name: module}), name, root)

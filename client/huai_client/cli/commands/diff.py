@@ -7,7 +7,7 @@ import click
 from huai_client.cli.options import json_option, module_argument
 from huai_client.config import load
 from huai_client.inspect.commits import Commits, Pair
-from huai_client.inspect.comparison import Step, Tally, by_path, compare
+from huai_client.inspect.comparison import ChangeTotals, SnapshotChange, by_path, compare_snapshots
 from huai_client.inspect.format import step_line, step_values
 from huai_client.state.paths import module_places
 from huai_schema.program.ending import print_json
@@ -31,22 +31,22 @@ def command(root: Path, name: str, commits: str, summary: bool, as_json: bool) -
     end_with_reader()
     load(root).module(name)
     pair = Commits(name, module_places(root, name)).pair(commits)
-    tally = Tally()
-    for step in by_path(compare(pair.old.snapshot, pair.new.snapshot)):
+    tally = ChangeTotals()
+    for step in by_path(compare_snapshots(pair.old.snapshot, pair.new.snapshot)):
         tally.add(step)
         if not summary:
             _tell(name, step, as_json=as_json)
     _conclude(name, pair, tally, summary=summary, as_json=as_json)
 
 
-def _tell(name: str, step: Step, *, as_json: bool) -> None:
+def _tell(name: str, step: SnapshotChange, *, as_json: bool) -> None:
     if as_json:
         print_json("change", module=name, **step_values(step))
     else:
         click.echo(step_line(step))
 
 
-def _conclude(name: str, pair: Pair, tally: Tally, *, summary: bool, as_json: bool) -> None:
+def _conclude(name: str, pair: Pair, tally: ChangeTotals, *, summary: bool, as_json: bool) -> None:
     if as_json:
         print_json(
             "diff",

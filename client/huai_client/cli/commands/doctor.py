@@ -7,9 +7,9 @@ import click
 
 from huai_client.cli.options import json_option, modules_argument
 from huai_client.config import config_path, load
-from huai_client.inspect.doctor.case import Case, failed_by
 from huai_client.inspect.doctor.checks import CONFIG, MACHINE, MODULE
-from huai_client.inspect.doctor.run_checks import Examined, Totals, run_checks
+from huai_client.inspect.doctor.finding import failed_by
+from huai_client.inspect.doctor.run_checks import Examined, FindingTotals, run_checks
 from huai_client.mirror import Mirror
 from huai_schema.errors import HuaiError
 from huai_schema.program.ending import print_json
@@ -35,8 +35,8 @@ def command(root: Path, names: tuple[str, ...], as_json: bool) -> int:
         return report.conclude()
     report.add("", run_checks(CONFIG, (config_path(root), config)))
     for name in names or sorted(config.modules):
-        case = Case(Mirror.of(root, name, config.module(name)))
-        report.add(name, run_checks(MODULE, case))
+        mirror = Mirror.of(root, name, config.module(name))
+        report.add(name, run_checks(MODULE, mirror))
     return report.conclude()
 
 
@@ -45,7 +45,7 @@ class _Report:
 
     def __init__(self, *, as_json: bool) -> None:
         self._as_json = as_json
-        self._totals = Totals()
+        self._totals = FindingTotals()
 
     def add(self, module: str, findings: Iterable[Examined]) -> None:
         """`module` is empty for what concerns all."""

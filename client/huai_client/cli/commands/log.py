@@ -9,7 +9,7 @@ from huai_client.config import Module, load
 from huai_client.inspect.commits import Commits
 from huai_client.inspect.format import moment, run_values, run_words, step_values, step_words
 from huai_client.inspect.path_argument import parse_path_argument
-from huai_client.inspect.path_log import Event, follow
+from huai_client.inspect.path_log import Event, path_events
 from huai_client.state import history
 from huai_client.state.paths import ModulePlaces, module_places
 from huai_schema.paths import show
@@ -63,7 +63,7 @@ def _path(
 ) -> None:
     module, places = of
     path = parse_path_argument(text, module.dest)
-    events = list(follow(path, Commits(name, places).line))
+    events = list(path_events(path, Commits(name, places).line))
     for event in events[:number]:
         if as_json:
             print_json("path", module=name, **_values(event))

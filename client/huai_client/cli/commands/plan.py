@@ -9,7 +9,7 @@ from huai_client.cli.console import Console
 from huai_client.cli.options import json_option, many_options, modules_argument, sync_options
 from huai_client.cli.runner import Run
 from huai_client.config import load
-from huai_client.config_check import check
+from huai_client.config_check import check_config
 from huai_client.mirror import Mirror
 from huai_client.run_options import SyncOptions
 from huai_schema.errors import ExitCode
@@ -59,7 +59,7 @@ def command(
     console = Console(quiet=False, as_json=as_json)
 
     def one(name: str) -> ExitCode:
-        check(config, name, root)
+        check_config(config, name, root)
         return Run(Mirror.of(root, name, config.module(name)), console).plan(options, wait=wait)
 
     chosen = choose_modules(config, names, root, every=every, verb="plan for")

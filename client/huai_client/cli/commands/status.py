@@ -15,10 +15,10 @@ from huai_client.staleness import dated_ahead, too_old
 from huai_client.state import delayed_record
 from huai_client.state import state as states
 from huai_client.state.hosts import Hosts
+from huai_client.state.last_run import interruption
 from huai_client.state.last_run import load as load_last
-from huai_client.state.last_run import unfinished
 from huai_client.state.paths import ModulePlaces, module_places
-from huai_client.verify.summary import Look, Summary, read_account
+from huai_client.verify.summary import LookTimes, VerifySummary, read_account
 from huai_schema.errors import ExitCode
 from huai_schema.paths import exact, show
 from huai_schema.program.counting import counted
@@ -153,7 +153,7 @@ class _ModuleStatus:
 
     def _runs(self) -> Iterator[str]:
         if self._state.attempted:
-            yield unfinished(self._places.history, self.last)
+            yield interruption(self._places.history, self.last)
         if self._running:
             yield f"running (process {self._running})"
         if self._verifying:
@@ -176,7 +176,7 @@ class _ModuleStatus:
             yield "what was verified was an earlier commit"
 
 
-def _verified_remarks(summary: Summary) -> Iterator[str]:
+def _verified_remarks(summary: VerifySummary) -> Iterator[str]:
     """When all of it was verified, for people."""
     yield f"compared {_look(summary.metadata, summary.parts)}"
     yield f"read {_look(summary.content, summary.parts)}"
@@ -184,7 +184,7 @@ def _verified_remarks(summary: Summary) -> Iterator[str]:
         yield f"{counted(summary.damaged, 'path')} differed"
 
 
-def _look(look: Look, parts: int) -> str:
+def _look(look: LookTimes, parts: int) -> str:
     """When the parts were looked at, and how many of them."""
     texts: list[str] = []
     if look.oldest:

@@ -13,17 +13,17 @@ from huai_client.cli.options import (
     log_option,
     many_options,
     modules_argument,
-    span,
+    parse_span,
     wait_option,
 )
 from huai_client.cli.runner import Run
 from huai_client.config import load
-from huai_client.config_check import check
+from huai_client.config_check import check_config
 from huai_client.deadline import Deadline
 from huai_client.inspect.path_argument import parse_path_argument
 from huai_client.mirror import Mirror
 from huai_client.run_options import SyncOptions
-from huai_client.verify.request import Request
+from huai_client.verify.request import VerifyRequest
 from huai_schema.errors import ExitCode
 
 _SHARE = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,6})?)%")
@@ -57,7 +57,7 @@ def _share(_context: click.Context, _parameter: click.Parameter, text: str | Non
 @click.option(
     "--time",
     "seconds",
-    callback=span,
+    callback=parse_span,
     metavar="TIME",
     help="Stop each module's run after so long (90s, 30m, 2h). Begins with what was verified the "
     "longest ago, and goes on where the last such run stopped.",
@@ -104,8 +104,8 @@ def command(
     def one(name: str) -> ExitCode:
         module = config.module(name)
         with failures_told(log, name):
-            check(config, name, root)
-            request = Request(
+            check_config(config, name, root)
+            request = VerifyRequest(
                 content=content,
                 path=parse_path_argument(asked, module.dest),
                 sample=sample,

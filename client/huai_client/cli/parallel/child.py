@@ -19,7 +19,7 @@ _SET_PARENT_DEATH_SIGNAL = 1
 _ENDING = (signal.SIGTERM, signal.SIGINT)
 
 
-class Child:
+class ChildProcess:
     """A process that does one piece of work."""
 
     def __init__(self, work: Callable[[], int]) -> None:

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 
-from huai_client.cli.parallel.child import Child
+from huai_client.cli.parallel.child import ChildProcess
 from huai_client.cli.parallel.output import Lines
 
 Work = Callable[[str], int]
@@ -34,7 +34,7 @@ class Fleet:
         self._ended = ended
         self._as_json = as_json
         self._pipes = selectors.DefaultSelector()
-        self._running: dict[str, tuple[Child, float]] = {}
+        self._running: dict[str, tuple[ChildProcess, float]] = {}
         self.codes: dict[str, int] = {}
         """Of those that have ended."""
 
@@ -52,7 +52,7 @@ class Fleet:
                 self._stop()
 
     def _start(self, name: str) -> None:
-        child = Child(lambda: self._work(name))
+        child = ChildProcess(lambda: self._work(name))
         self._running[name] = child, time.monotonic()
         for handle, target in (child.out, sys.stdout.buffer), (child.err, sys.stderr.buffer):
             lines = Lines(name, target, as_json=self._as_json and handle == child.out)

@@ -1,7 +1,7 @@
 """`huai-rsync`: takes rsync's command line, and runs huai where the source is a huai upstream.
 
     settings                         what the environment says
-    options, words, command_line     what the arguments say, as a `call`: data and pure functions
+    options, words, command_line     what the arguments say, as a `request`: data and pure functions
     source, modules, filtering       which module they mean, and what of it
     choice                           whether huai does it
     discovery, announcement, memory  upstreams that are not configured, and what is kept of calls

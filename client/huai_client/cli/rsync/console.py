@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from huai_client.cli.console import Console
 from huai_client.cli.rsync.log_file import RsyncLog
 from huai_client.cli.rsync.log_format import Format, Item
-from huai_client.cli.rsync.output_line import Step
+from huai_client.cli.rsync.output_line import PlanStep
 from huai_client.cli.rsync.request import OutputStyle
 from huai_client.cli.rsync.stats import Kinds, Stats
 from huai_client.state.state import HELD
@@ -44,7 +44,7 @@ class _Progress:
 class RsyncConsole(Console):
     """As rsync would tell it."""
 
-    manner: OutputStyle
+    style: OutputStyle
     dry_run: bool
     file: RsyncLog | None = None
     """That of `--log-file`."""
@@ -63,7 +63,7 @@ class RsyncConsole(Console):
 
     def error(self, text: str) -> None:
         """Something that went wrong, or may have; a quiet run that ends well was fine."""
-        if self.manner.quiet:
+        if self.style.quiet:
             self.progress.complaints.append(text)
         else:
             self._say(text)
@@ -91,7 +91,7 @@ class RsyncConsole(Console):
         figures.total = prepared.extent.bytes
         if self.dry_run:
             _count(figures, prepared)
-        if self.manner.names:
+        if self.style.names:
             from huai_client.cli.rsync.itemize import items
 
             self.progress.items = items(prepared.plan, prepared.diff.candidates)
@@ -100,7 +100,7 @@ class RsyncConsole(Console):
 
     def step(self, kind: str, path: "RelPath") -> None:
         """Say what rsync would of a step that was done."""
-        self._tell(self.progress.items.pop(Step(kind, path), []))
+        self._tell(self.progress.items.pop(PlanStep(kind, path), []))
 
     def ended(self, result: "SyncResult") -> None:
         """Take the figures."""
@@ -118,34 +118,34 @@ class RsyncConsole(Console):
         self.progress.begun = True
         if self.file:
             self.file.write(b"receiving file list")
-        if not self.manner.quiet and self.manner.verbosity:
+        if not self.style.quiet and self.style.verbosity:
             _write(b"receiving incremental file list")
 
     def close(self, entries: Kinds | None) -> None:
         """Print the figures."""
         self.heading()
-        figures, manner = self.progress.figures, self.manner
+        figures, style = self.progress.figures, self.style
         figures.entries = entries
         seconds = time.monotonic() - self.progress.began
-        if not manner.quiet:
-            for line in figures.lines(manner, seconds=seconds, dry_run=self.dry_run):
+        if not style.quiet:
+            for line in figures.lines(style, seconds=seconds, dry_run=self.dry_run):
                 _write(line.encode())
         if self.file:
-            for line in figures.log_lines(manner, seconds=seconds, dry_run=self.dry_run):
+            for line in figures.log_lines(style, seconds=seconds, dry_run=self.dry_run):
                 self.file.write(line.encode())
         sys.stdout.flush()
 
     def _tell(self, told: list[Item]) -> None:
         """To standard output and to the log, each in its own format."""
-        manner = self.manner
+        style = self.style
         for item in told:
-            line = Format(manner.format).line(item) if manner.format else None
-            if not manner.format and item.deleted and manner.deletions:
+            line = Format(style.format).line(item) if style.format else None
+            if not style.format and item.deleted and style.deletions:
                 line = b"deleting " + item.name
-            if line is not None and not manner.quiet:
+            if line is not None and not style.quiet:
                 _write(line)
-            if self.file and manner.log_format and not self.dry_run:
-                line = Format(manner.log_format).line(item)
+            if self.file and style.log_format and not self.dry_run:
+                line = Format(style.log_format).line(item)
                 if line is not None:
                     self.file.write(line)
 

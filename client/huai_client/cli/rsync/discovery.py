@@ -17,7 +17,7 @@ import msgspec
 from huai_client.cli.rsync.announcement import fetch_announcement
 from huai_client.cli.rsync.eligibility import modes_of
 from huai_client.cli.rsync.environment import DISCOVER, UPSTREAM
-from huai_client.cli.rsync.exec_rsync import RealRsyncError
+from huai_client.cli.rsync.exec_rsync import RsyncNeededError
 from huai_client.cli.rsync.request import RsyncRequest
 from huai_client.config import ClientConfig, Module
 from huai_client.metadata.http import MetadataUrl, UpstreamError, newest_commit
@@ -32,53 +32,53 @@ _MAX_AGE = "7d"
 _MEMORY = "rsync-sources.json"
 
 
-def discover(call: RsyncRequest, root: Path, config: ClientConfig) -> tuple[str, Module]:
-    """The module that `call` would be if its source says so; not written yet.
+def discover(request: RsyncRequest, root: Path, config: ClientConfig) -> tuple[str, Module]:
+    """The module that `request` would be if its source says so; not written yet.
 
     Only for a tree that is there: at a first copy the real rsync is faster.  Raises
-    `RealRsyncError`.
+    `RsyncNeededError`.
     """
     if os.environ.get(DISCOVER) == "no":
-        raise RealRsyncError("no module has this destination")
-    if _is_empty(call.dest):
-        raise RealRsyncError("no module has this destination, and it holds nothing yet")
-    if _refused(root).get(str(call.source), 0) + _PATIENCE_SECONDS > time.time():
-        raise RealRsyncError("no module has this destination, and the source was no upstream")
+        raise RsyncNeededError("no module has this destination")
+    if _is_empty(request.dest):
+        raise RsyncNeededError("no module has this destination, and it holds nothing yet")
+    if _refused(root).get(str(request.source), 0) + _PATIENCE_SECONDS > time.time():
+        raise RsyncNeededError("no module has this destination, and the source was no upstream")
     try:
-        url, name = _announced(call)
+        url, name = _announced(request)
         newest_commit(MetadataUrl.of(url, name), timeout=_TIMEOUT_SECONDS)
     except (FormatError, UpstreamError) as error:
-        refuse(call, root)
-        raise RealRsyncError(f"no module has this destination; {error.message}") from error
+        refuse(request, root)
+        raise RsyncNeededError(f"no module has this destination; {error.message}") from error
     here = _free(name, root, config)
-    dest = os.path.abspath(call.dest)
+    dest = os.path.abspath(request.dest)
     other = name if here != name else ""
     return here, Module(
         url=url,
         dest=dest,
         upstream_name=other,
         max_age=_MAX_AGE,
-        owners=call.owners,
-        modes=modes_of(call),
-        safe_links=call.safe_links,
+        owners=request.owners,
+        modes=modes_of(request),
+        safe_links=request.safe_links,
     )
 
 
-def _announced(call: RsyncRequest) -> Announcement:
+def _announced(request: RsyncRequest) -> Announcement:
     """What the administrator says, or else the source."""
     given = os.environ.get(UPSTREAM)
     if given:
-        return Announcement.of(given, call.source.name)
-    return Announcement.parse(fetch_announcement(call, _TIMEOUT_SECONDS))
+        return Announcement.of(given, request.source.name)
+    return Announcement.parse(fetch_announcement(request, _TIMEOUT_SECONDS))
 
 
-def refuse(call: RsyncRequest, root: Path) -> None:
-    """Remember that the source of `call` is no upstream; best effort."""
+def refuse(request: RsyncRequest, root: Path) -> None:
+    """Remember that the source of `request` is no upstream; best effort."""
     now = int(time.time())
     kept = {key: at for key, at in _refused(root).items() if at + _PATIENCE_SECONDS > now}
     with suppress(OSError, StateError):
         root.mkdir(parents=True, exist_ok=True)
-        replace_durably(root / _MEMORY, msgspec.json.encode({**kept, str(call.source): now}))
+        replace_durably(root / _MEMORY, msgspec.json.encode({**kept, str(request.source): now}))
 
 
 def _refused(root: Path) -> dict[str, int]:

@@ -15,7 +15,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from huai_client.cli.rsync.exec_rsync import RealRsyncError
+from huai_client.cli.rsync.exec_rsync import RsyncNeededError
 from huai_client.cli.rsync.filters import beyond_filter, unlike_filter
 from huai_client.cli.rsync.request import RsyncRequest
 from huai_client.config import Module
@@ -32,60 +32,60 @@ if TYPE_CHECKING:
 _PARTS_MOST = 8
 
 
-def check_owners(call: RsyncRequest) -> None:
-    """Raise `RealRsyncError` for a way of keeping owners that is not huai's."""
+def check_owners(request: RsyncRequest) -> None:
+    """Raise `RsyncNeededError` for a way of keeping owners that is not huai's."""
     if os.geteuid() != 0:
         return
-    if call.owner != call.group:
-        raise RealRsyncError("it keeps only one of owner and group")
+    if request.owner != request.group:
+        raise RsyncNeededError("it keeps only one of owner and group")
 
 
-def check_numbers(call: RsyncRequest, plan: "Plan") -> None:
-    """Raise `RealRsyncError` if `--numeric-ids` needs a number that the metadata do not have.
+def check_numbers(request: RsyncRequest, plan: "Plan") -> None:
+    """Raise `RsyncNeededError` if `--numeric-ids` needs a number that the metadata do not have.
 
     They name owners; only root's number is the same everywhere.
     """
-    if os.geteuid() != 0 or not call.owner or not call.numeric_ids:
+    if os.geteuid() != 0 or not request.owner or not request.numeric_ids:
         return
     entries: list[Entry] = [*plan.directories]
     for stage in plan.stages:
         entries += [*stage.fetches, *stage.links, *stage.symlinks, *stage.attributes]
     for name in {name for entry in entries for name in (entry.owner, entry.group)}:
         if name != ROOT_OWNER and not name.startswith(b"#"):
-            raise RealRsyncError(f"--numeric-ids: the metadata know {show(name)} by name only")
+            raise RsyncNeededError(f"--numeric-ids: the metadata know {show(name)} by name only")
 
 
-def modes_of(call: RsyncRequest) -> Modes:
+def modes_of(request: RsyncRequest) -> Modes:
     """What rsync would do about modes."""
-    if not call.perms:
+    if not request.perms:
         return Modes.LOCAL
-    return Modes.PLAIN if call.modes == (DIRECTORY_MODE, FILE_MODE) else Modes.EXACT
+    return Modes.PLAIN if request.modes == (DIRECTORY_MODE, FILE_MODE) else Modes.EXACT
 
 
-def check_modes(call: RsyncRequest, plan: "Plan") -> None:
-    """Raise `RealRsyncError` if `plan` gives anything another mode than `--chmod` asks for."""
-    if call.modes is None:
+def check_modes(request: RsyncRequest, plan: "Plan") -> None:
+    """Raise `RsyncNeededError` if `plan` gives anything another mode than `--chmod` asks for."""
+    if request.modes is None:
         return
     changed = [entry for stage in plan.stages for entry in (*stage.fetches, *stage.attributes)]
     directories = {directory.mode for directory in plan.directories}
     files = {entry.mode for entry in changed if isinstance(entry, File)}
-    if not directories <= {call.modes[0]} or not files <= {call.modes[1]}:
-        raise RealRsyncError("--chmod: the upstream has other modes")
+    if not directories <= {request.modes[0]} or not files <= {request.modes[1]}:
+        raise RsyncNeededError("--chmod: the upstream has other modes")
 
 
-def why_not(call: RsyncRequest, rules: "tuple[Rule, ...]", module: Module, root: Path) -> str:
+def why_not(request: RsyncRequest, rules: "tuple[Rule, ...]", module: Module, root: Path) -> str:
     """Why huai cannot carry this call out, whatever is recorded; empty: it can."""
-    differing = unlike_filter if call.delete else beyond_filter
+    differing = unlike_filter if request.delete else beyond_filter
     reason = differing(rules, module, root)
     return f"its filter rules are not those of the module: {reason}" if reason else ""
 
 
 def check_in_part(state: State) -> None:
-    """Raise `RealRsyncError` if a call that does not delete cannot be a part of a whole one.
+    """Raise `RsyncNeededError` if a call that does not delete cannot be a part of a whole one.
 
     The commits of such calls are kept until a whole one ends, so there must not be many.
     """
     if state.applied is None:
-        raise RealRsyncError("without --delete, and no call that deletes has ended yet")
+        raise RsyncNeededError("without --delete, and no call that deletes has ended yet")
     if len(state.attempted) > _PARTS_MOST:
-        raise RealRsyncError("without --delete, as many calls before")
+        raise RsyncNeededError("without --delete, as many calls before")

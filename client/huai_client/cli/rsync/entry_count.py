@@ -31,7 +31,7 @@ def entries_of(prepared: "Prepared", places: ModulePlaces, *, wanted: bool) -> t
 
 def _selected(prepared: "Prepared", places: ModulePlaces, rules: "Rules") -> tuple[int, int, int]:
     from huai_client.diff.selection import Selection
-    from huai_client.diff.selections import differences
+    from huai_client.diff.selections import diff_selections
     from huai_client.metadata.repository import Repository
     from huai_client.state.state import load
     from huai_schema.diff.changes import Change
@@ -44,7 +44,7 @@ def _selected(prepared: "Prepared", places: ModulePlaces, rules: "Rules") -> tup
     if state.applied is None or not repository.has(state.applied):
         return _count(now.entries())
     past = Selection(repository.commit(state.applied).snapshot, rules)
-    changes = [each for each in differences(past, now) if isinstance(each, Change)]
+    changes = [each for each in diff_selections(past, now) if isinstance(each, Change)]
     came = _count(each.new for each in changes if each.new is not None)
     went = _count(each.old for each in changes if each.old is not None)
     files, directories, symlinks = (

@@ -17,7 +17,7 @@ TRIED = "HUAI_RSYNC_TRIED"
 """Holds programs, divided as in PATH; its being there means: below a huai-rsync."""
 
 
-class RealRsyncError(Exception):
+class RsyncNeededError(Exception):
     """The call is the real rsync's."""
 
     def __init__(self, reason: str) -> None:

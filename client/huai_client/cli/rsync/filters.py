@@ -11,7 +11,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from huai_client.cli.rsync.exec_rsync import RealRsyncError
+from huai_client.cli.rsync.exec_rsync import RsyncNeededError
 from huai_client.cli.rsync.request import FilterOption, RsyncRequest
 from huai_client.config import Module
 from huai_schema.paths import show
@@ -25,22 +25,22 @@ _WAYS = {"filter": ("risk ", "R ", "- ", "exclude ", "protect ", "P "), "exclude
 """How a rule of one of these options may begin before such a pattern."""
 
 
-def rules(call: RsyncRequest, folder: Path, protect: Sequence[str] = ()) -> "tuple[Rule, ...]":
+def rules(request: RsyncRequest, folder: Path, protect: Sequence[str] = ()) -> "tuple[Rule, ...]":
     """The rules of a call, but for those that say no more than that `protect` is not touched.
 
-    Files count from `folder`.  Raises `RealRsyncError` for rules that are not huai's.
+    Files count from `folder`.  Raises `RsyncNeededError` for rules that are not huai's.
     """
-    options = [option for option in call.filters if not _is_temporary(option)]
+    options = [option for option in request.filters if not _is_temporary(option)]
     if not options:
         return ()
     from huai_client.filters import FilterError, Parser, read_from
 
-    parser = Parser(read_from(folder), delete_excluded=call.delete_excluded)
+    parser = Parser(read_from(folder), delete_excluded=request.delete_excluded)
     try:
         for option in options:
             _read(option, parser)
     except FilterError as error:
-        raise RealRsyncError(error.message) from error
+        raise RsyncNeededError(error.message) from error
     covered = {*map(os.fsencode, protect)}
     temporary = {*map(os.fsencode, _TEMPORARY)}
     return tuple(
@@ -108,12 +108,12 @@ def _spelt(rule: "Rule | None") -> str:
 def as_filter(call_rules: "tuple[Rule, ...]") -> tuple[str, ...]:
     """The filter of a module that leaves out what a call does.
 
-    Raises `RealRsyncError` for patterns that cannot stand in client.toml.
+    Raises `RsyncNeededError` for patterns that cannot stand in client.toml.
     """
     try:
         return tuple(rule.text.decode() for rule in mirrored(call_rules))
     except UnicodeDecodeError:
-        raise RealRsyncError("no module has this destination, nor could one") from None
+        raise RsyncNeededError("no module has this destination, nor could one") from None
 
 
 def _is_temporary(option: FilterOption) -> bool:

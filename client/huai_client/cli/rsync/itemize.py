@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 
 from huai_client.cli.rsync.log_format import Item
-from huai_client.cli.rsync.output_line import Items, Step
+from huai_client.cli.rsync.output_line import Items, PlanStep
 from huai_client.diff.candidate import Candidate
 from huai_client.plan.operations import Plan, Remove, Stage
 from huai_schema.entries import Directory, Entry, File, Symlink
@@ -34,7 +34,7 @@ def items(plan: Plan, candidates: list[Candidate]) -> Items:
         if item is not None:
             found[step] = [item]
     for move in plan.moves:
-        found[Step("move", move.new)].insert(0, Item(_DELETED, _shown(Directory(move.old, 0))))
+        found[PlanStep("move", move.new)].insert(0, Item(_DELETED, _shown(Directory(move.old, 0))))
     _turn_links(plan, known, found)
     return found
 
@@ -47,43 +47,43 @@ def _turn_links(plan: Plan, known: dict[RelPath, Candidate], found: Items) -> No
         if leader is None or member is None or leader.have is not None or leader.path not in new:
             continue
         if isinstance(member.have, File) and member.differing == {"link"}:
-            found.pop(Step("link", file.path), None)
-            told = found.get(Step("publish", leader.path), [])
-            found[Step("publish", leader.path)] = [
+            found.pop(PlanStep("link", file.path), None)
+            told = found.get(PlanStep("publish", leader.path), [])
+            found[PlanStep("publish", leader.path)] = [
                 item._replace(itemized=b"hf" + _NEW, tail=b" => " + _printable(file.path))
                 for item in told
             ]
 
 
-def _steps(plan: Plan) -> Iterator[tuple[Step, Entry]]:
+def _steps(plan: Plan) -> Iterator[tuple[PlanStep, Entry]]:
     """Each step, and what it makes or takes away."""
     yield from (_removal("clear", item) for item in plan.clear)
     for path in plan.make:
-        yield Step("make", path), Directory(path, 0)
+        yield PlanStep("make", path), Directory(path, 0)
     for move in plan.moves:
-        yield Step("move", move.new), Directory(move.new, 0)
+        yield PlanStep("move", move.new), Directory(move.new, 0)
     for stage in plan.stages:
         yield from _steps_of(stage)
     yield from (_removal("remove", item) for item in plan.removals)
     made = {*plan.make, *(move.new for move in plan.moves)}
     for directory in plan.directories:
         if directory.path not in made:
-            yield Step("directory", directory.path), directory
+            yield PlanStep("directory", directory.path), directory
 
 
-def _removal(kind: str, item: Remove) -> tuple[Step, Entry]:
+def _removal(kind: str, item: Remove) -> tuple[PlanStep, Entry]:
     gone = Directory(item.path, 0) if item.directory else File(item.path, 0, 0)
-    return Step(kind, item.path), gone
+    return PlanStep(kind, item.path), gone
 
 
-def _steps_of(stage: Stage) -> Iterator[tuple[Step, Entry]]:
-    yield from ((Step("publish", file.path), file) for file in stage.fetches)
-    yield from ((Step("link", file.path), file) for file in stage.links)
-    yield from ((Step("symlink", symlink.path), symlink) for symlink in stage.symlinks)
-    yield from ((Step("attributes", entry.path), entry) for entry in stage.attributes)
+def _steps_of(stage: Stage) -> Iterator[tuple[PlanStep, Entry]]:
+    yield from ((PlanStep("publish", file.path), file) for file in stage.fetches)
+    yield from ((PlanStep("link", file.path), file) for file in stage.links)
+    yield from ((PlanStep("symlink", symlink.path), symlink) for symlink in stage.symlinks)
+    yield from ((PlanStep("attributes", entry.path), entry) for entry in stage.attributes)
 
 
-def _item(step: Step, entry: Entry, candidate: Candidate | None) -> Item | None:
+def _item(step: PlanStep, entry: Entry, candidate: Candidate | None) -> Item | None:
     name = _shown(entry)
     if step.kind in ("clear", "remove"):
         return Item(_DELETED, name)
@@ -95,7 +95,7 @@ def _item(step: Step, entry: Entry, candidate: Candidate | None) -> Item | None:
     return Item(itemized, name, _tail(step, entry), named, size, entry.mtime)
 
 
-def _is_named(step: Step, candidate: Candidate | None) -> bool:
+def _is_named(step: PlanStep, candidate: Candidate | None) -> bool:
     """Whether `-v` tells it: not a change of mode or owner alone."""
     changed = candidate.differing if candidate else frozenset[str]()
     if step.kind == "attributes":
@@ -103,7 +103,7 @@ def _is_named(step: Step, candidate: Candidate | None) -> bool:
     return step.kind != "directory" or bool(changed)
 
 
-def _itemized(step: Step, entry: Entry, candidate: Candidate | None) -> bytes:
+def _itemized(step: PlanStep, entry: Entry, candidate: Candidate | None) -> bytes:
     """The letters of `-i`; none if nothing changed that they could tell."""
     kind = b"d" if isinstance(entry, Directory) else b"L" if isinstance(entry, Symlink) else b"f"
     here = candidate is not None and type(candidate.have) is type(entry)
@@ -120,7 +120,7 @@ def _itemized(step: Step, entry: Entry, candidate: Candidate | None) -> bytes:
     return update + kind + (b"c" if "target" in changed else b".") + letters + b"..."
 
 
-def _tail(step: Step, entry: Entry) -> bytes:
+def _tail(step: PlanStep, entry: Entry) -> bytes:
     if isinstance(entry, Symlink):
         return b" -> " + _printable(entry.target)
     if step.kind == "link" and isinstance(entry, File) and entry.link is not None:

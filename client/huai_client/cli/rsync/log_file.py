@@ -8,7 +8,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from huai_client.cli.rsync.exec_rsync import RealRsyncError
+from huai_client.cli.rsync.exec_rsync import RsyncNeededError
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,12 +19,12 @@ class RsyncLog:
 
     @classmethod
     def opened(cls, name: str) -> "RsyncLog":
-        """Made if it is missing; `RealRsyncError` if nothing can be written there."""
+        """Made if it is missing; `RsyncNeededError` if nothing can be written there."""
         log = cls(Path(name).absolute())
         try:
             log._append(b"")
         except OSError as error:
-            raise RealRsyncError(f"--log-file: {name}: {error.strerror}") from error
+            raise RsyncNeededError(f"--log-file: {name}: {error.strerror}") from error
         return log
 
     def write(self, line: bytes) -> None:

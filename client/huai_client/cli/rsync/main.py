@@ -10,8 +10,8 @@ from pathlib import Path
 
 from huai_client.cli.rsync import exec_rsync as handover
 from huai_client.cli.rsync.environment import EXPLAIN, ROOT
-from huai_client.cli.rsync.exec_rsync import RealRsyncError
-from huai_client.cli.rsync.parse import parse
+from huai_client.cli.rsync.exec_rsync import RsyncNeededError
+from huai_client.cli.rsync.parse import parse_arguments
 from huai_client.cli.rsync.request import Passthrough, RsyncRequest
 from huai_schema.errors import ExitCode
 from huai_schema.program.ending import conclude
@@ -55,12 +55,12 @@ def _run(arguments: Sequence[str]) -> ExitCode:
         handover.exec_rsync(arguments)
     if [*arguments] in _ABOUT:
         return _about(arguments)
-    call = parse(arguments)
+    request = parse_arguments(arguments)
     root = _root()
     try:
-        return _sync(call, root)
-    except RealRsyncError as real:
-        _before_exec(call, root, real)
+        return _sync(request, root)
+    except RsyncNeededError as real:
+        _before_exec(request, root, real)
         handover.exec_rsync(arguments)
 
 
@@ -75,12 +75,12 @@ def _about(arguments: Sequence[str]) -> ExitCode:
     return ExitCode.OK if code == 0 else ExitCode.USAGE
 
 
-def _sync(call: RsyncRequest | Passthrough, root: Path) -> ExitCode:
-    if isinstance(call, Passthrough):
-        raise RealRsyncError(call.reason)
+def _sync(request: RsyncRequest | Passthrough, root: Path) -> ExitCode:
+    if isinstance(request, Passthrough):
+        raise RsyncNeededError(request.reason)
     from huai_client.cli.rsync.sync import sync
 
-    return sync(call, root)
+    return sync(request, root)
 
 
 def _root() -> Path:
@@ -91,12 +91,12 @@ def _root() -> Path:
     return (Path(given) if given else default_root()).absolute()
 
 
-def _before_exec(call: RsyncRequest | Passthrough, root: Path, real: RealRsyncError) -> None:
+def _before_exec(request: RsyncRequest | Passthrough, root: Path, real: RsyncNeededError) -> None:
     """Say why the real rsync runs, and record that it changes trees, if they are ours."""
     wish = os.environ.get(EXPLAIN, "")
     if wish == "yes":
         sys.stderr.write(f"huai-rsync: the real rsync runs: {real.reason}\n")
-    if not call.targets:
+    if not request.targets:
         return
     from huai_client.cli.rsync.cache import force_full_compare
     from huai_client.cli.rsync.modules import replaces_one_file, touched
@@ -105,14 +105,14 @@ def _before_exec(call: RsyncRequest | Passthrough, root: Path, real: RealRsyncEr
     from huai_schema.program.configuration import ConfigError
 
     try:
-        names = list(touched(load(root), call.targets))
+        names = list(touched(load(root), request.targets))
     except ConfigError as error:
         sys.stderr.write(f"huai-rsync: {error.message}\n")
         return
     # Cron mails whatever is said, so only mirror runs that are to be heard of say it unasked.
-    explained = not wish and call.deletes and not call.quiet and not call.harmless
+    explained = not wish and request.deletes and not request.quiet and not request.harmless
     for name in names:
         if explained:
             sys.stderr.write(f"huai-rsync: {name}: the real rsync runs: {real.reason}\n")
-        if not call.harmless and not replaces_one_file(call):
+        if not request.harmless and not replaces_one_file(request):
             force_full_compare(module_places(root, name), wait=_PATIENCE_SECONDS)

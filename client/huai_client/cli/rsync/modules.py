@@ -17,7 +17,7 @@ from huai_client.state.paths import ModulePlaces
 from huai_client.state.state import State
 
 
-def at(config: ClientConfig, dest: str) -> tuple[str, Module] | None:
+def module_at(config: ClientConfig, dest: str) -> tuple[str, Module] | None:
     """The module whose tree is the folder `dest`, by name."""
     real = os.path.realpath(dest)
     for name, module in config.modules.items():
@@ -35,16 +35,16 @@ def touched(config: ClientConfig, targets: Iterable[str]) -> Iterator[str]:
             yield name
 
 
-def replaces_one_file(call: RsyncRequest | Passthrough) -> bool:
+def replaces_one_file(request: RsyncRequest | Passthrough) -> bool:
     """Whether a call can change nothing but one regular file that is there already.
 
     Such a file, as Arch's `lastsync`, changes upstream between commits; the next commit that
     has it anew brings it in step, so nothing else of the tree is in doubt.
     """
-    if not isinstance(call, Passthrough) or not call.file or call.deletes:
+    if not isinstance(request, Passthrough) or not request.file or request.deletes:
         return False
-    name = re.split("[/:]", call.file)[-1]
-    target = call.targets[0]
+    name = re.split("[/:]", request.file)[-1]
+    target = request.targets[0]
     path = os.path.join(target, name) if os.path.isdir(target) else target
     try:
         return stat.S_ISREG(os.lstat(path).st_mode)

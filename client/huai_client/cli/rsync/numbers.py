@@ -26,7 +26,7 @@ def kibibytes(text: str) -> int | None:
     return int(size + _LEAST) // 1024
 
 
-def shown(number: float, human: int, *, decimals: int = 0) -> str:
+def format_number(number: float, human: int, *, decimals: int = 0) -> str:
     """A number as rsync shows it; `human`: 0 digits, 1 commas, 2 units of 1000, 3 of 1024."""
     if human > 1:
         base = 1000 if human == 2 else 1024

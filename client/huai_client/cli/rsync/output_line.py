@@ -9,12 +9,12 @@ from huai_client.cli.rsync.log_format import Item
 from huai_schema.paths import RelPath
 
 
-class Step(NamedTuple):
+class PlanStep(NamedTuple):
     """One step of a plan, as the executor names it."""
 
     kind: str
     path: RelPath
 
 
-Items: TypeAlias = dict[Step, list[Item]]
+Items: TypeAlias = dict[PlanStep, list[Item]]
 """What rsync would tell of each step, in the order of the plan."""

@@ -34,7 +34,7 @@ _FORMATS = ("out-format", "log-format", "log-file-format")
 _REMOTE = re.compile(r"[^/]*:")
 
 
-def parse(arguments: Sequence[str]) -> RsyncRequest | Passthrough:
+def parse_arguments(arguments: Sequence[str]) -> RsyncRequest | Passthrough:
     """Understand a command line, without the program's name."""
     reading = _Reading()
     try:
@@ -122,7 +122,7 @@ class _Reading:
                 deletes=self._deletes,
                 quiet=self.flags.get("quiet", False),
             )
-        return self._call(source, dest)
+        return self._request(source, dest)
 
     def _reason(self, *, remote: bool) -> str:
         """Why this cannot be huai's; empty: it can."""
@@ -165,7 +165,7 @@ class _Reading:
             return None
         return source.at_port(port) if source and port else source
 
-    def _call(self, source: Source, dest: str) -> RsyncRequest:
+    def _request(self, source: Source, dest: str) -> RsyncRequest:
         flags, values = self.flags, self.values
         modes = _MODES.fullmatch(values.get("chmod", ""))
         return RsyncRequest(
@@ -185,7 +185,7 @@ class _Reading:
             perms=flags.get("perms", False),
             modes=(int(modes[1], 8), int(modes[2], 8)) if modes else None,
             dry_run=flags.get("dry-run", False),
-            manner=self._manner(),
+            style=self._style(),
         )
 
     @property
@@ -196,7 +196,7 @@ class _Reading:
     def _deletes(self) -> bool:
         return any(self.flags.get(name) for name in (*_DELETE, "delete-excluded"))
 
-    def _manner(self) -> OutputStyle:
+    def _style(self) -> OutputStyle:
         flags, values, info = self.flags, self.values, self.info
         verbosity = self.levels["verbose"]
         usual = ITEMIZED if flags.get("itemize-changes") else ""

@@ -32,7 +32,7 @@ class OutputStyle:
     deletions: bool = False
     """Whether deletions are told where other changes are not."""
     human: int = 1
-    """As `numbers.shown` takes it."""
+    """As `numbers.format_number` takes it."""
     log: str = ""
     """The file of `--log-file`, or none."""
     log_format: str = ""
@@ -71,7 +71,7 @@ class RsyncRequest:
     modes: tuple[int, int] | None
     """Of directories and files, as `--chmod` wants them; None: the upstream's."""
     dry_run: bool
-    manner: OutputStyle
+    style: OutputStyle
 
     @property
     def targets(self) -> tuple[str, ...]:
@@ -91,7 +91,7 @@ class RsyncRequest:
     @property
     def quiet(self) -> bool:
         """As for `Passthrough`."""
-        return self.manner.quiet
+        return self.style.quiet
 
     @property
     def owners(self) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from huai_client.cli.rsync.numbers import shown
+from huai_client.cli.rsync.numbers import format_number
 from huai_client.cli.rsync.request import OutputStyle
 
 _LEAST_SECONDS = 0.5
@@ -25,8 +25,10 @@ class Kinds(NamedTuple):
     def text(self, human: int) -> str:
         """As rsync shows them."""
         parts = zip(("reg", "dir", "link"), self, strict=True)
-        kinds = ", ".join(f"{name}: {shown(count, human)}" for name, count in parts if count)
-        return shown(sum(self), human) + (f" ({kinds})" if kinds else "")
+        kinds = ", ".join(
+            f"{name}: {format_number(count, human)}" for name, count in parts if count
+        )
+        return format_number(sum(self), human) + (f" ({kinds})" if kinds else "")
 
 
 _NONE: Final = Kinds()
@@ -48,33 +50,33 @@ class Stats:
     received: int = 0
     """Bytes over the wire."""
 
-    def lines(self, manner: OutputStyle, *, seconds: float, dry_run: bool) -> Iterator[str]:
+    def lines(self, style: OutputStyle, *, seconds: float, dry_run: bool) -> Iterator[str]:
         """What rsync would end with; nothing if it would say nothing."""
-        if self.total is None or not (manner.stats or manner.totals):
+        if self.total is None or not (style.stats or style.totals):
             return
-        if manner.stats:
+        if style.stats:
             yield ""
-            yield from self._block(self.total, manner.human)
-        human = manner.human
+            yield from self._block(self.total, style.human)
+        human = style.human
         rate = self.received / (_LEAST_SECONDS + seconds)
         speedup = self.total / max(1, self.received)
         yield ""
         yield (
-            f"sent 0 bytes  received {shown(self.received, human)} bytes  "
-            f"{shown(rate, human, decimals=2)} bytes/sec"
+            f"sent 0 bytes  received {format_number(self.received, human)} bytes  "
+            f"{format_number(rate, human, decimals=2)} bytes/sec"
         )
         yield (
-            f"total size is {shown(self.total, human)}  "
-            f"speedup is {shown(speedup, min(human, 1), decimals=2)}"
+            f"total size is {format_number(self.total, human)}  "
+            f"speedup is {format_number(speedup, min(human, 1), decimals=2)}"
             + (" (DRY RUN)" if dry_run else "")
         )
 
-    def log_lines(self, manner: OutputStyle, *, seconds: float, dry_run: bool) -> Iterator[str]:
+    def log_lines(self, style: OutputStyle, *, seconds: float, dry_run: bool) -> Iterator[str]:
         """The same for `--log-file`, which hears a line in any case."""
         if self.total is None:
             return
-        if manner.stats or manner.totals:
-            yield from filter(None, self.lines(manner, seconds=seconds, dry_run=dry_run))
+        if style.stats or style.totals:
+            yield from filter(None, self.lines(style, seconds=seconds, dry_run=dry_run))
         else:
             yield f"sent 0 bytes  received {self.received} bytes  total size {self.total}"
 
@@ -83,14 +85,14 @@ class Stats:
             yield f"Number of files: {self.entries.text(human)}"
         yield f"Number of created files: {self.created.text(human)}"
         yield f"Number of deleted files: {self.deleted.text(human)}"
-        yield f"Number of regular files transferred: {shown(self.transferred, human)}"
-        yield f"Total file size: {shown(total, human)} bytes"
-        yield f"Total transferred file size: {shown(self.transferred_bytes, human)} bytes"
+        yield f"Number of regular files transferred: {format_number(self.transferred, human)}"
+        yield f"Total file size: {format_number(total, human)} bytes"
+        yield f"Total transferred file size: {format_number(self.transferred_bytes, human)} bytes"
         literal = min(self.received, self.transferred_bytes)
-        yield f"Literal data: {shown(literal, human)} bytes"
-        yield f"Matched data: {shown(self.transferred_bytes - literal, human)} bytes"
+        yield f"Literal data: {format_number(literal, human)} bytes"
+        yield f"Matched data: {format_number(self.transferred_bytes - literal, human)} bytes"
         yield "File list size: 0"
         yield "File list generation time: 0.000 seconds"
         yield "File list transfer time: 0.000 seconds"
         yield "Total bytes sent: 0"
-        yield f"Total bytes received: {shown(self.received, human)}"
+        yield f"Total bytes received: {format_number(self.received, human)}"

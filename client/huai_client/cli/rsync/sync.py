@@ -1,6 +1,6 @@
 """One call of rsync as a sync of huai.
 
-Raises `RealRsyncError` where the real rsync has to run, above all if the upstream's metadata
+Raises `RsyncNeededError` where the real rsync has to run, above all if the upstream's metadata
 cannot be had; `HUAI_RSYNC_FALLBACK=no` makes that an error.
 """
 
@@ -29,11 +29,11 @@ from huai_client.cli.rsync.eligibility import (
 )
 from huai_client.cli.rsync.entry_count import entries_of
 from huai_client.cli.rsync.environment import COMPARE, COMPARE_USUAL, FALLBACK
-from huai_client.cli.rsync.exec_rsync import RealRsyncError
+from huai_client.cli.rsync.exec_rsync import RsyncNeededError
 from huai_client.cli.rsync.exit_codes import ENDINGS
 from huai_client.cli.rsync.filters import as_filter, rules, undeletable
 from huai_client.cli.rsync.log_file import RsyncLog
-from huai_client.cli.rsync.modules import at, is_content, known_urls
+from huai_client.cli.rsync.modules import is_content, known_urls, module_at
 from huai_client.cli.rsync.request import RsyncRequest
 from huai_client.cli.runner import Run
 from huai_client.config import Module, load
@@ -51,17 +51,17 @@ if TYPE_CHECKING:
     from huai_client.plan.prepared import Prepared
 
 
-def sync(call: RsyncRequest, root: Path) -> ExitCode:
-    """Carry out `call`, or raise `RealRsyncError`."""
+def sync(request: RsyncRequest, root: Path) -> ExitCode:
+    """Carry out `request`, or raise `RsyncNeededError`."""
     try:
-        check_owners(call)
-        target = _target(call, root)
+        check_owners(request)
+        target = _target(request, root)
         if target.is_new:
             return _first(target)
         return target.sync()
     except HuaiError as error:
         if ENDINGS[error.exit_code].falls_back and os.environ.get(FALLBACK) != "no":
-            raise RealRsyncError(error.message) from error
+            raise RsyncNeededError(error.message) from error
         raise
 
 
@@ -72,33 +72,33 @@ def _first(target: "_Target") -> ExitCode:
     except HuaiError as error:
         if target.is_known():
             raise
-        raise RealRsyncError(error.message) from error
+        raise RsyncNeededError(error.message) from error
     finally:
         if not target.is_known():
             shutil.rmtree(target.places.folder, ignore_errors=True)
 
 
-def _target(call: RsyncRequest, root: Path) -> "_Target":
-    """The module that `call` is about."""
+def _target(request: RsyncRequest, root: Path) -> "_Target":
+    """The module that `request` is about."""
     config = load(root)
-    found = at(config, call.dest)
+    found = module_at(config, request.dest)
     if found is not None:
-        return _Target(call, root, *found)
-    if not call.delete:
-        raise RealRsyncError("no module has this destination")
-    call_rules = rules(call, Path.cwd())
+        return _Target(request, root, *found)
+    if not request.delete:
+        raise RsyncNeededError("no module has this destination")
+    call_rules = rules(request, Path.cwd())
     from huai_client.cli.rsync.discovery import discover
 
-    name, module = discover(call, root, config)
+    name, module = discover(request, root, config)
     module = replace(module, filter=as_filter(call_rules))
-    return _Target(call, root, name, module, is_new=True)
+    return _Target(request, root, name, module, is_new=True)
 
 
 @dataclass(frozen=True, slots=True)
 class _Target:
     """A call, and the module that it is about."""
 
-    call: RsyncRequest
+    request: RsyncRequest
     root: Path
     name: str
     module: Module
@@ -111,7 +111,7 @@ class _Target:
 
     def sync(self) -> ExitCode:
         """Do what is asked for, and print as rsync does."""
-        call, module = self.call, self.module
+        request, module = self.request, self.module
         state = states.load(self.places.state)
         urls = known_urls(module, self.places, state)
         if urls is not None:
@@ -120,15 +120,15 @@ class _Target:
         console = RsyncConsole(
             quiet=True,
             as_json=False,
-            manner=call.manner,
-            dry_run=call.dry_run,
-            file=RsyncLog.opened(call.manner.log) if call.manner.log else None,
+            style=request.style,
+            dry_run=request.dry_run,
+            file=RsyncLog.opened(request.style.log) if request.style.log else None,
         )
-        call_rules = rules(call, Path.cwd(), module.protect)
-        reason = why_not(call, call_rules, module, self.root)
+        call_rules = rules(request, Path.cwd(), module.protect)
+        reason = why_not(request, call_rules, module, self.root)
         if reason:
-            raise RealRsyncError(reason)
-        if not call.delete:
+            raise RsyncNeededError(reason)
+        if not request.delete:
             check_in_part(state)
         began = int(time.time())
         options = self._options(call_rules, began)
@@ -149,13 +149,13 @@ class _Target:
         return self.name in load(self.root).modules
 
     def _options(self, call_rules: "tuple[Rule, ...]", now: int) -> SyncOptions:
-        call = self.call
+        request = self.request
         return SyncOptions(
-            max_delete=call.max_delete,
-            compare=call.delete and not call.dry_run and self._is_comparison_due(now),
-            delete_extraneous=call.delete,
+            max_delete=request.max_delete,
+            compare=request.delete and not request.dry_run and self._is_comparison_due(now),
+            delete_extraneous=request.delete,
             undeletable=undeletable(call_rules),
-            only=None if call.delete else _as_rules(call_rules),
+            only=None if request.delete else _as_rules(call_rules),
         )
 
     def _is_comparison_due(self, now: int) -> bool:
@@ -167,57 +167,57 @@ class _Target:
         return memory is None or memory.compared + seconds(span) <= now
 
     def _run(self, console: RsyncConsole, options: SyncOptions) -> ExitCode:
-        call, module = self.call, self.module
+        request, module = self.request, self.module
         changed = replace(
             module,
-            content_urls=(str(call.source),),
-            owners=call.owners,
-            modes=modes_of(call),
-            safe_links=call.safe_links,
-            bwlimit=module.bwlimit if call.bwlimit is None else call.bwlimit,
-            timeout=call.timeout or module.timeout,
-            rsync_options=(*module.rsync_options, *call.rsync_options),
+            content_urls=(str(request.source),),
+            owners=request.owners,
+            modes=modes_of(request),
+            safe_links=request.safe_links,
+            bwlimit=module.bwlimit if request.bwlimit is None else request.bwlimit,
+            timeout=request.timeout or module.timeout,
+            rsync_options=(*module.rsync_options, *request.rsync_options),
         )
         run = Run(Mirror.of(self.root, self.name, changed), console, self._approve)
-        return run.plan(options, wait=0) if call.dry_run else run.sync(options, wait=0)
+        return run.plan(options, wait=0) if request.dry_run else run.sync(options, wait=0)
 
     def _approve(self, prepared: "Prepared") -> None:
-        """Hold a plan against what the upstream says of itself; `RealRsyncError` refuses it."""
+        """Hold a plan against what the upstream says of itself; `RsyncNeededError` refuses it."""
         commit = prepared.commit
         urls = commit.descriptor.content_urls
         self._check_source(self.module.content_urls or urls)
         self._check_age(commit.time)
-        check_modes(self.call, prepared.plan)
-        check_numbers(self.call, prepared.plan)
-        if self.is_new and not self.call.dry_run:
+        check_modes(self.request, prepared.plan)
+        check_numbers(self.request, prepared.plan)
+        if self.is_new and not self.request.dry_run:
             from huai_client.config import add_module, config_path
 
             add_module(self.root, self.name, self.module)
             # Once, and with --quiet too: from now on somebody else decides what is deleted here.
             sys.stderr.write(
-                f"huai-rsync: {self.name}: {self.call.source} says that its metadata are at "
+                f"huai-rsync: {self.name}: {self.request.source} says that its metadata are at "
                 f"{self.module.urls[0]}; written into {config_path(self.root)}\n"
             )
-        entries = entries_of(prepared, self.places, wanted=self.call.manner.stats)
+        entries = entries_of(prepared, self.places, wanted=self.request.style.stats)
         before = remembered(self.places)
         compared = before.compared if before else 0
         remember(self.places, Memory(commit.id, urls, entries, compared))
 
     def _check_source(self, urls: tuple[str, ...]) -> None:
-        if is_content(self.call.source, urls):
+        if is_content(self.request.source, urls):
             return
         if self.is_new:
             from huai_client.cli.rsync.discovery import refuse
 
-            refuse(self.call, self.root)
+            refuse(self.request, self.root)
         named = ", ".join(urls) or "it has none"
-        raise RealRsyncError(f"{self.call.source} is not one of its content URLs ({named})")
+        raise RsyncNeededError(f"{self.request.source} is not one of its content URLs ({named})")
 
     def _check_age(self, committed: int) -> None:
         """A commit that is older than it may be knows less of the content than rsync."""
         reason = too_old(committed, self.module.max_age, time.time())
         if reason:
-            raise RealRsyncError(reason)
+            raise RsyncNeededError(reason)
 
 
 def _as_rules(call_rules: "tuple[Rule, ...]") -> "Rules":

@@ -21,7 +21,7 @@ from huai_client.mirror import Mirror
 from huai_client.state import state
 from huai_client.state.paths import module_places
 from huai_client.tree import PathError, View
-from huai_client.tree.observe import stat_entry
+from huai_client.tree.local_entry import stat_entry
 from huai_schema.entries import File
 from huai_schema.errors import HuaiError
 from huai_schema.paths import RelPath, ancestors
@@ -39,7 +39,7 @@ class Wanted(NamedTuple):
     """Directories that are renamed first."""
 
 
-class Sources:
+class ReuseSources:
     """What the configuration of one module lets be reused."""
 
     def __init__(self, mirror: Mirror) -> None:

@@ -1,15 +1,15 @@
 """All checks, in the order in which they are told.
 
-To add one: write a function that takes a `Case` and yields findings, and name it here.
+To add one: write a function that takes a `Mirror` and yields findings, and name it here.
 """
 
 from pathlib import Path
 
 from huai_client.config import ClientConfig
 from huai_client.inspect.doctor import destination, features, machine, settings, state, upstreams
-from huai_client.inspect.doctor.case import Case
 from huai_client.inspect.doctor.destination import feature
 from huai_client.inspect.doctor.run_checks import Check
+from huai_client.mirror import Mirror
 
 _TREE = ("destination",)
 
@@ -26,7 +26,7 @@ CONFIG: tuple[Check[tuple[Path, ClientConfig]], ...] = (
 )
 """Of the configuration that was read, and where it stands."""
 
-MODULE: tuple[Check[Case], ...] = (
+MODULE: tuple[Check[Mirror], ...] = (
     Check("settings", "the table of client.toml", settings.settings),
     Check("lock", "one run at a time", state.lock),
     Check("state", "what the tree was brought to", state.state),
@@ -41,7 +41,7 @@ MODULE: tuple[Check[Case], ...] = (
     Check("noreplace", "renames that replace nothing", feature(features.noreplace), _TREE),
     Check("times", "times to the nanosecond", feature(features.times), _TREE),
     Check("modes", "permission bits", feature(features.modes), _TREE),
-    Check("names", "names of any bytes and case", feature(features.names), _TREE),
+    Check("names", "names of any bytes and case", feature(features.any_names), _TREE),
     Check("metadata", "the upstream's metadata", upstreams.metadata),
     Check("clock", "the time of day", upstreams.clock, needs=("metadata",)),
     Check("content", "the upstream's content", upstreams.content, needs=("settings", "repository")),

@@ -7,8 +7,9 @@ from functools import partial
 from pathlib import Path
 from shutil import rmtree
 
-from huai_client.inspect.doctor.case import Case, Finding, ok, warn
+from huai_client.inspect.doctor.finding import Finding, ok, warn
 from huai_client.inspect.doctor.machine import room_findings
+from huai_client.mirror import Mirror
 from huai_client.modes import Modes
 from huai_client.transfer.staging.root import open_root
 from huai_client.tree import STAGING_NAME
@@ -19,53 +20,53 @@ from huai_schema.program.locking import locked
 _PROBES = "huai-doctor"
 
 
-def destination(case: Case) -> Iterator[Finding]:
+def destination(mirror: Mirror) -> Iterator[Finding]:
     """It is there, and ours to change."""
-    os.close(open_destination(case.dest, write=True))
-    yield ok(f"{case.dest} can be changed")
+    os.close(open_destination(mirror.dest, write=True))
+    yield ok(f"{mirror.dest} can be changed")
 
 
-def set_id(case: Case) -> Iterator[Finding]:
+def set_id(mirror: Mirror) -> Iterator[Finding]:
     """Whether a set-id program of the upstream would be one here."""
-    if case.mirror.config.modes is not Modes.EXACT:
-        yield ok(f'modes = "{case.mirror.config.modes}": none is set')
-    elif os.statvfs(case.dest).f_flag & os.ST_NOSUID:
+    if mirror.config.modes is not Modes.EXACT:
+        yield ok(f'modes = "{mirror.config.modes}": none is set')
+    elif os.statvfs(mirror.dest).f_flag & os.ST_NOSUID:
         yield ok('modes = "exact", and the file system is mounted nosuid')
     else:
         yield warn(
             'modes = "exact": the upstream can put set-id programs here',
-            f'mount the file system of {case.dest} nosuid, or set modes = "safe"',
+            f'mount the file system of {mirror.dest} nosuid, or set modes = "safe"',
         )
 
 
-def space(case: Case) -> Iterator[Finding]:
+def space(mirror: Mirror) -> Iterator[Finding]:
     """There is room in the tree's file system."""
-    yield from room_findings(case.dest)
+    yield from room_findings(mirror.dest)
 
 
-def feature(probe: Callable[[Path], Finding]) -> Callable[[Case], Iterator[Finding]]:
+def feature(probe: Callable[[Path], Finding]) -> Callable[[Mirror], Iterator[Finding]]:
     """A check that tries something out in DEST's file system."""
     return partial(_probed, probe)
 
 
-def _probed(probe: Callable[[Path], Finding], case: Case) -> Iterator[Finding]:
-    with _folder(case) as folder:
+def _probed(probe: Callable[[Path], Finding], mirror: Mirror) -> Iterator[Finding]:
+    with _folder(mirror) as folder:
         yield probe(folder)
 
 
 @contextmanager
-def _folder(case: Case) -> Iterator[Path]:
+def _folder(mirror: Mirror) -> Iterator[Path]:
     """An empty folder beside the staging area, while no other run is there to meet it.
 
     It leaves nothing behind, DEST's own times included.  `LockedError` if a run is on.
     """
     with ExitStack() as stack:
-        if case.mirror.paths.folder.is_dir():
-            stack.enter_context(locked(case.mirror.paths.lock))
-        handle = open_destination(case.dest, write=True)
+        if mirror.paths.folder.is_dir():
+            stack.enter_context(locked(mirror.paths.lock))
+        handle = open_destination(mirror.dest, write=True)
         stack.callback(os.close, handle)
         before = os.fstat(handle)
-        staging = case.dest / os.fsdecode(STAGING_NAME)
+        staging = mirror.dest / os.fsdecode(STAGING_NAME)
         probes = staging / _PROBES
         try:
             folder = open_root(probes)

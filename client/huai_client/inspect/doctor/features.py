@@ -7,7 +7,7 @@ import fcntl
 import os
 from pathlib import Path
 
-from huai_client.inspect.doctor.case import Finding, fail, ok, warn
+from huai_client.inspect.doctor.finding import Finding, fail, ok, warn
 from huai_client.tree.system import rename_noreplace
 from huai_schema.errors import ExitCode
 
@@ -96,7 +96,7 @@ def modes(folder: Path) -> Finding:
     return ok("kept")
 
 
-def names(folder: Path) -> Finding:
+def any_names(folder: Path) -> Finding:
     """Two names that differ in anything are two files."""
     upper, lower = folder / "Case", folder / "case"
     upper.write_bytes(b"upper")

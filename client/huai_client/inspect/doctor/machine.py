@@ -11,7 +11,7 @@ from pathlib import Path
 
 from huai_client.config import config_path
 from huai_client.humanize import human
-from huai_client.inspect.doctor.case import Finding, fail, ok, warn
+from huai_client.inspect.doctor.finding import Finding, fail, ok, warn
 from huai_client.transfer.landlock import version
 from huai_client.transfer.rsync import require_rsync
 from huai_schema.errors import ExitCode

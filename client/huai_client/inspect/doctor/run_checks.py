@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import Generic, NamedTuple, TypeVar
 
-from huai_client.inspect.doctor.case import Finding, Result, fail, failed_by, skipped
+from huai_client.inspect.doctor.finding import Finding, Result, fail, failed_by, skipped
 from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.program.locking import LockedError
 
@@ -62,7 +62,7 @@ def _findings(check: Check[Subject], subject: Subject) -> Iterator[Finding]:
         yield fail(f"{where}{error.strerror}", fix, ExitCode.FILE_IO)
 
 
-class Totals:
+class FindingTotals:
     """What all findings amount to."""
 
     def __init__(self) -> None:

@@ -18,15 +18,17 @@ from typing import NamedTuple
 from huai_client.deadline import Deadline
 from huai_client.diff.active_filter import rules_of
 from huai_client.diff.selection import Selection
-from huai_client.inspect.doctor.case import Case, Finding, fail, ok
-from huai_client.metadata.checks import check_module, check_totals
+from huai_client.inspect.doctor.finding import Finding, fail, ok
+from huai_client.metadata.checks import check_module_name, check_totals
 from huai_client.metadata.commit import Commit
 from huai_client.metadata.http import MetadataUrl, UpstreamError, is_http
 from huai_client.metadata.repository import Repository
+from huai_client.mirror import Mirror
 from huai_client.plan.build import publish_order
 from huai_client.plan.operations import PAYLOAD
 from huai_client.plan.order.lookup import Lookup
 from huai_client.run_options import SyncOptions
+from huai_client.state import state as states
 from huai_client.transfer import ContentUrl, TransferOptions, fetch
 from huai_client.transfer.listener import SilentProgress
 from huai_client.transfer.staging import Staging
@@ -48,7 +50,7 @@ _FIX = (
 )
 
 
-class Newest(NamedTuple):
+class Sample(NamedTuple):
     """The upstream's newest commit, as far as content is concerned."""
 
     serial: int
@@ -57,7 +59,7 @@ class Newest(NamedTuple):
     """What to fetch; None: nothing suits."""
 
 
-def newest(case: Case, urls: Sequence[MetadataUrl], seconds: int) -> Newest:
+def choose_sample(mirror: Mirror, urls: Sequence[MetadataUrl], seconds: int) -> Sample:
     """Look into the newest commit; what is not here is fetched, if it comes in so many seconds.
 
     Raises `UpstreamError` or `TimeUpError` if it cannot be had, and what a sync raises if it is
@@ -66,14 +68,28 @@ def newest(case: Case, urls: Sequence[MetadataUrl], seconds: int) -> Newest:
     deadline = Deadline.after(seconds)
     with tempfile.TemporaryDirectory(prefix=_FOLDER) as folder:
         repository = Repository(Path(folder, "newest.git"), timeout=seconds)
-        here = case.newest_here()
+        here = newest_local(mirror)
         if here is not None:
-            repository.borrow(case.mirror.paths.repository, here.id)
+            repository.borrow(mirror.paths.repository, here.id)
         commit = _fetched(repository, urls, here, deadline)
-        check_module(commit, case.mirror.upstream_name)
-        check_totals(commit, case.mirror.config, None)
+        check_module_name(commit, mirror.upstream_name)
+        check_totals(commit, mirror.config, None)
         with repository.until(deadline):
-            return Newest(commit.info.serial, commit.descriptor, _chosen(case, commit))
+            return Sample(commit.info.serial, commit.descriptor, _chosen(mirror, commit))
+
+
+def newest_local(mirror: Mirror) -> Commit | None:
+    """The commit that was fetched or applied last; None: neither is in the repository.
+
+    Raises `StateError` or `DamagedRepositoryError` for files that cannot be read.
+    """
+    if not mirror.paths.repository.exists():
+        return None
+    repository = Repository(mirror.paths.repository, make=False)
+    for commit in (repository.fetched, states.load(mirror.paths.state).applied):
+        if commit is not None and repository.has(commit):
+            return repository.commit(commit)
+    return None
 
 
 def _fetched(
@@ -94,10 +110,10 @@ def _fetched(
     raise failures[0]
 
 
-def _chosen(case: Case, commit: Commit) -> File | None:
+def _chosen(mirror: Mirror, commit: Commit) -> File | None:
     """Payload, if there is any: indices may change with every commit that comes meanwhile."""
-    rules = rules_of(case.mirror, SyncOptions())
-    order = publish_order(case.mirror.config, commit, Lookup(commit.snapshot))
+    rules = rules_of(mirror, SyncOptions())
+    order = publish_order(mirror.config, commit, Lookup(commit.snapshot))
     entries = islice(Selection(commit.snapshot, rules).entries(), _ENTRIES)
     small = [each for each in entries if isinstance(each, File) and 0 < each.size <= _BYTES_MAX]
     small.sort(key=lambda file: (file.mtime, file.path), reverse=True)
@@ -107,7 +123,7 @@ def _chosen(case: Case, commit: Commit) -> File | None:
     return next(chain(payload, judged), None)
 
 
-def compare(url: ContentUrl, commit: Newest, options: TransferOptions) -> Finding:
+def compare_sample(url: ContentUrl, commit: Sample, options: TransferOptions) -> Finding:
     """Whether `url`, which lets us in, has the file as `commit` says.
 
     Takes two timeouts at most; raises what `fetch` raises.

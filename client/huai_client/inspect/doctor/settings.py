@@ -6,18 +6,19 @@ from itertools import pairwise
 from pathlib import Path
 
 from huai_client.config import ClientConfig, load
-from huai_client.config_check import check
+from huai_client.config_check import check_config
 from huai_client.diff.active_filter import rules_of
-from huai_client.inspect.doctor.case import Case, Finding, ok, warn
+from huai_client.inspect.doctor.finding import Finding, ok, warn
+from huai_client.mirror import Mirror
 from huai_client.run_options import SyncOptions
 from huai_schema.program.counting import counted
 
 
-def settings(case: Case) -> Iterator[Finding]:
+def settings(mirror: Mirror) -> Iterator[Finding]:
     """URLs, limits, filter and rsync's options can be obeyed."""
-    root = case.mirror.root
-    check(load(root), case.mirror.name, root)
-    rules = rules_of(case.mirror, SyncOptions())
+    root = mirror.root
+    check_config(load(root), mirror.name, root)
+    rules = rules_of(mirror, SyncOptions())
     yield ok(f"can be obeyed; {len(rules.rules):,} filter rules")
 
 

@@ -7,14 +7,16 @@ from itertools import islice
 from pathlib import Path
 
 from huai_client.diff.destination import check_destination
-from huai_client.inspect.doctor.case import Case, Finding, fail, ok, skipped, warn
-from huai_client.inspect.format import moment, span
+from huai_client.inspect.doctor.finding import Finding, fail, ok, skipped, warn
+from huai_client.inspect.format import format_span, moment
 from huai_client.metadata.repository import Repository
+from huai_client.mirror import Mirror
 from huai_client.plan.build import applied_selection
 from huai_client.state import delayed_record
 from huai_client.state import history as runs
+from huai_client.state import state as states
+from huai_client.state.last_run import interruption
 from huai_client.state.last_run import load as load_last
-from huai_client.state.last_run import unfinished
 from huai_client.state.state import HELD
 from huai_client.tree import View
 from huai_schema.errors import ExitCode
@@ -27,9 +29,9 @@ _AGAIN = 3
 _LOCKS = Path("/proc/locks")
 
 
-def lock(case: Case) -> Iterator[Finding]:
+def lock(mirror: Mirror) -> Iterator[Finding]:
     """The lock can be taken, and nobody has held it for a day."""
-    place = case.mirror.paths.lock
+    place = mirror.paths.lock
     if not place.exists() and not place.is_symlink():
         yield ok("free; there was no run yet")
         return
@@ -40,7 +42,7 @@ def lock(case: Case) -> Iterator[Finding]:
         yield ok("free")
         return
     since = time.time() - place.stat().st_mtime
-    text = f"held by process {holder(place) or 'unknown'} for {span(max(0.0, since))}"
+    text = f"held by process {holder(place) or 'unknown'} for {format_span(max(0.0, since))}"
     if since > _LONG:
         yield warn(text, "look at what that process does; end it if it hangs")
     else:
@@ -54,17 +56,15 @@ def _held(place: Path) -> bool:
     return any(device in line.split() for line in _LOCKS.read_text().splitlines())
 
 
-def state(case: Case) -> Iterator[Finding]:
+def state(mirror: Mirror) -> Iterator[Finding]:
     """The state can be read, and no run is left in the middle."""
-    delayed = len(delayed_record.load(case.mirror.paths.delayed))
-    found = case.state
+    delayed = len(delayed_record.load(mirror.paths.delayed))
+    found = states.load(mirror.paths.state)
     if found.attempted:
-        text = unfinished(case.mirror.paths.history, load_last(case.mirror.paths.last))
-        yield warn(text, f"nothing: huai-client sync {case.mirror.name} goes on from there")
+        text = interruption(mirror.paths.history, load_last(mirror.paths.last))
+        yield warn(text, f"nothing: huai-client sync {mirror.name} goes on from there")
     elif found.held:
-        yield warn(
-            HELD, f"huai-client sync {case.mirror.name} --unhold, when the upstream is repaired"
-        )
+        yield warn(HELD, f"huai-client sync {mirror.name} --unhold, when the upstream is repaired")
     elif found.applied is None:
         yield ok("never synced to its end")
     else:
@@ -75,36 +75,34 @@ def state(case: Case) -> Iterator[Finding]:
         )
 
 
-def history(case: Case) -> Iterator[Finding]:
+def history(mirror: Mirror) -> Iterator[Finding]:
     """The last run ended well."""
-    last = next((run for run in runs.read(case.mirror.paths.history) if run.kind != "verify"), None)
+    last = next((run for run in runs.read(mirror.paths.history) if run.kind != "verify"), None)
     if last is None:
         yield skipped("no run is known")
     elif not last.ended:
         text = f"the run of {moment(last.time)} did not come to its end"
-        if case.mirror.paths.lock.is_file() and _held(case.mirror.paths.lock):
+        if mirror.paths.lock.is_file() and _held(mirror.paths.lock):
             yield ok("a run is on")
         else:
-            yield warn(text, f"nothing: huai-client sync {case.mirror.name} finishes it")
+            yield warn(text, f"nothing: huai-client sync {mirror.name} finishes it")
     elif last.good:
         yield ok(f"the last run that did anything ended well, {moment(last.until)}")
     else:
         text = f"{last.times:,} runs failed since {moment(last.time)}: {last.reason}"
-        fix = f"huai-client sync {case.mirror.name}; huai-client log {case.mirror.name} tells more"
+        fix = f"huai-client sync {mirror.name}; huai-client log {mirror.name} tells more"
         again = last.times >= _AGAIN
         code = next((code for code in ExitCode if code == last.code), ExitCode.FILE_IO)
         yield fail(text, fix, code) if again else warn(text, fix)
 
 
-def repository(case: Case) -> Iterator[Finding]:
+def repository(mirror: Mirror) -> Iterator[Finding]:
     """What the applied commit names can be read."""
-    applied, place = case.state.applied, case.mirror.paths.repository
+    applied, place = states.load(mirror.paths.state).applied, mirror.paths.repository
     if applied is None:
         yield skipped("nothing was applied yet")
         return
-    fix = (
-        f"nothing: huai-client sync {case.mirror.name} fetches it anew and compares the whole tree"
-    )
+    fix = f"nothing: huai-client sync {mirror.name} fetches it anew and compares the whole tree"
     if not place.exists():
         yield warn(f"{place} is missing", fix)
         return
@@ -118,9 +116,10 @@ def repository(case: Case) -> Iterator[Finding]:
     yield ok(f"{which} {count:,} directories of the applied commit can be read")
 
 
-def tree(case: Case) -> Iterator[Finding]:
+def tree(mirror: Mirror) -> Iterator[Finding]:
     """DEST holds what was synced there: its disk is mounted."""
-    applied, place = case.state.applied, case.mirror.paths.repository
+    recorded = states.load(mirror.paths.state)
+    applied, place = recorded.applied, mirror.paths.repository
     if applied is None or not place.exists():
         yield skipped("nothing was applied yet")
         return
@@ -128,6 +127,6 @@ def tree(case: Case) -> Iterator[Finding]:
     if not found.has(applied):
         yield skipped("the applied commit is not here")
         return
-    with View(case.dest) as view:
-        check_destination(view, [applied_selection(found.commit(applied), case.state)])
-    yield ok(f"{case.dest} holds what was synced")
+    with View(mirror.dest) as view:
+        check_destination(view, [applied_selection(found.commit(applied), recorded)])
+    yield ok(f"{mirror.dest} holds what was synced")

@@ -9,20 +9,13 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from huai_client.deadline import TimeUpError
-from huai_client.inspect.doctor.case import (
-    Case,
-    Finding,
-    Result,
-    fail,
-    failed_by,
-    ok,
-    skipped,
-    warn,
-)
-from huai_client.inspect.doctor.sample import Newest, compare, newest
-from huai_client.inspect.format import span
+from huai_client.inspect.doctor.finding import Finding, Result, fail, failed_by, ok, skipped, warn
+from huai_client.inspect.doctor.sample import Sample, choose_sample, compare_sample, newest_local
+from huai_client.inspect.format import format_span
 from huai_client.metadata.http import MetadataUrl, UpstreamError, find_newest, is_http
 from huai_client.metadata.repository import Repository
+from huai_client.mirror import Mirror
+from huai_client.state import state as states
 from huai_client.transfer import ContentUrl, TransferOptions, UpstreamFullError
 from huai_client.transfer.probe import probe
 from huai_client.transfer.urls import upstream_urls
@@ -35,14 +28,14 @@ _CLOCK_ODD = 30
 _CLOCK_WRONG = 900
 
 
-def metadata(case: Case) -> Iterator[Finding]:
+def metadata(mirror: Mirror) -> Iterator[Finding]:
     """Each metadata URL knows the module's newest commit."""
-    yield from _one_is_enough([_newest(case, url) for url in _metadata_urls(case)])
+    yield from _one_is_enough([_newest(mirror, url) for url in _metadata_urls(mirror)])
 
 
-def clock(case: Case) -> Iterator[Finding]:
+def clock(mirror: Mirror) -> Iterator[Finding]:
     """The clocks here and there agree: grace periods and ages count on it."""
-    for url in _metadata_urls(case):
+    for url in _metadata_urls(mirror):
         if not is_http(url.url):
             continue
         try:
@@ -55,34 +48,34 @@ def clock(case: Case) -> Iterator[Finding]:
     yield skipped("no upstream told the time")
 
 
-def content(case: Case) -> Iterator[Finding]:
+def content(mirror: Mirror) -> Iterator[Finding]:
     """Each content URL lets us in, and has a file as the newest commit says."""
-    urls = [ContentUrl.parse(text)._replace(own=True) for text in case.mirror.config.content_urls]
+    urls = [ContentUrl.parse(text)._replace(own=True) for text in mirror.config.content_urls]
     found, reason = None, ""
     try:
-        found = newest(case, _metadata_urls(case), _TIMEOUT)
+        found = choose_sample(mirror, _metadata_urls(mirror), _TIMEOUT)
     except (UpstreamError, TimeUpError) as error:
         reason = error.message
     if not urls:
-        commit = found or case.newest_here()
+        commit = found or newest_local(mirror)
         if commit is None:
             yield skipped(
                 f"the upstream says where its content is, and could not be asked: {reason}"
             )
             return
         urls = upstream_urls(commit.descriptor)
-    yield from _one_is_enough([_reached(case, url, found) for url in urls])
+    yield from _one_is_enough([_reached(mirror, url, found) for url in urls])
     if found is None:
-        fix = f"huai-client plan {case.mirror.name} fetches the metadata"
+        fix = f"huai-client plan {mirror.name} fetches the metadata"
         yield skipped(f"no file was fetched and compared: {reason} ({fix})")
 
 
-def _metadata_urls(case: Case) -> list[MetadataUrl]:
-    name = case.mirror.upstream_name
-    return [MetadataUrl.of(url, name) for url in case.mirror.config.urls]
+def _metadata_urls(mirror: Mirror) -> list[MetadataUrl]:
+    name = mirror.upstream_name
+    return [MetadataUrl.of(url, name) for url in mirror.config.urls]
 
 
-def _newest(case: Case, url: MetadataUrl) -> Finding:
+def _newest(mirror: Mirror, url: MetadataUrl) -> Finding:
     try:
         if is_http(url.url):
             commit = find_newest(url, timeout=_TIMEOUT).commit
@@ -92,26 +85,27 @@ def _newest(case: Case, url: MetadataUrl) -> Finding:
                 commit = repository.newest_commit(url)
     except HuaiError as error:
         return failed_by(error)
-    what = "which is applied" if commit == case.state.applied else "not applied here yet"
+    applied = states.load(mirror.paths.state).applied
+    what = "which is applied" if commit == applied else "not applied here yet"
     return ok(f"{url}: newest commit {commit[:12]}, {what}")
 
 
 def _compared(url: MetadataUrl, ahead: float) -> Finding:
     """`ahead`: seconds that this machine's clock is before the other one."""
-    text = f"{span(abs(ahead))} {'ahead of' if ahead > 0 else 'behind'} {url}"
+    text = f"{format_span(abs(ahead))} {'ahead of' if ahead > 0 else 'behind'} {url}"
     fix = "set the clock by NTP: timedatectl set-ntp true; or tell the upstream's administrator"
     if abs(ahead) > _CLOCK_WRONG:
         return fail(text, fix, ExitCode.CONFIG)
     return warn(text, fix) if abs(ahead) > _CLOCK_ODD else ok(text)
 
 
-def _reached(case: Case, url: ContentUrl, found: Newest | None) -> Finding:
-    seconds = min(_TIMEOUT, case.mirror.config.timeout)
+def _reached(mirror: Mirror, url: ContentUrl, found: Sample | None) -> Finding:
+    seconds = min(_TIMEOUT, mirror.config.timeout)
     options = TransferOptions(
         streams=1,
         timeout=seconds,
         contimeout=seconds,
-        extra=case.mirror.config.rsync_options,
+        extra=mirror.config.rsync_options,
         retries=0,
         patience=_PATIENCE,
     )
@@ -119,7 +113,7 @@ def _reached(case: Case, url: ContentUrl, found: Newest | None) -> Finding:
     try:
         if failure is not None:
             raise failure
-        return compare(url, found, options) if found else ok(f"{url}: lets us in")
+        return compare_sample(url, found, options) if found else ok(f"{url}: lets us in")
     except UpstreamFullError as full:
         return warn(full.message, "nothing: a sync stands in line")
     except HuaiError as error:

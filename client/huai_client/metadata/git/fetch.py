@@ -19,7 +19,7 @@ from huai_client.metadata.git.shallow import write_shallow
 from huai_client.metadata.http import Newest
 
 
-class Here(NamedTuple):
+class LocalRepository(NamedTuple):
     """The bare repository that a commit is brought to."""
 
     path: Path
@@ -34,7 +34,7 @@ class Here(NamedTuple):
     """What has not come by then is not waited for."""
 
 
-def fetch_commit(newest: Newest, here: Here, *, timeout: float) -> Path | None:
+def fetch_commit(newest: Newest, here: LocalRepository, *, timeout: float) -> Path | None:
     """Bring a commit here and all that it holds, without its history; the pack that is new.
 
     `timeout`: see `receive_pack`.  Raises `UpstreamError`, `FormatError`, `TimeUpError`, or an
@@ -56,7 +56,7 @@ def fetch_commit(newest: Newest, here: Here, *, timeout: float) -> Path | None:
 
 
 def _receive(
-    newest: Newest, here: Here, known: dict[str, CommitHead], timeout: float
+    newest: Newest, here: LocalRepository, known: dict[str, CommitHead], timeout: float
 ) -> tuple[CommitHead, Path | None]:
     """Fetch and check, relying on the commits in `known`."""
     request = encode_request(newest.commit, known, _shallow(known))

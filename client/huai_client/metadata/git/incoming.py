@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Self
 
 from huai_client.metadata.git.limits import REPLY_BYTES, Work
-from huai_client.metadata.git.objects import Found, Objects, Received
+from huai_client.metadata.git.objects import GitObject, Objects, Received
 from huai_client.metadata.git.resolve import Resolver
 from huai_schema.errors import FormatError
 from huai_schema.git.packfile import (
@@ -94,7 +94,7 @@ class IncomingPack:
             return None
         return self._publish(pack_index(places, checksum), checksum.hex())
 
-    def _append(self, oid: bytes, base: Found) -> None:
+    def _append(self, oid: bytes, base: GitObject) -> None:
         """Add an object that deltas need: a pack has to be readable on its own."""
         if not self._bases:
             # In the place of the checksum, which has been checked and is read no more.

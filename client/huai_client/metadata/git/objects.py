@@ -16,7 +16,7 @@ class MissingObjectError(FormatError):
     """
 
 
-class Found(NamedTuple):
+class GitObject(NamedTuple):
     """An object."""
 
     kind: Kind
@@ -28,14 +28,14 @@ class Received(NamedTuple):
 
     ids: set[bytes]
     """Of all its objects."""
-    naming: dict[bytes, Found]
+    naming: dict[bytes, GitObject]
     """Those of them that name others: commits and trees."""
 
 
 class Objects(Protocol):
     """A repository, which may gain packs while this is in use."""
 
-    def find(self, oid: bytes) -> Found | None:
+    def find(self, oid: bytes) -> GitObject | None:
         """An object by its id, if it is here.
 
         `FormatError` if it is larger than `limits.OBJECT_BYTES`, before it is inflated.
@@ -55,7 +55,7 @@ class WithReceived:
         self._received = received
         self._objects = objects
 
-    def find(self, oid: bytes) -> Found | None:
+    def find(self, oid: bytes) -> GitObject | None:
         """As `Objects` says."""
         return self._received.naming.get(oid) or self._objects.find(oid)
 

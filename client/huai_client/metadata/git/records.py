@@ -29,7 +29,7 @@ _SLACK_BYTES = 64
 """What zlib may add to a short text that it cannot compress."""
 
 
-class Record(NamedTuple):
+class PackRecord(NamedTuple):
     """One object of a pack, as it stands there."""
 
     offset: int
@@ -62,7 +62,7 @@ def check_pack(pack: PackBytes) -> int:
     return count
 
 
-def scan(pack: PackBytes, count: int, work: Work) -> Iterator[tuple[Record, bytes]]:
+def scan_pack(pack: PackBytes, count: int, work: Work) -> Iterator[tuple[PackRecord, bytes]]:
     """Every record with its inflated bytes; they fill the pack to the last byte."""
     end = len(pack) - CHECKSUM_BYTES
     at, starts = HEADER_BYTES, set[int]()
@@ -80,14 +80,14 @@ def scan(pack: PackBytes, count: int, work: Work) -> Iterator[tuple[Record, byte
         work.spend(size)
         content, after = _inflate(pack, data, size, end)
         starts.add(at)
-        yield Record(at, data, size, kind, base, zlib.crc32(pack[at:after])), content
+        yield PackRecord(at, data, size, kind, base, zlib.crc32(pack[at:after])), content
         at = after
     if at != end:
         raise FormatError("a pack with more bytes than objects", _place(at))
 
 
-def inflate(pack: PackBytes, record: Record, work: Work) -> bytes:
-    """Once more what `scan` gave with `record`."""
+def inflate(pack: PackBytes, record: PackRecord, work: Work) -> bytes:
+    """Once more what `scan_pack` gave with `record`."""
     work.spend(record.size)
     return _inflate(pack, record.data, record.size, len(pack) - CHECKSUM_BYTES)[0]
 

@@ -11,8 +11,8 @@ from itertools import chain
 
 from huai_client.metadata.git.delta import apply_delta
 from huai_client.metadata.git.limits import CHAIN_DEPTH, HELD_BYTES, NAMING_BYTES, Work
-from huai_client.metadata.git.objects import Found, MissingObjectError, Objects
-from huai_client.metadata.git.records import PackBytes, Record, check_pack, inflate, scan
+from huai_client.metadata.git.objects import GitObject, MissingObjectError, Objects
+from huai_client.metadata.git.records import PackBytes, PackRecord, check_pack, inflate, scan_pack
 from huai_schema.errors import FormatError
 from huai_schema.git.objects import Kind, object_id
 from huai_schema.git.packfile import Place
@@ -20,7 +20,7 @@ from huai_schema.git.packfile import Place
 _STEP_WORK = 16
 """Following a byte of a delta takes about as long as making so many by inflation."""
 
-OnBase = Callable[[bytes, Found], None]
+OnBase = Callable[[bytes, GitObject], None]
 """Told of every object that deltas need and that is not in the pack."""
 
 _OBJECT_BYTES = 200
@@ -32,7 +32,9 @@ class _Base:
 
     __slots__ = ("content", "record", "waiting")
 
-    def __init__(self, content: bytes, record: Record | bytes, waiting: list[Record]) -> None:
+    def __init__(
+        self, content: bytes, record: PackRecord | bytes, waiting: list[PackRecord]
+    ) -> None:
         self.content: bytes | None = content
         self.record = record
         """Where it came from: its record, or its id if it was here already."""
@@ -60,20 +62,20 @@ class Resolver:
         self._on_base = on_base
         self._work = work
         self._places: dict[bytes, Place] = {}
-        self.naming: dict[bytes, Found] = {}
+        self.naming: dict[bytes, GitObject] = {}
         """Commits and trees of the pack, by id: nobody has to make them once more."""
         self._naming_room = NAMING_BYTES
         self._deltas: dict[int, bytes] = {}
         self._held = 0
         self._room = room
-        self._on_offset: dict[int, list[Record]] = defaultdict(list)
-        self._on_name: dict[bytes, list[Record]] = defaultdict(list)
+        self._on_offset: dict[int, list[PackRecord]] = defaultdict(list)
+        self._on_name: dict[bytes, list[PackRecord]] = defaultdict(list)
 
     def resolve(self) -> dict[bytes, Place]:
         """Where each object stands, by its id; without the bases that are not in the pack."""
         for oid, kind, record in self._scan():
             if record.offset in self._on_offset or oid in self._on_name:
-                found = Found(kind, inflate(self._pack, record, self._work))
+                found = GitObject(kind, inflate(self._pack, record, self._work))
                 self._descend(oid, record, found)
         for oid in list(self._on_name):
             # One that an earlier round came by is not missing any more.
@@ -85,14 +87,14 @@ class Resolver:
             raise MissingObjectError("a delta against an object that is not here", place)
         return self._places
 
-    def _scan(self) -> list[tuple[bytes, Kind, Record]]:
+    def _scan(self) -> list[tuple[bytes, Kind, PackRecord]]:
         """Note all whole objects, which are returned, and all deltas under their bases."""
-        whole: list[tuple[bytes, Kind, Record]] = []
+        whole: list[tuple[bytes, Kind, PackRecord]] = []
         kept = 0
-        for record, content in scan(self._pack, check_pack(self._pack), self._work):
+        for record, content in scan_pack(self._pack, check_pack(self._pack), self._work):
             if record.kind is not None:
                 oid = object_id(record.kind, content)
-                self._note(oid, record, Found(record.kind, content))
+                self._note(oid, record, GitObject(record.kind, content))
                 whole.append((oid, record.kind, record))
                 continue
             if isinstance(record.base, int):
@@ -104,7 +106,7 @@ class Resolver:
                 self._deltas[record.offset] = content
         return whole
 
-    def _note(self, oid: bytes, record: Record, found: Found) -> None:
+    def _note(self, oid: bytes, record: PackRecord, found: GitObject) -> None:
         if oid in self._places:
             raise FormatError("an object that is in the pack twice", oid.hex())
         self._places[oid] = Place(record.offset, record.crc)
@@ -115,14 +117,14 @@ class Resolver:
                 raise FormatError(reason, "the upstream's reply")
             self.naming[oid] = found
 
-    def _waiting(self, oid: bytes, record: Record | bytes) -> list[Record]:
+    def _waiting(self, oid: bytes, record: PackRecord | bytes) -> list[PackRecord]:
         """What is made from an object that is known now."""
         waiting = self._on_name.pop(oid, [])
-        if isinstance(record, Record):
+        if isinstance(record, PackRecord):
             waiting += self._on_offset.pop(record.offset, [])
         return waiting
 
-    def _descend(self, oid: bytes, record: Record | bytes, found: Found) -> None:
+    def _descend(self, oid: bytes, record: PackRecord | bytes, found: GitObject) -> None:
         """Make everything that is based on an object, at however many removes."""
         kind, content = found
         stack = [_Base(content, record, self._waiting(oid, record))]
@@ -136,7 +138,7 @@ class Resolver:
             delta = base.waiting.pop()
             content = self._made(self._content(stack), delta)
             oid = object_id(kind, content)
-            self._note(oid, delta, Found(kind, content))
+            self._note(oid, delta, GitObject(kind, content))
             if not base.waiting:
                 # The last one: a long chain needs no more memory than a short one.
                 self._held -= len(base.content or b"")
@@ -162,15 +164,15 @@ class Resolver:
         if base.content is None:
             content = self._again(stack[0].record)
             for above in stack[1:]:
-                if isinstance(above.record, Record):  # only the first is none
+                if isinstance(above.record, PackRecord):  # only the first is none
                     content = self._made(content, above.record)
             base.content = content
             self._held += len(content)
         return base.content
 
-    def _again(self, record: Record | bytes) -> bytes:
+    def _again(self, record: PackRecord | bytes) -> bytes:
         """A whole object of the pack, or one that was here before, once more."""
-        if isinstance(record, Record):
+        if isinstance(record, PackRecord):
             return inflate(self._pack, record, self._work)
         found = self._objects.find(record)
         if found is None:
@@ -178,7 +180,7 @@ class Resolver:
         self._work.spend(len(found.data))
         return found.data
 
-    def _made(self, base: bytes, record: Record) -> bytes:
+    def _made(self, base: bytes, record: PackRecord) -> bytes:
         delta = self._deltas.get(record.offset)
         if delta is None:
             delta = inflate(self._pack, record, self._work)

@@ -22,14 +22,14 @@ GENERIC = "generic"
 """The profile of what belongs to no repository."""
 
 
-class Looks(Protocol):
+class MarkerLookup(Protocol):
     """What is asked of a snapshot."""
 
     def has(self, folder: RelPath, marker: str) -> bool:
         """Whether `folder` holds what a marker of a profile says."""
 
 
-class Repository(NamedTuple):
+class PackageRepository(NamedTuple):
     """A subtree that is laid out as a profile says."""
 
     top: RelPath
@@ -38,14 +38,14 @@ class Repository(NamedTuple):
     """The markers that are there, or the publish rule that says so."""
 
 
-class Verdict(NamedTuple):
+class Placement(NamedTuple):
     """Where a path belongs."""
 
     stage: int
     """An index into `STAGES`."""
     rule: str
     """The publish rule; empty: none, so it is payload."""
-    repository: Repository | None
+    repository: PackageRepository | None
     """The innermost that it is in, or the one whose rule it is."""
 
 
@@ -54,7 +54,7 @@ class PublishOrder:
 
     def __init__(
         self,
-        looks: Looks,
+        markers: MarkerLookup,
         profiles: Mapping[str, Profile],
         own: Rules,
         upstream: Rules,
@@ -66,7 +66,7 @@ class PublishOrder:
         """
         own, upstream = list(own), list(upstream)
         self._volatile = Matcher((rule.pattern, rule) for rule in volatile)
-        self._looks = looks
+        self._markers = markers
         self._profiles = profiles
         self._explicit = _matcher(each for each in (*own, *upstream) if isinstance(each, StageRule))
         self._matchers = {name: _matcher(each.rules) for name, each in profiles.items()}
@@ -76,7 +76,7 @@ class PublishOrder:
             if not mine.keys().isdisjoint((path, *ancestors(path))):
                 del theirs[path]
         self._assigned = {**theirs, **mine}
-        self._known: dict[RelPath, tuple[Repository, ...]] = {}
+        self._known: dict[RelPath, tuple[PackageRepository, ...]] = {}
 
     def _profile_rules(self, rules: Rules) -> dict[RelPath, ProfileRule]:
         found: dict[RelPath, ProfileRule] = {}
@@ -87,7 +87,7 @@ class PublishOrder:
 
     def stage_of(self, path: RelPath, *, symlink: bool = False) -> int:
         """The stage, an index into `STAGES`, in which a file or symlink is published."""
-        return self.judge(path, symlink=symlink).stage
+        return self.placement_of(path, symlink=symlink).stage
 
     def is_volatile(self, path: RelPath) -> bool:
         """Whether the file at `path` changes without a commit."""
@@ -104,8 +104,8 @@ class PublishOrder:
 
     def names_below(self, path: RelPath, *, symlink: bool = False) -> RelPath | None:
         """The directory whose content an index or pointer may name; None: it is payload."""
-        verdict = self.judge(path, symlink=symlink)
-        if verdict.stage == PAYLOAD:
+        placement = self.placement_of(path, symlink=symlink)
+        if placement.stage == PAYLOAD:
             return None
         volatile = None if symlink else self._volatile.find(Named(path, symlink=False))
         if volatile is not None:
@@ -113,37 +113,37 @@ class PublishOrder:
         explicit = self._explicit.find(Named(path, symlink))
         if explicit is not None:
             return self.repository_of(path) or ROOT
-        if verdict.repository is not None:
-            return verdict.repository.top
+        if placement.repository is not None:
+            return placement.repository.top
         rule = self._matchers[GENERIC].find(Named(path, symlink))
         return _seen_from(path, rule.pattern) if rule else ROOT
 
-    def judge(self, path: RelPath, *, symlink: bool = False) -> Verdict:
-        """The same, and why."""
+    def placement_of(self, path: RelPath, *, symlink: bool = False) -> Placement:
+        """The stage in which a file or symlink is published, and why."""
         inside = self._around(parent(path))
         volatile = None if symlink else self._volatile.find(Named(path, symlink))
         if volatile is not None:
-            return Verdict(POINTERS, volatile.text, inside[-1] if inside else None)
+            return Placement(POINTERS, volatile.text, inside[-1] if inside else None)
         rule = self._explicit.find(Named(path, symlink))
         if rule is not None:
-            return Verdict(rule.stage, rule.text, inside[-1] if inside else None)
+            return Placement(rule.stage, rule.text, inside[-1] if inside else None)
         for repository in inside:
             found = self._matchers[repository.profile]
             rule = found.find(Named(below(repository.top, path), symlink))
             if rule is not None:
-                return Verdict(rule.stage, rule.text, repository)
+                return Placement(rule.stage, rule.text, repository)
         if inside:
-            return Verdict(PAYLOAD, "", inside[-1])
+            return Placement(PAYLOAD, "", inside[-1])
         rule = self._matchers[GENERIC].find(Named(path, symlink))
-        return Verdict(rule.stage, rule.text, None) if rule else Verdict(PAYLOAD, "", None)
+        return Placement(rule.stage, rule.text, None) if rule else Placement(PAYLOAD, "", None)
 
     @property
-    def repositories(self) -> list[Repository]:
+    def repositories(self) -> list[PackageRepository]:
         """Those that were met so far, by path."""
         met = {each for around in self._known.values() for each in around}
         return sorted(met, key=lambda each: path_order(each.top))
 
-    def _around(self, folder: RelPath) -> tuple[Repository, ...]:
+    def _around(self, folder: RelPath) -> tuple[PackageRepository, ...]:
         """The repositories that `folder` is in, outermost first."""
         if folder in self._known:
             return self._known[folder]
@@ -158,22 +158,24 @@ class PublishOrder:
             self._known[path] = self._entered(path, outer)
         return self._known[folder]
 
-    def _entered(self, path: RelPath, outer: tuple[Repository, ...]) -> tuple[Repository, ...]:
+    def _entered(
+        self, path: RelPath, outer: tuple[PackageRepository, ...]
+    ) -> tuple[PackageRepository, ...]:
         """What `outer` becomes at `path`."""
         rule = self._assigned.get(path)
         if rule is not None:
-            here = Repository(path, rule.profile, rule.text)
+            here = PackageRepository(path, rule.profile, rule.text)
             return () if rule.profile == GENERIC else (here,)
         if self._assigned and any(above in self._assigned for above in ancestors(path)):
             return outer
         top = self._detect(path)
         return outer if top is None else (*outer, top)
 
-    def _detect(self, path: RelPath) -> Repository | None:
+    def _detect(self, path: RelPath) -> PackageRepository | None:
         for profile in self._profiles.values():
             for markers in profile.tops:
-                if all(self._looks.has(path, marker) for marker in markers):
-                    return Repository(path, profile.name, ", ".join(markers))
+                if all(self._markers.has(path, marker) for marker in markers):
+                    return PackageRepository(path, profile.name, ", ".join(markers))
         return None
 
 

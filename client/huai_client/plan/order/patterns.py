@@ -42,9 +42,9 @@ class Matcher(Generic[T]):
             first, *rest = pattern.components
             if first == "**" and len(rest) == 1 and rest != ["**"]:
                 # Any directory: looking at the name alone is quicker.
-                names.append((number, expression(pattern._replace(components=tuple(rest)))))
+                names.append((number, path_expression(pattern._replace(components=tuple(rest)))))
             else:
-                paths.append((number, expression(pattern)))
+                paths.append((number, path_expression(pattern)))
         self._paths, self._names = _Any(paths), _Any(names)
 
     def find(self, named: Named) -> T | None:
@@ -68,7 +68,7 @@ class _Any:
         return self._numbers[match.lastindex - 1] if match and match.lastindex else _NONE
 
 
-def expression(pattern: Pattern) -> bytes:
+def path_expression(pattern: Pattern) -> bytes:
     """A regular expression for a whole path, with the mark of a symlink behind it."""
     end = rb"\0\Z" if pattern.symlinks else rb"\0?\Z"
     segments = _segments(pattern.components)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 _NAME = re.compile(rb"([0-9]{1,19})-(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z(?:-([0-9]{1,9}))?")
 
 
-class Batch(NamedTuple):
+class TrashBatch(NamedTuple):
     """What one run kept."""
 
     since: int
@@ -28,7 +28,7 @@ class Batch(NamedTuple):
         return b"%d-%b" % (self.serial, when) + (b"-%d" % self.number if self.number else b"")
 
 
-def parse(name: bytes) -> Batch | None:
+def parse_name(name: bytes) -> TrashBatch | None:
     """The batch that is called so; None: nothing that huai made."""
     found = _NAME.fullmatch(name)
     if found is None:
@@ -38,5 +38,5 @@ def parse(name: bytes) -> Batch | None:
         since = timegm((*map(int, when), 0, 0, 0))
     except ValueError:
         return None
-    batch = Batch(since, int(number or 0), int(serial))
+    batch = TrashBatch(since, int(number or 0), int(serial))
     return batch if batch.name == name else None

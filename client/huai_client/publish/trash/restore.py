@@ -11,7 +11,7 @@ from stat import S_ISREG
 from huai_client.diff.candidates import digest_here
 from huai_client.diff.reuse.value import Reuse
 from huai_client.plan.operations import Plan
-from huai_client.publish.trash.batches import Batch
+from huai_client.publish.trash.batches import TrashBatch
 from huai_client.publish.trash.trash import TRASH
 from huai_client.tree import View
 from huai_schema.entries import File
@@ -21,7 +21,7 @@ _NAMES = 1
 """What the trash alone names may be taken as it is, all else is copied."""
 
 
-def restore(plan: Plan, batches: Sequence[Batch], view: View) -> tuple[Plan, list[File]]:
+def restore(plan: Plan, batches: Sequence[TrashBatch], view: View) -> tuple[Plan, list[File]]:
     """The plan with the sources of its files, and the files that have none."""
     reuses: dict[RelPath, Reuse] = {}
     missing: list[File] = []
@@ -42,7 +42,7 @@ def _elsewhere(file: File, plan: Plan) -> Reuse | None:
     return None if file.digest is None else found._replace(sure=False)
 
 
-def _kept(file: File, batches: Iterable[Batch], view: View) -> Reuse | None:
+def _kept(file: File, batches: Iterable[TrashBatch], view: View) -> Reuse | None:
     """What stood at this path and may have this content.
 
     Several may be there of one size: what an interrupted undo replaced is in the trash as well.
@@ -57,7 +57,7 @@ def _kept(file: File, batches: Iterable[Batch], view: View) -> Reuse | None:
     return next((each for each in found if digest_here(view, each.source) == file.digest), None)
 
 
-def _of_this_size(file: File, batches: Iterable[Batch], view: View) -> Iterator[Reuse]:
+def _of_this_size(file: File, batches: Iterable[TrashBatch], view: View) -> Iterator[Reuse]:
     seen: set[tuple[int, int]] = set()
     for batch in batches:
         path = RelPath(join(TRASH, batch.name) + b"/" + file.path)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from huai_client.durations import overdue
-from huai_client.publish.trash.batches import Batch, parse
+from huai_client.publish.trash.batches import TrashBatch, parse_name
 from huai_client.tree import STAGING_NAME, handles
 from huai_client.tree.errors import at
 from huai_client.tree.space import NoSpaceError
@@ -32,7 +32,7 @@ class Trash:
         """Nothing is read yet."""
         self._dest = dest
 
-    def batches(self) -> list[Batch]:
+    def batches(self) -> list[TrashBatch]:
         """All, the oldest first."""
         with self._opened() as handle:
             return _batches(handle)
@@ -72,7 +72,7 @@ class Trash:
 
     def _free_name(self, serial: int) -> bytes:
         taken = {batch.name for batch in self.batches()}
-        batch = Batch(int(time.time()), 0, serial)
+        batch = TrashBatch(int(time.time()), 0, serial)
         while batch.name in taken:
             batch = batch._replace(number=batch.number + 1)
         return batch.name
@@ -96,7 +96,7 @@ class Trash:
                         f"no room, so {os.fsdecode(batch.name)} leaves the trash before its time"
                     )
 
-    def _enough(self, error: NoSpaceError) -> list[Batch]:
+    def _enough(self, error: NoSpaceError) -> list[TrashBatch]:
         """The oldest batches, as many as it takes; none if all are not enough."""
         size = inodes = 0
         with self._opened() as handle:
@@ -109,11 +109,11 @@ class Trash:
                     return batches[:number]
         return []
 
-    def _remove(self, handle: int | None, batch: Batch) -> None:
+    def _remove(self, handle: int | None, batch: TrashBatch) -> None:
         """A batch, and with the last one the folders around it, unless they hold more."""
         if handle is None:
             return
-        handles.remove(handle, batch.name)
+        handles.remove_all(handle, batch.name)
         with suppress(OSError), self._dest_opened() as dest:
             with handles.opened(dest, STAGING_NAME) as above:
                 os.rmdir(TRASH_NAME, dir_fd=above)
@@ -140,7 +140,7 @@ class Trash:
             os.close(dest)
 
 
-def _alone(handle: int | None, batch: Batch) -> Iterator[os.stat_result]:
+def _alone(handle: int | None, batch: TrashBatch) -> Iterator[os.stat_result]:
     """The files of a batch that have no other name: what goes with it."""
     if handle is None:
         return
@@ -152,6 +152,6 @@ def _alone(handle: int | None, batch: Batch) -> Iterator[os.stat_result]:
                     yield status
 
 
-def _batches(handle: int | None) -> list[Batch]:
-    names = [] if handle is None else handles.names(handle)
-    return sorted(batch for batch in map(parse, names) if batch is not None)
+def _batches(handle: int | None) -> list[TrashBatch]:
+    names = [] if handle is None else handles.list_names(handle)
+    return sorted(batch for batch in map(parse_name, names) if batch is not None)

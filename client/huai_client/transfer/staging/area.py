@@ -15,7 +15,7 @@ from typing import Self
 from huai_client.transfer.staging.content import Arrival, matches_metadata, may_stand_for
 from huai_client.transfer.staging.partials import Partials, append_rest, intended_path
 from huai_client.transfer.staging.ready_store import ReadyStore, boot_id, key_of
-from huai_client.transfer.staging.root import StagingError, locked, open_root
+from huai_client.transfer.staging.root import StagingError, locked_file, open_root
 from huai_client.tree import handles
 from huai_schema.entries import File
 from huai_schema.paths import RelPath, basename, join, parent
@@ -109,15 +109,15 @@ class Staging:
     def clear(self) -> None:
         """Drop everything; the area itself stays and can be used on."""
         self._close_folders()
-        for name in handles.names(self._root):
-            handles.remove(self._root, name)
+        for name in handles.list_names(self._root):
+            handles.remove_all(self._root, name)
         self._open(self._boot)
 
     def remove(self) -> None:
         """Drop everything, the area's own directories too, and close it."""
         self._close_folders()
-        for name in handles.names(self._root):
-            handles.remove(self._root, name)
+        for name in handles.list_names(self._root):
+            handles.remove_all(self._root, name)
         os.close(self._root)
         self._root = -1
         with suppress(OSError):  # something else lives beside it: not ours to remove
@@ -128,7 +128,7 @@ class Staging:
 
     def exclusive(self, patience: float = LOCK_PATIENCE) -> AbstractContextManager[int]:
         """Hold the area; the handle is for rsync to inherit, so that an orphan holds it too."""
-        return locked(self._root, b"lock", patience)
+        return locked_file(self._root, b"lock", patience)
 
     def open_incoming(self, stream: int) -> int:
         """A handle of the folder that `stream`'s rsync writes to, made if absent.
@@ -240,7 +240,7 @@ class Staging:
                     fits_in = whole is None or found_there.st_size <= whole.size
                     if stat.S_ISREG(found_there.st_mode) and fits_in:
                         self._partials.keep(intended_path(path, wanted), folder, name)
-        handles.remove(self._incoming, top)
+        handles.remove_all(self._incoming, top)
         self._placed.pop(stream, None)
 
     def recover(self, files: Iterable[File]) -> None:
@@ -249,9 +249,9 @@ class Staging:
         `files` are not ready: what is unverified of them failed its second look.
         """
         wanted = {file.path: file for file in files}
-        for name in handles.names(self._incoming):
+        for name in handles.list_names(self._incoming):
             if not name.isdigit() or b"%d" % int(name) != name:
-                handles.remove(self._incoming, name)
+                handles.remove_all(self._incoming, name)
                 continue
             stream = int(name)
             os.close(self.open_incoming(stream))

@@ -36,7 +36,7 @@ class Partials:
     def __init__(self, root: int) -> None:
         """Opens the folder, made if absent."""
         self._handle = handles.own_directory(root, b"partial")
-        self._names = set(handles.names(self._handle))
+        self._names = set(handles.list_names(self._handle))
 
     def keep(self, path: bytes, handle: int, name: bytes) -> None:
         """Take the regular file `name` in `handle` as a beginning of `path`.
@@ -67,7 +67,7 @@ class Partials:
     def prune(self, wanted: Iterable[bytes]) -> None:
         """Drop what is kept for any path that is not `wanted`."""
         for name in self._names - {_name(path) for path in wanted}:
-            handles.remove(self._handle, name)
+            handles.remove_all(self._handle, name)
             self._names.discard(name)
 
     def __contains__(self, path: bytes) -> bool:

@@ -42,10 +42,10 @@ class ReadyStore:
         self.handle = handles.own_directory(root, b"ready")
         self._unverified = handles.own_directory(root, b"unverified")
         if not self.same_boot:
-            for name in handles.names(self.handle):
+            for name in handles.list_names(self.handle):
                 os.rename(name, name, src_dir_fd=self.handle, dst_dir_fd=self._unverified)
             _write(root, b"boot", boot)
-        self._unverified_keys = set(handles.names(self._unverified))
+        self._unverified_keys = set(handles.list_names(self._unverified))
 
     def has(self, file: File) -> bool:
         """Whether the content of `file` was verified; looks again at what is unverified."""
@@ -83,10 +83,10 @@ class ReadyStore:
         What happens to the latter's attributes would happen to a file of the tree.
         """
         for handle in (self.handle, self._unverified):
-            for name in handles.names(handle):
+            for name in handles.list_names(handle):
                 shared = os.stat(name, dir_fd=handle, follow_symlinks=False).st_nlink > 1
                 if shared or os.fsdecode(name) not in keep:
-                    handles.remove(handle, name)
+                    handles.remove_all(handle, name)
                     self._unverified_keys.discard(name)
 
     def close(self) -> None:

@@ -55,7 +55,7 @@ def open_root(root: Path) -> int:
 
 
 @contextmanager
-def locked(handle: int, name: bytes, patience: float) -> Iterator[int]:
+def locked_file(handle: int, name: bytes, patience: float) -> Iterator[int]:
     """Hold the lock file `name`; yields its handle, which children may inherit and so hold on.
 
     Raises `StagingBusyError` after `patience` seconds.

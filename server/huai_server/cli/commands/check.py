@@ -10,7 +10,7 @@ from huai_server.cli.console import Console
 from huai_server.cli.options import chosen, each, every_option, json_option, modules_argument
 from huai_server.config import load
 from huai_server.paths import module_places
-from huai_server.store.check import check
+from huai_server.store.check import check_repository
 from huai_server.store.repository import Repository
 
 
@@ -33,7 +33,7 @@ def command(root: Path, names: tuple[str, ...], every: bool, as_json: bool) -> i
 
 
 def _check(console: Console, root: Path, name: str) -> int:
-    report = check(name, Repository(module_places(root, name).repository))
+    report = check_repository(name, Repository(module_places(root, name).repository))
     console.event(
         "check",
         module=name,

@@ -9,7 +9,7 @@ from huai_server.cli.console import Console
 from huai_server.cli.options import json_option
 
 
-class LibraryError(HuaiError):
+class MissingExtraError(HuaiError):
     """A library of the extra `server` is missing."""
 
     exit_code = ExitCode.REQUIREMENT
@@ -31,7 +31,7 @@ def command(root: Path, host: str | None, port: int | None, as_json: bool) -> No
     try:
         from huai_server.serve import serve
     except ModuleNotFoundError as error:
-        raise LibraryError(
+        raise MissingExtraError(
             f"{error.name} is not installed, which serving needs",
             hint="pip install --require-hashes -r requirements/server.lock, or: "
             "pip install 'huai[server]'",

@@ -66,7 +66,7 @@ class Identity(NamedTuple):
     """Nanoseconds."""
 
 
-class Attributes(NamedTuple):
+class CtimeAttributes(NamedTuple):
     """What moves the ctime of a file as well, and is no content."""
 
     mode: int
@@ -79,7 +79,7 @@ class Attributes(NamedTuple):
     """One of its names, the first that was met."""
 
 
-class Known(NamedTuple):
+class CachedDigest(NamedTuple):
     """What is remembered of a file whose size and mtime are the same."""
 
     digest: bytes
@@ -94,7 +94,7 @@ class Entry(NamedTuple):
     """What to remember."""
 
     identity: Identity
-    attributes: Attributes
+    attributes: CtimeAttributes
     digest: bytes
     birth: int | None
 
@@ -110,7 +110,7 @@ class DigestCache:
         except sqlite3.Error as error:
             self._make_anew(error)
 
-    def lookup(self, wanted: Mapping[Identity, Attributes]) -> dict[Identity, Known]:
+    def lookup(self, wanted: Mapping[Identity, CtimeAttributes]) -> dict[Identity, CachedDigest]:
         """Those of `wanted` whose digest is known, for certain or if their birth fits."""
         try:
             return dict(self._lookup(wanted))
@@ -142,7 +142,9 @@ class DigestCache:
         """Let go of the file."""
         self._database.close()
 
-    def _lookup(self, wanted: Mapping[Identity, Attributes]) -> Iterator[tuple[Identity, Known]]:
+    def _lookup(
+        self, wanted: Mapping[Identity, CtimeAttributes]
+    ) -> Iterator[tuple[Identity, CachedDigest]]:
         ordered = sorted(wanted)
         for device, items in groupby(ordered, key=lambda item: _signed(item.device)):
             by_inode = {_signed(item.inode): item for item in items}
@@ -204,7 +206,7 @@ def _add_columns(database: sqlite3.Connection) -> None:
                 database.execute(f"ALTER TABLE digest ADD COLUMN {name}")
 
 
-def _known(item: Identity, now: Attributes, row: tuple[object, ...]) -> Known | None:
+def _known(item: Identity, now: CtimeAttributes, row: tuple[object, ...]) -> CachedDigest | None:
     """What a row says of a file; None: nothing."""
     size, mtime, ctime, digest = row[2 : len(_OLD_COLUMNS)]
     *before, birth = row[len(_OLD_COLUMNS) :]
@@ -214,13 +216,13 @@ def _known(item: Identity, now: Attributes, row: tuple[object, ...]) -> Known | 
         return None
     complete = None not in before
     if ctime == item.ctime:
-        return Known(digest, same=True, birth=None, complete=complete)
+        return CachedDigest(digest, same=True, birth=None, complete=complete)
     if not complete or not isinstance(birth, int) or tuple(before) == _stored(now):
         return None
-    return Known(digest, same=False, birth=birth, complete=True)
+    return CachedDigest(digest, same=False, birth=birth, complete=True)
 
 
-def _stored(attributes: Attributes) -> tuple[int | bytes, ...]:
+def _stored(attributes: CtimeAttributes) -> tuple[int | bytes, ...]:
     return *attributes[:4], _signed(attributes.folder), attributes.name
 
 

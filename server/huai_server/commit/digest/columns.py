@@ -15,7 +15,13 @@ from typing import NamedTuple, TypeAlias
 from huai_schema.codec.escaping import unescape
 from huai_schema.limits import DIGEST_BYTES
 from huai_schema.paths import RelPath, join
-from huai_server.commit.digest.cache import Attributes, DigestCache, Entry, Identity, Known
+from huai_server.commit.digest.cache import (
+    CachedDigest,
+    CtimeAttributes,
+    DigestCache,
+    Entry,
+    Identity,
+)
 from huai_server.commit.digest.hashing import ChangedError, Hashed, StoppedError, hash_file, look_at
 from huai_server.scan.types import (
     CHANGED,
@@ -37,7 +43,7 @@ _Scanned: TypeAlias = ScannedDirectory | Unreadable
 class _File(NamedTuple):
     path: RelPath
     identity: Identity
-    attributes: Attributes
+    attributes: CtimeAttributes
 
 
 class DigestColumns:
@@ -121,7 +127,7 @@ class DigestColumns:
         found |= {file.identity: it for file, it in results.items() if isinstance(it, str)}
         return found | {file.identity: result.digest for file, result in good.items()}
 
-    def _confirm(self, file: _File, known: Known) -> Hashed | None:
+    def _confirm(self, file: _File, known: CachedDigest) -> Hashed | None:
         """What is remembered, if it is of this very file; None: it has to be read."""
         try:
             birth = look_at(self._root, file.path, file.identity)
@@ -164,7 +170,7 @@ def _files(scanned: ScannedDirectory) -> Iterator[_File]:
         *numbers, links, offset, mode, user, group = record
         name = listing.leaves[offset : listing.leaves.index(b"\t", offset)]
         raw_name = unescape(name) if b"\\" in name else name
-        attributes = Attributes(mode, user, group, links, scanned.inode, raw_name)
+        attributes = CtimeAttributes(mode, user, group, links, scanned.inode, raw_name)
         yield _File(join(listing.path, raw_name), Identity(*numbers), attributes)
 
 

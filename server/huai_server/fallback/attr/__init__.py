@@ -1,12 +1,12 @@
 """Attr trees: what the fallback lists, brought up to a module's newest commit and proved right.
 
-The use cases are `ensure`, `is_current`, `remove` (here), `scrub.Scrub` and `check.check`; places
-are those of `huai_server.paths.FallbackPlaces`.  Everything is made from the metadata
-repository; the mirrored tree is never looked at.
+The use cases are `ensure`, `is_current` and `delete_attr_tree` (here), `scrub.Scrub` and
+`check.check_attr_tree`; where the files are says `huai_server.paths.FallbackPlaces`.  An attr tree
+is made from the metadata repository alone; nothing here reads the mirrored tree.
 """
 
-from huai_server.fallback.attr.ensure import Result, ensure, is_current
-from huai_server.fallback.attr.remove import remove
+from huai_server.fallback.attr.ensure import AttrTreeResult, ensure, is_current
+from huai_server.fallback.attr.remove import delete_attr_tree
 from huai_server.fallback.kind import AttrTreeError
 
-__all__ = ["AttrTreeError", "Result", "ensure", "is_current", "remove"]
+__all__ = ["AttrTreeError", "AttrTreeResult", "delete_attr_tree", "ensure", "is_current"]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _PART_BYTES = 512 << 10
 
 
-def build(folder: Path, snapshot: Snapshot, owners: OwnerIds | None) -> int:
+def build_tree(folder: Path, snapshot: Snapshot, owners: OwnerIds | None) -> int:
     """Fill `folder`, which does not exist; returns how many entries did not get their owner."""
     folder.mkdir(mode=0o700)
     records = Records(owners)

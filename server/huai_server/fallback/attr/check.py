@@ -45,7 +45,7 @@ class AttrReport:
     """The first of them, in words."""
 
 
-def check(
+def check_attr_tree(
     name: str,
     module: Module,
     places: ModulePlaces,
@@ -97,7 +97,7 @@ class _Check:
         state, fallback = self._state, self._fallback
         if state.target is not None:
             self._fault(f"an update to {state.target} was interrupted")
-        if generations.served(fallback) != state.generation:
+        if generations.served_generation(fallback) != state.generation:
             self._fault(f"{fallback.tree}: does not name generation {state.generation}")
         elif not generations.is_sealed(fallback):
             self._fault(f"{fallback.seal}: the root has another time: it was changed by hand")

@@ -21,7 +21,7 @@ from huai_server.config import Module
 from huai_server.errors import storage_errors
 from huai_server.fallback.attr import belonging, generations, scrub
 from huai_server.fallback.attr import state as states
-from huai_server.fallback.attr.kinds import discard_of, kind_of
+from huai_server.fallback.attr.kinds import configured_kind, discard_of
 from huai_server.fallback.attr.state import AttrState
 from huai_server.fallback.attr.update import root_time
 from huai_server.fallback.kind import AttrTreeError, Update
@@ -40,7 +40,7 @@ Building = Callable[[], AbstractContextManager[None]]
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class AttrTreeResult:
     """What was done, and what the attr tree is now."""
 
     action: Literal["none", "updated", "built"]
@@ -68,7 +68,9 @@ def is_current(module: Module, places: ModulePlaces, fallback: FallbackPlaces) -
     state = states.load(fallback.state)
     if state is None or state.target is not None or state.kind != module.fallback.kind:
         return False
-    if state.generation != generations.served(fallback) or not generations.is_sealed(fallback):
+    if state.generation != generations.served_generation(fallback) or not generations.is_sealed(
+        fallback
+    ):
         return False
     if not generations.points_to(fallback, module.path):
         return False
@@ -86,7 +88,7 @@ def ensure(  # noqa: PLR0913 (what is wanted, and on what terms)
     look: bool = False,
     wait: float = WAIT_SECONDS,
     building: Building = nullcontext,
-) -> Result:
+) -> AttrTreeResult:
     """Build or update, whichever is needed.
 
     `rebuild`: make a new one whatever there is, of another path of the module too; `look`: make a
@@ -121,7 +123,7 @@ class _Ensure:
         self._places = places
         self._fallback = fallback
         self._building = building
-        self._kind = kind_of(name, module, places)
+        self._kind = configured_kind(name, module, places)
         self._discard = discard_of(places)
         if not places.repository.exists():
             raise _nothing_to_list(name)
@@ -133,7 +135,7 @@ class _Ensure:
         self._owners = OwnerIds() if module.owners else None
         self._started = time.monotonic()
 
-    def run(self, *, rebuild: bool, look: bool) -> Result:
+    def run(self, *, rebuild: bool, look: bool) -> AttrTreeResult:
         state = None if rebuild else self._usable(look=look)
         if state is None:
             result = self._build()
@@ -167,12 +169,12 @@ class _Ensure:
             state.target is None
             and belonging.is_own(self._places, self._fallback)
             and state.kind == self._module.fallback.kind
-            and state.generation == generations.served(self._fallback)
+            and state.generation == generations.served_generation(self._fallback)
             and generations.points_to(self._fallback, self._module.path)
             and generations.is_sealed(self._fallback)
         )
 
-    def _update(self, state: AttrState) -> Result:
+    def _update(self, state: AttrState) -> AttrTreeResult:
         generation = self._fallback.generations / state.generation
         new = self._snapshot()
         update = self._planned(state, new)
@@ -184,7 +186,7 @@ class _Ensure:
             with generations.updating(self._fallback):
                 generations.seal(self._fallback, root_time(new))
                 unowned = update.run()
-                spans = (*state.spans, scrub.span(begun))
+                spans = (*state.spans, scrub.until_now(begun))
                 states.save(self._fallback.state, self._state(state.generation, spans))
         except OSError as error:
             if error.errno in _FULL or not generation.is_dir():
@@ -202,7 +204,7 @@ class _Ensure:
         except FormatError:
             return None  # the commit that it is of is not here any more
 
-    def _build(self) -> Result:
+    def _build(self) -> AttrTreeResult:
         totals = self._head.info.totals
         # What nobody reads any more makes room for the new one.
         generations.discard_old(self._fallback, self._discard)
@@ -216,9 +218,9 @@ class _Ensure:
             if generation.exists():
                 self._kind.discard(generation)
             raise
-        spans = (scrub.span(0),) if self._kind.writable else ()
+        spans = (scrub.until_now(0),) if self._kind.writable else ()
         belonging.claim(self._places, self._fallback)
-        generations.serve(self._fallback, name, self._module.path)
+        generations.serve_generation(self._fallback, name, self._module.path)
         states.save(self._fallback.state, self._state(name, spans))
         return self._result("built", totals.entries, unowned)
 
@@ -240,9 +242,9 @@ class _Ensure:
 
     def _result(
         self, action: Literal["none", "updated", "built"], changes: int, unowned: int
-    ) -> Result:
+    ) -> AttrTreeResult:
         info = self._head.info
-        return Result(
+        return AttrTreeResult(
             action,
             self._module.fallback.kind,
             self._head.commit,

@@ -23,7 +23,7 @@ def make_folder(folder: Path) -> None:
         folder.chmod(0o755)
 
 
-def served(places: FallbackPlaces) -> str | None:
+def served_generation(places: FallbackPlaces) -> str | None:
     """The name of the generation that is served; None: none is."""
     target = _target(places.tree)
     return None if target is None else Path(target).name
@@ -47,7 +47,7 @@ def seal(places: FallbackPlaces, mtime: int) -> None:
     _link(places.seal, str(mtime))
 
 
-def serve(places: FallbackPlaces, name: str, real: str) -> None:
+def serve_generation(places: FallbackPlaces, name: str, real: str) -> None:
     """Let the generation `name` be what is listed, and `real` where the content is."""
     _link(places.real, real)
     _link(places.tree, f"{places.generations.name}/{name}")
@@ -94,7 +94,7 @@ def next_name(places: FallbackPlaces) -> str:
 
 def discard_old(places: FallbackPlaces, discard: Callable[[Path], None]) -> None:
     """Delete each generation that is not served and that no client reads any more."""
-    current = served(places)
+    current = served_generation(places)
     if not places.generations.is_dir():
         return
     for generation in sorted(places.generations.iterdir()):

@@ -10,7 +10,7 @@ from huai_server.fallback.kind import AttrTreeError, AttrTreeKind
 from huai_server.paths import ModulePlaces
 
 
-def kind_of(name: str, module: Module, places: ModulePlaces) -> AttrTreeKind:
+def configured_kind(name: str, module: Module, places: ModulePlaces) -> AttrTreeKind:
     """The kind that is configured; `AttrTreeError` if that is to have none."""
     chosen = module.fallback.kind
     if chosen == "sparse":

@@ -24,7 +24,7 @@ def exists(fallback: FallbackPlaces) -> bool:
     return fallback.generations.is_dir() or fallback.state.exists()
 
 
-def remove(
+def delete_attr_tree(
     name: str, places: ModulePlaces, fallback: FallbackPlaces, *, wait: float = _WAIT_SECONDS
 ) -> bool:
     """Delete the attr tree of `name`; whether nothing of it is left, or was ever there.
@@ -66,7 +66,9 @@ def remove_forgotten(root: Path, folder: Path, kept: Collection[str]) -> list[st
     gone = []
     for name in forgotten(root, folder, kept):
         try:
-            if remove(name, module_places(root, name), fallback_places(folder, name), wait=0):
+            if delete_attr_tree(
+                name, module_places(root, name), fallback_places(folder, name), wait=0
+            ):
                 gone.append(name)
         except LockedError:
             pass

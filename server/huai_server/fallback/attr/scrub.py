@@ -34,7 +34,7 @@ def begin() -> int:
     return time.clock_gettime_ns(_REALTIME_COARSE)
 
 
-def span(begun: int) -> tuple[int, int]:
+def until_now(begun: int) -> tuple[int, int]:
     """From then until now."""
     return begun, time.clock_gettime_ns(time.CLOCK_REALTIME)
 

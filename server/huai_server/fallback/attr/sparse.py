@@ -10,7 +10,7 @@ from pathlib import Path
 from huai_schema.codec.commits import Totals
 from huai_schema.layout.snapshot import Snapshot
 from huai_server.fallback import memory
-from huai_server.fallback.attr.build import build
+from huai_server.fallback.attr.build import build_tree
 from huai_server.fallback.attr.deleting import delete_tree
 from huai_server.fallback.attr.update import SparseUpdate, building
 from huai_server.fallback.kind import AttrTreeError
@@ -42,7 +42,7 @@ class SparseKind:
                 hint="mount it with more (nr_inodes=0 for a tmpfs), or let fallback.folder name "
                 "another place",
             )
-        if _is_in_memory(folder) and (free := memory.available()) < needed + _WORK_BYTES:
+        if _is_in_memory(folder) and (free := memory.available_bytes()) < needed + _WORK_BYTES:
             raise AttrTreeError(
                 f"{totals.entries:,} entries would take about {needed >> 20:,} MiB of memory "
                 f"({ENTRY_BYTES} bytes each), and {free >> 20:,} MiB are available here",
@@ -53,7 +53,7 @@ class SparseKind:
     def make(self, generation: Path, snapshot: Snapshot, owners: OwnerIds | None) -> int:
         """Make a whole one; returns how many entries could not be given their owner."""
         delete_tree(building(generation))
-        return build(generation, snapshot, owners)
+        return build_tree(generation, snapshot, owners)
 
     def plan(
         self, generation: Path, old: Snapshot, new: Snapshot, owners: OwnerIds | None

@@ -7,21 +7,21 @@ Reading content through a mounted image gives zeros: serve it only through what 
 """
 
 from huai_server.fallback.erofs.builder import ImageLimitError
-from huai_server.fallback.erofs.image import Built, build
+from huai_server.fallback.erofs.image import Built, build_image
 from huai_server.fallback.erofs.mounting import MountError, mount, unmount
-from huai_server.fallback.erofs.owners import Owners
-from huai_server.fallback.erofs.probe import available
-from huai_server.fallback.erofs.seal import DamagedImageError, verify
+from huai_server.fallback.erofs.owners import OwnerLookup
+from huai_server.fallback.erofs.probe import check_mountable
+from huai_server.fallback.erofs.seal import DamagedImageError, verify_image
 
 __all__ = [
     "Built",
     "DamagedImageError",
     "ImageLimitError",
     "MountError",
-    "Owners",
-    "available",
-    "build",
+    "OwnerLookup",
+    "build_image",
+    "check_mountable",
     "mount",
     "unmount",
-    "verify",
+    "verify_image",
 ]

@@ -18,7 +18,7 @@ from huai_server.fallback.erofs import ondisk
 from huai_server.fallback.erofs.blocks import BlockWriter
 from huai_server.fallback.erofs.children import Child, Children
 from huai_server.fallback.erofs.directory import place_directory
-from huai_server.fallback.erofs.ondisk import BLOCK, INODE_BYTES, MODE_BITS, SLOT, Attributes
+from huai_server.fallback.erofs.ondisk import BLOCK, INODE_BYTES, MODE_BITS, SLOT, InodeAttributes
 from huai_server.fallback.erofs.owners import OwnerNumbers
 
 _MOST_BLOCKS = (1 << 32) - 1
@@ -139,6 +139,6 @@ class ImageBuilder:
             self._open[-1].upwards.append(placed.above)
             self._open[-1].subdirectories.add(basename(entry.path), placed.nid, ondisk.DIRECTORY)
 
-    def _attributes(self, entry: Entry, kind: int, links: int = 1) -> Attributes:
+    def _attributes(self, entry: Entry, kind: int, links: int = 1) -> InodeAttributes:
         uid, gid = self._owners.pair(entry.owner, entry.group)
-        return Attributes(MODE_BITS[kind] | entry.mode, uid, gid, entry.mtime, links)
+        return InodeAttributes(MODE_BITS[kind] | entry.mode, uid, gid, entry.mtime, links)

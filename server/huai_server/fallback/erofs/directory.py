@@ -6,7 +6,7 @@ from typing import NamedTuple
 from huai_server.fallback.erofs import ondisk
 from huai_server.fallback.erofs.blocks import BlockWriter
 from huai_server.fallback.erofs.children import Child, DirectoryBlock, directory_blocks
-from huai_server.fallback.erofs.ondisk import BLOCK, INODE_BYTES, ROOT_NID, SLOT, Attributes
+from huai_server.fallback.erofs.ondisk import BLOCK, INODE_BYTES, ROOT_NID, SLOT, InodeAttributes
 
 
 class Placed(NamedTuple):
@@ -20,7 +20,7 @@ class Placed(NamedTuple):
 
 
 def place_directory(
-    writer: BlockWriter, attributes: Attributes, children: Iterable[Child], *, root: bool
+    writer: BlockWriter, attributes: InodeAttributes, children: Iterable[Child], *, root: bool
 ) -> Placed:
     """Write a directory with `children`, all its names in order, `.` and `..` among them."""
     data = _Data(writer)

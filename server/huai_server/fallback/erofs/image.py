@@ -19,7 +19,7 @@ from huai_schema.program.durable import sync_folder
 from huai_server.errors import storage_errors
 from huai_server.fallback.erofs.blocks import BlockWriter
 from huai_server.fallback.erofs.builder import ImageBuilder
-from huai_server.fallback.erofs.owners import OwnerNumbers, Owners
+from huai_server.fallback.erofs.owners import OwnerLookup, OwnerNumbers
 from huai_server.fallback.erofs.seal import write_seal
 
 
@@ -32,7 +32,7 @@ class Built(NamedTuple):
     """Bytes of the file."""
 
 
-def build(snapshot: Snapshot, image: Path, owners: Owners) -> Built:
+def build_image(snapshot: Snapshot, image: Path, owners: OwnerLookup) -> Built:
     """Write the image of `snapshot`; at `image` it appears whole and durable, or not at all.
 
     The snapshot is read twice.  `StorageError` if there is no room; an image at the same
@@ -42,7 +42,7 @@ def build(snapshot: Snapshot, image: Path, owners: Owners) -> Built:
 
 
 def write_image(
-    listings: Callable[[], Iterable[Listing]], tree: bytes, image: Path, owners: Owners
+    listings: Callable[[], Iterable[Listing]], tree: bytes, image: Path, owners: OwnerLookup
 ) -> Built:
     """The same, from listings in tree order, which can be asked for twice."""
     partial = image.with_name(f"{image.name}.partial")
@@ -64,7 +64,7 @@ def write_image(
 
 
 def _write(
-    listings: Callable[[], Iterable[Listing]], tree: bytes, handle: int, owners: Owners
+    listings: Callable[[], Iterable[Listing]], tree: bytes, handle: int, owners: OwnerLookup
 ) -> Built:
     numbers = OwnerNumbers(owners)
     builder = ImageBuilder(BlockWriter(handle), numbers, _count_links(listings()))

@@ -5,11 +5,11 @@ from pathlib import Path
 
 from huai_schema.codec.commits import Totals
 from huai_schema.layout.snapshot import Snapshot
-from huai_server.fallback.erofs.image import build
+from huai_server.fallback.erofs.image import build_image
 from huai_server.fallback.erofs.mounting import mount, unmount
-from huai_server.fallback.erofs.owners import Owners
-from huai_server.fallback.erofs.probe import available
-from huai_server.fallback.erofs.seal import DamagedImageError, verify
+from huai_server.fallback.erofs.owners import OwnerLookup
+from huai_server.fallback.erofs.probe import check_mountable
+from huai_server.fallback.erofs.seal import DamagedImageError, verify_image
 from huai_server.fallback.kind import AttrTreeError
 from huai_server.fallback.owners import OwnerIds
 
@@ -43,7 +43,7 @@ class ErofsKind:
 
     def check_room(self, folder: Path, totals: Totals) -> None:  # noqa: ARG002 (the interface)
         """`AttrTreeError` unless there is room for the image; `MountError` if none is mounted."""
-        available(self._images)
+        check_mountable(self._images)
         needed = self.memory(totals)
         room = os.statvfs(self._images)
         if room.f_bavail * room.f_frsize < needed:
@@ -56,10 +56,10 @@ class ErofsKind:
     def make(self, generation: Path, snapshot: Snapshot, owners: OwnerIds | None) -> int:
         """Build the image and mount it; one that is there already, and proved whole, will do."""
         image = self._images / f"attr-{generation.name}-{snapshot.tree.hex()}.erofs"
-        numbers: Owners = owners or _NoOwners()
+        numbers: OwnerLookup = owners or _NoOwners()
         self._discard_forgotten(generation.parent, snapshot.tree)
         if not self._take_over(image, snapshot.tree, numbers):
-            build(snapshot, image, numbers)
+            build_image(snapshot, image, numbers)
         generation.mkdir()
         mount(image, generation)
         return 0
@@ -74,14 +74,14 @@ class ErofsKind:
         for image in self._images.glob(f"attr-{generation.name}-*.erofs"):
             image.unlink()
 
-    def _take_over(self, image: Path, tree: bytes, owners: Owners) -> bool:
+    def _take_over(self, image: Path, tree: bytes, owners: OwnerLookup) -> bool:
         """Let `image` be what another generation had of the same tree, if that is sound.
 
         So a machine that starts need not build again: its images are on the disk still.
         """
         for other in self._images.glob(f"attr-*-{tree.hex()}.erofs"):
             try:
-                verify(other, tree, owners)
+                verify_image(other, tree, owners)
             except DamagedImageError:
                 other.unlink()
             else:

@@ -49,7 +49,7 @@ pack_dirent = _DIRENT.pack
 pack_nid = struct.Struct("<Q").pack
 
 
-class Attributes(NamedTuple):
+class InodeAttributes(NamedTuple):
     """What all inodes have."""
 
     mode: int
@@ -61,14 +61,14 @@ class Attributes(NamedTuple):
     links: int = 1
 
 
-def inode(layout: int, attributes: Attributes, size: int, where: int) -> bytes:
+def inode(layout: int, attributes: InodeAttributes, size: int, where: int) -> bytes:
     """64 bytes; `where` is the first block of the data, or the size of its chunks."""
     mode, uid, gid, mtime, links = attributes
     seconds, rest = divmod(mtime, _NANOSECONDS)
     return _INODE.pack(layout, 0, mode, 0, size, where, 0, uid, gid, seconds, rest, links)
 
 
-def file_inode(attributes: Attributes, size: int) -> bytes:
+def file_inode(attributes: InodeAttributes, size: int) -> bytes:
     """A regular file that is one hole, with its list of chunks: 4 bytes for each 8 TiB begun.
 
     Every size up to 2^63 - 1 can be expressed.

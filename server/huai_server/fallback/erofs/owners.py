@@ -9,7 +9,7 @@ from typing import Protocol
 from huai_schema.codec.escaping import escape, unescape
 
 
-class Owners(Protocol):
+class OwnerLookup(Protocol):
     """Names of owners as numbers of this machine, up to 2^32 - 2: the next one means none."""
 
     def uid(self, name: bytes) -> int:
@@ -22,7 +22,7 @@ class Owners(Protocol):
 class OwnerNumbers:
     """Asks once for each name, and remembers."""
 
-    def __init__(self, owners: Owners) -> None:
+    def __init__(self, owners: OwnerLookup) -> None:
         """Begin with no name."""
         self._owners = owners
         self._users: dict[bytes, int] = {}
@@ -48,7 +48,7 @@ class OwnerNumbers:
         return b"".join(lines)
 
 
-def first_changed(table: bytes, owners: Owners) -> str | None:
+def first_changed(table: bytes, owners: OwnerLookup) -> str | None:
     """The first owner in a table that has another number now, for people; None: all are right."""
     for line in table.splitlines():
         kind, name, number = line.split(b"\t")

@@ -28,7 +28,7 @@ class _NoOwners:
         return 0
 
 
-def available(folder: Path) -> None:
+def check_mountable(folder: Path) -> None:
     """`MountError` unless an image that stands in `folder` can be mounted.
 
     Makes an empty image there, mounts it below, looks at it, and takes all of it away again;

@@ -13,7 +13,7 @@ from blake3 import blake3
 from huai_schema.errors import ExitCode, HuaiError
 from huai_server.errors import storage_errors
 from huai_server.fallback.erofs.ondisk import BLOCK, block_count
-from huai_server.fallback.erofs.owners import Owners, first_changed
+from huai_server.fallback.erofs.owners import OwnerLookup, first_changed
 
 _CHUNK = 1 << 20
 _MOST_BYTES = 64 << 20
@@ -49,7 +49,7 @@ def write_seal(handle: int, blocks: int, tree: bytes, table: bytes) -> int:
     return at
 
 
-def verify(image: Path, tree: bytes, owners: Owners) -> None:
+def verify_image(image: Path, tree: bytes, owners: OwnerLookup) -> None:
     """Read all of an image; `DamagedImageError` unless it is whole and of the git tree `tree`.
 
     An image in which an owner has another number than now is refused as well.
@@ -64,7 +64,7 @@ def verify(image: Path, tree: bytes, owners: Owners) -> None:
         raise DamagedImageError(image, reason)
 
 
-def _fault(handle: int, tree: bytes, owners: Owners) -> str | None:
+def _fault(handle: int, tree: bytes, owners: OwnerLookup) -> str | None:
     size = block_count(os.pread(handle, BLOCK, 0)) * BLOCK
     rest = os.fstat(handle).st_size - size
     within = size > 0 and 0 < rest <= _MOST_BYTES

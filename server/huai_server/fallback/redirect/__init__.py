@@ -15,7 +15,7 @@ class NotBuiltError(HuaiError):
     exit_code = ExitCode.REQUIREMENT
 
 
-def library() -> Path:
+def preload_library() -> Path:
     """Where the library stands, or `NotBuiltError`."""
     spec = find_spec("huai_server.fallback.redirect._redirect")
     if spec is None or spec.origin is None or not Path(spec.origin).is_file():

@@ -21,7 +21,7 @@ from huai_server.http.asgi.limiter import Limiter
 from huai_server.http.asgi.responder import Responder, Send, send_error
 from huai_server.http.git.branch_state import read_branch_state
 from huai_server.http.git.reply_cache import Key, ReplyCache
-from huai_server.http.git.request import parse
+from huai_server.http.git.request import parse_request
 from huai_server.http.git.single_flight import Question, SingleFlight
 from huai_server.http.git.spool import Spool
 from huai_server.http.git.upload_pack import Call, Git
@@ -113,7 +113,7 @@ class GitApp:
         version = protocol_version(scope["headers"])
         key, limiter = None, self._transfers
         if body.complete:
-            request = parse(body.head, version)
+            request = parse_request(body.head, version)
             limiter = self._listings if request.command == b"ls-refs" else limiter
             state = read_branch_state(repository)
             if state is not None:

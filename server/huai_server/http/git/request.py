@@ -25,7 +25,7 @@ _WANT_WITH_AGENT = re.compile(rb"(want [0-9a-f]{40,64}(?: [!-~]+)*) agent=[!-~]*
 _COMMAND = b"command="
 
 
-class Request(NamedTuple):
+class GitRequest(NamedTuple):
     """What one complete request body says, as far as serving it depends on that."""
 
     command: bytes
@@ -34,7 +34,7 @@ class Request(NamedTuple):
     """Equal for requests that deserve the equal answer."""
 
 
-def parse(body: bytes, version: int) -> Request:
+def parse_request(body: bytes, version: int) -> GitRequest:
     """Check the framing of all of `body`, a request in `version` of the protocol.
 
     Broken framing is refused with status 400, and so is a NUL: git would read only what is
@@ -48,7 +48,7 @@ def parse(body: bytes, version: int) -> Request:
         raise HttpError(400, f"no packet at {error.place} of the request") from None
 
 
-def _fingerprint(body: bytes, version: int) -> Request:
+def _fingerprint(body: bytes, version: int) -> GitRequest:
     digest = hashlib.sha256()
     command = b""
     in_capabilities = True
@@ -68,7 +68,7 @@ def _fingerprint(body: bytes, version: int) -> Request:
         if kept is not None:
             digest.update(b"%d:" % len(kept))
             digest.update(kept)
-    return Request(command, digest.digest())
+    return GitRequest(command, digest.digest())
 
 
 def _without_agent(packet: bytes, version: int) -> bytes | None:

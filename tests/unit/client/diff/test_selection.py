@@ -4,7 +4,7 @@ import pytest
 
 from huai_client.diff.extent import Extent
 from huai_client.diff.selection import Selection
-from huai_client.diff.selections import differences
+from huai_client.diff.selections import diff_selections
 from huai_client.filters import EVERYTHING, Rules
 from huai_schema.diff.changes import Change, Moved
 from huai_schema.entries import File
@@ -31,7 +31,9 @@ def test_nothing_of_a_directory_that_is_left_out_is_read() -> None:
     assert Extent.of(selection) == Extent(202, sum(range(200)))
     assert list(selection.entries_below(RelPath(b"out"))) == []
     assert selection.directory(RelPath(b"out")) is None
-    assert list(differences(selection, Selection(whole, Rules.parse([b"- /out/", b"- x"])))) == []
+    assert (
+        list(diff_selections(selection, Selection(whole, Rules.parse([b"- /out/", b"- x"])))) == []
+    )
     assert len(hidden) > 1
     assert hidden.isdisjoint(objects.read_ids)
     assert Extent.of(Selection(whole, EVERYTHING)) == Extent(403, 2 * sum(range(200)))
@@ -40,7 +42,7 @@ def test_nothing_of_a_directory_that_is_left_out_is_read() -> None:
 
 def test_what_changes_where_nothing_is_mirrored_is_no_change() -> None:
     past, wanted = snapshot(two_folders()), snapshot(two_folders(mtime=5))
-    assert list(differences(Selection(past, LEFT_OUT), Selection(wanted, LEFT_OUT))) == []
+    assert list(diff_selections(Selection(past, LEFT_OUT), Selection(wanted, LEFT_OUT))) == []
 
 
 @pytest.mark.parametrize(
@@ -56,7 +58,7 @@ def test_a_directory_that_moves(rules: list[bytes], whole: bool) -> None:
     past = snapshot(tree_of(directory(b"in"), *files(b"in", 200)))
     wanted = snapshot(tree_of(directory(b"new"), *files(b"new", 200)))
     parsed = Rules.parse(rules)
-    steps = list(differences(Selection(past, parsed), Selection(wanted, parsed)))
+    steps = list(diff_selections(Selection(past, parsed), Selection(wanted, parsed)))
     assert any(isinstance(step, Moved) for step in steps) == whole
     before = Extent.of(Selection(past, parsed))
     assert before.after(steps) == Extent.of(Selection(wanted, parsed))
@@ -70,7 +72,7 @@ def test_a_hardlink_whose_first_name_is_left_out_is_a_file_of_its_own() -> None:
     assert isinstance(linked, File)
     assert isinstance(alone, File)
     assert (linked.link, alone.link) == (b"a", None)
-    assert {step.path for step in differences(past, wanted) if isinstance(step, Change)} == {
+    assert {step.path for step in diff_selections(past, wanted) if isinstance(step, Change)} == {
         b"a",
         b"b",
     }

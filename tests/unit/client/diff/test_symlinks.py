@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from huai_client.diff.symlinks import left_out, points_outside
+from huai_client.diff.symlinks import is_unsafe, points_outside
 from huai_schema.entries import Directory, File, Symlink
 from huai_schema.paths import RelPath
 from tests.support.local_trees import at
@@ -55,7 +55,7 @@ def test_what_is_left_out_is_what_rsync_leaves_out(tmp_path: Path) -> None:
         for number, target in enumerate((*TARGETS, *DEEP)):
             path = RelPath(f"{folder}{number}".encode())
             (source / path.decode()).symlink_to(target)
-            wanted[path] = left_out(Symlink(path, target.encode(), 0))
+            wanted[path] = is_unsafe(Symlink(path, target.encode(), 0))
     subprocess.run(["rsync", "-a", "--safe-links", f"{source}/", str(dest)], check=True, timeout=30)
     missing = {path: not (dest / path.decode()).is_symlink() for path in wanted}
     assert wanted == missing
@@ -64,4 +64,4 @@ def test_what_is_left_out_is_what_rsync_leaves_out(tmp_path: Path) -> None:
 
 def test_only_symlinks_are_left_out() -> None:
     path = RelPath(b"a")
-    assert not any(map(left_out, (None, File(path, 1, 0), Directory(path, 0))))
+    assert not any(map(is_unsafe, (None, File(path, 1, 0), Directory(path, 0))))

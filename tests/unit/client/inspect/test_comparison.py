@@ -6,7 +6,13 @@ from random import Random
 from hypothesis import given, settings
 
 from huai_client.inspect import comparison
-from huai_client.inspect.comparison import Sign, Step, Tally, by_path, compare
+from huai_client.inspect.comparison import (
+    ChangeTotals,
+    Sign,
+    SnapshotChange,
+    by_path,
+    compare_snapshots,
+)
 from huai_schema.diff.changes import differing
 from huai_schema.paths import RelPath
 from tests.support.schema.memory import MemoryObjects
@@ -25,12 +31,12 @@ from tests.support.schema.trees import (
 ONE, TWO = bytes([1]) * 32, bytes([2]) * 32
 
 
-def steps(old: Tree, new: Tree) -> list[Step]:
+def steps(old: Tree, new: Tree) -> list[SnapshotChange]:
     objects = MemoryObjects()
-    return list(by_path(compare(snapshot(old, objects), snapshot(new, objects))))
+    return list(by_path(compare_snapshots(snapshot(old, objects), snapshot(new, objects))))
 
 
-def carried(path: RelPath, found: list[Step]) -> RelPath:
+def carried(path: RelPath, found: list[SnapshotChange]) -> RelPath:
     """Where a path of the old tree is after the directories above it have moved."""
     for step in found:
         source = step.source if step.old is None else None
@@ -97,11 +103,11 @@ def test_a_directory_that_moved_is_one_step() -> None:
 
 
 def test_many_steps_are_told_as_they_come() -> None:
-    few = [Step(Sign.ADDED, RelPath(path)) for path in (b"c", b"a", b"b")]
+    few = [SnapshotChange(Sign.ADDED, RelPath(path)) for path in (b"c", b"a", b"b")]
     assert [step.path for step in by_path(few)] == [b"a", b"b", b"c"]
     asked = 0
 
-    def endless() -> Iterator[Step]:
+    def endless() -> Iterator[SnapshotChange]:
         nonlocal asked
         while True:
             asked += 1
@@ -117,7 +123,7 @@ def test_many_steps_are_told_as_they_come() -> None:
 def test_bytes_are_those_of_other_content() -> None:
     old = tree_of(file(b"same", 7, 1), file(b"grown", 1), file(b"gone", 30))
     new = tree_of(file(b"same", 7, 2), file(b"grown", 5), file(b"new", 100))
-    tally = Tally()
+    tally = ChangeTotals()
     for step in steps(old, new):
         tally.add(step)
     assert tally.values() == {
@@ -131,10 +137,10 @@ def test_bytes_are_those_of_other_content() -> None:
         "moved_bytes": 0,
     }
     assert str(tally) == "1 added (100 B), 1 removed (30 B), 2 changed (5 B)"
-    assert str(Tally()) == "nothing differs"
+    assert str(ChangeTotals()) == "nothing differs"
 
 
 def test_a_directory_has_no_bytes() -> None:
-    tally = Tally()
-    tally.add(Step(Sign.ADDED, RelPath(b"d"), None, directory(b"d")))
+    tally = ChangeTotals()
+    tally.add(SnapshotChange(Sign.ADDED, RelPath(b"d"), None, directory(b"d")))
     assert tally.values()["added_bytes"] == 0

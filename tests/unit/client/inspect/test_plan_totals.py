@@ -2,14 +2,14 @@
 
 import pytest
 
-from huai_client.inspect.format import span
+from huai_client.inspect.format import format_span
 from huai_client.inspect.plan_totals import seconds_needed
-from huai_client.state.run_record import Record
+from huai_client.state.run_record import RunRecord
 
 
-def run(seconds: float, files: int, received: int, **more: object) -> Record:
+def run(seconds: float, files: int, received: int, **more: object) -> RunRecord:
     values = {"kind": "sync", "time": 1, "fetched": files, **more}
-    return Record(seconds=seconds, received=received, **values)  # type: ignore[arg-type]
+    return RunRecord(seconds=seconds, received=received, **values)  # type: ignore[arg-type]
 
 
 def test_nothing_is_made_up() -> None:
@@ -40,4 +40,4 @@ def test_only_the_last_runs_count() -> None:
     [(0, "0.0 s"), (119.9, "119.9 s"), (120, "2 min"), (7200, "2 h"), (200_000, "2 d")],
 )
 def test_spans_for_people(seconds: float, text: str) -> None:
-    assert span(seconds) == text
+    assert format_span(seconds) == text

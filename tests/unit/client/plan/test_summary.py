@@ -10,10 +10,10 @@ from huai_client.plan.deletions import (
     check_deletions,
 )
 from huai_client.plan.operations import Plan, Remove, Stage
-from huai_client.plan.summary import Summary, summarize
+from huai_client.plan.summary import PlanSummary, summarize
 from tests.support.local_trees import at, directory, file, linked, symlink
 
-NOTHING = Summary(0, 0, 0, 0, 0, 0, 0, 0)
+NOTHING = PlanSummary(0, 0, 0, 0, 0, 0, 0, 0)
 
 
 def test_counts() -> None:
@@ -29,7 +29,7 @@ def test_counts() -> None:
         removals=[Remove(at(b"y"), directory=True), Remove(at(b"z"), directory=False)],
         directories=[directory(b"made"), directory(b"")],
     )
-    assert summarize(plan) == Summary(
+    assert summarize(plan) == PlanSummary(
         fetches=2,
         fetch_bytes=12,
         links=1,

@@ -11,7 +11,7 @@ from huai_client.plan.operations import Plan, Remove, Stage
 from huai_client.plan.order.order import PublishOrder
 from huai_client.plan.withhold import Withholding
 from huai_client.profiles.load import profiles
-from huai_client.publish.executor import Counts, Report, execute
+from huai_client.publish.executor import Report, StepCounts, execute
 from huai_client.tree import PathError, Tree
 from huai_client.verify.check import verify
 from huai_schema.entries import Entry, File
@@ -60,7 +60,7 @@ def test_every_kind_of_step_in_order(short_path: Path) -> None:
     build(short_path)
     report, steps = run(short_path, WHOLE)
     assert report.problems == ()
-    assert report.counts == Counts(2, 2, 1, 2, 1, 1, 1, 2, 3)
+    assert report.counts == StepCounts(2, 2, 1, 2, 1, 1, 1, 2, 3)
     assert steps == [
         ("clear", b"way/in"),
         ("clear", b"way"),

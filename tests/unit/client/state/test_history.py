@@ -10,15 +10,15 @@ from huai_client.cli.run_log import RunLog
 from huai_client.state import history
 from huai_client.state import last_run as last
 from huai_client.state.paths import ModulePlaces
-from huai_client.state.run_record import Record
+from huai_client.state.run_record import RunRecord
 from huai_client.state.state import State, StateError
 from huai_schema.errors import ExitCode, FormatError
 
 COMMIT = "a" * 40
 
 
-def record(time: int, *, code: int = 0, reason: str = "", commit: str = COMMIT) -> Record:
-    return Record(kind="sync", time=time, code=code, reason=reason, commit=commit)
+def record(time: int, *, code: int = 0, reason: str = "", commit: str = COMMIT) -> RunRecord:
+    return RunRecord(kind="sync", time=time, code=code, reason=reason, commit=commit)
 
 
 def test_what_was_written_is_read_newest_first(tmp_path: Path) -> None:

@@ -6,11 +6,11 @@ from huai_client.cli.run_log import RunLog
 from huai_client.state import history
 from huai_client.state import last_run as last
 from huai_client.state.paths import ModulePlaces
-from huai_client.state.run_record import Record
+from huai_client.state.run_record import RunRecord
 from huai_client.state.state import State
 
 COMMIT = "a" * 40
-FAILED = Record(kind="sync", time=5, code=23, reason="f: a directory is in the way")
+FAILED = RunRecord(kind="sync", time=5, code=23, reason="f: a directory is in the way")
 
 
 def test_a_poll_that_finds_nothing_new_is_a_look_that_ended_well(tmp_path: Path) -> None:
@@ -27,7 +27,7 @@ def test_a_poll_that_finds_nothing_new_is_a_look_that_ended_well(tmp_path: Path)
 
 def test_failures_in_a_row_keep_when_it_was_in_step_and_when_they_began(tmp_path: Path) -> None:
     place = tmp_path / "last"
-    last.save(place, Record(kind="sync", time=1), 2)
+    last.save(place, RunRecord(kind="sync", time=1), 2)
     last.save(place, FAILED, 10)
     last.save(place, FAILED, 20)
     run = last.load(place)
@@ -48,12 +48,12 @@ def test_a_file_that_is_none_says_nothing(tmp_path: Path) -> None:
 def test_a_run_that_failed_is_not_called_cut(tmp_path: Path) -> None:
     places = ModulePlaces(tmp_path)
     assert (
-        last.unfinished(places.history, None) == "a run was interrupted: the next one finishes it"
+        last.interruption(places.history, None) == "a run was interrupted: the next one finishes it"
     )
     history.append(places.history, FAILED)
     last.save(places.last, FAILED, 10)
-    said = last.unfinished(places.history, last.load(places.last))
+    said = last.interruption(places.history, last.load(places.last))
     assert said.startswith("the last run ended with 23 (f: a directory is in the way)")
-    history.append(places.history, Record(kind="sync", time=6, ended=False))
-    said = last.unfinished(places.history, last.load(places.last))
+    history.append(places.history, RunRecord(kind="sync", time=6, ended=False))
+    said = last.interruption(places.history, last.load(places.last))
     assert said == "a run was interrupted: the next one finishes it"

@@ -6,36 +6,41 @@ from pathlib import Path
 import pytest
 
 from huai_client.state.state import StateError
-from huai_client.state.verification import Known, Record, Unfinished
+from huai_client.state.verification import KnownPart, Unfinished, VerificationRecord
 from huai_client.verify.summary import read_account
 from tests.support.local_trees import at
 
-ONE = Known(b"t" * 20, b"i" * 16)
-OTHER = Known(b"T" * 20, b"I" * 16)
-ELSEWHERE = Known(b"T" * 20, b"i" * 16)
+ONE = KnownPart(b"t" * 20, b"i" * 16)
+OTHER = KnownPart(b"T" * 20, b"I" * 16)
+ELSEWHERE = KnownPart(b"T" * 20, b"i" * 16)
 """Something changed below it, and nothing in it."""
 NAMES = (b"x", b"x-", b"x\1y", b"x\1", b"x\n", b"xa", b"\1", b"\xff" * 255, b"\xff")
 
 
-def made(path: Path, *parts: bytes) -> Record:
-    record = Record(path)
+def made(path: Path, *parts: bytes) -> VerificationRecord:
+    record = VerificationRecord(path)
     add(record, *parts)
     record.begin_run()
     return record
 
 
-def add(record: Record, *parts: bytes) -> None:
+def add(record: VerificationRecord, *parts: bytes) -> None:
     with record.writing():
         for part in parts:
             record.add(at(part), ONE)
 
 
-def due(record: Record, below: bytes = b"", *, content: bool = False) -> list[bytes]:
+def due(record: VerificationRecord, below: bytes = b"", *, content: bool = False) -> list[bytes]:
     return [*record.due(at(below), content=content, damaged_first=False, most=1000)]
 
 
 def finish(
-    record: Record, path: bytes, began: int, known: Known = ONE, *, content: bool = False
+    record: VerificationRecord,
+    path: bytes,
+    began: int,
+    known: KnownPart = ONE,
+    *,
+    content: bool = False,
 ) -> None:
     with record.writing():
         record.finished(Unfinished(at(path), began, b"", 0), known.identity, content=content)
@@ -151,7 +156,7 @@ def test_nothing_half_is_written(tmp_path: Path) -> None:
 
 
 def test_the_filter(tmp_path: Path) -> None:
-    with Record(tmp_path / "r") as record, record.writing():
+    with VerificationRecord(tmp_path / "r") as record, record.writing():
         assert not record.applied("1", "")
         assert record.applied("2", "- x\n")
         assert not record.applied("3", "- x\n")
@@ -167,7 +172,7 @@ def test_a_hundred_bytes_or_so_a_part(tmp_path: Path) -> None:
 
 def test_what_cannot_be_written_is_said(tmp_path: Path) -> None:
     with pytest.raises(StateError, match="missing"):
-        Record(tmp_path / "missing" / "r")
+        VerificationRecord(tmp_path / "missing" / "r")
     with made(tmp_path / "r", b"a") as record:
         (tmp_path / "r").write_bytes(b"garbage" * 1000)
         with pytest.raises(StateError, match="not a database"):

@@ -6,14 +6,14 @@ import pytest
 
 from huai_schema.program.configuration import ConfigError
 from huai_server.config import Fallback, Module, ModuleFallback
-from huai_server.fallback.conf import Served, render
+from huai_server.fallback.conf import FallbackModule, render
 
 LOCK = Path("/run/lock")
 
 
 def text(settings: Fallback | None = None, *, privileged: bool = True, **values: object) -> str:
     module = Module("/srv/m", fallback=ModuleFallback(**values))  # type: ignore[arg-type]
-    modules = {"m": Served(module, Path("/run/fallback/m/.redirected"))}
+    modules = {"m": FallbackModule(module, Path("/run/fallback/m/.redirected"))}
     return render(settings or Fallback(), modules, LOCK, privileged=privileged)
 
 
@@ -93,14 +93,14 @@ def test_more_lines_for_all_modules_may_hold_another() -> None:
 
 @pytest.mark.parametrize("path", ["/a\nuid = root", "/a ", "/a\\", "/%HOME%"])
 def test_a_path_that_rsync_would_read_otherwise(path: str) -> None:
-    modules = {"m": Served(Module(path), Path(path))}
+    modules = {"m": FallbackModule(Module(path), Path(path))}
     with pytest.raises(ConfigError, match="cannot hold `path`"):
         render(Fallback(), modules, LOCK, privileged=True)
 
 
 @pytest.mark.parametrize("names", [("global",), ("Global",), ("m", "Data", "data")])
 def test_names_that_rsync_takes_for_another_s(names: tuple[str, ...]) -> None:
-    modules = {name: Served(Module("/srv"), Path("/srv")) for name in names}
+    modules = {name: FallbackModule(Module("/srv"), Path("/srv")) for name in names}
     with pytest.raises(ConfigError, match="cannot tell the module"):
         render(Fallback(), modules, LOCK, privileged=True)
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from huai_server.fallback.kind import AttrTreeError
-from huai_server.fallback.memory import available
+from huai_server.fallback.memory import available_bytes
 
 MIB = 1 << 20
 
@@ -41,20 +41,20 @@ def v2(group: str, limit: str, usage: int, cache: int = 2) -> dict[str, str]:
 
 
 def test_the_machine_alone(tmp_path: Path) -> None:
-    assert available(write(tmp_path, {})) == 1000 * MIB
+    assert available_bytes(write(tmp_path, {})) == 1000 * MIB
     groups = {"proc/self/cgroup": "4:memory:/\n0::/\n", **v1("", (1 << 63) - 4096, 5)}
-    assert available(write(tmp_path, groups)) == 1000 * MIB
+    assert available_bytes(write(tmp_path, groups)) == 1000 * MIB
 
 
 @pytest.mark.parametrize("line", ["4:memory:/a/b\n", "7:cpu,memory:/a/b\n3:pids:/a\n"])
 def test_version_1(tmp_path: Path, line: str) -> None:
     root = write(tmp_path, {"proc/self/cgroup": line, **v1("/a/b", 100 * MIB, 70 * MIB, 10 * MIB)})
-    assert available(root) == 40 * MIB
+    assert available_bytes(root) == 40 * MIB
 
 
 def test_version_2(tmp_path: Path) -> None:
     files = {"proc/self/cgroup": "0::/a/b\n", **v2("/a/b", f"{100 * MIB}", 70 * MIB, 10 * MIB)}
-    assert available(write(tmp_path, files)) == 40 * MIB
+    assert available_bytes(write(tmp_path, files)) == 40 * MIB
 
 
 def test_the_limit_of_a_group_above_counts(tmp_path: Path) -> None:
@@ -63,19 +63,19 @@ def test_the_limit_of_a_group_above_counts(tmp_path: Path) -> None:
         **v2("/a/b", "max", 70 * MIB),
         **v2("/a", f"{100 * MIB}", 95 * MIB),
     }
-    assert available(write(tmp_path, files)) == 5 * MIB + 2
+    assert available_bytes(write(tmp_path, files)) == 5 * MIB + 2
 
 
 def test_in_a_container_the_mount_is_the_group(tmp_path: Path) -> None:
     files = {"proc/self/cgroup": "4:memory:/docker/0123\n", **v1("", 30 * MIB, 10 * MIB)}
-    assert available(write(tmp_path, files)) == 20 * MIB + 2
+    assert available_bytes(write(tmp_path, files)) == 20 * MIB + 2
 
 
 def test_a_group_over_its_limit_has_nothing_left(tmp_path: Path) -> None:
     files = {"proc/self/cgroup": "0::/a\n", **v2("/a", f"{10 * MIB}", 11 * MIB)}
-    assert available(write(tmp_path, files)) == 0
+    assert available_bytes(write(tmp_path, files)) == 0
 
 
 def test_a_kernel_that_does_not_tell(tmp_path: Path) -> None:
     with pytest.raises(AttrTreeError, match="MemAvailable"):
-        available(write(tmp_path, {"proc/meminfo": "MemFree: 1 kB\n"}))
+        available_bytes(write(tmp_path, {"proc/meminfo": "MemFree: 1 kB\n"}))

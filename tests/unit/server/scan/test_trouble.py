@@ -275,7 +275,7 @@ import os, resource, sys
 from pathlib import Path
 from huai_server.scan import native
 from huai_server.scan.types import ScanError, ScanOptions
-loaded = native.library()
+loaded = native.scanner()
 assert loaded is not None
 assert len(list(native.scan(loaded, Path("/dev/fd"), ScanOptions(threads=1)))) == 1
 pages = int(Path("/proc/self/statm").read_text().split()[0])

@@ -12,7 +12,7 @@ import pytest
 from huai_schema.codec.commits import CommitInfo
 from huai_schema.codec.descriptor import Descriptor
 from huai_schema.errors import HuaiError
-from huai_server.store.check import CheckReport, check
+from huai_server.store.check import CheckReport, check_repository
 from huai_server.store.repository import Repository
 from tests.support.committing import ENVIRONMENT, NAME, SECONDS, Upstream, git
 
@@ -39,11 +39,11 @@ def test_a_sound_one(upstream: Upstream) -> None:
 
 def test_an_empty_one(tmp_path: Path) -> None:
     repository = Repository.create(tmp_path / "r.git")
-    assert check(NAME, repository) == CheckReport(0, 0, 0, ())
+    assert check_repository(NAME, repository) == CheckReport(0, 0, 0, ())
 
 
 def test_the_wrong_module(upstream: Upstream) -> None:
-    faults = check("other", upstream.repository).faults
+    faults = check_repository("other", upstream.repository).faults
     assert any("'m'" in fault for fault in faults)
 
 

@@ -8,7 +8,7 @@ from huai_schema.errors import ExitCode
 from huai_server.cli.console import Console
 from huai_server.cli.options import json_option, module_argument
 from huai_server.config import load
-from huai_server.fallback.attr.check import check
+from huai_server.fallback.attr.check import check_attr_tree
 from huai_server.paths import fallback_places, module_places
 
 
@@ -24,7 +24,7 @@ def command(root: Path, name: str, as_json: bool) -> int:
     console = Console(as_json=as_json)
     config = load(root)
     places = fallback_places(Path(config.fallback.folder), name)
-    report = check(name, config.module(name), module_places(root, name), places)
+    report = check_attr_tree(name, config.module(name), module_places(root, name), places)
     console.event(
         "attr_check",
         module=name,

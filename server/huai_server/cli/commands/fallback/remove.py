@@ -9,7 +9,7 @@ from huai_schema.errors import ExitCode, FormatError
 from huai_server.cli.console import Console
 from huai_server.cli.options import json_option, modules_argument
 from huai_server.config import UnknownModuleError, load
-from huai_server.fallback.attr.remove import exists, forgotten, remove
+from huai_server.fallback.attr.remove import delete_attr_tree, exists, forgotten
 from huai_server.paths import fallback_places, module_places
 
 
@@ -35,7 +35,7 @@ def command(root: Path, names: tuple[str, ...], every: bool, as_json: bool) -> i
         _check_name(name)
         places = fallback_places(folder, name)
         existed = exists(places)
-        gone = remove(name, module_places(root, name), places)
+        gone = delete_attr_tree(name, module_places(root, name), places)
         code = code if gone else ExitCode.FALLBACK
         console.event("attr_removed", module=name, existed=existed, gone=gone)
         if not existed:

@@ -7,8 +7,8 @@ import click
 from huai_server.cli.console import Console
 from huai_server.cli.options import json_option
 from huai_server.cli.report import show_attr_tree
-from huai_server.fallback.attr import Result
-from huai_server.fallback.service import Callbacks, serve
+from huai_server.fallback.attr import AttrTreeResult
+from huai_server.fallback.service import Callbacks, serve_fallback
 
 
 @click.command()
@@ -27,7 +27,7 @@ def command(root: Path, as_json: bool) -> None:
         console.event("listening", host=host, port=port)
         console.result(f"listening on rsync://{host}:{port}/")
 
-    def attr_tree(name: str, result: Result) -> None:
+    def attr_tree(name: str, result: AttrTreeResult) -> None:
         show_attr_tree(console, name, result)
 
-    serve(root, Callbacks(listening, attr_tree, console.error, console.log))
+    serve_fallback(root, Callbacks(listening, attr_tree, console.error, console.log))

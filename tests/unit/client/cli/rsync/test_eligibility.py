@@ -14,9 +14,9 @@ from huai_client.cli.rsync.eligibility import (
     modes_of,
     why_not,
 )
-from huai_client.cli.rsync.exec_rsync import RealRsyncError
+from huai_client.cli.rsync.exec_rsync import RsyncNeededError
 from huai_client.cli.rsync.filters import as_filter, rules, undeletable
-from huai_client.cli.rsync.parse import parse
+from huai_client.cli.rsync.parse import parse_arguments
 from huai_client.cli.rsync.request import RsyncRequest
 from huai_client.config import Module
 from huai_client.modes import Modes
@@ -28,7 +28,7 @@ from huai_schema.paths import ROOT, RelPath
 
 def call(options: str) -> RsyncRequest:
     """A whole mirror run with more options."""
-    found = parse(["-a", *shlex.split(options), "h::m", "/srv/x"])
+    found = parse_arguments(["-a", *shlex.split(options), "h::m", "/srv/x"])
     assert isinstance(found, RsyncRequest), found
     return found
 
@@ -74,7 +74,7 @@ def test_a_call_can_become_the_filter(tmp_path: Path) -> None:
     found = rules(call(options), tmp_path)
     assert found
     assert reason(options, tmp_path, filter=as_filter(found)) == ""
-    with pytest.raises(RealRsyncError):
+    with pytest.raises(RsyncNeededError):
         as_filter(rules(call("--exclude=\udcff"), tmp_path) or ())
 
 
@@ -104,7 +104,7 @@ def test_what_only_keeps_from_deletion_needs_no_protect(tmp_path: Path) -> None:
 )
 def test_a_rule_that_is_not_huais_is_named(option: str, named: str, tmp_path: Path) -> None:
     for options in (f"--delete {option}", option):
-        with pytest.raises(RealRsyncError) as caught:
+        with pytest.raises(RsyncNeededError) as caught:
             rules(call(options), tmp_path)
         assert named in caught.value.reason
 
@@ -135,9 +135,9 @@ def test_a_part_belongs_to_something_whole() -> None:
     applied = "1" * 40
     check_in_part(State(applied=applied))
     check_in_part(State(applied=applied, attempted=("2" * 40,) * 8))
-    with pytest.raises(RealRsyncError):
+    with pytest.raises(RsyncNeededError):
         check_in_part(State(attempted=("2" * 40,)))
-    with pytest.raises(RealRsyncError):
+    with pytest.raises(RsyncNeededError):
         check_in_part(State(applied=applied, attempted=("2" * 40,) * 9))
 
 
@@ -146,7 +146,7 @@ def test_owners_that_root_would_keep_in_another_way(
     option: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-    with pytest.raises(RealRsyncError):
+    with pytest.raises(RsyncNeededError):
         check_owners(call(option))
     for fine in ("", "--no-o --no-g", "--numeric-ids --no-o --no-g"):
         check_owners(call(fine))
@@ -164,7 +164,7 @@ def test_a_number_is_not_guessed_from_a_name(monkeypatch: pytest.MonkeyPatch) ->
     check_numbers(asked, plan(b"root"))
     check_numbers(asked, plan(b"#1000"))
     check_numbers(call(""), plan(b"mirror"))
-    with pytest.raises(RealRsyncError) as caught:
+    with pytest.raises(RsyncNeededError) as caught:
         check_numbers(asked, plan(b"mirror"))
     assert "mirror" in caught.value.reason
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
@@ -196,5 +196,5 @@ def test_modes_have_to_be_the_upstreams() -> None:
     check_modes(asked, plan(0o644, 0o755))
     check_modes(call(""), plan(0o600, 0o700))
     for other in (plan(0o755, 0o755), plan(0o644, 0o775)):
-        with pytest.raises(RealRsyncError):
+        with pytest.raises(RsyncNeededError):
             check_modes(asked, other)

@@ -5,7 +5,7 @@ import shlex
 import pytest
 
 from huai_client.cli.rsync.log_format import ITEMIZED, NAMED
-from huai_client.cli.rsync.parse import parse
+from huai_client.cli.rsync.parse import parse_arguments
 from huai_client.cli.rsync.request import FilterOption, Passthrough, RsyncRequest
 
 ENDS = "rsync://mirror.example/tools/ /srv/copy/tools/"
@@ -13,14 +13,14 @@ ENDS = "rsync://mirror.example/tools/ /srv/copy/tools/"
 
 def call(options: str, ends: str = ENDS) -> RsyncRequest:
     """A command line that has to be understood."""
-    found = parse(shlex.split(f"{options} {ends}"))
+    found = parse_arguments(shlex.split(f"{options} {ends}"))
     assert isinstance(found, RsyncRequest), found
     return found
 
 
 def foreign(options: str, ends: str = ENDS) -> Passthrough:
     """A command line that is rsync's."""
-    found = parse(shlex.split(f"{options} {ends}"))
+    found = parse_arguments(shlex.split(f"{options} {ends}"))
     assert isinstance(found, Passthrough), found
     return found
 
@@ -39,7 +39,7 @@ def test_tunasync() -> None:
     assert found.timeout == 120
     assert found.rsync_options == ("--ipv6",)
     assert found.filters == (FilterOption("filter", "risk .~tmp~/"), ("exclude", ".~tmp~/"))
-    assert (found.manner.verbosity, found.manner.human, found.manner.stats) == (1, 2, True)
+    assert (found.style.verbosity, found.style.human, found.style.stats) == (1, 2, True)
 
 
 def test_ftpsync() -> None:
@@ -131,10 +131,10 @@ def test_a_dry_run() -> None:
     found = call("-an --delete -vv -i")
     assert found.dry_run
     assert found.harmless
-    assert found.manner.format == ITEMIZED
-    assert found.manner.totals
-    assert found.manner.names
-    assert not call("-aqv").manner.names
+    assert found.style.format == ITEMIZED
+    assert found.style.totals
+    assert found.style.names
+    assert not call("-aqv").style.names
 
 
 @pytest.mark.parametrize(
@@ -159,15 +159,15 @@ def test_a_dry_run() -> None:
 def test_what_is_told(
     options: str, format_: str, deletions: bool, totals: bool, stats: bool
 ) -> None:
-    manner = call(f"-a {options}").manner
-    found = (manner.format, manner.deletions, manner.totals, manner.stats)
+    style = call(f"-a {options}").style
+    found = (style.format, style.deletions, style.totals, style.stats)
     assert found == (format_, deletions, totals, stats)
 
 
 def test_what_real_mirrors_say_beside_the_point() -> None:
     found = call("-a -T /srv/tmp --temp-dir=x --preallocate --log-file=/log/x --log-file-format=%n")
-    assert (found.manner.log, found.manner.log_format, found.manner.names) == ("/log/x", "%n", True)
-    assert call("-a --log-file=/log/x").manner.log_format == ITEMIZED
+    assert (found.style.log, found.style.log_format, found.style.names) == ("/log/x", "%n", True)
+    assert call("-a --log-file=/log/x").style.log_format == ITEMIZED
     assert "--out-format: %b" in foreign("-a --out-format='%n %b'").reason
 
 
@@ -188,6 +188,6 @@ def test_a_call_without_perms() -> None:
 
 
 def test_the_end_of_options() -> None:
-    found = parse(["-a", "--", "h::m", "-x"])
+    found = parse_arguments(["-a", "--", "h::m", "-x"])
     assert isinstance(found, RsyncRequest)
     assert found.dest == "-x"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from huai_client.cli.rsync.numbers import kibibytes, shown
+from huai_client.cli.rsync.numbers import format_number, kibibytes
 from huai_client.cli.rsync.request import OutputStyle
 from huai_client.cli.rsync.stats import Kinds, Stats
 
@@ -38,7 +38,7 @@ def test_the_limits_of_bandwidth(text: str, value: int | None) -> None:
     ],
 )
 def test_numbers_as_rsync_shows_them(number: int, human: int, text: str) -> None:
-    assert shown(number, human) == text
+    assert format_number(number, human) == text
 
 
 def test_closing_lines() -> None:

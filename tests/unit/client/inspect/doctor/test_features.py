@@ -10,7 +10,7 @@ import pytest
 
 from huai_client.config import Module
 from huai_client.inspect.doctor import destination, features, machine
-from huai_client.inspect.doctor.case import Case, Finding, Result
+from huai_client.inspect.doctor.finding import Finding, Result
 from huai_client.inspect.doctor.run_checks import Check, run_checks
 from huai_client.mirror import Mirror
 from huai_client.modes import Modes
@@ -36,14 +36,14 @@ def mount_point(short_path: Path) -> Iterator[Path]:
         subprocess.run(["umount", "--lazy", str(disk)], check=True, timeout=30)
 
 
-def case_of(dest: Path) -> Case:
+def mirror_of(dest: Path) -> Mirror:
     module = Module(url="http://127.0.0.1:9", dest=str(dest))
-    return Case(Mirror.of(dest.parent / "root", "m", module))
+    return Mirror.of(dest.parent / "root", "m", module)
 
 
-def examined(check: Callable[[Case], Iterator[Finding]], dest: Path) -> list[Finding]:
+def examined(check: Callable[[Mirror], Iterator[Finding]], dest: Path) -> list[Finding]:
     checks = [Check("check", "", check)]
-    return [each.finding for each in run_checks(checks, case_of(dest))]
+    return [each.finding for each in run_checks(checks, mirror_of(dest))]
 
 
 # Room and rights
@@ -63,8 +63,8 @@ def test_set_id_programs_are_warned_of(
 ) -> None:
     mount(disk, "-t", "tmpfs", "-o", option, "tmpfs")
     module = Module(url="http://127.0.0.1:9", dest=str(disk), modes=modes)
-    case = Case(Mirror.of(disk.parent / "root", "m", module))
-    assert [each.result for each in destination.set_id(case)] == [result]
+    mirror = Mirror.of(disk.parent / "root", "m", module)
+    assert [each.result for each in destination.set_id(mirror)] == [result]
 
 
 def test_it_says_whether_rsync_is_confined() -> None:
@@ -191,7 +191,7 @@ def test_times_that_are_kept_to_the_second(disk: Path, short_path: Path) -> None
 
 def test_names_that_are_the_same_in_upper_and_lower_case(tmp_path: Path) -> None:
     (tmp_path / "case").symlink_to("Case")  # one name leads to the other's file
-    found = features.names(tmp_path)
+    found = features.any_names(tmp_path)
     assert (found.result, found.code) == (Result.FAIL, ExitCode.DESTINATION)
 
 
@@ -199,7 +199,7 @@ def test_a_file_system_that_wants_utf_8(tmp_path: Path) -> None:
     def decide(call: Call) -> int | None:
         return errno.EILSEQ if call.step > 1 else None
 
-    found = supervise(("open",), lambda: str(features.names(tmp_path).result), decide)
+    found = supervise(("open",), lambda: str(features.any_names(tmp_path).result), decide)
     assert found.result == "warn"
 
 
@@ -215,7 +215,7 @@ def test_this_machines_file_system_can_do_all_that_is_needed(tmp_path: Path) -> 
         features.noreplace,
         features.times,
         features.modes,
-        features.names,
+        features.any_names,
     ):
         found = probe(tmp_path)
         assert found.result is Result.OK, found

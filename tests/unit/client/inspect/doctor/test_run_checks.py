@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from huai_client.inspect.doctor.case import Finding, Result, fail, ok, skipped, warn
 from huai_client.inspect.doctor.checks import CONFIG, MACHINE, MODULE
-from huai_client.inspect.doctor.run_checks import Check, Totals, run_checks
+from huai_client.inspect.doctor.finding import Finding, Result, fail, ok, skipped, warn
+from huai_client.inspect.doctor.run_checks import Check, FindingTotals, run_checks
 from huai_schema.errors import ExitCode, FormatError
 from huai_schema.program.locking import LockedError
 
@@ -57,8 +57,8 @@ def test_a_check_that_makes_no_sense_is_skipped_and_so_is_what_needs_it() -> Non
 
 
 def test_the_exit_code_is_that_of_the_first_failure() -> None:
-    assert Totals().exit_code == ExitCode.OK
-    verdict = Totals()
+    assert FindingTotals().exit_code == ExitCode.OK
+    verdict = FindingTotals()
     for finding in (
         warn("w", "x"),
         skipped("s"),

@@ -6,7 +6,7 @@ import pytest
 
 from huai_client.metadata.git.connectivity import check_connected, read_commit
 from huai_client.metadata.git.limits import Work
-from huai_client.metadata.git.objects import Found, MissingObjectError, Received, WithReceived
+from huai_client.metadata.git.objects import GitObject, MissingObjectError, Received, WithReceived
 from huai_schema.errors import FormatError
 from tests.support.packs import Held
 
@@ -18,7 +18,7 @@ class Counting(Held):
         super().__init__()
         self.read: list[bytes] = []
 
-    def find(self, oid: bytes) -> Found | None:
+    def find(self, oid: bytes) -> GitObject | None:
         self.read.append(oid)
         return super().find(oid)
 

@@ -124,7 +124,7 @@ def test_every_rule_of_a_profile_can_be_met() -> None:
             path = at("/".join(name for name in names).encode())
             tree = grown({path: 0}, 0)
             judge = order(tree, own=(f"profile {profile.name} /",))
-            verdict = judge.judge(path, symlink=rule.pattern.symlinks)
+            verdict = judge.placement_of(path, symlink=rule.pattern.symlinks)
             assert verdict.rule, (profile.name, rule)
 
 
@@ -139,8 +139,8 @@ def test_the_upstream_and_the_client_know_better() -> None:
     assert judge.stage_of(at(b"fedora/old/x")) == INDICES
     assert judge.stage_of(at(b"docs/repodata/readme")) == INDICES
     assert judge.stage_of(at(b"arch/core/core.db")) == PAYLOAD
-    assert judge.judge(at(b"docs/repodata/readme")).rule == "indices /repodata/"
-    assert judge.judge(at(b"debian/ls-lR.gz")).rule == "payload /debian/ls-lR.gz"
+    assert judge.placement_of(at(b"docs/repodata/readme")).rule == "indices /repodata/"
+    assert judge.placement_of(at(b"debian/ls-lR.gz")).rule == "payload /debian/ls-lR.gz"
 
 
 def test_a_profile_that_is_not_known_is_ignored() -> None:

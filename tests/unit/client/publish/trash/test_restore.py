@@ -8,7 +8,7 @@ import pytest
 
 from huai_client.diff.reuse.value import Reuse
 from huai_client.plan.operations import Plan, Stage
-from huai_client.publish.trash.batches import Batch
+from huai_client.publish.trash.batches import TrashBatch
 from huai_client.publish.trash.restore import restore
 from huai_client.publish.trash.trash import Trash
 from huai_client.tree import View
@@ -23,7 +23,7 @@ def view(tmp_path: Path) -> Iterator[View]:
 
 
 def put(view: View, since: int, wanted: File, data: bytes | None = None, mtime: int = T0) -> str:
-    batch = os.fsdecode(Batch(since, 0, 1).name)
+    batch = os.fsdecode(TrashBatch(since, 0, 1).name)
     place = view.dest / ".~tmp~/huai-trash" / batch / os.fsdecode(wanted.path)
     place.parent.mkdir(parents=True, exist_ok=True)
     place.write_bytes(content(wanted.path, wanted.size) if data is None else data)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from huai_client.publish.executor import execute
-from huai_client.publish.trash.batches import Batch, parse
+from huai_client.publish.trash.batches import TrashBatch, parse_name
 from huai_client.publish.trash.trash import Trash
 from huai_client.tree import PathError, Tree
 from huai_client.tree.space import NoSpaceError
@@ -170,10 +170,11 @@ def test_where_no_hardlink_can_be_made_nothing_is_replaced(
 
 
 @pytest.mark.parametrize(
-    "batch", [Batch(0, 0, 0), Batch(1_795_248_301, 0, 41), Batch(1_795_248_301, 12, 9)]
+    "batch",
+    [TrashBatch(0, 0, 0), TrashBatch(1_795_248_301, 0, 41), TrashBatch(1_795_248_301, 12, 9)],
 )
-def test_a_name_says_it_all(batch: Batch) -> None:
-    assert parse(batch.name) == batch
+def test_a_name_says_it_all(batch: TrashBatch) -> None:
+    assert parse_name(batch.name) == batch
 
 
 @pytest.mark.parametrize(
@@ -181,13 +182,13 @@ def test_a_name_says_it_all(batch: Batch) -> None:
     [b"", b"lost+found", b"1-20261121T080501", b"1-20261399T080501Z", b"01-20261121T080501Z"],
 )
 def test_a_name_that_is_none(name: bytes) -> None:
-    assert parse(name) is None
+    assert parse_name(name) is None
 
 
 @pytest.fixture(name="full")
 def trash_of_three(dest: Path) -> Iterator[Path]:
     for since in (1000, 2000, 3000):
-        place = dest / ".~tmp~/huai-trash" / os.fsdecode(Batch(since, 0, 1).name) / "a/b"
+        place = dest / ".~tmp~/huai-trash" / os.fsdecode(TrashBatch(since, 0, 1).name) / "a/b"
         place.mkdir(parents=True)
         (place / "c").write_bytes(b"c")
         os.symlink("/", place / "link")
@@ -258,7 +259,7 @@ def test_what_has_another_name_makes_no_room(full: Path) -> None:
 
 
 def test_a_trash_that_is_a_symlink_is_left_alone(dest: Path, tmp_path: Path) -> None:
-    outside = tmp_path / "outside" / os.fsdecode(Batch(5, 0, 1).name)
+    outside = tmp_path / "outside" / os.fsdecode(TrashBatch(5, 0, 1).name)
     outside.mkdir(parents=True)
     (dest / ".~tmp~").mkdir(exist_ok=True)
     os.symlink(outside.parent, dest / ".~tmp~/huai-trash")

@@ -9,18 +9,18 @@ from typing import Any
 import pytest
 
 from huai_server.commit.digest.cache import (
-    Attributes,
+    CachedDigest,
     CacheError,
+    CtimeAttributes,
     DigestCache,
     Entry,
     Identity,
-    Known,
 )
 
 ONE = Identity(1, 2, 3, 4, 5)
 DIGEST = b"\1" * 32
-PLAIN = Attributes(0o644, 0, 0, 1, 7, b"name")
-SAME = Known(DIGEST, same=True, birth=None, complete=True)
+PLAIN = CtimeAttributes(0o644, 0, 0, 1, 7, b"name")
+SAME = CachedDigest(DIGEST, same=True, birth=None, complete=True)
 OLD_SCHEMA = """
 CREATE TABLE digest (
     device INTEGER, inode INTEGER, size INTEGER, mtime INTEGER, ctime INTEGER, digest BLOB,
@@ -34,13 +34,15 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "digests.sqlite"
 
 
-def remembered(path: Path, *items: Identity, attributes: Attributes = PLAIN) -> None:
+def remembered(path: Path, *items: Identity, attributes: CtimeAttributes = PLAIN) -> None:
     cache = DigestCache(path)
     cache.remember(Entry(item, attributes, DIGEST, 11) for item in items)
     cache.close()
 
 
-def known(path: Path, *items: Identity, attributes: Attributes = PLAIN) -> dict[Identity, Known]:
+def known(
+    path: Path, *items: Identity, attributes: CtimeAttributes = PLAIN
+) -> dict[Identity, CachedDigest]:
     cache = DigestCache(path)
     try:
         return cache.lookup(dict.fromkeys(items, attributes))
@@ -48,14 +50,14 @@ def known(path: Path, *items: Identity, attributes: Attributes = PLAIN) -> dict[
         cache.close()
 
 
-@pytest.mark.parametrize("field", Attributes._fields)
+@pytest.mark.parametrize("field", CtimeAttributes._fields)
 def test_an_attribute_that_changed_explains_a_new_ctime_and_nothing_else(
     path: Path, field: str
 ) -> None:
     remembered(path, ONE)
     values: dict[str, Any] = {field: b"other" if field == "name" else 99}
     other = PLAIN._replace(**values)
-    explained = Known(DIGEST, same=False, birth=11, complete=True)
+    explained = CachedDigest(DIGEST, same=False, birth=11, complete=True)
     assert known(path, ONE._replace(ctime=6), attributes=other) == {
         ONE._replace(ctime=6): explained
     }

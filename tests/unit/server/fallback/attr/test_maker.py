@@ -11,7 +11,7 @@ from huai_schema.codec.lines import encode_leaf
 from huai_schema.codec.listing import Listing
 from huai_schema.entries import Directory
 from huai_schema.paths import ROOT, RelPath
-from huai_server.fallback.attr.build import build
+from huai_server.fallback.attr.build import build_tree
 from huai_server.fallback.attr.maker import Maker
 from huai_server.fallback.attr.records import Records
 from huai_server.fallback.owners import OwnerIds
@@ -128,7 +128,7 @@ def test_owners_as_lines_spell_them(tmp_path: Path) -> None:
     ]
     if os.geteuid() != 0:
         entries = entries[2:]
-    assert build(tmp_path / "g", snapshot(tree_of(directory(b"d"), *entries)), owners) == 0
+    assert build_tree(tmp_path / "g", snapshot(tree_of(directory(b"d"), *entries)), owners) == 0
     found = [os.stat(tmp_path / "g/d" / name) for name in sorted(os.listdir(tmp_path / "g/d"))]
     if os.geteuid() == 0:
         assert [(each.st_uid, each.st_gid) for each in found] == [(7, 8), (0, 9), (0, 0)]
@@ -217,7 +217,7 @@ def test_a_deep_tree_and_a_crowded_one(short_path: Path) -> None:
     deep = tree_of(*map(directory, names), file(names[-1] + b"/" + b"f" * 255, 5 << 40, -3))
     crowded = [file(b"n%05d" % number, number, number) for number in range(50_000)]
     tree = deep | tree_of(*crowded)
-    assert build(short_path / "g", snapshot(tree), OwnerIds()) == 0
+    assert build_tree(short_path / "g", snapshot(tree), OwnerIds()) == 0
     assert len(os.listdir(short_path / "g")) == 50_001
     status = os.stat(short_path / "g/n49999")
     assert (status.st_size, status.st_mtime_ns, status.st_blocks) == (49_999, 49_999, 0)

@@ -12,7 +12,7 @@ from huai_schema.entries import Directory, File
 from huai_schema.errors import FormatError
 from huai_schema.paths import ROOT, RelPath
 from huai_server.errors import StorageError
-from huai_server.fallback.erofs import DamagedImageError, verify
+from huai_server.fallback.erofs import DamagedImageError, verify_image
 from huai_server.fallback.erofs.children import Child, Children, directory_blocks
 from huai_server.fallback.erofs.image import write_image
 from huai_server.fallback.erofs.ondisk import BLOCK, crc32c
@@ -72,7 +72,7 @@ def test_it_is_what_it_says(tmp_path: Path) -> None:
     built = make_image(TREE, image)
     assert built == (len(TREE), image.stat().st_size)
     assert built.size % BLOCK == 0
-    verify(image, snapshot(TREE).tree, OWNERS)
+    verify_image(image, snapshot(TREE).tree, OWNERS)
 
 
 def test_every_damage_is_seen(tmp_path: Path) -> None:
@@ -83,19 +83,19 @@ def test_every_damage_is_seen(tmp_path: Path) -> None:
     for place in [*range(0, seal, 97), 1024, 1060, seal - 1]:
         image.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
         with pytest.raises(DamagedImageError):
-            verify(image, tree, OWNERS)
+            verify_image(image, tree, OWNERS)
     for size in (0, 1, 1200, BLOCK, len(whole) - BLOCK, seal - 1):
         image.write_bytes(whole[:size])
         with pytest.raises(DamagedImageError):
-            verify(image, tree, OWNERS)
+            verify_image(image, tree, OWNERS)
     image.write_bytes(whole)
-    verify(image, tree, OWNERS)
+    verify_image(image, tree, OWNERS)
 
 
 def test_the_image_of_another_tree_is_refused(tmp_path: Path) -> None:
     make_image(TREE, tmp_path / "image")
     with pytest.raises(DamagedImageError, match="another tree"):
-        verify(tmp_path / "image", bytes(20), OWNERS)
+        verify_image(tmp_path / "image", bytes(20), OWNERS)
 
 
 @pytest.mark.parametrize(("kind", "name"), [("user", b"www\xff"), ("group", b"a\tb")])
@@ -109,7 +109,7 @@ def test_an_owner_with_another_number_now_is_seen(tmp_path: Path, kind: str, nam
 
     make_image(TREE, tmp_path / "image")
     with pytest.raises(DamagedImageError, match=f"the {kind} .* has another number now"):
-        verify(tmp_path / "image", snapshot(TREE).tree, Changed())
+        verify_image(tmp_path / "image", snapshot(TREE).tree, Changed())
 
 
 def test_a_build_that_fails_leaves_what_was_there(tmp_path: Path) -> None:

@@ -6,13 +6,13 @@ from hypothesis import strategies as st
 
 from huai_schema.git.pktline import packet
 from huai_server.http.asgi.errors import HttpError
-from huai_server.http.git.request import parse
+from huai_server.http.git.request import parse_request
 
 
 @given(st.binary(max_size=400))
 def test_any_bytes_are_read_or_refused(body: bytes) -> None:
     with suppress(HttpError):
-        assert len(parse(body, 2).digest) == 32
+        assert len(parse_request(body, 2).digest) == 32
 
 
 def request(*capabilities: bytes, arguments: tuple[bytes, ...] = (b"peel",)) -> bytes:
@@ -20,8 +20,8 @@ def request(*capabilities: bytes, arguments: tuple[bytes, ...] = (b"peel",)) -> 
 
 
 def test_the_clients_name_does_not_matter() -> None:
-    one = parse(request(b"command=ls-refs\n", b"agent=git/2.30"), 2)
-    other = parse(request(b"command=ls-refs\n", b"agent=git/2.47\n"), 2)
+    one = parse_request(request(b"command=ls-refs\n", b"agent=git/2.30"), 2)
+    other = parse_request(request(b"command=ls-refs\n", b"agent=git/2.47\n"), 2)
     assert one == other
     assert one.command == b"ls-refs"
 
@@ -30,24 +30,26 @@ def test_the_clients_name_before_protocol_2_does_not_matter() -> None:
     want = b"want " + b"1" * 40 + b" ofs-delta"
     rest = b"0000" + packet(b"done\n")
     requests = [packet(want + name) + rest for name in (b" agent=git/2.30\n", b" agent=huai", b"")]
-    assert len({parse(request, 0) for request in requests}) == 1
-    assert parse(requests[0], 0).command == b""
+    assert len({parse_request(request, 0) for request in requests}) == 1
+    assert parse_request(requests[0], 0).command == b""
 
 
 @pytest.mark.parametrize("space", [b"\t", b"\r", b"\v", b"\f", b"\n", b" ", b"\x80"])
 def test_a_name_ends_at_whatever_git_may_take_for_a_space(space: bytes) -> None:
     want = b"want " + b"1" * 40
-    plain = parse(packet(want + b" agent=x") + b"0000", 0)
-    assert parse(packet(want + b" agent=x" + space + b"side-band-64k\n") + b"0000", 0) != plain
-    plain = parse(request(b"command=fetch", b"agent=x"), 2)
-    assert parse(request(b"command=fetch", b"agent=x" + space + b"y"), 2) != plain
+    plain = parse_request(packet(want + b" agent=x") + b"0000", 0)
+    assert (
+        parse_request(packet(want + b" agent=x" + space + b"side-band-64k\n") + b"0000", 0) != plain
+    )
+    plain = parse_request(request(b"command=fetch", b"agent=x"), 2)
+    assert parse_request(request(b"command=fetch", b"agent=x" + space + b"y"), 2) != plain
 
 
 def test_a_request_with_a_nul_is_refused() -> None:
     for payload in (b"agent=x\0y", b"command=ls-refs\0", b"\0"):
         for body in (request(payload), request(b"command=fetch", arguments=(payload,))):
             with pytest.raises(HttpError, match="NUL"):
-                parse(body, 2)
+                parse_request(body, 2)
 
 
 @pytest.mark.parametrize(
@@ -65,4 +67,4 @@ def test_a_request_with_a_nul_is_refused() -> None:
     ],
 )
 def test_everything_else_matters(other: bytes) -> None:
-    assert parse(other, 2).digest != parse(request(b"command=ls-refs"), 2).digest
+    assert parse_request(other, 2).digest != parse_request(request(b"command=ls-refs"), 2).digest

@@ -1,4 +1,4 @@
-"""What `observe`, `walk` and `differences` say of real trees."""
+"""What `stat_entry`, `walk` and `differences` say of real trees."""
 
 import os
 import stat
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from huai_client.tree import View
-from huai_client.tree.observe import (
+from huai_client.tree.local_entry import (
     LocalEntry,
     Unreadable,
     differences,
