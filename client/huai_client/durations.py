@@ -1,8 +1,15 @@
-"""Spans of time as they are written in configuration files: `90s`, `12h`, `2d`."""
+"""Spans of time as configuration files have them, `90s`, `12h`, `2d`, and what is older than one.
+
+Pure, and loads next to nothing: each poll passes here.
+"""
+
+from huai_schema.program.humanize import long_span
 
 SPAN = "^[0-9]{1,9}[smhdw]?$"
 """What `seconds` reads, as a regular expression."""
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604_800}
+_SLACK = 3600
+"""Seconds by which two clocks may differ before anybody is told."""
 
 
 def seconds(text: str) -> int:
@@ -14,3 +21,33 @@ def seconds(text: str) -> int:
 def overdue(since: int, span: str, now: int) -> bool:
     """Whether what is there since `since` (0: nothing is) has been there for `span`."""
     return since > 0 and since + seconds(span) <= now
+
+
+def too_old(committed: int, max_age: str, now: float, *, seen: int = 0) -> str:
+    """Why a commit made at `committed`, and seen here first at `seen`, is too old for `max_age`.
+
+    Empty: it is not.  Times in seconds since the epoch, 0: not known; what nothing is known of is
+    never too old, and a `max_age` of 0 allows everything.  A commit is as old as it says, and
+    at least as old as it is here: one that was dated ahead does not stay young for ever.
+    """
+    most = seconds(max_age)
+    since = min((moment for moment in (committed, seen) if moment > 0), default=0)
+    age = int(now) - since
+    if not most or not since or age <= most:
+        return ""
+    least = "at least " if since != committed else ""
+    return (
+        f"the newest commit of the upstream is {least}{long_span(age)} old, more than max_age = "
+        f'"{max_age}" allows'
+    )
+
+
+def dated_ahead(committed: int, now: float) -> str:
+    """What to say of a commit whose date this machine's clock has not come to; empty: nothing."""
+    ahead = committed - int(now)
+    if ahead <= _SLACK:
+        return ""
+    return (
+        f"the upstream's commit is dated {long_span(ahead)} ahead of this machine's clock: one of "
+        "the two is wrong; its age counts from when it was first seen here"
+    )

@@ -19,7 +19,7 @@ from huai_client.cli.rsync.parse import parse_arguments
 from huai_client.cli.rsync.request import RsyncRequest
 from huai_client.config import Module
 from huai_client.diff.marks import stand
-from huai_client.inspect.format import moment, run_values, run_words
+from huai_client.inspect.format import run_values, run_words
 from huai_client.state import delayed_record, history
 from huai_client.state import last_run as last
 from huai_client.state import state as states
@@ -30,6 +30,7 @@ from huai_client.state.verification import KnownPart, Unfinished, VerificationRe
 from huai_client.verify.summary import times_of
 from huai_schema.errors import HuaiError
 from huai_schema.paths import ROOT, RelPath
+from huai_schema.program.humanize import moment
 from huai_schema.program.locking import holder
 from tests.fuzz.folder import folder
 from tests.fuzz.target import Target

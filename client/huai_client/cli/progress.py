@@ -14,13 +14,13 @@ from huai_client.transfer.listener import Listener
 from huai_client.transfer.staging import Arrival
 from huai_schema.entries import File
 from huai_schema.paths import exact
-from huai_schema.program.counting import counted
 from huai_schema.program.ending import json_line
+from huai_schema.program.humanize import counted
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
-from huai_client.humanize import human
 from huai_client.transfer.listener import SilentProgress
+from huai_schema.program.humanize import human
 
 Clock = Callable[[], float]
 

@@ -6,7 +6,6 @@ Text for people, one JSON object a line for programs; nothing here decides anyth
 from collections.abc import Iterator
 
 from huai_client.diff.symlinks import points_outside
-from huai_client.humanize import human
 from huai_client.modes import Reduced
 from huai_client.plan.operations import Plan
 from huai_client.plan.prepared import Prepared
@@ -17,7 +16,7 @@ from huai_client.transfer import Outcome
 from huai_client.transfer.local import Reused
 from huai_schema.entries import Directory, File
 from huai_schema.paths import RelPath, show
-from huai_schema.program.counting import counted
+from huai_schema.program.humanize import counted, human
 
 _FAILURES_JSON = 1000
 _FAILURES = 20

@@ -13,12 +13,11 @@ from huai_client.cli.console import Console
 from huai_client.cli.run_log import RunLog
 from huai_client.diff.active_filter import same_filter
 from huai_client.diff.marks import stand
-from huai_client.durations import overdue, seconds
+from huai_client.durations import dated_ahead, overdue, seconds, too_old
 from huai_client.metadata.upstream import Upstream, is_up_to_date
 from huai_client.mirror import Mirror
 from huai_client.modes import split_key
 from huai_client.run_options import SyncOptions
-from huai_client.staleness import dated_ahead, too_old
 from huai_client.state import delayed_record
 from huai_client.state import state as states
 from huai_schema.errors import ExitCode

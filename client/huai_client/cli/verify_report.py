@@ -2,12 +2,11 @@
 
 from huai_client.cli.console import Console
 from huai_client.diff.findings import Difference
-from huai_client.humanize import human
 from huai_client.verify.request import VerifyRequest
 from huai_client.verify.run import VerifyRun
 from huai_schema.errors import ExitCode
 from huai_schema.paths import exact, show
-from huai_schema.program.counting import counted
+from huai_schema.program.humanize import counted, human
 
 
 class VerifyReport:

@@ -12,12 +12,12 @@ from enum import StrEnum
 from itertools import islice
 from typing import NamedTuple
 
-from huai_client.humanize import human
 from huai_schema.diff.changes import Change, Moved, differing
 from huai_schema.diff.diff import diff
 from huai_schema.entries import Entry, File
 from huai_schema.layout.snapshot import Snapshot
 from huai_schema.paths import RelPath, path_order
+from huai_schema.program.humanize import human
 
 _GONE_MOST = 1_000_000
 """Files; where more are gone, none is looked for elsewhere: they would fill the memory."""

@@ -1,37 +1,19 @@
-"""Entries, moments and runs, in words for people and as values for programs.
+"""Entries, steps and runs, in words for people and as values for programs.
 
 Pure, but for the time zone in which people are told of a moment.
 """
 
-import time
 from collections.abc import Mapping
 
-from huai_client.humanize import human
 from huai_client.inspect.comparison import Sign, SnapshotChange
 from huai_client.state.run_record import RunRecord
 from huai_schema.entries import Directory, Entry, File, Symlink
 from huai_schema.paths import exact, show
-from huai_schema.program.counting import counted
+from huai_schema.program.humanize import counted, human, moment
 
 _SECOND = 1_000_000_000
 _DIGEST_SHOWN = 16
 _MARKS = {Sign.ADDED: "+", Sign.REMOVED: "-", Sign.CHANGED: "~", Sign.MOVED: "=>"}
-
-
-def moment(seconds: int) -> str:
-    """A time of day here; `seconds` since the epoch, any number of them."""
-    try:
-        return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(seconds))
-    except (OverflowError, ValueError, OSError):  # no calendar goes so far
-        return f"{seconds:,} s after 1970"
-
-
-def format_span(seconds: float) -> str:
-    """A length of time, in the largest unit of which there are two."""
-    for unit, size in (("d", 86400), ("h", 3600), ("min", 60)):
-        if seconds >= 2 * size:
-            return f"{seconds / size:.0f} {unit}"
-    return f"{seconds:.1f} s"
 
 
 def entry_words(entry: Entry) -> str:

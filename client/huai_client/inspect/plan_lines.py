@@ -1,14 +1,13 @@
 """A plan as rows of text: what is done, to which path, with which detail."""
 
 import os
-import time
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from huai_client.plan.operations import Remove, Stage
 from huai_client.plan.prepared import Prepared
 from huai_schema.paths import RelPath, join, show
-from huai_schema.program.counting import counted
+from huai_schema.program.humanize import counted, moment
 
 
 class PlanLine(NamedTuple):
@@ -62,8 +61,7 @@ def delayed_lines(prepared: Prepared, patience: int) -> Iterator[tuple[RelPath, 
     """What will wait to be deleted, and until when; `patience` in seconds."""
     for each in prepared.waiting:
         if each.since:
-            until = time.localtime(each.since + patience)
-            yield each.path, time.strftime("%Y-%m-%d %H:%M:%S", until)
+            yield each.path, moment(each.since + patience)
         else:
             yield each.path, f"{patience} s from the sync on"
 

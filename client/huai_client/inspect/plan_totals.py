@@ -10,12 +10,11 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from huai_client.inspect.format import format_span
 from huai_client.plan.operations import Plan, Stage
 from huai_client.plan.prepared import Prepared
 from huai_client.state import history
 from huai_client.state.run_record import RunRecord
-from huai_schema.program.counting import counted
+from huai_schema.program.humanize import counted, format_span
 
 _RUNS = 10
 

@@ -5,13 +5,13 @@ Pure, but for the time zone in which people are told of a moment.
 
 from collections.abc import Iterator
 
-from huai_client.inspect.format import entry_values, entry_words, moment, step_words
+from huai_client.inspect.format import entry_values, entry_words, step_words
 from huai_client.inspect.local_status import PathStatus
 from huai_client.inspect.next_sync import Preview
 from huai_client.inspect.why import Filtered, Reasons
 from huai_schema.codec.publish_rules import STAGES
 from huai_schema.paths import exact, show
-from huai_schema.program.counting import counted
+from huai_schema.program.humanize import counted, moment
 
 
 def reason_lines(reasons: Reasons) -> Iterator[tuple[str, str]]:

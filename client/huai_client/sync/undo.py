@@ -32,7 +32,7 @@ from huai_client.tree import Tree, View
 from huai_schema.entries import File
 from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.paths import show
-from huai_schema.program.counting import counted
+from huai_schema.program.humanize import counted
 
 _ALWAYS = 1 << 63
 _MISSING = ("file that was there before is", "files that were there before are")

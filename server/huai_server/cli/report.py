@@ -4,14 +4,13 @@ Values to lines of text and to fields of JSON; nothing here decides anything.
 """
 
 import os
-import time
 from collections.abc import Iterator, Sequence
 from errno import EACCES, EPERM
 from typing import TYPE_CHECKING
 
 from huai_schema.codec.commits import CommitInfo
 from huai_schema.paths import show
-from huai_schema.program.counting import counted
+from huai_schema.program.humanize import counted, moment
 from huai_server.cli.console import Console
 from huai_server.commit import remarks
 from huai_server.commit.remarks import Remark
@@ -145,7 +144,7 @@ def _committed(state: "ModuleState") -> str:
     if state.head is None:
         return "no commit yet"
     info = state.head.info
-    when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(state.head.time))
+    when = moment(state.head.time)
     totals = (
         f"{counted(info.totals.entries, 'entry', 'entries')}, {counted(info.totals.bytes, 'byte')}"
     )

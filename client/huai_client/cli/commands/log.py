@@ -7,13 +7,14 @@ import click
 from huai_client.cli.options import json_option, module_argument
 from huai_client.config import Module, load
 from huai_client.inspect.commits import Commits
-from huai_client.inspect.format import moment, run_values, run_words, step_values, step_words
+from huai_client.inspect.format import run_values, run_words, step_values, step_words
 from huai_client.inspect.path_argument import parse_path_argument
 from huai_client.inspect.path_log import Event, path_events
 from huai_client.state import history
 from huai_client.state.paths import ModulePlaces, module_places
 from huai_schema.paths import show
 from huai_schema.program.ending import print_json
+from huai_schema.program.humanize import moment
 from huai_schema.program.locking import holder
 from huai_schema.program.output import end_with_reader
 

@@ -4,11 +4,9 @@ import click
 
 from huai_client.cli.options import json_option
 from huai_client.config_check import check_url
-from huai_client.humanize import human
-from huai_client.inspect.format import moment
 from huai_client.metadata.served import list_modules
-from huai_schema.program.counting import counted
 from huai_schema.program.ending import print_json
+from huai_schema.program.humanize import counted, human, moment
 
 _TIMEOUT = 30.0
 

@@ -8,10 +8,9 @@ import click
 
 from huai_client.cli.options import json_option, modules_argument
 from huai_client.config import Module, load, no_modules
-from huai_client.inspect.format import moment
+from huai_client.durations import dated_ahead, too_old
 from huai_client.metadata.http import MetadataUrl
 from huai_client.modes import split_key
-from huai_client.staleness import dated_ahead, too_old
 from huai_client.state import delayed_record
 from huai_client.state import state as states
 from huai_client.state.hosts import Hosts
@@ -21,8 +20,8 @@ from huai_client.state.paths import ModulePlaces, module_places
 from huai_client.verify.summary import LookTimes, VerifySummary, read_account
 from huai_schema.errors import ExitCode
 from huai_schema.paths import exact, show
-from huai_schema.program.counting import counted
 from huai_schema.program.ending import print_json
+from huai_schema.program.humanize import counted, moment
 from huai_schema.program.locking import holder
 from huai_schema.program.output import end_with_reader
 

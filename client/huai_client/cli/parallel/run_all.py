@@ -13,8 +13,8 @@ from huai_client.cli.parallel.child import CRASHED, unblock_signals
 from huai_client.cli.parallel.exit_codes import worst_exit_code
 from huai_client.cli.parallel.pool import Fleet
 from huai_schema.errors import ExitCode
-from huai_schema.program.counting import counted
 from huai_schema.program.ending import conclude
+from huai_schema.program.humanize import counted
 
 
 def run_all(

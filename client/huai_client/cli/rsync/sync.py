@@ -37,10 +37,9 @@ from huai_client.cli.rsync.modules import is_content, known_urls, module_at
 from huai_client.cli.rsync.request import RsyncRequest
 from huai_client.cli.runner import Run
 from huai_client.config import Module, load
-from huai_client.durations import SPAN, seconds
+from huai_client.durations import SPAN, seconds, too_old
 from huai_client.mirror import Mirror
 from huai_client.run_options import SyncOptions
-from huai_client.staleness import too_old
 from huai_client.state import state as states
 from huai_client.state.paths import ModulePlaces, module_places
 from huai_schema.errors import ExitCode, HuaiError

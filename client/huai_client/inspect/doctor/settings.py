@@ -11,7 +11,7 @@ from huai_client.diff.active_filter import rules_of
 from huai_client.inspect.doctor.finding import Finding, ok, warn
 from huai_client.mirror import Mirror
 from huai_client.run_options import SyncOptions
-from huai_schema.program.counting import counted
+from huai_schema.program.humanize import counted
 
 
 def settings(mirror: Mirror) -> Iterator[Finding]:

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from huai_client.diff.destination import check_destination
 from huai_client.inspect.doctor.finding import Finding, fail, ok, skipped, warn
-from huai_client.inspect.format import format_span, moment
 from huai_client.metadata.repository import Repository
 from huai_client.mirror import Mirror
 from huai_client.plan.build import applied_selection
@@ -20,7 +19,7 @@ from huai_client.state.last_run import load as load_last
 from huai_client.state.state import HELD
 from huai_client.tree import View
 from huai_schema.errors import ExitCode
-from huai_schema.program.counting import counted
+from huai_schema.program.humanize import counted, format_span, moment
 from huai_schema.program.locking import holder
 
 _LONG = 86_400

@@ -11,7 +11,6 @@ from pathlib import Path
 from huai_client.deadline import TimeUpError
 from huai_client.inspect.doctor.finding import Finding, Result, fail, failed_by, ok, skipped, warn
 from huai_client.inspect.doctor.sample import Sample, choose_sample, compare_sample, newest_local
-from huai_client.inspect.format import format_span
 from huai_client.metadata.http import MetadataUrl, UpstreamError, find_newest, is_http
 from huai_client.metadata.repository import Repository
 from huai_client.mirror import Mirror
@@ -20,6 +19,7 @@ from huai_client.transfer import ContentUrl, TransferOptions, UpstreamFullError
 from huai_client.transfer.probe import probe
 from huai_client.transfer.urls import upstream_urls
 from huai_schema.errors import ExitCode, HuaiError
+from huai_schema.program.humanize import format_span
 
 _TIMEOUT = 15
 _PATIENCE = 5

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from huai_schema.errors import ExitCode
-from huai_schema.program.counting import counted
+from huai_schema.program.humanize import counted
 from huai_server.cli.console import Console
 from huai_server.cli.options import chosen, each, every_option, json_option, modules_argument
 from huai_server.config import load

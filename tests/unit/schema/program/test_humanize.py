@@ -2,7 +2,7 @@
 
 import pytest
 
-from huai_schema.program.counting import counted
+from huai_schema.program.humanize import counted
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,49 @@
+"""Numbers, sizes, spans of time and moments, in words for people.
+
+Pure, but for the time zone in which people are told of a moment.
+"""
+
+import time
+
+_LONG_UNITS = (("day", 86400), ("hour", 3600), ("minute", 60), ("second", 1))
+_UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
+
+
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """`1 file`, `2,000 files`; `plural` where it is not `noun` with an s."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def human(size: float) -> str:
+    """Bytes for people: three digits or so and a binary unit."""
+    for unit in _UNITS[:-1]:
+        if size < 1024:
+            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1024
+    return f"{size:.1f} {_UNITS[-1]}"
+
+
+def moment(seconds: int) -> str:
+    """A time of day here; `seconds` since the epoch, any number of them."""
+    try:
+        return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(seconds))
+    except (OverflowError, ValueError, OSError):  # no calendar goes so far
+        return f"{seconds:,} s after 1970"
+
+
+def format_span(seconds: float) -> str:
+    """A length of time, in the largest unit of which there are two."""
+    for unit, size in (("d", 86400), ("h", 3600), ("min", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds:.1f} s"
+
+
+def long_span(seconds: int) -> str:
+    """A length of time, in its two largest units, written out."""
+    parts: list[str] = []
+    for name, size in _LONG_UNITS:
+        count, seconds = divmod(seconds, size)
+        if count:
+            parts.append(counted(count, name))
+    return " ".join(parts[:2]) or "0 seconds"
