@@ -81,12 +81,15 @@ def commit_tree(
 ) -> CommitResult:
     """Bring the metadata of a module up to date with its tree.
 
-    `accept_mounts`: a directory that is empty because a file system came or went is committed so.
+    Where a file system was mounted over a directory, or is not mounted any more, the old entries of
+    the directory stay; with `accept_mounts` they are replaced by what is there now.
     """
     root = Path(module.path)
     with storage_errors(places.folder):
         if not _is_directory(root):
-            raise EmptyRootError(f"{root}: no such directory", hint="is the file system mounted?")
+            raise EmptyRootError(
+                f"{root}: no such directory", hint="check that its file system is mounted"
+            )
         places.folder.mkdir(parents=True, exist_ok=True)
         with locked(places.lock, wait=wait):
             repository = Repository.create(places.repository)
@@ -98,14 +101,14 @@ def commit_tree(
                 # What a scan yields is always well-formed: this was read from the repository.
                 raise StoreError(
                     f"{places.repository}: {error.message}",
-                    hint=f"`huai-server check {name}` tells what is damaged",
+                    hint=f"run: huai-server check {name}, which names what is damaged",
                 ) from error
 
 
 def _is_directory(root: Path) -> bool:
     try:
         return root.is_dir()
-    except OSError as error:  # what is above it may not be entered
+    except OSError as error:  # a directory above it cannot be entered
         raise root_error(root, error) from None
 
 
@@ -125,7 +128,7 @@ class _Commit:
         self._repository = repository
         self._head = repository.head()
         descriptor, past = repository.snapshot(self._head) if self._head else (None, None)
-        # Made once; who makes the module anew, makes another one.
+        # Made with the module's first commit.  A module that is made again gets another one.
         self._identity = (descriptor and descriptor.identity) or secrets.token_hex(16)
         self._past = past
         self._assembly = TreeBuilder(past, check_readable=module.check_readable)
@@ -191,11 +194,11 @@ class _Commit:
             path, reason, _ = self._assembly.problems[0]
             raise EmptyRootError(
                 f"{root}: nothing in the tree could be read, for example {show(path)}: {reason}",
-                hint="run it as the user that owns the tree",
+                hint="run the commit as the user that owns the tree",
             )
         raise EmptyRootError(
             f"{root}: the tree is empty",
-            hint="is it mounted? --allow-empty commits it all the same",
+            hint="check that its file system is mounted; --allow-empty commits an empty tree",
         )
 
     def _counts(self, tree: bytes) -> Counts:

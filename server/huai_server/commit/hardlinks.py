@@ -1,9 +1,8 @@
 """Finding hardlink groups in a scan.
 
-Leaders are the first of their group in tree order, which is the order of the scan; each
-later name gets a field that points to its leader, unless it was changed between two looks.
-An inode is forgotten when all its names were seen, so memory holds only groups that are
-still open.
+A leader is the first name of its group in tree order, which is the order of the scan.  Each later
+name gets a field that points to the leader, unless the file was changed between the two readings.
+An inode is forgotten when all its names were seen, so memory holds only groups with names to come.
 """
 
 from collections.abc import Collection
@@ -24,10 +23,10 @@ class FileState(NamedTuple):
     fields: bytes
     """Its line without the name and without a hardlink field."""
     digest: bytes
-    """Empty or zeros: absent."""
+    """Empty, or all zeros: the digest is not known."""
 
     def equals(self, other: "FileState") -> bool:
-        """Equal but for a digest that one side does not know."""
+        """Whether both are equal; a digest that only one side has does not count."""
         unknown = b"", _ABSENT
         return self.fields == other.fields and (
             self.digest == other.digest or self.digest in unknown or other.digest in unknown
@@ -44,7 +43,7 @@ class _Group:
 
 
 class HardlinkGroups:
-    """Feed it directories in tree order."""
+    """Finds the groups of one scan; takes its directories in tree order."""
 
     def __init__(self) -> None:
         """No group is open yet."""
@@ -52,7 +51,7 @@ class HardlinkGroups:
         self._by_leader: dict[RelPath, _Group] = {}
 
     def resolve(self, scanned: ScannedDirectory, unsure: Collection[bytes] = ()) -> bytes:
-        """The directory's leaves, with the hardlink fields set; `unsure` names stay as they are."""
+        """The leaves of a directory with their hardlink fields; names in `unsure` get none."""
         leaves = scanned.listing.leaves
         if not scanned.hardlinks:
             return leaves

@@ -1,6 +1,6 @@
-"""What a commit has to say without anything being wrong: counted, and the first paths named.
+"""Remarks of a commit: what is no problem, but worth a line.  Paths are counted, the first named.
 
-Values only; `report` has the words.
+Values only; `cli.report` puts them into words.
 """
 
 from collections.abc import Iterable

@@ -1,9 +1,9 @@
-"""From what a scan saw to what is committed: never a lie.
+"""From what a scan saw to the listings of a commit.
 
-Where the tree could not be read, or changed while it was looked at, the entries of the last
-commit stay, and the path is named.  What is new and could not be read is left out and named
-as well.  Rule: what is kept has to fit to what is new, so a kept hardlink whose leader is
-gone becomes a file of its own.
+Where a path could not be read, or changed while it was read, the entries of the last commit stay; a
+new path that could not be read is left out.  Either is a problem, and named.  Rule: entries that
+stay have to fit the new ones, so a hardlink that stays although its leader is gone becomes a file
+of its own.
 """
 
 import re
@@ -40,7 +40,7 @@ _SIZE = re.compile(rb"^[^\t\n]*\t([0-9]+)\t", re.MULTILINE)
 
 
 class TreeBuilder:
-    """The listings of one commit, with what was counted and what went wrong."""
+    """The listings of one commit, with totals, problems and remarks."""
 
     def __init__(self, past: Snapshot | None, *, check_readable: bool = True) -> None:
         """`past` is the last commit's snapshot, if there is one.
@@ -59,7 +59,7 @@ class TreeBuilder:
 
     @property
     def totals(self) -> Totals:
-        """What has passed so far."""
+        """Of the listings so far."""
         return Totals(self._files, self._directories, self._symlinks, self._bytes)
 
     def listings(self, scanned: Iterable[ScannedDirectory | Unreadable]) -> Iterator[Listing]:
@@ -116,11 +116,11 @@ class TreeBuilder:
             self.remarks.add(remarks.UNREADABLE, _unreadable_files(item), item.unreadable)
 
     def _with_past_leaves(self, listing: Listing, unsure: dict[bytes, RelPath]) -> Listing:
-        """For each unsure name the line and digest of the last commit, or none."""
+        """The listing with the last commit's lines of the unsure names, or without these names."""
         past = self._past.listing(listing.path) if self._past else None
         kept = [leaf for leaf in _leaves(past) if leaf.name in unsure] if past else []
         self._kept |= {unsure[leaf.name] for leaf in kept}
-        # It may have been a directory, or be one still: all of that stays as well.
+        # In the last commit the name may be a directory: then all below it stays as well.
         for name in unsure.keys() - {leaf.name for leaf in kept}:
             heappush(self._waiting, (path_order(unsure[name]), unsure[name]))
         leaves = [leaf for leaf in _leaves(listing) if leaf.name not in unsure]
@@ -132,7 +132,7 @@ class TreeBuilder:
         )
 
     def _past_subtree(self, path: RelPath) -> Iterator[Listing]:
-        """What the last commit had at `path` and below, if that was a directory."""
+        """The last commit's listings at `path` and below, if it has a directory there."""
         for listing in self._past.subtree(path) if self._past else ():
             self._kept.add(path)
             if _LINK not in listing.leaves:
@@ -142,7 +142,7 @@ class TreeBuilder:
             yield listing._replace(leaves=b"".join(lines))
 
     def _drop_dangling_link(self, directory: RelPath, leaf: "_Leaf") -> "_Leaf":
-        """A kept line whose leader is gone, or has become another file, stands alone."""
+        """The line without its hardlink field, if the leader is gone or is another file now."""
         (entry,) = decode_leaves(directory, leaf.line, leaf.digest)
         if not isinstance(entry, File) or entry.link is None:
             return leaf
@@ -187,7 +187,7 @@ def _is_closed(attributes: bytes) -> bool:
 
 
 def _unreadable_files(item: ScannedDirectory) -> Iterator[RelPath]:
-    """Those that others may not read."""
+    """The files that others may not read."""
     leaves = item.listing.leaves
     for record in IDENTITY.iter_unpack(item.identities):
         *_, offset, mode, _, _ = record

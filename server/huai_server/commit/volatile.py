@@ -1,6 +1,6 @@
 """Which paths a configuration calls volatile: files that change without a commit.
 
-Pure.  Asked only for files that changed while they were looked at, so it may be slow.
+Pure.  It is asked only about files that changed while they were read, so it may be slow.
 """
 
 import re
@@ -15,7 +15,7 @@ class Volatile:
     """Patterns as publish rules spell them (FORMAT.md, "Publish rules")."""
 
     def __init__(self, patterns: Iterable[str]) -> None:
-        """`FormatError` if one is no pattern."""
+        """Raises `FormatError` for a text that is not a pattern."""
         parsed = [Pattern.parse(text) for text in patterns]
         self._expressions = [
             re.compile(_expression(each.components), re.DOTALL)

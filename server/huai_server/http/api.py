@@ -95,7 +95,7 @@ def router(heads: Heads) -> APIRouter:
 
 
 def describe(name: str, head: Head | None) -> ModuleModel:
-    """A module with its newest commit, seen from now."""
+    """A module with its newest commit, and the age of that."""
     git = f"/git/{name}.git"
     if head is None:
         return ModuleModel(name=name, git=git)
@@ -119,11 +119,11 @@ async def all_modules(heads: Heads) -> list[ModuleModel]:
 
 
 async def _gentle(heads: Heads, name: str) -> ModuleModel:
-    """One damaged repository must not hide the others."""
+    """The newest commit; None for a damaged repository, which must not hide the other modules."""
     try:
         return describe(name, await heads.read(name))
     except HuaiError as error:
-        # Its words hold paths of this machine.
+        # The message holds paths of this machine, so only the log gets it.
         _log.warning("%s: %s", name, error.message)
         return ModuleModel(name=name, git=f"/git/{name}.git", problem=_PROBLEM)
 

@@ -31,14 +31,14 @@ class HealthModel(BaseModel):
 
 
 class Application:
-    """What uvicorn calls."""
+    """The ASGI application that uvicorn calls."""
 
     def __init__(self, settings: ServeSettings, registry: Registry) -> None:
         """Reads nothing yet."""
         self.git = GitApp(settings, registry)
         self.stopping = False
         """Set once a signal has come; health checks then fail."""
-        # No page of documentation: the framework's loads programs from foreign hosts.
+        # No page of documentation: that of the framework loads scripts from other hosts.
         self.api = FastAPI(title="huai", version=__version__, docs_url=None, redoc_url=None)
         heads = Heads(registry)
         self.api.include_router(router(heads))
@@ -83,14 +83,14 @@ def _error(status: int, error: str, hint: str) -> JSONResponse:
 
 
 async def _expected(_: Request, error: Exception) -> JSONResponse:
-    """Every `HuaiError`: in its own words if it is about the request, else in few."""
+    """Answer a `HuaiError`: an `HttpError` with its own text, any other one without details."""
     if isinstance(error, HttpError):
         return _error(error.status, error.message, error.hint)
     return _error(500, "the module's metadata cannot be read", "see the server's log")
 
 
 async def _framework(_: Request, error: Exception) -> JSONResponse:
-    """Unknown address, wrong method."""
+    """Answer an unknown address or a wrong method."""
     if not isinstance(error, HTTPException):
         raise error
     answer = _error(error.status_code, str(error.detail).lower(), "see /openapi.json")
@@ -99,5 +99,5 @@ async def _framework(_: Request, error: Exception) -> JSONResponse:
 
 
 async def _unexpected(_: Request, __: Exception) -> JSONResponse:
-    """A bug or a broken machine; the framework logs the traceback."""
+    """Answer any other exception, which is a bug; the framework logs the traceback."""
     return _error(500, "internal error", "see the server's log")

@@ -10,7 +10,7 @@ from html import escape
 from huai_server.http.api import ModuleModel
 
 _LAST_SECOND = 253_402_300_799
-"""The last that a calendar of four digits knows."""
+"""The last second of the year 9999, which is the last that Python can print."""
 
 
 def front_page(modules: Sequence[ModuleModel]) -> str:

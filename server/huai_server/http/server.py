@@ -50,9 +50,10 @@ class ListenError(HuaiError):
     exit_code: ClassVar[ExitCode] = ExitCode.CONFIG
 
     def __init__(self, address: str, reason: str) -> None:
-        """`address` as a person would write it."""
+        """`address` is for people."""
         super().__init__(
-            f"cannot listen on {address}: {reason}", hint="choose another address or free this one"
+            f"cannot listen on {address}: {reason}",
+            hint="name another address, or end the program that listens there",
         )
 
 
@@ -82,7 +83,7 @@ def listen(settings: ServeSettings) -> Iterator[socket.socket]:
     path = settings.socket_path
     try:
         listener = _listen_tcp(settings) if path is None else _listen_unix(path)
-    except (OSError, UnicodeError) as error:  # the latter: no name that a host can have
+    except (OSError, UnicodeError) as error:  # UnicodeError: no host can have this name
         shown = _show(settings.host, settings.port) if path is None else str(path)
         reason = error.strerror if isinstance(error, OSError) else None
         raise ListenError(shown, reason or str(error)) from error
@@ -98,11 +99,11 @@ def _listen_tcp(settings: ServeSettings) -> socket.socket:
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     address = (settings.host, settings.port)
     listener = socket.create_server(address, family=family, backlog=_BACKLOG)
-    # Accepted connections inherit both: a peer that vanished, or takes nothing, is dropped.
+    # Accepted connections inherit both: the kernel drops a client that is gone or does not read.
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     patience = round(min(settings.request_timeout, _READER_SECONDS) * 1000)
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, patience)
-    # What the kernel holds unsent is not read: the pace of a reader has to be seen.
+    # Little unsent data in the kernel: otherwise the pace of a reader cannot be seen.
     listener.setsockopt(socket.IPPROTO_TCP, _TCP_NOTSENT_LOWAT, _UNSENT_BYTES)
     return listener
 
@@ -121,7 +122,7 @@ def _listen_unix(path: Path) -> socket.socket:
 
 
 def _remove_stale(path: Path) -> None:
-    """Take away the socket of a server that was killed, and of no other."""
+    """Remove the socket of a server that was killed; one that is in use stays."""
     if not path.is_socket():
         return
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
@@ -171,7 +172,7 @@ def _config(settings: ServeSettings, app: Application) -> uvicorn.Config:
         log_config=None,
         log_level="warning",
         access_log=settings.access_log,
-        # For the log only: the limits look at it themselves, and not for each poll.
+        # For the log only: the limits read the header themselves, and not for each poll.
         proxy_headers=settings.access_log and bool(settings.proxies),
         forwarded_allow_ips=list(settings.proxies),
         server_header=False,
@@ -193,7 +194,7 @@ def _log_requests() -> None:
 
 
 class _Server(uvicorn.Server):
-    """uvicorn's server, except that a signal ends in a return and not in the signal again."""
+    """uvicorn's server, which returns after a signal; uvicorn's own raises the signal again."""
 
     def __init__(
         self, config: uvicorn.Config, app: Application, started: Callable[[], None]
@@ -208,7 +209,7 @@ class _Server(uvicorn.Server):
             self._started()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """After the grace: wait for what was cancelled to reap its processes, and hang up."""
+        """After the grace period, wait until cancelled requests have reaped their processes."""
         await super().shutdown(sockets=sockets)
         tasks = set(self.server_state.tasks)
         for task in tasks:

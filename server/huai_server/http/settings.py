@@ -1,4 +1,4 @@
-"""What the HTTP side needs to know: its limits, and which modules there are.
+"""The settings of the HTTP side: addresses, limits, and which modules there are.
 
 Values only, without defaults: the configuration has them.
 """
@@ -19,7 +19,7 @@ class Registry(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServeSettings:
-    """Where to listen, and how much one server is willing to do at once."""
+    """Where to listen, and how much one server does at once."""
 
     host: str
     port: int
@@ -31,17 +31,17 @@ class ServeSettings:
     max_body: int
     """Bytes of one request body, after inflating it."""
     request_timeout: float
-    """Seconds for a whole request to arrive, at whatever pace, and without a word from git."""
+    """Seconds in which a whole request has to arrive, and after which a silent git is killed."""
     max_connections: int
     max_connections_per_address: int
     max_transfers: int
     """git processes that build packs at once; ref listings have as many of their own."""
     queue: int
-    """Requests that may wait for such a process; the next one is told to come back later."""
+    """Requests that may wait for such a process; the next one gets status 503."""
     cache_bytes: int
     """Memory for finished replies; one reply takes an eighth of it at most."""
     spool_folder: Path
-    """Where answers wait for readers that are slower than git."""
+    """The folder for answers whose readers are slower than git."""
     spool_bytes: int
     """All of them together."""
     access_log: bool

@@ -1,8 +1,8 @@
 """Reading a whole tree: what is there now, directory by directory.
 
-Never follows a symlink, never reads a file's content, and never turns what it could not read
-into something that is gone.  Native where the compiled library is there, Python otherwise;
-both yield the same.
+Follows no symlink and reads no content.  A path that cannot be read is reported, and never missing
+without a word.  The compiled scanner is used where it was built, the one in Python otherwise; both
+yield the same.
 """
 
 from collections.abc import Iterator

@@ -3,18 +3,18 @@ r"""What a scan leaves out.
 A pattern is a glob of fnmatch(3) (`*`, `?`, `[...]`, `\` escapes), matched byte by byte whatever
 the locale.  Without a slash it matches the last component of a path; with one in front or
 inside it matches the whole path from the root, and `*` and `?` do not match a slash.  A slash at
-its end restricts it to directories.  A directory left out is left out with all below it.
+its end restricts it to directories.  A directory is left out with all below it.
 
-Always left out, and told:
+Always left out, with a remark:
 
-- whatever is named `.~tmp~`, in any case of its letters: rsync (--delay-updates) and huai stage
+- whatever is named `.~tmp~`, in upper or lower case: rsync (--delay-updates) and huai stage
   there, so a downstream could not publish it;
-- rsync's temporary files.  For a file NAME rsync writes `.NAME.XXXXXX` (mkstemp(3)) and gives it
-  the mode of NAME without what that grants to group and others, until it is complete; then
-  it sets the mode and renames.  So a name like this is a temporary one if the file grants group and
-  others nothing, be it written right now or left by an rsync that was killed; with any other mode
-  it is a file like `.checksums.sha256`.  Between mode and name there is no time in which a
-  scan could take the one for the other: the renaming makes it read the directory again.
+- rsync's temporary files.  For a file NAME rsync writes `.NAME.XXXXXX` (mkstemp(3)) with the mode
+  of NAME but no rights for group and others; when it is complete, rsync sets the mode, then renames
+  it.  So a name like this is a temporary file if group and others have no rights, whether rsync is
+  writing it or was killed; with any other mode it is a file like `.checksums.sha256`.  A scan
+  between the two steps takes the file for a complete one of that name, but then the renaming
+  changes the directory, and the scan reads it again.
 
 The native scanner holds the same rules in c/filter.c.
 """
@@ -69,7 +69,7 @@ def parse_exclude(text: bytes) -> ExcludePattern:
 
 
 def is_reserved(name: bytes) -> bool:
-    """Whether a name is rsync's and huai's own, whatever it is the name of."""
+    """Whether `name` is that of a staging folder, of rsync or huai."""
     return name.lower() == _RESERVED
 
 
@@ -94,7 +94,7 @@ def left_out(
 
 @contextmanager
 def plain_locale() -> Iterator[None]:
-    """This thread in the C locale, where a pattern's characters are bytes."""
+    """Put this thread into the C locale, in which a character is a byte."""
     libc = _libc()
     before = libc.uselocale(_c_locale())
     try:

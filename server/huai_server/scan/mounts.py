@@ -1,10 +1,9 @@
 """Mount points: a file system that came or went must not be taken for deleted files.
 
-Stands between the scan and what is made of it.  A directory that had entries in the last commit,
-and has none of them now because another file system is mounted there, or not mounted any more, is
-passed on as one that could not be read, so its old entries stay.  What was a mount point at the
-last commit stands in a file of its own, for metadata do not tell; without it nothing of
-a mount that went is noticed.
+Filters the output of a scan.  If a directory had entries in the last commit and has none of them
+now, because another file system is mounted over it or is not mounted any more, it is passed on as
+one that could not be read, so that its old entries stay.  A file lists the mount points of the
+last commit, which the metadata do not say; without that file a missing mount is not noticed.
 """
 
 import os
@@ -30,9 +29,9 @@ class Mounts:
     def __init__(
         self, root: Path, record: Path, past: Snapshot | None, *, enter: bool, accept: bool
     ) -> None:
-        """`record` names the mount points of the last commit; `enter`: the scan goes into them.
+        """`record` is the file that lists mount points; `enter`: the scan reads what is mounted.
 
-        `accept`: what came or went is taken as it is now.
+        `accept`: take every directory as it is now.
         """
         self._root = os.fsencode(root)
         self._record = record
@@ -91,7 +90,7 @@ class Mounts:
         return MOUNTED_OVER if mounted else NOT_MOUNTED
 
     def _old_names(self, path: RelPath) -> Iterator[bytes]:
-        """What the last commit has right in a directory."""
+        """The names that the last commit has in a directory."""
         for listing in self._past.subtree(path) if self._past else ():
             if listing.path == path:
                 for line in listing.leaves.splitlines():
@@ -113,7 +112,7 @@ def _is_within(path: bytes, top: bytes) -> bool:
 
 
 def _read(record: Path) -> set[bytes]:
-    """The mount points of the last commit; none if that cannot be told."""
+    """The mount points of the last commit; empty if the file is missing or damaged."""
     try:
         return {unescape(line) for line in record.read_bytes().splitlines()}
     except (FileNotFoundError, FormatError):

@@ -1,8 +1,8 @@
 """The compiled scanner (c/scanner.h), loaded with ctypes.
 
-Its threads read directories ahead while Python works on what came before; Python's own part is a
-few slices a directory.  A maintainer has to keep `_HEADER` and the structures in step with the C
-header; the differential test against `python.py` holds them to it.
+Its threads read directories ahead while Python works on earlier ones; Python slices a few bytes for
+each directory.  Rule to keep: `_HEADER` and the structures have to equal those of the C header; a
+test compares the results with those of `python.py`.
 """
 
 import ctypes
@@ -121,7 +121,7 @@ def _frames(loaded: ctypes.CDLL, handle: int) -> Iterator[ScannedDirectory | Unr
     length = ctypes.c_size_t(0)
     failure = ctypes.c_int(0)
     while address := loaded.huai_scan_next(handle, ctypes.byref(length), ctypes.byref(failure)):
-        # The memory is the scanner's until the next call; every value below is a copy of it.
+        # The scanner uses this memory again at the next call, so every value below is a copy.
         memory = (ctypes.c_char * length.value).from_address(address)
         with memoryview(memory) as view:
             yield from _batch(view)
@@ -175,7 +175,7 @@ def _problems(directory: RelPath, view: memoryview) -> Iterator[Problem]:
 
 
 def _sorted(found: Iterator[Problem]) -> tuple[tuple[Problem, ...], tuple[Problem, ...]]:
-    """What could not be looked at, and what is left out."""
+    """Tell problems from what is left out."""
     everything = list(found)
     problems = tuple(each for each in everything if each.reason not in LEFT_OUT)
     return problems, tuple(each for each in everything if each.reason in LEFT_OUT)

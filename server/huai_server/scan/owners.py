@@ -1,9 +1,9 @@
 """Names of users and groups, each looked up once a scan.
 
-An id without a usable name is `#ID`: no name is known, or it is longer than the format allows, or
-it begins like an id.  Where nobody can be asked, that is an error: an id must not take the place
-of its name because a name service is down.  Python's own look-ups do not tell the two apart, so
-the C library's are called (getpwuid_r(3)).  The native scanner holds the same rule in c/owners.c.
+An id becomes `#ID` if it has no name, or one that is longer than the format allows or that begins
+with `#`.  A look-up that fails is an error: if a name service is down, an id must not take the
+place of its name.  Python's look-ups do not tell "no name" from "failed", so the functions of the C
+library are called (getpwuid_r(3)).  The native scanner holds the same rule in c/owners.c.
 """
 
 import ctypes
@@ -40,7 +40,7 @@ def _name(number: int, look_up: Callable[..., int]) -> bytes:
 
 
 def _ask(number: int, look_up: Callable[..., int]) -> bytes:
-    """The name; empty: there is none."""
+    """The name of a number; empty if it has none."""
     record = ctypes.create_string_buffer(_RECORD_BYTES)
     found = ctypes.c_void_p()
     size, error = _ANSWER_BYTES, errno.ERANGE

@@ -1,6 +1,6 @@
-"""The scanner in Python: the native one's oracle, and its stand-in where nothing was compiled.
+"""The scanner in Python: used where the native one was not built, and its oracle in the tests.
 
-It yields the very same sequence.  One directory is in memory at a time.
+Yields the same sequence as the native one.  One directory is in memory at a time.
 """
 
 import os
@@ -236,7 +236,7 @@ class _Contents:
         self._problems.append(Problem(join(self.path, name), reason))
 
     def leave_out(self, name: bytes, reason: str) -> None:
-        """Remember what no snapshot holds."""
+        """Remember what no snapshot can hold."""
         self._left_out.append(Problem(join(self.path, name), reason))
 
     def finish(self, attributes: bytes) -> _Reading:

@@ -1,4 +1,4 @@
-"""What a scan yields, how it is told what to do, and why it cannot be done.
+"""What a scan yields, its options and its errors.
 
 Values only; `huai_server.scan.scan` makes them.
 """
@@ -21,10 +21,10 @@ KEEPS_CHANGING = "keeps changing while it is read"
 OUT_OF_RANGE = "its size or time is out of range"
 TOO_LARGE = "holds more than one listing can carry"
 TIME = "its time is out of range"
-"""Of a directory: it is listed with the nearest time that fits."""
+"""Of a directory, which is listed with the nearest time that the format can hold."""
 CHANGED = "changed while it was read"
 VOLATILE = "changed while it was read, as it may"
-"""A file that the configuration calls volatile: no problem at all."""
+"""Of a file that the configuration calls volatile; this is no problem."""
 
 # Why something is left out on purpose.
 RESERVED = "the name is reserved for what rsync and huai stage"
@@ -32,20 +32,20 @@ TEMPORARY = "a temporary file of rsync, by its name and its mode"
 LEFT_OUT = (RESERVED, TEMPORARY)
 
 READINGS = 4
-"""How often a directory that changes meanwhile is read before it is given up."""
+"""How often a directory that changes while it is read is read before it becomes a problem."""
 
 
 class Problem(NamedTuple):
-    """A file, symlink or special file that is there and could not be looked at."""
+    """A path, other than a directory, that could not be read."""
 
     path: RelPath
     reason: str
     outcome: str = ""
-    """What was committed in its place; a scan does not know."""
+    """What was committed in its place; empty in the output of a scan."""
 
 
 class Unreadable(NamedTuple):
-    """Stands in the place of a directory, and of all below it, that could not be read."""
+    """A directory that could not be read; it stands for all below it, too."""
 
     path: RelPath
     reason: str
@@ -59,13 +59,13 @@ class ScannedDirectory(NamedTuple):
     identities: bytes
     """One `IDENTITY` record for each regular file of the listing, in its order."""
     hardlinks: bool
-    """Some file here has more than one name, perhaps elsewhere."""
+    """Whether a file here has more than one name, here or elsewhere."""
     skipped: int
-    """Devices, sockets, fifos and over-long paths right here, which no snapshot holds."""
+    """How many devices, sockets, fifos and over-long paths are in it: no snapshot can hold them."""
     problems: tuple[Problem, ...] = ()
-    """The directory's own path stands for its time."""
+    """Paths in it that could not be read; its own path if its time is out of range."""
     left_out: tuple[Problem, ...] = ()
-    """What no snapshot holds on purpose; what a pattern excludes is not among it."""
+    """Temporary files and reserved names in it; what a pattern excludes is not listed."""
     unreadable: int = 0
     """Files of the listing that others may not read."""
     device: int = 0
@@ -104,7 +104,7 @@ def root_error(root: os.PathLike[str], error: OSError) -> ScanError:
     if isinstance(error, FileNotFoundError | NotADirectoryError):
         return RootMissingError(
             f"no tree to scan at {where}",
-            hint="check the module's path, and that its file system is mounted",
+            hint="check the path of the module, and that its file system is mounted",
         )
     return ScanError(
         f"cannot read the tree at {where}",
@@ -113,7 +113,7 @@ def root_error(root: os.PathLike[str], error: OSError) -> ScanError:
 
 
 def owner_error(error: OSError) -> ScanError:
-    """The error for an owner whose name nobody could be asked for."""
+    """The error for an owner whose name could not be looked up."""
     return ScanError(
         f"the name of an owner or a group cannot be looked up: {error.strerror}",
         hint="see that what passwd and group of /etc/nsswitch.conf name answers;"

@@ -1,7 +1,7 @@
-"""Proving a metadata repository sound: all is read, and the newest tree laid out again.
+"""Checking a metadata repository: reads all of it, and lays out the newest tree once more.
 
-Reads only.  Git's ids are verified by every read; beyond that the descriptor, the trailers,
-the hardlinks and the layout itself must be what the format says.
+Writes nothing.  Every read verifies the git id; beyond that the descriptor, the trailers, the
+hardlinks and the layout have to be what FORMAT.md says.
 """
 
 from collections.abc import Iterator
@@ -72,14 +72,14 @@ class _Check:
 
     @contextmanager
     def _collecting(self) -> Iterator[None]:
-        """A fault ends what is inside, and nothing more."""
+        """Note the first fault of the block, which it ends; the check goes on behind the block."""
         try:
             yield
         except (FormatError, StoreError) as error:
             self._faults.append(error.message)
 
     def _read_all(self, head: Head) -> None:
-        """Read each object below a commit that no newer commit has."""
+        """Read each object of a commit that was not read for a newer one."""
         pending = [(bytes.fromhex(head.tree), True)]
         while pending:
             oid, is_tree = pending.pop()

@@ -1,8 +1,8 @@
 """Writing git objects as one pack (git's own documentation: gitformat-pack).
 
-One pack a commit: thousands of loose objects would cost an inode and an fsync each.
-Objects are stored whole; deltas are the business of maintenance.  Nothing is visible to
-git until `finish` has renamed the index into place, which is the last thing it does.
+One pack a commit: thousands of loose objects would cost an inode and an fsync each.  Objects are
+stored whole; deltas are left to git's maintenance.  Git sees nothing of the pack until `finish`
+renames the index into place, as its last step.
 """
 
 import os
@@ -31,7 +31,7 @@ class PackWriter:
         self._known = known
         self._level = level
         self._places: dict[bytes, Place] = {}
-        # Not even for a moment by a name that ends like a finished file's: git would read it.
+        # The temporary names do not end in .pack and .idx: git reads whatever does.
         handle, name = tempfile.mkstemp(prefix=TEMPORARY, dir=folder)
         self._path = Path(name)
         self._index_path = Path(f"{name}.index")
@@ -61,7 +61,7 @@ class PackWriter:
         with self._index_path.open("wb") as file:
             file.write(pack_index(self._places, checksum))
             _sync(file)
-        # Named after its bytes: a pack that is there already is replaced by itself.
+        # A pack is named after its bytes, so it can only replace an equal one.
         final = self._folder / f"pack-{checksum.hex()}.pack"
         self._path.chmod(0o444)
         self._index_path.chmod(0o444)
@@ -72,7 +72,7 @@ class PackWriter:
 
     def abort(self) -> None:
         """Drop everything; safe to call at any time."""
-        with suppress(OSError):  # a full disk: what is still in memory is not wanted anyway
+        with suppress(OSError):  # a full disk: closing flushes what is in memory, and fails
             self._file.close()
         self._path.unlink(missing_ok=True)
         self._index_path.unlink(missing_ok=True)

@@ -27,7 +27,7 @@ from huai_server.errors import storage_error, storage_errors
 
 
 class LibraryError(HuaiError):
-    """Libgit2 does not start: it wants certificates, even where no connection is made."""
+    """Libgit2 does not start: it loads certificates, even where no connection is made."""
 
     exit_code = ExitCode.REQUIREMENT
 
@@ -37,7 +37,7 @@ try:
     from pygit2.enums import ConfigLevel, ObjectType, Option, RepositoryOpenFlag
 except ImportError:
     raise
-except Exception as failure:  # its class stands in what cannot be imported
+except Exception as failure:  # its class is in the module that cannot be imported
     raise LibraryError(
         f"libgit2 does not start: {failure}",
         hint="install the certificates of the system (ca-certificates), or correct SSL_CERT_FILE",
@@ -89,7 +89,7 @@ class Repository:
         """Open an existing repository; `StoreError` if there is none."""
         _configure_library()
         self.path = path
-        # Without the flag libgit2 would go on looking, and find a repository further up.
+        # Without the flag libgit2 would look for a repository in the folders above, too.
         with _reading(f"{path}: cannot open the metadata repository"):
             self._git = pygit2.Repository(str(path), RepositoryOpenFlag.NO_SEARCH)
 
@@ -108,12 +108,12 @@ class Repository:
         return self.path / "objects" / "pack"
 
     def remove_unfinished(self) -> None:
-        """Drop what a killed run left; call it only while holding the module's lock."""
+        """Delete what a killed run left; the caller holds the module's lock."""
         with storage_errors(self.path):
             remove_unfinished(self.packs)
             for path in (self.path / "objects").glob("tmp_object_*"):
                 path.unlink(missing_ok=True)
-            # Whoever writes here holds the module's lock, so nobody holds this one.
+            # All writers hold the module's lock, so git's own lock is left from a killed one.
             (self.path / f"{BRANCH}.lock").unlink(missing_ok=True)
 
     def read(self, oid: bytes, kind: Kind) -> bytes:
@@ -153,7 +153,7 @@ class Repository:
                 oid = next(iter(commit.parent_ids), None)
 
     def snapshot(self, head: Head) -> tuple[Descriptor, Snapshot]:
-        """What a commit holds."""
+        """The descriptor and the snapshot of a commit."""
         descriptor, tree = read_root(bytes.fromhex(head.tree), self)
         return descriptor, Snapshot(self, tree)
 
@@ -190,7 +190,7 @@ class Repository:
         return self._git[oid].peel(pygit2.Commit)
 
     def _refuse_cut(self, oid: pygit2.Oid) -> None:
-        """A truncated loose object: libgit2 1.9 would inflate it for ever."""
+        """Raise `ValueError` for a truncated loose object, which libgit2 1.9 inflates for ever."""
         name = str(oid)
         try:
             data = (self.path / "objects" / name[:2] / name[2:]).read_bytes()
@@ -216,16 +216,16 @@ def _head(commit: pygit2.Commit) -> Head:
 @cache
 def _configure_library() -> None:
     """Settings of libgit2 that hold for the whole process."""
-    # The administrator may run the server as another user than the hook.
+    # The server may run as another user than the one who commits.
     pygit2.option(Option.SET_OWNER_VALIDATION, False)
     pygit2.option(Option.ENABLE_FSYNC_GITDIR, True)
-    # Nobody's personal settings: HOME may even be a folder that this user cannot look into.
+    # No user's own settings: HOME may even be a folder that this process cannot read.
     for level in _FOREIGN_LEVELS:
         pygit2.option(Option.SET_SEARCH_PATH, level, "")
 
 
 def _initialize(path: Path) -> None:
-    """Set up beside its place and rename: a killed run leaves no half repository."""
+    """Make a repository beside its place, and rename it: a killed run leaves no half of one."""
     unfinished = path.with_name(f"{TEMPORARY}{path.name}")
     shutil.rmtree(unfinished, ignore_errors=True)
     try:
@@ -240,7 +240,7 @@ def _initialize(path: Path) -> None:
 
 @contextmanager
 def _reading(place: str) -> Iterator[None]:
-    """What libgit2 refuses to read is a damaged repository."""
+    """Turn libgit2's errors inside into `StoreError`: what it cannot read is damaged."""
     try:
         yield
     except _REFUSALS as error:
@@ -252,7 +252,7 @@ def _reading(place: str) -> Iterator[None]:
 
 
 def _system(error: Exception) -> tuple[int | None, str]:
-    """The number and the words of an error; libgit2 has words only."""
+    """The number and the text of an error; libgit2's errors have a text only."""
     number = error.errno if isinstance(error, OSError) else None
     return number, os.strerror(number) if number else str(error)
 

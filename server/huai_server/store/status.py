@@ -1,4 +1,4 @@
-"""Finding out how a module stands, whatever state it is in."""
+"""The state of a module for `status`: its newest commit, and whether a commit runs."""
 
 from typing import NamedTuple
 
@@ -21,7 +21,7 @@ class ModuleState(NamedTuple):
 
 
 def module_state(places: ModulePlaces) -> ModuleState:
-    """What is committed and what runs; trouble with a module is part of the answer."""
+    """Never raises for a damaged repository: `problem` says what is wrong."""
     head: Head | None = None
     problem: HuaiError | None = None
     try:

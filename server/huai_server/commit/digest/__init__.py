@@ -1,1 +1,1 @@
-"""Content digests of new and changed files: what is remembered is not read again."""
+"""Content digests: of new and changed files they are computed, of all others remembered."""

@@ -1,14 +1,14 @@
-"""What is already known about file contents, on local disk.
+"""The digests of files that were read before, in a database on the local disk.
 
-A cache and nothing more: it may be deleted at any time, and a damaged one is thrown away.
-An entry holds while device, inode, size, mtime and ctime are all the same, so a file edited in
-place with its old size and time is read again.
+A cache: it may be deleted at any time, and a damaged one is made anew.  A digest is valid as long as
+device, inode, size, mtime and ctime of the file are the same, so a file that was edited in place is
+read again, even if its size and mtime were put back.
 
-The ctime moves with the mode, the owner, the number of links and the name as well.  If one of these
-is another one than before, it explains the new ctime, and the content is believed to be the old
-one; but only while the file was born at the same time, for numbers of inodes are used again.  What
-that misses: content that was changed in place, with its old size and time put back, since the last
-commit, in a file that was given another mode, owner, link or name since then, too.
+The ctime also changes with the mode, the owner, the number of links and the name.  If one of these
+has changed, it explains the new ctime, and the digest stays valid, provided that the file has the
+same time of birth: inode numbers are used again.  One case is missed: since the last commit the
+content was changed in place, size and mtime were put back, and mode, owner, links or name were
+changed as well.
 """
 
 import os
@@ -31,7 +31,7 @@ CREATE TABLE IF NOT EXISTS digest (
 """
 _ADDED_COLUMNS = ("mode", "user", "owning_group", "links", "folder", "name", "birth")
 _OLD_COLUMNS = ("device", "inode", "size", "mtime", "ctime", "digest")
-"""Of version 0.9 and before; what they lack is filled in as it is met."""
+"""Of version 0.9 and before; a commit fills in the other columns of the files that it sees."""
 _COLUMNS = ", ".join((*_OLD_COLUMNS, *_ADDED_COLUMNS))
 _CHUNK = 500
 _SIGNED = 1 << 63
@@ -49,7 +49,7 @@ _SIDE_FILES = ("", "-wal", "-shm", "-journal")
 
 
 class CacheError(HuaiError):
-    """The digest cache cannot be used, and making it anew does not help either."""
+    """The digest cache cannot be used, and a new one cannot be made."""
 
     exit_code = ExitCode.FILE_IO
 
@@ -67,27 +67,28 @@ class Identity(NamedTuple):
 
 
 class CtimeAttributes(NamedTuple):
-    """What moves the ctime of a file as well, and is no content."""
+    """The attributes of a file that change its ctime although the content stays."""
 
     mode: int
     user: int
     group: int
     links: int
     folder: int
-    """The inode of the directory: one that is renamed does not move the ctime."""
+    """The inode of the directory.  Not its path: renaming it leaves the ctime of the file alone."""
     name: bytes
     """One of its names, the first that was met."""
 
 
 class CachedDigest(NamedTuple):
-    """What is remembered of a file whose size and mtime are the same."""
+    """The digest of a file whose size and mtime are what they were."""
 
     digest: bytes
     same: bool
-    """Its ctime is, too.  Otherwise an attribute explains it: believe it if the birth fits."""
+    """Whether the ctime is what it was, too.  If not, an attribute explains the new one, and the
+    digest is valid if the time of birth is `birth`."""
     birth: int | None
     complete: bool
-    """Nothing has to be filled in."""
+    """Whether the row has all columns."""
 
 
 class Entry(NamedTuple):
@@ -111,7 +112,7 @@ class DigestCache:
             self._make_anew(error)
 
     def lookup(self, wanted: Mapping[Identity, CtimeAttributes]) -> dict[Identity, CachedDigest]:
-        """Those of `wanted` whose digest is known, for certain or if their birth fits."""
+        """The digests that are known of `wanted`; see `CachedDigest.same`."""
         try:
             return dict(self._lookup(wanted))
         except sqlite3.Error as error:
@@ -152,7 +153,7 @@ class DigestCache:
             for first in range(0, len(inodes), _CHUNK):
                 chunk = inodes[first : first + _CHUNK]
                 marks = ",".join("?" * len(chunk))
-                # The device as well: without it nothing of the primary key could be used.
+                # The primary key begins with the device: without it SQLite would read all rows.
                 query = f"SELECT {_COLUMNS} FROM digest WHERE device=? AND inode IN ({marks})"  # noqa: S608 (only marks)
                 for row in self._database.execute(query, (device, *chunk)):
                     item = by_inode[row[1]]
@@ -166,12 +167,12 @@ class DigestCache:
             self._database.executemany(f"REPLACE INTO digest VALUES ({marks})", rows)  # noqa: S608 (only marks)
 
     def _make_anew(self, reason: sqlite3.Error) -> None:
-        """Start over, unless the file is good and it is the system that refuses."""
+        """Make an empty cache, unless the error is the system's and not the file's."""
         if getattr(reason, "sqlite_errorcode", 0) & 0xFF in _SYSTEM:
             raise _unusable(self._path, reason) from reason
         if hasattr(self, "_database"):
             self._database.close()
-        for suffix in _SIDE_FILES:  # a log left behind would be played into the new file
+        for suffix in _SIDE_FILES:  # SQLite would apply a log that is left to the new file
             self._path.with_name(self._path.name + suffix).unlink(missing_ok=True)
         try:
             self._database = _open(self._path)
@@ -180,7 +181,7 @@ class DigestCache:
 
 
 def _open(path: Path) -> sqlite3.Connection:
-    # Nobody else's business: it knows of files that not everybody may read.
+    # Only for its owner: it holds digests of files that others may not read.
     os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
     database = sqlite3.connect(path)
     try:
@@ -197,7 +198,7 @@ def _open(path: Path) -> sqlite3.Connection:
 
 
 def _add_columns(database: sqlite3.Connection) -> None:
-    """A cache of an older version goes on: to read all content again may take days."""
+    """Keep a cache of an older version: reading all content again may take days."""
     columns = tuple(name for _, name, *_ in database.execute("PRAGMA table_info(digest)"))
     if columns == _OLD_COLUMNS:
         with database:
@@ -207,7 +208,7 @@ def _add_columns(database: sqlite3.Connection) -> None:
 
 
 def _known(item: Identity, now: CtimeAttributes, row: tuple[object, ...]) -> CachedDigest | None:
-    """What a row says of a file; None: nothing."""
+    """The digest in a row, if it is valid for a file with `item` and `now`."""
     size, mtime, ctime, digest = row[2 : len(_OLD_COLUMNS)]
     *before, birth = row[len(_OLD_COLUMNS) :]
     if (size, mtime) != (item.size, item.mtime):
@@ -227,7 +228,7 @@ def _stored(attributes: CtimeAttributes) -> tuple[int | bytes, ...]:
 
 
 def _unusable(path: Path, error: sqlite3.Error) -> CacheError:
-    # SQLite does not tell the two apart where it lays out its shared memory.
+    # SQLite gives one code for a full disk and a broken one when it makes its shared memory.
     broken = getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_IOERR
     reason = f"{error} (the disk is full, or broken)" if broken else str(error)
     return CacheError(

@@ -1,7 +1,8 @@
 """Digest columns for a stream of scanned directories.
 
-Directories pass through in order, a window of them at a time, and their files in batches:
-what the cache does not know is read in parallel, while the scan has just brought it near.
+Directories pass through in order, a window of them at a time, and their files in batches.  Files
+that the cache does not know are read by several threads, soon after the scan has seen them: their
+inodes are still in memory.
 """
 
 import os
@@ -47,7 +48,7 @@ class _File(NamedTuple):
 
 
 class DigestColumns:
-    """Adds digests to what a scan yields; files that change under it become problems."""
+    """Adds digests to what a scan yields; files that change while they are read become problems."""
 
     def __init__(
         self,
@@ -58,8 +59,7 @@ class DigestColumns:
     ) -> None:
         """`root` is the module's tree; `threads` files are read at a time.
 
-        Of a file that is `volatile` and changes while it is read there is no digest, and no
-        problem either.
+        A `volatile` file that changes while it is read gets no digest, and is no problem.
         """
         self._root_path = root
         self._cache = cache
@@ -94,7 +94,7 @@ class DigestColumns:
                 yield item
 
     def _digests(self, files: Iterator[_File]) -> Iterator[tuple[RelPath, bytes | str]]:
-        """For each file its digest, or why there is none."""
+        """For each file its digest, or the reason why it has none."""
         while batch := list(islice(files, _WINDOW)):
             wanted: dict[Identity, _File] = {}
             for file in batch:
@@ -128,7 +128,7 @@ class DigestColumns:
         return found | {file.identity: result.digest for file, result in good.items()}
 
     def _confirm(self, file: _File, known: CachedDigest) -> Hashed | None:
-        """What is remembered, if it is of this very file; None: it has to be read."""
+        """The known digest, if it is still valid; None: the file has to be read."""
         try:
             birth = look_at(self._root, file.path, file.identity)
         except (ChangedError, OSError):
@@ -138,13 +138,13 @@ class DigestColumns:
         return None
 
     def _hash(self, file: _File) -> Hashed | str:
-        """The digest, or why there is none."""
+        """The digest, or the reason why there is none."""
         try:
             return hash_file(self._root, file.path, file.identity, self._stopped.is_set)
         except ChangedError:
             return VOLATILE if self._volatile(file.path) else CHANGED
         except StoppedError:
-            return "stopped"  # nobody looks at it
+            return "stopped"  # the run is over: nobody reads this
         except OSError as error:
             return os.strerror(error.errno or 0)
 

@@ -1,4 +1,4 @@
-"""Reading one file for its digest, and noticing if it changed meanwhile."""
+"""Reading one file for its digest, and noticing if it changes meanwhile."""
 
 import os
 import stat
@@ -32,9 +32,9 @@ class Hashed(NamedTuple):
 def hash_file(root: int, path: bytes, expected: Identity, stopped: Callable[[], bool]) -> Hashed:
     """BLAKE3-256 of the file at `path` below the open directory `root`.
 
-    `ChangedError` if it is not the regular file with the identity that the scan saw, before or
-    after reading.  `OSError` if it cannot be read.  `stopped` is asked now and then;
-    `StoppedError` once it is true.
+    Calls `stopped` after each chunk.  Raises `ChangedError` if, before or after reading, the file
+    has another identity than the scan saw; `OSError` if it cannot be read; `StoppedError` as soon
+    as `stopped` says True.
     """
     # Relative to the root: an absolute path may be longer than the system allows.
     place = open_place(root, path)

@@ -1,8 +1,8 @@
-"""Opening what a scan has seen, below a root, without ever following a symlink.
+"""Opening a file that a scan has seen, below a root, without following a symlink.
 
-By `O_PATH`, which opens nothing in truth: so that whoever may write in the tree cannot make a
-commit that runs as root open a device, a fifo or a file elsewhere.  What was found is looked at
-and only then opened for reading, through its own descriptor.
+`O_PATH` comes first, which opens no device and no fifo: whoever may write in the tree cannot make a
+commit that runs as root open one of these, or a file elsewhere.  The caller checks what the
+descriptor stands for; only then the file is opened for reading, through that descriptor.
 """
 
 import ctypes
@@ -15,9 +15,9 @@ _OPENAT2 = 437
 _NO_SYMLINKS, _BENEATH = 0x04, 0x08
 _HOW = struct.Struct("<QQQ")
 _ATTEMPTS = 16
-"""Of what a rename elsewhere or a signal may interrupt."""
+"""How often openat2(2) is repeated: a rename elsewhere or a signal may interrupt it."""
 _TOO_OLD = (errno.ENOSYS, errno.EPERM)
-"""EPERM: filters of system calls that do not know it."""
+"""What openat2(2) says where it is missing; EPERM: a filter of system calls does not know it."""
 _PLACE = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _STATX_BTIME = 0x800
@@ -30,7 +30,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def open_place(root: int, path: bytes) -> int:
-    """An `O_PATH` descriptor of what is at `path`, itself no symlink that was followed."""
+    """An `O_PATH` descriptor of what is at `path`; of a symlink itself, never of its target."""
     how = _HOW.pack(_PLACE, 0, _NO_SYMLINKS | _BENEATH)
     error = errno.EAGAIN
     for _ in range(_ATTEMPTS):
@@ -53,7 +53,7 @@ def open_reading(place: int) -> int:
 def birth_time(place: int) -> int | None:
     """When the file was made, in nanoseconds; None where the file system does not say.
 
-    With the inode's number it names a file for ever, for numbers are used again.
+    Inode numbers are used again; with the time of birth a number stands for one file only.
     """
     answer = ctypes.create_string_buffer(_STATX_BYTES)
     if not hasattr(_libc, "statx"):  # glibc 2.28

@@ -1,8 +1,8 @@
-"""Whose address a request comes from, for the limits that hold for each.
+"""The address that a request counts for, in the limits for each address.
 
-Pure.  One household or server has a whole /64 of IPv6, so that counts as one address.  A
-trusted proxy has none: it stands for many, and says for whom in X-Forwarded-For, which
-uvicorn puts in the place of its address.
+Pure.  A household or a server has a whole /64 of IPv6, so that counts as one address.  A trusted
+proxy is not limited: it stands for many clients, and names them in X-Forwarded-For; uvicorn
+replaces the proxy's address with that.
 """
 
 from collections.abc import Callable, Iterable
@@ -11,10 +11,10 @@ from ipaddress import AddressValueError, IPv6Address, ip_address, ip_network
 
 _CACHED = 4096
 _ADDRESS_LENGTH = 64
-"""Longer ones are no addresses: what stands in a header may be anything."""
+"""Longer text is not an address: a header may hold anything."""
 
 AddressOf = Callable[[str], str]
-"""From what a socket or header says to what is counted; empty: not limited."""
+"""From the address in a socket or header to the one that is counted; empty: not limited."""
 
 
 def address_of(proxies: Iterable[str]) -> AddressOf:

@@ -1,8 +1,8 @@
-"""A request body on its way in: inflated, counted, timed, and read no further than it must be.
+"""Reading a request body: inflated, limited in bytes and seconds, and no further than needed.
 
-The first part is held in memory (most requests are a few hundred bytes and end there);
-what comes after it is streamed.  A gzip stream is undone in slices, so that a bomb never swells
-beyond one of them.  The rule: no byte is kept before it was counted.
+The first part is held in memory (most requests are a few hundred bytes and end there); the rest is
+streamed.  A gzip stream is inflated in slices, so a bomb takes the memory of one slice.  Rule: no
+byte is kept before it was counted.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 
 HEAD_BYTES = 64 << 10
 BEGIN_SECONDS = 20.0
-"""For a body to come, and a second more for each `PACE` bytes that came."""
+"""A body has to arrive in so many seconds, and in one more for each `PACE` bytes of it."""
 PACE = 4096
 """Bytes a second."""
 _PLAIN = (b"", b"identity")
@@ -129,7 +129,7 @@ class Inflater:
         self._stream = zlib.decompressobj(_GZIP_WBITS)
 
     def slices(self, data: bytes) -> Iterator[bytes]:
-        """What the next piece of the stream gives; damage is refused with status 400."""
+        """Inflate the next piece of the stream; refuses a damaged one with status 400."""
         while True:
             if self._stream.eof and data:
                 raise HttpError(400, "there is data after the gzip stream of the request")
@@ -144,15 +144,15 @@ class Inflater:
                 return
 
     def finish(self) -> None:
-        """No more data comes: refused unless the stream is at its end."""
+        """Refuse a stream that ends too early; call it after the last piece."""
         if not self._stream.eof:
             raise HttpError(400, "the gzip stream of the request ends too early")
 
 
 async def race(work: Coroutine[Any, Any, T], *guards: Coroutine[Any, Any, None]) -> T:
-    """The result of `work`.  A guard that raises cancels it with that error; one that ends is done.
+    """The result of `work`, which is cancelled as soon as one of `guards` raises: that is raised.
 
-    Returns only after everything it started has ended.
+    A guard that ends without an error changes nothing.  Returns when all of them have ended.
     """
     main = asyncio.ensure_future(work)
     watchers = [asyncio.ensure_future(guard) for guard in guards]

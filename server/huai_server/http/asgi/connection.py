@@ -1,8 +1,8 @@
-"""One client's connection: uvicorn's, with bounds on how a request's head may arrive.
+"""One client's connection: uvicorn's class, with limits for the head of a request and for readers.
 
-uvicorn waits for ever for a head that never ends, and keeps all of it; it waits for ever for
-a client that does not read, and has no limit for each address.
-Rule: a poll costs none of the clocks here but the one for its head.
+uvicorn itself waits for ever for a head that never ends, and keeps all of it; it waits for ever for
+a client that does not read; and it has no limit for each address.
+Rule: a poll starts one timer, that of its head.
 """
 
 import asyncio
@@ -27,15 +27,15 @@ PACE = 4096
 class Connection(HttpToolsProtocol):
     """Closed if a head takes longer than `head_seconds` or more than `HEAD_BYTES`.
 
-    While an answer waits for its reader, that may pause for `reader_seconds`, and gains a second
-    for each `PACE` bytes, up to as much again.
+    A client that does not read its answer may pause for `reader_seconds` altogether.  It gains one
+    second for each `PACE` bytes that it reads, up to `reader_seconds` more.
     """
 
     head_seconds: ClassVar[float]
     reader_seconds: ClassVar[float]
     connection_limit: ClassVar[ConnectionLimit]
     _credit: float | None = None
-    """Seconds that the reader may still pause; None: it never has."""
+    """Seconds that the reader may still pause; None: it has not paused yet."""
     _paused_at = 0.0
     _unread = 0
     _reader: asyncio.TimerHandle | None = None
@@ -43,7 +43,7 @@ class Connection(HttpToolsProtocol):
     _head_size = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """The clock runs before the first byte has come."""
+        """Start the timer for the head, before the first byte of it."""
         super().connection_made(transport)
         host = self.client[0] if self.client else ""
         self.logger = _Named(self.logger, {"client": host})  # type: ignore[assignment]
@@ -65,12 +65,12 @@ class Connection(HttpToolsProtocol):
             self._expect_head()
 
     def on_headers_complete(self) -> None:
-        """The head is there; what follows has limits of its own."""
+        """The head is complete; a body has limits of its own."""
         self._stop_clock()
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
-        """The request is there."""
+        """The request is complete."""
         self.connection_limit.serve(self)
         super().on_message_complete()
 
@@ -80,7 +80,7 @@ class Connection(HttpToolsProtocol):
         super().on_response_complete()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Nothing to wait for any more."""
+        """Stop the timers."""
         self.connection_limit.leave(self)
         self._stop_clock()
         if self._reader is not None:
@@ -88,7 +88,7 @@ class Connection(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def pause_writing(self) -> None:
-        """The client reads more slowly than is written: from now on it has to hurry."""
+        """The client reads more slowly than is written: start the reader's timer."""
         super().pause_writing()
         if self._credit is None:
             self._credit = self.reader_seconds
@@ -97,7 +97,7 @@ class Connection(HttpToolsProtocol):
         self._reader = self.loop.call_later(self._credit, self.hang_up)
 
     def resume_writing(self) -> None:
-        """It has read."""
+        """The client has read: stop the reader's timer."""
         super().resume_writing()
         if self._reader is not None and self._credit is not None:
             self._reader.cancel()
@@ -111,7 +111,7 @@ class Connection(HttpToolsProtocol):
         self.transport.abort()
 
     def _is_idle(self) -> bool:
-        """Between requests, and without uvicorn's own clock for that (data stops it)."""
+        """Whether it is between requests without uvicorn's own timer, which data stops."""
         cycle: RequestResponseCycle | None = self.cycle
         return (cycle is None or cycle.response_complete) and self.timeout_keep_alive_task is None
 
@@ -126,7 +126,7 @@ class Connection(HttpToolsProtocol):
 
 
 class _Named(logging.LoggerAdapter[logging.Logger]):
-    """uvicorn's complaints, with the address of the client that they are about."""
+    """uvicorn's log, with the address of the client in front of each message."""
 
     level = logging.WARNING
     """uvicorn compares it, to trace more."""
@@ -140,7 +140,7 @@ class _Named(logging.LoggerAdapter[logging.Logger]):
 def connection_class(
     connection_limit: ConnectionLimit, *, head_seconds: float, reader_seconds: float
 ) -> type[Connection]:
-    """What uvicorn makes for each client; it takes a class, so the bounds have to be in one."""
+    """A class with these limits: uvicorn takes a class, and makes one for each client."""
     bounds = {
         "connection_limit": connection_limit,
         "head_seconds": head_seconds,

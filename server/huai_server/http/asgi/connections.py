@@ -1,8 +1,8 @@
-"""All connections of one server: how many there may be, and who has to go if it is full.
+"""All connections of one server: how many there may be, and which is closed when it is full.
 
-A connection waits as long as the client has not said all of its request.  One that answers
-within a moment is never in danger: only those that wait longest give way to new ones, so that
-half a request cannot keep others out, however many send one.
+A connection is waiting until the client has sent a whole request.  A new connection to a full
+server replaces the one that has waited longest.  So clients that send half a request and stop
+cannot keep others out, and a client that sends its request at once is safe.
 """
 
 import logging
@@ -22,7 +22,7 @@ class Member(Protocol):
 
 
 class ConnectionLimit:
-    """Counts connections, altogether and for each address."""
+    """Limits connections, altogether and for each address."""
 
     def __init__(self, limit: int, each: int, address_of: AddressOf) -> None:
         """`limit` of all, `each` of one address."""
@@ -33,10 +33,10 @@ class ConnectionLimit:
         self._waiting: dict[Member, None] = {}
         self._counts: Counter[str] = Counter()
         self._logged: set[str] = set()
-        """Addresses that the log has complained of, until they have no connection; empty: all."""
+        """Addresses whose limit was logged, until they have no connection; "": the limit of all."""
 
     def join(self, member: Member, host: str) -> bool:
-        """Take in a connection from `host`, which waits; False if there is no room for it."""
+        """Add a connection from `host`, as waiting; False if a limit forbids it."""
         address = self._address_of(host) if host else ""
         if address and self._counts[address] >= self._each:
             if address not in self._logged:
@@ -51,7 +51,7 @@ class ConnectionLimit:
         return True
 
     def _make_room(self) -> bool:
-        """Send away whoever waits longest; False if the server owes all of them an answer."""
+        """Close the connection that has waited longest; False if none is waiting."""
         oldest = next(iter(self._waiting), None)
         if oldest is None:
             if "" not in self._logged:
@@ -75,10 +75,10 @@ class ConnectionLimit:
             self._logged.discard(address)
 
     def wait(self, member: Member) -> None:
-        """It is up to the client to say something."""
+        """From now on `member` is waiting for its client."""
         if member in self._members:
             self._waiting[member] = None
 
     def serve(self, member: Member) -> None:
-        """It is up to the server."""
+        """From now on the server answers `member`."""
         self._waiting.pop(member, None)

@@ -21,6 +21,6 @@ class HttpError(HuaiError):
 
 
 class ClientGoneError(HuaiError):
-    """The other side closed the connection or stopped reading; nobody is left to be told."""
+    """The client closed the connection or stopped reading: no answer can reach it."""
 
     exit_code: ClassVar[ExitCode] = ExitCode.NETWORK

@@ -1,7 +1,7 @@
-"""How many things may run at once, how many of one address, and how long others wait for it.
+"""A limit for what runs at once, altogether and for each address, with a waiting line.
 
-First come, first served, except that nobody waits behind those who wait for their own address.
-A slot is given back whatever happens inside it.
+First come, first served, except that a request passes those that wait for the limit of their own
+address.  A slot is given back whatever happens inside it.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ RETRY_AFTER = 5
 
 
 class _Waiter(NamedTuple):
-    """One in the line; its turn is the future's result."""
+    """A request in the line; `turn` gets its result when a slot is free."""
 
     address: str
     turn: "asyncio.Future[None]"
@@ -43,9 +43,9 @@ class Limiter:
 
     @asynccontextmanager
     async def slot(self, address: str = "") -> AsyncIterator[None]:
-        """Hold one slot; with the line full, or after waiting too long: refused with 503.
+        """Hold one slot; status 503 if the line is full, or the wait takes too long.
 
-        An empty `address` is not known, and so not limited.
+        An empty `address` is unknown, and has no limit of its own.
         """
         if self._may_run(address):
             self._take(address)
@@ -71,7 +71,7 @@ class Limiter:
         self._grant()
 
     def _grant(self) -> None:
-        """Give free slots to the first in the line that may have one."""
+        """Give free slots to the first in the line whose address is below its limit."""
         for waiter in list(self._line):
             if not self._free:
                 return

@@ -1,6 +1,6 @@
 """Answers in ASGI messages: plain ones, and those of git, whole or in pieces.
 
-Sending waits for a slow reader; how long is the connection's business.
+Sending waits for a slow reader; the connection limits how long.
 """
 
 import asyncio
@@ -43,11 +43,11 @@ class Responder:
         await self.end(body[(len(body) - 1) // _SLICE * _SLICE :] if body else b"")
 
     async def begin(self, size: int) -> None:
-        """Promise an answer of `size` bytes."""
+        """Send the head of an answer of `size` bytes."""
         await self._start([(b"content-length", b"%d" % (len(self._prefix) + size))])
 
     async def piece(self, data: bytes) -> None:
-        """Send some of an answer at the pace of its reader; of unknown length without `begin`."""
+        """Send a part at the pace of its reader; without `begin` the length is unknown."""
         if not self.started:
             await self._start([])
         await self._body(data, more=True)
@@ -68,9 +68,9 @@ class Responder:
 
 
 async def send_error(error: HttpError, inbox: Inbox, send: Send) -> None:
-    """Answer with the error as text, and close; a body still coming in is drained for a moment.
+    """Answer with the error as text, and close; what still comes in is read for a moment.
 
-    Without that the client's kernel drops our answer when ours resets the connection.
+    Otherwise this kernel would reset the connection, and the client's drop the answer.
     """
     hint = f"{error.hint}\n" if error.hint else ""
     text = f"huai: {error.message}\n{hint}".encode()

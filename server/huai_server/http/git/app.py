@@ -1,9 +1,8 @@
 """Git's smart HTTP protocol, read-only: `/git/NAME.git/info/refs` and `…/git-upload-pack`.
 
-An ASGI application of its own, beside the framework: the answer "nothing new" has to
-cost no more than a small read and a look into memory.  See gitprotocol-http(5).
-Rule: a path is compared, never opened; the only way from a name to a repository is the
-registry.
+An ASGI application beside the framework: the answer "nothing new" may cost one small read and a
+look into memory, and nothing more.  See gitprotocol-http(5).
+Rule: the path of a request is compared and never opened; a repository comes from the registry.
 """
 
 import asyncio
@@ -128,7 +127,7 @@ class GitApp:
         await race(self.answers.answer(question, out), body.gone())
 
     def _address(self, scope: Scope) -> str:
-        """Who asks, as far as there are limits for each: what the last proxy that we know says."""
+        """The client's address for the limits: from the last trusted proxy, else the socket's."""
         client = scope.get("client")
         address = self._address_of(client[0]) if client else ""
         if address:
@@ -139,7 +138,7 @@ class GitApp:
         return next(filter(None, counted), "")
 
     def _body(self, headers: dict[bytes, bytes], inbox: Inbox) -> Body:
-        """The request's body, if what its headers say of it is acceptable."""
+        """The request's body; refuses headers with a wrong type or more bytes than allowed."""
         if headers.get(b"content-type", b"").split(b";")[0].strip() != _REQUEST_TYPE:
             raise HttpError(415, f"the content type must be {_REQUEST_TYPE.decode()}")
         length = headers.get(b"content-length", b"0")
@@ -159,7 +158,7 @@ def protocol_version(headers: RawHeaders) -> int:
 
 
 def _check_service(query: bytes) -> None:
-    """Accept other spellings of the one service that there is."""
+    """Refuse a query for another service than git-upload-pack, however it is spelled."""
     try:
         services = parse_qs(query.decode("latin-1"), max_num_fields=8).get("service", [])
     except ValueError:
@@ -174,7 +173,7 @@ def _check_service(query: bytes) -> None:
 
 
 def _unknown(name: str, operation: str) -> HttpError:
-    """Why there is nothing at an address, in words that help whoever typed it."""
+    """The error for an address without anything, with a hint for whoever typed it."""
     if not name or not operation:
         return HttpError(404, "there is nothing here", hint="use /git/NAME.git with git clone")
     if operation == "git-receive-pack":

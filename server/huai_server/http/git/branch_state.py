@@ -1,7 +1,7 @@
 """The state of a module's branch, read cheaply enough to be read for every request.
 
-Rule: whatever cannot be understood for certain gives None, and None is never cached
-under; a wrong state would hand out an old reply as the newest one.
+Rule: a branch that is not understood for certain gives None, and no reply is cached for None.  A
+wrong state would send an old reply as the newest one.
 """
 
 import os
@@ -17,7 +17,7 @@ _PACKED_LINE = re.compile(rb"^([0-9a-f]{40,64}) " + BRANCH.encode() + rb"$", re.
 
 
 def read_branch_state(repository: Path) -> bytes | None:
-    """The commit id (hex) that the branch names; None if there is none or it is not plain."""
+    """The commit id (hex) of the branch; None if it has no commit, or is not a plain file."""
     content = _read(f"{repository}/{BRANCH}", _LOOSE_BYTES)
     if content is not None:
         value = content.rstrip(b"\n")

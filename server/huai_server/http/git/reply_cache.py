@@ -1,7 +1,7 @@
-"""Finished replies in bounded memory, the least recently used one leaving first.
+"""Finished replies in bounded memory; the least recently used one is dropped first.
 
-Rule: a key holds everything that the reply depends on (the state of the branch above
-all), so an entry never becomes wrong, only useless.
+Rule: a key holds everything that the reply depends on, above all the state of the branch.  So no
+entry has to be removed when a commit is made: it is just never asked for again.
 """
 
 from collections import OrderedDict

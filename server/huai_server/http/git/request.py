@@ -1,8 +1,7 @@
-"""What a request to git says, as far as it takes to refuse garbage and to recognise equal ones.
+"""Checking a request to git, and a fingerprint by which equal ones are known.
 
-Pure.  See gitprotocol-pack and gitprotocol-v2.  What a request *means* stays git's business:
-its fingerprint covers all of it but the one thing that cannot change the answer: the client's
-name, where git itself writes it.
+Pure.  See gitprotocol-pack and gitprotocol-v2.  Git itself interprets the request.  The fingerprint
+covers all of it except the client's name (`agent`), which cannot change the answer.
 
 Rule: equal fingerprints mean equal answers, because an answer is kept under its fingerprint
 and given to others.  Git reads a packet as a C string and takes any white space for the end
@@ -26,19 +25,19 @@ _COMMAND = b"command="
 
 
 class GitRequest(NamedTuple):
-    """What one complete request body says, as far as serving it depends on that."""
+    """One complete request body."""
 
     command: bytes
     """`ls-refs` or `fetch` in protocol v2; empty before v2, where all is fetch."""
     digest: bytes
-    """Equal for requests that deserve the equal answer."""
+    """The fingerprint: equal for requests with equal answers."""
 
 
 def parse_request(body: bytes, version: int) -> GitRequest:
     """Check the framing of all of `body`, a request in `version` of the protocol.
 
-    Broken framing is refused with status 400, and so is a NUL: git would read only what is
-    before it, and no client sends one.
+    Refuses broken framing with status 400, and a NUL too: git would read only what is before it,
+    and no client sends one.
     """
     if not body:
         raise HttpError(400, "the request body is empty")
@@ -72,7 +71,7 @@ def _fingerprint(body: bytes, version: int) -> GitRequest:
 
 
 def _without_agent(packet: bytes, version: int) -> bytes | None:
-    """What of a packet with capabilities can matter; None if nothing does."""
+    """A packet with capabilities without the client's name; None if nothing is left."""
     if version == 2:
         return None if _AGENT.fullmatch(packet) else packet
     want = _WANT_WITH_AGENT.fullmatch(packet)

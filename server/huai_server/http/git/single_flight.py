@@ -1,9 +1,9 @@
-"""Answers of git to requests, each made once: from memory, from a run in flight, or by a new one.
+"""Git's answers to requests: from memory, from a process that answers an equal one, or a new one.
 
-Knows nothing of HTTP beyond the ASGI `send`.  git writes into a spool and the client reads from
-it, so that the process and its slot are gone before a slow client has read everything.  If the
-answer is small and comes soon, its length is sent along; at most `ReplyCache.largest` bytes are
-held to be shared.
+Knows nothing of HTTP beyond the ASGI `send`.  git writes into a spool and the client reads from it,
+so the process and its slot are free before a slow client has read everything.  The length of a
+small answer that comes soon is sent along.  An answer is shared if it has at most
+`ReplyCache.largest` bytes.
 """
 
 import asyncio
@@ -23,10 +23,10 @@ from huai_server.http.git.spool import Spool, Spooled
 from huai_server.http.git.upload_pack import Call, Git, UploadPack
 
 GATHER_SECONDS = 1.0
-"""How long the first bytes of an answer are held back in the hope for all of it."""
+"""How long the first bytes of an answer wait for the rest, so that its length can be sent."""
 
 FOLLOW_SECONDS = 10.0
-"""How long a request waits for the equal one before it that is being answered."""
+"""How long a request waits for the answer to an equal one."""
 
 _FOLLOW_ATTEMPTS = 3
 
@@ -39,7 +39,7 @@ _log = logging.getLogger(__name__)
 
 
 class _Outcome(Enum):
-    """What a run has to say to those who wait for it, when that is not an answer."""
+    """What requests that wait for a run get instead of an answer."""
 
     LARGE = "too large to share"
     LOST = "its client went away"
@@ -55,22 +55,22 @@ class Question:
 
     call: Call
     key: Key | None
-    """None: its answer is shared with nobody."""
+    """None: its answer is not shared."""
     body: Body | None
     """None for an advert."""
     limiter: Limiter
-    """Where it waits for its process."""
+    """Gives the slot for its process."""
     address: str
-    """Who asks, as far as there are limits for each."""
+    """Of the client, for the limits; empty: unknown."""
 
 
 class SingleFlight:
     """All answers of one server."""
 
     def __init__(self, git: Git, cache: ReplyCache, spool: Spool, patience: float) -> None:
-        """`cache` may be asked directly (`SingleFlight.cache.get`) by whoever has a key.
+        """Whoever has a key may ask `cache` directly (`SingleFlight.cache.get`).
 
-        `patience`: seconds without a word after which git is stuck.
+        `patience`: after so many seconds without output git counts as stuck, and is killed.
         """
         self._git = git
         self.cache = cache
@@ -119,7 +119,7 @@ class SingleFlight:
 
 
 class _Run:
-    """One process answering one request, and perhaps others that wait for the same."""
+    """One process, for one request and perhaps for equal ones that wait for its answer."""
 
     def __init__(
         self, answers: SingleFlight, question: Question, key: Key | None, out: Responder
@@ -129,11 +129,11 @@ class _Run:
         self._key = key
         self._out = out
         self._streaming = False
-        """The length of the answer was not waited for."""
+        """Whether the answer is sent before its length is known."""
         self.flight: _Flight = asyncio.get_running_loop().create_future()
 
     def settle(self, result: _Result) -> None:
-        """Tell the waiting ones, once."""
+        """Give the result to the requests that wait; only the first call counts."""
         if not self.flight.done():
             self.flight.set_result(result)
 
@@ -142,7 +142,7 @@ class _Run:
             await race(self._send(spooled), self._produce(spooled))
 
     async def _produce(self, spooled: Spooled) -> None:
-        """All that git says, and then its end; the slot is free again after that."""
+        """Put git's whole answer into the spool; then the slot is free again."""
         question = self._question
         async with (
             question.limiter.slot(question.address),
@@ -166,7 +166,7 @@ class _Run:
         await spooled.end()
 
     async def _send(self, spooled: Spooled) -> None:
-        """What is spooled, to the client: with its length if that is known soon."""
+        """Send the spooled answer to the client, with its length if that is known soon."""
         await spooled.grown(0)
         with suppress(TimeoutError):
             async with asyncio.timeout(GATHER_SECONDS):
@@ -189,7 +189,7 @@ class _Run:
             raise HttpError(504, "git did not answer in time", hint="try again later") from None
 
     async def _ended_well(self, child: UploadPack, spooled: Spooled) -> bool:
-        """Whether the process ended without complaint; if no answer of it can tell, raise."""
+        """Whether the process ended well; raises if its failure cannot be part of the answer."""
         code, talk = await child.finish()
         if not code:
             return True
@@ -203,13 +203,13 @@ class _Run:
 
     def _share(self, key: Key, answer: bytes, *, clean: bool) -> None:
         self.settle(answer)
-        # The branch may have moved between our look at it and git's.
+        # The branch may have moved between this program's reading of it and git's.
         if clean and read_branch_state(self._question.call.repository) == key.state:
             self._answers.cache.put(key, answer)
 
 
 async def _follow(flight: _Flight) -> _Result:
-    """What becomes of a run in flight; LARGE also if that is not known soon."""
+    """The result of a run in flight; LARGE also if it does not come soon."""
     try:
         async with asyncio.timeout(FOLLOW_SECONDS):
             return await asyncio.shield(flight)
@@ -218,7 +218,7 @@ async def _follow(flight: _Flight) -> _Result:
 
 
 def _failure(talk: str) -> HttpError:
-    """Why a process that answered nothing failed, without repeating its words (they hold paths)."""
+    """The error for a process without an answer; not its own text, which holds paths."""
     if any(sign in talk for sign in _CLIENT_FAULTS):
         return HttpError(400, "git does not understand this request")
     return HttpError(500, "the metadata repository cannot be read", hint="see the server's log")

@@ -1,8 +1,7 @@
-"""Answers on their way from git to a slower reader: a little in memory, more in a file.
+"""Answers between git and a slower reader: the first bytes in memory, the rest in a file.
 
-So git, and its slot, are done as soon as git is, however slowly a client reads.  The files
-have no name and are bounded together; without room for more an answer goes at the pace of
-its reader, as through a pipe.
+So git ends, and gives its slot back, however slowly the client reads.  The files have no name, and
+a limit for all of them together; beyond it git waits for the reader, as at a pipe.
 Rule: a file is closed only after the thread that works on it has ended.
 """
 
@@ -18,7 +17,7 @@ from typing import BinaryIO, TypeVar, cast
 from huai_server.http.asgi.errors import ClientGoneError
 
 MEMORY_BYTES = 256 << 10
-"""Of each answer; the rest needs a file."""
+"""Of each answer in memory."""
 _READ_BYTES = 128 << 10
 
 _log = logging.getLogger(__name__)
@@ -29,7 +28,7 @@ class Spool:
     """All files of one server."""
 
     def __init__(self, folder: Path, limit: int) -> None:
-        """At most `limit` bytes in `folder`; one that cannot be written is only complained of."""
+        """At most `limit` bytes in `folder`; if it cannot be written, the log says so, once."""
         self._folder = folder
         self._limit = limit
         self._complained = False
@@ -37,7 +36,7 @@ class Spool:
 
     @asynccontextmanager
     async def answer(self) -> AsyncIterator["Spooled"]:
-        """An empty answer; what it holds is given back at the end."""
+        """An empty answer; its bytes are given back at the end."""
         spooled = Spooled(self)
         try:
             yield spooled
@@ -45,14 +44,14 @@ class Spool:
             spooled.drop()
 
     def take(self, size: int) -> bool:
-        """Whether there was room for `size` more bytes, which are taken now."""
+        """Take `size` bytes of the limit; False if so many are not left."""
         if self.size + size > self._limit:
             return False
         self.size += size
         return True
 
     def give_back(self, size: int) -> None:
-        """The opposite."""
+        """Return `size` bytes to the limit."""
         self.size -= size
 
     def open(self) -> BinaryIO | None:
@@ -64,19 +63,22 @@ class Spool:
             return None
 
     def complain(self, error: OSError) -> None:
-        """Tell the administrator, once."""
+        """Log the error, once."""
         if not self._complained:
             self._complained = True
             _log.warning(
-                "%s: %s: answers wait in memory, and git for their readers; "
-                "let [listen] spool_folder name another place",
+                "%s: %s: git has to wait for slow clients; "
+                "name another folder as [listen] spool_folder",
                 self._folder,
                 error.strerror,
             )
 
 
 class Spooled:
-    """One answer: one task puts, another gets.  `size` is what was put, `ended` that it is all."""
+    """One answer: one task puts, another gets.
+
+    `size` counts the bytes that were put; `ended` says that no more follow.
+    """
 
     def __init__(self, spool: Spool) -> None:
         """Empty; made by `Spool.answer`."""
@@ -85,7 +87,7 @@ class Spooled:
         self._filed = self._taken = 0
         """Bytes in the file, and how many of those were got."""
         self._memory = bytearray()
-        """What follows that."""
+        """The bytes after those in the file."""
         self._changed = asyncio.Condition()
         self.size = 0
         self.ended = False
@@ -100,13 +102,13 @@ class Spooled:
                 await self._changed.wait_for(lambda: len(self._memory) <= MEMORY_BYTES)
 
     async def end(self) -> None:
-        """All was put."""
+        """Say that no more follows."""
         async with self._changed:
             self.ended = True
             self._changed.notify_all()
 
     async def grown(self, size: int) -> None:
-        """Wait until it has ended, or holds more than `size` bytes."""
+        """Wait until it has ended, or more than `size` bytes were put."""
         async with self._changed:
             await self._changed.wait_for(lambda: self.ended or self.size > size)
 
@@ -124,7 +126,7 @@ class Spooled:
             return data
 
     def drop(self) -> None:
-        """Give everything back; nobody puts or gets any more."""
+        """Free memory and file; call it when no task puts or gets any more."""
         if self._file is not None:
             self._file.close()
             self._file = None
@@ -146,7 +148,7 @@ class Spooled:
         file, data = self._file, bytes(self._memory)
         if file is not None and self._taken == self._filed:
             self._spool.give_back(self._filed)
-            self._filed = self._taken = 0  # what was read is written over
+            self._filed = self._taken = 0  # all of the file was read: write from its start again
         if file is None or not self._spool.take(len(data)):
             return False
         at = self._filed
@@ -171,7 +173,7 @@ def _write(handle: int, data: bytes, at: int) -> None:
 
 
 async def _in_thread(work: Callable[[], _T]) -> _T:
-    """The result of `work`, which has ended when this ends, cancelled or not."""
+    """The result of `work`; even if it is cancelled, it waits for the thread to end."""
     task = asyncio.ensure_future(asyncio.to_thread(work))
     try:
         return await asyncio.shield(task)

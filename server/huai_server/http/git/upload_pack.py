@@ -1,8 +1,7 @@
 """One `git upload-pack` process: how it is started, fed, read and always reaped.
 
-The only place of the HTTP side that runs a program.  Rule: the command line and the
-environment are made of constants, of a path from the registry and of numbers; nothing
-that came in with a request gets there.
+The only module of the HTTP side that runs a program.  Rule: command line and environment are made
+of constants, a path from the registry and numbers, and hold nothing of a request.
 """
 
 import asyncio
@@ -24,12 +23,12 @@ _TALK_BYTES = 4096
 _REAP_SECONDS = 10.0
 
 _OPTIONS = (
-    # The branch is all that is advertised: older commits stay under refs that nobody lists.
+    # Only the branch is advertised.
     "transfer.hideRefs=refs",
     f"transfer.hideRefs=!{BRANCH}",
     "uploadpack.allowFilter=false",
-    # A commit made between a client's two requests must not turn its want into an error;
-    # protocol v2 works that way anyway, and all objects of the repository are public.
+    # A commit made between two requests of a client must not turn its want into an error.
+    # Protocol v2 accepts any id anyway, and all objects of the repository are public.
     "uploadpack.allowAnySHA1InWant=true",
     "pack.threads=1",
 )
@@ -47,13 +46,13 @@ class GitMissingError(HuaiError):
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """What is asked of one process."""
+    """The arguments of one process."""
 
     repository: Path
     version: int
     """Protocol: 0, 1 or 2."""
     advert: bool
-    """The first answer of a conversation; otherwise a request is read from its input."""
+    """Whether it sends the advertisement of refs; otherwise it reads a request from its input."""
 
 
 class UploadPack:
@@ -89,12 +88,12 @@ class UploadPack:
         return await self._out.read(_CHUNK)
 
     async def finish(self) -> tuple[int, str]:
-        """After the end of the answer: exit code (negative: signal) and its complaint."""
+        """After the end of the answer: exit code (negative: signal) and standard error."""
         code = await self._process.wait()
         return code, (await self._talk).decode("utf-8", "backslashreplace").strip()
 
     async def _listen(self) -> bytes:
-        """Keep the first few complaints and drop the rest, so that the pipe never fills."""
+        """Read standard error, and keep its beginning, so that the pipe never fills."""
         kept = b""
         while chunk := await self._err.read(_CHUNK):
             kept += chunk[: _TALK_BYTES - len(kept)]
@@ -104,7 +103,7 @@ class UploadPack:
         """Kill what still runs (its helpers too), and reap it."""
         process = self._process
         if process.returncode is None:
-            # Its own group: pack-objects must not go on working for nobody.
+            # The whole process group, so that pack-objects ends, too.
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(process.pid, signal.SIGKILL)
         with suppress(TimeoutError):
@@ -148,7 +147,7 @@ class Git:
     def command(self, call: Call) -> list[str]:
         """The whole command line."""
         repository = os.path.realpath(call.repository)
-        # The repository may belong to the user who commits, not to the one who serves.
+        # The repository may belong to the user who commits, and git run as another one.
         options = [f"safe.directory={repository}", *_OPTIONS]
         advert = ["--http-backend-info-refs"] if call.advert else []
         return [
@@ -163,7 +162,7 @@ class Git:
         ]
 
     def environment(self, call: Call) -> dict[str, str]:
-        """All of the process's environment; no configuration but the repository's own."""
+        """The whole environment of the process: no configuration but the repository's counts."""
         protocol = {"GIT_PROTOCOL": f"version={call.version}"} if call.version else {}
         return {
             "PATH": f"{Path(self._program).parent}:/usr/bin:/bin",
