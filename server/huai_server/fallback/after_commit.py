@@ -1,6 +1,6 @@
 """What a commit means for the attr trees, and what the removal of a module does.
 
-Rule to keep: nothing that fails here undoes a commit; it is part of the answer.
+Rule to keep: a failure here undoes no commit; the result tells it.
 """
 
 import os
@@ -18,13 +18,13 @@ class AttrTreeUpdate(NamedTuple):
     """What became of the attr trees after a commit."""
 
     result: AttrTreeResult | None = None
-    """What was done to the module's own; None: it has none, or nothing could be done."""
+    """What was done to the module's attr tree; None: it has none, or nothing could be done."""
     left_alone: str = ""
-    """Why the module's own was left as it is."""
+    """Why the module's attr tree was left as it is."""
     failure: HuaiError | None = None
-    """Why it is not of the new commit now."""
+    """Why the module's attr tree is not of the new commit."""
     removed: tuple[str, ...] = ()
-    """Modules that list from an attr tree no more; theirs are deleted."""
+    """Modules whose attr trees were deleted, because they are no longer listed from one."""
     removal_failure: HuaiError | None = None
     """Why attr trees of other modules could not be deleted."""
 
@@ -37,7 +37,7 @@ class AttrTreeUpdate(NamedTuple):
 def update_attr_tree(root: Path, name: str) -> AttrTreeUpdate:
     """Bring the attr tree of `name` to the newest commit, if it has one.
 
-    Deletes the attr trees of modules that are configured no more, or list otherwise now.
+    Deletes the attr trees of modules that are no longer configured, or no longer have one.
     """
     config = load(root)
     update = _remove_forgotten(root, config)

@@ -1,7 +1,6 @@
-"""The rsyncd.conf of the fallback, with the customs of mirrors.
+"""The rsyncd.conf of the fallback, with the settings that mirrors usually have.
 
-Pure.  Rsync reads the file anew for each connection, so replacing it is all that a change of
-modules takes.
+Pure.  Rsync reads the file again for each connection, so a change of modules only replaces it.
 """
 
 import re
@@ -13,10 +12,10 @@ from huai_schema.program.configuration import ConfigError
 from huai_server.config import Fallback, Module
 
 LOG_FORMAT = "%o [%a] %m %b %f %l"
-"""As mirrors have it: what, who, module, bytes sent, path, size."""
+"""As mirrors log it: operation, address, module, bytes sent, path, size."""
 _VARIABLE = re.compile(r"%[A-Z][^%]*%")
 _GLOBAL = "global"
-"""A section of this name holds no module."""
+"""The section of this name is not a module for rsync."""
 
 
 class FallbackModule(NamedTuple):
@@ -24,22 +23,22 @@ class FallbackModule(NamedTuple):
 
     module: Module
     path: Path
-    """What `path` says."""
+    """Its `path` in rsyncd.conf."""
 
 
 def render(
     settings: Fallback, modules: Mapping[str, FallbackModule], lock_file: Path, *, privileged: bool
 ) -> str:
-    """The text; `ConfigError` for what rsyncd.conf cannot say.
+    """The text of rsyncd.conf; raises `ConfigError` for a value that it cannot hold.
 
-    Without privileges there is no other user to become.
+    Without `privileged` rsync cannot change its user, and no section names one.
     """
     check_names(modules)
     lines = ["# Written by huai-server; change server.toml instead."]
     lines += _assignments(_global(settings, privileged=privileged))
     lines += _extra("", settings.extra)
     for name, served in modules.items():
-        # Of a lock file that they shared, modules would count each other's connections.
+        # One lock file for each module: in a shared one they would count each other's connections.
         lock = lock_file.with_name(f"{lock_file.name}-{name}")
         lines += ["", f"[{name}]", *_assignments(_module(served, lock))]
         lines += _extra(name, served.module.fallback.extra)
@@ -47,9 +46,9 @@ def render(
 
 
 def check_names(names: Iterable[str]) -> None:
-    """Rsync takes two sections whose names differ in case for one, with the path of the last.
+    """Raise `ConfigError` for names that differ in case only.
 
-    `ConfigError` if there are such.
+    Rsync reads their sections as one, with the path of the last.
     """
     known: dict[str, str] = {_GLOBAL: _GLOBAL}
     for name in names:
@@ -67,7 +66,7 @@ def _global(settings: Fallback, *, privileged: bool) -> Iterable[tuple[str, obje
         yield "gid", settings.gid or "*"
     yield "use chroot", settings.use_chroot
     yield "read only", True
-    # Symlinks are listed as they are, with and without chroot; nobody writes any here.
+    # Symlinks are listed as they are, with and without chroot; clients cannot write any.
     yield "munge symlinks", False
     yield "max connections", settings.max_connections
     yield "timeout", settings.timeout
@@ -99,11 +98,11 @@ def _module(served: FallbackModule, lock_file: Path) -> Iterable[tuple[str, obje
 
 
 def _extra(name: str, text: str) -> list[str]:
-    """The lines for all modules (no `name`) or one.
+    """The `extra` lines for one module, or for all (`name` is empty).
 
-    `ConfigError` if they would take a module elsewhere, or swallow what follows.  Rsync joins a
-    line that ends with a backslash to the next, and knows a parameter in any case and with any
-    blanks.
+    Raises `ConfigError` for a module's line that sets a path or begins a section, and for a text
+    that ends with a backslash: rsync would join its last line with the one that follows.  Rsync
+    reads the names of parameters in any case and with any blanks.
     """
     place = f"[modules.{name}.fallback]" if name else "[fallback]"
     for line in re.sub(r"\\[ \t]*\n", "", text).splitlines():
@@ -112,14 +111,14 @@ def _extra(name: str, text: str) -> list[str]:
         if elsewhere or line.rstrip().endswith("\\"):
             raise ConfigError(
                 f"{place} extra: {line.strip()!r} cannot stand there",
-                hint="the path is the module's own; other modules belong into [fallback] extra; "
-                "no last line ends with a backslash",
+                hint="the extra of a module cannot set its path, other modules belong into the "
+                "extra of [fallback], and the last line cannot end with a backslash",
             )
     return text.splitlines()
 
 
 def _assignments(values: Iterable[tuple[str, object]]) -> Iterable[str]:
-    """Lines; what is empty stays as rsync has it."""
+    """A line for each value that is not empty; for the others rsync's default holds."""
     for name, value in values:
         text = {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
         if text:
@@ -127,7 +126,7 @@ def _assignments(values: Iterable[tuple[str, object]]) -> Iterable[str]:
 
 
 def _checked(name: str, text: str) -> str:
-    """A value that rsync reads as it stands here."""
+    """`text`, if rsync reads it unchanged; else `ConfigError`."""
     if "\n" in text or "\r" in text or "\0" in text:
         reason = "a line break"
     elif text != text.strip() or text.endswith("\\"):

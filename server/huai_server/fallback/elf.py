@@ -1,4 +1,4 @@
-"""What can be told of a program or library from its header: will the one load the other?"""
+"""Reading ELF headers: whether a program can load a library."""
 
 import struct
 from pathlib import Path
@@ -18,7 +18,7 @@ class Binary(NamedTuple):
 
 
 def inspect(path: Path) -> Binary | None:
-    """What `path` is; None: no ELF file (a script, perhaps)."""
+    """The header of the file `path`; None if it is not an ELF file (a script, perhaps)."""
     with path.open("rb") as file:
         header = file.read(64)
         if len(header) < 64 or header[:4] != b"\x7fELF":

@@ -1,4 +1,4 @@
-"""What a kind of attr tree has to know: how to make one, change one and take one away.
+"""The interface of a kind of attr tree: how to make, change and delete one.
 
 `attr` decides when; `attr.sparse` and `erofs` are the kinds.  Values and interfaces only.
 """
@@ -13,13 +13,13 @@ from huai_server.fallback.owners import OwnerIds
 
 
 class AttrTreeError(HuaiError):
-    """An attr tree that cannot be made, changed or trusted."""
+    """An attr tree cannot be made, changed or used."""
 
     exit_code = ExitCode.FALLBACK
 
 
 class Update(Protocol):
-    """A change of an attr tree in place, planned and not begun."""
+    """A planned change of an attr tree in place."""
 
     @property
     def changes(self) -> int:
@@ -27,7 +27,7 @@ class Update(Protocol):
         ...
 
     def run(self) -> int:
-        """Do it; an `OSError` leaves each entry old or new.
+        """Carry it out; after an `OSError` each entry is the old one or the new one.
 
         Returns how many entries could not be given their owner.
         """
@@ -37,37 +37,37 @@ class Update(Protocol):
 class AttrTreeKind(Protocol):
     """One way to keep names, sizes and times without content.
 
-    Each call happens under the module's lock.  `owners` is None for a module that records no
-    owners: everything belongs to whoever runs.
+    The caller holds the module's lock.  `owners` is None for a module that records no owners: all
+    entries then belong to the user that runs this.
     """
 
     @property
     def writable(self) -> bool:
-        """Whether somebody else can change one that is made, so that it has to be looked at."""
+        """Whether other programs can change an attr tree, so that it has to be looked at."""
         ...
 
     def memory(self, totals: Totals) -> int:
-        """Bytes of memory, or of disk, that an attr tree of so many entries takes; about."""
+        """About how many bytes of memory, or of disk, an attr tree of so many entries takes."""
         ...
 
     def check_room(self, folder: Path, totals: Totals) -> None:
-        """`AttrTreeError` unless one of this size can be made below `folder` here and now."""
+        """Raise `AttrTreeError` if there is no room for one of this size below `folder`."""
         ...
 
     def make(self, generation: Path, snapshot: Snapshot, owners: OwnerIds | None) -> int:
-        """Make a whole one at `generation`, which does not exist.
+        """Make a whole attr tree at `generation`, which does not exist.
 
-        Returns how many entries could not be given their owner.  What a failure leaves is
-        discarded by the caller.
+        Returns how many entries could not be given their owner.  After a failure the caller
+        discards it.
         """
         ...
 
     def plan(
         self, generation: Path, old: Snapshot, new: Snapshot, owners: OwnerIds | None
     ) -> Update | None:
-        """How to take the one at `generation` from `old` to `new`; None: only by a new one."""
+        """The update of `generation` from `old` to `new`; None: a new one has to be made."""
         ...
 
     def discard(self, generation: Path) -> None:
-        """Delete the one at `generation`, which no daemon serves any more, whole or not."""
+        """Delete the attr tree at `generation`, whole or not; no daemon serves it any more."""
         ...

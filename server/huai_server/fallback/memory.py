@@ -1,7 +1,7 @@
-"""How much memory there is: of the machine, and of the control groups that this process is in.
+"""How much memory is available: of the machine, and in the control groups of this process.
 
-A container may be allowed much less than the machine has, and whoever takes more is killed.  Read
-from /proc and from the file systems of cgroups v1 and v2.
+A container may have a much lower limit than the machine, and a process beyond it is killed.  The
+figures are from /proc and the file systems of cgroups v1 and v2.
 """
 
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ _V1, _V2 = ("memory.limit_in_bytes", "memory.usage_in_bytes"), ("memory.max", "m
 
 
 def available_bytes(root: Path = Path("/")) -> int:
-    """Bytes that can be taken now, below every limit that this process is under.
+    """Bytes that this process can allocate now, by the machine and by every limit on it.
 
     `root` is where /proc and the cgroup file systems are looked for.
     """
@@ -35,7 +35,7 @@ def _of_the_machine(root: Path) -> int:
 def _of_the_groups(root: Path) -> Iterator[int]:
     """What is left below the limit of each group, from this process's own one upwards."""
     for mount, group, names in _groups(root):
-        # In a container the path may be the host's, which is not there: the mount is the group.
+        # In a container the path may be the host's and not exist: then the mount is the group.
         place = mount / group if (mount / group).is_dir() else mount
         while place.is_relative_to(mount):
             left = _left(place, *names)
@@ -69,7 +69,7 @@ def _left(group: Path, limit_name: str, usage_name: str) -> int | None:
 
 
 def _droppable(group: Path) -> int:
-    """Bytes of files in memory that the kernel gives up first; half of those lately used."""
+    """Bytes of page cache that the kernel frees first, with half of what was used lately."""
     try:
         lines = (group / "memory.stat").read_text(encoding="ascii").splitlines()
     except OSError:

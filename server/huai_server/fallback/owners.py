@@ -1,7 +1,7 @@
-"""Owners by name, as metadata has them, to the numbers that an attr tree has.
+"""From the names of owners in the metadata to the ids in an attr tree.
 
-A name that this machine does not know becomes root's: the listing has to say something, and
-whoever asks for names gets one.  `#ID` is the number itself.
+A name that this machine does not know becomes root: rsync has to list an owner.  `#ID` stands for
+the id itself.
 """
 
 import grp
@@ -20,7 +20,7 @@ class OwnerIds:
     def __init__(self) -> None:
         """Nothing is looked up yet."""
         self.unknown: set[str] = set()
-        """Names that this machine does not know, of those asked for."""
+        """The names that were looked up in vain."""
         self.uid = cache(self._uid)
         self.gid = cache(self._gid)
 

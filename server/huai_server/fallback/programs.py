@@ -1,8 +1,8 @@
-"""Starting rsync: the one place of the server, beside git's, where programs run.
+"""Running rsync; besides git it is the only program that the server starts.
 
-The daemon is stock rsync.  All that makes it a fallback stands in its environment (the preload
-library) and in its configuration.  Rule to keep: daemons are started by the main thread, because
-a listener ends when the thread that started it does.
+The daemon is stock rsync.  Its environment (the preload library) and its configuration make it a
+fallback.  Rule to keep: only the main thread starts daemons, because a listener ends with the
+thread that started it.
 """
 
 import ctypes
@@ -26,25 +26,25 @@ _START_SECONDS = 10.0
 _POLL_SECONDS = 0.02
 _KILL_SECONDS = 2.0
 _QUESTION = b"@RSYNCD: 29.0\n#list\n"
-"""Ends a connection so that nothing has to be logged as an error."""
+"""What a probe sends: rsync logs no error for it."""
 _PARENT_DEATH_SIGNAL, _CHILD_SUBREAPER = 1, 36
 """Of prctl(2)."""
 _LACKING = (errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL)
-"""What a machine without IPv6 says."""
+"""The errors on a machine without IPv6."""
 _LISTEN_HINTS = {
-    errno.EADDRINUSE: "end what listens there, or let fallback.port name another port",
+    errno.EADDRINUSE: "end the program that listens there, or set fallback.port to another port",
     errno.EACCES: "ports below 1024 need root (CAP_NET_BIND_SERVICE): set fallback.port",
 }
 
 
 class ProgramError(HuaiError):
-    """Rsync is missing, or does not start."""
+    """Rsync is missing, does not start or does not answer."""
 
     exit_code = ExitCode.REQUIREMENT
 
 
 class DaemonListenError(HuaiError):
-    """The address or the port cannot be had."""
+    """The daemon cannot listen on its address and port."""
 
     exit_code = ExitCode.CONFIG
 
@@ -54,7 +54,7 @@ def find(program: str) -> Path:
     found = shutil.which(program)
     if found is None:
         raise ProgramError(
-            f"{program}: no such program", hint="install rsync, or let fallback.rsync name it"
+            f"{program}: no such program", hint="install rsync, or set fallback.rsync to its path"
         )
     return Path(found)
 
@@ -72,7 +72,7 @@ class Daemon:
         """
         self._host, self.port = address
         check_free(*address)
-        # Connections whose listener has ended become ours, which tells when they end.
+        # When the listener ends, this process becomes the parent of its connections.
         _control(_CHILD_SUBREAPER, 1)
         command = [str(program), "--daemon", "--no-detach", f"--config={config}"]
         command += [f"--port={self.port}", *([f"--address={self._host}"] if self._host else [])]
@@ -93,7 +93,7 @@ class Daemon:
         return self._process.pid
 
     def relay(self, line: Callable[[str], None]) -> None:
-        """Hand on each line that it, or a process of a connection, writes."""
+        """Call `line` with each line that the listener or a connection writes."""
         if self._process.stderr is not None:
             Thread(target=_relay, args=(self._process.stderr, line), daemon=True).start()
 
@@ -102,21 +102,21 @@ class Daemon:
         return self._process.poll()
 
     def wait_until_ready(self) -> None:
-        """Return when it greets; `ProgramError` if it ends before, or takes for ever."""
+        """Return when it answers; `ProgramError` if it ends before, or takes too long."""
         deadline = time.monotonic() + _START_SECONDS
         while time.monotonic() < deadline:
             if (status := self._process.poll()) is not None:
                 raise ProgramError(
                     f"rsync ended at once with status {status}",
-                    hint="its own words stand above; is the port taken, or below 1024?",
+                    hint="see its messages above; the port may be in use, or below 1024",
                 )
             if self._greets():
                 return
             time.sleep(_POLL_SECONDS)
-        raise ProgramError("rsync does not accept connections", hint="see what it says above")
+        raise ProgramError("rsync does not accept connections", hint="see its messages above")
 
     def stop_listening(self) -> None:
-        """Connections go on."""
+        """End the listener; connections go on."""
         with suppress(ProcessLookupError):
             self._process.terminate()
         try:
@@ -126,7 +126,7 @@ class Daemon:
             self._process.wait()
 
     def stop(self) -> None:
-        """The listener and all connections."""
+        """End the listener and all connections."""
         self.stop_listening()
         end_group(self.group)
 
@@ -146,8 +146,8 @@ class Daemon:
 def is_running(group: int) -> bool:
     """Whether connections of a listener that has ended go on.
 
-    Its number stays theirs until the last of them was waited for here, so that no stranger's
-    group is ever meant.
+    The group keeps its number until this process has waited for the last of them, so the number
+    cannot be that of another group.
     """
     with suppress(ChildProcessError):
         while os.waitpid(-group, os.WNOHANG)[0]:
@@ -157,7 +157,7 @@ def is_running(group: int) -> bool:
 
 
 def end_group(group: int) -> None:
-    """Ask all connections of a listener that has ended to end, and make them end."""
+    """End all connections of a listener that has ended: first by SIGTERM, then by SIGKILL."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         if is_running(group):
             os.killpg(group, number)
@@ -179,7 +179,7 @@ def free_port(host: str) -> int:
 def daemon(
     program: Path, config: Path, address: tuple[str, int], library: Path | None
 ) -> Iterator[list[str]]:
-    """A daemon for a while; yields what it has said so far."""
+    """Run a daemon during the block; yields the list that its output lines are added to."""
     said: list[str] = []
     running = Daemon(program, config, address, library)
     running.relay(said.append)
@@ -220,12 +220,12 @@ def _starting(program: Path) -> Iterator[None]:
     except OSError as error:
         raise ProgramError(
             f"{program}: cannot be started: {error.strerror}",
-            hint="let fallback.rsync name an rsync that runs here",
+            hint="set fallback.rsync to an rsync that runs here",
         ) from error
 
 
 def _environment(library: Path | None) -> dict[str, str]:
-    """Ours, without what makes rsync connect elsewhere, and with nothing but `library` loaded."""
+    """This process's, without variables that redirect rsync; preloads at most `library`."""
     kept = {
         name: value
         for name, value in os.environ.items()
@@ -235,7 +235,7 @@ def _environment(library: Path | None) -> dict[str, str]:
 
 
 def check_free(host: str, port: int) -> None:
-    """Ask for each address that rsync is going to ask for; `DaemonListenError` if one is taken."""
+    """Raise `DaemonListenError` if an address that rsync is going to bind is in use."""
     try:
         wanted = socket.getaddrinfo(
             host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -264,7 +264,7 @@ def _try_to_bind(
 
 
 def _end_with(parent: int) -> None:
-    """Let this process end when its parent does, however that ends."""
+    """Let the kernel end this process when its parent ends."""
     _control(_PARENT_DEATH_SIGNAL, signal.SIGTERM)
     if os.getppid() != parent:
         os._exit(1)

@@ -1,8 +1,8 @@
-"""Proving, before anybody is served, that this very rsync sends content and never holes.
+"""A test before the service starts: does this rsync send content, and never a hole?
 
-A module of a few files is listed from an attr tree and fetched over loopback, with the settings
-of the real daemon.  Some of the files are not what was listed any more: they must not arrive.
-Then the same without the library: the module must not be there at all.
+A module of a few files is listed from an attr tree and fetched over loopback, with the settings of
+the real daemon.  Some files were changed after they were listed: these must not arrive.  Then the
+same without the library: rsync must refuse the module.
 """
 
 import os
@@ -28,13 +28,13 @@ _VANISHED = (23, 24)
 
 
 class SelfTestError(HuaiError):
-    """The redirection does not work here; nothing may be served."""
+    """The redirection to content does not work here, so no module may be served."""
 
     exit_code = ExitCode.REQUIREMENT
 
 
 def self_test(settings: Fallback, program: Path, library: Path) -> None:
-    """Raise `SelfTestError`, and say why, unless `program` with `library` serves as it must."""
+    """Raise `SelfTestError` if `program` with `library` does not serve correctly."""
     _check_binaries(program, library)
     folder = Path(settings.folder)
     with TemporaryDirectory(prefix=".probe-", dir=folder) as place:
@@ -49,7 +49,7 @@ class _SelfTest:
         self._real = place / "real"
         self._content = os.urandom(_SIZE)
         self._places = fallback_places(place, _NAME)
-        # Who may connect, and as whom, is not what is tested here.
+        # Access rules and users are not tested here.
         self._settings = msgspec.structs.replace(
             settings,
             hosts_allow=("127.0.0.1",),
@@ -90,7 +90,7 @@ class _SelfTest:
             real.write_bytes(self._content)
             listed.touch()
             for path in (real, listed):
-                path.chmod(0o644)  # whatever the umask: whom transfers run as has to read it
+                path.chmod(0o644)  # whatever the umask: the user of the transfers has to read it
             os.truncate(listed, _SIZE)
             times = real.stat()
             os.utime(listed, ns=(times.st_atime_ns, times.st_mtime_ns))
@@ -125,7 +125,7 @@ class _SelfTest:
 
 
 def _check_binaries(program: Path, library: Path) -> None:
-    """Tell the known reasons for which a program does not load a library."""
+    """Raise `SelfTestError` for known reasons why a program does not load a library."""
     try:
         binary, loaded = inspect(program), inspect(library)
     except OSError as error:
@@ -139,7 +139,7 @@ def _check_binaries(program: Path, library: Path) -> None:
     if not binary.dynamic:
         raise SelfTestError(
             f"{program}: is linked statically and loads no library",
-            hint="install the distribution's rsync, or let fallback.rsync name another",
+            hint="install the distribution's rsync, or set fallback.rsync to another one",
         )
     if binary.machine != loaded.machine:
         raise SelfTestError(
@@ -149,7 +149,7 @@ def _check_binaries(program: Path, library: Path) -> None:
     if os.stat(program).st_mode & 0o6000:
         raise SelfTestError(
             f"{program}: runs with another user's rights, and so loads no library",
-            hint="take the setuid bit away",
+            hint=f"run: chmod u-s,g-s {program}",
         )
 
 

@@ -1,7 +1,7 @@
 """The fallback as a service: attr trees, self-test, configuration, and a stock rsync daemon.
 
-Rule to keep: nothing listens before the self-test has passed with this very rsync.  Rsync reads
-its configuration anew for each connection, so a change of modules costs no connection.
+Rule to keep: the daemon starts after the self-test has passed with the same rsync.  Rsync reads its
+configuration again for each connection, so a change of modules ends none.
 """
 
 import os
@@ -31,39 +31,39 @@ from huai_server.fallback.trees import Trees
 _TICK_SECONDS = 1.0
 _LONGEST_PAUSE = 30.0
 _CALM_SECONDS = 60.0
-"""A daemon that ran for so long has not failed at its start."""
+"""A daemon that ends later is started again at once; one that ends earlier, after a pause."""
 
 
 class _StopError(BaseException):
-    """SIGTERM in the middle of a build, which nobody needs to see the end of."""
+    """SIGTERM came during a build, which is given up."""
 
 
 class Callbacks(NamedTuple):
-    """What the service calls when something happens."""
+    """Functions that the service calls."""
 
     listening: Callable[[str, int], None]
-    """The address and the port, once connections are accepted."""
+    """With address and port, once connections are accepted."""
     attr_tree: Callable[[str, AttrTreeResult], None]
-    """The module whose attr tree was built or updated, and what was done."""
+    """With the module whose attr tree was built or updated, and what was done."""
     error: Callable[[str], None]
-    """What went wrong, while the service goes on."""
+    """With the message of an error that does not end the service."""
     log: Callable[[str], None]
-    """A line that rsync writes, its transfer log among them."""
+    """With each line that rsync writes, such as those of its transfer log."""
 
 
 class Configuration(NamedTuple):
-    """What those need who run rsyncd themselves."""
+    """For administrators who run rsyncd themselves."""
 
     text: str
-    """Of rsyncd.conf, for the attr trees that are there."""
+    """The text of rsyncd.conf, for the modules that have an attr tree."""
     preload_library: Path
-    """To preload."""
+    """For LD_PRELOAD."""
     left_out: tuple[tuple[str, str], ...]
-    """Modules that stand nowhere in it, each with the reason."""
+    """Modules that are not in it, each with the reason."""
 
 
 def configuration(root: Path, *, test: bool) -> Configuration:
-    """The configuration for a daemon that somebody else starts."""
+    """The configuration for a daemon that another program starts."""
     config = load(root)
     folder = Path(config.fallback.folder)
     preload = preload_library()
@@ -130,7 +130,7 @@ class _Service:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._stop)
         signal.signal(signal.SIGHUP, self._hurry)
-        # Whoever cannot listen makes no attr tree, which commits would then go on to update.
+        # First the check whether it can listen: commits go on to update attr trees that exist.
         if self._settings.port:
             programs.check_free(self._settings.address, self._settings.port)
         self_test(self._settings, self._program, self._library)
@@ -182,7 +182,7 @@ class _Service:
         self._callbacks.listening(settings.address or "*", port)
 
     def _watch(self) -> None:
-        """A daemon that ended is started again, at once or after a growing pause."""
+        """Start a daemon that ended again, at once or after a growing pause."""
         if self._daemon is None or (status := self._daemon.ended()) is None:
             return
         lived = time.monotonic() - self._started
@@ -193,14 +193,14 @@ class _Service:
         self._start_again()
 
     def _start_again(self) -> None:
-        """What cannot be started now is tried again by `_watch`."""
+        """Try to start the daemon; after a failure `_watch` tries again."""
         try:
             self._start()
         except HuaiError as error:
             self._callbacks.error(f"{error.message} ({error.hint})")
 
     def _reload(self) -> None:
-        """Take up a server.toml that was changed; one that is wrong changes nothing."""
+        """Read server.toml again if it was changed; a wrong one changes nothing."""
         read = self._configured()
         if read == self._read:
             return
@@ -265,7 +265,7 @@ class _Service:
 
     @contextmanager
     def _building(self) -> Iterator[None]:
-        """A build takes minutes, and may be given up; an update has to be finished."""
+        """SIGTERM ends this block by `_StopError`: a build takes minutes, an update does not."""
         if self._stopping:
             raise _StopError
         self._is_building = True

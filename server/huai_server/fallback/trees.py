@@ -22,13 +22,13 @@ from huai_server.store.repository import read_head
 
 _RETRY_SECONDS = 30.0
 _FORGOTTEN = "modules that are no more"
-"""In the place of a name, which has no blanks, where something fails."""
+"""Stands for the name of a module in errors about several; a name has no blanks."""
 _SCRUB_SECONDS = 0.02
-"""Of each second, at most, that go into looking for damage."""
+"""At most so long in each second the service looks for damage."""
 
 
 class _Failure(NamedTuple):
-    """What failed is tried again after a while, or at once when there is a newer commit."""
+    """A failed update, which is tried again after a while, or at once for a newer commit."""
 
     not_before: float
     commit: str | None
@@ -43,9 +43,9 @@ class Trees:
     on_update: Callable[[str, AttrTreeResult], None]
     """Called when an attr tree was built or updated."""
     on_failure: Callable[[str, HuaiError], None]
-    """Called when one could not be; the module is not served if it has none."""
+    """Called when that failed; a module without an attr tree is not served."""
     on_message: Callable[[str], None]
-    """Called with what else has to be known."""
+    """Called with other messages."""
     building: Building = nullcontext
     """Entered while a new attr tree is made."""
     _failures: dict[str, _Failure] = field(default_factory=dict)
@@ -53,7 +53,7 @@ class Trees:
     _scrub_until: float = 0.0
 
     def refresh(self) -> None:
-        """Bring up to date what is not, and delete what belongs to no module any more."""
+        """Update attr trees of older commits, and delete those without a module."""
         for name, module in self.config.attr_modules.items():
             if self._is_due(name):
                 self._trying(name, partial(self._refresh, name, module))
@@ -61,13 +61,13 @@ class Trees:
             self._trying(_FORGOTTEN, self._forget)
 
     def scrub(self) -> None:
-        """Go on looking for damage for a moment; an attr tree that has some is built anew."""
+        """Look for damage for a moment; a damaged attr tree is built again."""
         self._scrub_until = time.monotonic() + _SCRUB_SECONDS
         self._scrubs = self._scrubs or self._rounds()
         next(self._scrubs)
 
     def prove(self) -> None:
-        """Compare each attr tree with its commit, and build it anew if it differs."""
+        """Compare each attr tree with its commit, and build it again if it differs."""
         for name, served in self.served().items():
             if served.module.fallback.kind in ATTR_KINDS:
                 self._trying(name, partial(self._prove, name, served.module))
@@ -88,7 +88,7 @@ class Trees:
         return found
 
     def left_out(self) -> Iterator[tuple[str, str]]:
-        """The modules that ought to be served and are not, each with the reason."""
+        """The modules that should be served and are not, each with the reason."""
         for name in self.config.attr_modules:
             places, fallback = self._places(name)
             if fallback.tree.is_symlink() and not belonging.is_own(places, fallback):
@@ -109,7 +109,7 @@ class Trees:
         )
 
     def _commit(self, name: str) -> str | None:
-        """The newest one; None: there is none, or none that can be read."""
+        """The newest commit; None: there is none, or it cannot be read."""
         places, _ = self._places(name)
         try:
             head = read_head(places.repository) if places.repository.exists() else None
@@ -125,7 +125,7 @@ class Trees:
                 self.on_update(name, result)
 
     def _rounds(self) -> Iterator[None]:
-        """Pass after pass over one attr tree after the other; yields when the moment is over."""
+        """Look at one attr tree after the other, for ever; yields when a moment is over."""
         while True:
             for name, module in list(self.config.attr_modules.items()):
                 places, fallback = self._places(name)
@@ -154,7 +154,7 @@ class Trees:
             self.on_update(name, made)
 
     def _forget(self) -> None:
-        # No configuration at all: a disk that is not there, rather than no module.
+        # Without server.toml its disk is more likely not mounted than all modules gone.
         if config_path(self.root).exists():
             folder = Path(self.config.fallback.folder)
             for name in remove_forgotten(self.root, folder, self.config.attr_modules):

@@ -1,8 +1,8 @@
 """The digests of files that were read before, in a database on the local disk.
 
-A cache: it may be deleted at any time, and a damaged one is made anew.  A digest is valid as long as
-device, inode, size, mtime and ctime of the file are the same, so a file that was edited in place is
-read again, even if its size and mtime were put back.
+A cache: it may be deleted at any time, and a damaged one is made anew.  A digest is valid as long
+as device, inode, size, mtime and ctime of the file are the same, so a file that was edited in place
+is read again, even if its size and mtime were put back.
 
 The ctime also changes with the mode, the owner, the number of links and the name.  If one of these
 has changed, it explains the new ctime, and the digest stays valid, provided that the file has the

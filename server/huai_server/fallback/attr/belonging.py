@@ -1,8 +1,8 @@
-"""Whose an attr tree is: it belongs to one state root, and lists one path.
+"""The owner of an attr tree: it belongs to one state root, and lists one path.
 
-The folder of the fallback is the same for every state root unless server.toml says otherwise, so
-a trial with another root meets what production serves.  Rule to keep: nothing of an attr tree is
-changed, replaced or deleted before one of these was asked.
+All state roots use the same folder for the fallback, unless server.toml names another one.  So a
+trial with a second root meets the attr trees of production.  Rule to keep: call one of these checks
+before an attr tree is changed, replaced or deleted.
 """
 
 import os
@@ -13,10 +13,10 @@ from huai_server.paths import FallbackPlaces, ModulePlaces
 
 
 class ForeignTreeError(AttrTreeError):
-    """An attr tree of the same name that another state root has made."""
+    """An attr tree of this name belongs to another state root."""
 
     def __init__(self, name: str, fallback: FallbackPlaces, owner: str) -> None:
-        """Say whose it is, and both ways out."""
+        """`owner` is that other state root."""
         super().__init__(
             f"{fallback.folder}: this attr tree of {name!r} belongs to the state root {owner}",
             hint="let [fallback] folder in this root's server.toml name another folder; or, if "
@@ -25,24 +25,24 @@ class ForeignTreeError(AttrTreeError):
 
 
 def owner(fallback: FallbackPlaces) -> str | None:
-    """The state root that it belongs to; None: there is none, or nobody knows whose it is."""
+    """The state root that the attr tree belongs to; None: there is no attr tree, or no record."""
     return _target(os.fspath(fallback.root))
 
 
 def is_own(places: ModulePlaces, fallback: FallbackPlaces) -> bool:
-    """Whether there is one, and it belongs to the root of `places`."""
+    """Whether there is an attr tree, and it belongs to the state root of `places`."""
     return owner(fallback) == _root(places)
 
 
 def check_own(name: str, places: ModulePlaces, fallback: FallbackPlaces) -> None:
-    """`ForeignTreeError` if it belongs to another root."""
+    """Raise `ForeignTreeError` for an attr tree of another state root."""
     found = owner(fallback)
     if found not in (None, _root(places)):
         raise ForeignTreeError(name, fallback, found)
 
 
 def check_path(name: str, module: Module, fallback: FallbackPlaces) -> None:
-    """`AttrTreeError` if it lists another path than the module's."""
+    """Raise `AttrTreeError` for an attr tree that lists another path than the module's."""
     listed = _target(os.fspath(fallback.real))
     if listed not in (None, module.path):
         raise AttrTreeError(
@@ -54,7 +54,7 @@ def check_path(name: str, module: Module, fallback: FallbackPlaces) -> None:
 
 
 def claim(places: ModulePlaces, fallback: FallbackPlaces) -> None:
-    """It belongs to the root of `places` from now on."""
+    """Record that the attr tree belongs to the state root of `places`."""
     if not is_own(places, fallback):
         fallback.root.symlink_to(_root(places))
 

@@ -32,8 +32,8 @@ def build_tree(folder: Path, snapshot: Snapshot, owners: OwnerIds | None) -> int
         with _Pipeline(maker) as pipeline:
             for listing in snapshot.listings():
                 directory = decode_directory(listing.path, listing.attributes)
-                # Attributes come last: permissions may bar the owner, and each new name
-                # changes the time.
+                # Attributes come last: a mode may shut out the owner, and each new name changes
+                # the time.
                 while unfinished and unfinished[-1].path != parent(directory.path):
                     records.attributes(unfinished.pop())
                 unfinished.append(directory)
@@ -52,7 +52,7 @@ def build_tree(folder: Path, snapshot: Snapshot, owners: OwnerIds | None) -> int
 
 
 class _Pipeline:
-    """One part in the making, one waiting."""
+    """The maker works on one batch of records while the next one is packed."""
 
     def __init__(self, maker: Maker) -> None:
         self._maker = maker

@@ -1,7 +1,7 @@
-"""Proving an attr tree: is every entry what the commit says?
+"""Comparing an attr tree with its commit, entry by entry.
 
-Walks the attr tree, which reads no disk where it is in memory, and compares text with text;
-only what is not equal to the letter is decoded.
+Encodes each directory of the attr tree as a listing, and compares the bytes with the commit's.
+Only listings that differ are decoded.
 """
 
 import os
@@ -130,7 +130,7 @@ class _Check:
         return names
 
     def _same_ids(self, want: Entry, have: Entry) -> bool:
-        """Whether the owners are those that the attr tree was made with."""
+        """Whether both names of owner and group give the same ids."""
         ids = self._ids
         return (ids.uid(want.owner), ids.gid(want.group)) == (
             ids.uid(have.owner),

@@ -1,7 +1,7 @@
 """Deleting a tree of any depth: each folder is first moved up beside the others.
 
-So neither the depth of the tree nor the length of its paths matters, and never more than one
-folder is open.
+So the depth of the tree and the length of its paths do not matter, and one folder is open at a
+time.
 """
 
 import errno
@@ -23,7 +23,7 @@ def delete_tree(top: Path) -> None:
         waiting.append(top.rename(top.with_name(f"gone.{number}")))
     while waiting:
         folder = waiting.pop()
-        # What an attr tree lists as closed to its owner is closed to whoever deletes it, too.
+        # A folder of an attr tree has the mode that it lists, which may shut out its owner.
         folder.chmod(0o700)
         for name in _emptied(folder):
             number += 1
@@ -33,7 +33,7 @@ def delete_tree(top: Path) -> None:
 
 
 def _emptied(folder: Path) -> list[str]:
-    """The names of the folders in it, once all else is deleted."""
+    """Delete all that is not a folder; returns the names of the folders."""
     handle = os.open(folder, _DIRECTORY)
     try:
         return [name for name in os.listdir(handle) if not _unlinked(handle, name)]

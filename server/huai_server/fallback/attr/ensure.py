@@ -1,8 +1,8 @@
 """Bringing a module's attr tree up to its newest commit.
 
-Order of writes: a new generation is whole before it is served; an update in place is announced
-in the state before its first change, so that an interrupted one is followed by a build.  Before
-anything is changed it is asked whose the attr tree is (`belonging`).
+Order of writes: a new generation is whole before it is served; the state says that an update in
+place begins before its first change, so an interrupted update is followed by a build.  Before any
+change it is checked that the attr tree belongs to this state root (`belonging`).
 """
 
 import errno
@@ -33,10 +33,10 @@ WAIT_SECONDS = 600.0
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.ENOMEM)
 _TOO_LARGE = (errno.EFBIG, errno.EOVERFLOW)
 _MOST_SPANS = 32
-"""Updates after which the attr tree is looked at, even if nobody asks for that."""
+"""Updates after which the attr tree is looked at, even if the caller does not ask for it."""
 
 Building = Callable[[], AbstractContextManager[None]]
-"""Entered while a new attr tree is made: the only time at which it may be cut short."""
+"""Entered while a new attr tree is made, which may be interrupted; an update may not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +46,14 @@ class AttrTreeResult:
     action: Literal["none", "updated", "built"]
     kind: str
     commit: str
-    """Hex id of the newest commit, which the attr tree is of now."""
+    """Hex id of the newest commit, which the attr tree lists now."""
     serial: int
     entries: int
-    """All of the tree."""
+    """Of the whole tree."""
     changes: int
-    """Entries that differed before; all of them after a build."""
+    """Entries that were changed; after a build all of them."""
     memory: int
-    """Bytes that it takes, about."""
+    """About how many bytes it takes."""
     seconds: float
     warnings: tuple[str, ...] = ()
 
@@ -91,10 +91,14 @@ def ensure(  # noqa: PLR0913 (what is wanted, and on what terms)
 ) -> AttrTreeResult:
     """Build or update, whichever is needed.
 
-    `rebuild`: make a new one whatever there is, of another path of the module too; `look`: make a
-    new one if somebody else has changed it.  Waits `wait` seconds for another run at it, then
-    `LockedError`.  `AttrTreeError` (53) if it belongs to another state root, if there is nothing
-    to make it from, or no room; `StoreError` if the metadata repository is damaged.
+    `rebuild`: always make a new one, even if the old one lists another path.  `look`: make a new
+    one if another program has changed the old one.  `wait`: seconds to wait for another run.
+
+    Raises:
+        LockedError: another run did not end in time.
+        AttrTreeError: (53) it belongs to another state root, the module has no commit, or there
+            is no room.
+        StoreError: the metadata repository is damaged.
     """
     belonging.check_own(name, places, fallback)
     with storage_errors(fallback.folder), _explained(name, fallback):
@@ -151,7 +155,7 @@ class _Ensure:
         state = states.load(self._fallback.state)
         if state is None or not self._is_whole(state):
             return None
-        # The state says so last: an update that left its mark behind had done all.
+        # The state is written last: where it names the commit, an update had ended.
         self._fallback.updating.unlink(missing_ok=True)
         if not look and len(state.spans) < _MOST_SPANS:
             return state
@@ -191,7 +195,7 @@ class _Ensure:
         except OSError as error:
             if error.errno in _FULL or not generation.is_dir():
                 raise
-            # Not what the state says: somebody changed it by hand.
+            # The state says something else: the links were changed by hand.
             return self._build()
         return self._result("updated", update.changes, unowned)
 
@@ -202,11 +206,11 @@ class _Ensure:
             old = self._repository.snapshot(before)[1]
             return self._kind.plan(generation, old, new, self._owners)
         except FormatError:
-            return None  # the commit that it is of is not here any more
+            return None  # its commit is no longer in the repository
 
     def _build(self) -> AttrTreeResult:
         totals = self._head.info.totals
-        # What nobody reads any more makes room for the new one.
+        # Generations without readers are deleted first, to make room.
         generations.discard_old(self._fallback, self._discard)
         self._kind.check_room(self._fallback.folder, totals)
         name = generations.next_name(self._fallback)
@@ -225,7 +229,7 @@ class _Ensure:
         return self._result("built", totals.entries, unowned)
 
     def _state(self, generation: str, spans: tuple[tuple[int, int], ...]) -> AttrState:
-        """That of an attr tree which is of the newest commit now."""
+        """The state to record for the newest commit."""
         head = self._head
         return AttrState(
             self._module.fallback.kind,
@@ -283,12 +287,12 @@ def _explained(name: str, fallback: FallbackPlaces) -> Iterator[None]:
         if error.errno in _TOO_LARGE:
             raise AttrTreeError(
                 f"{error.filename}: this file system cannot hold its size or its time",
-                hint="let fallback.folder name a folder on a tmpfs",
+                hint="set fallback.folder to a folder on a tmpfs",
             ) from error
         if error.errno not in _FULL:
             raise
         raise AttrTreeError(
             f"{fallback.folder}: {error.strerror}: no room for the attr tree of {name}",
-            hint="make room there, or let fallback.folder name another place; then run "
+            hint="make room there, or set fallback.folder to another folder; then run "
             f"huai-server fallback build {name}",
         ) from error

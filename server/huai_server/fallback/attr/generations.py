@@ -1,8 +1,8 @@
 """The generations of an attr tree, and the links that say which one is served.
 
-A daemon holds a shared lock on the root of the generation that it serves from; so an old one
-is deleted only when nobody holds it.  Rule to keep: between any two steps a daemon either sees
-a whole generation with its seal, or one that an update is at, or refuses the module.
+A daemon holds a shared lock on the root of the generation that it serves from; an old generation is
+deleted when no daemon holds its lock.  Rule to keep: at each step a daemon sees a whole generation
+with its seal, or one that is being updated, or it refuses the module.
 """
 
 import fcntl
@@ -16,7 +16,7 @@ from huai_server.paths import FallbackPlaces
 
 
 def make_folder(folder: Path) -> None:
-    """If it is not there; a daemon without rights can pass through it, whatever the umask."""
+    """Make `folder` if it is missing; whatever the umask, every daemon can pass through it."""
     if not folder.is_dir():
         make_folder(folder.parent)
         folder.mkdir(exist_ok=True)
@@ -30,12 +30,12 @@ def served_generation(places: FallbackPlaces) -> str | None:
 
 
 def points_to(places: FallbackPlaces, real: str) -> bool:
-    """Whether content is taken from `real`."""
+    """Whether the link for content leads to `real`."""
     return _target(places.real) == real
 
 
 def is_sealed(places: FallbackPlaces) -> bool:
-    """Whether the root of the generation that is served has the time that it was given."""
+    """Whether the root of the served generation has the mtime that `seal` recorded."""
     try:
         return _target(places.seal) == str(places.tree.stat().st_mtime_ns)
     except OSError:
@@ -43,12 +43,12 @@ def is_sealed(places: FallbackPlaces) -> bool:
 
 
 def seal(places: FallbackPlaces, mtime: int) -> None:
-    """The root has, or is about to have, this time in nanoseconds."""
+    """Record the mtime, in nanoseconds, that the root has or is about to get."""
     _link(places.seal, str(mtime))
 
 
 def serve_generation(places: FallbackPlaces, name: str, real: str) -> None:
-    """Let the generation `name` be what is listed, and `real` where the content is."""
+    """Serve the generation `name`, with content from `real`."""
     _link(places.real, real)
     _link(places.tree, f"{places.generations.name}/{name}")
     seal(places, (places.generations / name).stat().st_mtime_ns)
@@ -56,21 +56,21 @@ def serve_generation(places: FallbackPlaces, name: str, real: str) -> None:
 
 
 def stop(places: FallbackPlaces) -> None:
-    """Let nothing be served any more; clients finish."""
+    """Serve no generation; connected clients finish."""
     places.tree.unlink(missing_ok=True)
 
 
 def distrust(places: FallbackPlaces) -> None:
-    """Let no client begin on the generation that is served: it is not what it should be."""
+    """Refuse new clients: the served generation is damaged."""
     places.seal.unlink(missing_ok=True)
 
 
 @contextmanager
 def updating(places: FallbackPlaces) -> Iterator[None]:
-    """Let the generation that is served be changed in place.
+    """Mark and lock the served generation while it is changed in place.
 
-    If that ends before its end, however it does, the lock is gone while the mark is still there:
-    daemons refuse what is then neither old nor new, until an update or a build has ended well.
+    If the change does not come to its end, the lock is gone and the mark stays: daemons refuse the
+    module until an update or a build has ended well.
     """
     new = places.updating.with_suffix(".new")
     new.unlink(missing_ok=True)
@@ -98,7 +98,7 @@ def discard_old(places: FallbackPlaces, discard: Callable[[Path], None]) -> None
     if not places.generations.is_dir():
         return
     for generation in sorted(places.generations.iterdir()):
-        # Folders that an interrupted deletion left go with the next one.
+        # This also deletes the folders of an interrupted deletion.
         if generation.name != current and generation.exists() and _let_go(generation):
             discard(generation)
 
@@ -108,7 +108,7 @@ def _let_go(generation: Path) -> bool:
     try:
         return try_lock(root)
     finally:
-        # Whoever comes now finds that it is not the one that is served.
+        # A daemon that takes the lock from here on sees that another one is served.
         os.close(root)
 
 

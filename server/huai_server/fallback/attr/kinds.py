@@ -11,7 +11,7 @@ from huai_server.paths import ModulePlaces
 
 
 def configured_kind(name: str, module: Module, places: ModulePlaces) -> AttrTreeKind:
-    """The kind that is configured; `AttrTreeError` if that is to have none."""
+    """The kind in the configuration; `AttrTreeError` for a module without an attr tree."""
     chosen = module.fallback.kind
     if chosen == "sparse":
         return SparseKind()
@@ -24,7 +24,7 @@ def configured_kind(name: str, module: Module, places: ModulePlaces) -> AttrTree
 
 
 def discard_of(places: ModulePlaces) -> Callable[[Path], None]:
-    """How to delete a generation of whichever kind: the configuration may have had another."""
+    """A function that deletes a generation of any kind: the configuration may have changed."""
 
     def discard(generation: Path) -> None:
         kind = ErofsKind(places.folder) if generation.is_mount() else SparseKind()

@@ -17,7 +17,7 @@ class MakerMissingError(HuaiError):
 
 
 class Maker:
-    """Does what records say, below one directory, until it is closed."""
+    """Carries out records (`records.Records`) below one directory, until it is closed."""
 
     def __init__(self, root: Path, building: Path | None = None) -> None:
         """With a `building` folder entries are renamed to their places; else made there."""
@@ -35,11 +35,11 @@ class Maker:
         _library().huai_maker_close(self._handle)
 
     def apply(self, records: bytes) -> None:
-        """Do all of it in order; an `OSError` names the path at which it ended."""
+        """Carry out all records in order; an `OSError` names the path at which that ended."""
         self._check(_library().huai_maker_apply(self._handle, records, len(records)))
 
     def leave(self) -> None:
-        """The last directory that was entered gets its times back."""
+        """Restore the times of the last directory that was entered."""
         self._check(_library().huai_maker_leave(self._handle))
 
     @property

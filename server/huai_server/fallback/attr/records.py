@@ -1,6 +1,6 @@
-"""What the native maker is told to do, as bytes (c/maker.h).
+"""Instructions for the native maker, as bytes (c/maker.h).
 
-Pure.  A maintainer has to keep `_HEADER` and the numbers in step with the C header.
+Pure.  Rule to keep: `_HEADER` and the numbers have to equal those of the C header.
 """
 
 import re
@@ -40,7 +40,7 @@ class Records:
         return taken
 
     def enter(self, directory: RelPath) -> None:
-        """What follows is in this directory."""
+        """The records that follow are about names in this directory."""
         self._add(_ENTER, directory)
 
     def leaf(self, leaf: File | Symlink) -> None:
@@ -63,19 +63,19 @@ class Records:
         self._pack((0, 0, 0, uid, gid, 0, _LEAVES), listing.path, listing.leaves)
 
     def directory(self, directory: Directory) -> None:
-        """An empty one, in the directory entered."""
+        """Make an empty directory in the one entered."""
         self._add(_DIRECTORY, basename(directory.path), directory)
 
     def attributes(self, directory: Directory) -> None:
-        """Those of a directory that is there."""
+        """Set the attributes of a directory that exists."""
         self._add(_ATTRIBUTES, directory.path, directory)
 
     def move(self, old: RelPath, new: RelPath) -> None:
-        """A directory with all below it."""
+        """Rename a directory with all below it."""
         self._add(_MOVE, old, other=new)
 
     def remove(self, path: RelPath) -> None:
-        """One name, with all below it, out of the directory entered."""
+        """Remove a name of the directory entered, with all below it."""
         self._add(_REMOVE, basename(path))
 
     def _add(

@@ -1,7 +1,7 @@
-"""Taking an attr tree away, with all that it holds in memory.
+"""Deleting an attr tree, and freeing the memory that it takes.
 
-What a client still reads is not deleted under it: the module is refused to new clients at once,
-and what is left goes with the next call.
+New clients are refused at once.  What a connected client still reads stays, and is deleted by the
+next call.
 """
 
 import os
@@ -27,9 +27,9 @@ def exists(fallback: FallbackPlaces) -> bool:
 def delete_attr_tree(
     name: str, places: ModulePlaces, fallback: FallbackPlaces, *, wait: float = _WAIT_SECONDS
 ) -> bool:
-    """Delete the attr tree of `name`; whether nothing of it is left, or was ever there.
+    """Delete the attr tree of `name`; False: clients still read a part of it.
 
-    `AttrTreeError` (53) if it belongs to another state root.
+    Raises `AttrTreeError` (53) if it belongs to another state root.
     """
     belonging.check_own(name, places, fallback)
     if not exists(fallback):
@@ -59,9 +59,10 @@ def forgotten(root: Path, folder: Path, kept: Collection[str]) -> Iterator[str]:
 
 
 def remove_forgotten(root: Path, folder: Path, kept: Collection[str]) -> list[str]:
-    """Delete the attr trees of modules that were renamed, removed or are listed otherwise now.
+    """Delete the attr trees of this root's modules that are not among `kept`.
 
-    Returns the names of those that are gone; what is read, or worked at, goes the next time.
+    Returns the names of those that are gone.  An attr tree that a client reads, or that another run
+    has locked, is left for the next time.
     """
     gone = []
     for name in forgotten(root, folder, kept):
@@ -76,7 +77,7 @@ def remove_forgotten(root: Path, folder: Path, kept: Collection[str]) -> list[st
 
 
 def _clear(fallback: FallbackPlaces) -> None:
-    """Delete what stands beside the generations; whose it is goes last but for the lock."""
+    """Delete the files beside the generations: the record of the owner last, but for the lock."""
     if fallback.generations.is_dir():
         fallback.generations.rmdir()
     for path in (

@@ -1,12 +1,12 @@
-"""Looking for damage: was a directory of an attr tree changed while huai was not at it?
+"""Looking for damage: was a directory of an attr tree changed by another program?
 
-The kernel notes for each directory when a name in it last came, went or was replaced, and no
-program can set that time.  The state knows the spans in which huai has changed the attr tree, so
-a directory with a time outside of them was changed by somebody else: by a cleaner of temporary
-folders, or by hand.  No list of directories has to be kept, and no file is looked at: what this
-finds is an entry that is missing or is too many, which clients would delete or fetch.  What it
-does not find: an entry whose size, time or mode was changed, a change within one of the spans,
-and one made while the clock was set back.  For these there is `check`.
+The ctime of a directory changes when a name in it is added, removed or replaced, and no program can
+set it.  The state records the spans in which huai changed the attr tree; a directory with a ctime
+outside of them was changed by another program (a cleaner of temporary folders, say) or by hand.
+
+So this finds entries that are missing or extraneous, which clients would delete or fetch, and it
+needs no list of directories.  It does not find an entry whose size, time or mode was changed, a
+change within one of the spans, or one that was made while the clock was set back; `check` does.
 """
 
 import errno
@@ -24,23 +24,23 @@ _Spans = tuple[tuple[int, int], ...]
 _REALTIME_COARSE = 5
 """The clock of Linux that file systems take times from (clock_gettime(2))."""
 _LEAF_LINKS = 2
-"""Of a directory without any directory in it, where links are counted at all (not on Btrfs)."""
+"""Links of a directory without subdirectories, on file systems that count them (not Btrfs)."""
 _OUT_OF_REACH = (errno.EACCES, errno.ENAMETOOLONG)
-"""Listed as shut to its owner, who is an ordinary user; or too deep for one path."""
+"""A directory with a mode that shuts out its owner, or with a path that is too long."""
 
 
 def begin() -> int:
-    """The time before a change that starts now: no later than the kernel is going to note."""
+    """The beginning of a span; no ctime of a change that follows is earlier."""
     return time.clock_gettime_ns(_REALTIME_COARSE)
 
 
 def until_now(begun: int) -> tuple[int, int]:
-    """From then until now."""
+    """The span from `begun` until now."""
     return begun, time.clock_gettime_ns(time.CLOCK_REALTIME)
 
 
 class Scrub:
-    """One pass over the attr tree that is served; takes no lock, and time only as it is given."""
+    """One pass over the attr tree that is served, in slices of time; takes no lock."""
 
     def __init__(self, fallback: FallbackPlaces) -> None:
         """Nothing is looked at yet."""
@@ -52,9 +52,9 @@ class Scrub:
         """The directory that was changed, once it is found."""
 
     def run(self, deadline: float | None = None) -> bool:
-        """Go on until then, by the monotonic clock, or to the end; whether the pass is over."""
+        """Go on until `deadline` (monotonic clock) or to the end; returns whether it is the end."""
         for number, changed in enumerate(self._looks):
-            # A change by huai that began meanwhile is announced in the state first.
+            # If huai began a change meanwhile, the state says so.
             if changed is not None:
                 if _settled(self._fallback) == self._state:
                     self.damage = changed
@@ -64,15 +64,15 @@ class Scrub:
         return True
 
     def proved(self, state: AttrState) -> _Spans:
-        """What its spans come to after a pass that is over and has found nothing."""
+        """The spans to record: fewer than those of `state`, after a whole pass without damage."""
         if self._state is None or self.damage is not None:
             return state.spans
         later = tuple(each for each in state.spans if each not in self._state.spans)
-        # All there is now is as huai has made it: what comes is younger than the pass.
+        # The pass has seen all up to its beginning: one span stands for all until then.
         return ((0, self._begun), *later)
 
     def _changed(self, state: AttrState) -> Iterator[Path | None]:
-        """For each directory None, or its path if it was changed by somebody else."""
+        """For each directory None, or its path if another program changed it."""
         waiting = [str(self._fallback.generations / state.generation)]
         while waiting:
             folder = waiting.pop()
@@ -81,7 +81,7 @@ class Scrub:
                 if status.st_nlink != _LEAF_LINKS:
                     waiting += _folders(folder)
             except OSError as error:
-                # What was there a moment ago is gone; or nobody but the maker can look there.
+                # It was removed since its parent was read; or its mode shuts this user out.
                 yield None if error.errno in _OUT_OF_REACH else Path(folder).parent
                 continue
             noted = status.st_ctime_ns
@@ -95,6 +95,6 @@ def _folders(folder: str) -> list[str]:
 
 
 def _settled(fallback: FallbackPlaces) -> AttrState | None:
-    """The state, if the attr tree is one that can be damaged and that nobody is changing."""
+    """The state of an attr tree that other programs can change, and that huai is not changing."""
     state = states.load(fallback.state)
     return state if state is not None and state.target is None and state.spans else None

@@ -1,7 +1,6 @@
-"""Attr trees of sparse files: on a file system in memory as a rule.
+"""Attr trees of sparse files, as a rule on a file system in memory.
 
-Memory is what Linux 6 takes of tmpfs for an entry: its inode and its name, neither of which
-can be paged out.
+An entry takes the memory of an inode and a name in tmpfs; neither can be paged out.
 """
 
 import os
@@ -19,7 +18,7 @@ from huai_server.fallback.owners import OwnerIds
 ENTRY_BYTES = 1100
 """Measured: 1040 to 1100 an entry, names of 40 bytes."""
 _WORK_BYTES = 32 << 20
-"""What the building itself takes beside that."""
+"""What a build takes beside that."""
 
 
 class SparseKind:
@@ -39,14 +38,14 @@ class SparseKind:
             raise AttrTreeError(
                 f"{folder}: {totals.entries:,} entries need as many inodes, "
                 f"and {room.f_favail:,} are free",
-                hint="mount it with more (nr_inodes=0 for a tmpfs), or let fallback.folder name "
-                "another place",
+                hint="mount it with more (nr_inodes=0 for a tmpfs), or set fallback.folder to "
+                "another folder",
             )
         if _is_in_memory(folder) and (free := memory.available_bytes()) < needed + _WORK_BYTES:
             raise AttrTreeError(
                 f"{totals.entries:,} entries would take about {needed >> 20:,} MiB of memory "
                 f"({ENTRY_BYTES} bytes each), and {free >> 20:,} MiB are available here",
-                hint='fallback.kind = "erofs" takes a fifth of it; or let fallback.folder name a '
+                hint='fallback.kind = "erofs" takes a fifth of it; or set fallback.folder to a '
                 "folder on an SSD",
             )
 

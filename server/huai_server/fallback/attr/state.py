@@ -1,7 +1,7 @@
-"""What an attr tree is of: the little that tells a whole one from one whose update was interrupted.
+"""The state of an attr tree: its commit, and whether an update of it was interrupted.
 
-It stands beside the attr tree, and in memory as that does: after a crash of the machine both
-are gone.
+The file is beside the attr tree, on the same file system in memory: a crash of the machine takes
+both.
 """
 
 from pathlib import Path
@@ -16,7 +16,7 @@ class AttrState(msgspec.Struct, frozen=True):
 
     kind: str
     commit: str
-    """Hex id of the commit that it is of."""
+    """Hex id of the commit that it lists."""
     tree: str
     """Hex id of that commit's tree."""
     serial: int
@@ -24,15 +24,15 @@ class AttrState(msgspec.Struct, frozen=True):
     generation: str
     """Name of the folder below `generations`."""
     target: str | None = None
-    """Hex id of the commit that an update is taking it to; it may be anything in between."""
+    """Hex id of the commit that an update takes it to; until that ends it may list either."""
     spans: tuple[tuple[int, int], ...] = ()
-    """When it was changed by huai: from and to, in nanoseconds.  A directory that was changed at
-    any other time was changed by somebody else (`scrub`).  Empty: it cannot be changed."""
+    """When huai changed it: from and to, in nanoseconds.  A directory with another ctime was
+    changed by another program (`scrub`).  Empty: no program can change it."""
     version: int = _VERSION
 
 
 def load(path: Path) -> AttrState | None:
-    """The state; None if there is none, or none that can be used."""
+    """The state; None if the file is missing or damaged."""
     try:
         state = msgspec.json.decode(path.read_bytes(), type=AttrState)
     except (FileNotFoundError, NotADirectoryError, msgspec.DecodeError):

@@ -1,8 +1,8 @@
 """Taking an attr tree from one snapshot to another, in place, at the cost of what changed.
 
-The root's own attributes come first, for a daemon takes no client until they are what the seal
-says; then what is new, then what is gone; times of other directories at the very end.  Each
-entry is old or new to whoever looks, and nothing is half of each.
+The attributes of the root come first: a daemon refuses clients until its mtime is the sealed one.
+Then new entries are made, then old ones removed; the times of directories come last.  At each
+moment an entry is the old one or the new one, and never half of each.
 """
 
 from collections.abc import Iterable
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from huai_schema.diff.changes import Change
 
 _UNLISTED = frozenset(("digest",))
-"""What changes no listing."""
+"""Attributes that rsync does not list."""
 
 
 def building(generation: Path) -> Path:
@@ -57,7 +57,7 @@ class SparseUpdate:
 
     @property
     def changes(self) -> int:
-        """How many entries differ; a directory that moved with all below it counts once."""
+        """How many entries differ; a moved directory with all below it counts once."""
         return len(self._changes) + len(self._moves)
 
     def run(self) -> int:
@@ -98,17 +98,17 @@ class SparseUpdate:
         yield records.take()
 
     def _moved_links(self) -> Iterable[Entry]:
-        """Hardlinks below moved directories, whose leader is another file now."""
+        """Hardlinks below moved directories, which have to be made again for a new leader."""
         for move in self._moves:
             for listing in self._new.subtree(move.new):
                 if b"\th" in listing.leaves:
                     yield from decode_listing(listing)
 
     def _gone(self) -> Iterable[RelPath]:
-        """The uppermost of what is to go: all below goes with it."""
+        """The uppermost paths that have to be removed; all below them goes, too."""
         lost = {each.path for each in self._changes if isinstance(each.old, Directory)}
         lost -= {each.path for each in self._changes if isinstance(each.new, Directory)}
-        # A directory that moved may stand where a file was; that one made way for it.
+        # A moved directory may be in the place of a file, which is then removed already.
         taken = {move.new for move in self._moves}
         for change in self._changes:
             if change.new is not None or change.path in taken:
@@ -126,7 +126,7 @@ class SparseUpdate:
 
 
 class _Placed:
-    """Records, each in its directory."""
+    """Records that enter a directory when the next one is about another."""
 
     def __init__(self, records: Records) -> None:
         self.records = records
@@ -144,7 +144,7 @@ class _Placed:
         self.records.remove(path)
 
     def take(self) -> bytes:
-        """All so far; what follows goes to its directory anew."""
+        """All records so far; the next one enters its directory again."""
         self._entered = None
         return self.records.take()
 

@@ -1,9 +1,9 @@
-"""Attr trees as EROFS images: one file a module, read by the kernel, and memory that it can drop.
+"""Attr trees as EROFS images: one file for each module, which the kernel reads and can page out.
 
-The image holds names and attributes; each file that is not empty is one hole of its true size.
-Nothing but Python and the kernel is needed: no mkfs, no mount program, no copy of the tree.
+The image holds names and attributes; a file that is not empty is one hole of its true size.
+Only Python and the kernel are needed: no mkfs, no mount program, no copy of the tree.
 
-Reading content through a mounted image gives zeros: serve it only through what redirects.
+Rule: reading content from a mounted image gives zeros, so serve it only with the preload library.
 """
 
 from huai_server.fallback.erofs.builder import ImageLimitError

@@ -1,4 +1,4 @@
-"""Where things stand in an image that is written once, front to back.
+"""The places of records and blocks in an image, which is written once, from front to back.
 
 Records (inodes and what follows them) fill metadata blocks; a block that is not full yet is
 kept in memory, so that data blocks can be written behind it in the meantime.  Block 0, with

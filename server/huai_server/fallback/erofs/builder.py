@@ -1,8 +1,8 @@
-"""Every entry once, a directory after all that it holds.
+"""Building an image from listings: every entry once, a directory after all that it holds.
 
-Inodes leave as entries come.  What is held is one open directory per level with the names in
-it, and the hardlink groups.  The numbers that a directory's own entries `.` and `..` carry are
-known only once it, and the one above it, have got their places; they are patched in then.
+Inodes are written as entries come.  Memory holds one open directory per level, with its names, and
+the hardlink groups.  The inode numbers of `.` and `..` are patched in when the directory and its
+parent have been placed.
 """
 
 from array import array

@@ -1,7 +1,7 @@
-"""What a directory holds, compactly, and the blocks of directory entries that say so.
+"""The names in a directory, held compactly, and the blocks of directory entries made of them.
 
-Pure.  Names are sorted by their bytes over the whole directory, `.` and `..` among them: the
-kernel searches them by halves.
+Pure.  Names are sorted by their bytes over the whole directory, with `.` and `..` among them: the
+kernel uses a binary search.
 """
 
 from array import array
@@ -24,7 +24,7 @@ class Child(NamedTuple):
 
 
 class Children:
-    """Names that come sorted, at some 10 bytes each beside the name."""
+    """A sorted list of names; each takes about 10 bytes more than the name."""
 
     def __init__(self) -> None:
         """Begin with none."""
@@ -55,11 +55,11 @@ class Children:
 
 
 class DirectoryBlock(NamedTuple):
-    """A block of entries, not filled up."""
+    """A block of entries, without its padding."""
 
     data: bytes
     own: int | None
-    """Where in it the number of `.` stands, in the block that has it."""
+    """Where in this block the inode number of `.` is; None: it is in another block."""
     above: int | None
     """The same of `..`."""
 

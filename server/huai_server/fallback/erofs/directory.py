@@ -1,4 +1,4 @@
-"""Where a directory's entries stand: in blocks of their own, the last one behind the inode."""
+"""Placing the entries of a directory: in blocks of their own, the last one behind the inode."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -44,7 +44,7 @@ def place_directory(
 
 
 class _Data:
-    """The blocks of one directory: nothing else is placed until all are, so they are in a row."""
+    """The blocks of one directory; they are placed together, so they are consecutive."""
 
     def __init__(self, writer: BlockWriter) -> None:
         self._writer = writer

@@ -14,12 +14,12 @@ from huai_server.fallback.kind import AttrTreeError
 from huai_server.fallback.owners import OwnerIds
 
 ENTRY_BYTES = 150
-"""Measured: 139 to 148 an entry, names of up to 40 bytes; on the disk, and while it is read in
-memory that the kernel takes back when it needs some."""
+"""Measured: 139 to 148 an entry with names of up to 40 bytes.  On the disk; what is read is also in
+the page cache, which the kernel can free."""
 
 
 class _NoOwners:
-    """All belongs to whoever builds."""
+    """All entries belong to the user that builds."""
 
     def uid(self, name: bytes) -> int:  # noqa: ARG002 (the interface)
         return os.geteuid()
@@ -42,7 +42,7 @@ class ErofsKind:
         return totals.entries * ENTRY_BYTES
 
     def check_room(self, folder: Path, totals: Totals) -> None:  # noqa: ARG002 (the interface)
-        """`AttrTreeError` unless there is room for the image; `MountError` if none is mounted."""
+        """Raise `AttrTreeError` if an image has no room, `MountError` if none can be mounted."""
         check_mountable(self._images)
         needed = self.memory(totals)
         room = os.statvfs(self._images)
@@ -54,7 +54,7 @@ class ErofsKind:
             )
 
     def make(self, generation: Path, snapshot: Snapshot, owners: OwnerIds | None) -> int:
-        """Build the image and mount it; one that is there already, and proved whole, will do."""
+        """Build the image and mount it; uses an image of the same tree that is already there."""
         image = self._images / f"attr-{generation.name}-{snapshot.tree.hex()}.erofs"
         numbers: OwnerLookup = owners or _NoOwners()
         self._discard_forgotten(generation.parent, snapshot.tree)
@@ -65,7 +65,7 @@ class ErofsKind:
         return 0
 
     def plan(self, generation: Path, old: Snapshot, new: Snapshot, owners: OwnerIds | None) -> None:
-        """Never in place."""
+        """None: an image is never changed in place."""
 
     def discard(self, generation: Path) -> None:
         """Unmount it; clients that have it open finish on it."""
@@ -75,9 +75,9 @@ class ErofsKind:
             image.unlink()
 
     def _take_over(self, image: Path, tree: bytes, owners: OwnerLookup) -> bool:
-        """Let `image` be what another generation had of the same tree, if that is sound.
+        """Use the image of another generation as `image`, if it is undamaged and of the same tree.
 
-        So a machine that starts need not build again: its images are on the disk still.
+        So a machine does not build again when it starts: the images are still on the disk.
         """
         for other in self._images.glob(f"attr-*-{tree.hex()}.erofs"):
             try:
@@ -90,7 +90,7 @@ class ErofsKind:
         return False
 
     def _discard_forgotten(self, generations: Path, tree: bytes) -> None:
-        """Images of generations that went away with the memory they were mounted in, cut builds."""
+        """Delete images without a generation: after a restart of the machine or a killed build."""
         for partial in self._images.glob("attr-*.erofs.partial"):
             partial.unlink()
         for image in self._images.glob("attr-*.erofs"):

@@ -22,10 +22,10 @@ _ATTEMPTS = 16
 
 
 class LoopError(Exception):
-    """There is no loop device to be had; `hint` says what to do about it."""
+    """No loop device can be set up."""
 
     def __init__(self, reason: str, hint: str) -> None:
-        """For people, both."""
+        """`reason` and `hint` are for people."""
         super().__init__(reason)
         self.reason = reason
         self.hint = hint

@@ -1,4 +1,4 @@
-"""Mounting an image, and letting go of it, by the system calls themselves.
+"""Mounting and unmounting an image by system calls.
 
 From Linux 6.12 on the image file is mounted as it is, where its file system allows that (ext4,
 XFS and Btrfs do, tmpfs does not); otherwise through a loop device.  A mount belongs to the
@@ -27,15 +27,15 @@ _OTHER = 'the kernel\'s log may say more; fallback.kind = "sparse" needs no moun
 
 
 class MountError(HuaiError):
-    """An image that cannot be mounted, or a mount that cannot be let go."""
+    """An image cannot be mounted or unmounted."""
 
     exit_code = ExitCode.FALLBACK
 
 
 def mount(image: Path, folder: Path) -> None:
-    """Mount `image` on the folder `folder`, read-only; `MountError` says what is in the way.
+    """Mount `image` on the folder `folder`, read-only; raises `MountError`.
 
-    The content of an image is not checked here: `verify` an image that was not just built.
+    Does not check the image: call `verify_image` before, unless it was just built.
     """
     try:
         try:
@@ -52,11 +52,11 @@ def mount(image: Path, folder: Path) -> None:
 
 
 def unmount(folder: Path) -> None:
-    """Take the mount off `folder`; what has files open there goes on with it.
+    """Unmount `folder`; processes with files open there keep them.
 
-    Nothing happens if nothing is mounted there.  The image may be deleted at once.
+    Does nothing if nothing is mounted there.  The image may be deleted at once.
     """
-    # Whether something is mounted there cannot be asked before: the answer may be old.
+    # No check before: between the check and the call the answer could change.
     if _library().umount2(os.fsencode(folder), _DETACH | _NO_FOLLOW):
         error = _last_error()
         if error.errno not in (errno.EINVAL, errno.ENOENT):

@@ -1,6 +1,6 @@
 """The records of an EROFS image, as bytes (Linux: fs/erofs/erofs_fs.h).
 
-Pure.  Kept to what Linux 5.15 reads: extended inodes, flat and chunk-based data, a checksum of
+Pure.  Uses only what Linux 5.15 reads: extended inodes, flat and chunk-based data, a checksum of
 the superblock, 4096-byte blocks.  All numbers are little endian.
 """
 
@@ -9,7 +9,7 @@ from functools import cache
 from typing import NamedTuple
 
 BLOCK = 4096
-"""Bytes; the one size that all kernels with 4 KiB pages take."""
+"""Bytes; the one size that all kernels with 4 KiB pages support."""
 SLOT = 32
 """Inodes begin at multiples of it; an inode's number (nid) is its offset divided by it."""
 ROOT_NID = 36

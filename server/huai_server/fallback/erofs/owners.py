@@ -1,7 +1,7 @@
-"""The numbers that owners get in an image, and whether they are still the right ones.
+"""The ids of owners in an image, and whether they are still right.
 
-Pure.  Metadata names owners, an image numbers them, and a machine may get to know a name later:
-so an image keeps a table of the names that it numbered.
+Pure.  Metadata has names, an image has ids, and a name may get its id on this machine after the
+image was built.  So an image keeps a table of its names and ids.
 """
 
 from typing import Protocol
@@ -10,17 +10,17 @@ from huai_schema.codec.escaping import escape, unescape
 
 
 class OwnerLookup(Protocol):
-    """Names of owners as numbers of this machine, up to 2^32 - 2: the next one means none."""
+    """From names to the ids of this machine, up to 2^32 - 2; 2^32 - 1 means "no id"."""
 
     def uid(self, name: bytes) -> int:
-        """The user's number, whatever becomes of an unknown one."""
+        """The id of a user; also for an unknown name."""
 
     def gid(self, name: bytes) -> int:
-        """The group's number, whatever becomes of an unknown one."""
+        """The id of a group; also for an unknown name."""
 
 
 class OwnerNumbers:
-    """Asks once for each name, and remembers."""
+    """The ids of one image; looks up each name once."""
 
     def __init__(self, owners: OwnerLookup) -> None:
         """Begin with no name."""
@@ -30,7 +30,7 @@ class OwnerNumbers:
         self._pairs: dict[tuple[bytes, bytes], tuple[int, int]] = {}
 
     def pair(self, owner: bytes, group: bytes) -> tuple[int, int]:
-        """The numbers of an entry's owners."""
+        """The ids of an owner and a group."""
         found = self._pairs.get((owner, group))
         if found is None:
             self._users[owner] = self._owners.uid(owner)
@@ -39,7 +39,7 @@ class OwnerNumbers:
         return found
 
     def table(self) -> bytes:
-        """A line for each name, sorted: what it names, the name escaped, the number."""
+        """A line for each name, sorted: `user` or `group`, the escaped name, the id."""
         lines = [
             b"%s\t%s\t%d\n" % (kind, escape(name), number)
             for kind, known in ((b"user", self._users), (b"group", self._groups))
@@ -49,7 +49,7 @@ class OwnerNumbers:
 
 
 def first_changed(table: bytes, owners: OwnerLookup) -> str | None:
-    """The first owner in a table that has another number now, for people; None: all are right."""
+    """The first owner in `table` that has another id now, for people; None: all are right."""
     for line in table.splitlines():
         kind, name, number = line.split(b"\t")
         find = owners.uid if kind == b"user" else owners.gid

@@ -1,4 +1,4 @@
-"""Whether images can be mounted here, found out by mounting one."""
+"""Finding out whether images can be mounted here, by mounting one."""
 
 import os
 from pathlib import Path
@@ -19,7 +19,7 @@ _EMPTY = Listing(ROOT, encode_directory(Directory(ROOT, _TIME)), b"")
 
 
 class _NoOwners:
-    """All is root's."""
+    """All entries belong to root."""
 
     def uid(self, name: bytes) -> int:  # noqa: ARG002 (the interface)
         return 0
@@ -29,10 +29,10 @@ class _NoOwners:
 
 
 def check_mountable(folder: Path) -> None:
-    """`MountError` unless an image that stands in `folder` can be mounted.
+    """Raise `MountError` if an image in `folder` cannot be mounted.
 
-    Makes an empty image there, mounts it below, looks at it, and takes all of it away again;
-    the caller sees to it that nobody else does so in `folder` meanwhile.
+    Makes an empty image in `folder`, mounts and reads it, and removes both.  The caller holds a
+    lock, so that no other run does the same in `folder`.
     """
     with storage_errors(folder):
         for left in folder.glob(f"{_PREFIX}*"):  # by one that was killed
@@ -49,6 +49,6 @@ def check_mountable(folder: Path) -> None:
             unmount(point)
     if found != _TIME:
         raise MountError(
-            f"an image in {folder} was mounted, and is not seen",
+            f"an image in {folder} was mounted, and its files are not seen",
             hint="something hides or changes mounts; use another kind of attr tree",
         )

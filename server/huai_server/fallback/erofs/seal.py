@@ -1,7 +1,6 @@
-"""What stands behind the file system in an image file: what it is an image of, and a checksum.
+"""The seal behind the file system in an image file: the tree that it shows, and a checksum.
 
-An image that lies on a disk is looked at again before it is mounted: the kernel itself checks
-no more than the superblock.
+An image of an earlier run is verified before it is mounted: the kernel checks the superblock only.
 """
 
 import os
@@ -17,7 +16,7 @@ from huai_server.fallback.erofs.owners import OwnerLookup, first_changed
 
 _CHUNK = 1 << 20
 _MOST_BYTES = 64 << 20
-"""Of a seal: the names of a million owners."""
+"""Of a seal; enough for the names of a million owners."""
 _SEAL = re.compile(
     rb"(huai attr image 1\ntree ([0-9a-f]{40})\n"
     rb"((?:(?:user|group)\t[^\t\n]+\t[0-9]{1,10}\n)*))blake3 ([0-9a-f]{64})\n\0*"
@@ -25,12 +24,12 @@ _SEAL = re.compile(
 
 
 class DamagedImageError(HuaiError):
-    """An image that is not, or no longer, what is wanted."""
+    """An image is damaged, or of another tree."""
 
     exit_code = ExitCode.FALLBACK
 
     def __init__(self, image: Path, reason: str) -> None:
-        """Say of which file."""
+        """`reason` is for people."""
         super().__init__(f"{image}: {reason}", hint="delete the image and build it again")
 
 
@@ -50,9 +49,9 @@ def write_seal(handle: int, blocks: int, tree: bytes, table: bytes) -> int:
 
 
 def verify_image(image: Path, tree: bytes, owners: OwnerLookup) -> None:
-    """Read all of an image; `DamagedImageError` unless it is whole and of the git tree `tree`.
+    """Read all of an image; raises `DamagedImageError` unless it is whole, and of `tree`.
 
-    An image in which an owner has another number than now is refused as well.
+    An image in which an owner has another id than now is refused as well.
     """
     with storage_errors(image):
         handle = os.open(image, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)

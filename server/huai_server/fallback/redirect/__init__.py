@@ -1,6 +1,6 @@
-"""The preload library that gives a stock rsync daemon content in place of holes.
+"""The preload library, by which a stock rsync daemon sends content in place of holes.
 
-Written in C, below `c/`; built as a part of the package and loaded by nobody but `rsync`.
+It is written in C, below `c/`, and built with the package; only `rsync` loads it.
 """
 
 from importlib.util import find_spec
@@ -16,7 +16,7 @@ class NotBuiltError(HuaiError):
 
 
 def preload_library() -> Path:
-    """Where the library stands, or `NotBuiltError`."""
+    """The path of the library; raises `NotBuiltError`."""
     spec = find_spec("huai_server.fallback.redirect._redirect")
     if spec is None or spec.origin is None or not Path(spec.origin).is_file():
         raise NotBuiltError(
