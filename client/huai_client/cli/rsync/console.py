@@ -11,9 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from huai_client.cli.console import Console
-from huai_client.cli.rsync.log_file import RsyncLog
-from huai_client.cli.rsync.log_format import Format, Item
-from huai_client.cli.rsync.output_line import PlanStep
+from huai_client.cli.rsync.log import Format, Item, PlanStep, RsyncLog
 from huai_client.cli.rsync.request import OutputStyle
 from huai_client.cli.rsync.stats import Kinds, Stats
 from huai_client.state.state import HELD
@@ -21,7 +19,7 @@ from huai_schema.entries import Directory, File, Symlink
 from huai_schema.errors import ExitCode
 
 if TYPE_CHECKING:
-    from huai_client.cli.rsync.output_line import Items
+    from huai_client.cli.rsync.log import Items
     from huai_client.plan.prepared import Prepared
     from huai_client.sync.result import SyncResult
     from huai_schema.paths import RelPath

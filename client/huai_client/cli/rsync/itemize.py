@@ -8,8 +8,7 @@ from whoever wrote the upstream's metadata, and nothing of it may command a term
 import re
 from collections.abc import Iterator
 
-from huai_client.cli.rsync.log_format import Item
-from huai_client.cli.rsync.output_line import Items, PlanStep
+from huai_client.cli.rsync.log import Item, Items, PlanStep
 from huai_client.diff.candidate import Candidate
 from huai_client.plan.operations import Plan, Remove, Stage
 from huai_schema.entries import Directory, Entry, File, Symlink

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from huai_client.cli.rsync.log_format import ITEMIZED, NAMED, unknown_escape
+from huai_client.cli.rsync.log import ITEMIZED, NAMED, unknown_escape
 from huai_client.cli.rsync.numbers import kibibytes
 from huai_client.cli.rsync.options import Use
 from huai_client.cli.rsync.request import FilterOption, OutputStyle, Passthrough, RsyncRequest

@@ -32,7 +32,7 @@ from huai_client.cli.rsync.environment import COMPARE, COMPARE_USUAL, FALLBACK
 from huai_client.cli.rsync.exec_rsync import RsyncNeededError
 from huai_client.cli.rsync.exit_codes import ENDINGS
 from huai_client.cli.rsync.filters import as_filter, rules, undeletable
-from huai_client.cli.rsync.log_file import RsyncLog
+from huai_client.cli.rsync.log import RsyncLog
 from huai_client.cli.rsync.modules import is_content, known_urls, module_at
 from huai_client.cli.rsync.request import RsyncRequest
 from huai_client.cli.runner import Run

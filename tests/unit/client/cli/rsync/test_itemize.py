@@ -3,7 +3,7 @@
 import pytest
 
 from huai_client.cli.rsync.itemize import items
-from huai_client.cli.rsync.log_format import ITEMIZED, Format
+from huai_client.cli.rsync.log import ITEMIZED, Format
 from huai_client.diff.candidate import Candidate
 from huai_client.plan.operations import Plan, Stage
 from huai_schema.entries import File, Symlink

@@ -4,7 +4,7 @@ import shlex
 
 import pytest
 
-from huai_client.cli.rsync.log_format import ITEMIZED, NAMED
+from huai_client.cli.rsync.log import ITEMIZED, NAMED
 from huai_client.cli.rsync.parse import parse_arguments
 from huai_client.cli.rsync.request import FilterOption, Passthrough, RsyncRequest
 

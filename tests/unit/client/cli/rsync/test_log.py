@@ -2,7 +2,7 @@
 
 import pytest
 
-from huai_client.cli.rsync.log_format import ITEMIZED, NAMED, Format, Item, unknown_escape
+from huai_client.cli.rsync.log import ITEMIZED, NAMED, Format, Item, unknown_escape
 
 NEW = Item(b">f+++++++++", b"sub/n", size=7, mtime=0)
 MODE = Item(b".f...p.....", b"a", named=False)

@@ -1,7 +1,8 @@
-"""rsync's log formats: what `--out-format` and `--log-file-format` make of one change.
+"""rsync's log: what each format makes of one change, and the file of `--log-file`.
 
-Pure.  Source: rsyncd.conf(5), "log format", and rsync's log.c; escapes that are not in `_ESCAPES`
-make the call the real rsync's.
+Source: rsyncd.conf(5), "log format", and rsync's log.c; escapes that are not in `_ESCAPES` make the
+call the real rsync's.  ftpsync and others read their figures in the file.  Rule to keep: what
+stands there is the same with and without `--quiet`.  Loads next to nothing: each poll passes here.
 """
 
 import os
@@ -10,7 +11,11 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, NamedTuple
+from pathlib import Path
+from typing import Final, NamedTuple, TypeAlias
+
+from huai_client.cli.rsync.exec_rsync import RsyncNeededError
+from huai_schema.paths import RelPath
 
 ITEMIZED: Final = "%i %n%L"
 """What `-i` stands for, and the default of `--log-file-format`."""
@@ -81,3 +86,47 @@ def unknown_escape(text: str) -> str:
     """The first escape in a format that is not one of huai's; empty: there is none."""
     found = (letter for letter in _ESCAPE.findall(text) if letter not in _ESCAPES)
     return next((f"%{letter}" for letter in found), "")
+
+
+class PlanStep(NamedTuple):
+    """One step of a plan, as the executor names it."""
+
+    kind: str
+    path: RelPath
+
+
+Items: TypeAlias = dict[PlanStep, list[Item]]
+"""What rsync would tell of each step, in the order of the plan."""
+
+
+@dataclass(frozen=True, slots=True)
+class RsyncLog:
+    """A file that lines are appended to."""
+
+    path: Path
+
+    @classmethod
+    def opened(cls, name: str) -> "RsyncLog":
+        """Made if it is missing; `RsyncNeededError` if nothing can be written there."""
+        log = cls(Path(name).absolute())
+        try:
+            log._append(b"")
+        except OSError as error:
+            raise RsyncNeededError(f"--log-file: {name}: {error.strerror}") from error
+        return log
+
+    def write(self, line: bytes) -> None:
+        """One line with its time; lost if the disk is full, which stops no mirror."""
+        stamp = time.strftime("%Y/%m/%d %H:%M:%S")
+        try:
+            self._append(b"%b [%d] %b\n" % (stamp.encode(), os.getpid(), line))
+        except OSError:
+            return
+
+    def _append(self, text: bytes) -> None:
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
+        handle = os.open(self.path, flags, 0o666)
+        try:
+            os.write(handle, text)
+        finally:
+            os.close(handle)
