@@ -1,20 +1,22 @@
 """Upstreams that nobody configured: does the source itself say where its metadata are?
 
 By a file at its top, which the real rsync fetches from the very daemon and folder that the call
-names: whoever can write it can write the content as well.  Asked at most once a day for each
-source that has none, or one that leads nowhere; "no" is remembered in a file below the client's
-root.  Rule to keep: what is found here is believed only when its metadata name the very source
-of the call; it is written into client.toml then, and said.
+names, with the options of the call that say how to get there: so it asks whom the call asks, with
+the same login, through the same proxy, and whoever can write the file can write the content as
+well.  Asked at most once a day for each source that has none, or one that leads nowhere; "no" is
+remembered in a file below the client's root.  Rule to keep: what is found here is believed only
+when its metadata name the very source of the call; it is written into client.toml then, and said.
 """
 
 import os
+import tempfile
 import time
 from contextlib import suppress
 from pathlib import Path
 
 import msgspec
 
-from huai_client.cli.rsync.announcement import fetch_announcement
+from huai_client.cli.rsync import exec_rsync as handover
 from huai_client.cli.rsync.eligibility import modes_of
 from huai_client.cli.rsync.environment import DISCOVER, UPSTREAM
 from huai_client.cli.rsync.exec_rsync import RsyncNeededError
@@ -23,13 +25,15 @@ from huai_client.config import ClientConfig, Module
 from huai_client.metadata.http import MetadataUrl, UpstreamError, newest_commit
 from huai_client.state.paths import module_places
 from huai_client.state.state import StateError, replace_durably
-from huai_schema.codec.announcement import Announcement
+from huai_schema.codec.announcement import BYTES_MAX, FILE_NAME, Announcement
 from huai_schema.errors import FormatError
 
 _TIMEOUT_SECONDS = 3
 _PATIENCE_SECONDS = 86_400
 _MAX_AGE = "7d"
 _MEMORY = "rsync-sources.json"
+_ABSENT = 23
+"""rsync's exit code where the source has no such file."""
 
 
 def discover(request: RsyncRequest, root: Path, config: ClientConfig) -> tuple[str, Module]:
@@ -104,3 +108,34 @@ def _free(name: str, root: Path, config: ClientConfig) -> str:
         number += 1
         found = f"{name}-{number}"
     return found
+
+
+def fetch_announcement(request: RsyncRequest, timeout: int) -> bytes:
+    """The file; `FormatError` if there is none.
+
+    `timeout` (s) is for each wait.  Raises `RsyncNeededError` if the daemon cannot be asked now,
+    which says nothing of the file.
+    """
+    with tempfile.TemporaryDirectory(prefix="huai-rsync-") as folder:
+        code = handover.beside(
+            [
+                *(*request.rsync_options, "--no-motd", f"--max-size={BYTES_MAX}"),
+                *(f"--timeout={timeout}", *_contimeout(request, timeout)),
+                *("--", f"{request.source}/{FILE_NAME}", f"{folder}/"),
+            ],
+            silent=True,
+        )
+        path = Path(folder, FILE_NAME)
+        if code == 0 and path.is_file():
+            return path.read_bytes()
+        if code in (0, _ABSENT):
+            raise FormatError(f"{request.source} has no file {FILE_NAME}")
+        raise RsyncNeededError(
+            f"{request.source} cannot be asked for {FILE_NAME} (rsync ended with {code})"
+        )
+
+
+def _contimeout(request: RsyncRequest, timeout: int) -> list[str]:
+    """How long to wait for a connection; an error for rsync where a remote shell makes it."""
+    behind_shell = any(option.startswith("--rsh=") for option in request.rsync_options)
+    return [] if behind_shell else [f"--contimeout={timeout}"]
