@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from docs.man.pages import command_line
-from huai_client.cli.parallel.exit_codes import worst_exit_code
+from huai_client.cli.parallel.run_all import worst_exit_code
 
 TOP = Path(__file__).parents[2]
 TEXT = (TOP / "docs" / "OPERATING.md").read_text(encoding="utf-8")

@@ -1,7 +1,7 @@
-"""Runs the work of run_all modules, so many at a time, and tells what they say.
+"""Runs the work of several modules, so many at a time, and tells what they say.
 
-Ended from outside it ends its children in order: each is asked once, given time, then killed,
-which a run survives.
+Their output goes to one stream as whole lines, each with its module's name.  Ended from outside it
+ends its children in order: each is asked once, given time, then killed, which a run survives.
 """
 
 import os
@@ -11,16 +11,41 @@ import sys
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from typing import BinaryIO
 
 from huai_client.cli.parallel.child import ChildProcess
-from huai_client.cli.parallel.output import Lines
 
 Work = Callable[[str], int]
 """What is done for the module of that name; gives the exit code."""
-
 _PIECE = 65_536
 _PATIENCE = 30.0
 """Seconds that children have to end after they were asked to."""
+
+
+def named(name: bytes, line: bytes) -> bytes:
+    """`line` with its module's name in front, unless it says that already."""
+    return line if line.startswith(name + b": ") else name + b": " + line
+
+
+class Lines:
+    """Gathers pieces of output, and writes lines."""
+
+    def __init__(self, name: str, target: BinaryIO, *, as_json: bool) -> None:
+        """Lines of JSON carry the name in themselves."""
+        self._name = b"" if as_json else name.encode()
+        self._target = target
+        self._begun = b""
+
+    def hear(self, piece: bytes) -> None:
+        """Write what is complete by now; an empty piece says that no more comes."""
+        *lines, self._begun = (self._begun + piece).split(b"\n")
+        if not piece and self._begun:
+            lines, self._begun = [self._begun], b""
+        if not lines:
+            return
+        told = (named(self._name, line) if self._name else line for line in lines)
+        self._target.write(b"".join(line + b"\n" for line in told))
+        self._target.flush()
 
 
 class Fleet:

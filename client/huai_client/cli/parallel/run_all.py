@@ -1,8 +1,12 @@
-"""The work of run_all modules, from their names to one exit code, and what is said of it."""
+"""The work of several modules, from their names to one exit code, and what is said of it.
+
+The rule for the code: what comes right by itself at the next run counts least, all else counts
+more, and among equals the one that is named first wins.
+"""
 
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -10,11 +14,20 @@ import click
 
 from huai_client.cli.console import Console
 from huai_client.cli.parallel.child import CRASHED, unblock_signals
-from huai_client.cli.parallel.exit_codes import worst_exit_code
 from huai_client.cli.parallel.pool import Fleet
 from huai_schema.errors import ExitCode
 from huai_schema.program.ending import conclude
 from huai_schema.program.humanize import counted
+
+_MILD = (
+    ExitCode.OK,
+    ExitCode.VANISHED,
+    ExitCode.LOCKED,
+    ExitCode.TIMEOUT,
+    ExitCode.NETWORK,
+    ExitCode.PARTIAL,
+)
+"""From nothing to the worst of those that the next run may repair without anybody's help."""
 
 
 def run_all(
@@ -90,3 +103,12 @@ def _name_of(code: int) -> str | None:
 def _meaning(code: int) -> str:
     known = _known(code)
     return f"{code}, {'it crashed' if known is None else known.meaning}"
+
+
+def worst_exit_code(codes: Iterable[int]) -> int:
+    """The code to end with; 0 if there is none."""
+    return max(codes, key=_weight, default=int(ExitCode.OK))
+
+
+def _weight(code: int) -> int:
+    return _MILD.index(code) if code in _MILD else len(_MILD)

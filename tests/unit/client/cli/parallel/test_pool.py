@@ -1,6 +1,6 @@
 import io
 
-from huai_client.cli.parallel.output import Lines, named
+from huai_client.cli.parallel.pool import Lines, named
 
 
 def told(*pieces: bytes, as_json: bool = False) -> bytes:

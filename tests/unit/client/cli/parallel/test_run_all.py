@@ -2,7 +2,7 @@ from itertools import pairwise
 
 import pytest
 
-from huai_client.cli.parallel.exit_codes import worst_exit_code
+from huai_client.cli.parallel.run_all import worst_exit_code
 from huai_schema.errors import ExitCode
 
 MILD = [0, 24, 43, 30, 10, 23]
