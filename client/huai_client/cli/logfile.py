@@ -1,15 +1,17 @@
 """The log file: a line, with its time, for each thing that is told.
 
-Complete whatever the user wants to see on the screen.  Rule: it is opened for each line, so
-that whoever rotates it has nobody to notify, and several processes may write to it.
+Complete whatever the user wants to see on the screen: a transfer's troubles are noted down too.
+Files that were refused are told of at the end of a run.  Rule: it is opened for each line, so that
+whoever rotates it has nobody to notify, and several processes may write to it.
 """
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from huai_client.transfer.listener import Listener
 from huai_schema.errors import ExitCode, HuaiError
 
 
@@ -68,3 +70,27 @@ def _reason(error: BaseException) -> str:
     if isinstance(error, Exception):
         return f"crashed: {error!r}"
     return ExitCode.TERMINATED.meaning
+
+
+class LoggedProgress:
+    """Passes everything on, and notes down why a transfer takes long."""
+
+    def __init__(self, shown: Listener, note: Callable[[str], None]) -> None:
+        """`note` takes a line."""
+        self._shown = shown
+        self._note = note
+        self.started = shown.started
+        self.progressed = shown.progressed
+        self.finished = shown.finished
+        self.refused = shown.refused
+        self.ended = shown.ended
+
+    def retried(self, reason: str) -> None:
+        """Note it."""
+        self._note(f"trying again: {reason}")
+        self._shown.retried(reason)
+
+    def waiting(self, reason: str) -> None:
+        """Note it."""
+        self._note(f"waiting: {reason}")
+        self._shown.waiting(reason)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, TextIO
 
 from huai_client.cli.console import Console
-from huai_client.cli.logged import LoggedProgress
+from huai_client.cli.logfile import LoggedProgress
 from huai_client.transfer.listener import Listener
 from huai_client.transfer.staging import Arrival
 from huai_schema.entries import File
