@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from huai_client.diff.candidate import TreeDiff
-from huai_client.diff.extent import Extent
+from huai_client.diff.selection import Extent
 from huai_client.metadata.commit import Commit
 from huai_client.modes import Modes, split_key
 from huai_client.plan.operations import Plan
