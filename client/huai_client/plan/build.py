@@ -12,9 +12,9 @@ from huai_client.config import Module
 from huai_client.diff.active_filter import rules_of
 from huai_client.diff.candidate import TreeDiff
 from huai_client.diff.candidates import diff_changes, diff_damage, diff_whole, digest_here
-from huai_client.diff.destination import check_destination
 from huai_client.diff.findings import Difference
 from huai_client.diff.moves import nowhere
+from huai_client.diff.remains import check_destination
 from huai_client.diff.reuse.sources import ReuseSources, Wanted
 from huai_client.diff.selection import Extent, Selection
 from huai_client.diff.selections import diff_selections

@@ -9,8 +9,8 @@ import time
 from dataclasses import replace
 from typing import NamedTuple
 
-from huai_client.diff.attempts import holds_nothing_else
 from huai_client.diff.marks import marks_of
+from huai_client.diff.remains import holds_nothing_else
 from huai_client.diff.selection import Selection
 from huai_client.filters import Rules
 from huai_client.metadata.repository import Repository

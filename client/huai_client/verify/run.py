@@ -9,8 +9,8 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from huai_client.diff.destination import check_destination
 from huai_client.diff.findings import Difference, FoundDifference, Kind
+from huai_client.diff.remains import check_destination
 from huai_client.mirror import Mirror
 from huai_client.state.verification import VerificationRecord
 from huai_client.tree import View

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
-from huai_client.diff.destination import check_destination
+from huai_client.diff.remains import check_destination
 from huai_client.inspect.doctor.finding import Finding, fail, ok, skipped, warn
 from huai_client.metadata.repository import Repository
 from huai_client.mirror import Mirror

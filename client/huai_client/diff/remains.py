@@ -1,12 +1,19 @@
-"""Whether DEST still holds the tree that was synced there."""
+"""What a tree still holds of the commits that it was made from: quick looks at single paths.
 
-from collections.abc import Iterable, Iterator
+DEST has to hold something of what was synced there: else its disk is not mounted.  And a run that
+fails leaves its commit among those that were attempted, each of which is compared by the next one;
+an upstream with one file that never comes would make that ever longer, so those of which nothing
+is left are found out.
+"""
+
+from collections.abc import Collection, Iterable, Iterator
 from itertools import islice
 
 from huai_client.diff.selection import Selection
-from huai_client.tree import DestinationError, View
-from huai_client.tree.local_entry import stat_entry
+from huai_client.tree import DestinationError, PathError, View
+from huai_client.tree.local_entry import differences_here, stat_entry
 from huai_schema.codec.listing import Listing
+from huai_schema.entries import Directory, Entry
 from huai_schema.layout.entry_limit import EntryLimit
 from huai_schema.layout.snapshot import decode_listing
 from huai_schema.paths import ROOT, RelPath, parent
@@ -18,6 +25,7 @@ _STEPS = 1000
 
 
 """Directories that are gone through to find those of the top: small ones stand with all below."""
+_PATHS_MOST = 10_000
 
 
 def check_destination(view: View, past: Iterable[Selection]) -> None:
@@ -49,3 +57,31 @@ def _samples(selection: Selection) -> Iterator[RelPath]:
     own = sorted(snapshot.own_directory(ROOT, snapshot.tree).children)
     spread = (RelPath(name) for name in own[:: max(1, len(own) // _SAMPLES)])
     yield from islice((path for path in spread if not rules.excludes_whole(path)), _SAMPLES)
+
+
+def holds_nothing_else(
+    view: View, failed: Collection[RelPath], applied: Selection, wanted: Selection
+) -> bool:
+    """Whether all of `failed`, where alone the tree is not as `wanted`, is as `applied` has it.
+
+    Then earlier attempts need not be compared any more.  Not decided for directories, nor for very
+    many paths: False.
+    """
+    if len(failed) > _PATHS_MOST:
+        return False
+    said = [selection.entries_at(failed) for selection in (applied, wanted)]
+    try:
+        return all(_is_one_of(view, path, [each.get(path) for each in said]) for path in failed)
+    except PathError:
+        return False
+
+
+def _is_one_of(view: View, path: RelPath, said: list[Entry | None]) -> bool:
+    if any(isinstance(entry, Directory) for entry in said):
+        return False
+    found = stat_entry(view, path)
+    if found is None:
+        return None in said
+    if isinstance(found.entry, Directory):
+        return False
+    return any(entry is not None and not differences_here(view, found, entry) for entry in said)
