@@ -5,14 +5,13 @@ order: paths that were compared; files of this tree that stay; the trees of `reu
 that come anyway.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
 from huai_client import config
 from huai_client.diff.candidate import Candidate, Move
-from huai_client.diff.reuse.digests import files_with, worth_looking
 from huai_client.diff.reuse.matching import ANY_NUMBER, Matching, twins
 from huai_client.diff.reuse.value import Reuse
 from huai_client.metadata.commit import Commit
@@ -22,9 +21,18 @@ from huai_client.state import state
 from huai_client.state.paths import module_places
 from huai_client.tree import PathError, View
 from huai_client.tree.local_entry import stat_entry
+from huai_schema.codec.listing import Listing
 from huai_schema.entries import File
 from huai_schema.errors import HuaiError
+from huai_schema.layout.snapshot import Snapshot, decode_listing
+from huai_schema.limits import DIGEST_BYTES
 from huai_schema.paths import RelPath, ancestors
+
+BYTES_AN_ENTRY = 1000
+"""Looking at an entry takes about as long as 50 to 200 bytes do at 50 MB/s; of what is new in
+a mirror little is a copy of what stays, unless a release is copied, and that is much."""
+FEW_ENTRIES = 10_000
+"""Looking at so many takes some hundredths of a second, whatever comes of it."""
 
 
 class Wanted(NamedTuple):
@@ -145,3 +153,28 @@ def _stands(view: View, path: RelPath, file: File) -> bool:
         return False
     entry = found.entry if found else None
     return isinstance(entry, File) and (entry.size, entry.mtime) == (file.size, file.mtime)
+
+
+def worth_looking(size: int, entries: int) -> bool:
+    """Whether `size` bytes to transfer pay for a look at so many entries."""
+    return size > 0 and (entries <= FEW_ENTRIES or size > BYTES_AN_ENTRY * entries)
+
+
+def files_with(snapshot: Snapshot, digests: set[bytes]) -> Iterator[File]:
+    """The files of `snapshot` that have one of `digests`.
+
+    The caller may take digests out of the set while it goes on; it ends with the last one.
+    """
+    for listing in snapshot.listings():
+        if not digests:
+            return
+        if listing.digests and _holds_any(listing, digests):
+            for entry in decode_listing(listing):
+                if isinstance(entry, File) and entry.digest in digests:
+                    yield entry
+
+
+def _holds_any(listing: Listing, digests: set[bytes]) -> bool:
+    column = listing.digests
+    places = range(0, len(column), DIGEST_BYTES)
+    return any(column[place : place + DIGEST_BYTES] in digests for place in places)
