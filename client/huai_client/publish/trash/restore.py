@@ -11,8 +11,7 @@ from stat import S_ISREG
 from huai_client.diff.candidates import digest_here
 from huai_client.diff.reuse.value import Reuse
 from huai_client.plan.operations import Plan
-from huai_client.publish.trash.batches import TrashBatch
-from huai_client.publish.trash.trash import TRASH
+from huai_client.publish.trash.trash import TRASH, TrashBatch
 from huai_client.tree import View
 from huai_schema.entries import File
 from huai_schema.paths import RelPath, join

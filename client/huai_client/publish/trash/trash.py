@@ -5,24 +5,57 @@ what there is to throw away.
 """
 
 import os
+import re
 import time
+from calendar import timegm
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from huai_client.durations import overdue
-from huai_client.publish.trash.batches import TrashBatch, parse_name
 from huai_client.tree import STAGING_NAME, handles
 from huai_client.tree.errors import at
 from huai_client.tree.space import NoSpaceError
 from huai_schema.paths import RelPath, basename, join, parent
 
+_NAME = re.compile(rb"([0-9]{1,19})-(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z(?:-([0-9]{1,9}))?")
 T = TypeVar("T")
 TRASH_NAME = b"huai-trash"
 TRASH = RelPath(STAGING_NAME + b"/" + TRASH_NAME)
 _BLOCK = 512
 """Bytes: the unit of `st_blocks`, on every file system."""
+
+
+class TrashBatch(NamedTuple):
+    """What one run kept."""
+
+    since: int
+    """When the run began to, seconds since the epoch."""
+    number: int
+    """Of those of one second."""
+    serial: int
+    """Of the commit that was applied then."""
+
+    @property
+    def name(self) -> bytes:
+        """Of its folder: SERIAL-TIME."""
+        when = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(self.since)).encode()
+        return b"%d-%b" % (self.serial, when) + (b"-%d" % self.number if self.number else b"")
+
+
+def parse_name(name: bytes) -> TrashBatch | None:
+    """The batch that is called so; None: nothing that huai made."""
+    found = _NAME.fullmatch(name)
+    if found is None:
+        return None
+    serial, *when, number = found.groups()
+    try:
+        since = timegm((*map(int, when), 0, 0, 0))
+    except ValueError:
+        return None
+    batch = TrashBatch(since, int(number or 0), int(serial))
+    return batch if batch.name == name else None
 
 
 class Trash:

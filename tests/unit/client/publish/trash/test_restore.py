@@ -8,9 +8,8 @@ import pytest
 
 from huai_client.diff.reuse.value import Reuse
 from huai_client.plan.operations import Plan, Stage
-from huai_client.publish.trash.batches import TrashBatch
 from huai_client.publish.trash.restore import restore
-from huai_client.publish.trash.trash import Trash
+from huai_client.publish.trash.trash import Trash, TrashBatch
 from huai_client.tree import View
 from huai_schema.entries import File
 from tests.support.local_trees import T0, at, content, file

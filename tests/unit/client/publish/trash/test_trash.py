@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from huai_client.publish.executor import execute
-from huai_client.publish.trash.batches import TrashBatch, parse_name
-from huai_client.publish.trash.trash import Trash
+from huai_client.publish.trash.trash import Trash, TrashBatch, parse_name
 from huai_client.tree import PathError, Tree
 from huai_client.tree.space import NoSpaceError
 from tests.support.local_trees import (
