@@ -5,9 +5,8 @@ grows with the square of the number of changed manifests.  `fetch_commit` is wha
 there is to call; nothing below here knows pygit2.
 """
 
-from huai_client.metadata.git.fetch import LocalRepository, fetch_commit
+from huai_client.metadata.git.fetch import LocalRepository, fetch_commit, write_shallow
 from huai_client.metadata.git.objects import GitObject, MissingObjectError, Objects
-from huai_client.metadata.git.shallow import write_shallow
 
 __all__ = [
     "GitObject",

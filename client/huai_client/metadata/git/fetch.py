@@ -5,7 +5,7 @@ ref is the caller's, and moves last.  Nothing is written that is not complete: a
 something never gets its name.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,8 +15,23 @@ from huai_client.metadata.git.incoming import IncomingPack
 from huai_client.metadata.git.limits import Work
 from huai_client.metadata.git.objects import MissingObjectError, Objects, WithReceived
 from huai_client.metadata.git.protocol import encode_request, receive_pack
-from huai_client.metadata.git.shallow import write_shallow
 from huai_client.metadata.http import Newest
+from huai_schema.program.durable import replace_file
+
+_FILE = "shallow"
+_LOCK = "shallow.lock"
+
+
+def write_shallow(repository: Path, commits: Iterable[str]) -> None:
+    """Replace the list in one durable step; `commits` are hex ids."""
+    text = "".join(f"{commit}\n" for commit in sorted(commits))
+    path, new = repository / _FILE, repository / _LOCK
+    if not text:
+        path.unlink(missing_ok=True)
+        return
+    if path.exists() and path.read_text(encoding="ascii", errors="replace") == text:
+        return
+    replace_file(path, text.encode("ascii"), new)
 
 
 class LocalRepository(NamedTuple):

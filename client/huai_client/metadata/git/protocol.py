@@ -6,8 +6,9 @@ are here.  The reply lists shallow commits and acknowledgements, then the pack i
 
 Rules: clients in the same state send the same bytes, so that a server can answer the second one
 from memory.  Nothing that the upstream does or leaves undone makes this last for ever: silence ends
-it, and so do a trickle (`ask`), a flood, and talk without a pack.  Text that the upstream chose
-reaches the user with nothing but printable characters in it.
+it, and so do a trickle (`ask`), a flood, and talk without a pack.  What is no packet is a
+`FormatError`; a stream that stops inside or before one is an `UpstreamError`.  Text that the
+upstream chose reaches the user with nothing but printable characters in it.
 """
 
 import re
@@ -15,7 +16,6 @@ from collections.abc import Callable, Iterable, Iterator
 
 from huai_client.deadline import NEVER, Deadline
 from huai_client.metadata.git.limits import REPLY_BYTES, TALK_BYTES
-from huai_client.metadata.git.packets import Packets, Read
 from huai_client.metadata.http import (
     Answer,
     MetadataUrl,
@@ -25,8 +25,12 @@ from huai_client.metadata.http import (
     printable,
 )
 from huai_schema.errors import FormatError
-from huai_schema.git.pktline import FLUSH_PACKET, packet
+from huai_schema.git.pktline import FLUSH, FLUSH_PACKET, HEADER_BYTES, packet, packet_length
 
+_READ_BYTES = 1 << 18
+
+Read = Callable[[int], bytes]
+"""At most so many bytes; none at the end."""
 _SERVICE = "git-upload-pack"
 _REQUEST_TYPE = "application/x-git-upload-pack-request"
 _RESULT_TYPE = "application/x-git-upload-pack-result"
@@ -42,6 +46,41 @@ _BOUNDARY = re.compile(rb"(?:un)?shallow [0-9a-f]{40}\n?")
 _ANSWER = re.compile(rb"(?:NAK|ACK [0-9a-f]{40})\n?")
 _ERROR = b"ERR "
 _DATA, _PROGRESS, _FATAL = 1, 2, 3
+
+
+class Packets:
+    """Takes a stream apart."""
+
+    def __init__(self, read: Read, place: str) -> None:
+        """`read` is called until it has given what is needed; `place` is for errors."""
+        self._read = read
+        self._place = place
+        self._buffer = bytearray()
+
+    def section(self) -> Iterator[bytes]:
+        """The payloads up to the next flush packet."""
+        while (payload := self.next()) is not None:
+            yield payload
+
+    def next(self) -> bytes | None:
+        """The payload of the next packet; None for a flush packet."""
+        header = bytes(self._take(HEADER_BYTES))
+        length = packet_length(header, self._place)
+        if length == FLUSH:
+            return None
+        if length < HEADER_BYTES:
+            raise FormatError(f"the special packet {header!r} was not expected here", self._place)
+        return bytes(self._take(length - HEADER_BYTES))
+
+    def _take(self, count: int) -> bytearray:
+        while len(self._buffer) < count:
+            chunk = self._read(_READ_BYTES)
+            if not chunk:
+                raise UpstreamError(f"{self._place}: the reply ended early", hint="run again")
+            self._buffer += chunk
+        taken = self._buffer[:count]
+        del self._buffer[:count]
+        return taken
 
 
 def encode_request(wanted: str, complete: Iterable[str], shallow: Iterable[str]) -> bytes:

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from huai_client.metadata.git.fetch import write_shallow
 from huai_client.metadata.git.incoming import IncomingPack
 from huai_client.metadata.git.limits import Work
-from huai_client.metadata.git.shallow import write_shallow
 from huai_schema.errors import FormatError
 from huai_schema.git.objects import object_id
 from tests.support.http_fixtures import git

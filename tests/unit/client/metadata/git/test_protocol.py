@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from huai_client.metadata.git.packets import Packets
+from huai_client.metadata.git.protocol import Packets
 from huai_client.metadata.http import UpstreamError
 from huai_schema.errors import FormatError
 from huai_schema.git.pktline import FLUSH_PACKET, packet
