@@ -10,7 +10,7 @@ from huai_client.plan.operations import Plan, Stage
 from huai_client.plan.order.order import PublishOrder
 from huai_client.plan.pending import DelayPolicy, delay_deletions, reappeared
 from huai_client.plan.planner import changed_directories, make_plan, with_directories
-from huai_client.plan.summary import summarize
+from huai_client.plan.prepared import summarize
 from huai_client.plan.withhold import Withholding, withhold
 from huai_client.profiles.load import known_volatile, profiles
 from huai_client.state.delayed_deletion import DelayedDeletion

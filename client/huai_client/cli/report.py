@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from huai_client.diff.symlinks import points_outside
 from huai_client.modes import Reduced
 from huai_client.plan.operations import Plan
-from huai_client.plan.prepared import Prepared
-from huai_client.plan.summary import PlanSummary, reduced_modes
+from huai_client.plan.prepared import PlanSummary, Prepared, reduced_modes
 from huai_client.publish.executor import Report
 from huai_client.sync.result import SyncResult
 from huai_client.transfer import Outcome

@@ -42,11 +42,10 @@ from huai_client.plan.pending import (
     with_reappeared,
 )
 from huai_client.plan.planner import changed_directories, make_plan, with_directories
-from huai_client.plan.prepared import Prepared
+from huai_client.plan.prepared import Prepared, summarize
 from huai_client.plan.protect.protection import Protection, Undeletable
 from huai_client.plan.protect.shield import drop_protected, may_move
 from huai_client.plan.restrict import restrict
-from huai_client.plan.summary import summarize
 from huai_client.plan.volatile import volatile_fetches
 from huai_client.profiles.load import profiles, volatile_files
 from huai_client.run_options import SyncOptions

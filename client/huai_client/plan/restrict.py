@@ -10,8 +10,7 @@ from dataclasses import replace
 from huai_client.diff.reuse.value import Reuse
 from huai_client.filters.rules import Rules
 from huai_client.plan.operations import Plan, Stage
-from huai_client.plan.prepared import Prepared
-from huai_client.plan.summary import summarize
+from huai_client.plan.prepared import Prepared, summarize
 from huai_schema.entries import Directory, Entry
 from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.paths import RelPath

@@ -14,8 +14,7 @@ from huai_client.metadata.commit import Commit
 from huai_client.metadata.repository import Repository
 from huai_client.mirror import Mirror
 from huai_client.plan.build import PlanBuilder
-from huai_client.plan.prepared import Prepared
-from huai_client.plan.summary import summarize
+from huai_client.plan.prepared import Prepared, summarize
 from huai_client.publish.destination import Destination
 from huai_client.publish.trash.restore import restore
 from huai_client.publish.trash.trash import TRASH

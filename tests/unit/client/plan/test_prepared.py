@@ -10,7 +10,7 @@ from huai_client.plan.deletions import (
     check_deletions,
 )
 from huai_client.plan.operations import Plan, Remove, Stage
-from huai_client.plan.summary import PlanSummary, summarize
+from huai_client.plan.prepared import PlanSummary, summarize
 from tests.support.local_trees import at, directory, file, linked, symlink
 
 NOTHING = PlanSummary(0, 0, 0, 0, 0, 0, 0, 0)
