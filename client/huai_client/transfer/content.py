@@ -20,7 +20,7 @@ from huai_client.transfer.local import LocalContent, Reused, ReusePolicy
 from huai_client.transfer.staging import Staging, key_of
 from huai_client.transfer.urls import upstream_urls
 from huai_client.tree import STAGING, Tree
-from huai_client.tree.space import NoSpaceError, check_space
+from huai_client.tree.destination import NoSpaceError, check_space
 from huai_schema.entries import File
 from huai_schema.paths import RelPath
 

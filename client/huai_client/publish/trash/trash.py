@@ -15,8 +15,8 @@ from typing import NamedTuple, TypeVar
 
 from huai_client.durations import overdue
 from huai_client.tree import STAGING_NAME, handles
+from huai_client.tree.destination import NoSpaceError
 from huai_client.tree.errors import at
-from huai_client.tree.space import NoSpaceError
 from huai_schema.paths import RelPath, basename, join, parent
 
 _NAME = re.compile(rb"([0-9]{1,19})-(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z(?:-([0-9]{1,9}))?")
