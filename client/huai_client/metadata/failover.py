@@ -21,7 +21,7 @@ from typing import TypeVar
 from huai_client.deadline import NEVER, Deadline
 from huai_client.metadata.http import MetadataUrl, NotServedError, UpstreamDownError, UpstreamError
 from huai_client.retry import Backoff, retry
-from huai_client.state.hosts import UpstreamHealth
+from huai_client.state.upstream_health import UpstreamHealth
 from huai_schema.errors import FormatError
 
 _BACKOFF = Backoff(retries=2, first=0.5, longest=60.0)

@@ -7,7 +7,7 @@ failed lately, in this run or another, is tried last.
 import threading
 from collections.abc import Sequence
 
-from huai_client.state.hosts import UpstreamHealth
+from huai_client.state.upstream_health import UpstreamHealth
 from huai_client.transfer.errors import (
     TransferError,
     UpstreamFullError,

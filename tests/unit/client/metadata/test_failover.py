@@ -8,7 +8,7 @@ import pytest
 from huai_client.deadline import Deadline
 from huai_client.metadata.failover import BehindError, Failover
 from huai_client.metadata.http import MetadataUrl, NotServedError, UpstreamDownError, UpstreamError
-from huai_client.state.hosts import UpstreamHealth
+from huai_client.state.upstream_health import UpstreamHealth
 from huai_schema.errors import FormatError, HuaiError
 
 A, B, C = (MetadataUrl(f"https://{name}.example/m.git") for name in "abc")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from huai_client.state.hosts import UpstreamHealth
+from huai_client.state.upstream_health import UpstreamHealth
 
 A, B = "https://a.example", "https://b.example"
 T0 = 1_700_000_000

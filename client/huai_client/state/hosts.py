@@ -1,10 +1,10 @@
-"""How many connections a host is given at a time: locked files, one for each connection.
+"""The hosts of one client root, and how many connections each is given at a time.
 
-`ROOT/hosts/HOST/0` and so on are the slots; who holds the lock of one may have a
-connection.  rsync inherits the handle, so that a slot is free when rsync itself has ended, even
-if this program was killed before; the kernel drops the lock, whatever happened.  Whoever
-finds no free slot queues: one at a time waits for a slot, the others wait for `queue`,
-so that nobody who has just given a slot back overtakes those who wait.  The files are
+Locked files count, one for each connection: `ROOT/hosts/HOST/0` and so on are the slots; who holds
+the lock of one may have a connection.  rsync inherits the handle, so that a slot is free when rsync
+itself has ended, even if this program was killed before; the kernel drops the lock, whatever
+happened.  Whoever finds no free slot queues: one at a time waits for a slot, the others wait for
+`queue`, so that nobody who has just given a slot back overtakes those who wait.  The files are
 empty and stay.
 """
 
@@ -12,12 +12,17 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import urlsplit
 
+from huai_client.state.upstream_health import UpstreamHealth
 from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.program.locking import open_lock, try_lock
 
 _QUEUE = "queue"
 _MOMENT, _POLL_SECONDS = 0.02, 0.2
+_CONNECTIONS = 4
+"""To each host, if nothing is configured; a module with more streams gets as many."""
+_NAME_MAX = 200
 
 
 class ConnectionLimitError(HuaiError):
@@ -91,3 +96,35 @@ def _lock(path: Path) -> int | None:
         raise
     os.close(handle)
     return None
+
+
+class Hosts:
+    """Made once for each run, and handed down."""
+
+    def __init__(self, root: Path | None = None) -> None:
+        """`root` is the client's; None: no limits, and nothing is remembered on the disk."""
+        self._folder = None if root is None else root / "hosts"
+        self.health = UpstreamHealth(None if root is None else root / "upstreams.json")
+
+    def connection_limit(self, host: str, connections: int, streams: int) -> ConnectionLimit | None:
+        """The connections to `host` for a module with so many `streams`; None: any number.
+
+        `connections` is what is configured; 0: nothing.
+        """
+        if self._folder is None or not host:
+            return None
+        limit = connections or max(_CONNECTIONS, streams)
+        return ConnectionLimit(self._folder / host.lower()[:_NAME_MAX], limit)
+
+
+def service_of(url: str) -> str:
+    """What answers at a URL, as it is remembered: scheme, host and port; empty: no network."""
+    try:
+        split = urlsplit(url)
+        host, port = split.hostname, split.port
+    except ValueError:
+        return ""
+    if not split.scheme or not host:
+        return ""
+    shown = f"[{host}]" if ":" in host else host
+    return f"{split.scheme}://{shown}" + (f":{port}" if port else "")
