@@ -10,9 +10,12 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from huai_client.transfer.listener import Listener
 from huai_schema.errors import ExitCode, HuaiError
+
+if TYPE_CHECKING:
+    from huai_client.transfer.listener import Listener
 
 
 class LogFileError(HuaiError):
@@ -28,7 +31,7 @@ class LogFile:
         """Makes the file if it is missing; `LogFileError` if nothing can be written there."""
         self._path = path
         try:
-            self._append(b"")
+            append(path, b"", 0o640)
         except OSError as error:
             raise LogFileError(
                 f"{path}: {error.strerror}", hint="make its folder, or look at the permissions"
@@ -40,15 +43,17 @@ class LogFile:
         stamp = time.strftime("%Y-%m-%dT%H:%M:%S%z")
         line = f"{stamp} [{os.getpid()}] {module}: {told}\n"
         with suppress(OSError):
-            self._append(line.encode("utf-8", "backslashreplace"))
+            append(self._path, line.encode("utf-8", "backslashreplace"), 0o640)
 
-    def _append(self, line: bytes) -> None:
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
-        handle = os.open(self._path, flags, 0o640)
-        try:
-            os.write(handle, line)
-        finally:
-            os.close(handle)
+
+def append(path: Path, line: bytes, mode: int) -> None:
+    """Add a line to a file, which is made with `mode` if it is missing."""
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
+    handle = os.open(path, flags, mode)
+    try:
+        os.write(handle, line)
+    finally:
+        os.close(handle)
 
 
 @contextmanager
@@ -75,7 +80,7 @@ def _reason(error: BaseException) -> str:
 class LoggedProgress:
     """Passes everything on, and notes down why a transfer takes long."""
 
-    def __init__(self, shown: Listener, note: Callable[[str], None]) -> None:
+    def __init__(self, shown: "Listener", note: Callable[[str], None]) -> None:
         """`note` takes a line."""
         self._shown = shown
         self._note = note

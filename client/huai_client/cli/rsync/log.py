@@ -14,6 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias
 
+from huai_client.cli.logfile import append
 from huai_client.cli.rsync.exec_rsync import RsyncNeededError
 from huai_schema.paths import RelPath
 
@@ -22,6 +23,7 @@ ITEMIZED: Final = "%i %n%L"
 NAMED: Final = "%n%L"
 """What `-v` stands for."""
 _ESCAPE = re.compile("%(.?)", re.DOTALL)
+_MODE = 0o666
 _TIME = "%Y/%m/%d-%H:%M:%S"
 
 
@@ -110,7 +112,7 @@ class RsyncLog:
         """Made if it is missing; `RsyncNeededError` if nothing can be written there."""
         log = cls(Path(name).absolute())
         try:
-            log._append(b"")
+            append(log.path, b"", _MODE)
         except OSError as error:
             raise RsyncNeededError(f"--log-file: {name}: {error.strerror}") from error
         return log
@@ -119,14 +121,6 @@ class RsyncLog:
         """One line with its time; lost if the disk is full, which stops no mirror."""
         stamp = time.strftime("%Y/%m/%d %H:%M:%S")
         try:
-            self._append(b"%b [%d] %b\n" % (stamp.encode(), os.getpid(), line))
+            append(self.path, b"%b [%d] %b\n" % (stamp.encode(), os.getpid(), line), _MODE)
         except OSError:
             return
-
-    def _append(self, text: bytes) -> None:
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
-        handle = os.open(self.path, flags, 0o666)
-        try:
-            os.write(handle, text)
-        finally:
-            os.close(handle)
