@@ -19,11 +19,7 @@ from huai_schema.layout.snapshot import decode_listing
 from huai_schema.paths import ROOT, RelPath, parent
 
 _SAMPLES = 32
-
-
 _STEPS = 1000
-
-
 """Directories that are gone through to find those of the top: small ones stand with all below."""
 _PATHS_MOST = 10_000
 

@@ -1,4 +1,4 @@
-"""The part of a snapshot that a filter lets through, with the modes that its policy gives.
+"""The part of a snapshot that a filter lets through, with its policy's modes, and how much it is.
 
 Reads objects through the snapshot and nothing else; the manifests of directories that are left
 out are never read.

@@ -1,4 +1,4 @@
-"""Opening DEST: the one place where a path of the outside world is looked up; and whether it has room.
+"""Opening DEST, the one place where a path of the outside world is looked up; and its free space.
 
 Its parents may be symlinks, DEST itself may not.  Nothing is created: a missing DEST is
 more often a disk that is not mounted than a first run.
