@@ -14,8 +14,7 @@ from itertools import groupby
 from typing import NamedTuple, Self
 
 from huai_client.filters.parser import Parser, ReadFile, no_files
-from huai_client.filters.pattern import FilterPattern, subject, translate
-from huai_client.filters.rule import Rule
+from huai_client.filters.rule import FilterPattern, Rule, subject, translate
 from huai_client.modes import Modes, bare_key, split_key
 from huai_schema.codec.escaping import escape, unescape
 from huai_schema.paths import RelPath, ancestors, parent
