@@ -32,18 +32,20 @@ def main() -> None:
     folder = Path(tempfile.mkdtemp(prefix="huai-bench-", dir=options.dir))
     all_figures = []
     try:
-        with Stand(folder, options.entries, options.rounds, cold=options.cold) as stand:
+        conditions = {"cold": options.cold, "line": options.line}
+        with Stand(folder, options.entries, options.rounds, **conditions) as stand:
             for name in options.names or DEFAULT:
                 began = time.monotonic()
                 found = list(import_module(f"tests.bench.{name}_bench").figures(stand))
                 say(f"{name}: {time.monotonic() - began:.0f} s, load {os.getloadavg()[0]:.1f}")
                 circumstances = {"entries": options.entries, "rounds": options.rounds}
-                append_json(options.json, name, found, cold=options.cold, **circumstances)
+                append_json(options.json, name, found, **conditions, **circumstances)
                 all_figures += found
         cache = "cold" if options.cold else "warm"
+        line = "a line of 40 ms and 100 Mbit/s, " if options.line else ""
         print(
-            f"{options.entries:,} entries, {cache} cache, medians of {options.rounds} rounds, "
-            f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}\n"
+            f"{options.entries:,} entries, {line}{cache} cache, medians of {options.rounds} "
+            f"rounds, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}\n"
         )
         print(markdown(all_figures), flush=True)
     finally:
@@ -60,6 +62,11 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--dir", type=Path, help="trees are made below; default $TMPDIR or /tmp")
     parser.add_argument(
         "--cold", action="store_true", help="drop the page cache before every run; needs root"
+    )
+    parser.add_argument(
+        "--line",
+        action="store_true",
+        help="HTTP and rsync go through a proxy of 40 ms round trip and 100 Mbit/s",
     )
     parser.add_argument(
         "--json",

@@ -14,9 +14,11 @@ from multiprocessing import get_context
 from pathlib import Path
 from types import TracebackType
 from typing import Self
+from urllib.parse import urlsplit
 
 from tests.bench import trees
 from tests.bench.disk_reads import DiskReads, NotCountedError, drop_caches
+from tests.bench.line import Line
 from tests.bench.programs import Program, serving
 from tests.support.rsyncd import rsync_daemon
 
@@ -29,11 +31,15 @@ _BYTES = 100
 class Stand:
     """As a context manager."""
 
-    def __init__(self, folder: Path, entries: int, rounds: int, *, cold: bool) -> None:
+    def __init__(
+        self, folder: Path, entries: int, rounds: int, *, cold: bool, line: bool = False
+    ) -> None:
         self.folder = folder
         self.entries = entries
         self.rounds = rounds
         self.cold = cold
+        self.line = line
+        """Whether downstreams are at the other end of a line."""
         self.server = Program("huai-server", folder / "server")
         self._seed = 0
         self._closing = contextlib.ExitStack()
@@ -96,14 +102,13 @@ class Stand:
         """Of the running `huai-server serve`."""
         assert self.modules
         with _joined(self.server_reads):
-            return self._closing.enter_context(serving(self.server))
+            return self._far(self._closing.enter_context(serving(self.server)))
 
     @cached_property
     def daemon(self) -> str:
         """The URL of the tree at a stock rsync daemon."""
         with _joined(self.daemon_reads):
-            url = self._closing.enter_context(rsync_daemon({"tree": self.tree}))
-        return f"{url}/tree"
+            return self._served("tree", self.tree)
 
     @cached_property
     def client(self) -> Program:
@@ -114,6 +119,18 @@ class Stand:
         client.run("add", "digests", url, dest, "--content-url", self.daemon)
         client.run("sync", "digests", "--quiet")
         return client
+
+    def first_client(self, module: str) -> tuple[Program, str, int]:
+        """A downstream without modules, the daemon's URL of `module`, and how many files it has.
+
+        The module holds real files of this machine.
+        """
+        tree = self.folder / module
+        say("copying real files")
+        files = self._maker.submit(trees.copy_real, tree, trees.REAL_FILES).result()
+        self.server.run("add", module, tree, "--digest", "now")
+        self.commit(module)
+        return Program("huai-client", self.folder / "first"), self._served(module, tree), files
 
     def copy(self, name: str) -> Path:
         """A copy of the tree as it is now, made without anybody's daemon."""
@@ -126,6 +143,15 @@ class Stand:
         """Before every measurement: nothing is dropped unless that was asked for."""
         if self.cold:
             drop_caches()
+
+    def _served(self, module: str, tree: Path) -> str:
+        """The URL of `tree` at a stock rsync daemon."""
+        url = self._closing.enter_context(rsync_daemon({module: tree}))
+        return f"rsync://127.0.0.1:{self._far(urlsplit(url).port or 0)}/{module}"
+
+    def _far(self, port: int) -> int:
+        """What stands for `port` on this side of the line, if there is one."""
+        return self._closing.enter_context(Line(port)).port if self.line else port
 
     def _reads(self, name: str) -> DiskReads | None:
         try:

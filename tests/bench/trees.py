@@ -5,10 +5,16 @@ The same arguments give the same tree, down to the nanosecond, on every machine.
 
 import os
 import random
+import shutil
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+REAL_FILES = 50_000
+REAL_TOPS = ("/usr/share", "/usr/include", "/usr/lib", "/usr/local")
+REAL_BYTES = 1 << 16
+"""What counts as small."""
 _FLAT_SHARE = 0.2
 _FLAT_ENTRIES = 5000
 _SYMLINK_SHARE = 0.03
@@ -44,6 +50,32 @@ def make_tree(root: Path, entries: int, seed: int = 1, size: int = 0) -> None:
     maker = _Maker(random.Random(seed), entries, size)
     maker.fill_flat(root / "flat", int(entries * _FLAT_SHARE))
     maker.fill_pool(root / "pool")
+
+
+def copy_real(root: Path, files: int) -> int:
+    """Copy so many small files of this machine below `root`, in their directories; how many."""
+    root.mkdir(parents=True)
+    count = 0
+    for top in REAL_TOPS:
+        for folder, names, leaves in os.walk(top):
+            names.sort()
+            small = [name for name in sorted(leaves) if _is_small(os.path.join(folder, name))]
+            dest = root / folder.lstrip("/")
+            for name in small[: files - count]:
+                dest.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(os.path.join(folder, name), dest / name)
+                count += 1
+            if count == files:
+                return count
+    return count
+
+
+def _is_small(path: str) -> bool:
+    try:
+        found = os.stat(path, follow_symlinks=False)
+    except OSError:
+        return False
+    return stat.S_ISREG(found.st_mode) and found.st_size <= REAL_BYTES and os.access(path, os.R_OK)
 
 
 def churn(root: Path, fraction: float, seed: int = 1) -> Churn:

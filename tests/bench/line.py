@@ -1,0 +1,103 @@
+"""A TCP proxy on loopback that stands for a line: so many bytes a second, and a round trip.
+
+All connections of a line share its rate, each direction for itself, as on a full-duplex line. What
+is sent beyond the rate waits in a buffer of bounded time, as in a router; then the sender has to
+wait. A connection costs a round trip before its first byte, as TCP's handshake does.
+"""
+
+import contextlib
+import queue
+import socket
+import threading
+import time
+from types import TracebackType
+from typing import Self
+
+ROUND_TRIP = 0.04
+"""Seconds."""
+RATE = 100_000_000 / 8
+"""Bytes a second."""
+_PIECE = 1 << 14
+_BUFFERED = 0.1
+"""Seconds of the rate that a sender may be ahead."""
+_SECONDS = 900
+
+
+class _Lane:
+    """One direction."""
+
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        self._free = 0.0
+        """When the last byte so far has left."""
+
+    def departs(self, size: int) -> float:
+        """When a piece has left that is handed over now."""
+        with self._guard:
+            self._free = max(self._free, time.monotonic()) + size / RATE
+            return self._free
+
+
+class Line:
+    """Forwards connections to a port on loopback, as a context manager."""
+
+    def __init__(self, target: int) -> None:
+        self._target = target
+        self._listener = socket.create_server(("127.0.0.1", 0), backlog=128)
+        self._there, self._back = _Lane(), _Lane()
+        self.port: int = self._listener.getsockname()[1]
+
+    def __enter__(self) -> Self:
+        """Start."""
+        threading.Thread(target=self._accept, daemon=True).start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Take no more connections; those that are open end with their ends."""
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                client, _ = self._listener.accept()
+            except OSError:
+                return
+            server = socket.create_connection(("127.0.0.1", self._target), timeout=_SECONDS)
+            for each in (client, server):
+                each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                each.settimeout(_SECONDS)
+            known = time.monotonic() + ROUND_TRIP
+            _forward(client, server, self._there, known)
+            _forward(server, client, self._back, known - ROUND_TRIP / 2)
+
+
+def _forward(source: socket.socket, sink: socket.socket, lane: _Lane, earliest: float) -> None:
+    """Nothing of it leaves before `earliest`."""
+    pieces: queue.Queue[tuple[float, bytes]] = queue.Queue()
+
+    def take() -> None:
+        with contextlib.suppress(OSError):
+            while data := source.recv(_PIECE):
+                gone = lane.departs(len(data))
+                pieces.put((max(gone, earliest) + ROUND_TRIP / 2, data))
+                time.sleep(max(0.0, gone - time.monotonic() - _BUFFERED))
+        pieces.put((0.0, b""))
+
+    def deliver() -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                due, data = pieces.get()
+                time.sleep(max(0.0, due - time.monotonic()))
+                if not data:
+                    sink.shutdown(socket.SHUT_WR)
+                    return
+                sink.sendall(data)
+
+    for work in (take, deliver):
+        threading.Thread(target=work, daemon=True).start()
