@@ -15,7 +15,7 @@ from huai_server.errors import storage_errors
 from huai_server.fallback.after_commit import AttrTreeUpdate, remove_attr_tree, update_attr_tree
 from huai_server.fallback.conf import check_names
 from huai_server.paths import module_places
-from huai_server.store.purge import purge_module
+from huai_server.store.module_state import purge_module
 
 
 class Committed(NamedTuple):

@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # these load libgit2, which only some commands need
     from huai_server.commit.commit import CommitResult
     from huai_server.fallback.after_commit import AttrTreeUpdate
     from huai_server.fallback.attr import AttrTreeResult
-    from huai_server.store.status import ModuleState
+    from huai_server.store.module_state import ModuleState
 
 _SHOWN = 20
 """Problems that are named one by one; --json names all."""

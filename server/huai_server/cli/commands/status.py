@@ -10,7 +10,7 @@ from huai_server.cli.options import json_option, modules_argument
 from huai_server.cli.report import status_line, status_values
 from huai_server.config import load
 from huai_server.paths import module_places
-from huai_server.store.status import module_state
+from huai_server.store.module_state import module_state
 
 
 @click.command()

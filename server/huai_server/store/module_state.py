@@ -1,9 +1,13 @@
-"""The state of a module for `status`: its newest commit, and whether a commit runs."""
+"""The state of one module as a whole: how it stands, whatever state it is in, and deleting it.
 
+The mirrored tree is never touched.
+"""
+
+import shutil
 from typing import NamedTuple
 
 from huai_schema.errors import HuaiError
-from huai_schema.program.locking import holder
+from huai_schema.program.locking import holder, locked
 from huai_server.errors import storage_errors
 from huai_server.paths import ModulePlaces
 from huai_server.store.repository import Head, read_head
@@ -30,3 +34,11 @@ def module_state(places: ModulePlaces) -> ModuleState:
     except HuaiError as error:
         problem = error
     return ModuleState(head, problem, holder(places.lock))
+
+
+def purge_module(places: ModulePlaces) -> None:
+    """Delete repository and caches; `LockedError` while a commit runs."""
+    with storage_errors(places.folder):
+        if places.folder.exists():
+            with locked(places.lock):
+                shutil.rmtree(places.folder)
