@@ -7,8 +7,10 @@ same without the library: rsync must refuse the module.
 
 import os
 import shutil
+import struct
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import NamedTuple
 
 import msgspec
 
@@ -17,7 +19,6 @@ from huai_server.config import Fallback, Module, ModuleFallback
 from huai_server.fallback import programs
 from huai_server.fallback.attr import generations
 from huai_server.fallback.conf import FallbackModule, render
-from huai_server.fallback.elf import inspect
 from huai_server.paths import fallback_places
 
 _NAME = "probe"
@@ -25,6 +26,8 @@ _SIZE = 70_000
 _GOOD, _SHORT, _OTHER, _LINKED = "good", "shortened", "replaced", "behind-a-symlink"
 _SECONDS = 30.0
 _VANISHED = (23, 24)
+_IDENT = struct.Struct("4sBB")
+_PROGRAM_INTERPRETER = 3
 
 
 class SelfTestError(HuaiError):
@@ -159,3 +162,30 @@ def _likely_cause(settings: Fallback) -> str:
     if settings.use_chroot and os.geteuid() != 0:
         return "only root can chroot: set fallback.use_chroot to false"
     return "nothing is served; see what rsync says, and whether the folder is mounted noexec"
+
+
+class Binary(NamedTuple):
+    """An ELF file."""
+
+    machine: tuple[int, int, int]
+    """Class, byte order and processor; a library must have the program's."""
+    dynamic: bool
+    """Whether it asks for a dynamic loader, which is what preloads libraries."""
+
+
+def inspect(path: Path) -> Binary | None:
+    """The header of the file `path`; None if it is not an ELF file (a script, perhaps)."""
+    with path.open("rb") as file:
+        header = file.read(64)
+        if len(header) < 64 or header[:4] != b"\x7fELF":
+            return None
+        _, width, order = _IDENT.unpack_from(header)
+        mark = "<" if order == 1 else ">"
+        (machine,) = struct.unpack_from(f"{mark}H", header, 18)
+        wide = width == 2
+        (offset,) = struct.unpack_from(f"{mark}{'Q' if wide else 'I'}", header, 32 if wide else 28)
+        size, count = struct.unpack_from(f"{mark}HH", header, 54 if wide else 42)
+        file.seek(offset)
+        table = file.read(size * count)
+    kinds = (struct.unpack_from(f"{mark}I", table, at)[0] for at in range(0, len(table), size or 1))
+    return Binary((width, order, machine), _PROGRAM_INTERPRETER in kinds)
