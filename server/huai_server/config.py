@@ -19,7 +19,7 @@ from huai_schema.program.configuration import (
     read_toml,
     rewrite,
 )
-from huai_server.http.asgi.addresses import address_of
+from huai_server.http.asgi.connections import address_of
 
 _NAME = "server.toml"
 _SEE = "docs/SERVER-CONFIGURATION.md, or `man huai-server.toml`, lists the keys and their values"

@@ -29,8 +29,8 @@ from huai_schema.layout.own_directory import decode_own_directory
 from huai_schema.layout.snapshot import Snapshot
 from huai_schema.paths import RelPath
 from huai_server.config import load as load_server
-from huai_server.http.asgi.addresses import address_of
 from huai_server.http.asgi.body import Inflater
+from huai_server.http.asgi.connections import address_of
 from huai_server.http.asgi.errors import HttpError
 from huai_server.http.git.app import protocol_version
 from huai_server.http.git.request import parse_request

@@ -22,9 +22,8 @@ import uvicorn
 from huai_schema import __version__
 from huai_schema.errors import ExitCode, HuaiError
 from huai_server.http.app import Application, create_app
-from huai_server.http.asgi.addresses import address_of
 from huai_server.http.asgi.connection import connection_class
-from huai_server.http.asgi.connections import ConnectionLimit
+from huai_server.http.asgi.connections import ConnectionLimit, address_of
 from huai_server.http.settings import Registry, ServeSettings
 
 OnStart = Callable[[str, int], None]

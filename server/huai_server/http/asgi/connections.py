@@ -1,17 +1,47 @@
-"""All connections of one server: how many there may be, and which is closed when it is full.
+"""How many connections one server has, altogether and from each address, and who has to go.
 
-A connection is waiting until the client has sent a whole request.  A new connection to a full
-server replaces the one that has waited longest.  So clients that send half a request and stop
-cannot keep others out, and a client that sends its request at once is safe.
+A connection waits as long as the client has not said all of its request.  One that answers
+within a moment is never in danger: only those that wait longest give way to new ones, so that
+half a request cannot keep others out, however many send one.
+
+One household or server has a whole /64 of IPv6, so that counts as one address.  A trusted proxy has
+none: it stands for many, and says for whom in X-Forwarded-For, which uvicorn puts in the place of
+its address.
 """
 
 import logging
 from collections import Counter
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+from ipaddress import AddressValueError, IPv6Address, ip_address, ip_network
 from typing import Protocol
 
-from huai_server.http.asgi.addresses import AddressOf
+_CACHED = 4096
+_ADDRESS_LENGTH = 64
+"""Longer text is not an address: a header may hold anything."""
 
+AddressOf = Callable[[str], str]
+"""From the address in a socket or header to the one that is counted; empty: not limited."""
 _log = logging.getLogger(__name__)
+
+
+def address_of(proxies: Iterable[str]) -> AddressOf:
+    """The function that knows these `proxies`, addresses or networks (`ValueError` if not)."""
+    networks = [ip_network(proxy, strict=False) for proxy in proxies]
+
+    @lru_cache(maxsize=_CACHED)
+    def counted(host: str) -> str:
+        try:
+            address = ip_address(host[:_ADDRESS_LENGTH].partition("%")[0])
+        except (AddressValueError, ValueError):
+            return host[:_ADDRESS_LENGTH]
+        if isinstance(address, IPv6Address):
+            address = address.ipv4_mapped or address
+        if any(address.version == each.version and address in each for each in networks):
+            return ""
+        return str(ip_network((address, 64 if address.version == 6 else 32), strict=False))
+
+    return counted
 
 
 class Member(Protocol):

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs
 
-from huai_server.http.asgi.addresses import address_of
 from huai_server.http.asgi.body import Body, Inbox, Receive, race
+from huai_server.http.asgi.connections import address_of
 from huai_server.http.asgi.errors import ClientGoneError, HttpError
 from huai_server.http.asgi.limiter import Limiter
 from huai_server.http.asgi.responder import Responder, Send, send_error

@@ -1,6 +1,6 @@
 import pytest
 
-from huai_server.http.asgi.addresses import address_of
+from huai_server.http.asgi.connections import address_of
 
 COUNTED = address_of(["127.0.0.1", "10.0.0.0/8", "2001:db8:1::/48"])
 
