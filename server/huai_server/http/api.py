@@ -1,24 +1,62 @@
 """The JSON API, version 1: which modules there are, and what each one's newest commit says.
 
-Reads heads through `Heads`; the shape of the answers is the pydantic models below.
-Additions are compatible, anything else needs `/api/v2`.
+`Heads` reads a head again only when its branch has moved; the shape of the answers is the pydantic
+models below.  Additions are compatible, anything else needs `/api/v2`.
 """
 
+import asyncio
 import logging
 import time
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from fastapi import APIRouter, Header, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from huai_schema.errors import HuaiError
 from huai_server.http.asgi.errors import HttpError
-from huai_server.http.heads import Heads
-from huai_server.store.repository import Head
+from huai_server.http.git.branch_state import read_branch_state
+from huai_server.http.settings import Registry
+from huai_server.store.repository import Head, read_head
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _PROBLEM = "its metadata cannot be read; the server's log says why"
-
 _log = logging.getLogger(__name__)
+
+
+class Heads:
+    """Answers from memory as long as the branch's state is the one it was read at."""
+
+    def __init__(self, registry: Registry) -> None:
+        """Names and repositories come from `registry`, which may change at any time."""
+        self._registry = registry
+        self._known: dict[Path, tuple[bytes, Head]] = {}
+
+    def names(self) -> list[str]:
+        """Names of all modules, sorted."""
+        return sorted(self._registry.modules())
+
+    async def read(self, name: str) -> Head | None:
+        """The newest commit of a module; None before the first one, and for an unknown name."""
+        repository = self._registry.modules().get(name)
+        state = None if repository is None else read_branch_state(repository)
+        if repository is None or state is None:
+            return None
+        known = self._known.get(repository)
+        if known is not None and known[0] == state:
+            return known[1]
+        head = await asyncio.to_thread(read_head, repository)
+        if head is not None and head.commit.encode() == state:
+            self._forget_removed()
+            self._known[repository] = (state, head)
+        return head
+
+    def _forget_removed(self) -> None:
+        """Keep no more than the modules there are."""
+        present = set(self._registry.modules().values())
+        for repository in self._known.keys() - present:
+            del self._known[repository]
 
 
 class _Model(BaseModel):

@@ -1,9 +1,13 @@
 """The whole HTTP side as one ASGI application.
 
 Git's requests are looked at first and go past the framework; all others are FastAPI's.
-Pages and metrics that come later are routes of `Application.api`.
+Pages and metrics that come later are routes of `Application.api`.  The page at `/` is plain HTML
+that loads nothing.
 """
 
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from html import escape
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -13,14 +17,42 @@ from starlette.exceptions import HTTPException
 
 from huai_schema import __version__
 from huai_schema.errors import HuaiError
-from huai_server.http.api import all_modules, router
+from huai_server.http.api import Heads, ModuleModel, all_modules, router
 from huai_server.http.asgi.body import Receive
 from huai_server.http.asgi.errors import HttpError
 from huai_server.http.asgi.responder import Send
-from huai_server.http.front_page import front_page
 from huai_server.http.git.app import PREFIX, GitApp
-from huai_server.http.heads import Heads
 from huai_server.http.settings import Registry, ServeSettings
+
+_LAST_SECOND = 253_402_300_799
+"""The last second of the year 9999, which is the last that Python can print."""
+
+
+def front_page(modules: Sequence[ModuleModel]) -> str:
+    """All of the page."""
+    rows = "".join(map(_row, modules)) or "<tr><td>no modules yet</td></tr>"
+    return (
+        '<!DOCTYPE html><html lang="en"><meta charset="utf-8"><title>huai</title>'
+        "<h1>huai</h1><p>Metadata of file mirrors, for huai-client. Also: "
+        '<a href="api/v1/modules">modules</a>, <a href="healthz">health</a> and a '
+        '<a href="openapi.json">description</a> as JSON.</p>'
+        f"<table>{rows}</table></html>\n"
+    )
+
+
+def _row(module: ModuleModel) -> str:
+    name = escape(module.name)
+    link = f'<td><a href="api/v1/modules/{name}">{name}</a></td>'
+    return f"<tr>{link}<td>{escape(_state(module))}</td></tr>"
+
+
+def _state(module: ModuleModel) -> str:
+    if module.problem is not None:
+        return module.problem
+    if module.totals is None or module.committed is None:
+        return "no commit yet"
+    when = datetime.fromtimestamp(max(0, min(module.committed, _LAST_SECOND)), UTC)
+    return f"serial {module.serial}, {module.totals.entries:,} entries, {when:%Y-%m-%d %H:%M} UTC"
 
 
 class HealthModel(BaseModel):
