@@ -6,9 +6,8 @@ from pathlib import Path
 from huai_schema.codec.commits import Totals
 from huai_schema.layout.snapshot import Snapshot
 from huai_server.fallback.erofs.image import build_image
-from huai_server.fallback.erofs.mounting import mount, unmount
+from huai_server.fallback.erofs.mounting import check_mountable, mount, unmount
 from huai_server.fallback.erofs.owners import OwnerLookup
-from huai_server.fallback.erofs.probe import check_mountable
 from huai_server.fallback.erofs.seal import DamagedImageError, verify_image
 from huai_server.fallback.kind import AttrTreeError
 from huai_server.fallback.owners import OwnerIds

@@ -1,8 +1,9 @@
-"""Mounting and unmounting an image by system calls.
+"""Mounting an image, and letting go of it, by the system calls themselves.
 
 From Linux 6.12 on the image file is mounted as it is, where its file system allows that (ext4,
 XFS and Btrfs do, tmpfs does not); otherwise through a loop device.  A mount belongs to the
-mount namespace of the process that made it.
+mount namespace of the process that made it.  Whether images can be mounted here is found out by
+mounting one.
 """
 
 import ctypes
@@ -10,8 +11,16 @@ import errno
 import os
 from functools import cache
 from pathlib import Path
+from shutil import rmtree
+from tempfile import TemporaryDirectory
 
+from huai_schema.codec.lines import encode_directory
+from huai_schema.codec.listing import Listing
+from huai_schema.entries import Directory
 from huai_schema.errors import ExitCode, HuaiError
+from huai_schema.paths import ROOT
+from huai_server.errors import storage_errors
+from huai_server.fallback.erofs.image import write_image
 from huai_server.fallback.erofs.loop import LoopError, loop_device
 
 _READ_ONLY, _NO_SETUID, _NO_DEVICES, _NO_PROGRAMS = 1, 2, 4, 8
@@ -24,6 +33,9 @@ _HINTS = {
     errno.ENOMEM: "the kernel is short of memory",
 }
 _OTHER = 'the kernel\'s log may say more; fallback.kind = "sparse" needs no mount'
+_PREFIX, _POINT = ".probe-", "point"
+_TIME = 1_000_000_001
+_EMPTY = Listing(ROOT, encode_directory(Directory(ROOT, _TIME)), b"")
 
 
 class MountError(HuaiError):
@@ -81,3 +93,39 @@ def _last_error() -> OSError:
 @cache
 def _library() -> ctypes.CDLL:
     return ctypes.CDLL(None, use_errno=True)
+
+
+class _NoOwners:
+    """All entries belong to root."""
+
+    def uid(self, name: bytes) -> int:  # noqa: ARG002 (the interface)
+        return 0
+
+    def gid(self, name: bytes) -> int:  # noqa: ARG002 (the interface)
+        return 0
+
+
+def check_mountable(folder: Path) -> None:
+    """Raise `MountError` if an image in `folder` cannot be mounted.
+
+    Makes an empty image in `folder`, mounts and reads it, and removes both.  The caller holds a
+    lock, so that no other run does the same in `folder`.
+    """
+    with storage_errors(folder):
+        for left in folder.glob(f"{_PREFIX}*"):  # by one that was killed
+            unmount(left / _POINT)
+            rmtree(left)
+    with storage_errors(folder), TemporaryDirectory(prefix=_PREFIX, dir=folder) as place:
+        image, point = Path(place, "image"), Path(place, _POINT)
+        point.mkdir()
+        write_image(lambda: [_EMPTY], bytes(20), image, _NoOwners())
+        mount(image, point)
+        try:
+            found = os.stat(point).st_mtime_ns
+        finally:
+            unmount(point)
+    if found != _TIME:
+        raise MountError(
+            f"an image in {folder} was mounted, and its files are not seen",
+            hint="something hides or changes mounts; use another kind of attr tree",
+        )
