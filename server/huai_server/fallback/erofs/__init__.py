@@ -9,8 +9,8 @@ Rule: reading content from a mounted image gives zeros, so serve it only with th
 from huai_server.fallback.erofs.builder import ImageLimitError
 from huai_server.fallback.erofs.image import Built, build_image
 from huai_server.fallback.erofs.mounting import MountError, check_mountable, mount, unmount
-from huai_server.fallback.erofs.owners import OwnerLookup
 from huai_server.fallback.erofs.seal import DamagedImageError, verify_image
+from huai_server.fallback.owners import OwnerLookup
 
 __all__ = [
     "Built",

@@ -19,7 +19,7 @@ from huai_server.fallback.erofs.blocks import BlockWriter
 from huai_server.fallback.erofs.children import Child, Children
 from huai_server.fallback.erofs.directory import place_directory
 from huai_server.fallback.erofs.ondisk import BLOCK, INODE_BYTES, MODE_BITS, SLOT, InodeAttributes
-from huai_server.fallback.erofs.owners import OwnerNumbers
+from huai_server.fallback.owners import OwnerNumbers
 
 _MOST_BLOCKS = (1 << 32) - 1
 

@@ -19,8 +19,8 @@ from huai_schema.program.durable import sync_folder
 from huai_server.errors import storage_errors
 from huai_server.fallback.erofs.blocks import BlockWriter
 from huai_server.fallback.erofs.builder import ImageBuilder
-from huai_server.fallback.erofs.owners import OwnerLookup, OwnerNumbers
 from huai_server.fallback.erofs.seal import write_seal
+from huai_server.fallback.owners import OwnerLookup, OwnerNumbers
 
 
 class Built(NamedTuple):

@@ -7,10 +7,9 @@ from huai_schema.codec.commits import Totals
 from huai_schema.layout.snapshot import Snapshot
 from huai_server.fallback.erofs.image import build_image
 from huai_server.fallback.erofs.mounting import check_mountable, mount, unmount
-from huai_server.fallback.erofs.owners import OwnerLookup
 from huai_server.fallback.erofs.seal import DamagedImageError, verify_image
 from huai_server.fallback.kind import AttrTreeError
-from huai_server.fallback.owners import OwnerIds
+from huai_server.fallback.owners import OwnerIds, OwnerLookup
 
 ENTRY_BYTES = 150
 """Measured: 139 to 148 an entry with names of up to 40 bytes.  On the disk; what is read is also in

@@ -12,7 +12,7 @@ from blake3 import blake3
 from huai_schema.errors import ExitCode, HuaiError
 from huai_server.errors import storage_errors
 from huai_server.fallback.erofs.ondisk import BLOCK, block_count
-from huai_server.fallback.erofs.owners import OwnerLookup, first_changed
+from huai_server.fallback.owners import OwnerLookup, first_changed
 
 _CHUNK = 1 << 20
 _MOST_BYTES = 64 << 20
