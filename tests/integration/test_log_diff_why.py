@@ -461,7 +461,7 @@ def test_a_path_that_is_none(pair: tuple[Upstream, Downstream], path: str) -> No
     for command in ("log", "why"):
         ended = down.run(command, down.name, path)
         assert ended.code == 1
-        assert "as the module names it" in ended.err
+        assert "relative to the top of the module" in ended.err
 
 
 def test_a_module_that_was_never_synced(place: Site) -> None:

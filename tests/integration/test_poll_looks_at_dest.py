@@ -32,7 +32,7 @@ def test_a_tree_that_is_gone(synced: Downstream) -> None:
     shutil.rmtree(synced.dest)
     done = synced.sync()
     assert done.code == ExitCode.DESTINATION
-    assert "is its disk mounted?" in done.err
+    assert "check that its disk is mounted" in done.err
 
 
 def test_a_tree_that_is_empty(synced: Downstream) -> None:

@@ -1,8 +1,7 @@
-"""The filter of one run: which rules hold, and through which ones the tree was made.
+"""The filter of one run, and whether it is the one that the tree was made with.
 
-The policy for modes is a part of it: a change of either is brought about by the next sync.
-
-Loads nothing of the filters where a module has none.
+The filter includes `modes`: the next sync applies a change of either.  The code for filters is not
+loaded for a module without one.
 """
 
 from pathlib import Path
@@ -29,7 +28,7 @@ def rules_of(mirror: Mirror, options: SyncOptions) -> "Rules":
 
 
 def same_filter(mirror: Mirror, state: State) -> bool:
-    """Whether the tree was made through the filter and with the modes that are configured now."""
+    """Whether the tree was made with the filter and the modes that are configured now."""
     if not mirror.config.filter:
         return state.filter == bare_key(mirror.config.modes)
     return rules_of(mirror, SyncOptions()).key() == state.filter

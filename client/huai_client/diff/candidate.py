@@ -7,25 +7,25 @@ from huai_schema.paths import RelPath
 
 
 class Candidate(NamedTuple):
-    """One path, as it is here and as it should be."""
+    """One path, as it is and as it should be."""
 
     path: RelPath
     have: Entry | None
-    """What stands there; None: nothing, or something `special`."""
+    """What is there; None: nothing, or something `special`."""
     wanted: Entry | None
-    """None: nothing should stand there."""
+    """What should be there; None: nothing."""
     past: tuple[Entry, ...] = ()
-    """What earlier snapshots that this tree was brought to, wholly or in part, said."""
+    """The entries of the applied snapshot and of those attempted since."""
     special: bool = False
-    """A device, socket or fifo stands there."""
+    """Whether a device, socket or fifo is there."""
     differing: frozenset[str] = frozenset()
-    """Attributes in which `have` differs from `wanted`, by the rules of this machine."""
+    """Attributes in which `have` differs from `wanted`; see `local_entry.differences`."""
     links: int = 1
     """Names that the inode has."""
     digest: bytes | None = None
-    """Of the content here, where `worth_hashing` asked for it."""
+    """Of the local content, if `worth_hashing` said so."""
     inode: tuple[int, int] = (0, 0)
-    """Device and number of what stands there."""
+    """Device and inode number of what is there."""
 
 
 def worth_hashing(candidate: Candidate) -> bool:
@@ -44,9 +44,8 @@ def worth_hashing(candidate: Candidate) -> bool:
 def content_is_here(candidate: Candidate) -> bool:
     """Whether the local file has the wanted content, so that nothing need be fetched.
 
-    A digest decides where there is one.  Else the size must be right, and either the time
-    too (rsync's own rule), or size and time be those of an earlier snapshot whose digest
-    is the wanted one.
+    If the local digest is known, it decides.  Else the size has to be right, and either the time,
+    too (rsync's own rule), or an earlier snapshot has the wanted digest for this size and time.
     """
     have, wanted = candidate.have, candidate.wanted
     if not isinstance(have, File) or not isinstance(wanted, File) or have.size != wanted.size:
@@ -59,7 +58,7 @@ def content_is_here(candidate: Candidate) -> bool:
 
 
 def known_digest(candidate: Candidate) -> bytes | None:
-    """The digest of what stands there: it was read, or all earlier snapshots say the same."""
+    """The digest of the local file: it was read, or all earlier snapshots have the same one."""
     if candidate.digest is not None or not isinstance(candidate.have, File):
         return candidate.digest
     known = set(_matching(candidate, candidate.have))
@@ -84,14 +83,14 @@ def _matching(candidate: Candidate, have: File) -> list[bytes | None]:
 
 
 class Move(NamedTuple):
-    """Rename a directory with all that it holds; nothing stands at `new`."""
+    """Rename a directory with all that it holds; there is nothing at `new`."""
 
     old: RelPath
     new: RelPath
 
 
 class TreeDiff(NamedTuple):
-    """What the planner needs to know about the tree."""
+    """How the tree differs from the wanted one: the input of the planner."""
 
     candidates: list[Candidate]
     moves: list[Move]

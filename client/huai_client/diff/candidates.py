@@ -1,7 +1,7 @@
-"""Which paths may differ, and what stands there: the input of the planner.
+"""Which paths may differ, and what is there: the input of the planner.
 
-Looks at the tree, and reads the content of a file only where nothing else can tell whether it
-is the wanted one.  Costs what the snapshots differ by; only a tree that was never synced is
+Reads the attributes of these paths, and the content of a file only if nothing else can tell whether
+it is the wanted one.  Costs what the snapshots differ by; only a tree that was never synced is
 compared as a whole.
 """
 
@@ -39,12 +39,12 @@ def diff_whole(
     delete_extraneous: bool,
     tick: Callable[[], None] = lambda: None,
 ) -> TreeDiff:
-    """Compare everything; for a tree that some other tool made.
+    """Compare the whole tree; for one that another program made.
 
-    `tick` is called for each path; it ends the comparison by raising.
+    `tick` is called for each path, and may raise to end the comparison.
 
-    What none of the snapshots names, `past` included, is extraneous: named, and deleted only
-    if asked for.
+    A path that neither `wanted` nor one of `past` names is extraneous: it is reported, and deleted
+    only with `delete_extraneous`.
     """
     candidates: list[Candidate] = []
     extraneous: list[RelPath] = []
@@ -76,8 +76,8 @@ def diff_changes(
 ) -> TreeDiff:
     """Look at the paths in which any selection of `past` differs from `wanted`.
 
-    The first of `past` is the applied one; the others are those that interrupted runs were going
-    for.  `may_move` says which directories may be renamed whole.
+    The first of `past` is the applied one; the others are those of interrupted runs.  `may_move`
+    says which directories may be renamed as a whole.
     """
     try:
         collected = ChangedPaths(view, past, wanted, may_move)
@@ -90,7 +90,7 @@ def diff_changes(
             found[path] = Candidate(path, None, entry, before)
         else:
             found[path] = _observed(view, path, entry, before)
-    # An interrupted run has left the times, and perhaps the modes, of these as they were then.
+    # An interrupted run may have left other times and modes on these directories.
     disturbed = {ROOT, *collected.parents} if len(past) > 1 else {ROOT}
     for path in disturbed - found.keys():
         candidate = _observed(view, path, wanted.directory(path), ())
@@ -107,7 +107,7 @@ def diff_changes(
 def diff_damage(
     view: View, damage: Iterable[Difference], wanted: Selection, *, delete_extraneous: bool
 ) -> TreeDiff:
-    """Look again at what `verify` found, to repair it."""
+    """Look at the paths that `verify` found, to repair them."""
     candidates: list[Candidate] = []
     extraneous: list[RelPath] = []
     damage = list(damage)
@@ -123,14 +123,14 @@ def diff_damage(
             continue
         candidate = _observed(view, path, entry, ())
         if "digest" in difference.attributes:
-            # Size and time are right, so only this tells the planner that the content is not.
+            # Size and time are right; this digest tells the planner that the content is wrong.
             candidate = candidate._replace(digest=_DAMAGED)
         candidates.append(candidate)
     return TreeDiff(_with_members(view, candidates, wanted), [], extraneous)
 
 
 def _lost_directories(view: View, candidates: Iterable[Candidate]) -> set[RelPath]:
-    """Directories that were there before and that somebody has taken away, uppermost only."""
+    """The uppermost directories that were applied and that are gone."""
     lost: set[RelPath] = set()
     for path in {_expected_directory(candidate) for candidate in candidates}:
         missing = [each for each in (path, *ancestors(path)) if not _is_directory(view, each)]
@@ -139,7 +139,7 @@ def _lost_directories(view: View, candidates: Iterable[Candidate]) -> set[RelPat
 
 
 def _expected_directory(candidate: Candidate) -> RelPath:
-    """What has to be a directory if the tree is as it was left, and may not be one."""
+    """The directory that a candidate shows to be missing, or perhaps missing; ROOT: none."""
     if candidate.wanted is None or not candidate.past or isinstance(candidate.have, Directory):
         return ROOT
     was_directory = any(isinstance(entry, Directory) for entry in candidate.past)
@@ -154,7 +154,7 @@ def _is_directory(view: View, path: RelPath) -> bool:
 
 
 def _with_members(view: View, candidates: list[Candidate], wanted: Selection) -> list[Candidate]:
-    """With all hardlinks of files that are replaced: they have to become links of the new one."""
+    """Add all hardlinks of files that are replaced: they have to become links of the new file."""
     leaders = {each.path for each in candidates if each.links > 1 and replaces(each)}
     known = {candidate.path for candidate in candidates}
     members = [
@@ -168,10 +168,10 @@ def _with_members(view: View, candidates: list[Candidate], wanted: Selection) ->
 def _with_leaders(
     view: View, candidates: list[Candidate], wanted: Selection, moves: Sequence[Move]
 ) -> list[Candidate]:
-    """With the files that hardlinks are to be made of, where they are not as they should be.
+    """Add the leaders of hardlinks that have to be made, if they are not as they should be.
 
-    They did not change upstream, so nothing else looks at them; a hardlink is made of what the
-    metadata state, or of nothing.  What is to be moved is looked at where it is.
+    A leader that did not change upstream is no candidate otherwise; a hardlink is only made of a
+    file that is right.  A leader that is going to be moved is looked at where it is now.
     """
     known = {candidate.path for candidate in candidates}
     named = {
@@ -242,7 +242,7 @@ def _candidate(
 
 
 def digest_here(view: View, path: RelPath) -> bytes:
-    """The digest of a local file; one that leads to a transfer if it cannot be read."""
+    """The digest of a local file; if it cannot be read, a value that causes a transfer."""
     try:
         handle = view.open_file(path)
     except PathError:
@@ -257,5 +257,6 @@ def digest_here(view: View, path: RelPath) -> bytes:
 
 def _unreadable(finding: Unreadable) -> UnreadableTreeError:
     return UnreadableTreeError(
-        f"{show(finding.path)}: {finding.reason}", hint="repair that by hand, then run again"
+        f"{show(finding.path)}: {finding.reason}",
+        hint="repair the path or its permissions by hand, then run again",
     )

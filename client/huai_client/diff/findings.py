@@ -8,7 +8,7 @@ from huai_schema.paths import RelPath
 
 
 class Kind(StrEnum):
-    """What is wrong with a path."""
+    """How a path differs."""
 
     MISSING = "missing"
     EXTRANEOUS = "extraneous"

@@ -1,7 +1,7 @@
-"""A few names at the top of a tree, by which a poll sees in no time that it is still there.
+"""A few names at the top of a tree, by which a poll checks quickly that the tree is still there.
 
-Loads next to nothing: each poll passes here.  It decides nothing but whether a poll may end with
-"nothing new": if none of the names is there, a sync looks closer, and says what is wrong.
+Loads next to nothing, because each poll calls it.  If one of the names is there, a poll may end
+with "nothing new"; otherwise the sync goes on, and finds out what is wrong.
 """
 
 import os
@@ -20,9 +20,9 @@ _LOOKED_AT = 256
 
 
 def stand(dest: str, state: State) -> bool:
-    """Whether `dest` is an absolute path, a directory, and holds one of the names.
+    """Whether `dest` is the absolute path of a directory that holds one of the names.
 
-    A handful of calls of lstat(2), one as a rule.
+    Makes a few calls of lstat(2), as a rule one.
     """
     if not os.path.isabs(dest) or os.path.islink(dest) or not os.path.isdir(dest):
         return False

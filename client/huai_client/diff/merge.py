@@ -1,4 +1,4 @@
-"""The merge of two streams in tree order: what stands there, and what should.
+"""The merge of two streams in tree order: what is there, and what should be.
 
 Compares attributes only.  Memory grows with the largest directory and the number of
 hardlink groups, not with the tree.
@@ -16,7 +16,7 @@ from huai_schema.paths import RelPath, parent, tree_order
 
 
 class Match(NamedTuple):
-    """Something stands where something should; `attributes` differ (none: all right)."""
+    """A path that is there and should be; `attributes` differ (empty: all are right)."""
 
     wanted: Entry
     observed: LocalEntry
@@ -24,13 +24,13 @@ class Match(NamedTuple):
 
 
 class Missing(NamedTuple):
-    """Nothing stands there."""
+    """A path that should be there, and is not."""
 
     wanted: Entry
 
 
 class Extraneous(NamedTuple):
-    """Nothing should stand there."""
+    """A path that is there, and should not be."""
 
     path: RelPath
     directory: bool
@@ -52,7 +52,7 @@ def merge(
 
 
 class Merge:
-    """What `merge` does, for who wants to stop on the way."""
+    """The same as `merge`, for a caller that may stop before the end."""
 
     def __init__(self, view: View, owners: Owners | None, scope: Scope) -> None:
         """As `merge`."""
@@ -62,13 +62,13 @@ class Merge:
         self._extraneous: dict[RelPath, bytes] = {}
         """Extraneous leaves that wait, innermost last, with the key of their directory."""
         self._retyped: set[RelPath] = set()
-        """Directories that stand where a leaf should; reported already."""
+        """Directories in the place of a wanted leaf, which are reported already."""
         self._blind = b"\xff"
-        """Key of what could not be read: nothing below it is known.  No key begins with 0xff."""
+        """Key of a directory that could not be read.  No key begins with 0xff."""
         self._groups: set[tuple[int, int]] = set()
 
     def run(self, wanted: Iterable[Entry]) -> Iterator[Finding]:
-        """The findings; what `scope` has passed is left out of `wanted` here."""
+        """The findings; skips the entries of `wanted` that `scope` has passed."""
         walked = walk(self._view, self._scope)
         here = next(walked, None)
         for entry in wanted:
@@ -90,7 +90,7 @@ class Merge:
         yield from (Extraneous(path, directory=False) for path in self._extraneous)
 
     def extraneous(self, wanted: Callable[[RelPath], bool]) -> Iterator[Extraneous]:
-        """Those that still wait to be told, now; but for those that are `wanted` after all."""
+        """The extraneous leaves that are not reported yet, without those that are `wanted`."""
         for path in [path for path in self._extraneous if not wanted(path)]:
             del self._extraneous[path]
             yield Extraneous(path, directory=False)
@@ -107,7 +107,7 @@ class Merge:
             yield Extraneous(here.path, directory=True)
 
     def _waiting(self, key: bytes) -> Iterator[Extraneous]:
-        """The extraneous leaves of directories that are done with when `key` is reached."""
+        """The extraneous leaves of directories that end before `key`."""
         done: list[RelPath] = []
         while self._extraneous:
             path, folder = self._extraneous.popitem()
@@ -118,7 +118,7 @@ class Merge:
         yield from (Extraneous(path, directory=False) for path in reversed(done))
 
     def _not_walked(self, entry: Entry) -> Finding:
-        """Wanted, and not met in the walk: absent, or there as another type."""
+        """The finding for a wanted entry that the walk did not meet."""
         try:
             found = stat_entry(self._view, entry.path)
         except PathError as error:
@@ -135,7 +135,7 @@ class Merge:
             leader = self._leader(entry.link)
         found = differences(here, entry, owners=self._owners, leader=leader)
         if isinstance(entry, File) and entry.link is None and here.nlinks > 1:
-            # Two groups of the snapshot that are one here: changing one would change both.
+            # One inode here for two groups of the snapshot: a change of one would change both.
             inode = (here.device, here.inode)
             if inode in self._groups:
                 found |= {"link"}
@@ -156,6 +156,6 @@ def _key(here: LocalEntry | Unreadable) -> bytes:
 
 
 def _comes_first(here: LocalEntry | Unreadable, key: bytes) -> bool:
-    """Whether `here` is to be dealt with before the wanted entry at `key`."""
+    """Whether `here` comes before the wanted entry at `key`."""
     mine = _key(here)
     return mine < key or (mine == key and isinstance(here, Unreadable))

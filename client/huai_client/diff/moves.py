@@ -1,8 +1,8 @@
-"""The paths in which past snapshots differ from the wanted one, and what can be renamed whole.
+"""The paths in which past snapshots differ from the wanted one, and directories to rename.
 
-Reads metadata; looks into the tree only to see whether a directory is where a snapshot said.
-Rule: a directory is renamed only if nothing else is to happen in it, neither where it was
-nor where it goes; otherwise its entries are taken one by one, and what is there is kept.
+Reads metadata; reads the tree only to see whether a directory is where a snapshot has it.
+Rule: a directory is renamed as a whole only if nothing else changes in it, at its old path and its
+new one; otherwise its entries are candidates one by one, and files that are there are kept.
 """
 
 from bisect import bisect_right
@@ -20,12 +20,12 @@ from huai_schema.paths import RelPath, ancestors, parent
 
 
 def anywhere(_old: RelPath, _new: RelPath) -> bool:
-    """Nothing forbids a move."""
+    """Allow every move."""
     return True
 
 
 def nowhere(_old: RelPath, _new: RelPath) -> bool:
-    """Everything does."""
+    """Allow no move."""
     return False
 
 
@@ -52,7 +52,7 @@ class ChangedPaths:
         self.paths: dict[RelPath, Entry | None] = {}
         """What each path should be; None: nothing."""
         self.past: dict[RelPath, list[Entry]] = {}
-        """What the past snapshots said of those paths."""
+        """The entries of the past snapshots at those paths."""
         moves: list[_PastMove] = []
         for selection in past:
             for difference in diff_selections(selection, wanted):
@@ -61,11 +61,11 @@ class ChangedPaths:
                 else:
                     moves.append(_PastMove(selection, difference.old, difference.new))
         self.parents = {parent(path) for move in moves for path in (move.old, move.new)}
-        """The directories in which something happens."""
+        """The directories in which a name changes."""
         self.moves = self._settle(moves)
         self.parents |= {parent(path) for path in self.paths if path}
         self.vacated = {move.old for move in self.moves}
-        """What stands there will be gone before anything is put there."""
+        """The old paths of moved directories, which are free before files are published."""
 
     def _add(self, change: Change) -> None:
         self.paths[change.path] = change.new or self.paths.get(change.path)
@@ -73,7 +73,7 @@ class ChangedPaths:
             self.past.setdefault(change.path, []).append(change.old)
 
     def _settle(self, moves: list[_PastMove]) -> list[Move]:
-        """Decide what is renamed; what is not may hinder another, so until all agree."""
+        """Decide what is renamed; a move that is dropped may hinder another one, so repeat."""
         possible = self._possible(moves)
         given_up = {move.new for move in moves} - {move.new for move in possible}
         for _ in range(len(possible) + 1):
@@ -86,7 +86,7 @@ class ChangedPaths:
         return possible
 
     def _possible(self, moves: list[_PastMove]) -> list[Move]:
-        """One for each target where nothing is yet, and whose directory is in one place."""
+        """One move for each target that is free, if its directory is at one old path only."""
         found: list[Move] = []
         for target in dict.fromkeys(move.new for move in moves):
             sources = {move.old for move in moves if move.new == target}
@@ -96,7 +96,7 @@ class ChangedPaths:
         return found
 
     def _hindered(self, move: Move, possible: list[Move], touched: list[RelPath]) -> bool:
-        """Whether anything else is to happen to the directory, or to what it is in or goes to."""
+        """Whether the directory cannot be renamed as a whole: something else changes with it."""
         vacant = self.paths.get(move.old)
         return (
             _any_below(move.old, touched)
@@ -110,7 +110,7 @@ class ChangedPaths:
         )
 
     def _links_out(self, new: RelPath) -> bool:
-        """Whether a file in it is a hardlink of one outside: another one than before."""
+        """Whether a file in it is a hardlink of a file outside of it."""
         inside = new + b"/"
         return any(
             isinstance(entry, File) and entry.link and not entry.link.startswith(inside)
@@ -122,7 +122,7 @@ class ChangedPaths:
         return found is not None and isinstance(found.entry, Directory)
 
     def _expand(self, move: _PastMove) -> None:
-        """A move as what it is for each path: gone there, new here."""
+        """Take a move apart: each path is removed at its old place and added at its new one."""
         for entry in move.past.entries_below(move.old):
             self._add(Change(entry.path, entry, None))
         for entry in self._wanted.entries_below(move.new):
@@ -130,7 +130,7 @@ class ChangedPaths:
 
 
 def gone(past: Iterable[Selection], wanted: Selection) -> set[RelPath]:
-    """What any of `past` named, and `wanted` does not."""
+    """The paths in one of `past` that are not in `wanted`."""
     paths: set[RelPath] = set()
     kept: set[RelPath] = set()
     for selection in past:

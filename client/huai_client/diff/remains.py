@@ -1,9 +1,9 @@
 """What a tree still holds of the commits that it was made from: quick looks at single paths.
 
-DEST has to hold something of what was synced there: else its disk is not mounted.  And a run that
-fails leaves its commit among those that were attempted, each of which is compared by the next one;
-an upstream with one file that never comes would make that ever longer, so those of which nothing
-is left are found out.
+DEST has to hold something of what was synced there: else its disk is not mounted.  A run that
+fails leaves its commit among the attempted ones, and the next run compares each of them.  With an
+upstream that never has one of its files that list would grow with each run; so commits of which
+nothing is left are found.
 """
 
 from collections.abc import Collection, Iterable, Iterator
@@ -20,25 +20,25 @@ from huai_schema.paths import ROOT, RelPath, parent
 
 _SAMPLES = 32
 _STEPS = 1000
-"""Directories that are gone through to find those of the top: small ones stand with all below."""
+"""Directories that are read to find the names in the top one."""
 _PATHS_MOST = 10_000
 
 
 def check_destination(view: View, past: Iterable[Selection]) -> None:
-    """The destination has to hold something of what was put there: else its disk is not mounted."""
+    """Raise `DestinationError` if nothing is left of the tree: its disk is not mounted."""
     samples = [list(_samples(selection)) for selection in past]
-    # A filter may have let nothing through; then an empty destination is one that is right.
+    # A filter may have let nothing through: then an empty destination is right.
     if all(samples) and all(stat_entry(view, path) is None for paths in samples for path in paths):
         raise DestinationError(
             f"{view.dest} holds nothing of what was synced there before",
-            hint="is its disk mounted?  --adopt compares everything and fetches what is missing",
+            hint="check that its disk is mounted; --adopt fetches what is missing",
         )
 
 
 def _samples(selection: Selection) -> Iterator[RelPath]:
-    """What stands in the top directory, as far as it is quickly known: of each kind some.
+    """Some names of the top directory, files and directories, as far as that is quickly known.
 
-    Never what is below one directory alone: somebody may have taken that one away.
+    Names from one subdirectory would not do: that one may have been removed by hand.
     """
     snapshot, rules = selection.snapshot, selection.rules
     for step in islice(snapshot.level(ROOT, snapshot.tree, EntryLimit(snapshot.limit)), _STEPS):
@@ -58,10 +58,10 @@ def _samples(selection: Selection) -> Iterator[RelPath]:
 def holds_nothing_else(
     view: View, failed: Collection[RelPath], applied: Selection, wanted: Selection
 ) -> bool:
-    """Whether all of `failed`, where alone the tree is not as `wanted`, is as `applied` has it.
+    """Whether all of `failed`, the only paths that are not as `wanted`, are as in `applied`.
 
-    Then earlier attempts need not be compared any more.  Not decided for directories, nor for very
-    many paths: False.
+    Then earlier attempts need not be compared any more.  False also for directories, and for very
+    many paths, which are not looked at.
     """
     if len(failed) > _PATHS_MOST:
         return False

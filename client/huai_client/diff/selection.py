@@ -1,10 +1,9 @@
-"""The part of a snapshot that a filter lets through, with its policy's modes, and how much it is.
+"""The part of a snapshot that a filter lets through, with the modes that `modes` gives; its size.
 
-Reads objects through the snapshot and nothing else; the manifests of directories that are left
-out are never read.
-Rule to keep: what an entry looks like here follows from the rules and from that entry alone, so
-comparing two selections costs what the two snapshots differ by.  That is why a hardlink whose
-first name is left out becomes a file of its own.
+Reads objects only, and no manifests of directories that are left out.
+Rule to keep: an entry of a selection depends only on the rules and the entry of the snapshot, so
+comparing two selections costs what the two snapshots differ by.  So a hardlink whose leader is
+left out becomes a file of its own.
 """
 
 from collections.abc import Iterable, Iterator
@@ -26,7 +25,7 @@ class Selection:
     """One snapshot through one filter; asked like the snapshot."""
 
     def __init__(self, snapshot: Snapshot, rules: Rules) -> None:
-        """Neither is read before it is asked for something."""
+        """Nothing is read yet."""
         self.snapshot = snapshot
         self.rules = rules
 
@@ -53,11 +52,11 @@ class Selection:
                 yield from self._entries_of(listing)
 
     def entry(self, path: RelPath) -> Entry | None:
-        """The entry at `path`; None if there is none, or none that is let through."""
+        """The entry at `path`; None if there is none, or the filter leaves it out."""
         return self.shown(self.snapshot.entry(path))
 
     def entries_at(self, paths: Iterable[RelPath]) -> dict[RelPath, Entry]:
-        """The entries at `paths`, where there are any; a directory is read once for all in it."""
+        """The entries at `paths`, where there are any; reads each directory once."""
         found: dict[RelPath, Entry] = {}
         for folder, group in groupby(sorted(set(paths), key=_by_folder), key=parent):
             inside = set(group)
@@ -78,7 +77,7 @@ class Selection:
         return None if found is None else self.rules.modes.of_directory(found)
 
     def shown(self, entry: Entry | None) -> Entry | None:
-        """An entry of the snapshot as it is here; None if it is not."""
+        """An entry of the snapshot as the selection has it; None if the filter leaves it out."""
         if entry is None:
             return None
         if not self.rules.reaches(entry.path, directory=isinstance(entry, Directory)):
@@ -86,17 +85,17 @@ class Selection:
         return self._as_here(entry)
 
     def listings(self) -> Iterator[Listing]:
-        """Those directories that are let through, each still with all its leaves."""
+        """The directories that the filter lets through, each with all leaves of the snapshot."""
         return listings_reached(self.snapshot, self.rules)
 
     def _entries_of(self, listing: Listing) -> Iterator[Entry]:
         for entry in decode_listing(listing):
-            # The directory itself is known to be let through.
+            # The directory itself is in the selection.
             if isinstance(entry, Directory) or self.rules.included(entry.path, directory=False):
                 yield self._as_here(entry)
 
     def _as_here(self, entry: Entry) -> Entry:
-        """The entry with its mode, and without its hardlink if the group's first is left out."""
+        """The entry with its mode; not a hardlink if the filter leaves out the leader."""
         entry = self.rules.modes.of(entry)
         if not isinstance(entry, File) or entry.link is None:
             return entry
@@ -127,7 +126,7 @@ def listings_reached(snapshot: Snapshot, *filters: Rules) -> Iterator[Listing]:
 
 
 class Extent(NamedTuple):
-    """Counts of one selection."""
+    """The entries and bytes of one selection."""
 
     entries: int
     bytes: int
@@ -135,12 +134,12 @@ class Extent(NamedTuple):
 
     @classmethod
     def of_totals(cls, totals: Totals) -> Self:
-        """What a commit says of itself: without a filter that is all."""
+        """From the totals of a commit, which hold if there is no filter."""
         return cls(totals.entries, totals.bytes)
 
     @classmethod
     def of(cls, selection: Selection) -> Self:
-        """Look at all that is selected."""
+        """Count all that is selected."""
         entries = size = 0
         for entry in selection.entries():
             entries += 1
@@ -148,7 +147,7 @@ class Extent(NamedTuple):
         return cls(entries, size)
 
     def after(self, steps: Iterable[Difference]) -> Self:
-        """What `steps` make of it; what is only moved counts as before."""
+        """The extent after `steps`; a move changes nothing."""
         entries, size = self
         for step in steps:
             if isinstance(step, Change):

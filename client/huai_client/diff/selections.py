@@ -1,7 +1,7 @@
-"""How two selections differ: of two snapshots, through filters that may differ as well.
+"""The differences between two selections, whose snapshots and filters may differ.
 
-With one filter for both it costs what the snapshots differ by; where the filters differ, the
-metadata of all that either of them lets through is looked at once.
+With one filter for both it costs what the snapshots differ by; with two filters it reads the
+metadata of all that one of them lets through.
 """
 
 from collections.abc import Iterator
@@ -14,10 +14,10 @@ from huai_schema.layout.snapshot import decode_listing
 
 
 def diff_selections(past: Selection, wanted: Selection) -> Iterator[Difference]:
-    """Everything that takes `past` to `wanted`, as `diff` says it of snapshots.
+    """Everything that takes `past` to `wanted`, as `diff` does for snapshots.
 
-    A directory that moves stays one step where the filter is the same and cannot tell the two
-    places apart; elsewhere it is taken entry by entry.
+    A moved directory is one step if the filter is the same and treats both places alike; otherwise
+    it comes entry by entry.
     """
     if past.rules != wanted.rules:
         yield from _across_filters(past, wanted)
@@ -30,7 +30,7 @@ def diff_selections(past: Selection, wanted: Selection) -> Iterator[Difference]:
 
 
 def _across_filters(past: Selection, wanted: Selection) -> Iterator[Change]:
-    """First what the snapshots differ by, then the rest, in which only the filters can differ."""
+    """First the paths in which the snapshots differ, then those in which only the filters do."""
     hidden = past.rules.modes.hides(wanted.rules.modes)
     seen: set[bytes] = set()
     for difference in diff(past.snapshot, wanted.snapshot):

@@ -25,7 +25,7 @@ def points_outside(path: RelPath, target: bytes) -> bool:
 
 
 def without_unsafe(diff: TreeDiff) -> TreeDiff:
-    """The comparison without symlinks that are left out; what stands in their place stays."""
+    """The comparison without unsafe symlinks; what is at their paths stays."""
     kept = [each for each in diff.candidates if not is_unsafe(each.wanted)]
     return diff._replace(candidates=kept)
 

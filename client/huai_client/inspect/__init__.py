@@ -1,5 +1,5 @@
-"""What was done to a tree, and why: the history of its runs, its commits, and single paths.
+"""What was done to a tree, and why: its commits, single paths, the next sync, and `doctor`.
 
-Asks no upstream and holds no lock, so it answers while a sync runs; that sync alone writes
-(`RunLog`).  Rule to keep: nothing here decides anything, it asks what the sync itself asks.
+Only `doctor` takes a lock or asks an upstream; all else answers while a sync runs.  Rule to keep:
+nothing here has rules of its own; it calls what a sync calls.
 """

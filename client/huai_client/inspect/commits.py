@@ -1,4 +1,4 @@
-"""The commits of a module that are here, and the names that people give them.
+"""The commits in the repository of a module, and the names by which people ask for them.
 
 Reads the repository, which a sync may be writing to, and changes nothing.
 """
@@ -19,13 +19,13 @@ _RANGE = ".."
 
 
 class UnknownCommitError(HuaiError):
-    """No commit that is here has that name."""
+    """No commit in the repository has that name."""
 
     exit_code = ExitCode.USAGE
 
 
 class Commits:
-    """What was applied, before and now, and what is to come, as far as it is here."""
+    """The applied commit, those applied before, and the newest one that was fetched."""
 
     def __init__(self, name: str, places: ModulePlaces) -> None:
         """`NotSyncedError` if the module was never synced to its end."""
@@ -40,24 +40,24 @@ class Commits:
 
     @property
     def line(self) -> list[Commit]:
-        """Those that the tree was brought to, newest first."""
+        """The commits that were applied, newest first."""
         return [self.applied, *self.past]
 
     @property
     def newest(self) -> Commit:
-        """The one that was fetched last, by a run or a `plan`; else the applied one.
+        """The commit that was fetched last, by a run or a `plan`; else the applied one.
 
-        A commit that went back is not the newest, unless it was applied.
+        If its serial is smaller than the applied one's, the applied one is the newest.
         """
         fetched = self.repository.fetched
         candidates = [self.applied, *([self.repository.commit(fetched)] if fetched else [])]
         return max(candidates, key=lambda commit: commit.info.serial)
 
     def pair(self, text: str) -> "Pair":
-        """What `A..B` names; without A the applied commit, without B the newest that is here.
+        """The commits of `A..B`; without A the applied commit, without B the newest one.
 
-        Without either: what the next sync would bring, or if nothing is known to come, what the
-        last one brought.
+        Without both: what the next sync would change; if it would change nothing, what the last one
+        changed.
         """
         old, _, new = text.partition(_RANGE)
         if not text and self.newest.id == self.applied.id and self.past:
@@ -65,7 +65,7 @@ class Commits:
         return Pair(self.named(old or APPLIED), self.named(new or NEWEST))
 
     def named(self, name: str) -> Commit:
-        """The commit of a serial, the beginning of an id, `applied`, `previous`, `newest`."""
+        """The commit with this serial or beginning of an id, or `applied`, `previous`, `newest`."""
         here = {each.id: each for each in (*self.line, self.newest)}
         if name == APPLIED:
             return self.applied

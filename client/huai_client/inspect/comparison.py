@@ -1,9 +1,9 @@
-"""What differs between two snapshots, in the words of people, and what that adds up to.
+"""The changes between two snapshots, as `diff` shows them, and their totals.
 
-Pure, and streams: a step is yielded as it is found, in no order that is promised.  A directory
-that moved is one step, whatever it holds.  A file that is gone here and new there with the same
-digest has moved too; to know those two by each other, the differences are gone through twice.
-A path that became a directory, or was one, is gone and new at once.
+Pure, and streams: changes come as they are found, in no particular order.  A directory that moved
+is one change, whatever it holds.  A file that was removed at one path and added at another with the
+same digest has moved; to find these pairs, the differences are read twice.  A path that became a
+directory, or was one, is removed and added.
 """
 
 from collections import Counter
@@ -20,9 +20,9 @@ from huai_schema.paths import RelPath, path_order
 from huai_schema.program.humanize import human
 
 _GONE_MOST = 1_000_000
-"""Files; where more are gone, none is looked for elsewhere: they would fill the memory."""
+"""Removed files; if there are more, no moves of files are found: they would fill the memory."""
 SORTED_MOST = 100_000
-"""Steps; more are told in the order in which they are found."""
+"""Changes; more are shown in the order in which they are found."""
 
 
 class Sign(StrEnum):
@@ -35,7 +35,7 @@ class Sign(StrEnum):
 
 
 class SnapshotChange(NamedTuple):
-    """One path on the way from one snapshot to the other."""
+    """A change of one path."""
 
     sign: Sign
     path: RelPath
@@ -70,10 +70,7 @@ def compare_snapshots(old: Snapshot, new: Snapshot) -> Iterator[SnapshotChange]:
 
 
 def by_path(steps: Iterable[SnapshotChange]) -> Iterator[SnapshotChange]:
-    """In the order of a listing; as they come, where there are more than `SORTED_MOST`.
-
-    What is gone stands before what is there instead.
-    """
+    """Sorted by path, if there are at most `SORTED_MOST`; at one path a removal comes first."""
     steps = iter(steps)
     first = list(islice(steps, SORTED_MOST + 1))
     if len(first) <= SORTED_MOST:
@@ -92,7 +89,7 @@ def _step(change: Change) -> SnapshotChange:
 
 
 def _digests_on_both_sides(old: Snapshot, new: Snapshot) -> set[bytes | None]:
-    """Digests of files that are gone somewhere and new elsewhere."""
+    """Digests of files that were removed at one path and added at another."""
     gone: set[bytes | None] = set()
     arrived: set[bytes | None] = set()
     for each in diff(old, new):
@@ -105,9 +102,9 @@ def _digests_on_both_sides(old: Snapshot, new: Snapshot) -> set[bytes | None]:
 
 
 def _lone(change: Change) -> File | None:
-    """A file that is on one side only, if its digest tells it from others.
+    """The file of a change, if it is on one side only, and has a digest and content.
 
-    Empty files are all alike.
+    Empty files all have the same digest.
     """
     file = change.old or change.new
     if change.old is not None and change.new is not None:
@@ -134,7 +131,7 @@ def _paired(gone: Iterable[File], arrived: Iterable[File]) -> Iterator[SnapshotC
 
 
 class ChangeTotals:
-    """Counts of steps, and the bytes of files that came, went or have other content."""
+    """Counts of changes, and the bytes of files that were added, removed or have new content."""
 
     def __init__(self) -> None:
         """Nothing yet."""

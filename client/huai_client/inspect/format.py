@@ -1,6 +1,6 @@
 """Entries, steps and runs, in words for people and as values for programs.
 
-Pure, but for the time zone in which people are told of a moment.
+Pure, except that times are shown in the local time zone.
 """
 
 from collections.abc import Mapping
@@ -63,7 +63,7 @@ def kind_name(entry: Entry) -> str:
 
 
 def step_line(step: SnapshotChange) -> str:
-    """What became of a path, in a line that begins with a mark."""
+    """A change in one line that begins with a mark."""
     detail = ""
     if step.source is not None:
         detail = f"  (from {show(step.source)})"
@@ -82,7 +82,7 @@ def step_words(step: SnapshotChange) -> str:
 
 
 def step_values(step: SnapshotChange) -> dict[str, object]:
-    """The same for JSON; of a directory that moved with all that it holds only the paths."""
+    """The same for JSON; for a directory that moved only its paths."""
     return {
         "change": str(step.sign),
         "path": exact(step.path),
@@ -94,7 +94,7 @@ def step_values(step: SnapshotChange) -> dict[str, object]:
 
 
 def run_words(record: RunRecord, serials: Mapping[str, int], *, running: bool = False) -> str:
-    """A run in one line; `serials` are those of commits by id, `running` is for one without end."""
+    """A run in one line; `serials` by commit id; `running`: a run without an end is going on."""
     parts = [moment(record.time), f"{record.kind:9}", _way(record, serials), _counts(record)]
     if record.received:
         parts.append(f"{human(record.received)} received")

@@ -1,6 +1,6 @@
-"""Whether what stands at one path is what the applied commit says.
+"""Comparing one path of the tree with the applied commit.
 
-Looks at attributes of that path alone, never at content; changes nothing.
+Reads the attributes of that path, and no content; changes nothing.
 """
 
 from enum import StrEnum
@@ -21,14 +21,14 @@ class PathStatus(StrEnum):
     DIFFERS = "differs"
     MISSING = "missing"
     EXTRANEOUS = "extraneous"
-    """Something is there, and the applied commit has nothing."""
+    """It is in the tree, and not in the applied commit."""
     NOTHING = "nothing"
-    """Neither has anything."""
+    """It is in neither."""
     UNREADABLE = "unreadable"
 
 
 class LocalStatus(NamedTuple):
-    """One path of the tree."""
+    """The status of one path, with details."""
 
     status: PathStatus
     attributes: tuple[str, ...] = ()
@@ -42,9 +42,9 @@ class LocalStatus(NamedTuple):
 def local_status(
     dest: Path, path: RelPath, wanted: Entry | None, *, owners: bool = True
 ) -> LocalStatus:
-    """Compare what stands at `path` with `wanted`; no failure is raised, it is told.
+    """Compare what is at `path` with `wanted`; a failure becomes `UNREADABLE`.
 
-    Without `owners`, those do not count.
+    Without `owners`, owner and group are not compared.
     """
     try:
         with View(dest, owners=owners) as view:

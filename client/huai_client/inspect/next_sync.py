@@ -1,7 +1,6 @@
-"""What the next sync would do with one path, if the newest commit that is here still is the newest.
+"""What the next sync would do with one path, if the upstream has no newer commit than this client.
 
-Asks the planner itself, so it costs what a plan costs, and no more than the change; fetches
-nothing, changes nothing.
+Calls the planner, so it costs what a plan costs; fetches nothing, and changes nothing.
 """
 
 from typing import NamedTuple
@@ -22,22 +21,22 @@ from huai_schema.paths import RelPath, ancestors, show
 
 
 class Preview(NamedTuple):
-    """What is to come."""
+    """What the next sync would do with one path."""
 
     commit: Commit
-    """What the tree would be brought to."""
+    """The commit that the tree would be brought to."""
     operations: tuple[tuple[str, str], ...] = ()
-    """Each with what is done to the path, or to a directory that it is in, and how."""
+    """The operations on the path, or on a directory that it is in, each with a detail."""
     below: int = 0
-    """How many more there are below the path."""
+    """How many operations there are below the path."""
     refusal: str = ""
-    """Why nothing at all would be done; empty: nothing speaks against it."""
+    """Why the sync would do nothing at all; empty: it would go ahead."""
     whole: bool = False
-    """The whole tree has to be compared first, which was not done now."""
+    """The sync would compare the whole tree first, which a preview does not."""
 
 
 def preview(path: RelPath, mirror: Mirror, commits: Commits) -> Preview:
-    """Find out; no failure is raised, it is told."""
+    """Make a plan and look for `path`; a failure becomes a `refusal`."""
     newest = commits.newest
     if commits.state.held:
         return Preview(newest, refusal=HELD)

@@ -1,4 +1,4 @@
-"""The path that somebody asks about, as it was typed.
+"""The path argument of a command.
 
 Pure.
 """
@@ -10,15 +10,15 @@ from huai_schema.paths import RelPath, rel_path
 
 
 class PathArgumentError(HuaiError):
-    """What was typed names no path of a module."""
+    """The argument is not a path of a module."""
 
     exit_code = ExitCode.USAGE
 
 
 def parse_path_argument(text: str, dest: str) -> RelPath:
-    """A path inside the module: as it stands there, or below DEST as the shell completes it.
+    """A path of the module: relative to its top, or below DEST as the shell completes it.
 
-    One with a slash in front counts from the top of the module, as in patterns.
+    A path with a slash in front begins at the top of the module, as in patterns.
     """
     raw, top = os.fsencode(text), os.fsencode(dest).rstrip(b"/")
     if raw == top or raw.startswith(top + b"/"):
@@ -28,5 +28,5 @@ def parse_path_argument(text: str, dest: str) -> RelPath:
         return rel_path(b"/".join(names))
     except FormatError as error:
         raise PathArgumentError(
-            f"{text}: {error.reason}", hint="give a path as the module names it"
+            f"{text}: {error.reason}", hint="give a path relative to the top of the module"
         ) from None

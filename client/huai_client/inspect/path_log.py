@@ -20,7 +20,7 @@ class Event(NamedTuple):
     commit: Commit
     step: SnapshotChange
     oldest: bool = False
-    """Nothing older is here: it was there by then, since when is not known."""
+    """Whether older commits are missing, so that it is not known since when the path is there."""
 
 
 def path_events(path: RelPath, commits: Sequence[Commit]) -> Iterator[Event]:
@@ -37,7 +37,7 @@ def path_events(path: RelPath, commits: Sequence[Commit]) -> Iterator[Event]:
 
 
 def _between(older: Commit, newer: Commit, path: RelPath) -> SnapshotChange | None:
-    """What happened to `path`; looks at no more than it, unless it came or went."""
+    """The change of `path`; only if it was added or removed all changes are read, for a move."""
     if older.snapshot.tree == newer.snapshot.tree:
         return None
     old, new = older.snapshot.entry(path), newer.snapshot.entry(path)

@@ -58,7 +58,7 @@ def _stage_lines(stage: Stage, prepared: Prepared) -> Iterator[PlanLine]:
 
 
 def delayed_lines(prepared: Prepared, patience: int) -> Iterator[tuple[RelPath, str]]:
-    """What will wait to be deleted, and until when; `patience` in seconds."""
+    """The delayed deletions of a plan, with the time of each; `patience` in seconds."""
     for each in prepared.waiting:
         if each.since:
             yield each.path, moment(each.since + patience)

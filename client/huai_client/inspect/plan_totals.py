@@ -1,8 +1,8 @@
-"""What a plan amounts to, stage by stage, and how long it may take.
+"""The totals of a plan, stage by stage, and an estimate of the time that it takes.
 
-Only composes: the plan, and the history of the runs before it.  Rule: of the last runs that fetched
-content and ended well, the rates by bytes and by files; the slower of both counts.  Without such a
-run nothing is known, and no number is made up.
+Only composes: the plan, and the history of the runs before it.  Rule: the estimate uses the last
+runs that fetched content and ended well, by bytes per second and by files per second; the longer
+time counts.  Without such a run there is no estimate.
 """
 
 from collections.abc import Iterable, Iterator
@@ -26,7 +26,7 @@ class StageTotals(NamedTuple):
     fetches: int
     fetch_bytes: int
     reused: int
-    """Files whose content is here under another name."""
+    """Files whose content is in another local file."""
     reused_bytes: int
     links: int
     symlinks: int
@@ -59,12 +59,12 @@ class StageTotals(NamedTuple):
 
 
 class Forecast(NamedTuple):
-    """What is to come."""
+    """The totals of a plan, with an estimate of its time."""
 
     stages: list[StageTotals]
-    """Those in which there is anything to do, in their order."""
+    """The stages with anything to do, in their order."""
     seconds: float | None
-    """None: no run before this one tells."""
+    """None: no earlier run gives a rate."""
 
     @classmethod
     def of(cls, prepared: Prepared, runs: Path) -> "Forecast":
@@ -90,7 +90,7 @@ class Forecast(NamedTuple):
 
 
 def seconds_needed(runs: Iterable[RunRecord], files: int, size: int) -> float | None:
-    """For so many files and bytes to fetch; `runs` newest first; None: unknown."""
+    """Seconds for so many files and bytes, or None; `runs` newest first."""
     measured = [
         run
         for run in islice(runs, 10 * _RUNS)

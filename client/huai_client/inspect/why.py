@@ -1,4 +1,4 @@
-"""Everything that concerns one path of a module: commit, filter, stage, deletion, the tree.
+"""All that is known of one path of a module: commit, filter, stage, deletion, the tree.
 
 Only composes; changes nothing.
 """
@@ -35,7 +35,7 @@ class Filtered(NamedTuple):
     decision: Decision | None
     """The rule that decided; None: no rule matches."""
     protected: bool
-    """Whether it stays where the upstream has not got it."""
+    """Whether it stays if the upstream does not have it."""
 
 
 class Reasons(NamedTuple):
@@ -44,18 +44,18 @@ class Reasons(NamedTuple):
     path: RelPath
     applied: Commit
     entry: Entry | None
-    """In the applied commit, whether a filter let it through or not."""
+    """In the applied commit, whether or not the filter lets it through."""
     brought: Event | None
-    """What the commits that are here did to it last."""
+    """The last change of it in the commits that are here."""
     filtered: Filtered | None
-    """By the rules that are configured; None: there are none."""
+    """By the configured filter; None: there is none."""
     protected: bool
     """Whether `protect` covers it."""
     placement: Placement | None
-    """Where a file or symlink stands in the publish order; directories have no place there."""
+    """The stage of a file or symlink; directories have none."""
     rule_of: str
-    """Who made the publish rule: `client.toml`, `the upstream`, a profile or, of volatile files,
-    the list that is always known; empty: no rule."""
+    """Where the publish rule comes from: `client.toml`, `the upstream`, a profile or huai's list of
+    volatile files; empty: no rule."""
     volatile: bool
     """Whether it is a file that changes without a commit."""
     delayed: DelayedDeletion | None
@@ -69,14 +69,14 @@ class Reasons(NamedTuple):
 
     @property
     def unknown(self) -> bool:
-        """Whether there is no such path: not here, in no commit that is here, in no `protect`."""
+        """Whether the path is unknown: not in the tree, nor in a commit here, nor in `protect`."""
         newest = self.next_sync.commit.snapshot.entry(self.path)
         nowhere = self.entry is None and newest is None and self.brought is None
         return nowhere and not self.protected and self.here.status is PathStatus.NOTHING
 
 
 def reasons(path: RelPath, mirror: Mirror, commits: Commits) -> Reasons:
-    """Find out all of it."""
+    """Collect all that is known of `path`."""
     module, applied = mirror.config, commits.applied
     entry = applied.snapshot.entry(path)
     here = local_status(

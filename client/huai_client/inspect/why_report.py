@@ -1,6 +1,6 @@
-"""Everything that concerns one path, in words for people and as values for programs.
+"""All that is known of one path, as text for people and as values for JSON.
 
-Pure, but for the time zone in which people are told of a moment.
+Pure, except that times are shown in the local time zone.
 """
 
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from huai_schema.program.humanize import counted, moment
 
 
 def reason_lines(reasons: Reasons) -> Iterator[tuple[str, str]]:
-    """What each line is about, and what it says."""
+    """The lines: a heading and a text each."""
     info = reasons.applied.info
     entry = reasons.entry
     yield "applied", f"serial {info.serial}, commit {reasons.applied.id[:12]}"
@@ -97,7 +97,7 @@ def reason_values(reasons: Reasons) -> dict[str, object]:
 
 
 def _looked_words(time: int) -> str:
-    """Of a time as `verifying.record` tells it."""
+    """The text for a time of `state.verification`."""
     if time > 0:
         return moment(time)
     return "not since a commit changed it" if time else "never"

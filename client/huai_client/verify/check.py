@@ -1,7 +1,7 @@
-"""Compares the downstream tree with a snapshot and says what differs; repairs nothing.
+"""Compares the downstream tree with a snapshot and reports what differs; repairs nothing.
 
-Streaming: see `merge` for what memory it takes.  Rule: what could not be read is neither
-missing nor right.
+Streams: see `merge` for the memory that it takes.  Rule: a path that could not be read is reported
+as unreadable, and never as missing or right.
 """
 
 import os
@@ -18,11 +18,11 @@ from huai_schema.entries import Directory, Entry, File
 from huai_schema.paths import tree_order
 
 _READ, _LOOK = 0o400, 0o500
-"""What its owner needs to read a file, and to look into a directory."""
+"""The mode bits that an owner needs to read a file, and to look into a directory."""
 
 
 class Checkpoint(NamedTuple):
-    """Everything up to here was looked at, but for extraneous leaves that wait to be told."""
+    """All paths up to here were compared; only some extraneous leaves are not reported yet."""
 
     order: bytes
     """A key of `paths.tree_order`."""
@@ -41,8 +41,8 @@ class VerifyTotals:
     bytes: int = 0
     """Of the files that were read."""
     undigested: int = 0
-    """Files that carry no digest, or that this user should not be able to read: only their
-    attributes could be compared."""
+    """Files without a digest, or with a mode that shuts this user out: only their attributes could
+    be compared."""
 
 
 def verify(
@@ -50,9 +50,9 @@ def verify(
 ) -> Iterator[Difference]:
     """What differs between the tree and `wanted` (in tree order).
 
-    With `content` the BLAKE3 of every file that carries a digest is compared too; with
-    `owners` owner and group, where this process may set them.  In tree order, but for
-    extraneous leaves and files that were read, which come a little later.
+    With `content` the BLAKE3 of every file with a digest is compared, too; with `owners` owner and
+    group, where this process may set them.  In tree order, except that extraneous leaves and files
+    that were read come a little later.
     """
     findings = merge(view, wanted, owners=view.owners if owners else None)
     for item in check_findings(view, findings, VerifyTotals(), content=content):
@@ -72,10 +72,10 @@ def check_findings(
     content: bool,
     pause: Callable[[], bool] = _never,
 ) -> Iterator[FoundDifference | Checkpoint]:
-    """What is wrong about `findings` (in tree order), reading files where that can tell more.
+    """The differences among `findings`, which are in tree order; `content`: read files as well.
 
-    Adds to `tally`.  Where `pause` says so, all that is under way is ended and a `Checkpoint`
-    given.
+    Adds to `tally`.  When `pause` says True, yields what is known of all paths so far, and then a
+    `Checkpoint`.
     """
     order = b""
     with Hashing[Match]() as hashing:
@@ -88,7 +88,7 @@ def check_findings(
                 yield from _read(view, finding, hashing, tally)
             else:
                 yield from _difference(finding)
-            # The key of the top directory is empty: before it and behind it are the same mark.
+            # The key of the top directory is empty, and would mean "from the beginning".
             if order and pause():
                 yield from _hashed(hashing.rest(), tally)
                 yield Checkpoint(order)
@@ -119,13 +119,13 @@ def _read(
 
 
 def closed(wanted: Entry) -> bool:
-    """Whether this user may not look into it if it is as it should be: no fault of the tree's."""
+    """Whether the wanted mode itself shuts this user out, so that the tree is not to blame."""
     needed = _LOOK if isinstance(wanted, Directory) else _READ
     return os.geteuid() != 0 and wanted.mode & needed != needed
 
 
 def _worth_reading(match: Match) -> bool:
-    """A file with a digest, of the right size, whose content is not read as its leader's."""
+    """Whether to read it: a file with a digest and the right size that is no hardlink."""
     wanted = match.wanted
     if not isinstance(wanted, File) or wanted.digest is None:
         return False

@@ -1,7 +1,7 @@
-"""What a tree should be like, read without the module's lock.
+"""What a tree should hold, read without the module's lock.
 
-A sync may run while a tree is verified.  A sync writes the state file before it changes the tree,
-so what was read counts only if the state file is still the same afterwards.
+A sync may run while a tree is verified.  It writes the state file before it changes the tree, so a
+result is valid only if the state file is still the same afterwards.
 Rule: ask `holds` after reading and before concluding anything.
 """
 
@@ -49,20 +49,20 @@ class ExpectedTree:
         self._volatile = Matcher((rule.pattern, rule) for rule in rules)
 
     def holds(self) -> bool:
-        """Whether nothing has been done to the tree since, nor was meant to be."""
+        """Whether no run has changed the tree since, or was about to."""
         return _stamp(self._places) == self._stamp
 
     def entries(self, wanted: Iterable[Entry]) -> Iterable[Entry]:
-        """Of the entries of the selection those that this tree has to have."""
+        """The entries of `wanted` that this tree has to have."""
         return self._protection.entries(wanted) if self._protection else wanted
 
     def wanted_at(self, paths: Iterable[RelPath]) -> dict[RelPath, Entry]:
-        """What this tree has to have at `paths`, where it has to have anything."""
+        """The entries that this tree has to have at `paths`."""
         found = self.entries(self.selection.entries_at(paths).values())
         return {entry.path: entry for entry in found}
 
     def is_expected_deviation(self, found: FoundDifference) -> bool:
-        """Whether a path is on purpose not as the selection has it."""
+        """Whether a path differs from the selection on purpose."""
         difference, wanted = found
         if difference.kind is Kind.EXTRANEOUS:
             return difference.path in self._waits
@@ -70,14 +70,14 @@ class ExpectedTree:
             shut = wanted or self.selection.entry(difference.path)
             return isinstance(shut, Directory) and closed(shut)
         if self._module.duplicates == "hardlink" and difference.attributes == ("link",):
-            # It shares its inode with a file of equal content, as is allowed here.
+            # It shares its inode with a file of equal content, as `duplicates` allows.
             return isinstance(wanted, File) and wanted.link is None
         if self._changes_by_itself(difference, wanted):
             return True
         return self._module.safe_links and is_unsafe(wanted)
 
     def _changes_by_itself(self, difference: Difference, wanted: Entry | None) -> bool:
-        """Whether it is a volatile file that is newer, older or not here at all."""
+        """Whether it is a volatile file that is newer, older or missing."""
         if not isinstance(wanted, File):
             return False
         found = difference.kind is Kind.MISSING or (
@@ -86,12 +86,12 @@ class ExpectedTree:
         return found and self._volatile.find(Named(wanted.path, symlink=False)) is not None
 
     def tolerated(self, differences: Iterable[Difference], view: View) -> Iterable[Difference]:
-        """Those of the differences that count: not what is protected."""
+        """The differences that count: all but those of protected paths."""
         return without_expected(differences, self._protection, view)
 
     @cached_property
     def _waits(self) -> set[bytes]:
-        """What is still there because its deletion waits."""
+        """The paths that are still there because their deletion is delayed."""
         return {each.path for each in delayed_record.load(self._places.delayed)}
 
 
@@ -110,7 +110,7 @@ def _runs(places: ModulePlaces) -> bool:
 
 
 def _stamp(places: ModulePlaces) -> object:
-    """Another one whenever the state was written: it is replaced as a whole."""
+    """Changes whenever the state is written, which replaces the file."""
     try:
         status = os.stat(places.state)
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""The pieces in which a tree is verified: each can be left and gone on with at a `Checkpoint`."""
+"""The jobs of `verify`: each can be stopped and continued at a `Checkpoint`."""
 
 from collections.abc import Callable, Iterator
 from random import Random
@@ -26,17 +26,17 @@ class StartedJob(NamedTuple):
     findings: Iterator[Finding]
     """In tree order."""
     extraneous: Callable[[], Iterator[Extraneous]]
-    """Those that were met and are not among the findings yet."""
+    """The extraneous leaves that were met, and are not among the findings yet."""
 
 
 class Job(Protocol):
-    """What there is to look at."""
+    """A piece of the tree to verify."""
 
     path: RelPath
-    """Where: the directory in whose record its damage is noted."""
+    """The directory in whose record damage is noted."""
 
     def look(self, view: View, expected: ExpectedTree, after: bytes) -> StartedJob:
-        """Begin, or go on behind a mark."""
+        """Begin behind `after`, the order of a `Checkpoint`; empty: at the beginning."""
 
 
 class NoSuchPathError(HuaiError):
@@ -53,13 +53,13 @@ class PathJob:
         self.path = path
 
     def look(self, view: View, expected: ExpectedTree, after: bytes) -> StartedJob:
-        """As `Job`; `NoSuchPathError` where nothing is and nothing should be."""
+        """As `Job`; `NoSuchPathError` for a path that is neither in the commit nor in the tree."""
         staging = STAGING_NAME in self.path.split(b"/")
         absent = expected.selection.entry(self.path) is None and view.stat(self.path) is None
         if staging or absent:
             raise NoSuchPathError(
-                f"{show(self.path)}: is neither in the applied commit nor in {view.dest}",
-                hint="give a path as the module names it",
+                f"{show(self.path)} is neither in the applied commit nor in {view.dest}",
+                hint="give a path relative to the top of the module",
             )
         return _merged(view, expected, Scope(self.path, after=after), self._wanted(expected))
 
@@ -73,14 +73,14 @@ class PathJob:
 
 
 class PartJob:
-    """A directory that has a record of its own, without those below it that have one too."""
+    """A part of the tree: a directory without the parts below it."""
 
     def __init__(self, path: RelPath) -> None:
         """The path of a part."""
         self.path = path
 
     def look(self, view: View, expected: ExpectedTree, after: bytes) -> StartedJob:
-        """As `Job`; nothing where a newer commit has no such part any more."""
+        """As `Job`; nothing to verify if a newer commit has no such part any more."""
         part = part_at(expected.selection, self.path)
         if part is None:
             return StartedJob(iter(()), lambda: iter(()))
@@ -109,7 +109,7 @@ class SampleJob:
         return StartedJob(found, lambda: iter(()))
 
     def _picked(self, selection: Selection) -> Iterator[Entry]:
-        """Costs the reading of all metadata, but takes apart only where a file is picked."""
+        """The files picked; reads all metadata, and decodes only listings with such a file."""
         for listing in selection.listings():
             numbers = self._numbers(count_files(listing.leaves))
             if not numbers:
@@ -130,7 +130,7 @@ def _merged(
     merging = Merge(view, view.owners, scope)
 
     def comes(path: RelPath) -> bool:
-        """Whether a directory is wanted where a leaf stands: then that is one finding."""
+        """Whether a directory is wanted in the place of a leaf: then both are one finding."""
         return expected.selection.directory(path) is not None
 
     return StartedJob(merging.run(expected.entries(wanted)), lambda: merging.extraneous(comes))

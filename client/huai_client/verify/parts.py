@@ -1,12 +1,10 @@
-"""The parts of which there is a record: the directories that have a git tree of their own.
+"""The parts of a tree, for each of which there is a record of when it was verified.
 
-So a part is a directory with those small ones below it that stand in its manifest, and there
-are at most as many parts as the tree has entries, divided by what a manifest holds.  What a
-part says is known by ids, without reading its manifest.
+A part is a directory with a git tree of its own, and the small directories below it that are in its
+manifest.  Ids say whether a part has changed, without reading its manifest.
 
-The record follows what is applied.  That compares ids and skips what is equal, so it costs what
-the commits differ by; only the first time, and after a change of the filter, every part is looked
-up.
+The record follows the applied commit.  This compares ids and skips equal ones, so it costs what the
+commits differ by; only the first time, and after a change of the filter, it looks up every part.
 """
 
 from contextlib import suppress
@@ -24,24 +22,24 @@ _IDENTITY_BYTES = 16
 
 
 class Part(NamedTuple):
-    """One of them, in one commit."""
+    """One part, in one commit."""
 
     path: RelPath
     tree: bytes
-    """The git id of its tree; equal ids: nothing below it changed either."""
+    """The git id of its tree; equal if nothing in it or below it has changed."""
     identity: bytes
-    """Equal: its own entries are equal; 16 bytes."""
+    """16 bytes; equal if the entries of the part itself are equal."""
     children: dict[RelPath, bytes]
     """The parts directly in it, and their trees."""
 
     @property
     def apart(self) -> frozenset[RelPath]:
-        """What is no business of this part."""
+        """The paths of the parts directly in it, which do not belong to this part."""
         return frozenset(self.children)
 
 
 def part_at(selection: Selection, path: RelPath) -> Part | None:
-    """The part at `path`; None if there is none, or the filter leaves it out."""
+    """The part at `path`; None if the directory is not a part, or the filter leaves it out."""
     snapshot = selection.snapshot
     here, tree = ROOT, snapshot.tree
     for name in path.split(b"/") if path else ():
@@ -66,16 +64,16 @@ def _identity(own: OwnDirectory) -> bytes:
 
 
 def keep_in_step(path: Path, commit: str, selection: Selection) -> None:
-    """Follow a sync, if there is a record at `path`; where that fails, the next `verify` does."""
+    """Follow a sync, if there is a record at `path`; if this fails, the next `verify` does it."""
     if path.exists():
         with suppress(StateError), VerificationRecord(path) as record:
             follow_selection(record, commit, selection)
 
 
 def follow_selection(record: VerificationRecord, commit: str, selection: Selection) -> None:
-    """Make the parts of `record` those of `selection`, the applied one, which is of `commit`.
+    """Make the parts of `record` those of `selection`, which is of the applied commit `commit`.
 
-    What a commit changed is to be verified anew.
+    Parts that have changed have to be verified again.
     """
     with record.writing():
         refiltered = record.applied(commit, selection.rules.key())

@@ -1,7 +1,7 @@
-"""Which job comes next, and the notes that are taken of those that have a record.
+"""Which job comes next, and the record of the parts that were verified.
 
-Notes are written every few seconds, together: a part that was seen and not noted yet when the
-power fails is seen again.
+The record is written every few seconds.  Parts that were verified after the last time are verified
+again if the power fails.
 """
 
 import time
@@ -20,20 +20,20 @@ _BATCH = 500
 
 
 class Queue:
-    """Those of one run."""
+    """The jobs of one run."""
 
     def __init__(self, record: VerificationRecord, request: VerifyRequest) -> None:
-        """`record` is in step with what is applied."""
+        """`record` is in step with the applied commit."""
         self._record = record
         record.begin_run()
         self._request = request
         self._ended: list[tuple[Unfinished, bytes]] = []
         self._next_note = time.monotonic() + _NOTE_SECONDS
         self._before: dict[RelPath, int] = {}
-        """Of the parts of this run, how many paths earlier runs found to differ that count on."""
+        """For parts that an earlier run began, how many paths it found to differ."""
 
     def jobs(self, selection: Selection) -> Iterator[Job]:
-        """What there is to do, in order."""
+        """The jobs, in order."""
         request = self._request
         if request.sample is not None:
             yield SampleJob(request.sample, request.seed)
@@ -43,7 +43,7 @@ class Queue:
             yield from self._parts()
 
     def _parts(self) -> Iterator[Job]:
-        """The one that was left in the middle, then those that were seen the longest ago."""
+        """The part that an earlier run began; then the others, the longest ago first."""
         middle = self._middle()
         if middle is not None:
             yield PartJob(middle.path)
@@ -59,7 +59,7 @@ class Queue:
         )
 
     def _middle(self) -> Unfinished | None:
-        """Where to go on; only with a limit, else all is to be looked at in this one run."""
+        """The part that an earlier run began; a run without a limit does all parts again."""
         found = self._record.unfinished(content=self._request.content)
         if found is None or not self._request.limited:
             return None
@@ -75,13 +75,13 @@ class Queue:
         return middle
 
     def paused(self, job: Job, at: Unfinished) -> None:
-        """A job was done as far as that."""
+        """A job was done as far as `at`."""
         if isinstance(job, PartJob):
             with self._record.writing():
                 self._record.paused(at, content=self._request.content)
 
     def ended(self, job: Job, part: Unfinished, selection: Selection) -> None:
-        """A job was done to its end, by what `selection` says."""
+        """A job was done to its end, compared with `selection`."""
         if isinstance(job, PartJob):
             now = part_at(selection, job.path)
             self._ended.append((part, now.identity if now else b""))
@@ -98,17 +98,17 @@ class Queue:
         self._next_note = time.monotonic() + _NOTE_SECONDS
 
     def correct(self, damaged: Mapping[RelPath, int]) -> None:
-        """What turned out: how many paths differ in the parts in which any seemed to."""
+        """Record how many paths differ, for each part in which any seemed to differ."""
         self.note()
         with self._record.writing():
             for path in damaged.keys() & self._before.keys():
                 self._record.damage(path, self._before[path] + damaged[path])
 
     def repaired(self, damaged: Iterable[RelPath]) -> dict[RelPath, int]:
-        """What still differs of these parts, after what this run has found was repaired."""
+        """How many paths still differ in these parts when the findings of this run are repaired."""
         return {path: self._before[path] for path in damaged if path in self._before}
 
     def left(self) -> int:
-        """How many parts were not gone through to their end; 1 if it is one other job."""
+        """How many parts were not verified to their end; 1 for a run of one other job."""
         self.note()
         return self._record.left(self._request.path) or 1

@@ -1,8 +1,8 @@
-"""What seems to differ, until it is sure.
+"""A second look at paths that seem to differ.
 
-The tree is read without its lock, so what seems to differ may be what a run just does there.
-Each such path is looked at once more with the lock held; while another run keeps the lock they
-wait, and only at the very end is it done without.
+The tree is read without its lock, so a difference may be the work of a sync that runs.  Each such
+path is compared once more under the lock.  While another run holds the lock the paths wait; if it
+does not come free until the end, they are compared without it.
 """
 
 from collections import Counter
@@ -21,7 +21,7 @@ from huai_schema.paths import RelPath
 from huai_schema.program.locking import LockedError, locked
 
 _ONLY_BY_READING = {"digest", "link"}
-"""Attributes of a difference that a look at one path may not show."""
+"""Attributes that a second look at the path alone does not compare."""
 
 
 class _Doubt(NamedTuple):
@@ -32,18 +32,18 @@ class _Doubt(NamedTuple):
 
 
 class Recheck:
-    """Those of one run."""
+    """The paths of one run that seem to differ."""
 
     def __init__(self, lock: Path, on_difference: Callable[[Difference], None]) -> None:
-        """`told` is called with what is sure."""
+        """`on_difference` is called with each path that does differ."""
         self._lock = lock
         self._on_difference = on_difference
         self._pending: list[_Doubt] = []
         self.counts: Counter[RelPath] = Counter()
-        """How many paths differ, for each part in which any does or seems to."""
+        """For each part how many paths differ, or seem to."""
 
     def add(self, place: RelPath, found: Iterable[FoundDifference], expected: ExpectedTree) -> None:
-        """Found in the part at `place`, compared with `expected`."""
+        """Add what was found in the part at `place`, compared with `expected`."""
         new = [
             _Doubt(place, each, expected)
             for each in found
@@ -54,13 +54,13 @@ class Recheck:
             self.counts[place] += len(new)
 
     def settle(self, view: View, now: Callable[[], ExpectedTree]) -> None:
-        """Tell what is sure, if the lock is free."""
+        """Compare them again, if the lock is free."""
         if self._pending:
             with suppress(LockedError), locked(self._lock):
                 self._look_again(view, now())
 
     def settle_all(self, view: View, now: Callable[[], ExpectedTree], *, wait: float) -> None:
-        """The same at the end: with the lock if it comes free within `wait` seconds."""
+        """Compare them again: under the lock, if it comes free within `wait` seconds."""
         if not self._pending:
             return
         with suppress(LockedError), locked(self._lock, wait=wait):
@@ -85,9 +85,9 @@ class Recheck:
 def _second_look(
     view: View, doubt: _Doubt, expected: ExpectedTree, wanted_now: Mapping[RelPath, Entry]
 ) -> Difference | None:
-    """What is wrong there now; None: nothing any more.
+    """The difference now; None: the path is right.
 
-    `wanted_now` is of the paths that were found under another expected.
+    `wanted_now` has the entries of paths that were compared with another commit before.
     """
     difference, wanted = doubt.found
     path = difference.path

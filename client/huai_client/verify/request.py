@@ -1,4 +1,4 @@
-"""What a run of `verify` is asked for."""
+"""The options of one run of `verify`."""
 
 from typing import NamedTuple
 
@@ -14,15 +14,15 @@ class VerifyRequest(NamedTuple):
     path: RelPath = ROOT
     """Only this, with what is below it."""
     sample: float | None = None
-    """Only so many of the files, from 0 to 1, picked at random."""
+    """Only this share of the files, from 0 to 1, picked at random."""
     seed: int | None = None
     """For `sample`: pick the same files again."""
     deadline: Deadline = NEVER
-    """When to stop; with one, a part that was left in the middle is gone on with."""
+    """When to stop; a run with a deadline continues the part that an earlier one began."""
     repair: bool = False
-    """Begin where something differed last time."""
+    """Begin with the parts in which something differed."""
 
     @property
     def limited(self) -> bool:
-        """Whether it may stop before all is seen."""
+        """Whether it may stop before all is verified."""
         return self.deadline != NEVER

@@ -1,8 +1,8 @@
-"""Verifying: going through the jobs, and being sure of what is told.
+"""One run of `verify`: carries out the jobs, and reports what differs.
 
-Holds no lock while it reads, so a sync is never kept waiting; what was seen while the tree was
-being changed does not count and is looked at again.
-Rule: a part is recorded as verified only when all of it was seen, with what seemed to differ.
+Holds no lock while it reads, so a sync never waits for it; results from a time when the tree was
+changed do not count, and are read again.
+Rule: a part is recorded as verified when all of it was read, with the number of paths that differ.
 """
 
 import time
@@ -28,19 +28,19 @@ if TYPE_CHECKING:
     from huai_schema.paths import RelPath
 
 _SLICE_SECONDS = 2.0
-"""How often is looked whether what was seen counts."""
+"""How often is checked that the applied commit is still the same."""
 
 
 class _Segment(NamedTuple):
-    """What was found from one mark to the next."""
+    """What was found between two checkpoints."""
 
     found: list[FoundDifference]
     position: bytes | None
-    """The mark; None at the end of the job."""
+    """The order of the second one; None at the end of the job."""
 
 
 class VerifyRun:
-    """One run of `verify`; there is one at a time, as the caller sees to."""
+    """One run of `verify`; the caller holds the lock for them."""
 
     def __init__(
         self,
@@ -55,16 +55,16 @@ class VerifyRun:
         self._expected: ExpectedTree | None = None
         self._next_mark = 0.0
         self._after_repair: dict[RelPath, int] = {}
-        """Parts in which anything differed, and how many paths differ when that is repaired."""
+        """Parts in which paths differed, and how many still differ when these are repaired."""
         self.tally = VerifyTotals()
         self.left = 0
-        """How many parts there still are to go through, because the time was over."""
+        """How many parts were not verified because the time was over."""
 
     def run(self, *, wait: float) -> None:
-        """Go through all of it, or as far as there is time.
+        """Verify all jobs, or as many as the time allows.
 
-        `wait`: how many seconds a run that changes the tree is given to end, before what
-        differs is told all the same.
+        `wait`: how many seconds to wait at the end for a run that changes the tree; after them the
+        differences are reported all the same.
         """
         with (
             View(self._mirror.dest, owners=self._mirror.config.owners) as view,
@@ -83,7 +83,7 @@ class VerifyRun:
             self._after_repair = queue.repaired(self._recheck.counts)
 
     def repaired(self) -> None:
-        """All that differed was brought back to what it should be."""
+        """Record that all differences of this run were repaired."""
         with VerificationRecord(self._mirror.paths.verified) as record, record.writing():
             for path, paths in self._after_repair.items():
                 record.damage(path, paths)
@@ -116,14 +116,14 @@ class VerifyRun:
     def _segments(
         self, view: View, expected: ExpectedTree, job: Job, after: bytes
     ) -> Iterator[_Segment]:
-        """The job from a mark on, as long as nothing is done to the tree."""
+        """The segments of the job after `after`, until a run changes the tree."""
         try:
             for segment in self._read(view, expected, job, after):
                 if not expected.holds():
                     return
                 yield segment
         except HuaiError:
-            # What is not applied any more may be gone from the repository too.
+            # A commit that is no longer applied may be gone from the repository.
             if expected.holds():
                 raise
 
@@ -148,7 +148,7 @@ class VerifyRun:
         yield _Segment(found, None)
 
     def _pauses(self) -> bool:
-        """Whether it is time for a mark."""
+        """Whether it is time for a checkpoint."""
         now = time.monotonic()
         if now < self._next_mark and not self._request.deadline.over:
             return False

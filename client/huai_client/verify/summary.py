@@ -1,4 +1,4 @@
-"""When the parts of a tree were last verified, for `status`: read while others may write."""
+"""When the parts of a tree were last verified, for `status`; a `verify` may be writing."""
 
 import sqlite3
 from collections.abc import Iterable, Iterator
@@ -15,22 +15,22 @@ _BUSY_SECONDS = 5
 
 
 class LookTimes(NamedTuple):
-    """How a number of parts stand, by one kind of look."""
+    """When a number of parts were verified, in one way."""
 
     never: int
-    """Parts that nobody looked at."""
+    """Parts that were never verified."""
     changed: int
-    """Parts that a commit changed since somebody did."""
+    """Parts that a commit has changed since they were."""
     oldest: int
-    """Of the others, when the first of them was looked at, seconds since the epoch; 0: none."""
+    """The earliest time of the other parts, seconds since the epoch; 0: there are none."""
     newest: int
 
 
 class VerifySummary(NamedTuple):
-    """How a directory of the top level stands, or the whole tree."""
+    """How a directory of the top level was verified, or the whole tree."""
 
     path: RelPath
-    """The top itself stands for what has no part of its own below a directory of it."""
+    """Empty: the part of the top directory itself."""
     parts: int
     metadata: LookTimes
     """By attributes."""
@@ -53,14 +53,14 @@ class Account(NamedTuple):
     """What the record of one module says."""
 
     applied: str
-    """The commit of which it speaks."""
+    """The commit whose parts they are."""
     whole: VerifySummary
     tops: list[VerifySummary]
     """By path."""
 
 
 class Times(NamedTuple):
-    """When the part that holds a path was last looked at, as `record` tells times."""
+    """When the part that holds a path was last verified; times as in `state.verification`."""
 
     part: RelPath
     metadata: int
@@ -75,7 +75,7 @@ class _Row(NamedTuple):
 
 
 def read_account(path: Path) -> Account | None:
-    """What the record at `path` says; None where there is none, or none that can be read."""
+    """What the record at `path` says; None if it is missing or damaged."""
     try:
         with closing(_opened(path)) as db:
             current = db.execute("SELECT applied FROM current").fetchone()
@@ -102,7 +102,7 @@ def times_of(path: Path, inside: RelPath) -> Times | None:
 
 
 def _sound(row: tuple[object, ...] | None, *kinds: type) -> bool:
-    """Whether a row is there and of these types, which SQLite does not see to."""
+    """Whether there is a row with values of these types, which SQLite itself does not check."""
     return row is not None and all(map(isinstance, row, kinds))
 
 

@@ -1,4 +1,4 @@
-"""Where the content of wanted files stands already, so that it need not be transferred.
+"""Finding local files with the content of wanted ones, so that it need not be transferred.
 
-The rules by which a local file is believed stand in `docs/REUSE.md`.
+`docs/REUSE.md` has the rules by which a local file counts.
 """

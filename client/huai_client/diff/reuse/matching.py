@@ -1,7 +1,7 @@
-"""Which wanted files have their content at a path that was compared, or come twice.
+"""Finding the content of wanted files at candidate paths, or in another wanted file.
 
-Pure.  By digest; where there is none by name, size and time, if that is unambiguous.  Files
-without content are left alone: nothing is saved.  Costs what changed.
+Pure.  By digest; without a digest by name, size and time, if only one file has these.  Empty files
+are left out.  Costs what changed.
 """
 
 from collections import Counter, defaultdict
@@ -18,26 +18,26 @@ _Name: TypeAlias = tuple[bytes, int, int]
 
 
 ANY_NUMBER = 1 << 32
-"""Of names: an inode that may be shared has no more."""
+"""More names than any inode has."""
 
 
 class _Here(NamedTuple):
-    """A file that stands there."""
+    """A local file."""
 
     path: RelPath
     file: File
     candidate: Candidate
     goes: bool
-    """Whether its name goes away, or gets another content, when the plan is carried out."""
+    """Whether the plan removes its name, or gives it new content."""
 
 
 class Matching:
-    """The files at the paths that were compared, as sources."""
+    """The files at candidate paths, as sources."""
 
     def __init__(
         self, fetches: Sequence[File], candidates: Iterable[Candidate], *, may_share: bool
     ) -> None:
-        """`fetches` is what has to come; `may_share`: equal files may have one inode."""
+        """`fetches` are the files to find; `may_share`: equal files may share an inode."""
         self._fetches = fetches
         self._may_share = may_share
         present = [
@@ -56,11 +56,11 @@ class Matching:
             for each in self._here
             if not each.goes and each.candidate.differing
         }
-        """What gets other attributes: who shares it now would get them too."""
+        """Inodes whose attributes change: a file that shares one would change, too."""
         self._claimed: set[tuple[int, int]] = set()
 
     def found(self) -> dict[RelPath, Reuse]:
-        """By path of the wanted file."""
+        """The sources, by the path of the wanted file."""
         if not self._here:
             return {}
         found = dict(self._by_digest())
@@ -94,7 +94,7 @@ class Matching:
         return None
 
     def _by_name(self, fetches: list[File]) -> Iterator[tuple[RelPath, Reuse]]:
-        """Moves: what goes away under a name, and comes back elsewhere under the same one."""
+        """Find moves: a file that goes away, and comes back elsewhere under the same name."""
         gone: dict[_Name, list[_Here]] = defaultdict(list)
         for here in self._here:
             if here.candidate.wanted is None:
@@ -111,7 +111,7 @@ class Matching:
                 yield files[0].path, reuse._replace(sure=files[0].digest is None)
 
     def _reuse(self, here: _Here) -> Reuse:
-        """The first that takes a file that goes may have its inode; the others get copies."""
+        """The first user of a source that goes may take over its inode; the others get copies."""
         inode = here.candidate.inode
         names = self._names[inode] if here.goes and inode not in self._claimed else 0
         self._claimed.add(inode)
@@ -121,7 +121,7 @@ class Matching:
 
 
 def twins(fetches: Iterable[File]) -> Iterator[tuple[RelPath, Reuse]]:
-    """Files of one content, all of which are wanted: it has to come once only."""
+    """Wanted files with the content of another wanted file, which is their source."""
     ordered = [file for file in fetches if file.digest and file.size]
     ordered.sort(key=lambda file: file.digest or b"")
     first: File | None = None
@@ -133,7 +133,7 @@ def twins(fetches: Iterable[File]) -> Iterator[tuple[RelPath, Reuse]]:
 
 
 def _leaves(wanted: Entry | None, replaced: Container[RelPath]) -> bool:
-    """Whether a name that is not replaced itself goes, or becomes one of a file that is."""
+    """Whether a name goes, or becomes a hardlink of a file that is replaced."""
     return wanted is None or (isinstance(wanted, File) and wanted.link in replaced)
 
 
@@ -142,7 +142,7 @@ def _name(file: File) -> _Name:
 
 
 def _may_be(here: _Here, wanted: File) -> bool:
-    """Without a digest to compare, an earlier snapshot has to have named the file as it is."""
+    """Whether the local file can be `wanted`: no digest says otherwise, or a snapshot has it."""
     if wanted.digest is not None:
         return known_digest(here.candidate) is None
     return any(

@@ -1,8 +1,8 @@
-"""Where the content of wanted files stands already.
+"""Finding local files with the content of wanted ones.
 
-Reads metadata and looks at single paths; reads no content, and changes nothing.  In this
-order: paths that were compared; files of this tree that stay; the trees of `reuse_from`; files
-that come anyway.
+Reads metadata and looks at single paths; reads no content, and changes nothing.  Looks in this
+order: candidate paths; files of this tree that stay; the trees of `reuse_from`; other files that
+are fetched.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -32,36 +32,36 @@ BYTES_AN_ENTRY = 1000
 """Looking at an entry takes about as long as 50 to 200 bytes do at 50 MB/s; of what is new in
 a mirror little is a copy of what stays, unless a release is copied, and that is much."""
 FEW_ENTRIES = 10_000
-"""Looking at so many takes some hundredths of a second, whatever comes of it."""
+"""Looking at so many takes some hundredths of a second, so it is always done."""
 
 
 class Wanted(NamedTuple):
-    """Files that a plan has to bring."""
+    """The files that a plan fetches, and the paths that it changes."""
 
     fetches: list[File]
     entries: int
-    """Files that it makes, hardlinks included."""
+    """The files that it makes, with their hardlinks."""
     candidates: list[Candidate]
-    """The paths that were compared."""
+    """The candidates of the comparison."""
     moves: list[Move]
     """Directories that are renamed first."""
 
 
 class ReuseSources:
-    """What the configuration of one module lets be reused."""
+    """Finds sources for one module, as its configuration allows."""
 
     def __init__(self, mirror: Mirror) -> None:
-        """The neighbours of `mirror` stand beside it in its root."""
+        """The modules of `reuse_from` are in the same state root as `mirror`."""
         self._module = mirror.config
         self._root = mirror.root
 
     def find(
         self, wanted: Wanted, view: View, commit: Commit, *, sure: bool
     ) -> dict[RelPath, Reuse]:
-        """By path of a wanted file, where its content is.
+        """The sources, by the path of the wanted file.
 
-        Without `sure` nothing but a digest is believed.  `UnknownModuleError` if `reuse_from`
-        names a module that is not configured.
+        Without `sure` only sources with a digest count.  Raises `UnknownModuleError` if
+        `reuse_from` names a module that is not configured.
         """
         fetches = wanted.fetches
         if not fetches:
@@ -80,7 +80,7 @@ class ReuseSources:
 
     def _look_into(self, name: str, search: "_Search") -> None:
         other = config.load(self._root).module(name)
-        # What is wrong with another module is no reason to stop this one.
+        # A fault in another module must not stop this one.
         with suppress(HuaiError), View(Path(other.dest)) as view:
             places = module_places(self._root, name)
             applied = state.load(places.state).applied
@@ -90,7 +90,7 @@ class ReuseSources:
 
 
 class _Search:
-    """The files that nothing was found for, and what was found."""
+    """The sources found so far, and the files without one."""
 
     def __init__(self, fetches: list[File], found: dict[RelPath, Reuse], names: int) -> None:
         self.found = found
@@ -104,9 +104,9 @@ class _Search:
     def look(
         self, view: View, commit: Commit, before: Callable[[RelPath], RelPath], tree: str = ""
     ) -> None:
-        """Look for files of `commit` that stand in `view`, if that is worth it.
+        """Look for sources among the files of `commit` in the tree of `view`, if that is worth it.
 
-        `before` says where a path is until directories are renamed.
+        `before` says where a path is before the plan renames directories.
         """
         unfound = [file for file in self.unfound() if file.digest and file.size]
         if not worth_looking(sum(file.size for file in unfound), commit.info.totals.entries):
@@ -156,7 +156,7 @@ def _stands(view: View, path: RelPath, file: File) -> bool:
 
 
 def worth_looking(size: int, entries: int) -> bool:
-    """Whether `size` bytes to transfer pay for a look at so many entries."""
+    """Whether a transfer of `size` bytes would take longer than reading so many entries."""
     return size > 0 and (entries <= FEW_ENTRIES or size > BYTES_AN_ENTRY * entries)
 
 

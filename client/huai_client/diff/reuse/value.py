@@ -1,4 +1,4 @@
-"""Where the content of a wanted file is already.  Pure."""
+"""A local source for the content of a wanted file.  Pure."""
 
 from typing import NamedTuple
 
@@ -6,16 +6,16 @@ from huai_schema.paths import RelPath
 
 
 class Reuse(NamedTuple):
-    """Where the content of a wanted file is already."""
+    """A local file with the content of a wanted one."""
 
     source: RelPath
     mtime: int
     """Of the source; its size is that of the wanted file."""
     names: int = 0
-    """The wanted file may take over an inode that has no more names than so many."""
+    """The wanted file may take over the inode if that has at most so many names."""
     sure: bool = True
-    """Whether the size and time of the source prove its content; else its digest has to."""
+    """Whether size and time of the source are enough; otherwise its digest is compared."""
     tree: str = ""
-    """The root of the tree that holds it; empty: the plan's own."""
+    """The top of the tree that holds it; empty: the module's own."""
     twin: bool = False
-    """The plan brings `source` too: it has to come once only."""
+    """Whether the plan fetches `source` itself, so that both come by one transfer."""

@@ -1,4 +1,4 @@
-"""All checks, in the order in which they are told.
+"""All checks, in the order in which they are shown.
 
 To add one: write a function that takes a `Mirror` and yields findings, and name it here.
 """
@@ -19,12 +19,12 @@ MACHINE: tuple[Check[Path], ...] = (
     Check("root", "the folder of all state", machine.root),
     Check("root-space", "room for state", machine.root_space, needs=("root",)),
 )
-"""Of the machine and the state root, which is what they are given."""
+"""Of the machine and the state root; each gets the state root."""
 
 CONFIG: tuple[Check[tuple[Path, ClientConfig]], ...] = (
     Check("config", "client.toml", settings.config),
 )
-"""Of the configuration that was read, and where it stands."""
+"""Of the configuration; each gets the path of client.toml and what was read."""
 
 MODULE: tuple[Check[Mirror], ...] = (
     Check("settings", "the table of client.toml", settings.settings),

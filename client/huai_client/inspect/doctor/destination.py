@@ -21,13 +21,13 @@ _PROBES = "huai-doctor"
 
 
 def destination(mirror: Mirror) -> Iterator[Finding]:
-    """It is there, and ours to change."""
+    """DEST exists, and this user can change it."""
     os.close(open_destination(mirror.dest, write=True))
     yield ok(f"{mirror.dest} can be changed")
 
 
 def set_id(mirror: Mirror) -> Iterator[Finding]:
-    """Whether a set-id program of the upstream would be one here."""
+    """Whether a set-id program of the upstream would get the set-id bit here."""
     if mirror.config.modes is not Modes.EXACT:
         yield ok(f'modes = "{mirror.config.modes}": none is set')
     elif os.statvfs(mirror.dest).f_flag & os.ST_NOSUID:
@@ -40,7 +40,7 @@ def set_id(mirror: Mirror) -> Iterator[Finding]:
 
 
 def space(mirror: Mirror) -> Iterator[Finding]:
-    """There is room in the tree's file system."""
+    """The file system of DEST has room."""
     yield from room_findings(mirror.dest)
 
 
@@ -56,9 +56,9 @@ def _probed(probe: Callable[[Path], Finding], mirror: Mirror) -> Iterator[Findin
 
 @contextmanager
 def _folder(mirror: Mirror) -> Iterator[Path]:
-    """An empty folder beside the staging area, while no other run is there to meet it.
+    """An empty folder beside the staging area, with the module's lock held.
 
-    It leaves nothing behind, DEST's own times included.  `LockedError` if a run is on.
+    It is removed afterwards, and the times of DEST are restored.  `LockedError` if a run is on.
     """
     with ExitStack() as stack:
         if mirror.paths.folder.is_dir():

@@ -1,6 +1,6 @@
 """What a file system can do, tried out in an empty folder.
 
-Rule: each probe makes its own names in the folder, and leaves tidying up to who made that.
+Rule: each probe makes files with its own names in the folder; the caller removes the folder.
 """
 
 import fcntl
@@ -46,7 +46,7 @@ def reflinks(folder: Path) -> Finding:
 
 
 def noreplace(folder: Path) -> Finding:
-    """A rename may refuse to replace something that has just come (renameat2(2))."""
+    """A rename can refuse to replace a file (renameat2(2))."""
     (folder / "old").touch()
     (folder / "taken").touch()
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
@@ -97,7 +97,7 @@ def modes(folder: Path) -> Finding:
 
 
 def any_names(folder: Path) -> Finding:
-    """Two names that differ in anything are two files."""
+    """Two different names are two files, whatever their bytes."""
     upper, lower = folder / "Case", folder / "case"
     upper.write_bytes(b"upper")
     if lower.exists():

@@ -7,15 +7,15 @@ from huai_schema.errors import ExitCode, HuaiError
 
 
 class Result(StrEnum):
-    """How it stands."""
+    """The result of a check."""
 
     OK = "ok"
     WARN = "warn"
-    """A sync may go well; somebody should know all the same."""
+    """A sync may go well, but the administrator should know."""
     FAIL = "fail"
-    """A sync does not go well."""
+    """A sync would fail."""
     SKIPPED = "skipped"
-    """Not found out, and the message says why."""
+    """The check was not made; the message says why."""
 
 
 class Finding(NamedTuple):
@@ -35,7 +35,7 @@ def ok(message: str) -> Finding:
 
 
 def warn(message: str, fix: str) -> Finding:
-    """Somebody should know."""
+    """The administrator should know."""
     return Finding(Result.WARN, message, fix)
 
 
@@ -50,5 +50,5 @@ def skipped(reason: str) -> Finding:
 
 
 def failed_by(error: HuaiError) -> Finding:
-    """What a sync would say itself."""
+    """The error with which a sync would end."""
     return fail(error.message, error.hint or "read the message", error.exit_code)

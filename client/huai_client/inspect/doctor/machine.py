@@ -1,6 +1,6 @@
 """What all modules need: programs, a state root that can be written, and room on the disks.
 
-Rule: little room is less than a twentieth and less than 10 GiB; next to nothing is a failure.
+Rule: less than a twentieth and less than 10 GiB of room is a warning; next to no room is a failure.
 """
 
 import os
@@ -31,7 +31,7 @@ _SHARE = 20
 
 
 def rsync(_: Path) -> Iterator[Finding]:
-    """The program is there, and new enough."""
+    """Rsync is installed, and new enough."""
     version = require_rsync(PROGRAM)
     text = f"{shutil.which(PROGRAM)}, version {'.'.join(map(str, version))}"
     if version < _FIXED:
@@ -41,7 +41,7 @@ def rsync(_: Path) -> Iterator[Finding]:
 
 
 def confinement(_: Path) -> Iterator[Finding]:
-    """The kernel can hold rsync to what it needs."""
+    """The kernel can confine rsync to the files that it needs."""
     if known := version():
         yield ok(
             f"Landlock {known}: from a daemon, rsync reads DEST and writes what arrives, no more"
@@ -54,7 +54,7 @@ def confinement(_: Path) -> Iterator[Finding]:
 
 
 def root(place: Path) -> Iterator[Finding]:
-    """The state root can be written by whoever runs this."""
+    """This user can write the state root, and other users cannot read it."""
     try:
         status = place.stat()
     except FileNotFoundError:
@@ -84,8 +84,8 @@ def root(place: Path) -> Iterator[Finding]:
 
 
 def _readable(place: Path, mode: int) -> Path | None:
-    """What below the root others may read and should not; None: nothing."""
-    if not mode & 0o007:  # a group is somebody's decision
+    """A file below the root that others may read and should not; None: there is none."""
+    if not mode & 0o007:  # rights of the group are set on purpose
         return None
     secret = (config_path(place), *place.glob("modules/*/lock"))
     return next((each for each in secret if each.exists() and each.stat().st_mode & 0o044), None)
@@ -97,7 +97,7 @@ def root_space(place: Path) -> Iterator[Finding]:
 
 
 def _state_files(place: Path) -> Iterator[Path]:
-    """The root, its modules, and what each of them writes anew."""
+    """The root, the folders of its modules, and the files that runs replace."""
     yield place
     for folder in sorted(place.glob("modules/*")):
         yield folder
@@ -105,7 +105,7 @@ def _state_files(place: Path) -> Iterator[Path]:
 
 
 def room_findings(place: Path) -> Iterator[Finding]:
-    """Bytes, for those who are not root, and inodes, where they are counted."""
+    """Room in bytes, as users other than root have it, and in inodes, where they are counted."""
     status = os.statvfs(place)
     free, size = status.f_bavail * status.f_frsize, status.f_blocks * status.f_frsize
     text = f"{place}: {human(free)} of {human(size)} are free"

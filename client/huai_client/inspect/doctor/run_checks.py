@@ -1,7 +1,6 @@
 """Carries out checks, each by itself, and adds up what they found.
 
-Rule: what goes wrong in a check is what it found; only an error that nobody expected ends the
-examination.
+Rule: an error that a check raises is its finding; only an exception that is a bug ends `doctor`.
 """
 
 from collections import Counter
@@ -22,13 +21,13 @@ class Check(NamedTuple, Generic[Subject]):
     about: str
     """In a few words, for people."""
     run: Callable[[Subject], Iterable[Finding]]
-    """May raise a `HuaiError`, which is a failure then; `LockedError` only skips it."""
+    """A `HuaiError` that it raises becomes a failure, a `LockedError` a skipped check."""
     needs: tuple[str, ...] = ()
     """Checks without which this one makes no sense: it is skipped if one of them failed."""
 
 
 class Examined(NamedTuple):
-    """A finding, and of which check it is."""
+    """A finding, with the check that found it."""
 
     check: str
     finding: Finding
@@ -63,7 +62,7 @@ def _findings(check: Check[Subject], subject: Subject) -> Iterator[Finding]:
 
 
 class FindingTotals:
-    """What all findings amount to."""
+    """Counts of all findings."""
 
     def __init__(self) -> None:
         """Nothing was found yet."""

@@ -1,10 +1,9 @@
-"""One small file of the newest commit, fetched from a content URL and held against its metadata.
+"""One small file of the newest commit, fetched from a content URL and compared with its metadata.
 
-It comes by the code that a sync fetches with, confined and verified alike, into a temporary folder;
-what else is needed of the metadata is fetched into another one.  Rules to keep: nothing is written
-below DEST or the state root, everything is bounded in bytes and seconds, and of one commit it is
-always the same file: of those looked at the one that changed last, which a copy that is behind
-does not have.
+It is fetched by the code of a sync, confined and verified in the same way, into a temporary folder;
+metadata that are missing are fetched into another one.  Rules to keep: nothing is written below
+DEST or the state root; all is limited in bytes and seconds; for one commit it is always the same
+file, the one that changed last among those looked at, because a mirror that is behind lacks it.
 """
 
 import os
@@ -42,7 +41,7 @@ _BYTES_MAX = 64 << 10
 _ENTRIES = 50_000
 """Entries of a commit that are looked at."""
 _JUDGED = 100
-"""Files of which it is asked in which stage they are published."""
+"""Files whose stage is determined, to find payload."""
 _FOLDER = "huai-doctor-"
 _FIX = (
     "is it this module's tree, and up to date? name another one in content_urls; if the upstream "
@@ -51,19 +50,19 @@ _FIX = (
 
 
 class Sample(NamedTuple):
-    """The upstream's newest commit, as far as content is concerned."""
+    """A file of the upstream's newest commit."""
 
     serial: int
     descriptor: Descriptor
     file: File | None
-    """What to fetch; None: nothing suits."""
+    """The file to fetch; None: the commit has no small file."""
 
 
 def choose_sample(mirror: Mirror, urls: Sequence[MetadataUrl], seconds: int) -> Sample:
-    """Look into the newest commit; what is not here is fetched, if it comes in so many seconds.
+    """Choose a file of the newest commit; fetches what is missing here, in at most `seconds`.
 
-    Raises `UpstreamError` or `TimeUpError` if it cannot be had, and what a sync raises if it is
-    refused.
+    Raises `UpstreamError` or `TimeUpError` if it cannot be fetched, and what a sync raises for a
+    commit that it refuses.
     """
     deadline = Deadline.after(seconds)
     with tempfile.TemporaryDirectory(prefix=_FOLDER) as folder:
@@ -101,7 +100,7 @@ def _fetched(
         try:
             if is_http(url.url):
                 return repository.fetch(url, deadline)
-            # Other transports cannot be held to a time.
+            # Other transports have no time limit, so nothing is fetched by them.
             if here is not None and repository.newest_commit(url) == here.id:
                 return here
             raise UpstreamError(f"{url}: its newest commit is not here")
@@ -111,7 +110,7 @@ def _fetched(
 
 
 def _chosen(mirror: Mirror, commit: Commit) -> File | None:
-    """Payload, if there is any: indices may change with every commit that comes meanwhile."""
+    """A file of the payload, if there is one: a commit made meanwhile may change the indices."""
     rules = rules_of(mirror, SyncOptions())
     order = publish_order(mirror.config, commit, Lookup(commit.snapshot))
     entries = islice(Selection(commit.snapshot, rules).entries(), _ENTRIES)
@@ -124,7 +123,7 @@ def _chosen(mirror: Mirror, commit: Commit) -> File | None:
 
 
 def compare_sample(url: ContentUrl, commit: Sample, options: TransferOptions) -> Finding:
-    """Whether `url`, which lets us in, has the file as `commit` says.
+    """Compare the file at `url`, which accepts connections, with `commit`.
 
     Takes two timeouts at most; raises what `fetch` raises.
     """

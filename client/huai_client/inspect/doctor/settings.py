@@ -1,4 +1,4 @@
-"""What client.toml says, as far as only a sync would find it wrong."""
+"""Errors in client.toml that otherwise only a sync would find."""
 
 import os
 from collections.abc import Iterator

@@ -29,7 +29,7 @@ _LOCKS = Path("/proc/locks")
 
 
 def lock(mirror: Mirror) -> Iterator[Finding]:
-    """The lock can be taken, and nobody has held it for a day."""
+    """The lock is free, or was taken less than a day ago."""
     place = mirror.paths.lock
     if not place.exists() and not place.is_symlink():
         yield ok("free; there was no run yet")
@@ -49,14 +49,14 @@ def lock(mirror: Mirror) -> Iterator[Finding]:
 
 
 def _held(place: Path) -> bool:
-    """Whether somebody has it: asked of the kernel (proc(5)), without getting in anybody's way."""
+    """Whether a process holds the lock, by /proc/locks (proc(5)): no run has to wait for this."""
     status = place.stat()
     device = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
     return any(device in line.split() for line in _LOCKS.read_text().splitlines())
 
 
 def state(mirror: Mirror) -> Iterator[Finding]:
-    """The state can be read, and no run is left in the middle."""
+    """The state can be read, and no run was interrupted."""
     delayed = len(delayed_record.load(mirror.paths.delayed))
     found = states.load(mirror.paths.state)
     if found.attempted:
@@ -96,7 +96,7 @@ def history(mirror: Mirror) -> Iterator[Finding]:
 
 
 def repository(mirror: Mirror) -> Iterator[Finding]:
-    """What the applied commit names can be read."""
+    """The objects of the applied commit can be read."""
     applied, place = states.load(mirror.paths.state).applied, mirror.paths.repository
     if applied is None:
         yield skipped("nothing was applied yet")

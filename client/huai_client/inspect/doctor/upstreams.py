@@ -1,6 +1,6 @@
-"""What is on the other side of the network: metadata, content, and a clock.
+"""The upstreams: metadata, content and clock.
 
-Where there are several URLs and one of them answers, the others are only worth a warning.
+If one of several URLs answers, failures of the others are warnings.
 """
 
 import tempfile
@@ -23,7 +23,7 @@ from huai_schema.program.humanize import format_span
 
 _TIMEOUT = 15
 _PATIENCE = 5
-"""Seconds to stand in line for a second connection: a daemon may still count the first one."""
+"""Seconds to wait for a second connection: a daemon may still count the first one."""
 _CLOCK_ODD = 30
 _CLOCK_WRONG = 900
 
@@ -34,7 +34,7 @@ def metadata(mirror: Mirror) -> Iterator[Finding]:
 
 
 def clock(mirror: Mirror) -> Iterator[Finding]:
-    """The clocks here and there agree: grace periods and ages count on it."""
+    """The clocks of this machine and the upstream agree, which ages and delays depend on."""
     for url in _metadata_urls(mirror):
         if not is_http(url.url):
             continue
@@ -49,7 +49,7 @@ def clock(mirror: Mirror) -> Iterator[Finding]:
 
 
 def content(mirror: Mirror) -> Iterator[Finding]:
-    """Each content URL lets us in, and has a file as the newest commit says."""
+    """Each content URL accepts connections, and has a file of the newest commit."""
     urls = [ContentUrl.parse(text)._replace(own=True) for text in mirror.config.content_urls]
     found, reason = None, ""
     try:
@@ -91,7 +91,7 @@ def _newest(mirror: Mirror, url: MetadataUrl) -> Finding:
 
 
 def _compared(url: MetadataUrl, ahead: float) -> Finding:
-    """`ahead`: seconds that this machine's clock is before the other one."""
+    """`ahead`: seconds by which this machine's clock is ahead of the other one."""
     text = f"{format_span(abs(ahead))} {'ahead of' if ahead > 0 else 'behind'} {url}"
     fix = "set the clock by NTP: timedatectl set-ntp true; or tell the upstream's administrator"
     if abs(ahead) > _CLOCK_WRONG:
