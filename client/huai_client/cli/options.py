@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Sequence
+from functools import wraps
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -10,6 +11,7 @@ import click
 from huai_client.cli.logfile import LogFile
 from huai_client.config import default_root, load
 from huai_client.durations import SPAN, seconds
+from huai_client.run_options import SyncOptions
 from huai_schema.errors import HuaiError
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -115,8 +117,28 @@ def max_time_option(function: F) -> F:
     )(function)
 
 
-def sync_options(function: F) -> F:
-    """What `sync` and `plan` have in common."""
+def sync_options(function: Callable[..., int]) -> Callable[..., int]:
+    """What `sync` and `plan` have in common; the function gets `options` for it, and `wait`."""
+
+    @wraps(function)
+    def with_options(
+        *arguments: Any,
+        max_delete: str | None,
+        max_delete_in: tuple[str, ...],
+        adopt: bool,
+        delete_extraneous: bool,
+        accept_rollback: bool,
+        **others: Any,
+    ) -> int:
+        options = SyncOptions(
+            max_delete=max_delete,
+            max_delete_in=max_delete_in,
+            adopt=adopt,
+            delete_extraneous=delete_extraneous,
+            accept_rollback=accept_rollback,
+        )
+        return function(*arguments, options=options, **others)
+
     options = (
         click.option(
             "--max-delete",
@@ -148,7 +170,7 @@ def sync_options(function: F) -> F:
         ),
         wait_option,
     )
-    return _with(options, function)
+    return _with(options, with_options)
 
 
 def transfer_options(function: F) -> F:

@@ -1,5 +1,6 @@
 """`huai-client plan`: show what a sync would do."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -34,11 +35,7 @@ def command(
     names: tuple[str, ...],
     every: bool,
     parallel: int,
-    max_delete: str | None,
-    max_delete_in: tuple[str, ...],
-    adopt: bool,
-    delete_extraneous: bool,
-    accept_rollback: bool,
+    options: SyncOptions,
     wait: float,
     rules: tuple[str, ...],
     as_json: bool,
@@ -47,14 +44,7 @@ def command(
 
     Several are told of with their names in front; the exit code is the worst of all.
     """
-    options = SyncOptions(
-        max_delete=max_delete,
-        adopt=adopt,
-        delete_extraneous=delete_extraneous,
-        accept_rollback=accept_rollback,
-        max_delete_in=max_delete_in,
-        filter=rules or None,
-    )
+    options = replace(options, filter=rules or None)
     config = load(root)
     console = Console(quiet=False, as_json=as_json)
 

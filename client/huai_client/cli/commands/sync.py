@@ -1,5 +1,6 @@
 """`huai-client sync`: bring trees to the newest commit."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -43,11 +44,7 @@ def command(
     names: tuple[str, ...],
     every: bool,
     parallel: int,
-    max_delete: str | None,
-    max_delete_in: tuple[str, ...],
-    adopt: bool,
-    delete_extraneous: bool,
-    accept_rollback: bool,
+    options: SyncOptions,
     wait: float,
     unhold: bool,
     dry_run: bool,
@@ -77,16 +74,7 @@ def command(
         "rsync_options": rsync_options or None,
     }
     changes = {key: value for key, value in overrides.items() if value is not None}
-    deadline = Deadline.after(max_time)
-    options = SyncOptions(
-        max_delete=max_delete,
-        adopt=adopt,
-        delete_extraneous=delete_extraneous,
-        accept_rollback=accept_rollback,
-        max_delete_in=max_delete_in,
-        unhold=unhold,
-        deadline=deadline,
-    )
+    options = replace(options, unhold=unhold, deadline=Deadline.after(max_time))
     config = load(root)
     modules = {
         name: msgspec.structs.replace(config.module(name), **changes)
