@@ -7,6 +7,7 @@ from itertools import count
 
 import pytest
 
+from tests.support.background import background
 from tests.support.upstream import Downstream, Site, Upstream, assert_equal
 
 FILES = 40
@@ -19,35 +20,24 @@ PACE = 1.0
 def busy(up: Upstream, *, delay: float) -> Iterator[list[int]]:
     """Change payload, an index and a pointer about every second; commit `delay` seconds later."""
     commits: list[int] = []
-    failures: list[BaseException] = []
-    stop = threading.Event()
 
-    def work() -> None:
-        try:
-            for number in count():
-                for index in (number % FILES, (7 * number) % FILES):
-                    up.put(b"pool/%d" % index, b"%d " % number * (SIZE // 10), mtime=None)
-                if number:
-                    up.at(b"pool/extra%d" % (number - 1)).unlink()
-                up.put(b"pool/extra%d" % number, b"extra", mtime=None)
-                up.put(b"dists/sid/Packages", b"index %d" % number, mtime=None)
-                up.put(b"dists/sid/InRelease", b"pointer %d" % number, mtime=None)
-                stop.wait(delay)
-                up.commit()
-                commits.append(number)
-                if stop.wait(PACE - delay):
-                    return
-        except BaseException as error:  # noqa: BLE001 - told by the test's own thread
-            failures.append(error)
+    def work(stop: threading.Event) -> None:
+        for number in count():
+            for index in (number % FILES, (7 * number) % FILES):
+                up.put(b"pool/%d" % index, b"%d " % number * (SIZE // 10), mtime=None)
+            if number:
+                up.at(b"pool/extra%d" % (number - 1)).unlink()
+            up.put(b"pool/extra%d" % number, b"extra", mtime=None)
+            up.put(b"dists/sid/Packages", b"index %d" % number, mtime=None)
+            up.put(b"dists/sid/InRelease", b"pointer %d" % number, mtime=None)
+            stop.wait(delay)
+            up.commit()
+            commits.append(number)
+            if stop.wait(PACE - delay):
+                return
 
-    thread = threading.Thread(target=work)
-    thread.start()
-    try:
+    with background(work):
         yield commits
-    finally:
-        stop.set()
-        thread.join()
-    assert failures == []
 
 
 def published(down: Downstream) -> tuple[bytes, bytes]:

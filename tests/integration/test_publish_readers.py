@@ -15,6 +15,7 @@ from huai_client.sync import apply
 from huai_client.sync.result import SyncResult
 from huai_schema.errors import ExitCode
 from huai_schema.paths import RelPath
+from tests.support.background import background
 from tests.support.readers import Archive, HoleError, Reader, apt, dnf
 from tests.support.upstream import Downstream, Site, assert_equal
 
@@ -123,28 +124,17 @@ def test_a_renamed_directory_is_found_under_both_names(place: Site) -> None:
 def reading(root: Path) -> Iterator[list[Reader]]:
     """Both readers, one after the other, again and again in a thread."""
     finished: list[Reader] = []
-    failures: list[BaseException] = []
-    stop = threading.Event()
 
-    def work() -> None:
-        try:
-            while not stop.is_set():
-                for files in (apt, dnf):
-                    reader = Reader(root, files)
-                    while not reader.done:
-                        reader.step()
-                    finished.append(reader)
-        except BaseException as error:  # noqa: BLE001 - told by the test's own thread
-            failures.append(error)
+    def work(stop: threading.Event) -> None:
+        while not stop.is_set():
+            for files in (apt, dnf):
+                reader = Reader(root, files)
+                while not reader.done:
+                    reader.step()
+                finished.append(reader)
 
-    thread = threading.Thread(target=work)
-    thread.start()
-    try:
+    with background(work):
         yield finished
-    finally:
-        stop.set()
-        thread.join()
-    assert failures == []
 
 
 def test_readers_in_real_time(place: Site, archive: Archive) -> None:
