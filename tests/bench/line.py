@@ -10,7 +10,6 @@ import queue
 import socket
 import threading
 import time
-from types import TracebackType
 from typing import Self
 
 ROUND_TRIP = 0.04
@@ -52,12 +51,7 @@ class Line:
         threading.Thread(target=self._accept, daemon=True).start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Take no more connections; those that are open end with their ends."""
         self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()

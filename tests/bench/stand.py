@@ -12,7 +12,6 @@ from concurrent.futures import ProcessPoolExecutor
 from functools import cached_property
 from multiprocessing import get_context
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 from urllib.parse import urlsplit
 
@@ -51,12 +50,7 @@ class Stand:
         """Nothing yet."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """End all processes."""
         self._closing.close()
 

@@ -8,7 +8,6 @@ import re
 import socket
 import threading
 from collections.abc import Callable
-from types import TracebackType
 from typing import Self
 
 _PIECE = 1 << 16
@@ -36,12 +35,7 @@ class Wire:
         self._start(self._accept)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Stop, and wait until what was under way is counted."""
         self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()

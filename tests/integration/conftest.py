@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.http_fixtures import Repository, large_repository
+from tests.support.http_fixtures import Repository, Server, large_repository, running
 from tests.support.transfers import Downstream
 from tests.support.upstream import Site, site
 
@@ -38,3 +38,20 @@ def upstream(tmp_path: Path) -> Path:
 def down(tmp_path: Path) -> Downstream:
     """A tree to transfer to, with nothing but its staging area."""
     return Downstream(tmp_path / "dest")
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Repository:
+    """Metadata of a module `m` with one commit, in a folder to serve."""
+    folder = tmp_path / "served"
+    folder.mkdir()
+    made = Repository.create(folder, "m")
+    made.commit(b"first")
+    return made
+
+
+@pytest.fixture
+def server(repository: Repository) -> Iterator[Server]:
+    """A server of `repository`."""
+    with running(repository.path.parent) as started:
+        yield started

@@ -18,19 +18,6 @@ from tests.support.http_fixtures import Repository, Server, git, running
 
 
 @pytest.fixture
-def repository(tmp_path: Path) -> Repository:
-    made = Repository.create(tmp_path, "m")
-    made.commit(b"first")
-    return made
-
-
-@pytest.fixture
-def server(repository: Repository) -> Iterator[Server]:
-    with running(repository.path.parent) as started:
-        yield started
-
-
-@pytest.fixture
 def client(server: Server) -> Iterator[httpx.Client]:
     with httpx.Client(base_url=server.url, timeout=60) as made:
         yield made

@@ -24,13 +24,6 @@ ADDRESS = "/git/m.git/git-upload-pack"
 
 
 @pytest.fixture
-def repository(tmp_path: Path) -> Repository:
-    made = Repository.create(tmp_path, "m")
-    made.commit(b"first")
-    return made
-
-
-@pytest.fixture
 def counting(tmp_path: Path) -> CountingGit:
     return CountingGit(tmp_path)
 

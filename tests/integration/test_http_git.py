@@ -1,30 +1,14 @@
 """Stock git and pygit2 against a running server, in every protocol version."""
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pygit2
 import pytest
 
-from tests.support.http_fixtures import Repository, Server, git, running
+from tests.support.http_fixtures import Repository, Server, git
 
 VERSIONS = pytest.mark.parametrize("version", [0, 1, 2])
-
-
-@pytest.fixture
-def repository(tmp_path: Path) -> Repository:
-    folder = tmp_path / "served"
-    folder.mkdir()
-    made = Repository.create(folder, "m")
-    made.commit(b"first")
-    return made
-
-
-@pytest.fixture
-def server(repository: Repository) -> Iterator[Server]:
-    with running(repository.path.parent) as started:
-        yield started
 
 
 @pytest.fixture
