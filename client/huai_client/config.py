@@ -10,11 +10,11 @@ from msgspec import Meta
 from huai_client.modes import Modes
 from huai_schema.codec.descriptor import check_module
 from huai_schema.codec.publish_rules import own_rules, volatile_rules
-from huai_schema.errors import ExitCode, FormatError, HuaiError
+from huai_schema.errors import FormatError
 from huai_schema.program.configuration import (
     ConfigError,
     check_keys,
-    closest,
+    find_module,
     read_toml,
     rewrite,
     value_error,
@@ -44,12 +44,6 @@ _EXAMPLES = {
     "duplicates": 'duplicates = "copy", or "hardlink"',
     "reuse_check": 'reuse_check = "stat", or "digest"',
 }
-
-
-class UnknownModuleError(HuaiError):
-    """A module that is not configured."""
-
-    exit_code = ExitCode.UNKNOWN_MODULE
 
 
 class Module(msgspec.Struct, frozen=True):
@@ -126,12 +120,7 @@ class ClientConfig(msgspec.Struct, frozen=True):
 
     def module(self, name: str) -> Module:
         """One module, or `UnknownModuleError`."""
-        try:
-            return self.modules[name]
-        except KeyError:
-            raise UnknownModuleError(
-                f"no module {name!r} is configured", hint=closest(name, self.modules)
-            ) from None
+        return find_module(self.modules, name)
 
 
 def default_root() -> Path:

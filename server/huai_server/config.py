@@ -11,11 +11,11 @@ from msgspec import Meta
 
 from huai_schema.codec.descriptor import Descriptor, check_module
 from huai_schema.codec.publish_rules import own_rules, volatile_rules
-from huai_schema.errors import ExitCode, FormatError, HuaiError
+from huai_schema.errors import FormatError
 from huai_schema.program.configuration import (
     ConfigError,
     check_keys,
-    closest,
+    find_module,
     read_toml,
     rewrite,
 )
@@ -35,12 +35,6 @@ _CONTENT_URL = re.compile(
 """What downstreams use of the content URLs in metadata: rsync daemons, and a module there."""
 _Line = Annotated[str, Meta(pattern=r"^[^\x00\r\n]*$")]
 """Goes into a line of another program's configuration."""
-
-
-class UnknownModuleError(HuaiError):
-    """A module that is not configured."""
-
-    exit_code = ExitCode.UNKNOWN_MODULE
 
 
 class Listen(msgspec.Struct, frozen=True):
@@ -169,12 +163,7 @@ class ServerConfig(msgspec.Struct, frozen=True):
 
     def module(self, name: str) -> Module:
         """One module, or `UnknownModuleError`."""
-        try:
-            return self.modules[name]
-        except KeyError:
-            raise UnknownModuleError(
-                f"no module {name!r} is configured", hint=closest(name, self.modules)
-            ) from None
+        return find_module(self.modules, name)
 
 
 def default_root() -> Path:

@@ -10,14 +10,15 @@ import pwd
 import re
 import stat
 import tomllib
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.program.durable import replace_file
 from huai_schema.program.locking import locked
 
+T = TypeVar("T")
 _PATIENCE_SECONDS = 10
 
 
@@ -25,6 +26,22 @@ class ConfigError(HuaiError):
     """A configuration file that cannot be used."""
 
     exit_code = ExitCode.CONFIG
+
+
+class UnknownModuleError(HuaiError):
+    """A module that is not configured."""
+
+    exit_code = ExitCode.UNKNOWN_MODULE
+
+
+def find_module(modules: Mapping[str, T], name: str) -> T:
+    """The module of that name, or `UnknownModuleError`."""
+    try:
+        return modules[name]
+    except KeyError:
+        raise UnknownModuleError(
+            f"no module {name!r} is configured", hint=closest(name, modules)
+        ) from None
 
 
 def read_toml(path: Path) -> dict[str, Any]:

@@ -8,12 +8,11 @@ from pathlib import Path
 import pytest
 
 from huai_schema.errors import ExitCode
-from huai_schema.program.configuration import ConfigError
+from huai_schema.program.configuration import ConfigError, UnknownModuleError
 from huai_server.config import (
     Listen,
     Module,
     ServerConfig,
-    UnknownModuleError,
     add_module,
     config_path,
     load,

@@ -6,9 +6,10 @@ import click
 
 from huai_schema.codec.descriptor import check_module
 from huai_schema.errors import ExitCode, FormatError
+from huai_schema.program.configuration import UnknownModuleError
 from huai_server.cli.console import Console
 from huai_server.cli.options import json_option, modules_argument
-from huai_server.config import UnknownModuleError, load
+from huai_server.config import load
 from huai_server.fallback.attr.remove import delete_attr_tree, exists, forgotten
 from huai_server.paths import fallback_places, module_places
 
