@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.support.processes import end_process
+
 _BIN = Path(sys.executable).parent
 _GRACE = 20
 
@@ -51,10 +53,5 @@ def serving(server: Program) -> Iterator[int]:
             raise RuntimeError("huai-server serve did not start")
         yield int(json.loads(line)["port"])
     finally:
-        process.terminate()
-        try:
-            process.wait(_GRACE)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        end_process(process, _GRACE)
         process.stdout.close()

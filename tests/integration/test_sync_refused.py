@@ -17,6 +17,7 @@ import pytest
 
 from huai_client import config as client_config
 from huai_schema.codec.commits import CommitInfo
+from tests.support.listening import listening
 from tests.support.unprivileged import NOBODY, program_as_nobody
 from tests.support.upstream import (
     ENVIRONMENT,
@@ -92,25 +93,14 @@ FIRST = b"00a0" + b"0" * 40 + b" capabilities^{}\0"
 @contextmanager
 def saying(answer: bytes) -> Iterator[str]:
     """A server that gives one answer to everything, and hangs up."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
 
-        def serve() -> None:
-            for _ in range(20):
-                try:
-                    connection, _ = listener.accept()
-                except OSError:
-                    return
-                with connection:
-                    connection.recv(1 << 16)
-                    connection.sendall(answer)
+    def say(connection: socket.socket) -> None:
+        with connection:
+            connection.recv(1 << 16)
+            connection.sendall(answer)
 
-        thread = threading.Thread(target=serve, daemon=True)
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-        finally:
-            listener.shutdown(socket.SHUT_RDWR)
-            thread.join(SECONDS)
+    with listening(say) as port:
+        yield f"http://127.0.0.1:{port}"
 
 
 @pytest.mark.parametrize(
@@ -155,40 +145,29 @@ def test_half_a_pack(place: Site, pair: tuple[Upstream, Downstream]) -> None:
 def cutting(upstream: str, *, after: int) -> Iterator[str]:
     """A proxy that breaks each connection after some bytes of the answers."""
     host, _, port = upstream.removeprefix("http://").partition(":")
-    with socket.create_server(("127.0.0.1", 0)) as listener:
 
-        def serve() -> None:
-            for _ in range(50):
-                try:
-                    client, _ = listener.accept()
-                except OSError:
-                    return
-                threading.Thread(target=pipe, args=(client,), daemon=True).start()
+    def pipe(client: socket.socket) -> None:
+        with client, socket.create_connection((host, int(port)), SECONDS) as server:
+            threading.Thread(target=pump, args=(client, server), daemon=True).start()
+            left = after
+            while left > 0 and (data := server.recv(min(left, 1024))):
+                client.sendall(data)
+                left -= len(data)
+            for end in (client, server):
+                end.shutdown(socket.SHUT_RDWR)  # closing would wait for the other thread
 
-        def pipe(client: socket.socket) -> None:
-            with client, socket.create_connection((host, int(port)), SECONDS) as server:
-                threading.Thread(target=pump, args=(client, server), daemon=True).start()
-                left = after
-                while left > 0 and (data := server.recv(min(left, 1024))):
-                    client.sendall(data)
-                    left -= len(data)
-                for end in (client, server):
-                    end.shutdown(socket.SHUT_RDWR)  # closing would wait for the other thread
-
-        def pump(client: socket.socket, server: socket.socket) -> None:
-            try:
-                while data := client.recv(1 << 16):
-                    server.sendall(data)
-            except OSError:
-                return
-
-        thread = threading.Thread(target=serve, daemon=True)
-        thread.start()
+    def pump(client: socket.socket, server: socket.socket) -> None:
         try:
-            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-        finally:
-            listener.shutdown(socket.SHUT_RDWR)
-            thread.join(SECONDS)
+            while data := client.recv(1 << 16):
+                server.sendall(data)
+        except OSError:
+            return
+
+    def hear(client: socket.socket) -> None:
+        threading.Thread(target=pipe, args=(client,), daemon=True).start()
+
+    with listening(hear) as own:
+        yield f"http://127.0.0.1:{own}"
 
 
 class PlainPages(BaseHTTPRequestHandler):

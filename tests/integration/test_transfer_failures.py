@@ -3,9 +3,8 @@
 import os
 import socket
 import subprocess
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from huai_client.transfer import (
     UpstreamSilentError,
 )
 from huai_schema.errors import ExitCode, HuaiError
+from tests.support.listening import listening
 from tests.support.rsyncd import rsync_daemon
 from tests.support.transfers import TEST_OPTIONS, Downstream, put
 
@@ -31,27 +31,13 @@ T0 = 1_600_000_000_123_456_789
 @contextmanager
 def _listening(greeting: bytes) -> Iterator[str]:
     """A server that says `greeting` and nothing more, for any number of clients."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        clients: list[socket.socket] = []
+    with ExitStack() as clients:
 
-        def serve() -> None:
-            while True:
-                try:
-                    client, _ = server.accept()
-                except OSError:
-                    return
-                client.sendall(greeting)
-                clients.append(client)
+        def greet(client: socket.socket) -> None:
+            clients.enter_context(client).sendall(greeting)
 
-        thread = threading.Thread(target=serve, daemon=True)
-        thread.start()
-        try:
-            yield f"rsync://127.0.0.1:{server.getsockname()[1]}/m"
-        finally:
-            server.shutdown(socket.SHUT_RDWR)
-            thread.join(10)
-            for client in clients:
-                client.close()
+        with listening(greet) as port:
+            yield f"rsync://127.0.0.1:{port}/m"
 
 
 def test_nobody_listens(upstream: Path, down: Downstream) -> None:

@@ -5,9 +5,11 @@ what a slow machine needs, so that no test asserts a time.
 """
 
 import contextlib
+import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 SECONDS = 60
 _POLL = 0.02
@@ -19,6 +21,16 @@ def until(condition: Callable[[], object]) -> None:
     while not condition():
         assert time.monotonic() < deadline, "it never happened"
         time.sleep(_POLL)
+
+
+def end_process(process: subprocess.Popen[Any], grace: float) -> None:
+    """Ask a process to end; kill it if it has not after `grace` seconds."""
+    process.terminate()
+    try:
+        process.wait(grace)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
 
 
 def children(process: int) -> list[int]:

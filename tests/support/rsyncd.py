@@ -9,6 +9,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.support.processes import end_process
+
 _STARTS = 5
 _POLLS = 200
 _POLL = 0.05
@@ -36,12 +38,7 @@ def rsync_daemon(
         try:
             yield f"rsync://127.0.0.1:{port}"
         finally:
-            process.terminate()
-            try:
-                process.wait(_GRACE)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+            end_process(process, _GRACE)
 
 
 def _config(modules: Mapping[str, Path], folder: Path, extra: Mapping[str, str]) -> str:
