@@ -12,9 +12,9 @@ from huai_client.config import ClientConfig, no_modules
 def choose_modules(
     config: ClientConfig, names: Sequence[str], root: Path, *, every: bool, verb: str
 ) -> tuple[str, ...]:
-    """Those that are named, each once, or with `every` all of client.toml by name.
+    """The modules in `names`, each once, or with `every` all of client.toml by name.
 
-    `verb` is what is done to them, for the message where neither or both are asked for.
+    `verb` is for the message if neither or both are given.
     """
     if every == bool(names):
         raise click.UsageError(f"name the modules to {verb}, or say --all for all of client.toml")
@@ -29,7 +29,7 @@ def choose_modules(
 def do_each(
     one: Callable[[str], int], names: Sequence[str], *, every: bool, parallel: int, console: Console
 ) -> int:
-    """Do `one` for a single module in this process, else for each in its own; the worst code."""
+    """Call `one` for each module, for several in a process each; returns the worst exit code."""
     if len(names) == 1 and not every:
         return one(names[0])
     from huai_client.cli.parallel import run_all  # a single module need not pay for it

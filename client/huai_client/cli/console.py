@@ -1,6 +1,6 @@
 """What a command prints: text for people, lines of JSON for programs.
 
-Results go to standard output, what is by the way to standard error.
+Results go to standard output, messages to standard error.
 """
 
 import sys
@@ -25,7 +25,7 @@ class Console:
     module: str = ""
     """What every event is about; `Run` fills it in."""
     log_file: LogFile | None = None
-    """Gets all of it, also where the terminal shows less."""
+    """Gets all messages, also those that are not shown."""
 
     def result(self, text: str) -> None:
         """Something that the user asked for."""
@@ -33,7 +33,7 @@ class Console:
             sys.stdout.write(text + "\n")
 
     def totals(self, received: int, total: int) -> None:
-        """The end of a good run; the last two lines are what mirror managers read sizes from."""
+        """Print the end of a good run; mirror managers read the sizes from its last two lines."""
         if received:
             self.log(f"received {received} bytes, total file size {total} bytes")
         if not self.quiet:
@@ -42,13 +42,13 @@ class Console:
             self.result(f"Total size is {total}")
 
     def planned(self, prepared: "Prepared") -> None:
-        """What is about to be done; nothing to say beyond what `Run` says."""
+        """Called with each plan; prints nothing here."""
 
     def step(self, kind: str, path: "RelPath") -> None:
-        """What was just done to the tree."""
+        """Called after each step."""
 
     def ended(self, result: "SyncResult") -> None:
-        """How it ended, before `totals`."""
+        """Called with the result, before `totals`."""
 
     def info(self, text: str) -> None:
         """Something that is no result; to standard error, and the log."""
@@ -67,12 +67,12 @@ class Console:
             self.log_file.write(self.module, text)
 
     def warning(self, text: str) -> None:
-        """Something that nobody asked for and somebody should know."""
+        """Something that the administrator should know."""
         self.error(f"{self.module}: {text}")
         self.event("warning", message=text)
 
     def advice(self, text: str) -> None:
-        """A warning of what is as the upstream or the administrator left it, and no error."""
+        """A warning about what the upstream or the administrator did on purpose."""
         line = f"{self.module}: {text}"
         if self.quiet:
             self.log(line)

@@ -38,7 +38,7 @@ class LogFile:
             ) from error
 
     def write(self, module: str, text: str) -> None:
-        """One line; one that cannot be written is lost, for a full log stops no mirror."""
+        """Append a line; if that fails it is lost, and the run goes on."""
         told = text.removeprefix(f"{module}: ").replace("\n", " ")
         stamp = time.strftime("%Y-%m-%dT%H:%M:%S%z")
         line = f"{stamp} [{os.getpid()}] {module}: {told}\n"
@@ -58,7 +58,7 @@ def append(path: Path, line: bytes, mode: int) -> None:
 
 @contextmanager
 def failures_told(log: LogFile | None, module: str) -> Iterator[None]:
-    """Write down what ends the block before its time, if there is a log."""
+    """Write an exception that ends the block to the log, if there is one."""
     try:
         yield
     except BaseException as error:
@@ -78,7 +78,7 @@ def _reason(error: BaseException) -> str:
 
 
 class LoggedProgress:
-    """Passes everything on, and notes down why a transfer takes long."""
+    """Passes all calls on, and logs why a transfer takes long."""
 
     def __init__(self, shown: "Listener", note: Callable[[str], None]) -> None:
         """`note` takes a line."""

@@ -45,12 +45,12 @@ def _shown(console: Console, out: TextIO, err: TextIO) -> Listener:
 
 
 def work(files: int, size: int) -> int:
-    """What it takes to bring `files` of `size` bytes in all, in bytes: small files cost, too."""
+    """The cost of `files` with `size` bytes in all, in bytes: each file adds to it."""
     return size + files * _FILE_WORTH
 
 
 def time_left(elapsed: float, *, done: int, whole: int) -> float | None:
-    """Seconds until all of the `work` is done; None: nobody knows yet."""
+    """Seconds until all of the `work` is done; None: not known yet."""
     return elapsed * (whole - done) / done if done > 0 else None
 
 

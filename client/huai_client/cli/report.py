@@ -1,6 +1,6 @@
-"""What the user is shown: the plan, the summary, the differences; as text or as JSON.
+"""Plans, results and differences, as text for people and as values for JSON.
 
-Text for people, one JSON object a line for programs; nothing here decides anything.
+Nothing here decides anything.
 """
 
 from collections.abc import Iterator
@@ -129,9 +129,9 @@ def _reduced(entry: File | Directory) -> str:
 
 
 def failures(result: SyncResult, most: int = _FAILURES) -> Iterator[str]:
-    """Every path that could not be brought to where it should be; of a kind `most`, then how many.
+    """A line for each failed path, at most `most` of a kind and then their number.
 
-    The reason first for which something is to be done.
+    Failures that the administrator can repair come first.
     """
     if result.nothing_at:
         count = len(result.outcome.missing) if result.outcome else 0

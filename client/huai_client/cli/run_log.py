@@ -1,6 +1,7 @@
-"""What one run leaves in the history, however it ends.
+"""Writes a run to the history, however it ends.
 
-Around the work of a run, with its lock held.  Loads next to nothing: each poll passes here.
+It encloses the work of a run, which holds the lock.  Loads next to nothing, because each poll uses
+it.
 """
 
 import os
@@ -50,25 +51,25 @@ class RunLog:
             save(self._last, self._record, int(time.time()))
 
     def set_kind(self, kind: Kind) -> None:
-        """It does something else than it set out for."""
+        """Change the kind of the run."""
         self._note(kind=kind)
 
     def started(self, state: "State") -> None:
-        """What the run found recorded."""
+        """Note the state at the beginning of the run."""
         self._note(before=state.applied or "", commit=state.applied or "", serial=state.serial)
 
     def planned(self, prepared: "Prepared") -> None:
-        """What it is going for; from here on it is seen, whatever becomes of it."""
+        """Note the plan, and write a line now, so that a killed run is seen."""
         self._note(commit=prepared.commit.id, serial=prepared.commit.info.serial)
         if not prepared.summary.nothing:
             append(self._history, replace(self._record, ended=False))
 
     def up_to_date(self, state: "State") -> None:
-        """There was nothing to do: only told if the run before failed."""
+        """Note that there was nothing to do; recorded only if the run before failed."""
         self._note(total_bytes=state.total_bytes, changed=False)
 
     def ended(self, result: "SyncResult", failures: Iterable[str]) -> None:
-        """It came to its end; `failures` says what could not be done, one line each."""
+        """Note the result; `failures` has a line for each failed path."""
         done = result.report.counts._asdict() if result.report else {}
         self._note(
             code=int(result.exit_code),
@@ -98,7 +99,7 @@ class RunLog:
         self._record = replace(self._record, **values)
 
     def _is_idle(self) -> bool:
-        """Whether nobody has to know of this run."""
+        """Whether the history needs no line for this run."""
         record = self._record
         if record.kind != "sync" or record.changed or not record.good:
             return False

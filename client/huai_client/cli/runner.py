@@ -1,6 +1,6 @@
-"""One command for one module, with its lock held and its user told.
+"""One command for one module, under its lock, with messages for the user.
 
-What is heavy is imported when it is known to be needed.
+Modules that take long to load are imported when they are needed.
 """
 
 import sys
@@ -41,7 +41,7 @@ class Run:
     def __init__(
         self, mirror: Mirror, console: Console, approve: "Callable[[Prepared], None] | None" = None
     ) -> None:
-        """`approve` looks at each plan before anything is said or done; it refuses by raising."""
+        """`approve` is called with each plan before it is shown, and may raise to refuse it."""
         self._mirror = mirror
         self._name = mirror.name
         self._module = mirror.config
@@ -161,7 +161,7 @@ class Run:
         )
 
     def _state(self, *, unhold: bool) -> states.State:
-        """What is recorded; `unhold` first takes back that it is held, whatever comes then."""
+        """The recorded state; `unhold` ends a hold first, even if the run fails later."""
         state = states.load(self._places.state)
         if unhold and state.held:
             state = replace(state, held="")
@@ -206,7 +206,7 @@ class Run:
         return ExitCode.OK
 
     def _warned_of_age(self, committed: int, seen: int) -> bool:
-        """Whether a commit of these times is older than `max_age`, which is said then."""
+        """Warn if a commit of these times is older than `max_age`; returns whether it is."""
         reason = too_old(committed, self._module.max_age, time.time(), seen=seen)
         if reason:
             self._console.warning(reason)
@@ -239,7 +239,7 @@ class Run:
             self._console.advice(warning)
 
     def _conclude(self, result: "SyncResult", run_log: RunLog) -> ExitCode:
-        """Tell how it ended."""
+        """Print the result."""
         from huai_client.cli.report import (
             failures,
             published_line,
@@ -271,4 +271,4 @@ class Run:
 
 
 def _approve_all(_prepared: "Prepared") -> None:
-    """Any plan that was made is carried out."""
+    """Accept every plan."""

@@ -1,4 +1,4 @@
-"""What a run of `verify` tells, as it goes and at its end."""
+"""The output of `verify`, while it runs and at its end."""
 
 from huai_client.cli.console import Console
 from huai_client.diff.findings import Difference
@@ -10,7 +10,7 @@ from huai_schema.program.humanize import counted, human
 
 
 class VerifyReport:
-    """Tells of each difference, and keeps those that are to be repaired."""
+    """Prints each difference, and keeps those that have to be repaired."""
 
     def __init__(self, console: Console, request: VerifyRequest) -> None:
         """Nothing was found yet."""
@@ -38,7 +38,7 @@ class VerifyReport:
         )
 
     def conclude(self, run: VerifyRun) -> ExitCode:
-        """The end of the run; how the program should end if nothing is repaired."""
+        """Print the end of the run; returns the exit code if nothing is repaired."""
         tally = run.tally
         self._console.event(
             "verified",

@@ -1,4 +1,4 @@
-"""DEST as one run changes it: the tree, and the trash that takes what goes.
+"""DEST as one run changes it: the tree, and the trash for deleted and replaced files.
 
 Only composes.
 """
@@ -25,22 +25,22 @@ class Destination:
         self._dest = mirror.dest
         self.trash = Trash(self._dest)
         self.keeps = seconds(self._module.trash) > 0
-        """Whether what goes is kept for a while."""
+        """Whether deleted and replaced files are kept for a while."""
 
     def open(self, state: State) -> Tree:
-        """The tree to change; what goes is kept under the serial of what is applied."""
+        """The tree to change; what it deletes goes to the trash, under the applied serial."""
         keep = self.trash.new_batch(state.serial) if self.keeps else None
         return Tree(self._dest, owners=self._module.owners, keep=keep)
 
     def before_changes(self, state: State) -> State:
-        """The state before the first change to the tree: something may go to the trash."""
+        """The state to record before the first change: from now on the trash may hold files."""
         return replace(state, trash=int(time.time())) if self.keeps and not state.trash else state
 
     def after_changes(self, tree: Tree, commit: Commit, state: State, modes: Modes) -> State:
-        """Throw away what was in the trash for long enough, then set the top's attributes.
+        """Purge the trash, then set the attributes of the top directory.
 
-        After all else: trash and staging area lie in the top directory, and change its times.
-        For the same reason it is synced once more: the tree was before.
+        This comes last: trash and staging area are in the top directory, and change its times.  So
+        that directory is synced to the disk once more.
         """
         if self.keeps or state.trash:
             since = self.trash.purge(self._module.trash, int(time.time()))

@@ -1,9 +1,9 @@
 """Carries out a plan: the order of the steps.
 
-Knows no policy: what to do was decided by the plan, how each step is done safely is the
-tree's, what has to wait for a path that failed is `plan.withhold`'s.  Rule: each step is asked
-for there first, and each failure is told there.  All files get their attributes before the first
-is published, so that a stage is renames, one after the other.
+Knows no policy: the plan decides what to do, `Tree` does each step safely, and `plan.withhold`
+decides what has to wait for a path that failed.  Rule: ask `Withholding` before each step, and
+report each failure to it.  All files get their attributes before the first is published, so
+publishing a stage is a row of renames.
 """
 
 import stat
@@ -49,7 +49,7 @@ class StepKind(StrEnum):
 
 
 class FailedPath(NamedTuple):
-    """A path that could not be brought to where it should be."""
+    """A path at which a step failed."""
 
     path: RelPath
     reason: str
@@ -83,14 +83,14 @@ class Report(NamedTuple):
     counts: StepCounts
     problems: tuple[FailedPath, ...]
     extraneous: tuple[RelPath, ...]
-    """Directories that should have gone, but hold what huai did not put there."""
+    """Directories that were not deleted, because they hold extraneous files."""
     unknown_users: frozenset[bytes]
     """Names that this machine does not know; the entries kept their owner."""
     unknown_groups: frozenset[bytes]
     published: tuple[Published, ...] = ()
     """The stages in which anything was done, in their order."""
     held: int = 0
-    """What was not done because something else failed."""
+    """How many steps were withheld because another one failed."""
     unmoved: bool = False
     """Whether a directory cannot be renamed on this file system, so that its files have to be."""
 
@@ -107,11 +107,10 @@ def execute(
     on_step: Callable[[str, RelPath], None],
     withholding: Withholding | None = None,
 ) -> Report:
-    """Do everything in `plan`; `on_step` hears of each step that was done.
+    """Carry out `plan`; calls `on_step` after each step.
 
-    `staged` says where the verified content of a file lies.  `withholding` knows what
-    has failed already.  Running it again after a cut, with a plan made from what is there then,
-    goes on where it stopped.
+    `staged` gives the staged content of a file.  `withholding` knows what has failed already.
+    After an interrupted run a new plan, made from the tree as it is then, finishes the work.
 
     Raises:
         StorageError: the disk is full, read-only or failing; the rest was not tried.
@@ -121,14 +120,14 @@ def execute(
         run.set_metadata(plan)
         run.prepare(plan)
         if any(stage.fetches for stage in plan.stages):
-            # Content on disk before its name: a power cut must not leave empty files.
+            # Content goes to the disk before its name: a power cut must not leave empty files.
             tree.sync()
         for number, stage in enumerate(plan.stages):
             run.publish(stage, number)
         run.remove(plan.removals)
         run.finish(plan)
     except StorageError:
-        # Best effort: a full disk still takes modes and times, a failing one does not.
+        # Best effort: modes and times can be set on a full disk, but not on a failing one.
         with suppress(StorageError):
             run.finish(plan)
         raise
@@ -166,7 +165,7 @@ class _Run:
         do: Callable[[T], bool | None],
         may: Callable[[T], bool] = lambda _: True,
     ) -> None:
-        """Do one kind of step where it `may` be done; `do` says False for one that is left out."""
+        """Do one kind of step for all items that `may` allows; `do` returns False to skip one."""
         for item in items:
             if not may(item):
                 continue
@@ -213,7 +212,7 @@ class _Run:
         )
 
     def _clear(self, site: RelPath, items: list[Remove]) -> None:
-        """Make way at `site`, wholly or, where somebody has put something there, not at all."""
+        """Remove what is at `site`; nothing of it, if there is anything extraneous below."""
         try:
             found = self._extraneous_below(items)
         except PathError as error:
@@ -230,7 +229,7 @@ class _Run:
         self._each(StepKind.CLEAR, items, _path, partial(self._remove_at, site))
 
     def _extraneous_below(self, items: list[Remove]) -> RelPath | None:
-        """Something in a directory that is to go, and is not to go itself."""
+        """A path in a directory of `items` that is not in `items` itself; None: there is none."""
         going = {item.path for item in items}
         for item in items:
             found = self._tree.stat(item.path) if item.directory else None

@@ -1,8 +1,8 @@
 """The record of delayed deletions: a file of its own beside the state.
 
-Replaced as a whole, durably, before the state says that the commit is applied; so it may
-name a path that is not gone yet, never miss one that stays.  Whether anything is due stands
-in its first line, so that a sync with nothing new reads no more.
+It is replaced as a whole, durably, before the state says that the commit is applied; so it lists
+every path that has to be deleted later, and perhaps some that are gone.  The first line says
+whether anything is due, so that a poll reads no more than that.
 """
 
 import re
@@ -22,15 +22,15 @@ _FIRST_BYTES = 64
 
 
 class DelayedHeader(NamedTuple):
-    """What the first line says."""
+    """The first line."""
 
     paths: int
-    """How many wait."""
+    """How many deletions are delayed."""
     since: int
-    """When the first of them began to, seconds since the epoch."""
+    """Since when the oldest of them is delayed, seconds since the epoch."""
 
     def due(self, patience: int, now: int) -> bool:
-        """Whether anything has waited for `patience` seconds at `now`."""
+        """Whether the oldest is delayed for at least `patience` seconds at `now`."""
         return self.paths > 0 and self.since + patience <= now
 
 
@@ -38,7 +38,7 @@ NOTHING = DelayedHeader(0, 0)
 
 
 def head(path: Path) -> DelayedHeader:
-    """How much waits, without reading what; a missing file: nothing."""
+    """The first line only; a missing file has no delayed deletions."""
     try:
         with path.open("rb") as file:
             return _head(path, file.read(_FIRST_BYTES))
@@ -67,7 +67,7 @@ def load(path: Path) -> list[DelayedDeletion]:
 
 
 def save(path: Path, waiting: Iterable[DelayedDeletion], *, now: int) -> None:
-    """Replace the record in one durable step; what waits since 0 waits since `now`."""
+    """Replace the record in one durable step; a `since` of 0 becomes `now`."""
     stamped = [each._replace(since=each.since or now) for each in waiting]
     if not stamped and not path.exists():
         return
@@ -101,5 +101,5 @@ def _unreadable(path: Path, error: OSError) -> StateError:
 def _damaged(path: Path, reason: str) -> StateError:
     return StateError(
         f"{path}: not a record of this program ({reason})",
-        hint="move it away, then sync --adopt --delete-extraneous finds what is left",
+        hint="move it away, then run sync --adopt --delete-extraneous, which finds what is left",
     )

@@ -1,12 +1,11 @@
-"""The history of a module's runs: an append-only file of JSON lines, bounded by itself.
+"""The history of a module's runs: an append-only file of JSON lines, of limited size.
 
-Written after the state, by a run that holds the module's lock or by a `verify`, which may end
-at any time; read at any time.  Only ever an account: nothing decides by it, so a line that is lost
-or torn (a kill, a power cut) is passed over, and a file that cannot be written is no failure of
-the run.
-Rules to keep: a poll that finds nothing new writes nothing, failures that are alike are one line,
-so that the file grows with what happened and not with time; a run that is about to change
-something says so, and its end takes that line's place, so that one that was killed is seen.
+A run that holds the module's lock appends to it after the state is written, and so does a `verify`,
+which may end at any time.  It is for people, and no decision depends on it: a line that is lost or
+torn is skipped, and a run does not fail if the file cannot be written.
+Rules to keep: a poll that finds nothing new writes nothing, and equal failures in a row are one
+line, so the file grows with events and not with time.  A run that is about to change something
+writes a line, which the one of its end replaces, so that a killed run is seen.
 """
 
 import fcntl
@@ -21,14 +20,14 @@ from huai_client.state.run_record import REASON_MOST, RunRecord
 from huai_client.state.state import StateError
 
 _SIZE_MOST = 256 << 10
-"""Bytes; a file that is larger is set aside, and the one set aside before it goes."""
+"""Bytes; a larger file is renamed, and replaces the one renamed before."""
 _LINE_MOST = 4096
 _OLD = ".1"
 _decoder = msgspec.json.Decoder(RunRecord)
 
 
 def append(path: Path, record: RunRecord) -> None:
-    """Add a run; one that failed as the last one did is counted there."""
+    """Add a run; one that failed like the last one is counted in the same line."""
     record = msgspec.structs.replace(record, reason=record.reason[:REASON_MOST])
     with suppress(OSError):
         if path.exists() and path.stat().st_size > _SIZE_MOST:
@@ -61,7 +60,7 @@ class _Line(NamedTuple):
 
 
 def _tail(handle: int) -> tuple[int, list[_Line]]:
-    """Where the last whole line ends, and at least the last two that can be read, newest last."""
+    """Where the last whole line ends, and the last lines that can be read, at least two."""
     size = os.fstat(handle).st_size
     position = max(0, size - 3 * _LINE_MOST)
     found: list[_Line] = []
@@ -76,7 +75,7 @@ def _tail(handle: int) -> tuple[int, list[_Line]]:
 
 
 def last(path: Path) -> RunRecord | None:
-    """The newest run, without reading the others; None: none is known."""
+    """The newest run, without reading the others; None: there is none."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
@@ -89,7 +88,7 @@ def last(path: Path) -> RunRecord | None:
 
 
 def read(path: Path) -> list[RunRecord]:
-    """All runs that are known, newest first; a file that cannot be read is a `StateError`."""
+    """All runs, newest first; raises `StateError` for a file that cannot be read."""
     found: list[RunRecord] = []
     for each in (_older(path), path):
         try:

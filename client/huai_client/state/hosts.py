@@ -1,11 +1,10 @@
-"""The hosts of one client root, and how many connections each is given at a time.
+"""The hosts of one client root, and the limit of connections to each.
 
-Locked files count, one for each connection: `ROOT/hosts/HOST/0` and so on are the slots; who holds
-the lock of one may have a connection.  rsync inherits the handle, so that a slot is free when rsync
-itself has ended, even if this program was killed before; the kernel drops the lock, whatever
-happened.  Whoever finds no free slot queues: one at a time waits for a slot, the others wait for
-`queue`, so that nobody who has just given a slot back overtakes those who wait.  The files are
-empty and stay.
+Each connection has a locked file: `ROOT/hosts/HOST/0` and so on are the slots, and a process that
+holds the lock of one may have a connection.  rsync inherits the handle, so the slot is free when
+rsync has ended, even if this program was killed before: the kernel drops the lock.  If no slot is
+free, one process at a time waits for a slot, and the others wait for the lock of `queue`, so that
+one that has just given a slot back does not overtake them.  The files are empty, and stay.
 """
 
 import os
@@ -21,7 +20,7 @@ from huai_schema.program.locking import open_lock, try_lock
 _QUEUE = "queue"
 _MOMENT, _POLL_SECONDS = 0.02, 0.2
 _CONNECTIONS = 4
-"""To each host, if nothing is configured; a module with more streams gets as many."""
+"""The default for each host; a module with more streams gets as many."""
 _NAME_MAX = 200
 
 
@@ -35,7 +34,7 @@ class ConnectionLimit:
     """The connections to one host."""
 
     def __init__(self, folder: Path, connections: int) -> None:
-        """`folder` is the host's; others may count with another number of connections."""
+        """`folder` is the host's; other processes may use another number of connections."""
         self._folder = folder
         self.connections = connections
 
@@ -45,8 +44,8 @@ class ConnectionLimit:
     ) -> Iterator[int]:
         """Hold a slot: the handle that the connection's process has to inherit.
 
-        `pause` waits for so many seconds, and ends the waiting by raising; `waits` is called
-        before each pause but the first, which is short.
+        `pause` sleeps for so many seconds, and may raise to end the wait.  `waits` is called before
+        each pause except the first, which is short.
         """
         handle = self._wait(pause, waits)
         try:
@@ -107,9 +106,9 @@ class Hosts:
         self.health = UpstreamHealth(None if root is None else root / "upstreams.json")
 
     def connection_limit(self, host: str, connections: int, streams: int) -> ConnectionLimit | None:
-        """The connections to `host` for a module with so many `streams`; None: any number.
+        """The limit for `host` and a module with so many `streams`; None: no limit.
 
-        `connections` is what is configured; 0: nothing.
+        `connections` is the configured number; 0: it is not configured.
         """
         if self._folder is None or not host:
             return None
@@ -118,7 +117,7 @@ class Hosts:
 
 
 def service_of(url: str) -> str:
-    """What answers at a URL, as it is remembered: scheme, host and port; empty: no network."""
+    """The service of a URL: scheme, host and port; empty: it needs no network."""
     try:
         split = urlsplit(url)
         host, port = split.hostname, split.port

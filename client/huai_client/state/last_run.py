@@ -1,9 +1,8 @@
-"""How the last run of a module ended, and when its tree was last known to be in step.
+"""How the last run of a module ended, and when its tree was last in step with the upstream.
 
-One small file, replaced by each run that syncs, undoes or repairs, also by a poll that finds
-nothing new, of which the history keeps no line.  Only ever an account: nothing decides by it,
-so a file that is missing or torn says nothing, and one that cannot be written is no failure of
-the run.
+One small file, which each sync, undo or repair replaces, even a poll that finds nothing new and has
+no line in the history.  It is for people, and no decision depends on it: a file that is missing or
+torn counts as empty, and a run does not fail if it cannot be written.
 """
 
 import os
@@ -29,7 +28,7 @@ class LastRun(msgspec.Struct, frozen=True):
     in_step: Number = 0
     """When a run last ended with the tree at the newest commit (or held there); 0: never."""
     failing: Number = 0
-    """When the first of the failures in a row ended, this one the last; 0: it went well."""
+    """When the first of the failures in a row ended; 0: the last run went well."""
 
     @property
     def good(self) -> bool:
@@ -38,7 +37,7 @@ class LastRun(msgspec.Struct, frozen=True):
 
 
 def load(path: Path) -> LastRun | None:
-    """What is recorded; None: nothing that can be read."""
+    """The last run; None: the file is missing or damaged."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=LastRun)
     except (OSError, msgspec.DecodeError, UnicodeError, RecursionError):
@@ -57,7 +56,7 @@ def save(path: Path, record: RunRecord, now: int) -> None:
         in_step=now if good and record.kind != "repair" else before.in_step if before else 0,
         failing=0 if good else before.failing if before and before.failing else now,
     )
-    # A poll that is like the one before must not wait for the disk.
+    # Not synced to the disk: a poll must not wait for it.
     durable = before is None or (before.code, before.reason) != (run.code, run.reason)
     with suppress(OSError):
         _replace(path, msgspec.json.encode(run) + b"\n", durable=durable)

@@ -1,7 +1,7 @@
-"""One line of a module's history: a run, or several alike that follow each other.
+"""One line of a module's history: a run, or several equal failures in a row.
 
-Pure.  Rule: a field that is added later has a default, and an unknown one is ignored, so that
-every version reads what every other one has written.
+Pure.  Rule: a new field needs a default, and unknown fields are ignored, so that every version
+reads the lines of every other one.
 """
 
 from typing import Annotated, Literal, Self
@@ -15,14 +15,14 @@ REASON_MOST = 400
 
 Kind = Literal["sync", "deletions", "verify", "repair", "undo"]
 Number = Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)]
-"""What nobody wrote is refused: it may be more than can be told."""
+"""Larger numbers are refused: they may be too large to show."""
 
 
 class RunRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     """How a run ended."""
 
     kind: str
-    """A `Kind`, or what a later version knows.
+    """A `Kind`, or a kind of a later version.
 
     `deletions`: nothing was new, and deletions that had waited were due.
     """
@@ -36,10 +36,10 @@ class RunRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     before: str = ""
     """The applied commit when it began; empty: there was none."""
     commit: str = ""
-    """The commit that the tree was brought to, or was to be; empty: none was known yet."""
+    """The commit that the run brought the tree to, or tried to; empty: it did not know one."""
     serial: Number = 0
     done: dict[str, Number] = {}
-    """How many steps of each kind; what was not done is not named."""
+    """How many steps of each kind; kinds without a step are left out."""
     fetched: Number = 0
     """Files that were to be fetched."""
     received: Number = 0
@@ -59,7 +59,7 @@ class RunRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     process: Number = 0
     """Its id; tells runs of the same second apart."""
     ended: bool = True
-    """False: it has begun to change something, and did not tell of its end."""
+    """False: the run has begun to change something, and its end is not recorded."""
 
     @property
     def good(self) -> bool:
@@ -75,11 +75,11 @@ class RunRecord(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def until(self) -> int:
-        """When the last run that this speaks of began."""
+        """When the last run of this record began."""
         return self.last or self.time
 
     def alike(self, other: Self) -> bool:
-        """Whether both are failures of one kind, for one reason, about one commit."""
+        """Whether both are failures with the same kind, code, reason and commit."""
         mine = (self.kind, self.code, self.reason, self.before, self.commit)
         return (
             self.ended
@@ -96,11 +96,11 @@ class RunRecord(msgspec.Struct, frozen=True, omit_defaults=True):
         )
 
     def begins(self, later: Self) -> bool:
-        """Whether `later` tells more of the same run."""
+        """Whether `later` is the end of the same run."""
         same = (self.time, self.process) == (later.time, later.process)
         return same and not self.ended
 
     def again(self, later: Self) -> Self:
-        """This one, with a later run that is alike."""
+        """This record with one more run, the equal failure `later`."""
         changes = {"times": self.times + later.times, "last": later.until}
         return msgspec.structs.replace(self, **changes)

@@ -1,4 +1,4 @@
-"""What a downstream tree was brought to: the little that must survive a cut.
+"""The state of a downstream tree: the commits that it was brought to.
 
 Written as a whole, durably, before the first change to the tree and after the last one.
 """
@@ -41,7 +41,7 @@ class State:
     serial: int = 0
     """The highest serial that was accepted."""
     attempted: tuple[str, ...] = ()
-    """Commits that the tree was being brought to when a run was interrupted; empty: it is whole."""
+    """Commits that interrupted runs were bringing the tree to; empty: there was none since."""
     time: int = 0
     """When the last sync ended well, seconds since the epoch."""
     total_bytes: int = 0
@@ -53,33 +53,33 @@ class State:
     filter: str = ""
     """Filter and modes by which the commit was applied (`filters.Rules.key`); empty: neither."""
     before: str = ""
-    """The commit that was applied before, if the trash was kept since; empty: no way back."""
+    """The commit that was applied before, if the trash was kept since; empty: no undo."""
     before_filter: str = ""
     """The filter through which that was."""
     held: str = ""
     """The commit that was undone: no sync until `sync --unhold`; empty: none."""
     trash: int = 0
-    """Since when the oldest of the trash is there, seconds since the epoch; 0: there is none."""
+    """Since when the oldest batch of the trash is there, seconds since the epoch; 0: none."""
     attempted_filters: tuple[str, ...] = ()
-    """Those of `attempted`; what is missing at the end was attempted without."""
+    """The filters of `attempted`, in the same order; a shorter list: the rest had none."""
     identity: str = ""
-    """Which module of the upstream's was accepted (FORMAT.md, "Descriptor"); empty: not known."""
+    """The identity of the upstream's module (FORMAT.md, "Descriptor"); empty: not known."""
     seen: int = 0
     """When the applied commit was first applied, seconds since the epoch; 0: not known."""
     marks: tuple[str, ...] = ()
     """Names at the top of the applied tree (`marks`)."""
 
     def first_seen(self, commit: str, now: float) -> int:
-        """When a commit that is here `now` came first, seconds since the epoch."""
+        """When a commit that is applied `now` was first applied, seconds since the epoch."""
         return (self.seen or self.time or int(now)) if commit == self.applied else int(now)
 
     @property
     def attempts(self) -> tuple[tuple[str, str], ...]:
-        """Each commit that was attempted, and through which filter."""
+        """Each attempted commit with its filter."""
         return tuple(zip_longest(self.attempted, self.attempted_filters, fillvalue=""))
 
     def __post_init__(self) -> None:
-        """Refuse what cannot have been written here: `ValueError`."""
+        """Raise `ValueError` for values that huai does not write."""
         numbers: tuple[object, ...] = (
             self.serial,
             self.time,
@@ -106,7 +106,7 @@ class State:
         named += [each for each in (self.before, self.held) if each]
         for commit in (*self.attempted, *named):
             if not isinstance(commit, str) or not _COMMIT.fullmatch(commit):
-                raise ValueError(f"{str(commit)[:60]!r} is no commit")
+                raise ValueError(f"{str(commit)[:60]!r} is not a commit id")
 
 
 def applied_id(state: State, name: str) -> str:
@@ -148,10 +148,11 @@ def save(path: Path, state: State) -> None:
 
 
 def replace_durably(path: Path, data: bytes) -> None:
-    """Replace a file of the state as a whole, so that no cut can leave half of it."""
+    """Replace a file as a whole: a crash leaves the old one or the new one."""
     try:
         replace_file(path, data, path.with_suffix(".new"))
     except OSError as error:
         raise StateError(
-            f"{path}: {error.strerror}", hint="make room, or look at the folder's owner; run again"
+            f"{path}: {error.strerror}",
+            hint="make room, or check the owner of the folder; then run again",
         ) from error

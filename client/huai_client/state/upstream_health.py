@@ -1,10 +1,9 @@
-"""Who failed lately: a small record in the client root, so that the next run asks them last.
+"""Services that failed lately: a small record in the client root, so that runs ask them last.
 
 Rule: a service that failed is asked after the others for ten minutes, after the next failure for
-twenty, and so on up to an hour; it is never left out.  A day later it is forgotten, and so is who
-failed before the last hundred.  The record is replaced as a whole and not synced to the disk:
-it may be lost, be of another run, or be no record at all, and all that costs is a question
-asked in another order.
+twenty, and so on up to an hour; it is never left out.  The record holds the last hundred failing
+services, each for a day.  It is replaced as a whole and not synced to the disk: if it is lost or
+damaged, services are asked in another order, and nothing else happens.
 """
 
 import json
@@ -31,7 +30,7 @@ class Failing(NamedTuple):
     service: str
     """Scheme, host and port: `rsync://mirror.example:873`; or a URL that alone failed."""
     failures: int
-    """How often it failed when it was its turn."""
+    """How often it failed in a row, not counting retries of one run."""
     since: int
     """When it failed first, seconds since the epoch."""
     until: int
@@ -41,10 +40,10 @@ class Failing(NamedTuple):
 
 
 class UpstreamHealth:
-    """May be used by several threads; other processes have their own, and the same file."""
+    """The record; several threads may share it, and other processes use the same file."""
 
     def __init__(self, path: Path | None, clock: Callable[[], float] = time.time) -> None:
-        """`path` need not be there; None: remember for as long as this object lives."""
+        """`path` may be missing; None: nothing is kept on the disk."""
         self._path = path
         self._clock = clock
         self._lock = threading.Lock()
@@ -61,7 +60,7 @@ class UpstreamHealth:
         return any(each is not None and each.until > now for each in found)
 
     def failed(self, service: str, reason: str, *, seconds: float = 0) -> None:
-        """`service` did not answer; `seconds`: it asked not to be asked for so long."""
+        """`service` did not answer; `seconds`: how long it wants to be left alone."""
         now = int(self._clock())
         before = self._known.get(service)
         if not service or (before and before.until > now):
@@ -101,7 +100,7 @@ class UpstreamHealth:
             return {}
         now = int(self._clock())
         return {
-            # A clock that was set back must not make the pause any longer.
+            # After the clock was set back the pause must not be longer than it should be.
             each.service: each._replace(
                 since=min(each.since, now), until=min(each.until, now + _LONGEST_SECONDS)
             )

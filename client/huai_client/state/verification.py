@@ -1,10 +1,9 @@
 """When each part of a tree was last verified: an SQLite file beside the state.
 
-One row a part, so its size is bounded by the number of parts, and each update costs its rows.
-Only ever an account, by which no change to a tree is decided: a file that is damaged or of
-another version is begun anew.
-A time is when looking at the part began, seconds since the epoch.  It is negative if a commit
-has changed the part since then, and 0 if nobody ever looked.
+It has one row for each part.  No change to a tree depends on it, so a file that is damaged or of
+another version is made anew.
+A time is when the verification of the part began, seconds since the epoch.  It is negative if a
+commit has changed the part since then, and 0 if the part was never verified.
 """
 
 import sqlite3
@@ -19,7 +18,7 @@ from huai_schema.paths import RelPath
 _VERSION = 1
 _BUSY_SECONDS = 60
 DAMAGES = (sqlite3.Error, UnicodeError)
-"""What a damaged file shows in; the latter where SQLite quotes it."""
+"""The errors for a damaged file; `UnicodeError` comes from messages that quote it."""
 _TABLES = """
 CREATE TABLE parts (
     key BLOB PRIMARY KEY, tree BLOB NOT NULL, identity BLOB NOT NULL,
@@ -39,19 +38,19 @@ INSERT INTO current VALUES (1, '', '', 0);
 
 
 class KnownPart(NamedTuple):
-    """What the record says of one part's place in the metadata."""
+    """The ids of one part (`verify.parts.Part`)."""
 
     tree: bytes
     identity: bytes
 
 
 class Unfinished(NamedTuple):
-    """A part that was left in the middle."""
+    """A part that was verified up to a position."""
 
     path: RelPath
     began: int
     position: bytes
-    """A key of `paths.tree_order`: all up to there was looked at."""
+    """A key of `paths.tree_order`: all up to there was verified."""
     damaged: int
     """Paths that differed up to there."""
 
@@ -60,7 +59,7 @@ class VerificationRecord:
     """The open record; what is written is durable after `writing`."""
 
     def __init__(self, path: Path) -> None:
-        """Open it, made if it is missing; `StateError` if that cannot be."""
+        """Open the file, or make it; raises `StateError` if neither is possible."""
         self._path = path
         with self._failing():
             try:
@@ -100,7 +99,7 @@ class VerificationRecord:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """All or nothing of what is written here, durably."""
+        """A durable transaction: all changes of the block, or none."""
         with self._failing():
             self._db.execute("BEGIN IMMEDIATE")
             try:
@@ -117,13 +116,13 @@ class VerificationRecord:
             yield
         except (*DAMAGES, OverflowError) as error:
             raise StateError(
-                f"{self._path}: {error}", hint="look at the disk, or delete that file; run again"
+                f"{self._path}: {error}", hint="check the disk, or delete that file; then run again"
             ) from error
 
     def _rows(
         self, statement: str, values: tuple[object, ...], *kinds: type
     ) -> list[tuple[Any, ...]]:
-        """What the file answers, of these types; `StateError` if it is damaged."""
+        """The rows of a query, with values of these types; `StateError` if the file is damaged."""
         with self._failing():
             rows = self._db.execute(statement, values).fetchall()
             for row in rows:
@@ -134,9 +133,9 @@ class VerificationRecord:
     # ------------------------------------------------------------ where the parts are
 
     def applied(self, commit: str, key: str) -> bool:
-        """The parts are those of that commit from now on, through the filter `key`.
+        """Record that the parts are those of this commit, through the filter `key`.
 
-        Whether it is another filter than before.
+        Returns whether the filter is another one than before.
         """
         self._db.execute("UPDATE current SET applied = ?", (commit,))
         found = self._db.execute("UPDATE current SET filter = ?1 WHERE filter != ?1", (key,))
@@ -149,13 +148,13 @@ class VerificationRecord:
         return KnownPart(*found[0]) if found else None
 
     def add(self, path: RelPath, known: KnownPart) -> None:
-        """A part that nobody has looked at."""
+        """Add a part that was not verified yet."""
         self._db.execute(
             "INSERT INTO parts (key, tree, identity) VALUES (?, ?, ?)", (_key(path), *known)
         )
 
     def change(self, path: RelPath, known: KnownPart) -> None:
-        """A commit has changed something in a part, or only below it."""
+        """Record that a commit has changed the entries of a part, or only other parts below it."""
         key = _key(path)
         before = self.known(path)
         self._db.execute("UPDATE parts SET tree = ? WHERE key = ?", (known.tree, key))
@@ -184,7 +183,7 @@ class VerificationRecord:
             low = child + b"\1"
 
     def drop(self, path: RelPath) -> None:
-        """The part at `path` and all below it are gone."""
+        """Delete the part at `path` and all parts below it."""
         key = _key(path)
         bounds = (key, key + b"\0", _end(path))
         where = "key = ? OR (key >= ? AND key < ?)"
@@ -194,7 +193,7 @@ class VerificationRecord:
     # ------------------------------------------------------------ when they were verified
 
     def begin_run(self) -> None:
-        """No part was looked at in this run yet."""
+        """Begin a run, in which no part was verified yet."""
         with self.writing():
             self._db.execute("UPDATE current SET run = run + 1")
         self._run = self._rows("SELECT run FROM current", (), int)[0][0]
@@ -202,7 +201,7 @@ class VerificationRecord:
     def due(
         self, below: RelPath, *, content: bool, damaged_first: bool, most: int
     ) -> list[RelPath]:
-        """Parts that this run has not looked at: the longest ago first, at most `most`."""
+        """At most `most` parts that this run has not verified, the longest ago first."""
         time = "content" if content else "metadata"
         first = "damaged = 0," if damaged_first else ""
         low = _key(below)
@@ -215,7 +214,7 @@ class VerificationRecord:
         return [_path(row[0]) for row in rows]
 
     def left(self, below: RelPath) -> int:
-        """How many parts this run has not looked at."""
+        """How many parts this run has not verified."""
         low = _key(below)
         rows = self._rows(
             "SELECT count(*) FROM parts WHERE run != ? AND (key = ? OR (key >= ? AND key < ?))",
@@ -225,9 +224,9 @@ class VerificationRecord:
         return int(rows[0][0])
 
     def finished(self, part: Unfinished, identity: bytes, *, content: bool) -> None:
-        """A part was looked at to its end, and then was what `identity` says.
+        """Record that a part was verified to its end, compared with entries of `identity`.
 
-        If a commit has changed it since, or while it was looked at, that is noted too.
+        If a commit has changed the part meanwhile, the time becomes negative.
         """
         key = _key(part.path)
         changed = self._rows(
@@ -244,7 +243,7 @@ class VerificationRecord:
         self._db.execute("DELETE FROM unfinished WHERE content = ? AND key = ?", (content, key))
 
     def paused(self, part: Unfinished, *, content: bool) -> None:
-        """A part was looked at as far as `part.position`."""
+        """Record that a part was verified as far as `part.position`."""
         key = _key(part.path)
         self._db.execute(
             "INSERT INTO unfinished (content, key, began, position, damaged)"
@@ -256,14 +255,14 @@ class VerificationRecord:
         )
 
     def unfinished(self, *, content: bool) -> Unfinished | None:
-        """Where a run was interrupted or its time was over."""
+        """The part in which a run stopped before its end."""
         statement = "SELECT key, began, position, damaged FROM unfinished WHERE content = ?"
         for key, *rest in self._rows(statement, (content,), bytes, int, bytes, int):
             return Unfinished(_path(key), *rest)
         return None
 
     def damage(self, path: RelPath, paths: int) -> None:
-        """How many paths of a part differ, as it turned out later."""
+        """Record how many paths of a part differ."""
         self._db.execute("UPDATE parts SET damaged = ? WHERE key = ?", (paths, _key(path)))
 
 
@@ -281,5 +280,5 @@ def _path(key: bytes) -> RelPath:
 
 
 def _end(path: RelPath) -> bytes:
-    """Behind the keys of all that is below `path`: a name has at most 255 bytes."""
+    """A key behind those of all paths below `path`; a name has at most 255 bytes."""
     return _key(path) + b"\1" if path else b"\xff" * 256

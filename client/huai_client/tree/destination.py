@@ -60,7 +60,7 @@ def _check_type(dest: Path) -> None:
     except FileNotFoundError:
         raise DestinationError(
             f"{dest} does not exist",
-            hint=f"is its disk mounted?  For a new mirror: mkdir -p {dest}",
+            hint=f"check that its disk is mounted; for a new mirror: mkdir -p {dest}",
         ) from None
     except OSError as error:
         raise DestinationError(

@@ -1,6 +1,6 @@
 """Several modules at once, each in a process of its own.
 
-What befalls one, a crash or an end by the kernel, is nothing to the others.
+If one crashes or is killed, the others go on.
 """
 
 from huai_client.cli.parallel.run_all import run_all

@@ -43,7 +43,7 @@ class ChildProcess:
         os.kill(self._process, number)
 
     def reap(self) -> int:
-        """Wait for its end, and return its exit code; 128 and the signal's number if one ended it.
+        """Wait for its end; returns its exit code, or 128 and the number of the signal.
 
         The pipes are closed.
         """
@@ -55,13 +55,13 @@ class ChildProcess:
 
 
 def unblock_signals() -> None:
-    """Receive the signals that were held back while the process began."""
+    """Receive the signals that were blocked while the process began."""
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
 
 
 @contextmanager
 def _signals_blocked() -> Iterator[None]:
-    """A signal in between would leave a child behind that nobody knows."""
+    """Block signals: one in this moment would leave a child behind that nothing reaps."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
     try:
         yield

@@ -1,7 +1,8 @@
-"""Runs the work of several modules, so many at a time, and tells what they say.
+"""Runs the work of several modules, so many at a time, and prints their output.
 
-Their output goes to one stream as whole lines, each with its module's name.  Ended from outside it
-ends its children in order: each is asked once, given time, then killed, which a run survives.
+The output goes to one stream as whole lines, each with its module's name.  If a signal ends this
+process, it sends the signal once to each child, waits, and kills those that still run; the next run
+finishes their work.
 """
 
 import os
@@ -23,7 +24,7 @@ _PATIENCE = 30.0
 
 
 def named(name: bytes, line: bytes) -> bytes:
-    """`line` with its module's name in front, unless it says that already."""
+    """`line` with its module's name in front, unless it begins with that."""
     return line if line.startswith(name + b": ") else name + b": " + line
 
 
@@ -37,7 +38,7 @@ class Lines:
         self._begun = b""
 
     def hear(self, piece: bytes) -> None:
-        """Write what is complete by now; an empty piece says that no more comes."""
+        """Add a piece, and write the lines that are complete; an empty piece is the end."""
         *lines, self._begun = (self._begun + piece).split(b"\n")
         if not piece and self._begun:
             lines, self._begun = [self._begun], b""
@@ -49,7 +50,7 @@ class Lines:
 
 
 class Fleet:
-    """Several children."""
+    """The processes of several modules."""
 
     def __init__(
         self, work: Work, ended: Callable[[str, int, float], None], *, as_json: bool
@@ -84,7 +85,7 @@ class Fleet:
             self._pipes.register(handle, selectors.EVENT_READ, (name, lines))
 
     def _hear(self, seconds: float | None) -> None:
-        """Pass on what there is within `seconds`, and see who has ended."""
+        """Pass on output for at most `seconds`, and reap the children that have ended."""
         for key, _ in self._pipes.select(seconds):
             name, lines = key.data
             piece = os.read(key.fd, _PIECE)

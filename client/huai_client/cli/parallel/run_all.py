@@ -1,7 +1,7 @@
-"""The work of several modules, from their names to one exit code, and what is said of it.
+"""The work of several modules: from their names to one exit code.
 
-The rule for the code: what comes right by itself at the next run counts least, all else counts
-more, and among equals the one that is named first wins.
+Rule for the code: failures that the next run may repair count least, all others more; of equals the
+first one counts.
 """
 
 import sys
@@ -27,13 +27,13 @@ _MILD = (
     ExitCode.NETWORK,
     ExitCode.PARTIAL,
 )
-"""From nothing to the worst of those that the next run may repair without anybody's help."""
+"""The codes that the next run may repair by itself, from the best to the worst."""
 
 
 def run_all(
     one: Callable[[str], int], names: Sequence[str], *, parallel: int, console: Console
 ) -> int:
-    """Do `one` for all `names`, and return the worst exit code.
+    """Call `one` for all `names`; returns the worst exit code.
 
     At most `parallel` processes at a time.
     """
@@ -91,7 +91,7 @@ def _conclude(console: Console, codes: dict[str, int], seconds: float) -> None:
 
 
 def _known(code: int) -> ExitCode | None:
-    """What the program means by it; a child's 1 is no wrong command line."""
+    """The meaning of an exit code; a child's 1 is a crash and not a wrong command line."""
     return next((known for known in ExitCode if known == code != CRASHED), None)
 
 

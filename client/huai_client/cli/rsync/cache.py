@@ -1,8 +1,8 @@
-"""What the drop-in remembers of a module between two calls, and tells later syncs of the tree.
+"""A cache of the drop-in for each module, and a mark for syncs after the real rsync.
 
-A file beside the module's state: which rsync sources are its content, how many entries it had,
-and when all of them were compared.  So a call that finds nothing new opens no repository.
-Losing it costs a look there.
+A file beside the module's state: the content URLs, the number of entries, and when the whole tree
+was last compared.  So a call that finds nothing new does not open the repository; if the file is
+lost, it does.
 """
 
 from dataclasses import replace
@@ -20,7 +20,7 @@ _NAME = "rsync.json"
 
 
 class Memory(msgspec.Struct, frozen=True):
-    """What was true of a commit."""
+    """The cached values for one commit."""
 
     commit: str
     sources: tuple[str, ...]
@@ -28,7 +28,7 @@ class Memory(msgspec.Struct, frozen=True):
     entries: tuple[Number, Number, Number]
     """Files, directories, symlinks; all zero: not counted."""
     compared: Number = 0
-    """When a call began that compared the whole tree, seconds since the epoch; 0: never."""
+    """When the last call that compared the whole tree began, seconds since the epoch; 0: never."""
 
     @property
     def kinds(self) -> Kinds | None:
@@ -37,13 +37,13 @@ class Memory(msgspec.Struct, frozen=True):
 
 
 def recall(places: ModulePlaces, commit: str | None) -> Memory | None:
-    """What is remembered of `commit`, the applied one; None: nothing."""
+    """The cached values, if they are for `commit`, the applied one."""
     found = remembered(places)
     return found if found and found.commit == commit else None
 
 
 def remembered(places: ModulePlaces) -> Memory | None:
-    """The same of whichever commit it is."""
+    """The cached values, for whichever commit."""
     try:
         return msgspec.json.decode(_path(places).read_bytes(), type=Memory)
     except (OSError, msgspec.DecodeError, UnicodeError, RecursionError):
@@ -51,12 +51,12 @@ def remembered(places: ModulePlaces) -> Memory | None:
 
 
 def remember(places: ModulePlaces, memory: Memory) -> None:
-    """Replace what is remembered."""
+    """Replace the cached values."""
     states.replace_durably(_path(places), msgspec.json.encode(memory))
 
 
 def force_full_compare(places: ModulePlaces, *, wait: float) -> None:
-    """Before somebody else changes the tree: let the next sync compare all of it.
+    """Let the next sync compare the whole tree; call it before the real rsync changes that.
 
     Recorded as a sync to the applied commit that was interrupted.  Raises `LockedError` if a sync
     runs and does not end within `wait` seconds.

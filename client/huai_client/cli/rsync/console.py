@@ -1,4 +1,4 @@
-"""A sync that talks like rsync: names while it goes on, figures at its end.
+"""Output like rsync's: names while a sync runs, statistics at its end.
 
 Standard output is rsync's; warnings and errors go to standard error, as with any sync, and with
 `--quiet` only if the run did not end well.  `--log-file` hears everything.
@@ -32,7 +32,7 @@ class _Progress:
     figures: Stats = field(default_factory=Stats)
     items: "Items" = field(default_factory=dict)
     complaints: list[str] = field(default_factory=list)
-    """What waits for the end of a quiet run."""
+    """Messages that a quiet run prints at its end, if it fails."""
     began: float = field(default_factory=time.monotonic)
     begun: bool = False
     """The heading is printed."""
@@ -40,7 +40,7 @@ class _Progress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RsyncConsole(Console):
-    """As rsync would tell it."""
+    """Prints as rsync does."""
 
     style: OutputStyle
     dry_run: bool
@@ -49,13 +49,13 @@ class RsyncConsole(Console):
     progress: _Progress = field(default_factory=_Progress)
 
     def result(self, text: str) -> None:
-        """What huai's own commands would print."""
+        """Nothing: rsync prints no results of huai's commands."""
 
     def info(self, text: str) -> None:
-        """What rsync has no word for."""
+        """Nothing: rsync has no such message."""
 
     def event(self, kind: str, **_values: object) -> None:
-        """Only what makes a good run one that did nothing has to be said."""
+        """Only `held` is printed: the run ends well, and did nothing."""
         if kind == "held":
             self._say(f"{self.module}: {HELD}")
 
@@ -71,7 +71,7 @@ class RsyncConsole(Console):
         self.error(f"{self.module}: {text}")
 
     def concluded(self, code: ExitCode) -> None:
-        """The run has ended: a quiet one says what went wrong."""
+        """The run has ended; a quiet one prints its messages if it failed."""
         if code != ExitCode.OK:
             for text in self.progress.complaints:
                 self._say(text)
@@ -83,7 +83,7 @@ class RsyncConsole(Console):
         self.progress.figures.total = total
 
     def planned(self, prepared: "Prepared") -> None:
-        """Get ready to tell; a dry run is told at once."""
+        """Prepare the lines of a plan; a dry run prints them at once."""
         self.heading()
         figures = self.progress.figures
         figures.total = prepared.extent.bytes
@@ -97,11 +97,11 @@ class RsyncConsole(Console):
                 self._tell(told)
 
     def step(self, kind: str, path: "RelPath") -> None:
-        """Say what rsync would of a step that was done."""
+        """Print rsync's lines for a step that was done."""
         self._tell(self.progress.items.pop(PlanStep(kind, path), []))
 
     def ended(self, result: "SyncResult") -> None:
-        """Take the figures."""
+        """Keep the statistics of the result."""
         figures = self.progress.figures
         figures.total = result.total_bytes
         if result.prepared and result.report:
@@ -120,7 +120,7 @@ class RsyncConsole(Console):
             _write(b"receiving incremental file list")
 
     def close(self, entries: Kinds | None) -> None:
-        """Print the figures."""
+        """Print the statistics."""
         self.heading()
         figures, style = self.progress.figures, self.style
         figures.entries = entries
@@ -134,7 +134,7 @@ class RsyncConsole(Console):
         sys.stdout.flush()
 
     def _tell(self, told: list[Item]) -> None:
-        """To standard output and to the log, each in its own format."""
+        """Print to standard output and to the log, each in its own format."""
         style = self.style
         for item in told:
             line = Format(style.format).line(item) if style.format else None
@@ -154,7 +154,7 @@ class RsyncConsole(Console):
 
 
 def _count(figures: Stats, prepared: "Prepared") -> None:
-    """What a plan comes to; new content in an old file counts as transferred, as with rsync."""
+    """Add up a plan; new content in an old file counts as transferred, as with rsync."""
     plan = prepared.plan
     created = Counter(
         type(each.wanted)

@@ -1,11 +1,11 @@
-"""Upstreams that nobody configured: does the source itself say where its metadata are?
+"""Finding the upstream of a source that is not configured, by the announcement of the source.
 
-By a file at its top, which the real rsync fetches from the very daemon and folder that the call
-names, with the options of the call that say how to get there: so it asks whom the call asks, with
-the same login, through the same proxy, and whoever can write the file can write the content as
-well.  Asked at most once a day for each source that has none, or one that leads nowhere; "no" is
-remembered in a file below the client's root.  Rule to keep: what is found here is believed only
-when its metadata name the very source of the call; it is written into client.toml then, and said.
+The announcement is a file at the top of the source.  The real rsync fetches it, with the options of
+the request that concern the connection: so it comes from the same daemon and folder, with the same
+login and proxy, and whoever can write it can write the content as well.  A source without one, or
+with one that leads nowhere, is asked again after a day; a file below the client's root remembers
+it.  Rule to keep: an upstream is accepted only if its metadata name the source of the request; then it
+is written into client.toml, and a message says so.
 """
 
 import os
@@ -37,9 +37,9 @@ _ABSENT = 23
 
 
 def discover(request: RsyncRequest, root: Path, config: ClientConfig) -> tuple[str, Module]:
-    """The module that `request` would be if its source says so; not written yet.
+    """A module for `request`, by the announcement of its source; not written yet.
 
-    Only for a tree that is there: at a first copy the real rsync is faster.  Raises
+    Only for a tree that exists: for a first copy the real rsync is faster.  Raises
     `RsyncNeededError`.
     """
     if os.environ.get(DISCOVER) == "no":
@@ -69,7 +69,7 @@ def discover(request: RsyncRequest, root: Path, config: ClientConfig) -> tuple[s
 
 
 def _announced(request: RsyncRequest) -> Announcement:
-    """What the administrator says, or else the source."""
+    """The announcement in the environment variable, or else that of the source."""
     given = os.environ.get(UPSTREAM)
     if given:
         return Announcement.of(given, request.source.name)
@@ -86,7 +86,7 @@ def refuse(request: RsyncRequest, root: Path) -> None:
 
 
 def _refused(root: Path) -> dict[str, int]:
-    """Sources that are no upstreams, each with when that was found."""
+    """Sources that are no upstreams, each with the time at which this was found."""
     try:
         return msgspec.json.decode((root / _MEMORY).read_bytes(), type=dict[str, int])
     except (OSError, msgspec.DecodeError, UnicodeError, RecursionError):
@@ -102,7 +102,7 @@ def _is_empty(dest: str) -> bool:
 
 
 def _free(name: str, root: Path, config: ClientConfig) -> str:
-    """A name that no module has, and none has left its state behind."""
+    """A name without a module, and without the state of a former one."""
     found, number = name, 1
     while found in config.modules or module_places(root, found).state.exists():
         number += 1
@@ -111,10 +111,9 @@ def _free(name: str, root: Path, config: ClientConfig) -> str:
 
 
 def fetch_announcement(request: RsyncRequest, timeout: int) -> bytes:
-    """The file; `FormatError` if there is none.
+    """The content of the file; raises `FormatError` if the source has none.
 
-    `timeout` (s) is for each wait.  Raises `RsyncNeededError` if the daemon cannot be asked now,
-    which says nothing of the file.
+    `timeout` (s) is for each wait.  Raises `RsyncNeededError` if the daemon cannot be asked now.
     """
     with tempfile.TemporaryDirectory(prefix="huai-rsync-") as folder:
         code = handover.beside(

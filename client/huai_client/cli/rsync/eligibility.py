@@ -1,8 +1,8 @@
-"""Whether huai does what a call asks for: the rule, in one place.
+"""Whether huai can carry out a request: the rule, in one place.
 
-Huai runs if all of this is so, and the real rsync otherwise:
+Huai runs if all of this is true, and the real rsync otherwise:
 
-- every option is understood (`command_line`);
+- every option is understood (`parse`);
 - DEST is the tree of a module of client.toml;
 - the source is one of that module's content URLs: those of client.toml, or if there are none
   those that the upstream names;
@@ -33,7 +33,7 @@ _PARTS_MOST = 8
 
 
 def check_owners(request: RsyncRequest) -> None:
-    """Raise `RsyncNeededError` for a way of keeping owners that is not huai's."""
+    """Raise `RsyncNeededError` if owner is kept without group, or group without owner."""
     if os.geteuid() != 0:
         return
     if request.owner != request.group:
@@ -56,7 +56,7 @@ def check_numbers(request: RsyncRequest, plan: "Plan") -> None:
 
 
 def modes_of(request: RsyncRequest) -> Modes:
-    """What rsync would do about modes."""
+    """The `modes` that equal rsync's options."""
     if not request.perms:
         return Modes.LOCAL
     return Modes.PLAIN if request.modes == (DIRECTORY_MODE, FILE_MODE) else Modes.EXACT
@@ -74,7 +74,7 @@ def check_modes(request: RsyncRequest, plan: "Plan") -> None:
 
 
 def why_not(request: RsyncRequest, rules: "tuple[Rule, ...]", module: Module, root: Path) -> str:
-    """Why huai cannot carry this call out, whatever is recorded; empty: it can."""
+    """Why huai cannot carry out `request`, by its filters; empty: it can."""
     differing = unlike_filter if request.delete else beyond_filter
     reason = differing(rules, module, root)
     return f"its filter rules are not those of the module: {reason}" if reason else ""

@@ -1,7 +1,7 @@
 """How many files, directories and symlinks a module has: `Number of files` of `--stats`.
 
-Without a filter the commit says so.  With one what it lets through is counted: all of it at
-first, then what changed since it was counted.
+Without a filter the commit has the numbers.  With one the selected entries are counted: all of them
+the first time, then only what has changed since.
 """
 
 from collections.abc import Iterable
@@ -19,7 +19,7 @@ _UNKNOWN = (0, 0, 0)
 
 
 def entries_of(prepared: "Prepared", places: ModulePlaces, *, wanted: bool) -> tuple[int, int, int]:
-    """Files, directories and symlinks of what is planned for; zeros if nobody wants to know."""
+    """Files, directories and symlinks of the planned commit; zeros unless `wanted`."""
     from huai_client.filters import Rules  # a poll counts nothing
 
     rules = Rules.from_key(prepared.filter)

@@ -1,6 +1,6 @@
 """The environment variables of `huai-rsync`: a table.
 
-Data only.  rsync's command line has no room for more options, and its callers set variables.
+Data only.  rsync's command line cannot have options of huai's, so these are variables.
 """
 
 from typing import Final

@@ -1,8 +1,7 @@
-"""The real rsync, in place of this program and with its very arguments.
+"""Running the real rsync in place of this program, with the same arguments.
 
-Rule to keep: it never comes back here.  Whatever a chain of wrappers on PATH leads to, each
-program that was tried stands in an environment variable and is not tried again; without any
-left, that is the end.
+Rule to keep: it must not end up here again.  An rsync on PATH may be a wrapper that starts
+huai-rsync, so an environment variable lists the programs that were tried; none is tried twice.
 """
 
 import os
@@ -14,11 +13,11 @@ from typing import NoReturn
 from huai_schema.errors import ExitCode, HuaiError
 
 TRIED = "HUAI_RSYNC_TRIED"
-"""Holds programs, divided as in PATH; its being there means: below a huai-rsync."""
+"""Lists programs, divided as in PATH; every program that a huai-rsync starts has it."""
 
 
 class RsyncNeededError(Exception):
-    """The call is the real rsync's."""
+    """The real rsync has to carry out the request."""
 
     def __init__(self, reason: str) -> None:
         """`reason` is for people."""
@@ -33,12 +32,12 @@ class NoRsyncError(HuaiError):
 
 
 def is_below() -> bool:
-    """Whether a huai-rsync has started this one, through whatever is called rsync."""
+    """Whether a huai-rsync has started this one, perhaps through a wrapper."""
     return TRIED in os.environ
 
 
 def mark() -> None:
-    """Let whatever is started from here on know."""
+    """Let the programs that are started from here on know that they are below a huai-rsync."""
     os.environ.setdefault(TRIED, "")
 
 
@@ -54,7 +53,7 @@ def exec_rsync(arguments: Sequence[str]) -> NoReturn:
 
 
 def beside(arguments: Sequence[str], *, silent: bool = False) -> int:
-    """The same in another process, `silent` if only its exit code is wanted; that code."""
+    """Run the real rsync in another process; returns its exit code.  `silent`: without output."""
     if not _programs():
         raise NoRsyncError("there is no rsync on PATH", hint="install rsync")
     sys.stdout.flush()
@@ -76,7 +75,7 @@ def _hear_nothing() -> None:
 
 
 def _programs() -> list[str]:
-    """Everything on PATH that is called rsync, and is another program than this one."""
+    """All programs on PATH with the name rsync, except this one."""
     here = os.path.realpath(sys.argv[0])
     folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
     found = [shutil.which("rsync", path=folder) for folder in folders if folder]

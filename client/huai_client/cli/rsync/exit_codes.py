@@ -1,7 +1,6 @@
-"""How huai's exit codes look to somebody who expects rsync's: a table.
+"""From huai's exit codes to rsync's: a table.
 
-Data only.  Rule to keep: every `ExitCode` stands here, and no value is one that rsync's manual
-does not list.
+Data only.  Rule to keep: every `ExitCode` is here, and every value is one of rsync's manual.
 """
 
 from typing import Final, NamedTuple
@@ -10,13 +9,13 @@ from huai_schema.errors import ExitCode
 
 
 class Ending(NamedTuple):
-    """What a run that ended like this tells rsync's callers."""
+    """The exit code and text of rsync for one of huai's exit codes."""
 
     code: int
     text: str
-    """What rsync says of the code (errcode.h, rerr_names)."""
+    """rsync's text for the code (errcode.h, rerr_names)."""
     falls_back: bool = False
-    """Whether the real rsync is run instead, which may do better."""
+    """Whether the real rsync is run instead, because it may succeed."""
 
 
 _OK: Final = Ending(0, "")

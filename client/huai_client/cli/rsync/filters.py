@@ -1,7 +1,7 @@
-"""What the filter options of a call mean for a module.
+"""Comparing the filter options of a request with the filter of a module.
 
-Reads the files that they name, and nothing else.  Rule to keep: what is mirrored is
-compared rule by rule, never interpreted; where two lists differ, the call is the real rsync's.
+Reads the files that the options name, and nothing else.  Rule to keep: filters are compared rule by
+rule and never interpreted; if they differ, the real rsync runs.
 """
 
 import os
@@ -26,9 +26,9 @@ _WAYS = {"filter": ("risk ", "R ", "- ", "exclude ", "protect ", "P "), "exclude
 
 
 def rules(request: RsyncRequest, folder: Path, protect: Sequence[str] = ()) -> "tuple[Rule, ...]":
-    """The rules of a call, but for those that say no more than that `protect` is not touched.
+    """The rules of a request, without those that only repeat `protect`.
 
-    Files count from `folder`.  Raises `RsyncNeededError` for rules that are not huai's.
+    Relative files are in `folder`.  Raises `RsyncNeededError` for rules that huai does not have.
     """
     options = [option for option in request.filters if not _is_temporary(option)]
     if not options:
@@ -51,12 +51,12 @@ def rules(request: RsyncRequest, folder: Path, protect: Sequence[str] = ()) -> "
 
 
 def mirrored(call_rules: "tuple[Rule, ...]") -> "tuple[Rule, ...]":
-    """Those that say what is mirrored, as they would stand in a module's filter."""
+    """The rules that say what is mirrored, as a module's filter has them."""
     return tuple(replace(rule, receiver=False) for rule in call_rules if rule.sender)
 
 
 def undeletable(call_rules: "tuple[Rule, ...]") -> "Rules | None":
-    """Those that say what is not deleted here; None: there are none."""
+    """The rules that say what is not deleted here; None: there are none."""
     found = [rule for rule in call_rules if rule.receiver]
     if not found:
         return None

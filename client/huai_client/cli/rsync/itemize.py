@@ -1,8 +1,8 @@
-r"""What rsync would tell of the changes in a plan: its letters, the name, where a link leads.
+r"""rsync's lines for the changes in a plan: letters, name, and the target of a link.
 
-Pure.  Source: rsync(1), "--itemize-changes".  A directory that is renamed as a whole has no
-counterpart there: it shows as one deletion and one new directory.  Rule to keep: a name comes
-from whoever wrote the upstream's metadata, and nothing of it may command a terminal.
+Pure.  Source: rsync(1), "--itemize-changes".  rsync does not rename directories: a rename shows as
+one deletion and one new directory.  Rule to keep: names come from the upstream, so control
+characters in them are escaped.
 """
 
 import re
@@ -25,7 +25,7 @@ _LETTERS = (("size", b"s"), ("mtime", b"t"), ("mode", b"p"), ("owner", b"o"), ("
 
 
 def items(plan: Plan, candidates: list[Candidate]) -> Items:
-    """All that rsync would tell of `plan`, which was made from `candidates`."""
+    """What rsync prints for `plan`, which was made from `candidates`."""
     known = {candidate.path: candidate for candidate in candidates}
     found: Items = {}
     for step, entry in _steps(plan):
@@ -39,7 +39,7 @@ def items(plan: Plan, candidates: list[Candidate]) -> Items:
 
 
 def _turn_links(plan: Plan, known: dict[RelPath, Candidate], found: Items) -> None:
-    """Tell a new name of an old inode as that, whichever of both huai has for the first."""
+    """Show a new name of an old inode as a hardlink, even if huai has it as the leader."""
     new = {file.path for stage in plan.stages for file in stage.fetches}
     for file in (file for stage in plan.stages for file in stage.links):
         leader, member = known.get(file.link or RelPath(b"")), known.get(file.path)
@@ -55,7 +55,7 @@ def _turn_links(plan: Plan, known: dict[RelPath, Candidate], found: Items) -> No
 
 
 def _steps(plan: Plan) -> Iterator[tuple[PlanStep, Entry]]:
-    """Each step, and what it makes or takes away."""
+    """Each step, with the entry that it makes or removes."""
     yield from (_removal("clear", item) for item in plan.clear)
     for path in plan.make:
         yield PlanStep("make", path), Directory(path, 0)
@@ -95,7 +95,7 @@ def _item(step: PlanStep, entry: Entry, candidate: Candidate | None) -> Item | N
 
 
 def _is_named(step: PlanStep, candidate: Candidate | None) -> bool:
-    """Whether `-v` tells it: not a change of mode or owner alone."""
+    """Whether `-v` shows it: not if only mode or owner change."""
     changed = candidate.differing if candidate else frozenset[str]()
     if step.kind == "attributes":
         return "mtime" in changed

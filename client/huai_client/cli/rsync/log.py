@@ -98,7 +98,7 @@ class PlanStep(NamedTuple):
 
 
 Items: TypeAlias = dict[PlanStep, list[Item]]
-"""What rsync would tell of each step, in the order of the plan."""
+"""rsync's lines for each step, in the order of the plan."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ class RsyncLog:
 
     @classmethod
     def opened(cls, name: str) -> "RsyncLog":
-        """Made if it is missing; `RsyncNeededError` if nothing can be written there."""
+        """Open the file, or make it; raises `RsyncNeededError` if it cannot be written."""
         log = cls(Path(name).absolute())
         try:
             append(log.path, b"", _MODE)
@@ -118,7 +118,7 @@ class RsyncLog:
         return log
 
     def write(self, line: bytes) -> None:
-        """One line with its time; lost if the disk is full, which stops no mirror."""
+        """Append a line with the time; on a full disk it is lost, and the sync goes on."""
         stamp = time.strftime("%Y/%m/%d %H:%M:%S")
         try:
             append(self.path, b"%b [%d] %b\n" % (stamp.encode(), os.getpid(), line), _MODE)

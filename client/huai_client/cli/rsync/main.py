@@ -25,7 +25,7 @@ _PATIENCE_SECONDS = 10.0
 
 
 class _NeverError(Exception):
-    """Raised by nobody: there is no command line library here."""
+    """Never raised: `conclude` wants the errors of a command line library, and there is none."""
 
 
 def main() -> None:
@@ -65,7 +65,7 @@ def _run(arguments: Sequence[str]) -> ExitCode:
 
 
 def _about(arguments: Sequence[str]) -> ExitCode:
-    """The real rsync's own words first: scripts read their first lines."""
+    """Print the real rsync's output first: scripts read its first lines."""
     from importlib.metadata import version
 
     code = handover.beside(arguments)
@@ -92,7 +92,7 @@ def _root() -> Path:
 
 
 def _before_exec(request: RsyncRequest | Passthrough, root: Path, real: RsyncNeededError) -> None:
-    """Say why the real rsync runs, and record that it changes trees, if they are ours."""
+    """Say why the real rsync runs, and record that it changes the trees of modules."""
     wish = os.environ.get(EXPLAIN, "")
     if wish == "yes":
         sys.stderr.write(f"huai-rsync: the real rsync runs: {real.reason}\n")
@@ -109,7 +109,7 @@ def _before_exec(request: RsyncRequest | Passthrough, root: Path, real: RsyncNee
     except ConfigError as error:
         sys.stderr.write(f"huai-rsync: {error.message}\n")
         return
-    # Cron mails whatever is said, so only mirror runs that are to be heard of say it unasked.
+    # Cron mails all output, so only mirror runs without --quiet print this unasked.
     explained = not wish and request.deletes and not request.quiet and not request.harmless
     for name in names:
         if explained:

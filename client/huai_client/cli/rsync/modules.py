@@ -1,6 +1,6 @@
-"""Which configured modules a command line is about.
+"""The configured modules that a request is about.
 
-Looks at the disk for nothing but symlinks in paths, and whether a target is a file.
+Reads nothing but the symlinks in paths, and whether a target is a file.
 """
 
 import os
@@ -36,10 +36,10 @@ def touched(config: ClientConfig, targets: Iterable[str]) -> Iterator[str]:
 
 
 def replaces_one_file(request: RsyncRequest | Passthrough) -> bool:
-    """Whether a call can change nothing but one regular file that is there already.
+    """Whether a request can change only one regular file that exists already.
 
-    Such a file, as Arch's `lastsync`, changes upstream between commits; the next commit that
-    has it anew brings it in step, so nothing else of the tree is in doubt.
+    Such a file, like Arch's `lastsync`, changes upstream between commits.  The next commit brings
+    it in step, so the tree need not be compared.
     """
     if not isinstance(request, Passthrough) or not request.file or request.deletes:
         return False
@@ -59,7 +59,7 @@ def is_content(source: Source, urls: Iterable[str]) -> bool:
 
 
 def known_urls(module: Module, places: ModulePlaces, state: State) -> tuple[str, ...] | None:
-    """The content URLs of a module, as far as they can be told without asking; None: not at all."""
+    """The content URLs of a module, as far as this client knows them; None: it does not."""
     if module.content_urls or state.applied is None:
         return module.content_urls or None
     memory = recall(places, state.applied)

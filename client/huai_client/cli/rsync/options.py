@@ -1,6 +1,6 @@
-"""The options of rsync that are understood here, and what becomes of each: a table.
+"""The options of rsync that are understood here, and how each is treated: a table.
 
-Data only.  An option that does not stand here is unknown: it makes the call the real rsync's.
+Data only.  For an option that is not in it the real rsync runs.
 """
 
 from enum import Enum, auto
@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 
 class Use(Enum):
-    """What becomes of an option."""
+    """How an option is treated."""
 
     IGNORED = auto()
     """Nothing; the reason is in its group."""
@@ -31,7 +31,7 @@ class Option(NamedTuple):
 
 
 class Group(NamedTuple):
-    """Options of which the same becomes, for one reason."""
+    """Options that are treated alike, for one reason."""
 
     use: Use
     why: str

@@ -1,6 +1,6 @@
-"""From the arguments of rsync to what they ask for.
+"""From the arguments of rsync to a request.
 
-Pure.  Rule to keep: whatever is not surely understood makes the call `Passthrough`, with a reason.
+Pure.  Rule to keep: arguments that are not fully understood become `Passthrough`, with a reason.
 """
 
 import re
@@ -54,7 +54,7 @@ def parse_arguments(arguments: Sequence[str]) -> RsyncRequest | Passthrough:
 
 @dataclass(slots=True)
 class _Reading:
-    """What was read so far."""
+    """The options and operands that were read so far."""
 
     operands: list[str] = field(default_factory=list)
     flags: dict[str, bool] = field(default_factory=dict)
@@ -125,7 +125,7 @@ class _Reading:
         return self._request(source, dest)
 
     def _reason(self, *, remote: bool) -> str:
-        """Why this cannot be huai's; empty: it can."""
+        """Why huai cannot carry this out; empty: it can."""
         if self.refused:
             return self.refused
         if len(self.operands) != 2 or remote:

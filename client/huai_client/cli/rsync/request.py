@@ -1,4 +1,4 @@
-"""What a command line of rsync asks for, as a value.
+"""The values of a request: what a command line of rsync asks for.
 
 Pure.
 """
@@ -19,7 +19,7 @@ class FilterOption(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class OutputStyle:
-    """How much is said, and in which numbers."""
+    """What is printed, and how numbers are shown."""
 
     verbosity: int = 0
     quiet: bool = False
@@ -28,9 +28,9 @@ class OutputStyle:
     totals: bool = False
     """Those two lines at least."""
     format: str = ""
-    """How each change is told (`formats.Format`); empty: not at all."""
+    """The format for each change (`log_format.Format`); empty: changes are not shown."""
     deletions: bool = False
-    """Whether deletions are told where other changes are not."""
+    """Whether deletions are shown if other changes are not."""
     human: int = 1
     """As `numbers.format_number` takes it."""
     log: str = ""
@@ -40,7 +40,7 @@ class OutputStyle:
 
     @property
     def names(self) -> bool:
-        """Whether anybody is told of single changes."""
+        """Whether single changes are shown, or written to a log."""
         shown = not self.quiet and bool(self.format or self.deletions)
         return shown or bool(self.log and self.log_format)
 
@@ -101,7 +101,7 @@ class RsyncRequest:
 
 @dataclass(frozen=True, slots=True)
 class Passthrough:
-    """A run that is the real rsync's."""
+    """A command line that the real rsync carries out."""
 
     reason: str
     targets: tuple[str, ...]
@@ -111,6 +111,6 @@ class Passthrough:
     file: str = ""
     """The one source if it may be a single file, and every option is understood."""
     deletes: bool = False
-    """It takes away what the source has not."""
+    """Whether it deletes what the source does not have."""
     quiet: bool = False
-    """Nothing is to be said but errors."""
+    """Whether only errors are printed."""

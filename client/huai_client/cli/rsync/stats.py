@@ -1,7 +1,7 @@
-"""What a run has done, in the lines with which rsync ends.
+"""The statistics of a run, in the lines with which rsync ends.
 
-Pure.  tunasync reads `Total file size`, other scripts the last two lines.  What huai does not
-count (bytes sent, the few of the metadata) shows as 0.
+Pure.  tunasync reads `Total file size`, other scripts the last two lines.  Figures that huai does
+not count, such as bytes sent, are 0.
 """
 
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from huai_client.cli.rsync.numbers import format_number
 from huai_client.cli.rsync.request import OutputStyle
 
 _LEAST_SECONDS = 0.5
-"""rsync divides by so much more than the time that went by."""
+"""rsync adds so much to the elapsed time before it divides by it."""
 
 
 class Kinds(NamedTuple):
@@ -39,7 +39,7 @@ class Stats:
     """Filled in while a run goes on."""
 
     total: int | None = None
-    """Bytes of all files; None: not known, so that there is nothing to tell."""
+    """Bytes of all files; None: not known, so no statistics are printed."""
     entries: Kinds | None = None
     """All there are; None: not known."""
     created: Kinds = _NONE
@@ -51,7 +51,7 @@ class Stats:
     """Bytes over the wire."""
 
     def lines(self, style: OutputStyle, *, seconds: float, dry_run: bool) -> Iterator[str]:
-        """What rsync would end with; nothing if it would say nothing."""
+        """The lines with which rsync ends; none without --stats and -v."""
         if self.total is None or not (style.stats or style.totals):
             return
         if style.stats:
@@ -72,7 +72,7 @@ class Stats:
         )
 
     def log_lines(self, style: OutputStyle, *, seconds: float, dry_run: bool) -> Iterator[str]:
-        """The same for `--log-file`, which hears a line in any case."""
+        """The same for `--log-file`, which always gets one line."""
         if self.total is None:
             return
         if style.stats or style.totals:

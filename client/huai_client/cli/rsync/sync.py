@@ -1,7 +1,7 @@
-"""One call of rsync as a sync of huai.
+"""Carrying out one request as a sync of huai.
 
-Raises `RsyncNeededError` where the real rsync has to run, above all if the upstream's metadata
-cannot be had; `HUAI_RSYNC_FALLBACK=no` makes that an error.
+Raises `RsyncNeededError` if the real rsync has to run, above all if the upstream's metadata cannot
+be fetched; with `HUAI_RSYNC_FALLBACK=no` that is an error.
 """
 
 import os
@@ -65,7 +65,7 @@ def sync(request: RsyncRequest, root: Path) -> ExitCode:
 
 
 def _first(target: "_Target") -> ExitCode:
-    """The first sync of a module that was found: as long as it has not begun, rsync is as good."""
+    """The first sync of a module that was found; until it changes something rsync can take over."""
     try:
         return target.sync()
     except HuaiError as error:
@@ -95,21 +95,21 @@ def _target(request: RsyncRequest, root: Path) -> "_Target":
 
 @dataclass(frozen=True, slots=True)
 class _Target:
-    """A call, and the module that it is about."""
+    """A request, and the module that it is about."""
 
     request: RsyncRequest
     root: Path
     name: str
     module: Module
     is_new: bool = False
-    """It did not stand in client.toml when the call came."""
+    """Whether the module was not in client.toml before."""
 
     @property
     def places(self) -> ModulePlaces:
         return module_places(self.root, self.name)
 
     def sync(self) -> ExitCode:
-        """Do what is asked for, and print as rsync does."""
+        """Carry out the request, and print as rsync does."""
         request, module = self.request, self.module
         state = states.load(self.places.state)
         urls = known_urls(module, self.places, state)
@@ -158,10 +158,10 @@ class _Target:
         )
 
     def _is_comparison_due(self, now: int) -> bool:
-        """Whether local damage has had its time: rsync would see it each time."""
+        """Whether the whole tree has to be compared again, which rsync does each time."""
         span = os.environ.get(COMPARE) or COMPARE_USUAL
         if re.fullmatch(SPAN, span) is None:
-            raise ConfigError(f"{COMPARE}={span!r} is no span of time such as 90m, 12h or 1d")
+            raise ConfigError(f"{COMPARE}={span!r} is not a span of time such as 90m, 12h or 1d")
         memory = remembered(self.places)
         return memory is None or memory.compared + seconds(span) <= now
 
@@ -181,7 +181,7 @@ class _Target:
         return run.plan(options, wait=0) if request.dry_run else run.sync(options, wait=0)
 
     def _approve(self, prepared: "Prepared") -> None:
-        """Hold a plan against what the upstream says of itself; `RsyncNeededError` refuses it."""
+        """Compare a plan with the request and the upstream; `RsyncNeededError` refuses it."""
         commit = prepared.commit
         urls = commit.descriptor.content_urls
         self._check_source(self.module.content_urls or urls)
@@ -192,7 +192,7 @@ class _Target:
             from huai_client.config import add_module, config_path
 
             add_module(self.root, self.name, self.module)
-            # Once, and with --quiet too: from now on somebody else decides what is deleted here.
+            # Printed once, also with --quiet: from now on the metadata decide what is deleted.
             sys.stderr.write(
                 f"huai-rsync: {self.name}: {self.request.source} says that its metadata are at "
                 f"{self.module.urls[0]}; written into {config_path(self.root)}\n"
@@ -213,7 +213,7 @@ class _Target:
         raise RsyncNeededError(f"{self.request.source} is not one of its content URLs ({named})")
 
     def _check_age(self, committed: int) -> None:
-        """A commit that is older than it may be knows less of the content than rsync."""
+        """Raise `RsyncNeededError` for a commit older than `max_age`: rsync sees newer content."""
         reason = too_old(committed, self.module.max_age, time.time())
         if reason:
             raise RsyncNeededError(reason)

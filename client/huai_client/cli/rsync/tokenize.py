@@ -1,6 +1,6 @@
 """Takes a command line apart into options and operands, as popt does for rsync.
 
-Pure.  Knows how options are spelt, and not what they mean.
+Pure.  Knows the spelling of options, and not their meaning.
 """
 
 from collections.abc import Iterator, Sequence

@@ -1,8 +1,8 @@
 """Finds the content of a plan in the trash.
 
-Reads attributes, and content where nothing else can tell.  What is found here is believed no
-further than anything else that is reused: with a digest it is read and compared; without one,
-size and time have to be right.
+Reads attributes, and content only if nothing else can tell.  A file in the trash is checked like
+any other that is reused: with a digest it is read and compared; without one, size and time have to
+be right.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,7 +17,7 @@ from huai_schema.entries import File
 from huai_schema.paths import RelPath, join
 
 _NAMES = 1
-"""What the trash alone names may be taken as it is, all else is copied."""
+"""A file with no name outside the trash is moved back; any other one is copied."""
 
 
 def restore(plan: Plan, batches: Sequence[TrashBatch], view: View) -> tuple[Plan, list[File]]:
@@ -42,10 +42,10 @@ def _elsewhere(file: File, plan: Plan) -> Reuse | None:
 
 
 def _kept(file: File, batches: Iterable[TrashBatch], view: View) -> Reuse | None:
-    """What stood at this path and may have this content.
+    """The kept file of this path that may have the wanted content.
 
-    Several may be there of one size: what an interrupted undo replaced is in the trash as well.
-    Only then they are read.
+    There may be several of the same size, because an interrupted undo keeps files as well.  Only
+    then they are read.
     """
     found = list(_of_this_size(file, batches, view))
     if file.digest is None:

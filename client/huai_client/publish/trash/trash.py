@@ -1,7 +1,7 @@
-"""The trash: what is kept there, under which names, and when it is thrown away.
+"""The trash: keeping files in batches, and purging them.
 
-Rule to keep: only folders with the name of a batch are ever removed, the oldest first.  Costs
-what there is to throw away.
+Rule to keep: only folders with the name of a batch are removed, the oldest first.  A purge costs
+what it deletes.
 """
 
 import os
@@ -28,14 +28,14 @@ _BLOCK = 512
 
 
 class TrashBatch(NamedTuple):
-    """What one run kept."""
+    """The files that one run kept: a folder of the trash."""
 
     since: int
-    """When the run began to, seconds since the epoch."""
+    """When the run kept its first file, seconds since the epoch."""
     number: int
-    """Of those of one second."""
+    """Tells batches of the same second apart."""
     serial: int
-    """Of the commit that was applied then."""
+    """Of the commit that was applied before the run."""
 
     @property
     def name(self) -> bytes:
@@ -45,7 +45,7 @@ class TrashBatch(NamedTuple):
 
 
 def parse_name(name: bytes) -> TrashBatch | None:
-    """The batch that is called so; None: nothing that huai made."""
+    """The batch of a folder's name; None: huai did not make that folder."""
     found = _NAME.fullmatch(name)
     if found is None:
         return None
@@ -66,12 +66,12 @@ class Trash:
         self._dest = dest
 
     def batches(self) -> list[TrashBatch]:
-        """All, the oldest first."""
+        """All batches, the oldest first."""
         with self._opened() as handle:
             return _batches(handle)
 
     def purge(self, span: str, now: int) -> int:
-        """Throw away what is there for `span`; returns since when the oldest of the rest is."""
+        """Delete batches older than `span`; returns the time of the oldest one left, or 0."""
         with self._opened() as handle:
             for batch in _batches(handle):
                 if not overdue(batch.since, span, now):
@@ -80,7 +80,7 @@ class Trash:
         return 0
 
     def discard(self, path: RelPath) -> None:
-        """Drop one file that was kept; fine if it went with its batch."""
+        """Delete one kept file, unless its batch is gone."""
         with (
             at(path),
             suppress(FileNotFoundError),
@@ -90,9 +90,9 @@ class Trash:
             os.unlink(basename(path), dir_fd=folder)
 
     def new_batch(self, serial: int) -> Callable[[RelPath], RelPath]:
-        """Says where each path is kept, in a batch that is named when the first one is.
+        """A function from a path to its place in a new batch, which begins with the first call.
 
-        `serial` is that of the commit that is applied.
+        `serial` is that of the applied commit.
         """
         folder: list[RelPath] = []
 
@@ -111,9 +111,9 @@ class Trash:
         return batch.name
 
     def free_space_and_retry(self, work: Callable[[], T], on_message: Callable[[str], None]) -> T:
-        """Do `work`; if there is no room for it, again without the oldest batches.
+        """Do `work`; if the disk is full, delete the oldest batches and do it again.
 
-        As few of them go as make up for what is lacking, and none if all would not.
+        Deletes as few of them as are needed, and none if all together are not enough.
         """
         while True:
             try:
@@ -130,7 +130,7 @@ class Trash:
                     )
 
     def _enough(self, error: NoSpaceError) -> list[TrashBatch]:
-        """The oldest batches, as many as it takes; none if all are not enough."""
+        """The oldest batches, as many as are needed; empty if all together are not enough."""
         size = inodes = 0
         with self._opened() as handle:
             batches = _batches(handle)
@@ -143,7 +143,7 @@ class Trash:
         return []
 
     def _remove(self, handle: int | None, batch: TrashBatch) -> None:
-        """A batch, and with the last one the folders around it, unless they hold more."""
+        """Delete a batch; with the last one also the folders above it, if they are empty."""
         if handle is None:
             return
         handles.remove_all(handle, batch.name)
@@ -174,7 +174,7 @@ class Trash:
 
 
 def _alone(handle: int | None, batch: TrashBatch) -> Iterator[os.stat_result]:
-    """The files of a batch that have no other name: what goes with it."""
+    """The files of a batch without another name: their room is freed with it."""
     if handle is None:
         return
     for path, leaves in handles.directories(handle, batch.name):
