@@ -204,7 +204,7 @@ def no_modules(root: Path) -> ConfigError:
     where = f"{path} has no module" if path.exists() else f"there is no {path}"
     return ConfigError(
         f"{where}: nothing is mirrored",
-        hint="huai-client add NAME URL DEST; or is it another user's state (--root)?",
+        hint="run: huai-client add NAME URL DEST; or give the state of another user with --root",
     )
 
 

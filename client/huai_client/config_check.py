@@ -79,7 +79,9 @@ def _key(place: str, key: str) -> Iterator[None]:
 def check_url(text: str) -> None:
     """`ConfigError` for what can be no address of metadata."""
     if not text.strip():
-        raise ConfigError("the address is empty", hint="is a variable of the shell not set?")
+        raise ConfigError(
+            "the address is empty", hint="check that the variables of the shell are set"
+        )
     if re.search(r"[\x00-\x20\x7f]", text):
         raise ConfigError(f"{text!r} holds a space or a control character", hint="write %20")
     found = _SCHEME.fullmatch(text)
@@ -132,7 +134,7 @@ def without_login(url: str) -> str:
 def check_dest(text: str, root: Path) -> None:
     """`ConfigError` for a DEST that nothing should ever be mirrored to."""
     if not text.strip():
-        raise ConfigError("the path is empty", hint="is a variable of the shell not set?")
+        raise ConfigError("the path is empty", hint="check that the variables of the shell are set")
     if "\0" in text:
         raise ConfigError("the path holds a NUL", hint="name a directory")
     real, own = Path(os.path.realpath(text)), Path(os.path.realpath(root))

@@ -30,7 +30,7 @@ def add(down: Downstream, url: str, dest: object, *options: str, name: str = "m"
 @pytest.mark.parametrize(
     ("url", "meant"),
     [
-        ("", "is a variable of the shell not set?"),
+        ("", "check that the variables of the shell are set"),
         ("mirror.example:8440", f"{HTTP}mirror.example:8440?"),
         ("mirror.example", f"{HTTP}mirror.example:8440?"),
         ("[::1]:8440", f"{HTTP}[::1]:8440?"),

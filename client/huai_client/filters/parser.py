@@ -89,6 +89,6 @@ class Parser:
         if merge.context.depth > MERGE_DEPTH:
             raise FilterError(
                 f"{context.place}: more than {MERGE_DEPTH} files, one within the other",
-                hint=f"does {show(merge.name)} merge itself?",
+                hint=f"check whether {show(merge.name)} merges itself",
             )
         self._lines(self._read_file(merge.name), merge.context)

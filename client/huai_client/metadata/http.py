@@ -243,7 +243,7 @@ def _broken(metadata: MetadataUrl, error: Exception) -> UpstreamError:
     lasting = unknown_name or isinstance(reason, (*_NO_ADDRESS, ssl.SSLCertVerificationError))
     kind = UpstreamError if lasting or isinstance(error, _NO_ADDRESS) else UpstreamDownError
     said = f"{metadata}: {printable(str(reason))}"
-    return kind(said, hint="is the upstream running, and the URL right?")
+    return kind(said, hint="check that the upstream is running, and the URL")
 
 
 def _refused(metadata: MetadataUrl, error: urllib.error.HTTPError) -> UpstreamError:

@@ -37,7 +37,7 @@ def classify_exit(code: int, output: RsyncOutput, url: ContentUrl) -> HuaiError 
     if output.too_much:
         return UpstreamRefusedError(
             f"{url}: sends more than its metadata announce",
-            hint="is this the right content URL?  Nothing of it was published",
+            hint="check the content URL; nothing of it was published",
         )
     if output.no_room or output.unwritable or code == _FILE_IO:
         return _local(output)

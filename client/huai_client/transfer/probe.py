@@ -36,5 +36,8 @@ def probe(url: ContentUrl, options: TransferOptions) -> HuaiError | None:
     failure = classify_exit(code, run.output, url)
     if failure is None and code:
         reason = f"{url}: {run.output.summary()} (rsync exit {code})"
-        return UpstreamRefusedError(reason, hint="is there such a folder, and may we read it?")
+        return UpstreamRefusedError(
+            reason,
+            hint="check that the folder exists there, and that its daemon lets this client read it",
+        )
     return failure

@@ -201,7 +201,7 @@ def fetch_all(program: Path, url: str, folder: Path, *, seconds: float) -> int:
         except subprocess.TimeoutExpired as error:
             raise ProgramError(
                 f"{program}: a small transfer took more than {seconds:.0f} seconds",
-                hint="is this machine overloaded?",
+                hint="check the load of this machine, then try again",
             ) from error
     return done.returncode
 

@@ -26,7 +26,7 @@ class UnknownPathError(HuaiError):
         """`path` as it is shown."""
         super().__init__(
             f"{name}: {path}: neither here nor in any commit that is here",
-            hint="is it spelt as the module names it? huai-client plan fetches the newest commit",
+            hint="check the spelling; huai-client plan fetches the newest commit",
         )
 
 

@@ -4,8 +4,8 @@ The announcement is a file at the top of the source.  The real rsync fetches it,
 the request that concern the connection: so it comes from the same daemon and folder, with the same
 login and proxy, and whoever can write it can write the content as well.  A source without one, or
 with one that leads nowhere, is asked again after a day; a file below the client's root remembers
-it.  Rule to keep: an upstream is accepted only if its metadata name the source of the request; then it
-is written into client.toml, and a message says so.
+it.  Rule to keep: an upstream is accepted only if its metadata name the source of the request;
+then it is written into client.toml, and a message says so.
 """
 
 import os

@@ -37,7 +37,9 @@ class Staging:
             self._open(boot_id() if boot is None else boot)
         except OSError as error:
             os.close(self._root)
-            raise StagingError(f"{root}: {error.strerror}", hint="is the disk writable?") from error
+            raise StagingError(
+                f"{root}: {error.strerror}", hint="check that the disk can be written"
+            ) from error
 
     def _open(self, boot: bytes) -> None:
         self._boot = boot

@@ -68,7 +68,7 @@ def test_a_file_that_merges_itself(tmp_path: Path) -> None:
     (tmp_path / "rules").write_text(". rules\n")
     error = refused(". rules", folder=tmp_path)
     assert f"more than {MERGE_DEPTH} files" in error.message
-    assert "does rules merge itself?" in error.hint
+    assert "check whether rules merges itself" in error.hint
 
 
 def test_a_side_that_is_named_twice() -> None:
