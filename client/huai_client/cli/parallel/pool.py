@@ -49,7 +49,7 @@ class Lines:
         self._target.flush()
 
 
-class Fleet:
+class ModulePool:
     """The processes of several modules."""
 
     def __init__(

@@ -14,7 +14,7 @@ import click
 
 from huai_client.cli.console import Console
 from huai_client.cli.parallel.child import CRASHED, unblock_signals
-from huai_client.cli.parallel.pool import Fleet
+from huai_client.cli.parallel.pool import ModulePool
 from huai_schema.errors import ExitCode
 from huai_schema.program.ending import conclude
 from huai_schema.program.humanize import counted
@@ -49,9 +49,9 @@ def run_all(
             module=name,
         )
 
-    fleet = Fleet(work, partial(_ended, console), as_json=console.as_json)
-    fleet.run(names, parallel=parallel)
-    codes = {name: fleet.codes[name] for name in names}
+    pool = ModulePool(work, partial(_ended, console), as_json=console.as_json)
+    pool.run(names, parallel=parallel)
+    codes = {name: pool.codes[name] for name in names}
     _conclude(console, codes, time.monotonic() - began)
     return worst_exit_code(codes.values())
 
