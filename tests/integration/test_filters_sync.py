@@ -180,7 +180,7 @@ def test_nothing_heavy_is_loaded_to_see_that_the_filter_is_the_same(place: Site)
     [
         (": .rsync-filter", "per-directory"),
         ("P *.mine", "protect"),
-        ("*.iso", "no rule begins like this"),
+        ("*.iso", "this is not the beginning of a rule"),
         ("-p *.iso", "perishable"),
         ("merge missing.filter", "No such file"),
     ],

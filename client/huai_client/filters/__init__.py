@@ -1,7 +1,8 @@
-"""Partial mirrors: rsync's include and exclude rules, decided on metadata.
+"""Partial mirrors: rsync's include and exclude rules, applied to metadata.
 
-`Rules` says what is mirrored and what is protected, `Parser` reads them in all their forms,
-`load` alone reads files.  A snapshot seen through rules is `diff.selection.Selection`.
+`Rules` decides which paths are mirrored and which are protected.  `Parser` reads rules in all forms
+that rsync has; only `load` reads files.  `diff.selection.Selection` is a snapshot seen through
+rules.
 """
 
 from huai_client.filters.grammar import FilterError

@@ -1,6 +1,6 @@
 """One rule of a filter, read as rsync's `parse_rule_tok` reads it.
 
-Pure.  What huai cannot keep is refused, never read as something else.
+Pure.  A rule that huai cannot follow is an error; it is never read as another one.
 """
 
 import re
@@ -41,43 +41,43 @@ _UNSUPPORTED = {
 
 
 class FilterError(HuaiError):
-    """A rule that is wrong, or outside of what huai supports."""
+    """A rule that is malformed, or that huai does not support."""
 
     exit_code = ExitCode.CONFIG
 
 
 class Style(Enum):
-    """How much of a text is syntax."""
+    """The syntax of a text."""
 
     RULES = "rules"
-    """Every rule begins with what it does: `--filter` and filter files."""
+    """Full rules, such as `- PATTERN`: `--filter` and filter files."""
     PREFIXED = "prefixed"
-    """Patterns, perhaps after `+ ` or `- `: `--exclude`, `--exclude-from` and their like."""
+    """Patterns with an optional `+ ` or `- `: `--exclude`, `--include` and their `-from` files."""
     BARE = "bare"
-    """Patterns: files merged with `.-` or `.+`."""
+    """Patterns only: files merged with `.-` or `.+`."""
 
 
 class RuleContext(NamedTuple):
-    """What a text gets from where it stands."""
+    """Where a text stands, and what follows from that for its rules."""
 
     place: str
     style: Style = Style.RULES
     include: bool = False
-    """What a pattern does where nothing else says so."""
+    """Whether a pattern without a prefix includes; otherwise it excludes."""
     sides: frozenset[str] = frozenset()
-    """`s`, `r` or both, given by a merge rule."""
+    """`s`, `r` or both, from the rule that merges this file."""
     depth: int = 0
-    """How many files are merged around this one."""
+    """How many merges lead to this file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Clear:
-    """Forget all rules so far."""
+    """The rule `!`: drop all rules so far."""
 
 
 @dataclass(frozen=True, slots=True)
 class MergeFile:
-    """Read the file `name` here, in the context given."""
+    """A merge rule: the rules of the file `name` follow here."""
 
     name: bytes
     context: RuleContext
@@ -87,9 +87,9 @@ ParsedRule: TypeAlias = Rule | Clear | MergeFile
 
 
 def read_rule(text: bytes, context: RuleContext, *, sides: frozenset[str]) -> ParsedRule:
-    """The rule that `text`, which is not empty, spells, or `FilterError`.
+    """Parse `text`, which is not empty; raises `FilterError`.
 
-    `sides` are those of a rule that names none itself.
+    `sides` apply to a rule that names no side.
     """
     _check(text, context)
     if context.style is Style.RULES:
@@ -107,14 +107,21 @@ def _full(text: bytes, context: RuleContext, sides: frozenset[str]) -> ParsedRul
     mark, rest = _mark(text, context)
     if mark == b"!":
         if rest:
-            raise _error("nothing may follow '!'", text, context)
+            raise _error(
+                "nothing may follow '!'", text, context, hint="write ! alone, which drops all rules"
+            )
         return Clear()
     modifiers = re.split(rb"[ _]", rest, maxsplit=1)[0]
     pattern = rest[len(modifiers) + 1 :]
     letters = _modifiers(modifiers, mark, text, context)
     named = letters & frozenset("sr") | frozenset(_SIDES.get(mark, ""))
     if named and context.sides:
-        raise _error("the rule that merges this file has named a side already", text, context)
+        raise _error(
+            "the rule that merges this file names a side already",
+            text,
+            context,
+            hint="name the side in one of the two places only",
+        )
     named = named or context.sides
     if mark == b".":
         return _merge(pattern, letters, named, context, text)
@@ -123,12 +130,12 @@ def _full(text: bytes, context: RuleContext, sides: frozenset[str]) -> ParsedRul
 
 
 def _mark(text: bytes, context: RuleContext) -> tuple[bytes, bytes]:
-    """What the rule does, and the text after that."""
+    """The character for what a rule does, and the text after it."""
     long = _LONG.match(text)
     mark, end = (_MARK_OF[long[1]], long.end()) if long else (text[:1], 1)
     if mark not in _MARKS:
         raise _error(
-            "no rule begins like this",
+            "this is not the beginning of a rule",
             text,
             context,
             hint="write + PATTERN to include, - PATTERN to exclude; see FILTERS.md",
@@ -138,7 +145,7 @@ def _mark(text: bytes, context: RuleContext) -> tuple[bytes, bytes]:
             "per-directory rules (dir-merge) are not supported",
             text,
             context,
-            hint="huai decides before it has any file: put the rules into one place, or merge it",
+            hint="put the rules into the filter itself, or merge one file with '. FILE'",
         )
     return mark, text[end:].removeprefix(b",")
 
@@ -151,9 +158,9 @@ def _modifiers(modifiers: bytes, mark: bytes, text: bytes, context: RuleContext)
             what = _UNSUPPORTED[letter]
             raise _error(f"modifier {letter!r}, which {what}, is not supported", text, context)
         if letter not in known or (letter in "sr" and mark in _SIDES):
-            raise _error(f"modifier {letter!r} has no place here", text, context)
+            raise _error(f"modifier {letter!r} does not go with this rule", text, context)
     if sum(letters.count(sign) for sign in "-+") > 1:
-        raise _error("one of the modifiers '-' and '+' is enough", text, context)
+        raise _error("only one of the modifiers '-' and '+' may be given", text, context)
     return frozenset(letters)
 
 
@@ -161,7 +168,7 @@ def _merge(
     name: bytes, letters: frozenset[str], sides: frozenset[str], context: RuleContext, text: bytes
 ) -> MergeFile:
     if not name:
-        raise _error("the name of a file is missing", text, context)
+        raise _error("the file name is missing", text, context, hint="write . FILE")
     bare = letters & frozenset("-+")
     inside = RuleContext(
         show(name), Style.BARE if bare else Style.RULES, "+" in bare, sides, context.depth + 1
@@ -179,19 +186,19 @@ def _rule(
     negated: bool = False,
 ) -> Rule:
     if not pattern:
-        raise _error("a pattern is missing", text, context)
+        raise _error("the pattern is missing", text, context)
     return Rule(include, pattern, "s" in sides, "r" in sides, negated, context.place)
 
 
 def _check(text: bytes, context: RuleContext) -> None:
     if b"\0" in text:
-        raise _error("a rule holds NUL", text[:200], context)
+        raise _error("the rule contains a NUL byte", text[:200], context)
     if len(text) > PATH_BYTES:
-        raise _error(f"a rule of more than {PATH_BYTES} bytes", text[:200], context)
+        raise _error(f"the rule is longer than {PATH_BYTES} bytes", text[:200], context)
 
 
 def _error(reason: str, text: bytes, context: RuleContext, *, hint: str = "") -> FilterError:
     return FilterError(
         f"{context.place}: '{show(text)}': {reason}",
-        hint=hint or "see FILTERS.md on which rules of rsync huai knows",
+        hint=hint or "correct the rule; FILTERS.md lists those of rsync's that huai supports",
     )

@@ -15,11 +15,14 @@ from huai_schema.paths import show
 
 
 def read_from(folder: Path) -> ReadFile:
-    """A reader of files whose names count from `folder`."""
+    """A function that reads files; relative names start at `folder`."""
 
     def read(name: bytes) -> bytes:
         if name == b"-":
-            raise FilterError("rules cannot be read from standard input", hint="name a file")
+            raise FilterError(
+                "filter rules cannot be read from standard input ('-')",
+                hint="write the rules to a file and name it",
+            )
         path = folder / os.fsdecode(name)
         try:
             return path.read_bytes()
@@ -40,18 +43,18 @@ def load_rules(
     place: str = "filter rule",
     modes: Modes = Modes.EXACT,
 ) -> Rules:
-    """The filter of a module; files that it merges are looked for from `folder`.
+    """The filter of a module; relative names of merged files start at `folder`.
 
-    As with rsync's --delete-excluded, its rules say what is mirrored and protect nothing:
-    `FilterError` for one that would.
+    As with rsync's --delete-excluded, the rules decide which paths are mirrored and protect none.
+    Raises `FilterError` for a rule that names the receiver's side.
     """
     parser = Parser(read_from(folder), delete_excluded=True)
     parser.list(map(os.fsencode, lines), place)
     for rule in parser.rules:
         if rule.receiver:
             raise FilterError(
-                f"{rule.place}: '{show(rule.text)}': a filter says what is mirrored, not what is "
-                "protected from deletion",
-                hint="use + and -; what must never be touched here belongs into protect",
+                f"{rule.place}: '{show(rule.text)}': a filter decides which paths are mirrored and "
+                "cannot protect any from deletion",
+                hint="use + and -; name the paths that huai must not touch in protect",
             )
     return Rules(parser.rules, modes)

@@ -1,6 +1,6 @@
-"""Collects rules in order, from the forms in which rsync takes them.
+"""Collects rules in order, in all forms that rsync's options have.
 
-Pure: the text of a merged file comes from whoever made the parser.
+Pure: the caller gives a function that reads merged files.
 """
 
 import re
@@ -12,35 +12,37 @@ from huai_client.filters.rule import Rule
 from huai_schema.paths import show
 
 MERGE_DEPTH = 32
-"""Files within files; rsync's limit."""
+"""How deep merged files may merge others; rsync's limit."""
 _LINE_END = re.compile(rb"\r\n?|\n")
 _BOTH_SIDES = frozenset("sr")
 _SENDER = frozenset("s")
 
 ReadFile: TypeAlias = Callable[[bytes], bytes]
-"""The text of the file that a merge rule names, or a `HuaiError`."""
+"""Returns the text of the file that a merge rule names; raises a `HuaiError`."""
 
 
 def no_files(name: bytes) -> bytes:
-    """For places where a filter has to stand by itself."""
-    raise FilterError(f"{show(name)}: files cannot be merged here", hint="write its rules here")
+    """Raise `FilterError`: for filters that must not depend on files."""
+    raise FilterError(
+        f"{show(name)}: files cannot be merged here", hint="write the rules of the file here"
+    )
 
 
 class Parser:
-    """Rules so far; each method reads some more, or raises `FilterError`.
+    """The rules read so far; each method reads more, or raises `FilterError`.
 
-    The methods are called as the options come on a command line, for their order counts.
+    The methods are to be called in the order of the options on the command line.
     """
 
     def __init__(self, read_file: ReadFile = no_files, *, delete_excluded: bool = False) -> None:
-        """With `delete_excluded`, rules that name no side protect nothing from deletion."""
+        """With `delete_excluded`, rules that name no side do not protect from deletion."""
         self._read_file = read_file
         self._sides = _SENDER if delete_excluded else _BOTH_SIDES
         self._rules: list[Rule] = []
 
     @property
     def rules(self) -> tuple[Rule, ...]:
-        """In the order in which they apply."""
+        """The rules in the order in which they apply."""
         return tuple(self._rules)
 
     def filter(self, text: bytes, place: str = "--filter") -> None:
@@ -64,7 +66,7 @@ class Parser:
         self._lines(self._read_file(name), RuleContext(show(name), Style.PREFIXED))
 
     def list(self, rules: Iterable[bytes], place: str) -> None:
-        """A list of rules; blank ones and comments (`#` or `;` in front) are none."""
+        """A list of rules; blank lines and comments (`#` or `;` in front) are skipped."""
         for number, text in enumerate(rules, 1):
             if not text.startswith((b"#", b";")) and text.strip():
                 self.filter(text, f"{place} {number}")
@@ -88,7 +90,7 @@ class Parser:
     def _merge(self, merge: MergeFile, context: RuleContext) -> None:
         if merge.context.depth > MERGE_DEPTH:
             raise FilterError(
-                f"{context.place}: more than {MERGE_DEPTH} files, one within the other",
+                f"{context.place}: files are merged more than {MERGE_DEPTH} deep",
                 hint=f"check whether {show(merge.name)} merges itself",
             )
         self._lines(self._read_file(merge.name), merge.context)

@@ -1,7 +1,7 @@
 r"""One filter rule, and which paths its pattern matches, as rsync's exclude.c has it.
 
-Pure.  A pattern becomes a regular expression over a *subject*: a path with a slash in front,
-ended by NUL if it is a directory's.  No path holds NUL, so nothing else can match there.
+Pure.  A pattern becomes a regular expression for a *subject*: the path with a slash in front, and
+for a directory with NUL at the end, which no path contains.  A pattern matches:
 
 - without a slash or `**`: the last component
 - with a slash in front: the whole path
@@ -24,7 +24,7 @@ _MARKS = {
 }
 """For (sender, receiver): how an exclude and an include begin.
 
-`-` and `+` alone would mean another thing with `--delete-excluded` than without.
+`-` and `+` alone are not used: `--delete-excluded` changes what they mean.
 """
 _WILD = re.compile(rb"[*?\[]")
 _HEAD = re.compile(rb"[^*?\[\\]*")
@@ -32,23 +32,23 @@ _HEAD = re.compile(rb"[^*?\[\\]*")
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Includes or excludes what its pattern matches."""
+    """Includes or excludes the paths that its pattern matches."""
 
     include: bool
     pattern: bytes
-    """As it was written, its slashes included."""
+    """As written, with its slashes."""
     sender: bool = True
-    """Decides what is mirrored."""
+    """Whether the rule decides which paths are mirrored."""
     receiver: bool = True
-    """Decides what may be deleted here: what an exclude matches is protected."""
+    """Whether the rule decides which paths may be deleted: those that it excludes may not."""
     negated: bool = False
-    """Matches what the pattern does not."""
+    """Whether the rule applies to the paths that the pattern does not match."""
     place: str = field(default="", compare=False)
-    """Where it was read, for people."""
+    """Where the rule stands, for messages."""
 
     @property
     def text(self) -> bytes:
-        """The one spelling of this rule; reading it gives an equal rule, wherever it is read."""
+        """The canonical spelling; a parser reads it as an equal rule, whatever its options."""
         mark = _MARKS[self.sender, self.receiver][self.include]
         return b"%s%s %s" % (mark, b"!" if self.negated else b"", self.pattern)
 
@@ -57,22 +57,22 @@ class FilterPattern(NamedTuple):
     """A pattern as an expression, to be matched with re.DOTALL."""
 
     by_name: bool
-    """Match from the last component on, not from the start of the subject."""
+    """Whether `expression` is for the last component alone, not for the whole subject."""
     expression: bytes
     head: bytes = b""
-    """What every path that it matches begins with."""
+    """The beginning that all matching subjects share."""
 
 
 _NOTHING = FilterPattern(by_name=False, expression=b"(?!)")
 
 
 def subject(path: bytes, *, directory: bool) -> bytes:
-    """What patterns are matched with."""
+    """The text that patterns are matched with."""
     return b"/%s\0" % path if directory else b"/" + path
 
 
 def translate(text: bytes) -> FilterPattern:
-    """The pattern that `text` spells; there is none that rsync would refuse."""
+    """The expression for the pattern `text`; like rsync, it refuses none."""
     directories = len(text) > 1 and text.endswith(b"/")
     glob = text[:-1] if directories else text
     body = glob.removeprefix(b"/")
@@ -91,14 +91,14 @@ def translate(text: bytes) -> FilterPattern:
             head=head[0] if head else b"",
         )
     if not deep and tokens.count(b"/") != slashes:
-        # A slash in a class counts as one, but cannot match.
+        # A slash in a class counts as a slash of the pattern, but cannot match.
         return _NOTHING
     start = b"" if glob.startswith(b"**") else b".*/"
     return FilterPattern(by_name=False, expression=start + _whole(glob, tokens, directories))
 
 
 def _whole(glob: bytes, tokens: list[bytes], directories: bool) -> bytes:
-    """`tokens` up to the end of a path, and `dir/***` with what it stands for."""
+    """The expression of `tokens` up to the end of a subject, `dir/***` included."""
     if glob.endswith(b"***") and tokens[-2:] == [b"/", TWO_STARS]:
         end = rb"(?:/.*)?\x00\Z" if directories else rb"(?:/.*|\x00)\Z"
         return expression(tokens[:-2], end)

@@ -1,10 +1,11 @@
 """A filter: which paths of a module are mirrored, and which are protected from deletion.
 
-With it goes which modes they get: the two together say what a tree makes of a snapshot.
+`Rules` also holds the policy for modes: filter and modes together define how a tree follows from a
+snapshot.
 
-Pure, and cheap: all rules together are one regular expression.  As in rsync the first rule that
-matches decides, what no rule matches is included, and nothing below an excluded directory is
-ever asked for.
+Pure.  The rules of a side are one regular expression.  As in rsync, the first rule that matches
+decides, a path that no rule matches is included, and all paths below an excluded directory are
+excluded.
 """
 
 import re
@@ -20,24 +21,24 @@ from huai_schema.codec.escaping import escape, unescape
 from huai_schema.paths import RelPath, ancestors, parent
 
 _HIGH_BYTE = re.compile(rb"\\x([89a-f][0-9a-f])")
-"""In a key: a byte that is not UTF-8; the backslash itself is spelt `\\x5c`."""
+"""In a key: a byte that is not UTF-8; a backslash is spelt `\\x5c`."""
 _RECENT = 4096
-"""Directories whose fate is kept: what is asked for next is mostly beside or below them."""
+"""The number of cached directories: most questions concern paths beside or below recent ones."""
 
 
 class Decision(NamedTuple):
-    """Why a path is included or excluded."""
+    """The rule that includes or excludes a path."""
 
     rule: Rule
     path: RelPath
-    """What the rule matched: the path that was asked for, or a directory above it."""
+    """The path that the rule matched: the one asked for, or a directory above it."""
 
 
 class Rules:
-    """An ordered list of rules, and a policy for modes; equal if both are."""
+    """An ordered list of rules, and a policy for modes; equal if both are equal."""
 
     def __init__(self, rules: Iterable[Rule] = (), modes: Modes = Modes.EXACT) -> None:
-        """Most are made by `Rules.parse`, or from what a `Parser` has read."""
+        """`rules` come from a `Parser`, or use `Rules.parse`."""
         self.rules = tuple(rules)
         self.modes = modes
         self._sender = _Side(rule for rule in self.rules if rule.sender)
@@ -62,13 +63,13 @@ class Rules:
         return hash((self.rules, self.modes))
 
     def __bool__(self) -> bool:
-        """Whether there is any rule, and so anything that may be left out."""
+        """Whether there is any rule."""
         return bool(self.rules)
 
     def key(self) -> str:
         r"""A line for each rule, after one for the modes; equal keys mean equal `Rules`.
 
-        For people and for the recorded state: bytes that are not UTF-8 become `\xHH`.
+        For messages and for the recorded state; bytes that are not UTF-8 become `\xHH`.
         """
         return bare_key(self.modes) + "".join(
             escape(rule.text).decode("utf-8", "backslashreplace") + "\n" for rule in self.rules
@@ -76,7 +77,7 @@ class Rules:
 
     @classmethod
     def from_key(cls, key: str) -> Self:
-        """The rules that `key` says; `HuaiError` if it is not one."""
+        """The rules with this `key`; raises `HuaiError` if it is malformed."""
         modes, lines = split_key(key)
         raw = _HIGH_BYTE.sub(lambda found: bytes((int(found[1], 16),)), lines.encode())
         rules = cls.parse(map(unescape, raw.splitlines()), place="rule of the recorded filter")
@@ -93,17 +94,18 @@ class Rules:
         return self.included(path, directory=False) and self._reaches(parent(path))
 
     def excludes_whole(self, path: RelPath) -> bool:
-        """Whether the directory `path` is left out, and so everything in it."""
+        """Whether the directory `path` is excluded, and so everything below it."""
         return not self._reaches(path)
 
     def protected(self, path: bytes, *, directory: bool) -> bool:
-        """Whether `path`, which the upstream has not, stays if nothing above it goes."""
+        """Whether a rule keeps `path`, which the upstream does not have, from deletion."""
         return bool(path) and self._receiver.excludes(path, directory)
 
     def why(self, path: RelPath, *, directory: bool) -> Decision | None:
-        """What decides on `path`: the rule that excludes it or the first directory above it.
+        """The rule that decides about `path`; None: no rule matches it.
 
-        If it is included, the rule that includes the path itself; None: no rule matches.
+        If `path` or a directory above it is excluded, the rule of the uppermost of these; else
+        the rule that includes `path` itself.
         """
         for above in reversed(ancestors(path)[:-1]):
             rule = self._sender.decide(above, directory=True)
@@ -113,14 +115,14 @@ class Rules:
         return None if rule is None else Decision(rule, path)
 
     def alike_below(self, one: bytes, other: bytes) -> bool:
-        """Whether surely the same is included below two directories, whatever is in them.
+        """Whether the rules decide alike below two directories, for any content.
 
-        So a directory that moves from one to the other can be moved as it stands.
+        Then a directory can be renamed from one to the other as a whole.  False if in doubt.
         """
         return one == other or self._sender.blind_below(one, other)
 
     def _reaches(self, path: RelPath) -> bool:
-        """For a directory.  Not by recursion: paths are as deep as somebody else makes them."""
+        """As `reaches`, for a directory.  Not recursive: the upstream decides about depth."""
         if not self.rules:
             return True
         unknown: list[RelPath] = []
@@ -137,7 +139,7 @@ class Rules:
 
 
 class _Side:
-    """The rules that apply on one side; made ready to match when something is asked."""
+    """The rules of one side, sender or receiver; compiled when first used."""
 
     def __init__(self, rules: Iterable[Rule]) -> None:
         self._rules = tuple(rules)
@@ -146,7 +148,7 @@ class _Side:
 
     @cached_property
     def _match(self) -> Callable[[bytes], re.Match[bytes] | None]:
-        """A group for each run of rules that decide alike: many groups would make it slow."""
+        """The match function; rules in a row that decide alike share a group: few are faster."""
         expression = b"|".join(b"(%s)" % _any_of(run) for _, run in self._runs)
         return re.compile(expression, re.DOTALL).match
 
@@ -167,7 +169,7 @@ class _Side:
         return next(matching, None)
 
     def blind_below(self, *directories: bytes) -> bool:
-        """Whether no rule but those on names alone can match below any of `directories`."""
+        """Whether below `directories` only rules on names, without a path, can match."""
         return not any(
             head.startswith(directory + b"/") or (directory + b"/").startswith(head)
             for directory in directories
@@ -176,7 +178,7 @@ class _Side:
 
 
 def _any_of(rules: Iterable[Rule]) -> bytes:
-    """One expression for what any of `rules` matches."""
+    """One expression that matches wherever any of `rules` does."""
     pairs = [(rule, translate(rule.pattern)) for rule in rules]
     parts: list[bytes] = []
     for by_name, group in groupby(pairs, key=lambda pair: pair[1].by_name):

@@ -1,8 +1,8 @@
 """A glob of rsync as a regular expression over bytes.
 
 Pure.  Follows lib/wildmatch.c: `*` stops at a slash, `**` does not, `?` and classes match no
-slash, and a glob that is cut short matches nothing.  What follows a star is tried at the
-nearest place only, wherever a farther one cannot help: no name makes a search explode.
+slash, and an incomplete glob matches nothing.  After a star only the nearest place that fits is
+tried, where a farther one gives no other result: so no path takes exponential time.
 """
 
 import re
@@ -32,16 +32,19 @@ _CLASSES = {
 
 
 class _CutShortError(Exception):
-    """A glob that ends inside a class or an escape, or names an unknown class."""
+    """The glob ends inside a class or an escape, or names an unknown class."""
 
 
 def literal_tokens(text: bytes) -> list[bytes]:
-    """One expression for each byte, none of which is special."""
+    """One expression for each byte of `text`, in which no byte is special."""
     return [re.escape(text[at : at + 1]) for at in range(len(text))]
 
 
 def glob_tokens(glob: bytes) -> list[bytes] | None:
-    """Expressions that match one byte each, `ONE_STAR` and `TWO_STARS`; None: matches nothing."""
+    """The tokens of a glob; None: the glob matches nothing.
+
+    A token is an expression for one byte, `ONE_STAR` or `TWO_STARS`.
+    """
     found: list[bytes] = []
     at = 0
     try:
@@ -54,10 +57,10 @@ def glob_tokens(glob: bytes) -> list[bytes] | None:
 
 
 def expression(tokens: list[bytes], end: bytes) -> bytes:
-    """The regular expression of `tokens` (for re.DOTALL); `end` has to match what remains.
+    """The regular expression of `tokens`, for re.DOTALL; `end` is one for the rest of the subject.
 
-    `**` may skip to any later component, `*` only within one, so what stands between two `**`
-    is tried again as a whole, and what stands between two `*` never is.
+    `*` stays within a component, so the tokens between two `*` are tried at their nearest place
+    only.  `**` crosses slashes, so the tokens between two `**` are tried at each place as a whole.
     """
     first, *others = _split(tokens, TWO_STARS)
     if not others:
@@ -68,7 +71,7 @@ def expression(tokens: list[bytes], end: bytes) -> bytes:
 
 
 def _within(tokens: list[bytes], end: bytes | None) -> bytes:
-    """Without `**`; `end` is None if something else follows."""
+    """The expression of tokens without `**`; `end` is None if others follow."""
     first, *others = (b"".join(chunk) for chunk in _split(tokens, ONE_STAR))
     if end is None:
         return first + b"".join(b"(?>%s*?%s)" % (_ONE, chunk) for chunk in others)
@@ -90,7 +93,7 @@ def _split(tokens: list[bytes], mark: bytes) -> list[list[bytes]]:
 
 
 def _token(glob: bytes, at: int) -> tuple[bytes, int]:
-    """The token at `at`, and where the next one begins."""
+    """The token at `at`, and the position of the next one."""
     byte = glob[at : at + 1]
     if byte == b"\\":
         return re.escape(bytes((_byte(glob, at + 1),))), at + 2
@@ -106,7 +109,7 @@ def _token(glob: bytes, at: int) -> tuple[bytes, int]:
 
 
 def _class(glob: bytes, at: int) -> tuple[set[int], int]:
-    """The bytes that a class matches, and where it ends; `at` is after its bracket."""
+    """The bytes that a class matches, and the position after it; `at` is after its bracket."""
     negated = _byte(glob, at) in b"!^"
     at += negated
     codes: set[int] = set()
@@ -118,7 +121,7 @@ def _class(glob: bytes, at: int) -> tuple[set[int], int]:
 
 
 def _member(glob: bytes, at: int, previous: int) -> tuple[Iterable[int], int, int]:
-    """What one part of a class adds, where a range after it would begin (0: nowhere), its end."""
+    """One part of a class: its bytes, the first byte of a range after it (0: none), its end."""
     code = _byte(glob, at)
     if code == ord("\\"):
         code = _byte(glob, at + 1)

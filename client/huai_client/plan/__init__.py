@@ -1,5 +1,5 @@
-"""Planning: what a sync is going to do, as a list, and what may be said of it.
+"""Planning: the operations of a sync as a list, and the numbers that describe it.
 
-`build` has the steps in their order and is the only module here that reads anything; all others
-are pure.
+`build` runs the steps in their order.  It alone reads the configuration, the clock and recorded
+state; the other modules take values, and look at the tree only through a `TreeReader`.
 """

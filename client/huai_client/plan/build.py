@@ -1,7 +1,7 @@
-"""Makes a plan, step by step: the one place where the steps of planning stand in their order.
+"""Makes a plan, step by step: the one place that knows the order of the steps.
 
-Each step takes values and returns one.  What reads a disk, a clock or the configuration is read
-here and handed on; all other modules of this folder are pure.  Changes nothing.
+Each step takes values and returns one.  The configuration, the clock and recorded state are read
+here and handed on.  Changes nothing.
 """
 
 import time
@@ -62,15 +62,15 @@ NO_CHANGES = TreeDiff([], [], [])
 
 
 class _Goal(NamedTuple):
-    """What the tree is to be like."""
+    """What a plan is made for."""
 
     commit: Commit
     selection: Selection
     extent: Extent
     former: Selection
-    """What deletions are deletions from."""
+    """What the tree held before; limits of directories are shares of this."""
     entries_before: int | None
-    """What the tree holds; None: that is seen when it is compared."""
+    """How many entries the tree had; None: not known before it is compared."""
 
 
 class PlanBuilder:
@@ -97,7 +97,10 @@ class PlanBuilder:
     def update(
         self, view: View, commit: Commit, state: State, rules: Rules | None = None
     ) -> Prepared:
-        """Bring the tree from what `state` says to `commit`; `rules` instead of the present."""
+        """A plan that brings the tree from the commits in `state` to `commit`.
+
+        `rules` replace the configured filter and modes.
+        """
         applied, attempted = self._past(state)
         past = [each for each in (applied, *attempted) if each is not None]
         wanted = Selection(commit.snapshot, self.rules if rules is None else rules)
@@ -113,14 +116,14 @@ class PlanBuilder:
     def repair(
         self, view: View, commit: Commit, state: State, damage: list[Difference]
     ) -> Prepared:
-        """Bring the paths in `damage` back to what `commit`, the applied one, says."""
+        """A plan that brings the paths in `damage` back to `commit`, the applied one."""
         goal = self._applied(commit, state)
         extraneous = self._options.delete_extraneous
         diff = diff_damage(view, damage, goal.selection, delete_extraneous=extraneous)
         return self._build(diff, goal, view, delays=False, sure=False)
 
     def due(self, view: View, commit: Commit, state: State) -> Prepared:
-        """Delete what was delayed for long enough; the tree is at `commit` otherwise."""
+        """A plan that makes the delayed deletions that are due; `commit` is the applied one."""
         goal = self._applied(commit, state)
         check_destination(view, [goal.selection])
         return self._build(NO_CHANGES, goal, view, delays=True, sure=True)
@@ -130,9 +133,10 @@ class PlanBuilder:
     def _build(
         self, diff: TreeDiff, goal: _Goal, view: View, *, delays: bool, sure: bool
     ) -> Prepared:
-        """From what differs to a plan; with `delays`, deletions are delayed, and may be due.
+        """Make a plan from `diff`.
 
-        `sure`: whether a file here may be believed to be what the metadata say.
+        With `delays`, deletions are delayed as configured, and delayed ones that are due are made.
+        `sure`: whether local files may be taken to have the content that the metadata state.
         """
         module, commit = self._module, goal.commit
         lookup = Lookup(commit.snapshot)
@@ -176,7 +180,7 @@ class PlanBuilder:
     def _compare(
         self, view: View, past: list[Selection], wanted: Selection, *, whole: bool
     ) -> TreeDiff:
-        """What differs between the tree and `wanted`."""
+        """The differences between the tree and `wanted`; `whole` looks at every path."""
         if whole:
             extraneous = self._options.delete_extraneous
             tick = partial(self._options.deadline.check, "the tree was compared in part")
@@ -189,10 +193,13 @@ class PlanBuilder:
         return diff
 
     def _check_limits(self, plan: Plan, diff: TreeDiff, goal: _Goal) -> str:
-        """Why a sync would refuse this; for a filter that is only tried, else it is an error."""
+        """Raise `TooManyDeletionsError`; for a filter that is only tried, return its message.
+
+        Empty: the limits hold.
+        """
         entries = goal.entries_before
         if entries is None:
-            # Nothing was applied: deletions are a share of what is here, not of what is to come.
+            # Nothing was applied: the share is one of the tree as it is, not as it will be.
             entries = _entries_here(diff, goal.extent)
         try:
             self._limits.check(plan, entries, goal.former)
@@ -213,7 +220,7 @@ class PlanBuilder:
     def _with_reuses(
         self, plan: Plan, diff: TreeDiff, view: View, commit: Commit, *, sure: bool
     ) -> Plan:
-        """The plan without the transfer of what is here."""
+        """The plan with local sources for files that need no transfer."""
         fetches = [file for stage in plan.stages for file in stage.fetches]
         entries = len(fetches) + sum(len(stage.links) for stage in plan.stages)
         wanted = Wanted(fetches, entries, diff.candidates, plan.moves)
@@ -223,7 +230,7 @@ class PlanBuilder:
 
     @cached_property
     def rules(self) -> Rules:
-        """What is mirrored from now on."""
+        """The filter and modes of this run."""
         return rules_of(self._mirror, self._options)
 
     def walks(self, state: State) -> bool:
@@ -234,7 +241,7 @@ class PlanBuilder:
         return self._options.adopt or self._options.compare or applied is None
 
     def _pending(self) -> list[DelayedDeletion]:
-        """The delayed deletions that may ever be done."""
+        """The recorded delayed deletions, without paths that must not be deleted."""
         kept = (self._protection, self._undeletable)
         found = delayed_record.load(self._mirror.paths.delayed)
         return [each for each in found if not any(rule.may_cover(each.path) for rule in kept)]
@@ -244,16 +251,16 @@ class PlanBuilder:
         return _Goal(commit, selection, extent, selection, extent.entries)
 
     def _recorded(self, state: State) -> Extent:
-        """How much the applied commit brought here."""
+        """Entries and bytes of the applied commit, as far as its filter selects them."""
         if state.applied and not state.entries:  # by a version that knew no filters
             return Extent.of_totals(self._repository.commit(state.applied).info.totals)
         return Extent(state.entries, state.total_bytes)
 
     def _past(self, state: State) -> tuple[Selection | None, list[Selection]]:
-        """What was applied and what was attempted since, as far as the commits are here.
+        """The selections that were applied and attempted, of commits that are still here.
 
-        Nothing applied means that the whole tree has to be compared: nothing was, its commit is
-        not here any more, or a repair of the tree was interrupted.
+        The first is None if the whole tree has to be compared: nothing was applied yet, one of the
+        commits is gone, or a sync to the applied commit itself was interrupted.
         """
         repository = self._repository
         here = [(commit, key) for commit, key in state.attempts if repository.has(commit)]
@@ -268,14 +275,14 @@ class PlanBuilder:
 
 
 def applied_selection(commit: Commit, state: State) -> Selection:
-    """What `commit`, the applied one, brought here."""
+    """`commit`, the applied one, seen through the filter with which it was applied."""
     return Selection(commit.snapshot, Rules.from_key(state.filter))
 
 
 def publish_order(module: Module, commit: Commit, lookup: Lookup) -> PublishOrder:
     """The stages of the paths of `commit`: by client.toml, by the upstream, by known profiles.
 
-    Repositories are recognised by what the upstream has, whether it is mirrored or not.
+    Repositories are recognised in the whole snapshot: a filter may exclude their markers.
     Raises `ConfigError` for a profile that does not exist.
     """
     own = own_rules(module.publish)
@@ -293,7 +300,7 @@ def publish_order(module: Module, commit: Commit, lookup: Lookup) -> PublishOrde
 def _extent(
     commit: Commit, wanted: Selection, applied: Selection | None, before: Extent | None
 ) -> Extent:
-    """How much `wanted` is; looked through as a whole only if nothing is known of before."""
+    """Entries and bytes of `wanted`; from those of `applied` (`before`) where they are known."""
     if not wanted.rules:
         return Extent.of_totals(commit.info.totals)
     if applied is None or before is None:
@@ -302,14 +309,14 @@ def _extent(
 
 
 def _entries_here(diff: TreeDiff, wanted: Extent) -> int:
-    """How many entries a tree holds that was compared as a whole with `wanted`."""
+    """How many entries a tree has, from its comparison as a whole with `wanted`."""
     missing = sum(each.have is None and not each.special for each in diff.candidates)
     extra = sum(each.wanted is None for each in diff.candidates)
     return wanted.entries - missing + extra + len(diff.extraneous)
 
 
 def _directories_of(changed: set[RelPath], plan: Plan, wanted: Selection) -> list[Directory]:
-    """Those of the changed directories that are wanted and whose attributes are not planned yet."""
+    """Changed directories that are wanted and whose attributes `plan` does not set yet."""
     planned = {directory.path for directory in plan.directories}
     found = (wanted.directory(path) for path in sorted(changed - planned))
     return [directory for directory in found if directory is not None]

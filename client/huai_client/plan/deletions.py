@@ -1,10 +1,9 @@
-"""Every limit on deletions: for the whole tree, and for single directories.
+"""The limits on deletions: for the whole tree (`max_delete`), for directories (`max_delete_in`).
 
-Pure.  There is no limit for a directory unless it is configured: the limit of the whole tree is
-always there, and a default for each directory would stop every unhold that is retired.  A share of
-a directory is exact, without the least number that `max_delete` allows: who names a directory means
-that directory, however small it is.  Deletions that were delayed are held against the limits again
-when they are due, those of each earlier run by themselves.
+Pure.  The whole tree always has a limit, a directory only where one is configured: with a default
+for each directory, a sync would stop whenever a suite is retired.  A share of the whole tree allows
+at least 1000 deletions; a share of a directory is exact, because small directories are named on
+purpose.  Delayed deletions are checked again when they are due, those of each run by themselves.
 """
 
 from collections import Counter
@@ -17,7 +16,7 @@ from huai_schema.errors import ExitCode, FormatError, HuaiError
 from huai_schema.paths import ROOT, RelPath, ancestors, rel_path, show
 
 EACH = "/*"
-"""Stands for every top-level directory that has no limit of its own."""
+"""A key of `max_delete_in`: every top-level directory that has no limit of its own."""
 _LEAST_SHARE = 1000
 """A limit given as a share of the whole tree never stops fewer deletions than this."""
 
@@ -43,27 +42,27 @@ class DeletionLimits:
         self._directories = directories
 
     def check(self, plan: Plan, entries: int, former: Selection) -> None:
-        """Stop a plan that deletes too much of a tree of `entries` entries, made as `former` says.
+        """Raise `TooManyDeletionsError` if `plan` exceeds a limit.
 
-        Raises `TooManyDeletionsError`.
+        The tree has `entries` entries, those of `former`.
         """
         removals = (*plan.clear, *plan.removals)
         check_deletions(len(removals), self._limit, entries)
         self._check_directories(removals, former)
 
     def check_due(self, runs: Iterable[list[Remove]], entries: int, former: Selection) -> None:
-        """Stop deletions that were delayed, if those of one of `runs` are too many by now.
+        """Raise `TooManyDeletionsError` if the due deletions of one of `runs` exceed a limit now.
 
-        Raises `TooManyDeletionsError`.
+        `runs`: the delayed deletions, by the run that delayed them.
         """
         allowed = allowed_deletions(self._limit, entries)
         for removals in runs:
             count = len(removals)
             if count > allowed:
                 raise TooManyDeletionsError(
-                    f"{count:,} deletions that were delayed are due, more than the {allowed:,} "
+                    f"{count:,} delayed deletions are due, more than the {allowed:,} "
                     f"that max_delete = {self._limit!r} allows; nothing was touched",
-                    hint=f"if that is right: --max-delete {count}",
+                    hint=f"to delete them, run again with --max-delete {count}",
                 )
             self._check_directories(removals, former)
 
@@ -73,16 +72,16 @@ class DeletionLimits:
 
 
 def check_deletions(deletions: int, limit: str, entries: int) -> None:
-    """Stop so many deletions if they are more than `limit` of a tree that had `entries` entries.
+    """Raise `TooManyDeletionsError` if `limit` does not allow so many deletions.
 
-    `limit` is a count, or a share such as "10%".  Raises `TooManyDeletionsError`.
+    `limit` is a count, or a share of the `entries` entries of the tree, such as "10%".
     """
     allowed = allowed_deletions(limit, entries)
     if deletions > allowed:
         raise TooManyDeletionsError(
             f"{deletions:,} of {entries:,} entries would be deleted, more than the "
             f"{allowed:,} that max_delete = {limit!r} allows; nothing was touched",
-            hint=f"if that is right: --max-delete {deletions}",
+            hint=f"to delete them, run again with --max-delete {deletions}",
         )
 
 
@@ -97,7 +96,8 @@ def parse_limit(limit: str) -> tuple[int, bool]:
     number = limit.removesuffix("%")
     if not number.isascii() or not number.isdigit():
         raise DeleteLimitError(
-            f"max_delete: {limit!r} is neither a count nor a share", hint="for example 5000 or 10%"
+            f"max_delete: {limit!r} is neither a count nor a share",
+            hint="write a number or a percentage, such as 5000 or 10%",
         )
     return int(number), number != limit
 
@@ -107,11 +107,11 @@ def check_directories(
     limits: Mapping[str, str | int],
     entries_in: Callable[[RelPath], Iterable[object]],
 ) -> None:
-    """Stop a plan that deletes more in a directory than its limit allows.
+    """Raise `TooManyDeletionsError` if a directory loses more than its limit allows.
 
     `limits`: by directory ("/dists", or "/*"), a count or a share such as "10%".  `entries_in`
-    gives what the tree had in a directory, itself included; no more of it is taken than ten
-    times what is deleted there at a limit of 10%, and so on.  Raises `TooManyDeletionsError`.
+    yields the former entries of a directory, itself included.  Only as many are taken as decide:
+    at a limit of 10%, ten times the number of deletions.
     """
     known = check_limits(limits)
     each = str(limits[EACH]) if EACH in limits else None
@@ -122,12 +122,12 @@ def check_directories(
             raise TooManyDeletionsError(
                 f"{count:,} {before} in /{show(path)} would be deleted, more than "
                 f"max_delete_in = {limit!r} allows there; nothing was touched",
-                hint=f"if that is right: --max-delete-in /{show(path)}={count}",
+                hint=f"to delete them, run again with --max-delete-in /{show(path)}={count}",
             )
 
 
 def check_limits(limits: Mapping[str, str | int]) -> dict[RelPath, str]:
-    """The limits of directories that are named; `DeleteLimitError` if one is none."""
+    """The limits by path, without that of "/*"; raises `DeleteLimitError` if one is malformed."""
     for limit in limits.values():
         parse_limit(str(limit))
     return {_directory(key): str(limit) for key, limit in limits.items() if key != EACH}
@@ -140,7 +140,8 @@ def parse_exceptions(texts: Iterable[str]) -> dict[str, str | int]:
         directory, equals, limit = text.rpartition("=")
         if not equals:
             raise DeleteLimitError(
-                f"--max-delete-in {text!r} is no DIRECTORY=LIMIT", hint="for example /dists=5000"
+                f"--max-delete-in {text!r} is not DIRECTORY=LIMIT",
+                hint="write for example --max-delete-in /dists=5000",
             )
         parse_limit(limit)
         found[EACH if directory == EACH else f"/{show(_directory(directory))}"] = limit
@@ -162,7 +163,7 @@ def _counts(
 
 
 def _exceeded(count: int, limit: str, entries: Iterable[object]) -> str | None:
-    """What `count` is a number of, in words, if so many deletions are too many."""
+    """Words for a message about `count` deletions in a directory; None: `limit` allows them."""
     number, is_share = parse_limit(limit)
     if not is_share:
         return None if count <= number else "entries"
@@ -178,10 +179,12 @@ def _directory(text: str) -> RelPath:
         path = rel_path(text.strip("/").encode("utf-8", "surrogateescape"))
     except FormatError as error:
         raise DeleteLimitError(
-            f"max_delete_in: {text!r}: {error.reason}", hint='for example "/dists"'
+            f"max_delete_in: {text!r}: {error.reason}",
+            hint='write a directory of the module, such as "/dists"',
         ) from error
     if path == ROOT:
         raise DeleteLimitError(
-            f"max_delete_in: {text!r} is the whole tree", hint="its limit is max_delete"
+            f"max_delete_in: {text!r} is the whole tree",
+            hint="set max_delete for the whole tree",
         )
     return path

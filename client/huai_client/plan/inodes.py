@@ -1,8 +1,8 @@
-"""Names that share an inode without being hardlinks of each other in the wanted snapshot.
+"""Names that share an inode and are no hardlinks of each other in the wanted snapshot.
 
-Pure.  An interrupted run may have linked a file that moved, and its old name may be wanted
-again by now; with `duplicates = "hardlink"` files of equal content share one.  A change
-of attributes would reach all of them.
+Pure.  There are two causes.  An interrupted run linked a file to its new name, and its old name is
+wanted again.  Or `duplicates = "hardlink"` made files of equal content share an inode.  Changing
+the attributes of one name would change those of the others.
 """
 
 from collections import defaultdict
@@ -14,10 +14,10 @@ from huai_schema.paths import RelPath, path_order
 
 
 def split_shared_inodes(diff: TreeDiff, *, may_share: bool) -> TreeDiff:
-    """The comparison with "link" among the differences of those that need their own inode.
+    """The comparison with "link" among the differences of files that need an inode of their own.
 
-    `may_share`: files of equal content may share one until their attributes differ.  Else
-    nothing but an interrupted run can have shared it, and then all its names are candidates.
+    `may_share`: files of equal content share an inode until their attributes differ.  Without it
+    only an interrupted run shares inodes, and all names of such an inode are candidates.
     """
     found = diff.candidates
     shared: dict[tuple[int, int], list[Candidate]] = defaultdict(list)
@@ -38,7 +38,7 @@ def split_shared_inodes(diff: TreeDiff, *, may_share: bool) -> TreeDiff:
 
 
 def _strays(names: list[Candidate]) -> Iterator[RelPath]:
-    """All groups but the first have to leave an inode that several share."""
+    """The leaders of all groups but the first: one group keeps the inode that several share."""
     groups = dict.fromkeys(
         each.wanted.link or each.path
         for each in sorted(names, key=lambda each: path_order(each.path))
@@ -48,7 +48,7 @@ def _strays(names: list[Candidate]) -> Iterator[RelPath]:
 
 
 def _changing(names: list[Candidate]) -> Iterator[RelPath]:
-    """What changes an inode that has names which are not known here, or stay as they are."""
+    """Files that would change an inode which has names outside of their own hardlink group."""
     for each in names:
         wanted = each.wanted
         if isinstance(wanted, File) and wanted.link is None and each.differing:

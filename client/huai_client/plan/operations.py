@@ -1,11 +1,11 @@
-"""What a plan consists of: plain values.
+"""The operations of a plan: plain values.
 
-Pure.  The planner makes them, `--dry-run` prints them, the executor carries them out
-in the order of the fields of `Plan`; within a list, in the order of the list.
+Pure.  The planner makes them, `--dry-run` prints them, the executor carries them out: one field of
+`Plan` after the other, each list in its order.
 
-The stages of publication go by number: payload, then indices, then pointers.  An index must never
-name what is not there yet, a pointer never an index that is not.  Which path belongs to which
-stage is for `plan.order` to say.
+Stages are published in the order of their numbers: payload, indices, pointers.  So an index never
+names a file that is still missing, and a pointer never names such an index.  `plan.order` decides
+which stage a path belongs to.
 """
 
 from dataclasses import dataclass, field, replace
@@ -35,10 +35,10 @@ class Stage:
     fetches: list[File] = field(default_factory=list)
     """Content to transfer, then to rename into place."""
     links: list[File] = field(default_factory=list)
-    """Hardlinks to make to `File.link`, which exists by then."""
+    """Hardlinks to make to `File.link`, which is published before them."""
     symlinks: list[Symlink] = field(default_factory=list)
     attributes: list[File | Symlink] = field(default_factory=list)
-    """The content is here already: set mode, owner and times only."""
+    """Files and symlinks that are present: only mode, owner and times are set."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,20 +46,20 @@ class Plan:
     """The ordered operations that bring a tree to a snapshot."""
 
     clear: list[Remove]
-    """What stands in the way of an entry of another type, deepest first."""
+    """Deletions that make way for an entry of another type, deepest first."""
     make: list[RelPath]
-    """Directories to create, parents first, writable until the end."""
+    """Directories to create, parents first; their owner can write to them until the end."""
     moves: list[Move]
     stages: list[Stage]
     removals: list[Remove]
-    """Deletions, deepest first; only after everything before has succeeded."""
+    """All other deletions, deepest first."""
     directories: list[Directory]
-    """Final attributes of every directory that was made or touched, deepest first."""
+    """Final attributes of the directories that the plan makes or changes, deepest first."""
     forwards: dict[RelPath, Symlink] = field(default_factory=dict)
-    """By `Move.old`: a symlink to where the directory went, for those who still look there."""
+    """By `Move.old`: a symlink to the new place, for readers of old indices."""
     reuses: dict[RelPath, Reuse] = field(default_factory=dict)
-    """By path: those of the `fetches` that need no transfer."""
+    """By path: local sources of files in `fetches`, which need no transfer."""
 
     def with_reuses(self, reuses: dict[RelPath, Reuse]) -> "Plan":
-        """The same, with `reuses`."""
+        """This plan with `reuses`."""
         return replace(self, reuses=reuses)

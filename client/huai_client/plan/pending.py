@@ -1,8 +1,8 @@
-"""Delayed deletions: what is gone stays until nobody can hold an index that names it.
+"""Delayed deletions: files stay for a while after the upstream deleted them (`delete_after`).
 
-Pure.  Pointers are deleted at once: from then on nobody begins to read what they led to.  Indices
-and payload are delayed; so is a directory in which anything is.  A directory that is renamed leaves
-a symlink behind for as long.
+Pure.  A reader that holds an old index can still fetch what the index names.  Pointers are deleted
+at once, so that nobody starts from an old one.  Indices and payload are delayed, and the
+directories that hold any.  A renamed directory leaves a symlink at its old path for as long.
 """
 
 from collections import defaultdict
@@ -19,38 +19,38 @@ from huai_schema.entries import File, Symlink
 from huai_schema.paths import RelPath, ancestors, parent, path_order
 
 MOST = 1_000_000
-"""Delayed deletions at a time; with more, the oldest go before their time."""
+"""Of delayed deletions at a time; if there are more, the oldest are made early."""
 
 
 class DelayPolicy(NamedTuple):
-    """What decides when something is deleted."""
+    """What decides when a deletion is made."""
 
     now: int
     """Seconds since the epoch."""
     delay: int
-    """Seconds that deletions are delayed."""
+    """Seconds between the run that finds a deletion and the deletion."""
     at_once: Callable[[Remove], bool]
-    """Whether a deletion never waits."""
+    """Whether a deletion is never delayed."""
     named: Callable[[RelPath], bool]
     """Whether the wanted snapshot names a path."""
 
 
 class Delayed(NamedTuple):
-    """A plan that deletes what is due, and what it leaves."""
+    """A plan that deletes what is due, and the deletions that remain."""
 
     plan: Plan
     pending: list[DelayedDeletion]
-    """What is deleted later, by path."""
+    """Deletions of later runs, in the order of their paths."""
     delayed: int
-    """How many deletions of the plan as it was are delayed."""
+    """How many deletions of the given plan were delayed by this one."""
 
 
 def with_reappeared(
     diff: TreeDiff, pending: Iterable[DelayedDeletion], digest_of: Callable[[RelPath], bytes]
 ) -> TreeDiff:
-    """The comparison with delayed deletions in mind: they are not extraneous.
+    """The comparison without taking delayed deletions for extraneous.
 
-    What is wanted again at such a path is of unknown content; `digest_of` reads it.
+    The content at such a path is unknown; if the path is wanted again, `digest_of` reads it.
     """
     delayed = {each.path for each in pending}
     if not delayed:
@@ -65,10 +65,10 @@ def with_reappeared(
 
 
 def reappeared(candidate: Candidate, digest_of: Callable[[RelPath], bytes]) -> Candidate:
-    """A candidate whose deletion was delayed: no snapshot at hand says what stands there.
+    """`candidate`, whose deletion was delayed: no snapshot at hand describes what stands there.
 
-    So size and time prove nothing, and `digest_of` reads it.  It may share its inode with
-    another name, which a change would change as well; then it has to get one of its own.
+    Size and time are no proof of its content, so `digest_of` reads it.  If it shares its inode with
+    another name, it needs an inode of its own: a change would reach the other name as well.
     """
     have, wanted = candidate.have, candidate.wanted
     if not isinstance(have, File) or not isinstance(wanted, File) or wanted.link is not None:
@@ -81,7 +81,7 @@ def reappeared(candidate: Candidate, digest_of: Callable[[RelPath], bytes]) -> C
 
 
 def delay_deletions(plan: Plan, pending: Iterable[DelayedDeletion], policy: DelayPolicy) -> Delayed:
-    """Take the deletions out of `plan` that are delayed, and put in those that are due."""
+    """Take deletions out of `plan` that have to wait, and add delayed ones that are due."""
     known = {each.path: each for each in _moved(pending, plan.moves) if not policy.named(each.path)}
     cleared = {item.path for item in plan.clear}
     in_the_way = [each for each in known.values() if not cleared.isdisjoint(ancestors(each.path))]
@@ -109,7 +109,7 @@ def delay_deletions(plan: Plan, pending: Iterable[DelayedDeletion], policy: Dela
 
 
 def due_by_run(plan: Plan, pending: Iterable[DelayedDeletion]) -> list[list[Remove]]:
-    """The deletions of `plan` that were delayed, those of each earlier run by themselves."""
+    """The delayed deletions that `plan` makes, one list for each run that delayed them."""
     since = {each.path: each.since for each in pending}
     runs: dict[int, list[Remove]] = defaultdict(list)
     for item in plan.removals:
@@ -121,7 +121,7 @@ def due_by_run(plan: Plan, pending: Iterable[DelayedDeletion]) -> list[list[Remo
 def present_and_gone(
     pending: Iterable[DelayedDeletion], tree: TreeReader
 ) -> tuple[list[DelayedDeletion], list[DelayedDeletion]]:
-    """Those that are there as what they were, and the others, which somebody has dealt with."""
+    """Delayed deletions whose path still has its kind, and those whose path is gone or changed."""
     present: list[DelayedDeletion] = []
     gone: list[DelayedDeletion] = []
     for each in pending:
@@ -132,7 +132,7 @@ def present_and_gone(
 
 
 def emptied_directories(gone: Iterable[DelayedDeletion], tree: TreeReader) -> set[RelPath]:
-    """Directories from which an interrupted run deleted what is `gone`."""
+    """Present directories in which paths of `gone` were: an interrupted run changed their times."""
     folders = {parent(each.path) for each in gone}
     return {folder for folder in folders if is_directory(tree, folder)}
 
@@ -140,7 +140,7 @@ def emptied_directories(gone: Iterable[DelayedDeletion], tree: TreeReader) -> se
 def _later(
     known: dict[RelPath, DelayedDeletion], policy: DelayPolicy
 ) -> dict[RelPath, DelayedDeletion]:
-    """What is not due, and the directories in which any of that is."""
+    """Deletions that are not due, and those of the directories above them."""
     fresh = [each for each in known.values() if not _is_due(each, policy)]
     if len(fresh) > MOST:
         fresh = sorted(fresh, key=lambda each: each.since or policy.now)[-MOST:]
@@ -157,7 +157,7 @@ def _is_due(pending: DelayedDeletion, policy: DelayPolicy) -> bool:
 
 
 def _moved(pending: Iterable[DelayedDeletion], moves: list[Move]) -> list[DelayedDeletion]:
-    """Where the paths are after the renames."""
+    """`pending` with the paths that they have after the renames."""
     targets = {move.old: move.new for move in moves}
     found: list[DelayedDeletion] = []
     for each in pending:
@@ -171,7 +171,7 @@ def _moved(pending: Iterable[DelayedDeletion], moves: list[Move]) -> list[Delaye
 
 
 def _forwards(moves: list[Move], policy: DelayPolicy) -> dict[RelPath, Symlink]:
-    """Symlinks from where directories were to where they are."""
+    """Symlinks from the old paths of directories to the new ones, by old path."""
     return {
         move.old: Symlink(move.old, _relative(move.old, move.new), policy.now * 10**9)
         for move in moves
@@ -180,7 +180,7 @@ def _forwards(moves: list[Move], policy: DelayPolicy) -> dict[RelPath, Symlink]:
 
 
 def _relative(old: RelPath, new: RelPath) -> bytes:
-    """A symlink's target at `old` that leads to `new`."""
+    """The target of a symlink at `old` that leads to `new`."""
     here, there = old.split(b"/")[:-1], new.split(b"/")
     shared = 0
     while shared < len(here) and shared < len(there) - 1 and here[shared] == there[shared]:

@@ -1,7 +1,7 @@
-"""From what is there and what should be to an ordered list of operations.
+"""Turns the differences between a tree and a snapshot into an ordered list of operations.
 
-Pure.  The input is one `Candidate` for each path that may differ; the rules by which
-content counts as already here stand in `content_is_here` and nowhere else.
+Pure.  The input is one `Candidate` for each path that may differ.  `content_is_here` alone decides
+whether a file needs a transfer.
 """
 
 from collections.abc import Iterable
@@ -19,7 +19,7 @@ class StageOf(Protocol):
     """Says in which stage a file or symlink is published: an index into `STAGES`."""
 
     def __call__(self, path: RelPath, *, symlink: bool = False) -> int:
-        """`path` is one of the wanted snapshot, or one that it no longer names."""
+        """The stage of `path`, which is in the wanted snapshot or was deleted from it."""
 
 
 def make_plan(
@@ -36,7 +36,7 @@ def make_plan(
 
 
 def changed_directories(plan: Plan) -> set[RelPath]:
-    """Directories whose times the plan changes, and which must be set again at the end."""
+    """Directories in which the plan changes names, so that their times must be set at the end."""
     paths = {parent(item.path) for items in (plan.clear, plan.removals) for item in items}
     paths |= {parent(path) for path in plan.make if path}
     for move in plan.moves:
@@ -48,7 +48,7 @@ def changed_directories(plan: Plan) -> set[RelPath]:
 
 
 def with_directories(plan: Plan, directories: Iterable[Directory]) -> Plan:
-    """The plan with final attributes for `directories` too."""
+    """The plan, which sets final attributes of `directories` too."""
     final = {directory.path: directory for directory in (*directories, *plan.directories)}
     ordered = sorted(final.values(), key=lambda entry: path_order(entry.path), reverse=True)
     return replace(plan, directories=ordered)
@@ -96,7 +96,7 @@ class _Planner:
         (self._clear if below_cleared else self._removals).append(removal)
 
     def _clear_away(self, candidate: Candidate) -> None:
-        # A file or symlink is replaced by the rename that publishes the new one.
+        # Where no directory is involved, the rename that publishes the new entry replaces the old.
         if isinstance(candidate.have, Directory) or isinstance(candidate.wanted, Directory):
             self._cleared.add(candidate.path)
             self._clear.append(Remove(candidate.path, isinstance(candidate.have, Directory)))
@@ -130,10 +130,10 @@ class _Planner:
             self._stage(wanted).attributes.append(wanted)
 
     def _linked(self, stage: Stage) -> Stage:
-        """Add the hardlinks that must be made anew: their leader is replaced, or they hang off.
+        """Add the hardlinks to make again: of a leader that is replaced, or of another inode.
 
-        What is replaced comes after what is new: only for the former is there a moment in
-        which neither the old indices nor the new ones are right.
+        New files come before replaced ones: from the first replacement on the old indices are
+        wrong, and until the last one the new indices are.
         """
         stage.fetches.sort(key=lambda file: file.path in self._present)
         replaced = {file.path for each in self._stages for file in each.fetches}
@@ -147,7 +147,7 @@ class _Planner:
         return self._stages[self._number(wanted)]
 
     def _number(self, wanted: Entry) -> int:
-        """A hardlink cannot come before what it links to."""
+        """The stage of `wanted`; a hardlink comes no earlier than its leader."""
         number = self._stage_of(wanted.path, symlink=isinstance(wanted, Symlink))
         if isinstance(wanted, File) and wanted.link is not None:
             return max(number, self._stage_of(wanted.link))
@@ -155,16 +155,19 @@ class _Planner:
 
 
 class _Groups:
-    """Hardlink groups of the past: who may keep the shared inode when a group falls apart."""
+    """Former hardlink groups: which file keeps the shared inode when a group is split."""
 
     def __init__(self, candidates: list[Candidate]) -> None:
         self._gone = {candidate.path for candidate in candidates if candidate.wanted is None}
         self._heirs: set[RelPath] = set()
         self.members: list[tuple[Candidate, File]] = []
-        """Hardlinks whose name exists already."""
+        """Hardlinks of the wanted snapshot whose path exists."""
 
     def must_part(self, candidate: Candidate) -> bool:
-        """Whether a file that leads its group now still shares its inode with another group."""
+        """Whether `candidate`, which is no hardlink now, has to leave an inode that it shares.
+
+        If the former leader is deleted, the first file of its group that asks keeps the inode.
+        """
         if "link" in candidate.differing:
             return True
         leaders = {entry.link for entry in candidate.past if isinstance(entry, File) and entry.link}

@@ -1,7 +1,4 @@
-"""A plan with all that was learned while it was made, and what it amounts to.
-
-Pure.
-"""
+"""A plan with what is known about it, and its sums.  Pure."""
 
 from typing import NamedTuple
 
@@ -18,26 +15,26 @@ from huai_schema.paths import RelPath
 
 
 class PlanSummary(NamedTuple):
-    """Counts of entries, and bytes."""
+    """The number of entries of each operation, and bytes."""
 
     fetches: int
     fetch_bytes: int
     links: int
     symlinks: int
     attributes: int
-    """Entries whose content is here already, directories included."""
+    """Files, symlinks and directories that are present and only get attributes."""
     moves: int
     new_directories: int
     deletions: int
     delayed: int = 0
-    """Deletions that will wait."""
+    """Deletions that this plan delays."""
     reused: int = 0
-    """Files whose content is here already, under another name; not among `fetches`."""
+    """Files whose content comes from a local file; not among `fetches`."""
     reused_bytes: int = 0
 
     @property
     def nothing(self) -> bool:
-        """Whether the tree is as it should be."""
+        """Whether there is nothing to do."""
         return not any(self)
 
 
@@ -62,7 +59,7 @@ def summarize(plan: Plan) -> PlanSummary:
 
 
 def reduced_modes(plan: Plan) -> list[File | Directory]:
-    """What the plan creates or changes and gives a safer mode than the metadata states."""
+    """Entries that the plan creates or changes, and that get a safer mode than the metadata's."""
     files = (file for stage in plan.stages for file in (*stage.fetches, *stage.attributes))
     real = (entry for entry in (*plan.directories, *files) if not isinstance(entry, Symlink))
     return [entry for entry in real if isinstance(entry.mode, Reduced)]
@@ -76,21 +73,21 @@ class Prepared(NamedTuple):
     summary: PlanSummary
     diff: TreeDiff
     waiting: tuple[DelayedDeletion, ...] = ()
-    """Deletions that wait when the plan is carried out, by path."""
+    """Delayed deletions that are left after the plan, in the order of their paths."""
     repositories: tuple[PackageRepository, ...] = ()
-    """Those in which anything changes, as far as they are recognised."""
+    """Recognised repositories that contain a path of the plan."""
     extent: Extent = Extent(0, 0)
-    """How much the filter lets through."""
+    """Entries and bytes that the filter selects."""
     filter: str = ""
-    """Filter and modes that are planned for (`filters.Rules.key`); empty: neither."""
+    """Filter and modes of the plan (`filters.Rules.key`); empty: no filter, exact modes."""
     territory: Territory = ONE_REPOSITORY
     """What belongs together in the tree, so that a failure holds up nothing else."""
     volatile: frozenset[RelPath] = frozenset()
-    """Of the files to fetch, those that may be other ones by then."""
+    """Files to fetch that the upstream may change before they arrive, without a commit."""
     refused: str = ""
     """Why a sync would refuse this plan for a filter that is only tried."""
 
     @property
     def modes(self) -> Modes:
-        """The policy for modes that is planned for."""
+        """The policy for modes that the plan follows."""
         return split_key(self.filter)[0]

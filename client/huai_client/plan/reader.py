@@ -1,6 +1,6 @@
-"""What planning asks of the tree: names and kinds, through what it is given.
+"""The interface through which planning looks at the tree: names and kinds.
 
-Pure: `tree.View` has these, and so has any tree that a test makes up.
+Pure: `tree.View` implements it, and so do the trees of tests.
 """
 
 from stat import S_ISDIR
@@ -10,21 +10,21 @@ from huai_schema.paths import RelPath
 
 
 class StatResult(Protocol):
-    """What a path is: `os.stat_result` has it."""
+    """The part of `os.stat_result` that planning uses."""
 
     @property
     def st_mode(self) -> int:
-        """Kind and mode."""
+        """File type and mode."""
 
 
 class TreeReader(Protocol):
-    """A tree that is only looked at."""
+    """A tree that planning looks at and does not change."""
 
     def stat(self, path: RelPath) -> StatResult | None:
-        """What stands at `path`, symlinks not followed; None: nothing."""
+        """The status of `path`, symlinks not followed; None: nothing stands there."""
 
     def listing(self, path: RelPath) -> tuple[list[bytes], list[bytes]]:
-        """Names in a directory: all but directories, then directories; `PathError`."""
+        """The names in a directory: leaves, then subdirectories; raises `PathError`."""
 
 
 def is_directory(tree: TreeReader, path: RelPath) -> bool:

@@ -1,7 +1,7 @@
-"""A plan without what some rules leave out, and without any deletion: the first of two stages.
+"""A plan without the paths that some rules exclude, and without deletions: for a first stage.
 
-Pure.  What is left out stays as it is until a whole run comes; until then the commit counts as
-attempted, never as applied.
+Pure.  Excluded paths stay as they are until a whole run.  After a first stage the commit is an
+attempted one, never the applied one.
 """
 
 from collections.abc import Collection
@@ -17,13 +17,13 @@ from huai_schema.paths import RelPath
 
 
 class NotInPartError(HuaiError):
-    """The plan makes sense as a whole only."""
+    """The plan can only be carried out as a whole."""
 
     exit_code = ExitCode.USAGE
 
 
 def restrict(prepared: Prepared, rules: Rules | None) -> Prepared:
-    """The part of `prepared` that `rules` let through; without rules all of it.
+    """`prepared` without the paths that `rules` exclude; without rules all of it.
 
     Raises `NotInPartError`.
     """
@@ -34,10 +34,10 @@ def restrict(prepared: Prepared, rules: Rules | None) -> Prepared:
 
 
 def restricted(plan: Plan, rules: Rules) -> Plan:
-    """The part of `plan` that adds and changes what `rules` let through.
+    """The part of `plan` that adds and changes paths which `rules` include.
 
-    Raises `NotInPartError` if something would have to make way or to move for that, or if a
-    hardlink is let through and its first name is not.
+    Raises `NotInPartError` if the plan moves directories or clears paths for entries of another
+    type, or if a hardlink is included and its leader is not.
     """
     links = [file for stage in plan.stages for file in stage.links if _reached(file, rules)]
     apart = any(
@@ -45,7 +45,8 @@ def restricted(plan: Plan, rules: Rules) -> Plan:
     )
     if plan.clear or plan.moves or apart:
         raise NotInPartError(
-            "what changed cannot be put in place without deleting", hint="run a whole sync"
+            "the changes cannot be published without deleting or moving anything",
+            hint="run a whole sync, without a first stage",
         )
     stages = [_stage(stage, rules) for stage in plan.stages]
     return replace(
@@ -59,7 +60,7 @@ def restricted(plan: Plan, rules: Rules) -> Plan:
 
 
 def _reuses(reuses: dict[RelPath, Reuse], brought: Collection[RelPath]) -> dict[RelPath, Reuse]:
-    """Those for files that are brought; no inode is taken over, since its old name stays."""
+    """The reuses of files in `brought`; none takes over an inode, since its old name stays."""
     return {
         path: reuse._replace(names=0)
         for path, reuse in reuses.items()

@@ -1,7 +1,7 @@
-"""Files that change without a commit, in a plan: heartbeats and trace files.
+"""Volatile files in a plan: heartbeats and trace files, which change without a commit.
 
-Pure.  Rule: they come last.  Where another file came than the metadata say, the plan publishes that
-one, with its own size and time; where none came that may be published, what is here stays.
+Pure.  Rule: they come last in their stage.  If another file arrived than the metadata describe, the
+plan publishes that one, with its own size and time; if none arrived, the local file stays.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -13,7 +13,7 @@ from huai_schema.paths import RelPath
 
 
 def volatile_fetches(plan: Plan, is_volatile: Callable[[RelPath], bool]) -> frozenset[RelPath]:
-    """The files to fetch that may be other ones by then: not those that have hardlinks."""
+    """The volatile files that `plan` fetches, without those that have hardlinks."""
     led = {file.link for stage in plan.stages for file in stage.links}
     return frozenset(
         file.path
@@ -29,7 +29,7 @@ def as_arrived(
     newer: Mapping[RelPath, File],
     kept: Collection[RelPath],
 ) -> Plan:
-    """The plan with what arrived in place of what was listed, without what is `kept`."""
+    """The plan with the files that arrived (`newer`) in place of those listed, without `kept`."""
     if not volatile:
         return plan
 

@@ -1,22 +1,22 @@
-"""What has to wait when something failed, and what goes on.
+"""Which operations have to wait after a failure, and which go on.
 
-The rule, in one place:
+The rules, in one place:
 
-1. A path that failed waits, and with it all below it, each hardlink of it, each directory that
-   was to be moved to it, from it or out of it, and what stands in its way.
-2. An index or pointer names things: those below the top of its repository; outside of
-   repositories, those below the directory from which the pattern of its publish rule is seen; by
-   a rule of an administrator, those of the outermost repository around it, else the whole module.
-   Where any of them waits, it waits as well.
-3. A deletion waits while an index or pointer waits that may name what is deleted; while anything
-   waits in the same repository; outside of repositories, in the same directory.  Making way for
-   an entry of another type, and moving a directory away, are deletions too.
-4. All else goes on.  Volatile files wait for others, and nothing waits for them.
+1. A path that failed waits.  So do all paths below it, its hardlinks, directories that were to be
+   moved to it, from it or out of it, and the deletions that make way for it.
+2. An index or pointer may name any path of a certain directory, and waits while one of these
+   waits.  The directory is: in a repository, its top; outside of repositories, the one from which
+   the pattern of the publish rule is seen; by an administrator's rule, the top of the outermost
+   repository around it, else the whole module.
+3. A deletion waits while an index or pointer waits that may name the deleted path.  It also waits
+   while anything waits in the same repository or, outside of repositories, in the same directory.
+   Making way for an entry of another type and moving a directory away count as deletions.
+4. Everything else goes on.  Volatile files wait for others, and nothing waits for them.
 
-So an index never names what is not there yet, and nothing goes that an index still names, however
-much fails; and no failure holds up a repository, or a directory, that has nothing to do with it.
+So an index never names a file that is missing, no file is deleted that an index still names, and a
+failure holds up no repository or directory that it does not concern.
 
-Pure: what the repositories are is asked of a `Territory`.
+Pure: a `Territory` knows the repositories.
 """
 
 from collections import defaultdict
@@ -31,20 +31,20 @@ from huai_schema.paths import ROOT, RelPath, ancestors, parent
 
 
 class Territory(Protocol):
-    """Says what belongs together in a tree (`publishing.order` does)."""
+    """Says which paths of a tree belong together; `order.PublishOrder` implements it."""
 
     def names_below(self, path: RelPath, *, symlink: bool = False) -> RelPath | None:
-        """The directory whose content the index or pointer `path` may name; None: it is neither."""
+        """The directory whose paths the index or pointer `path` may name; None: it is payload."""
 
     def repository_of(self, path: RelPath) -> RelPath | None:
         """The top of the outermost repository that `path` is in; None: it is in none."""
 
     def is_volatile(self, path: RelPath) -> bool:
-        """Whether a file changes without a commit, so that nothing depends on it."""
+        """Whether the file at `path` changes without a commit; nothing depends on such a file."""
 
 
 class _OneRepository:
-    """The whole tree is one."""
+    """Takes the whole tree for one repository."""
 
     def names_below(self, _path: RelPath, *, symlink: bool = False) -> RelPath | None:  # noqa: ARG002 - as `Territory`
         return ROOT
@@ -57,29 +57,30 @@ class _OneRepository:
 
 
 ONE_REPOSITORY = _OneRepository()
-"""For trees of which no more is known."""
+"""For trees whose repositories are not known."""
 
 
 class Withholding:
-    """What waits by now; grows with each failure, and with what it holds back."""
+    """The paths that wait; each failure adds its path and those that it holds back."""
 
     def __init__(self, territory: Territory = ONE_REPOSITORY) -> None:
-        """Nothing waits."""
+        """Start with nothing that waits."""
         self._territory = territory
         self._waits: set[RelPath] = set()
         self._above: set[RelPath] = set()
-        """Directories above what waits, without volatile files."""
+        """Directories above waiting paths that are not volatile."""
         self._named: set[RelPath] = set()
-        """Directories that an index or pointer names which waits."""
+        """Directories that a waiting index or pointer may name."""
         self._repositories: set[RelPath] = set()
+        """Tops of repositories in which a path waits."""
         self._folders: set[RelPath] = set()
-        """Directories outside of repositories in which something waits."""
+        """Directories outside of repositories in which a path waits."""
         self._kept: set[RelPath] = set()
-        """Directories above deletions that wait."""
+        """Directories above paths that were not deleted."""
         self._stays: set[RelPath] = set()
-        """What could not be deleted."""
+        """Paths that were not deleted."""
         self.held: set[RelPath] = set()
-        """What was not done because something else failed."""
+        """Paths that were held back because another one failed."""
 
     @property
     def nothing(self) -> bool:
@@ -88,11 +89,11 @@ class Withholding:
 
     @property
     def paths(self) -> set[RelPath]:
-        """What failed or was held back: nothing else differs from what is wanted."""
+        """All paths that failed or were held back; no other path differs from the snapshot."""
         return self._waits | self.held | self._stays
 
     def fail(self, path: RelPath, *, symlink: bool = False) -> None:
-        """What was to stand at `path` does not, nor anything below it."""
+        """Record that `path` could not be published: it waits, with all below it."""
         if path in self._waits:
             return
         territory = self._territory
@@ -114,11 +115,11 @@ class Withholding:
         return bool(self._waits) and not self._waits.isdisjoint((path, *ancestors(path)))
 
     def makes(self, path: RelPath) -> bool:
-        """Whether the directory `path` may be made."""
+        """Whether the directory `path` may be made; if not, it is held back."""
         return not self.waits(path) or self._hold(path)
 
     def publishes(self, entry: Entry, stage: int) -> bool:
-        """Whether a file or symlink of `stage` may be published."""
+        """Whether `entry`, a file or symlink of `stage`, may be published; if not, it waits."""
         if not self._waits:
             return True
         symlink = isinstance(entry, Symlink)
@@ -132,11 +133,11 @@ class Withholding:
         return self._hold(entry.path, symlink=symlink)
 
     def settles(self, entry: Entry) -> bool:
-        """Whether attributes alone may be set."""
+        """Whether the attributes of `entry`, which is present, may be set."""
         return not self.waits(entry.path)
 
     def moves(self, move: Move) -> bool:
-        """Whether a directory may be moved."""
+        """Whether a directory may be moved; if not, both of its paths wait."""
         if not self._waits:
             return True
         free = not self.waits(move.new) and not self.waits(move.old)
@@ -146,7 +147,10 @@ class Withholding:
         return self._hold(move.new)
 
     def makes_way(self, site: RelPath, paths: Iterable[RelPath]) -> bool:
-        """Whether all of `paths`, at and below `site`, may go for an entry of another type."""
+        """Whether `paths`, at and below `site`, may be deleted for an entry of another type.
+
+        If not, `site` waits.
+        """
         if not self._waits:
             return True
         free = not self.waits(site) and site not in self._above
@@ -155,7 +159,7 @@ class Withholding:
         return self._hold(site)
 
     def removes(self, item: Remove) -> bool:
-        """Whether a deletion may be made; they come deepest first."""
+        """Whether a deletion may be made; to be asked deepest first."""
         if not self._waits and not self._kept:
             return True
         path = item.path
@@ -167,12 +171,12 @@ class Withholding:
         return False
 
     def keep(self, path: RelPath) -> None:
-        """What was to be deleted at `path` is still there, and so are the directories above."""
+        """Record that `path` was not deleted, so that the directories above it stay as well."""
         self._stays.add(path)
         self._kept.update(ancestors(path))
 
     def _is_needed(self, path: RelPath) -> bool:
-        """Whether something that waits may name `path`, or is of its repository or directory."""
+        """Whether a waiting index may name `path`, or a path of its repository or folder waits."""
         if not self._named.isdisjoint((path, *ancestors(path))):
             return True
         repository = self._territory.repository_of(path)
@@ -186,9 +190,10 @@ class Withholding:
         return False
 
     def foresee(self, plan: Plan) -> None:
-        """Find out what of `plan` has to wait for what is known to have failed.
+        """Find the paths of `plan` that have to wait for the failures known so far.
 
-        Before its first step: what makes way or is moved goes before its successor comes.
+        To be called before the first operation: deletions that make way and moves come before the
+        publications that they depend on.
         """
         size = -1
         while size != len(self._waits):
@@ -204,7 +209,7 @@ class Withholding:
 
 
 def sites(clear: Iterable[Remove]) -> dict[RelPath, list[Remove]]:
-    """What makes way, by the path at which something of another type is to stand."""
+    """The deletions that make way, by the path at which an entry of another type will stand."""
     items = list(clear)
     cleared = {item.path for item in items}
     found: dict[RelPath, list[Remove]] = defaultdict(list)
@@ -215,7 +220,7 @@ def sites(clear: Iterable[Remove]) -> dict[RelPath, list[Remove]]:
 
 
 def withhold(plan: Plan, withholding: Withholding) -> Plan:
-    """The part of `plan` that may be carried out, by what is known to have failed."""
+    """The part of `plan` that may be carried out after the failures known so far."""
     if withholding.nothing:
         return plan
     withholding.foresee(plan)

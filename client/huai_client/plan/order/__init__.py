@@ -1,5 +1,5 @@
-"""In which order a tree is published.
+"""The order in which a tree is published.
 
-`order` says in which stage a path is, `lookup` what stands around it in a snapshot, `patterns`
-which publish rule matches it.
+`order` finds the stage of a path, `lookup` the names around it in a snapshot, `patterns` the
+publish rule that matches it.
 """

@@ -1,8 +1,8 @@
-"""Looks into a snapshot: what names a directory holds, without decoding what they are.  Pure.
+"""Looks up names in the directories of a snapshot, without decoding the entries.  Pure.
 
-Reads each own directory once for all that is inlined in it, and keeps the last few: paths
-are judged in order, so neighbours come together.  One whose text does not even mention what is
-asked for, as most do not, is not taken apart.
+Reads each own directory once, with all that is inlined in it, and keeps the last few: paths are
+asked for in tree order, so neighbours follow each other.  Text search comes first: an own directory
+whose text does not contain the name, as most do not, is not parsed.
 """
 
 import re
@@ -17,46 +17,46 @@ from huai_schema.layout.snapshot import Snapshot
 from huai_schema.paths import ROOT, RelPath, basename, join, parent
 
 _KEPT = 32
-"""Own directories."""
+"""The number of parsed own directories in the cache."""
 _HINTS = 1024
-"""Whether an own directory mentions something."""
+"""The number of text searches in the cache."""
 
 
 class _Level(NamedTuple):
-    """An own directory: what stands in its manifest, and its other subdirectories."""
+    """The names in an own directory and in the directories that are inlined in it."""
 
     leaves: dict[RelPath, bytes]
-    """The lines of files and symlinks of each directory that is described there."""
+    """By directory: the lines of its files and symlinks."""
     folders: dict[RelPath, set[bytes]]
-    """Names of the subdirectories of each."""
+    """By directory: the names of its subdirectories."""
 
 
 class _Leaf(NamedTuple):
-    """A file or symlink that a marker asks for."""
+    """The last component of a marker that names a file or symlink."""
 
     hint: bytes
-    """A part of its name: looking for that is quick, and most directories have none."""
+    """A literal part of the name, to search for before the expression is tried."""
     line: re.Pattern[bytes]
 
     def is_in(self, leaves: bytes) -> bool:
-        """Whether the lines of a directory hold it."""
+        """Whether the lines of a directory contain a matching name."""
         return self.hint in leaves and self.line.search(leaves) is not None
 
 
 def _hint(name: bytes) -> bytes:
-    """The longest part of a glob that says what it is."""
+    """The longest part of a glob without a wildcard."""
     return max(re.split(rb"[*?]+", name), key=len)
 
 
 @cache
 def _first_hint(marker: str) -> bytes:
-    """What the text of a directory mentions that holds what a marker says."""
+    """Text that an own directory contains if `marker` fits there: of the first component."""
     return _hint(marker.encode().partition(b"/")[0])
 
 
 @cache
 def _taken_apart(marker: str) -> tuple[list[bytes], _Leaf | None]:
-    """The directories that a marker leads through, and the leaf there, if it names one."""
+    """The directories of a marker, and its leaf; None: the marker names a directory."""
     *names, leaf = marker.encode().split(b"/")
     if not leaf:
         return names, None
@@ -76,7 +76,7 @@ class Lookup:
         self._mentions = lru_cache(_HINTS)(self._look_up)
 
     def has(self, folder: RelPath, marker: str) -> bool:
-        """Whether `folder` holds what a marker says: "a/b" a leaf, "a/" a directory; globs."""
+        """Whether `marker` fits in `folder`: "a/b" names a leaf, "a/" a directory; may be globs."""
         if not self._mentions(self._own(folder), _first_hint(marker)):
             return False
         names, leaf = _taken_apart(marker)
@@ -114,7 +114,7 @@ class Lookup:
         return level.folders.get(folder, set()) if level else set()
 
     def _find_own(self, folder: RelPath) -> tuple[RelPath, bytes]:
-        """Path and tree of the own directory in which `folder` stands, if it exists."""
+        """Path and tree of the own directory that describes `folder`, if `folder` exists."""
         tree, names = self._snapshot.tree, folder.split(b"/") if folder else []
         here = ROOT
         for name in names:
@@ -125,16 +125,16 @@ class Lookup:
         return here, tree
 
     def _find(self, folder: RelPath) -> _Level | None:
-        """The own directory that describes `folder`; None: no such directory."""
+        """The own directory that describes `folder`; None: `folder` does not exist."""
         level: _Level = self._level(*self._own(folder))
         return level if folder in level.leaves else None
 
     def _look_up(self, own: tuple[RelPath, bytes], hint: bytes) -> bool:
-        """Whether anything in an own directory may have a name with `hint` in it."""
+        """Whether a name in an own directory may contain `hint`."""
         return hint in self._text(*own)
 
     def _read_text(self, path: RelPath, tree: bytes) -> bytes:
-        """All names in an own directory, as its manifest has them, among other things."""
+        """The text of an own directory: its subdirectories' names and its manifest."""
         directory = self._snapshot.own_directory(path, tree)
         pieces = self._snapshot.pieces(directory).values()
         texts = [self._snapshot.reader.read(piece.manifest, "blob") for piece in pieces]

@@ -1,10 +1,16 @@
-"""Which stage a path is published in, and which rule says so.
+"""Finds the stage in which a path is published, and the rule that decides it.
 
-Pure: what stands around a path is asked of a snapshot.  Order of precedence: volatile files are
-pointers; then the stage rules of client.toml, and those of the upstream; then the rules of the
-repositories that the path is in, outermost first (each claims only what is its own: the indices of
-one hold no other); where there is none, the generic ones.  A repository is where a profile rule
-puts one (those of client.toml hold for all below), else where its markers are.
+Pure: a `MarkerLookup` looks into the snapshot.  The first of these that matches decides:
+
+1. volatile files are pointers;
+2. the stage rules of client.toml, then those of the upstream;
+3. the rules of the repositories around the path, outermost first (they match no path of an inner
+   one);
+4. outside of repositories, the generic rules.
+
+A path that nothing matches is payload.  A repository is where a profile rule puts one, and below
+that place none is looked for; a rule of client.toml replaces the upstream's at and below its path.
+Elsewhere a repository is where the markers of a profile are.
 """
 
 from collections.abc import Iterable, Mapping
@@ -19,14 +25,14 @@ from huai_schema.paths import ROOT, RelPath, ancestors, parent, path_order
 Rules = Iterable[Rule]
 
 GENERIC = "generic"
-"""The profile of what belongs to no repository."""
+"""The profile of paths outside of repositories."""
 
 
 class MarkerLookup(Protocol):
-    """What is asked of a snapshot."""
+    """Finds the markers of profiles in a snapshot; `lookup.Lookup` implements it."""
 
     def has(self, folder: RelPath, marker: str) -> bool:
-        """Whether `folder` holds what a marker of a profile says."""
+        """Whether `marker` fits in `folder`."""
 
 
 class PackageRepository(NamedTuple):
@@ -35,18 +41,18 @@ class PackageRepository(NamedTuple):
     top: RelPath
     profile: str
     found_by: str
-    """The markers that are there, or the publish rule that says so."""
+    """The markers that were found, or the text of the profile rule."""
 
 
 class Placement(NamedTuple):
-    """Where a path belongs."""
+    """The stage of a path, and why."""
 
     stage: int
     """An index into `STAGES`."""
     rule: str
-    """The publish rule; empty: none, so it is payload."""
+    """The text of the rule that decided; empty: none matches, so the path is payload."""
     repository: PackageRepository | None
-    """The innermost that it is in, or the one whose rule it is."""
+    """The repository whose rule decided, else the innermost one around the path."""
 
 
 class PublishOrder:
@@ -62,7 +68,7 @@ class PublishOrder:
     ) -> None:
         """`own` are the rules of client.toml, `upstream` those of the descriptor.
 
-        `volatile` are all that say which files change without a commit.
+        `volatile` are the rules for volatile files, whoever made them.
         """
         own, upstream = list(own), list(upstream)
         self._volatile = Matcher((rule.pattern, rule) for rule in volatile)
@@ -103,7 +109,7 @@ class PublishOrder:
         return inside[0].top if inside else None
 
     def names_below(self, path: RelPath, *, symlink: bool = False) -> RelPath | None:
-        """The directory whose content an index or pointer may name; None: it is payload."""
+        """The directory whose paths the index or pointer `path` may name; None: it is payload."""
         placement = self.placement_of(path, symlink=symlink)
         if placement.stage == PAYLOAD:
             return None
@@ -119,7 +125,7 @@ class PublishOrder:
         return _seen_from(path, rule.pattern) if rule else ROOT
 
     def placement_of(self, path: RelPath, *, symlink: bool = False) -> Placement:
-        """The stage in which a file or symlink is published, and why."""
+        """The stage in which a file or symlink is published, and the rule that decides it."""
         inside = self._around(parent(path))
         volatile = None if symlink else self._volatile.find(Named(path, symlink))
         if volatile is not None:
@@ -139,7 +145,7 @@ class PublishOrder:
 
     @property
     def repositories(self) -> list[PackageRepository]:
-        """Those that were met so far, by path."""
+        """The repositories found so far, in the order of their paths."""
         met = {each for around in self._known.values() for each in around}
         return sorted(met, key=lambda each: path_order(each.top))
 
@@ -161,7 +167,7 @@ class PublishOrder:
     def _entered(
         self, path: RelPath, outer: tuple[PackageRepository, ...]
     ) -> tuple[PackageRepository, ...]:
-        """What `outer` becomes at `path`."""
+        """The repositories around the content of `path`; `outer` are those around `path`."""
         rule = self._assigned.get(path)
         if rule is not None:
             here = PackageRepository(path, rule.profile, rule.text)
@@ -180,7 +186,10 @@ class PublishOrder:
 
 
 def _seen_from(path: RelPath, pattern: Pattern) -> RelPath:
-    """The directory from which `pattern` is seen when it matches `path`."""
+    """The directory above the components of `pattern` that follow a leading `**`, else the root.
+
+    `path` matches `pattern`.
+    """
     first, *rest = pattern.components
     if first != "**" or "**" in rest:
         return ROOT

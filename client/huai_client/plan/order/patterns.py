@@ -1,8 +1,8 @@
-r"""Publish rules as one regular expression, so that a path is looked at once.
+r"""Publish rules as one regular expression, so that each path is matched once.
 
-Pure.  Rule: no pattern, whoever wrote it, may take more than quadratic time.  So each `*`
-and `**` but the last takes the first place that fits and never another one (atomic groups).
-That is right, because what stands between two of them has a fixed shape.
+Pure.  Rule to keep: no pattern takes more than quadratic time, whoever wrote it.  So each `*` and
+`**` but the last stops at the first place where the rest up to the next one fits, and is never
+retried (atomic groups).  This loses no match: the text between two stars has a fixed shape.
 """
 
 import re
@@ -19,11 +19,11 @@ _NONE = 1 << 30
 """Larger than the number of any pattern."""
 
 _MARK = b"\0"
-"""Stands after the path of a symlink; no path holds it."""
+"""Follows the path of a symlink; no path contains it."""
 
 
 class Named(NamedTuple):
-    """What is matched: a path, seen from some directory, and whether it is a symlink."""
+    """What is matched: a path relative to some directory, and whether it is a symlink."""
 
     path: bytes
     symlink: bool
@@ -33,7 +33,7 @@ class Matcher(Generic[T]):
     """Finds the first of several patterns that matches."""
 
     def __init__(self, pairs: Iterable[tuple[Pattern, T]]) -> None:
-        """Each pattern, and what is found where it matches."""
+        """`pairs`: patterns, each with the value that `find` returns for it."""
         self._found: list[T] = []
         paths: list[tuple[int, bytes]] = []
         names: list[tuple[int, bytes]] = []
@@ -41,14 +41,14 @@ class Matcher(Generic[T]):
             self._found.append(found)
             first, *rest = pattern.components
             if first == "**" and len(rest) == 1 and rest != ["**"]:
-                # Any directory: looking at the name alone is quicker.
+                # `**/NAME` matches in any directory: matching the name alone is quicker.
                 names.append((number, path_expression(pattern._replace(components=tuple(rest)))))
             else:
                 paths.append((number, path_expression(pattern)))
         self._paths, self._names = _Any(paths), _Any(names)
 
     def find(self, named: Named) -> T | None:
-        """What belongs to the first pattern that matches; None: none does."""
+        """The value of the first pattern that matches; None: none does."""
         path = named.path + _MARK if named.symlink else named.path
         first = min(self._paths.first(path), self._names.first(basename(path)))
         return self._found[first] if first < len(self._found) else None
@@ -63,13 +63,13 @@ class _Any:
         self._any = re.compile(b"|".join(parts) or rb"(?!)", re.DOTALL)
 
     def first(self, path: bytes) -> int:
-        """The number of the first that matches; a very large one if there is none."""
+        """The number of the first pattern that matches; `_NONE` if none does."""
         match = self._any.match(path)
         return self._numbers[match.lastindex - 1] if match and match.lastindex else _NONE
 
 
 def path_expression(pattern: Pattern) -> bytes:
-    """A regular expression for a whole path, with the mark of a symlink behind it."""
+    """A regular expression for a whole path, followed by the mark of a symlink."""
     end = rb"\0\Z" if pattern.symlinks else rb"\0?\Z"
     segments = _segments(pattern.components)
     first, *later = segments
@@ -84,7 +84,7 @@ def path_expression(pattern: Pattern) -> bytes:
 
 
 def component(glob: bytes, byte: bytes = rb"[^/\0]") -> bytes:
-    """A regular expression for one name; `byte` is what `?` stands for, and `*` for any number."""
+    """A regular expression for one name; `byte` is one for what `?` matches."""
     head, *parts = [re.escape(part).replace(rb"\?", byte) for part in re.split(rb"\*+", glob)]
     if not parts:
         return head
@@ -93,7 +93,7 @@ def component(glob: bytes, byte: bytes = rb"[^/\0]") -> bytes:
 
 
 def _segments(components: Sequence[str]) -> list[list[str]]:
-    """The components between each two `**`; those that follow each other are one."""
+    """The components before, between and after `**`; adjacent `**` count as one."""
     found: list[list[str]] = [[]]
     for index, name in enumerate(components):
         if name != "**":
@@ -104,5 +104,5 @@ def _segments(components: Sequence[str]) -> list[list[str]]:
 
 
 def below(top: RelPath, path: RelPath) -> bytes:
-    """`path` as it is seen from `top`, a directory above it."""
+    """`path` relative to `top`, a directory above it."""
     return path[len(top) + 1 :] if top else path

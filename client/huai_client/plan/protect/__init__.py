@@ -1,1 +1,1 @@
-"""What a sync must not touch: the administrator's own paths, and what rsync's rules keep."""
+"""Paths that a sync must not touch: those of `protect`, and those that rsync's rules keep."""

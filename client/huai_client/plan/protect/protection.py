@@ -1,17 +1,17 @@
-"""What a sync must not touch, and which directories of the tree hold such a thing.
+"""Which paths a sync must not touch, and which directories of the tree hold such a path.
 
-`Protection` are the administrator's own paths: never deleted, replaced or written by huai.  A path
-is protected if a pattern matches it or a directory above it.  Patterns are rsync's, as after
-`--exclude`, so `/project/trace/my.host` is one path and `*.local` a name anywhere.
+`Protection` has the patterns of `protect`: the administrator's own paths, which huai never deletes,
+replaces or writes.  A path is protected if a pattern matches it or a directory above it.  Patterns
+are rsync's, as after `--exclude`, so `/project/trace/my.host` is one path and `*.local` a name
+anywhere.
 
-`Undeletable` is what rsync's receiving side keeps from deletion: the rules of a call that name that
-side, `--filter='protect /project/'`, and each `--exclude` without `--delete-excluded`.  Unlike what
-`protect` names in client.toml, such a path is written where the upstream has it.
-Rule to keep: as in rsync a rule is asked only of what the upstream has not; below a directory
-that stays for it everything stays.
+`Undeletable` has the rules by which rsync's receiver keeps paths from deletion:
+`--filter='protect /project/'`, and each `--exclude` without `--delete-excluded`.  Other than the
+paths of `protect`, these are written if the upstream has them.  Rule to keep: as in rsync, a rule
+applies only to paths that the upstream does not have; below a directory that stays by a rule
+everything stays.
 
-`Holding` asks the tree for names.  It costs what is in the directories that are asked for; none is
-walked twice.
+`Holding` reads the names in directories of the tree, each directory at most once.
 """
 
 from collections.abc import Iterable, Iterator
@@ -29,7 +29,7 @@ class Protection:
     """The patterns of one module."""
 
     def __init__(self, patterns: Iterable[str]) -> None:
-        """`FilterError` for a pattern that is wrong."""
+        """Raises `FilterError` for a malformed pattern."""
         self._rules = Rules.parse(
             [b"- " + each.encode("utf-8", "surrogateescape") for each in patterns], place="protect"
         )
@@ -43,11 +43,11 @@ class Protection:
         return bool(path) and not self._rules.reaches(path, directory=directory)
 
     def may_cover(self, path: RelPath) -> bool:
-        """The same where it is not known whether `path` is a directory."""
+        """Whether `path` is protected as a directory or as anything else."""
         return self.covers(path, directory=False) or self.covers(path, directory=True)
 
     def covers_candidate(self, candidate: Candidate) -> bool:
-        """Whether what is there is protected, or what should be there would be."""
+        """Whether the present entry or the wanted one is protected."""
         path = candidate.path
         entries = [each for each in (candidate.have, candidate.wanted) if each is not None]
         if any(self.covers(path, directory=isinstance(each, Directory)) for each in entries):
@@ -55,35 +55,36 @@ class Protection:
         return candidate.special and self.covers(path, directory=False)
 
     def same_protection(self, old: RelPath, new: RelPath) -> bool:
-        """Whether neither of two directories is protected, nor any anchored pattern leads below.
+        """Whether a move from `old` to `new` changes no protection by a pattern with a path.
 
-        What is protected below by its name alone has to be looked for in the tree.
+        False if one of the directories is protected.  Paths that are protected by their name alone
+        are not looked for: only the tree has them.
         """
         covered = self.covers(old, directory=True) or self.covers(new, directory=True)
         return not covered and self._rules.alike_below(old, new)
 
     def entries(self, wanted: Iterable[Entry]) -> Iterator[Entry]:
-        """Those of a snapshot that are not protected."""
+        """The entries of `wanted` that are not protected, hardlinks detached."""
         for entry in wanted:
             if not self.covers(entry.path, directory=isinstance(entry, Directory)):
                 yield self.detached(entry)
 
     def detached(self, entry: Entry) -> Entry:
-        """The entry; as a file of its own if what it is a hardlink of is protected."""
+        """The entry; a hardlink whose leader is protected becomes a file of its own."""
         if not isinstance(entry, File) or entry.link is None:
             return entry
         return entry._replace(link=None) if self.covers(entry.link, directory=False) else entry
 
 
 class Covering(Protocol):
-    """Says what is protected."""
+    """`Protection` or `Undeletable`."""
 
     def covers(self, path: RelPath, *, directory: bool) -> bool:
         """Whether what stands at `path`, or should, is protected."""
 
 
 class Holding:
-    """Answers for one tree, as it is when a directory is first asked for."""
+    """The directories of one tree that hold a protected path, as when each was first read."""
 
     def __init__(self, tree: TreeReader, protection: Covering) -> None:
         """Nothing is read yet."""
@@ -93,7 +94,7 @@ class Holding:
         self._holders: set[RelPath] = set()
 
     def contains_protected(self, path: RelPath) -> bool:
-        """Whether anything below the directory `path` is protected, or cannot be looked at."""
+        """Whether anything below the directory `path` is protected, or cannot be read."""
         if self._walked.isdisjoint((path, *ancestors(path))):
             self._walk(path)
             self._walked.add(path)
@@ -113,7 +114,7 @@ class Holding:
             pending += folders
 
     def _look(self, path: RelPath) -> tuple[list[RelPath], list[RelPath]]:
-        """What is protected in a directory, and the subdirectories that are not."""
+        """The protected paths directly in a directory, and its unprotected subdirectories."""
         try:
             leaves, folders = self._tree.listing(path)
         except PathError:
@@ -128,10 +129,10 @@ class Holding:
 
 
 class Undeletable:
-    """The rules of one run."""
+    """The rules of one run that keep paths from deletion."""
 
     def __init__(self, rules: Rules | None) -> None:
-        """None: everything may be deleted."""
+        """Without `rules` everything may be deleted."""
         self._rules = rules or EVERYTHING
 
     def __bool__(self) -> bool:
@@ -139,15 +140,15 @@ class Undeletable:
         return bool(self._rules)
 
     def covers(self, path: RelPath, *, directory: bool) -> bool:
-        """Whether `path` stays if the upstream has it not."""
+        """Whether `path` stays if the upstream does not have it."""
         return self._rules.protected(path, directory=directory)
 
     def may_cover(self, path: RelPath) -> bool:
-        """The same where it is not known whether `path` is a directory."""
+        """Whether `path` stays as a directory or as anything else."""
         return self.covers(path, directory=False) or self.covers(path, directory=True)
 
     def drop_kept(self, diff: TreeDiff, tree: TreeReader) -> TreeDiff:
-        """The comparison without deletions of what stays, and of what holds such a thing."""
+        """The comparison without deletions of paths that stay, and of directories above them."""
         if not self:
             return diff
         holding = Holding(tree, self)

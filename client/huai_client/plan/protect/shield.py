@@ -1,7 +1,7 @@
-"""Leaves what is protected out of a comparison, and out of what `verify` finds.
+"""Leaves protected paths out of a comparison, and out of the findings of `verify`.
 
-Rule to keep: what is left out of the comparison never reaches the planner, so no operation can
-concern it.
+Rule to keep: the planner sees only the comparison, so a path that is left out of it cannot be part
+of any operation.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -17,10 +17,10 @@ _TIMES = ("mtime",)
 
 
 def drop_protected(diff: TreeDiff, protection: Protection, tree: TreeReader) -> TreeDiff:
-    """The comparison without protected paths, and without what would take away one that is below.
+    """The comparison without protected paths, and without directories that hold one.
 
-    A directory that holds one stays, also where a file is wanted in its place.  A hardlink of
-    a file that is left out is a file of its own.
+    Such a directory stays, even if a file is wanted in its place.  A hardlink whose leader is left
+    out becomes a file of its own.
     """
     if not protection:
         return diff
@@ -44,7 +44,7 @@ def drop_protected(diff: TreeDiff, protection: Protection, tree: TreeReader) -> 
 def may_move(
     protection: Protection, undeletable: Undeletable, tree: TreeReader
 ) -> Callable[[RelPath, RelPath], bool]:
-    """Says whether a directory may be renamed whole, from here to there."""
+    """A function that tells whether a directory may be renamed whole: (old path, new path)."""
     holding, staying = Holding(tree, protection), Holding(tree, undeletable)
 
     def answer(old: RelPath, new: RelPath) -> bool:
@@ -60,10 +60,10 @@ def may_move(
 def without_expected(
     differences: Iterable[Difference], protection: Protection, tree: TreeReader
 ) -> Iterator[Difference]:
-    """What of the differences between a tree and a snapshot counts: not what is protected.
+    """`differences` without those that protected paths explain.
 
-    Nor an extraneous directory that holds it, nor the time of a directory in which it stands,
-    which changes whenever its owner writes it anew.
+    These are the protected paths, extraneous directories that hold one, and the times of
+    directories that directly contain one: they change whenever the administrator writes it.
     """
     holding = Holding(tree, protection)
     for found in differences:
@@ -85,12 +85,12 @@ def _is_expected(
 
 
 def _holder(path: RelPath, tree: TreeReader, holding: Holding) -> bool:
-    """Whether a directory stands there that holds something protected."""
+    """Whether a directory stands at `path` that holds something protected."""
     return is_directory(tree, path) and holding.contains_protected(path)
 
 
 def _takes_away(candidate: Candidate, holding: Holding) -> bool:
-    """Whether a directory is to go that holds something protected."""
+    """Whether `candidate` would remove a directory that holds something protected."""
     goes = isinstance(candidate.have, Directory) and not isinstance(candidate.wanted, Directory)
     return goes and holding.contains_protected(candidate.path)
 
@@ -104,6 +104,6 @@ def _detached(candidate: Candidate, protection: Protection, left_out: set[RelPat
         alone = wanted._replace(link=None)
     if alone is wanted:
         return candidate
-    # What shares its inode with a protected file must not be changed in place.
+    # It may share its inode with a protected file, so it must not be changed in place.
     differing = candidate.differing - {"link"} | ({"link"} if candidate.links > 1 else set())
     return candidate._replace(wanted=alone, differing=differing)

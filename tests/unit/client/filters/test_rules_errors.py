@@ -20,10 +20,10 @@ def refused(*lines: str, folder: Path) -> FilterError:
 @pytest.mark.parametrize(
     ("rule", "reason"),
     [
-        ("*.iso", "no rule begins like this"),
-        ("exclud *.iso", "no rule begins like this"),
-        ("- ", "a pattern is missing"),
-        ("merge", "the name of a file is missing"),
+        ("*.iso", "this is not the beginning of a rule"),
+        ("exclud *.iso", "this is not the beginning of a rule"),
+        ("- ", "the pattern is missing"),
+        ("merge", "the file name is missing"),
         ("! now", "nothing may follow '!'"),
         (": .rsync-filter", "per-directory rules (dir-merge) are not supported"),
         ("dir-merge .rsync-filter", "per-directory rules (dir-merge) are not supported"),
@@ -34,13 +34,13 @@ def refused(*lines: str, folder: Path) -> FilterError:
         (".e rules", "modifier 'e', which leaves out the merged file itself, is not supported"),
         (".n rules", "modifier 'n', which keeps rules from being inherited, is not supported"),
         (".w rules", "modifier 'w', which separates rules by spaces, is not supported"),
-        ("-Q x", "modifier 'Q' has no place here"),
-        (".+- rules", "one of the modifiers '-' and '+' is enough"),
-        ("- " + "x" * 5000, "a rule of more than 4095 bytes"),
-        ("- a\0b", "a rule holds NUL"),
-        ("P x", "a filter says what is mirrored, not what is protected from deletion"),
-        ("risk x", "a filter says what is mirrored, not what is protected from deletion"),
-        ("-sr x", "a filter says what is mirrored, not what is protected from deletion"),
+        ("-Q x", "modifier 'Q' does not go with this rule"),
+        (".+- rules", "only one of the modifiers '-' and '+' may be given"),
+        ("- " + "x" * 5000, "the rule is longer than 4095 bytes"),
+        ("- a\0b", "the rule contains a NUL byte"),
+        ("P x", "a filter decides which paths are mirrored and cannot protect any"),
+        ("risk x", "a filter decides which paths are mirrored and cannot protect any"),
+        ("-sr x", "a filter decides which paths are mirrored and cannot protect any"),
     ],
 )
 def test_a_rule_is_named_with_its_place_and_a_way_out(
@@ -54,7 +54,7 @@ def test_a_rule_is_named_with_its_place_and_a_way_out(
 def test_a_rule_in_a_merged_file_is_named_by_its_line(tmp_path: Path) -> None:
     (tmp_path / "rules").write_text("- a\n\nnonsense\n")
     error = refused(". rules", folder=tmp_path)
-    assert error.message == "rules line 3: 'nonsense': no rule begins like this"
+    assert error.message == "rules line 3: 'nonsense': this is not the beginning of a rule"
 
 
 def test_a_merged_file_that_cannot_be_read(tmp_path: Path) -> None:
@@ -67,12 +67,12 @@ def test_a_merged_file_that_cannot_be_read(tmp_path: Path) -> None:
 def test_a_file_that_merges_itself(tmp_path: Path) -> None:
     (tmp_path / "rules").write_text(". rules\n")
     error = refused(". rules", folder=tmp_path)
-    assert f"more than {MERGE_DEPTH} files" in error.message
+    assert f"files are merged more than {MERGE_DEPTH} deep" in error.message
     assert "check whether rules merges itself" in error.hint
 
 
 def test_a_side_that_is_named_twice() -> None:
-    with pytest.raises(FilterError, match="has named a side already"):
+    with pytest.raises(FilterError, match="names a side already"):
         Parser(lambda _: b"H x\n").filter(b".s rules")
 
 
