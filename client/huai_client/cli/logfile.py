@@ -1,8 +1,8 @@
-"""The log file: a line, with its time, for each thing that is told.
+"""The log file: one line with its time for each message of a run.
 
-Complete whatever the user wants to see on the screen: a transfer's troubles are noted down too.
-Files that were refused are told of at the end of a run.  Rule: it is opened for each line, so that
-whoever rotates it has nobody to notify, and several processes may write to it.
+It is complete even with `--quiet`: the retries and waits of a transfer are logged as well.  Files
+that failed are listed at the end of a run.  Rule to keep: the file is opened for each line, so that
+several processes can write to it and logrotate has to notify none of them.
 """
 
 import os
@@ -25,20 +25,21 @@ class LogFileError(HuaiError):
 
 
 class LogFile:
-    """Where lines are appended."""
+    """A file to which lines are appended."""
 
     def __init__(self, path: Path) -> None:
-        """Makes the file if it is missing; `LogFileError` if nothing can be written there."""
+        """Creates the file if it is missing; raises `LogFileError` if it cannot be written."""
         self._path = path
         try:
             append(path, b"", 0o640)
         except OSError as error:
             raise LogFileError(
-                f"{path}: {error.strerror}", hint="make its folder, or look at the permissions"
+                f"the log file {path} cannot be written: {error.strerror}",
+                hint=f"create {path.parent}, or give this user the right to write there",
             ) from error
 
     def write(self, module: str, text: str) -> None:
-        """Append a line; if that fails it is lost, and the run goes on."""
+        """Append a line; if that fails, the line is lost and the run goes on."""
         told = text.removeprefix(f"{module}: ").replace("\n", " ")
         stamp = time.strftime("%Y-%m-%dT%H:%M:%S%z")
         line = f"{stamp} [{os.getpid()}] {module}: {told}\n"
@@ -47,7 +48,7 @@ class LogFile:
 
 
 def append(path: Path, line: bytes, mode: int) -> None:
-    """Add a line to a file, which is made with `mode` if it is missing."""
+    """Append `line` to a file, which is created with `mode` if it is missing."""
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
     handle = os.open(path, flags, mode)
     try:
@@ -78,10 +79,10 @@ def _reason(error: BaseException) -> str:
 
 
 class LoggedProgress:
-    """Passes all calls on, and logs why a transfer takes long."""
+    """A listener that logs retries and waits, and passes all calls on to another one."""
 
     def __init__(self, shown: "Listener", note: Callable[[str], None]) -> None:
-        """`note` takes a line."""
+        """`shown` is the other listener; `note` logs a line."""
         self._shown = shown
         self._note = note
         self.started = shown.started
@@ -91,11 +92,11 @@ class LoggedProgress:
         self.ended = shown.ended
 
     def retried(self, reason: str) -> None:
-        """Note it."""
+        """Log the reason of a retry."""
         self._note(f"trying again: {reason}")
         self._shown.retried(reason)
 
     def waiting(self, reason: str) -> None:
-        """Note it."""
+        """Log the reason of a wait."""
         self._note(f"waiting: {reason}")
         self._shown.waiting(reason)

@@ -1,9 +1,10 @@
-"""Services that failed lately: a small record in the client root, so that runs ask them last.
+"""Services that failed lately: a record in the client root, so that runs ask these last.
 
-Rule: a service that failed is asked after the others for ten minutes, after the next failure for
-twenty, and so on up to an hour; it is never left out.  The record holds the last hundred failing
-services, each for a day.  It is replaced as a whole and not synced to the disk: if it is lost or
-damaged, services are asked in another order, and nothing else happens.
+Rule: after a failure a service is asked after the others for ten minutes; a failure after that
+pause starts one of twenty minutes, and so on up to an hour.  It is never left out.  The record
+holds the hundred services whose pauses end last, each for a day after its pause.  The file is
+replaced as a whole and not synced to the disk: if it is lost or damaged, only the order of the
+services changes.
 """
 
 import json
@@ -30,37 +31,37 @@ class Failing(NamedTuple):
     service: str
     """Scheme, host and port: `rsync://mirror.example:873`; or a URL that alone failed."""
     failures: int
-    """How often it failed in a row, not counting retries of one run."""
+    """How many pauses it got in a row: a failure before `until` is not counted."""
     since: int
     """When it failed first, seconds since the epoch."""
     until: int
-    """It is asked last until then."""
+    """When its pause ends, seconds since the epoch; until then it is asked last."""
     reason: str
-    """The last failure, for people."""
+    """The last failure that was counted, for people."""
 
 
 class UpstreamHealth:
     """The record; several threads may share it, and other processes use the same file."""
 
     def __init__(self, path: Path | None, clock: Callable[[], float] = time.time) -> None:
-        """`path` may be missing; None: nothing is kept on the disk."""
+        """`path` names the file, which need not exist; None: nothing is kept on the disk."""
         self._path = path
         self._clock = clock
         self._lock = threading.Lock()
         self._known = self._load()
 
     def failing(self) -> list[Failing]:
-        """All that are remembered, by service."""
+        """All recorded services, sorted by name."""
         return sorted(self._known.values())
 
     def failed_lately(self, *services: str) -> bool:
-        """Whether one of these failed lately, and should be asked after others."""
+        """Whether one of `services` has a pause now, and should be asked after others."""
         now = self._clock()
         found = (self._known.get(service) for service in services)
         return any(each is not None and each.until > now for each in found)
 
     def failed(self, service: str, reason: str, *, seconds: float = 0) -> None:
-        """`service` did not answer; `seconds`: how long it wants to be left alone."""
+        """Record that `service` failed; `seconds`: the least pause, as it asks for itself."""
         now = int(self._clock())
         before = self._known.get(service)
         if not service or (before and before.until > now):
@@ -73,7 +74,7 @@ class UpstreamHealth:
         self._change(service, failing)
 
     def succeeded(self, *services: str) -> None:
-        """These answered."""
+        """Record that `services` answered: their failures are forgotten."""
         for service in services:
             if service in self._known:
                 self._change(service, None)
@@ -100,7 +101,7 @@ class UpstreamHealth:
             return {}
         now = int(self._clock())
         return {
-            # After the clock was set back the pause must not be longer than it should be.
+            # If the clock was set back, the pause still has to end within an hour.
             each.service: each._replace(
                 since=min(each.since, now), until=min(each.until, now + _LONGEST_SECONDS)
             )
@@ -122,7 +123,7 @@ def _age(failing: Failing) -> int:
 
 
 def _failing(row: object) -> Failing:
-    """A row of the record; `ValueError` or `TypeError` if it is not one."""
+    """A row of the record; raises `ValueError` or `TypeError` if it is malformed."""
     if not isinstance(row, list):
         raise TypeError(row)
     failing = Failing(*row)

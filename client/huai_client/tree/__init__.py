@@ -1,6 +1,7 @@
 """Changing a tree below one directory handle, never through a symlink.
 
-`Tree` (to change) and `View` (to look) are the doors; the other modules are their parts.
+Other packages use `Tree` to change a tree and `View` to read one; the other modules are parts of
+these.
 """
 
 from huai_client.tree.destination import DestinationError

@@ -1,4 +1,4 @@
-"""Setting owner, mode and times of one inode: in that order, and only what differs.
+"""Setting owner, mode and times of one inode: in this order, and only those that differ.
 
 Works on O_PATH handles, which open any inode without a right to read it and without
 side effects on devices and fifos.
@@ -14,7 +14,7 @@ from huai_schema.entries import Directory, File, Symlink
 
 
 def set_owner(handle: int, wanted: File | Directory, owners: Owners | None) -> None:
-    """Owner and group, if we are allowed to give files away; unknown names change nothing."""
+    """Set owner and group; without `owners`, and for names unknown here, they stay."""
     if owners is None:
         return
     status = os.fstat(handle)
@@ -25,9 +25,9 @@ def set_owner(handle: int, wanted: File | Directory, owners: Owners | None) -> N
 
 
 def set_mode(handle: int, mode: int) -> None:
-    """All twelve bits.  After `set_owner`: chown(2) clears setuid and setgid.
+    """Set all twelve mode bits; a `Kept` mode changes nothing.
 
-    A mode that is to be kept is left alone.
+    To be called after `set_owner`: chown(2) clears setuid and setgid.
     """
     if isinstance(mode, Kept):
         return
@@ -36,21 +36,21 @@ def set_mode(handle: int, mode: int) -> None:
 
 
 def set_mtime(handle: int, mtime: int) -> None:
-    """Modification time in nanoseconds; the access time stays."""
+    """Set the modification time, in nanoseconds; the access time stays."""
     status = os.fstat(handle)
     if status.st_mtime_ns != mtime:
         os.utime(handle_path(handle), ns=(status.st_atime_ns, mtime))
 
 
 def set_all(handle: int, wanted: File | Directory, owners: Owners | None) -> None:
-    """Everything that `wanted` says."""
+    """Set owner, mode and modification time of `wanted`."""
     set_owner(handle, wanted, owners)
     set_mode(handle, wanted.mode)
     set_mtime(handle, wanted.mtime)
 
 
 def set_symlink(folder: int, name: bytes, wanted: Symlink, owners: Owners | None) -> None:
-    """Owner and time of a symlink itself; Linux gives symlinks no mode of their own."""
+    """Set owner and time of the symlink itself; on Linux symlinks have no mode of their own."""
     status = os.stat(name, dir_fd=folder, follow_symlinks=False)
     if owners is not None:
         uid = owners.uid(wanted.owner, status.st_uid)

@@ -1,7 +1,8 @@
-"""Opening DEST, the one place where a path of the outside world is looked up; and its free space.
+"""Opening DEST, and checking its free space.
 
-Its parents may be symlinks, DEST itself may not.  Nothing is created: a missing DEST is
-more often a disk that is not mounted than a first run.
+Only here a tree is looked up by an absolute path.  The directories above DEST may be symlinks, DEST
+itself may not.  A missing DEST is not created: more often than a first run it is a disk that is not
+mounted.
 """
 
 import os
@@ -17,21 +18,21 @@ from huai_schema.errors import ExitCode, HuaiError
 
 
 class DestinationError(HuaiError):
-    """DEST cannot be used at all."""
+    """DEST cannot be used."""
 
     exit_code: ClassVar[ExitCode] = ExitCode.DESTINATION
 
 
 def open_destination(dest: Path, *, write: bool) -> int:
-    """A handle of DEST, checked; `write` also asks for the right to change it.
+    """A handle of DEST; with `write`, DEST also has to be writable and to belong to this user.
 
     Raises:
-        DestinationError: DEST is missing, a symlink, no directory, or not ours to change.
+        DestinationError: DEST is missing, a symlink, no directory, or not writable as required.
     """
     if not dest.is_absolute():
         raise DestinationError(
-            f"{str(dest)!r} is no absolute path",
-            hint="write it out in client.toml, from / on; ~ is not expanded",
+            f"{str(dest)!r} is not an absolute path",
+            hint="write the whole path in client.toml, beginning with /; ~ is not expanded",
         )
     _check_type(dest)
     try:
@@ -43,7 +44,8 @@ def open_destination(dest: Path, *, write: bool) -> int:
         ) from None
     except OSError as error:
         raise DestinationError(
-            f"{dest} cannot be opened: {error.strerror}", hint="look at the path and run again"
+            f"{dest} cannot be opened: {error.strerror}",
+            hint="check its permissions and its disk, then run again",
         ) from error
     try:
         if write:
@@ -64,7 +66,8 @@ def _check_type(dest: Path) -> None:
         ) from None
     except OSError as error:
         raise DestinationError(
-            f"{dest} cannot be reached: {error.strerror}", hint="look at the folders above it"
+            f"{dest} cannot be reached: {error.strerror}",
+            hint="check the permissions of the folders above it",
         ) from error
     if stat.S_ISLNK(mode):
         raise DestinationError(
@@ -72,17 +75,22 @@ def _check_type(dest: Path) -> None:
             hint=f"configure the directory itself: {os.path.realpath(dest)}",
         )
     if not stat.S_ISDIR(mode):
-        raise DestinationError(f"{dest} is not a directory", hint="configure a directory as DEST")
+        raise DestinationError(
+            f"{dest} is not a directory", hint="name a directory as dest in client.toml"
+        )
 
 
 def _check_writable(dest: Path, handle: int) -> None:
     if not HANDLES.is_dir():
-        raise DestinationError(f"{HANDLES} is missing", hint="mount -t proc proc /proc")
+        raise DestinationError(
+            f"{HANDLES} is missing, which huai needs to write",
+            hint="mount /proc: mount -t proc proc /proc",
+        )
     status = os.fstat(handle)
     me = os.geteuid()
     if me not in (0, status.st_uid):
         raise DestinationError(
-            f"{dest} belongs to {_user(status.st_uid)}, and this is {_user(me)}",
+            f"{dest} belongs to {_user(status.st_uid)}, and huai runs as {_user(me)}",
             hint=f"run as {_user(status.st_uid)}, or: chown -R {_user(me)} {dest}",
         )
     if os.fstatvfs(handle).f_flag & os.ST_RDONLY:
@@ -105,19 +113,19 @@ def _user(uid: int) -> str:
 
 
 class NoSpaceError(HuaiError):
-    """The destination has no room for what is to come."""
+    """The destination has no room for the files to fetch."""
 
     exit_code = ExitCode.NO_SPACE
 
     def __init__(self, message: str, *, bytes_short: int = 0, inodes_short: int = 0) -> None:
-        """`message` says where and how much; the numbers are what is lacking."""
-        super().__init__(message, hint="make room, or mirror less")
+        """`message` says where and how much; the numbers say how much is lacking."""
+        super().__init__(message, hint="free some space, or mirror less with a filter")
         self.bytes_short = bytes_short
         self.inodes_short = inodes_short
 
 
 def check_space(dest: Path, files: Iterable[File]) -> None:
-    """There has to be room for everything before the first byte."""
+    """Raise `NoSpaceError` unless DEST has room for all `files`."""
     needed = count = 0
     for file in files:
         needed += file.size

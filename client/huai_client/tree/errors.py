@@ -1,6 +1,6 @@
-"""What can go wrong with one path of a tree, and what makes going on pointless.
+"""Errors of one path (`PathError`), and of the whole file system (`StorageError`).
 
-Rule: an `OSError` never leaves the package; `at` turns it into one of these.
+Rule: no `OSError` leaves the package; `at` turns each into one of these.
 """
 
 import errno
@@ -29,28 +29,28 @@ _REASONS = {
 
 
 class PathError(HuaiError):
-    """One path could not be changed; the others may go on."""
+    """One path could not be read or changed; others can be."""
 
     exit_code: ClassVar[ExitCode] = ExitCode.FILE_IO
 
     def __init__(self, path: RelPath, reason: str) -> None:
-        """`reason` reads on after the path."""
+        """`reason` follows the path and a colon in the message."""
         super().__init__(f"{show(path)}: {reason}", hint="repair the path by hand and run again")
         self.path = path
         self.reason = reason
 
 
 def is_other_file_system(error: PathError) -> bool:
-    """Whether a rename failed because it would have crossed a border of file systems (EXDEV).
+    """Whether a rename failed because the new path is on another file system (EXDEV).
 
-    On an overlay that border runs between a directory of a lower layer and everything else.
+    On an overlay, renaming a directory of a lower layer fails in the same way.
     """
     cause = error.__cause__
     return isinstance(cause, OSError) and cause.errno == errno.EXDEV
 
 
 class NotEmptyError(PathError):
-    """A directory stays because it holds what huai did not put there."""
+    """A directory cannot be removed because it is not empty."""
 
     def __init__(self, path: RelPath) -> None:
         """`path` is the directory."""
@@ -58,7 +58,7 @@ class NotEmptyError(PathError):
 
 
 class StorageError(HuaiError):
-    """The file system takes no more changes: every further path would fail as well."""
+    """The file system takes no changes at all: every other path would fail as well."""
 
     exit_code: ClassVar[ExitCode] = ExitCode.FILE_IO
 
@@ -71,7 +71,7 @@ class StorageError(HuaiError):
 
 @contextmanager
 def at(path: RelPath) -> Iterator[None]:
-    """Every `OSError` inside becomes a `PathError` of `path`, or a `StorageError`."""
+    """Turn each `OSError` of the block into a `PathError` of `path` or a `StorageError`."""
     try:
         yield
     except OSError as error:

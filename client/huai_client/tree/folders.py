@@ -1,10 +1,10 @@
 """Handles of the directories of a tree, opened component by component.
 
-No component is ever followed if it is a symlink, so a handle always lies below DEST.
-A few handles are kept.  Rule: whoever renames or removes a directory calls `forget`.
+No component that is a symlink is followed, so a handle is always one of a directory below DEST.
+Some handles are cached.  Rule to keep: a caller that renames or removes a directory calls `forget`.
 
-A directory of ours that we may not search or write in (mode 0555, as many mirrors have
-them) is opened up for its owner on demand and remembered, so that it can be closed again.
+A directory of this user without u+rwx (mode 0555, as many mirrors have them) gets these rights when
+they are needed; `restore_modes` takes them back.
 """
 
 import errno
@@ -15,7 +15,7 @@ from huai_client.tree.handles import handle_path
 from huai_schema.paths import RelPath, ancestors, join
 
 CAPACITY = 128
-"""Kept handles; callers hold at most a few at once between two calls of `open`."""
+"""The number of cached handles; callers use only a few at a time."""
 
 _DIRECTORY = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _OWNER_ALL = 0o700
@@ -25,14 +25,14 @@ class Folders:
     """The open directories below one root handle."""
 
     def __init__(self, root: int, *, make_writable: bool) -> None:
-        """`root` stays the caller's to close; `make_writable` allows to open up directories."""
+        """The caller closes `root`.  `make_writable`: whether directories may get u+rwx."""
         self._root = root
         self._may_make_writable = make_writable
         self._open: OrderedDict[RelPath, int] = OrderedDict()
         self._loosened: dict[RelPath, int] = {}
 
     def open(self, path: RelPath) -> int:
-        """An O_PATH handle, valid until the next few calls; not the caller's to close.
+        """An O_PATH handle, valid during the next few calls; the caller must not close it.
 
         Raises:
             OSError: ENOENT, ENOTDIR (a symlink or another non-directory on the way), EACCES.
@@ -70,7 +70,7 @@ class Folders:
             return os.open(name, _DIRECTORY, dir_fd=handle)
 
     def make_writable(self, path: RelPath) -> bool:
-        """Give ourselves u+rwx on a directory; False if that is not ours to do, or not needed."""
+        """Give a directory u+rwx; False if this is not allowed, or it has them."""
         return self._loosen(self.open(path), path)
 
     def _loosen(self, handle: int, path: RelPath) -> bool:
@@ -84,14 +84,14 @@ class Folders:
         return True
 
     def settled(self, path: RelPath) -> None:
-        """The directory has its final mode: nothing is left to be put back."""
+        """Record that the directory has its final mode, which `restore_modes` must not change."""
         self._loosened.pop(path, None)
 
     def restore_modes(self) -> list[RelPath]:
-        """Put back every mode that was loosened; returns where that failed."""
+        """Restore the modes of directories that got u+rwx; returns the paths where this failed."""
         failed: list[RelPath] = []
         while self._loosened:
-            # Deepest first: to get there, a directory above may be loosened once more.
+            # Deepest first: on the way, a directory above may have to get u+rwx again.
             path = max(self._loosened, key=lambda known: (known.count(b"/"), known))
             mode = self._loosened.pop(path)
             try:
@@ -101,7 +101,7 @@ class Folders:
         return failed
 
     def forget(self, old: RelPath, new: RelPath | None = None) -> None:
-        """`old` was removed, or renamed to `new`, with everything below."""
+        """Record that `old` was removed, or renamed to `new`, with everything below it."""
         below = old + b"/"
         for path in [known for known in self._open if known == old or known.startswith(below)]:
             os.close(self._open.pop(path))
@@ -111,6 +111,6 @@ class Folders:
                 self._loosened[RelPath(new + path[len(old) :])] = mode
 
     def close(self) -> None:
-        """Close every handle that was opened here."""
+        """Close all cached handles."""
         while self._open:
             os.close(self._open.popitem()[1])

@@ -1,7 +1,7 @@
-"""Directories by handle: open, make, list and empty them without ever following a symlink.
+"""Opens, makes, lists and empties directories by handle, without following any symlink.
 
-Paths are walked a component at a time, so that no symlink planted anywhere is followed and depth is
-bounded by nothing but the disk.
+Paths are opened one component at a time, so that no symlink in them is followed and they may be
+longer than PATH_MAX.
 """
 
 import os
@@ -13,12 +13,12 @@ from pathlib import Path
 from huai_schema.paths import join, parent
 
 HANDLES = Path("/proc/self/fd")
-"""Where the kernel gives an opened inode a name (proc(5))."""
+"""Has a path for each open handle (proc(5))."""
 DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def handle_path(handle: int) -> Path:
-    """A name for the opened inode itself, O_PATH handles included, which fchmod(2) refuses."""
+    """A path of the opened inode, for O_PATH handles too, which fchmod(2) refuses."""
     return HANDLES / str(handle)
 
 
@@ -30,7 +30,7 @@ def make_directory(handle: int, name: bytes) -> int:
 
 
 def own_directory(handle: int, name: bytes) -> int:
-    """Like `make_directory`; whatever else is in the way inside our own folder goes."""
+    """As `make_directory`, but a `name` that is no directory is removed first; for huai's own."""
     with suppress(FileNotFoundError):
         if not stat.S_ISDIR(os.stat(name, dir_fd=handle, follow_symlinks=False).st_mode):
             os.unlink(name, dir_fd=handle)
@@ -39,7 +39,7 @@ def own_directory(handle: int, name: bytes) -> int:
 
 @contextmanager
 def opened(handle: int, path: bytes, *, make: bool = False) -> Iterator[int]:
-    """A handle of the directory `path` below `handle`, closed at the end."""
+    """A handle of the directory `path` below `handle`, closed after the block."""
     current = os.dup(handle)
     try:
         for name in path.split(b"/") if path else ():
@@ -57,9 +57,10 @@ def open_directory(handle: int, name: bytes) -> int:
 
 
 def directories(handle: int, top: bytes) -> Iterator[tuple[bytes, list[bytes]]]:
-    """Each directory from `top` (a name in `handle`) down, and its leaves, parents first.
+    """Each directory from `top` (a name in `handle`) down with its leaves, parents first.
 
-    Costs the same at every depth: goes down by names and up by "..", in folders of ours alone.
+    Goes down by name and up by "..", so that the cost does not depend on depth; only for
+    directories that nobody else can change.
     """
     current = open_directory(handle, top)
     try:
@@ -91,13 +92,13 @@ def _instead(handle: int, other: int) -> int:
 
 
 def listing(handle: int) -> tuple[list[bytes], list[bytes]]:
-    """The names in a directory, unsorted: everything but subdirectories, then these.
+    """The names in a directory, unsorted: leaves, then subdirectories.
 
     `handle` may be an O_PATH one, which cannot be read itself.
     """
     leaves: list[bytes] = []
     folders: list[bytes] = []
-    # By the handle's path: names come as bytes, which a listing of a number denies us.
+    # By the handle's path: then names come as bytes; by its number they would come as text.
     with os.scandir(os.fsencode(handle_path(handle))) as found:
         for entry in found:
             (folders if entry.is_dir(follow_symlinks=False) else leaves).append(entry.name)
@@ -105,7 +106,7 @@ def listing(handle: int) -> tuple[list[bytes], list[bytes]]:
 
 
 def remove_all(handle: int, name: bytes) -> None:
-    """Remove `name` in `handle` with all that it holds; nothing there is fine."""
+    """Remove `name` in `handle` with everything below it; it may be missing."""
     try:
         is_directory = stat.S_ISDIR(os.stat(name, dir_fd=handle, follow_symlinks=False).st_mode)
     except FileNotFoundError:
@@ -132,7 +133,7 @@ def remove_all(handle: int, name: bytes) -> None:
 
 
 def _emptied(handle: int) -> list[bytes]:
-    """Remove the leaves of a directory; what is left in it."""
+    """Remove the leaves of a directory; returns the names of its subdirectories."""
     leaves, folders = listing(handle)
     for leaf in leaves:
         os.unlink(leaf, dir_fd=handle)
@@ -140,7 +141,7 @@ def _emptied(handle: int) -> list[bytes]:
 
 
 def list_names(handle: int) -> list[bytes]:
-    """What the directory `handle` holds."""
-    # Btrfs shows a handle nothing that was made after it was opened, or rewound.
+    """The names in the directory `handle`."""
+    # On Btrfs a handle shows no names that were made after it was opened or rewound.
     os.lseek(handle, 0, os.SEEK_SET)
     return [os.fsencode(name) for name in os.listdir(handle)]

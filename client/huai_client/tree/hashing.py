@@ -1,10 +1,9 @@
-"""Digests: of one file, read block by block, and of many, computed in a few threads.
+"""Digests of files: of one, read block by block, and of many, in a few threads.
 
-A file is read through its handle: a memory map would turn a disk error into a signal that ends the
-whole process.
+Files are read, not mapped: with a memory map, a disk error would be a signal that ends the process.
+Callers open the files, since only the tree opens paths safely.
 
-Rule: a bounded number of files is open at a time, and every handle is closed whatever
-happens.  Opening is the caller's: only the tree opens paths safely.
+Rule to keep: the number of open files is bounded, and each handle is closed in any case.
 """
 
 import os
@@ -29,10 +28,10 @@ _THREADS_FROM = 64 << 20
 def digest_of(
     handle: int, size: int = _UNKNOWN, on_block: Callable[[memoryview, int], None] | None = None
 ) -> bytes:
-    """BLAKE3-256 of all that the file `handle` holds.
+    """The BLAKE3-256 hash of the file `handle`.
 
-    `size`: about how many bytes that is; several threads hash a large file.  `on_block` is given
-    each block and its place in the file; what it raises ends the reading.
+    `size`: its approximate size in bytes; several threads hash a large file.  `on_block` is called
+    with each block and its offset; an exception of it ends the reading.
     """
     from blake3 import blake3
 
@@ -49,19 +48,19 @@ def digest_of(
 
 
 class Hashed(NamedTuple, Generic[T]):
-    """One file that was read."""
+    """The result for one file."""
 
     tag: T
     digest: bytes | None
-    """None: it could not be read; see `reason`."""
+    """None: the file could not be read; see `reason`."""
     reason: str = ""
 
 
 class Hashing(Generic[T]):
-    """Files go in with `add`, and come out hashed, in the same order."""
+    """A pool of threads: `add` takes files, and `add` and `rest` yield results, in order."""
 
     def __init__(self) -> None:
-        """Start the threads, which give way to everybody else: all of this has time."""
+        """Start the threads, with low priority."""
         self._pool = ThreadPoolExecutor(_WORKERS, "huai-hash", initializer=lower_priority)
         self._waiting: deque[tuple[T, int, Future[bytes]]] = deque()
 
@@ -70,7 +69,7 @@ class Hashing(Generic[T]):
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Drop what has not begun, wait for what has, close all."""
+        """Cancel the files that were not begun, wait for the others, close all handles."""
         for waiting in self._waiting:
             waiting[2].cancel()
         self._pool.shutdown()
@@ -78,13 +77,13 @@ class Hashing(Generic[T]):
             os.close(self._waiting.popleft()[1])
 
     def add(self, tag: T, handle: int) -> Iterator[Hashed[T]]:
-        """Take over `handle`; yields what is done when the window is full."""
+        """Queue `handle`, which is closed here; while too many wait, yields results."""
         self._waiting.append((tag, handle, self._pool.submit(digest_of, handle)))
         while len(self._waiting) >= _WINDOW:
             yield self._next()
 
     def rest(self) -> Iterator[Hashed[T]]:
-        """Everything that is still under way."""
+        """The results of all files that are left."""
         while self._waiting:
             yield self._next()
 

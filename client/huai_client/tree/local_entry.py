@@ -1,6 +1,6 @@
-"""What stands in the downstream tree, in the words of the metadata.
+"""Reads the entries of a downstream tree, in the form that metadata have.
 
-Reads attributes, never content; changes nothing.  Rule: what cannot be read is said
+Reads attributes, never content; changes nothing.  Rule: a path that cannot be read is reported
 (`Unreadable`), never taken for absent.
 """
 
@@ -31,7 +31,7 @@ class LocalEntry(NamedTuple):
 
 
 class Unreadable(NamedTuple):
-    """A path that could not be looked at; nothing is known of it, nor of what is below it."""
+    """A path that could not be read; nothing is known about it and the paths below it."""
 
     path: RelPath
     reason: str
@@ -39,10 +39,10 @@ class Unreadable(NamedTuple):
 
 
 def stat_entry(view: View, path: RelPath) -> LocalEntry | None:
-    """What stands at `path`; None: nothing, or something above it is not a directory.
+    """The entry at `path`; None: nothing stands there, or a path above is no directory.
 
     Raises:
-        PathError: it cannot be looked at.
+        PathError: `path` cannot be read.
     """
     status = view.stat(path)
     return None if status is None else _observed(view, path, status)
@@ -67,9 +67,10 @@ def _entry(view: View, path: RelPath, status: stat_result) -> Entry | None:
 
 
 def walk(view: View, scope: Scope = WHOLE) -> Iterator[LocalEntry | Unreadable]:
-    """What stands in `scope`, in tree order.
+    """The entries in `scope`, in tree order.
 
-    Leaves out folders named `.~tmp~`; other file systems are not entered but reported.
+    Leaves out directories named `.~tmp~`.  Other file systems are not entered: after the entry of
+    such a mount point comes an `Unreadable`.
     Memory grows with the largest directory and the depth, not with the tree.
     """
     view.refresh()
@@ -124,11 +125,11 @@ def differences(
     owners: Owners | None,
     leader: LocalEntry | None = None,
 ) -> frozenset[str]:
-    """Names of the attributes in which what is there differs from what should be.
+    """The names of the attributes in which `observed` differs from `wanted`.
 
-    Any of "type", "size", "mtime", "mode", "owner", "group", "target", "link".  Owners are
-    compared by number, and only with `owners` (None: we may not set them); a name that
-    this machine does not know cannot differ.  `leader` is what stands at `wanted.link`.
+    Any of "type", "size", "mtime", "mode", "owner", "group", "target", "link".  Owners are compared
+    by number, and only with `owners` (None: they cannot be set); a name that is unknown on this
+    machine never differs.  `leader` is the entry at `wanted.link`.
     """
     entry = observed.entry
     if type(entry) is not type(wanted) or entry is None:
@@ -151,10 +152,10 @@ def differences(
 
 
 def differences_here(view: View, observed: LocalEntry, wanted: Entry) -> frozenset[str]:
-    """The same by a view, which also looks at what stands at `wanted.link`.
+    """As `differences`, with the owners and the leader that `view` has.
 
     Raises:
-        PathError: that cannot be looked at.
+        PathError: `wanted.link` cannot be read.
     """
     link = wanted.link if isinstance(wanted, File) else None
     leader = None if link is None else stat_entry(view, link)
@@ -162,5 +163,5 @@ def differences_here(view: View, observed: LocalEntry, wanted: Entry) -> frozens
 
 
 def same_inode(one: LocalEntry, other: LocalEntry | None) -> bool:
-    """Whether both names are hardlinks of one file."""
+    """Whether both are names of one inode."""
     return other is not None and (one.device, one.inode) == (other.device, other.inode)

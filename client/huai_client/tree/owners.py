@@ -15,7 +15,7 @@ _ID_MAX = (1 << 32) - 2
 
 
 class _Lookup:
-    """Names of one kind, users or groups, to numbers."""
+    """Numbers of users or of groups, by name."""
 
     def __init__(self, find: Callable[[str], int]) -> None:
         self._find = find
@@ -41,7 +41,7 @@ class _Lookup:
 
 
 class Owners:
-    """Name to number: what to set, and what to compare with."""
+    """Numbers by name: to set owners, and to compare them."""
 
     def __init__(self) -> None:
         """Start with nothing looked up."""
@@ -49,28 +49,28 @@ class Owners:
         self._groups: Final = _Lookup(lambda name: grp.getgrnam(name).gr_gid)
 
     def uid(self, name: bytes, otherwise: int) -> int:
-        """The user's number; `otherwise` for a name that this machine does not know."""
+        """The user's number; `otherwise` for a name that is unknown on this machine."""
         number = self._users.number(name)
         return otherwise if number is None else number
 
     def gid(self, name: bytes, otherwise: int) -> int:
-        """The group's number; `otherwise` for a name that this machine does not know."""
+        """The group's number; `otherwise` for a name that is unknown on this machine."""
         number = self._groups.number(name)
         return otherwise if number is None else number
 
     @property
     def unknown_users(self) -> frozenset[bytes]:
-        """Users that were asked for and that this machine does not know."""
+        """The users asked for so far that are unknown on this machine."""
         return frozenset(self._users.unknown)
 
     @property
     def unknown_groups(self) -> frozenset[bytes]:
-        """Groups that were asked for and that this machine does not know."""
+        """The groups asked for so far that are unknown on this machine."""
         return frozenset(self._groups.unknown)
 
 
 class Names:
-    """Number to name: what an observed entry says."""
+    """Names by number: for entries read from the tree."""
 
     def __init__(self) -> None:
         """Start with nothing looked up."""

@@ -1,7 +1,7 @@
-"""Work that has time: it gives way to everybody else, on the processor and on the disk.
+"""Low priority for work that is not urgent: of the processor (nice) and of the disk (ionice).
 
-Linux keeps both per thread, and a new thread begins with those of the one that starts it.
-Rule: it is a courtesy; where it cannot be done, the work is done all the same.
+Linux keeps both for each thread; a new thread inherits those of the one that starts it.  Rule:
+where a priority cannot be set, the work is done all the same.
 """
 
 import ctypes
@@ -22,13 +22,13 @@ _CALLS = {
 _THIS_THREAD = (1, 0)
 """IOPRIO_WHO_PROCESS, the calling thread."""
 _IDLE = 3 << 13
-"""IOPRIO_CLASS_IDLE: the disk is used when nobody else does."""
+"""IOPRIO_CLASS_IDLE: uses the disk only while no other process does."""
 _NICE = 19
 
 
 @contextmanager
 def idle_disk() -> Iterator[None]:
-    """Read and write when nobody else does: this thread, and those that it starts."""
+    """Give this thread, and those that it starts, idle disk priority within the block."""
     before = io_priority()
     _set(_IDLE)
     try:
@@ -39,13 +39,13 @@ def idle_disk() -> Iterator[None]:
 
 
 def lower_priority() -> None:
-    """Let everybody else compute first; for a thread that ends after this work."""
+    """Make this thread nice, for good."""
     with suppress(OSError):
         os.setpriority(os.PRIO_PROCESS, 0, _NICE)
 
 
 def io_priority() -> int | None:
-    """Class and level as ioprio_get(2) has them; None where that is not known."""
+    """Class and level as ioprio_get(2) returns them; None: not known."""
     return _call(1)
 
 

@@ -1,7 +1,7 @@
-"""What lies under the reserved name: huai's own, and nobody else's to write to.
+"""The reserved name `.~tmp~`, below which huai has its own folders: staging area and trash.
 
-Content waits there after it was verified, and what was deleted is kept there.  Rule to keep: no
-path of the metadata leads there, and the directories on the way belong to us alone.
+Rules to keep: no path of the metadata leads there, and only this user can write to the directories
+on the way.
 """
 
 import errno
@@ -15,34 +15,34 @@ from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.paths import RESERVED, RelPath, join
 
 STAGING_NAME = RESERVED
-"""The folder that mirrors hide and rsync leaves out by custom; never part of a snapshot."""
+"""By custom mirrors hide this folder and exclude it from rsync; never part of a snapshot."""
 
 STAGING = RelPath(STAGING_NAME + b"/huai")
-"""Where content is staged, and temporary names are made."""
+"""The staging area; temporary names are made there too."""
 
 _NO_DIRECTORY = (errno.ENOTDIR, errno.ELOOP)
 _OTHERS_WRITE = 0o022
 
 
 class NotOursError(HuaiError):
-    """Somebody else may change what is put aside, or something else has its name."""
+    """Another user can write to one of huai's own folders, or it is no directory."""
 
     exit_code: ClassVar[ExitCode] = ExitCode.DESTINATION
 
 
 def is_reserved(path: bytes) -> bool:
-    """Whether any component is the reserved name, in whatever case."""
+    """Whether any component of `path` is the reserved name, in upper or lower case."""
     return RESERVED in path.lower() and RESERVED in path.lower().split(b"/")
 
 
 def open_own(dest: int, place: Path, path: RelPath) -> int:
-    """A handle of the directory `path` in `dest`, each component made (0700) if it is absent.
+    """A handle of the directory `path` in `dest`; missing components are made (0700).
 
-    `place` is what messages call `dest`.  Nothing is repaired here: who could write to a directory
-    may have put anything into it.
+    `place` is the name of `dest` in messages.  Wrong permissions are not repaired: other users may
+    have put anything into such a directory.
 
     Raises:
-        NotOursError: one is no directory, or anybody but us may write to it.
+        NotOursError: a component is no directory, or another user can write to it.
     """
     current, where = os.dup(dest), RelPath(b"")
     try:
@@ -63,7 +63,7 @@ def _open(upper: int, name: bytes, place: Path) -> int:
         if error.errno in _NO_DIRECTORY:
             raise NotOursError(
                 f"{place} is not a directory",
-                hint="huai stages content there, and no mirror names it: move it away",
+                hint="huai needs a directory there for its own files: move it away",
             ) from error
         raise
     try:
@@ -75,13 +75,14 @@ def _open(upper: int, name: bytes, place: Path) -> int:
 
 
 def check_ours(status: os.stat_result, place: Path) -> None:
-    """Raise `NotOursError` if anybody but us may write to what is at `place`."""
+    """Raise `NotOursError` if `status`, that of `place`, lets another user write to it."""
     if status.st_uid != os.geteuid():
         raise NotOursError(
-            f"{place} belongs to another user", hint="remove it with all it holds, then run again"
+            f"{place} belongs to another user",
+            hint="remove it with everything in it, then run again",
         )
     if stat.S_IMODE(status.st_mode) & _OTHERS_WRITE:
         raise NotOursError(
-            f"{place} may be written by others (mode {stat.S_IMODE(status.st_mode):04o})",
-            hint="if nobody put anything there: chmod go-w; else remove it with all it holds",
+            f"other users can write to {place} (mode {stat.S_IMODE(status.st_mode):04o})",
+            hint=f"if nobody put anything there: chmod go-w {place}; else remove it",
         )

@@ -6,25 +6,25 @@ from huai_schema.paths import ROOT, RelPath, tree_order
 
 
 class Scope(NamedTuple):
-    """A directory or a leaf, with everything below it but for some subdirectories."""
+    """A path with everything below it, without some subdirectories."""
 
     top: RelPath = ROOT
     apart: frozenset[RelPath] = frozenset()
-    """Neither these nor what is below them, whatever stands there."""
+    """Paths that are left out, with everything below them."""
     after: bytes = b""
-    """Only what comes after this key of `tree_order`; empty: all."""
+    """A key of `tree_order`: only paths after it belong to the scope; empty: all."""
 
     def holds(self, path: RelPath, *, directory: bool) -> bool:
-        """Whether `path` itself, which is below `top`, belongs to it."""
+        """Whether `path`, which is `top` or below it, belongs to the scope."""
         if path in self.apart:
             return False
         return not self.after or tree_order(path, directory=directory) > self.after
 
     def enters(self, path: RelPath) -> bool:
-        """Whether anything below the directory `path` may belong to it."""
+        """Whether a path below the directory `path` may belong to the scope."""
         if path in self.apart:
             return False
-        # Keys below a directory begin with its own.
+        # The keys of paths below a directory begin with its own key.
         key = tree_order(path, directory=True)
         return key > self.after or self.after.startswith(key)
 

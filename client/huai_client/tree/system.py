@@ -1,6 +1,6 @@
-"""System calls that Python has no function for.
+"""System calls for which Python has no function.
 
-Rule: every call has a fallback or an `OSError`; nothing here knows what a tree is.
+Rule: where the kernel lacks a call, there is a fallback or an `OSError`.
 """
 
 import ctypes
@@ -19,33 +19,33 @@ def _libc() -> ctypes.CDLL:
 
 
 def sync_file_system(handle: int) -> None:
-    """Write everything of the file system that holds `handle` to disk: syncfs(2)."""
+    """Write all changes to the file system of `handle` to disk: syncfs(2)."""
     if _libc().syncfs(ctypes.c_int(handle)) != 0:
         code = ctypes.get_errno()
         raise OSError(code, os.strerror(code))
 
 
 def rename_to_nothing(source: int, old: bytes, target: int, new: bytes) -> None:
-    """Rename, but never over something: `FileExistsError` then (renameat2(2)).
+    """Rename; raises `FileExistsError` if `new` exists: renameat2(2) with RENAME_NOREPLACE.
 
-    Where kernel, C library or file system know no such flag: `rename_after_look`.
+    Where kernel, C library or file system lack this flag, calls `rename_after_look`.
     """
     if not rename_noreplace(source, old, target, new):
         rename_after_look(source, old, target, new)
 
 
 def rename_noreplace(source: int, old: bytes, target: int, new: bytes) -> bool:
-    """The same by the kernel alone; False, and nothing happened, where the flag is not known."""
+    """As `rename_to_nothing`, without a fallback: False, and nothing done, without the flag."""
     return _renameat2(source, old, target, new, _RENAME_NOREPLACE)
 
 
 def exchange(source: int, old: bytes, target: int, new: bytes) -> bool:
-    """Let two names change places at once; False where that is not known (renameat2(2))."""
+    """Exchange two names in one step (renameat2(2)); False, and nothing done, without the flag."""
     return _renameat2(source, old, target, new, _RENAME_EXCHANGE)
 
 
 def rename_after_look(source: int, old: bytes, target: int, new: bytes) -> None:
-    """The same with a gap between look and rename."""
+    """As `rename_to_nothing`, in two steps: a name that appears between them is replaced."""
     try:
         os.stat(new, dir_fd=target, follow_symlinks=False)
     except FileNotFoundError:
@@ -55,7 +55,7 @@ def rename_after_look(source: int, old: bytes, target: int, new: bytes) -> None:
 
 
 def _renameat2(source: int, old: bytes, target: int, new: bytes, flags: int) -> bool:
-    """False where the call is not known; nothing happened then."""
+    """Whether it was done; False, and nothing done, where call or flag are not known."""
     try:
         call = _libc().renameat2
     except AttributeError:

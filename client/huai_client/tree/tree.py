@@ -1,9 +1,8 @@
-"""The operations on a downstream tree, each atomic, each below one handle of DEST.
+"""The operations that change a downstream tree, below one handle of DEST.
 
-Rules: no operation follows a symlink in any component; what is published gets its
-attributes first and its name last, by one rename; temporary names live in the staging
-folder, never beside their target; no path that is asked for leads there.  Doing an operation
-twice does no harm.
+Rules to keep: no operation follows a symlink in any component.  An entry gets its attributes first
+and its name last, by one rename.  Temporary names are made in the staging area, never beside the
+target, and no operation accepts a path there.  Repeating an operation does no harm.
 """
 
 import errno
@@ -25,7 +24,7 @@ from huai_schema.entries import Directory, File, Symlink
 from huai_schema.paths import RESERVED, ROOT, RelPath, ancestors, basename, join, parent, show
 
 Staged: TypeAlias = tuple[int, bytes]
-"""What is to be published: the handle of the directory that it lies in, and its name there."""
+"""A file to publish: the handle of its directory in the staging area, and its name there."""
 
 _MAKING = b"making"
 _NO_LINKS = (errno.EPERM, errno.EMLINK, errno.ENOTSUP)
@@ -36,7 +35,7 @@ _INODE = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 class Tree(View):
     """One downstream tree to change.
 
-    A directory of ours that lacks u+rwx is opened up where that is needed, until
+    A directory of this user that lacks u+rwx gets these rights when they are needed, until
     `set_directory` or `close`.
     """
 
@@ -47,11 +46,11 @@ class Tree(View):
         owners: bool = True,
         keep: Callable[[RelPath], RelPath] | None = None,
     ) -> None:
-        """Open DEST, which has to be ours; `owners` as for `View`.
+        """Open DEST, which has to belong to this user; `owners` as for `View`.
 
-        `keep`: where in the staging area what is removed or replaced goes first; None: it is lost.
-        A file that is replaced has its second name there before the new one takes its place, so
-        there is no moment without it; directories are not kept.
+        `keep` gives the path below DEST to which a deleted or replaced leaf goes; None: none is
+        kept.  A file that is replaced gets this second name before the new file takes its place.
+        Directories are not kept.
 
         Raises:
             DestinationError: DEST cannot be used.
@@ -59,7 +58,7 @@ class Tree(View):
         super().__init__(dest, write=True, owners=owners)
         self._umask = _umask()
         self._fresh: set[RelPath] = set()
-        """Directories made here whose mode is for what is made anew."""
+        """Directories made by this object whose mode is `Kept`: it is set once, less the umask."""
         self._area = -1
         self._keep = keep
         self._keeping: set[RelPath] = set()
@@ -75,10 +74,10 @@ class Tree(View):
     # Directories
 
     def make_directory(self, path: RelPath, like: Directory | None = None) -> None:
-        """Create a directory, open for its owner until `set_directory`; fine if it is there.
+        """Make a directory, unless it exists; its owner can write to it until `set_directory`.
 
-        `like` gives owner and mode from the start, so that what is published into it can
-        be read before the run ends.
+        `like` has the owner and mode that it gets at once, so that published files can be read
+        before the run ends.
         """
         with _changing(path):
             if self._make(path) and like is not None and isinstance(like.mode, Kept):
@@ -90,7 +89,7 @@ class Tree(View):
                     attributes.set_mode(handle, self._anew(like.mode) | 0o700)
 
     def _make(self, path: RelPath) -> bool:
-        """Whether a directory was made; False: it was there."""
+        """Make a directory; False: it existed."""
         try:
             self._permitted(partial(self._mkdir, path), parent(path))
         except FileExistsError:
@@ -113,7 +112,7 @@ class Tree(View):
                 self._folders.settled(path)
 
     def remove_directory(self, path: RelPath) -> None:
-        """Remove an empty directory; fine if nothing is there.
+        """Remove an empty directory, if it exists.
 
         Raises:
             NotEmptyError: it is not empty.
@@ -132,9 +131,9 @@ class Tree(View):
         os.rmdir(basename(path), dir_fd=self._folders.open(parent(path)))
 
     def move(self, old: RelPath, new: RelPath, forward: Symlink | None = None) -> None:
-        """Rename a directory with all that it holds to a path where nothing stands.
+        """Rename a directory with everything below it to a path where nothing stands.
 
-        `forward` is a symlink to stand at `old` from the same moment on.
+        `forward` is a symlink that takes the place of `old` at the same moment.
         """
         with _changing(new, old):
             if not self._is(stat.S_ISDIR, old):
@@ -144,7 +143,7 @@ class Tree(View):
                     raise PathError(new, "something stands there already")
                 self.symlink(forward._replace(path=new))
             try:
-                # The moved one too: its ".." changes, so it has to be writable.
+                # The moved directory has to be writable too, because its ".." changes.
                 rename = partial(self._rename_directory, old, new, swap=forward is not None)
                 self._permitted(rename, parent(old), parent(new), old)
             except OSError as error:
@@ -159,7 +158,7 @@ class Tree(View):
             self.symlink(forward)
 
     def _rename_directory(self, old: RelPath, new: RelPath, *, swap: bool) -> None:
-        """Rename; with `swap`, and what stands at `new` the other way round."""
+        """Rename `old` to `new`; with `swap`, exchange the two."""
         # ctypes costs start-up time that only runs with changes should pay.
         from huai_client.tree.system import exchange, rename_to_nothing
 
@@ -173,15 +172,15 @@ class Tree(View):
     # Files and symlinks
 
     def publish(self, staged: Staged, wanted: File) -> None:
-        """Put a staged file, complete and verified, in the place of `wanted`.
+        """Rename a staged file, complete and verified, to the path of `wanted`.
 
-        It lies on the file system of DEST; owner, mode and times are set before the rename.
+        It is on the file system of DEST; owner, mode and times are set before the rename.
         """
         self.set_metadata(staged, wanted)
         self.rename_into_place(staged, wanted)
 
     def set_metadata(self, staged: Staged, wanted: File) -> None:
-        """The first half of `publish`: owner, mode and times."""
+        """The first half of `publish`: set owner, mode and times."""
         handle, name = staged
         with _changing(wanted.path):
             if isinstance(wanted.mode, Kept):
@@ -189,25 +188,25 @@ class Tree(View):
             self._settle(os.open(name, _INODE, dir_fd=handle), wanted)
 
     def _mode_there(self, wanted: File) -> int:
-        """Of the file that `wanted` replaces; if there is none, that of a new one."""
+        """The mode of the file that `wanted` replaces; if there is none, that of a new file."""
         present = self.stat(wanted.path)
         if present is not None and stat.S_ISREG(present.st_mode):
             return stat.S_IMODE(present.st_mode)
         return self._anew(wanted.mode)
 
     def rename_into_place(self, staged: Staged, wanted: File) -> None:
-        """The second half: the rename."""
+        """The second half of `publish`: rename the file."""
         with _changing(wanted.path):
             self._put(staged, wanted.path)
 
     def link(self, wanted: File) -> None:
-        """Make a hardlink of the file at `wanted.link`, replacing what is not a directory.
+        """Make a hardlink of the file at `wanted.link`, replacing a leaf.
 
-        Only of a file that has the attributes stated: another one may hold anything.
+        The file has to have the attributes of `wanted`: otherwise its content may be another.
         """
         path, leader = wanted.path, wanted.link
         if leader is None:
-            raise PathError(path, "planned as a hardlink of nothing")
+            raise PathError(path, "planned as a hardlink without a leader")
         with _changing(path, leader):
             handle = self._open_leader(path, leader)
             try:
@@ -222,7 +221,7 @@ class Tree(View):
                 os.close(handle)
 
     def symlink(self, wanted: Symlink) -> None:
-        """Make a symlink, replacing what is not a directory."""
+        """Make a symlink, replacing a leaf."""
 
         def make(folder: int, name: bytes) -> None:
             os.symlink(wanted.target, name, dir_fd=folder)
@@ -232,7 +231,11 @@ class Tree(View):
             self._replace(wanted.path, make)
 
     def set_attributes(self, wanted: File | Symlink) -> None:
-        """Set owner, mode and times of what is there, if it is of the wanted type."""
+        """Set owner, mode and times of an existing file or symlink.
+
+        Raises:
+            PathError: `wanted.path` is of another type.
+        """
         path = wanted.path
         with _changing(path):
             if isinstance(wanted, File):
@@ -244,7 +247,7 @@ class Tree(View):
                 raise PathError(path, "not a symlink")
 
     def remove(self, path: RelPath) -> None:
-        """Unlink a file, symlink or special file; fine if nothing is there."""
+        """Unlink a file, symlink or special file, if it exists."""
         with _changing(path):
             try:
                 self._permitted(lambda: self._unlink(path), parent(path))
@@ -265,25 +268,25 @@ class Tree(View):
     # The whole
 
     def sync(self) -> None:
-        """Bring everything to disk: syncfs(2)."""
+        """Write all changes to disk: syncfs(2)."""
         from huai_client.tree.system import sync_file_system
 
         with at(ROOT):
             sync_file_system(self._root)
 
     def sync_top(self) -> None:
-        """Bring the names in the top directory and its attributes to disk: fsync(2)."""
+        """Write the names in the top directory and its attributes to disk: fsync(2)."""
         with at(ROOT):
             os.fsync(self._root)
 
     def restore_modes(self) -> list[RelPath]:
-        """Put back the modes of directories that were opened up; returns where that failed."""
+        """Restore the modes of directories that got u+rwx; returns the paths where this failed."""
         return self._folders.restore_modes()
 
     # Inside
 
     def _anew(self, mode: int) -> int:
-        """The mode of something that is made: less the umask if it is one that is kept later."""
+        """The mode of a new file or directory: a `Kept` mode less the umask."""
         return mode & ~self._umask if isinstance(mode, Kept) else mode
 
     def _is(self, kind: Callable[[int], bool], path: RelPath) -> bool:
@@ -305,7 +308,7 @@ class Tree(View):
         raise PathError(path, f"the file to link to is missing: {show(leader)}")
 
     def _is_as_stated(self, status: os.stat_result, wanted: File) -> bool:
-        """Whether what the status is of has the attributes of `wanted`."""
+        """Whether a file with this status has the attributes of `wanted`."""
         mtime = wanted.mtime
         if status.st_mtime_ns % _SECOND == 0:
             mtime -= mtime % _SECOND  # there are file systems that keep no more
@@ -319,7 +322,7 @@ class Tree(View):
         )
 
     def _settle(self, handle: int, wanted: File) -> None:
-        """Set all attributes of the file that `handle` is of, and close it."""
+        """Set all attributes of the file `handle`, and close it."""
         try:
             if not stat.S_ISREG(os.fstat(handle).st_mode):
                 raise PathError(wanted.path, "not a regular file")
@@ -339,7 +342,7 @@ class Tree(View):
         self._permitted(rename, parent(path))
 
     def _keep_former(self, path: RelPath, keep: Callable[[RelPath], RelPath]) -> None:
-        """Give the file that is about to be replaced its second name."""
+        """Link the file at `path`, which is about to be replaced, to the path that `keep` gives."""
         status = self.stat(path)
         if status is None or stat.S_ISDIR(status.st_mode):
             return
@@ -347,7 +350,7 @@ class Tree(View):
         source, target = self._folders.open(parent(path)), self._folders.open(parent(kept))
         names = basename(path), basename(kept)
         try:
-            with suppress(FileExistsError):  # by this run: what was there first is what counts
+            with suppress(FileExistsError):  # this run kept an older file of that path: it counts
                 os.link(*names, src_dir_fd=source, dst_dir_fd=target, follow_symlinks=False)
         except OSError as error:
             if error.errno not in _NO_LINKS:
@@ -355,7 +358,7 @@ class Tree(View):
             raise PathError(path, "cannot be kept in the trash: no hardlink can be made") from error
 
     def _kept(self, path: RelPath, keep: Callable[[RelPath], RelPath]) -> RelPath:
-        """Where `path` is kept; the directories above are there."""
+        """The path to which `keep` sends `path`; makes the directories above it."""
         if not self._keeping:
             self._staging()
             self._keeping.add(ROOT)
@@ -367,7 +370,7 @@ class Tree(View):
         return kept
 
     def _replace(self, path: RelPath, make: Callable[[int, bytes], None]) -> None:
-        """Make something under a temporary name, then rename it over `path`."""
+        """Make an entry under a temporary name, then rename it to `path`."""
         folder = self._staging()
         try:
             try:
@@ -383,16 +386,19 @@ class Tree(View):
             raise
 
     def _staging(self) -> int:
-        """The staging area's handle, opened when it is needed first; `NotOursError`."""
+        """The staging area's handle, opened on first use; raises `NotOursError`."""
         if self._area >= 0 and not os.fstat(self._area).st_nlink:
-            os.close(self._area)  # the run that it was of has ended
+            os.close(self._area)  # the staging area was removed since
             self._area = -1
         if self._area < 0:
             self._area = open_own(self._root, self.dest, STAGING)
         return self._area
 
     def _move_by_entry(self, old: RelPath, new: RelPath) -> None:
-        """`move` where the kernel renames files only.  Cut, it leaves entries in both places."""
+        """Move a directory where the kernel cannot rename it: make it again, rename its leaves.
+
+        An interruption leaves entries in both places.
+        """
         from huai_client.tree.system import rename_to_nothing
 
         pending, done = [(old, new)], []
@@ -421,21 +427,21 @@ class Tree(View):
 
 @contextmanager
 def _changing(path: RelPath, *others: RelPath) -> Iterator[None]:
-    """As `at`; none of the paths may be one of the staging area, or below it."""
+    """As `at`; raises `PathError` if a path contains the reserved name."""
     for each in (path, *others):
         if is_reserved(each):
-            raise PathError(each, f"the name {show(RESERVED)} is reserved")
+            raise PathError(each, f"the name {show(RESERVED)} is reserved for huai's own files")
     with at(path):
         yield
 
 
 def _link(handle: int, folder: int, name: bytes) -> None:
-    """Give the file that `handle` is of the name `name` in `folder`."""
+    """Make the hardlink `name` in `folder` of the file `handle`."""
     os.link(handle_path(handle), name, dst_dir_fd=folder, follow_symlinks=True)
 
 
 def _umask() -> int:
-    """Of this process; it can only be asked for by setting another for a moment."""
+    """The umask of this process, which can only be read by setting it."""
     mask = os.umask(0o077)
     os.umask(mask)
     return mask

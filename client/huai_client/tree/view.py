@@ -1,4 +1,4 @@
-"""Looking at a downstream tree below one handle of DEST, without following any symlink."""
+"""Reading a downstream tree below one handle of DEST, without following any symlink."""
 
 import errno
 import os
@@ -15,7 +15,7 @@ from huai_client.tree.owners import Names, Owners
 from huai_schema.paths import RelPath, basename, parent
 
 ABSENT = (errno.ENOENT, errno.ENOTDIR)
-"""What a look-up says where nothing stands, or where something above is no directory."""
+"""The errors of a missing path: nothing stands there, or a path above is no directory."""
 
 _CONTENT = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 T = TypeVar("T")
@@ -25,7 +25,7 @@ class View:
     """One downstream tree to read; changes nothing, not even a mode."""
 
     def __init__(self, dest: Path, *, write: bool = False, owners: bool = True) -> None:
-        """Open DEST; `write` is for `Tree` alone, without `owners` nothing is given away.
+        """Open DEST; only `Tree` sets `write`; without `owners` no owner is ever set.
 
         Raises:
             DestinationError: DEST cannot be used.
@@ -35,7 +35,7 @@ class View:
         self._folders = Folders(self._root, make_writable=write)
         self.names = Names()
         self.owners = Owners() if owners and os.geteuid() == 0 else None
-        """How to give entries away; None where we may not, or should not."""
+        """Numbers of owners to set; None: they cannot be set (not root), or must not be."""
 
     def __enter__(self) -> Self:
         """The view itself."""
@@ -46,17 +46,17 @@ class View:
         self.close()
 
     def close(self) -> None:
-        """Close every handle; directories that were opened up get their modes back."""
+        """Close all handles; directories that got u+rwx get their modes back."""
         self._folders.restore_modes()
         self._folders.close()
         os.close(self._root)
 
     def refresh(self) -> None:
-        """Drop the kept handles, so that what others have renamed since is seen."""
+        """Drop the cached handles, so that renames by others are seen."""
         self._folders.close()
 
     def stat(self, path: RelPath) -> os.stat_result | None:
-        """What stands at `path`; None: nothing, or something above is no directory."""
+        """The status of `path`; None: nothing stands there, or a path above is no directory."""
         try:
             return self._stat(path)
         except (FileNotFoundError, NotADirectoryError):
@@ -72,7 +72,7 @@ class View:
                 return None
 
     def _stat(self, path: RelPath) -> os.stat_result:
-        # Once for every path of a walk: as few calls as possible.
+        # Called for every path of a walk, so it makes as few system calls as possible.
         folder, _, name = path.rpartition(b"/")
         if not name:
             return os.fstat(self._root)
@@ -84,12 +84,12 @@ class View:
             return os.readlink(basename(path), dir_fd=self._folders.open(parent(path)))
 
     def listing(self, path: RelPath) -> tuple[list[bytes], list[bytes]]:
-        """The names in a directory, unsorted: subdirectories last, everything else first."""
+        """The names in a directory, unsorted: leaves, then subdirectories."""
         with at(path):
             return self._permitted(lambda: listing(self._folders.open(path)), path)
 
     def open_file(self, path: RelPath) -> int:
-        """A handle to read a regular file's content with; the caller's to close."""
+        """A handle for reading a regular file, which the caller closes."""
         with at(path):
             handle = os.open(basename(path), _CONTENT, dir_fd=self._folders.open(parent(path)))
         if not stat.S_ISREG(os.fstat(handle).st_mode):
@@ -98,7 +98,7 @@ class View:
         return handle
 
     def _permitted(self, operation: Callable[[], T], *folders: RelPath) -> T:
-        """Do it; where that is not permitted, open up `folders` and do it once more."""
+        """Call `operation`; if it fails for lack of permission, give `folders` u+rwx and repeat."""
         try:
             return operation()
         except PermissionError as error:

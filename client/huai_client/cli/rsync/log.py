@@ -1,8 +1,9 @@
-"""rsync's log: what each format makes of one change, and the file of `--log-file`.
+"""rsync's log formats, and the file of `--log-file`.
 
-Source: rsyncd.conf(5), "log format", and rsync's log.c; escapes that are not in `_ESCAPES` make the
-call the real rsync's.  ftpsync and others read their figures in the file.  Rule to keep: what
-stands there is the same with and without `--quiet`.  Loads next to nothing: each poll passes here.
+Source: rsyncd.conf(5), "log format", and rsync's log.c.  A format with an escape that is not in
+`_ESCAPES` needs the real rsync.  ftpsync and other scripts read the statistics in the file.  Rules
+to keep: the file is the same with and without `--quiet`; this module imports little, because every
+poll loads it.
 """
 
 import os
@@ -19,16 +20,16 @@ from huai_client.cli.rsync.exec_rsync import RsyncNeededError
 from huai_schema.paths import RelPath
 
 ITEMIZED: Final = "%i %n%L"
-"""What `-i` stands for, and the default of `--log-file-format`."""
+"""The format of `-i`, and the default of `--log-file-format`."""
 NAMED: Final = "%n%L"
-"""What `-v` stands for."""
+"""The format of `-v`."""
 _ESCAPE = re.compile("%(.?)", re.DOTALL)
 _MODE = 0o666
 _TIME = "%Y/%m/%d-%H:%M:%S"
 
 
 class Item(NamedTuple):
-    """One change to the tree, as rsync would tell it."""
+    """One change to the tree, as rsync reports it."""
 
     itemized: bytes
     """Eleven characters: rsync(1), "--itemize-changes"."""
@@ -37,14 +38,14 @@ class Item(NamedTuple):
     tail: bytes = b""
     """` -> TARGET` of a symlink, ` => NAME` of a hardlink."""
     named: bool = True
-    """Whether it is told without its letters too: not if only mode or owner change."""
+    """Whether formats without `%i` report it too: not if only mode or owner change."""
     size: int = 0
     mtime: int = 0
     """Nanoseconds since the epoch."""
 
     @property
     def deleted(self) -> bool:
-        """Whether it went away."""
+        """Whether the path was deleted."""
         return self.itemized.startswith(b"*")
 
 
@@ -71,7 +72,7 @@ class Format:
         return set(_ESCAPE.findall(self.text))
 
     def line(self, item: Item) -> bytes | None:
-        """What is said of `item`, without a line's end; None: nothing."""
+        """The line for `item`, without a newline; None: this format has no line for it."""
         if item.deleted and self._letters.isdisjoint("io"):
             return b"deleting " + item.name
         if not (item.itemized if "i" in self._letters else item.named):

@@ -204,7 +204,7 @@ def test_a_staging_area_that_others_may_write_to_is_refused(
 ) -> None:
     (root.parent / "huai").mkdir(parents=True, exist_ok=True)
     (root.parent / folder).chmod(mode)
-    with pytest.raises(NotOursError, match="may be written by others") as caught:
+    with pytest.raises(NotOursError, match="other users can write to") as caught:
         Staging(root)
     assert "chmod go-w" in (caught.value.hint or "")
     assert caught.value.exit_code == ExitCode.DESTINATION
