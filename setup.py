@@ -6,6 +6,7 @@ loaded by ctypes, or preloaded into rsync.
 """
 
 from setuptools import Extension, setup
+from setuptools_rust import Binding, RustExtension
 
 _SCAN = "server/huai_server/scan/c"
 _ATTR = "server/huai_server/fallback/attr/c"
@@ -56,6 +57,16 @@ def library(
 
 setup(
     options={"bdist_wheel": {"py_limited_api": "cp311"}},
+    rust_extensions=[
+        RustExtension(
+            "huai_native._native",
+            "native/python/Cargo.toml",
+            binding=Binding.PyO3,
+            cargo_manifest_args=["--locked"],
+            debug=False,  # in an editable install too: a slow engine would pass for a fast one
+            py_limited_api=True,
+        )
+    ],
     ext_modules=[
         library("scan._scanner", [f"{_SCAN}/{part}.c" for part in _SCANNER]),
         library(

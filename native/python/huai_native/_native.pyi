@@ -1,0 +1,1 @@
+# Checked against the compiled module by mypy.stubtest.
