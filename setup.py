@@ -8,22 +8,10 @@ loaded by ctypes, or preloaded into rsync.
 from setuptools import Extension, setup
 from setuptools_rust import Binding, RustExtension
 
-_SCAN = "server/huai_server/scan/c"
 _ATTR = "server/huai_server/fallback/attr/c"
 _REDIRECT = "server/huai_server/fallback/redirect/c"
 
-_SCANNER = (
-    "buffer",
-    "directory",
-    "filter",
-    "leaf",
-    "names",
-    "nodes",
-    "opening",
-    "owners",
-    "scanner",
-)
-_MAKER = ("attributes", "entry", "listing", "maker", "place")
+_MAKER = ("attributes", "entry", "listing", "maker", "opening", "place")
 _REDIRECTION = (
     *("binding", "boundary", "confining"),
     *("hooks_open", "hooks_path", "hooks_read"),
@@ -68,11 +56,9 @@ setup(
         )
     ],
     ext_modules=[
-        library("scan._scanner", [f"{_SCAN}/{part}.c" for part in _SCANNER]),
         library(
             "fallback.attr._maker",
-            [*(f"{_ATTR}/{part}.c" for part in _MAKER), f"{_SCAN}/opening.c"],
-            include_dirs=[_SCAN],
+            [f"{_ATTR}/{part}.c" for part in _MAKER],
         ),
         library(
             "fallback.redirect._redirect",

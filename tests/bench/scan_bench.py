@@ -1,6 +1,6 @@
 """Reading a whole tree and committing it the first time, beside find and rsync.
 
-The commit is a whole process, from start to durable; the scanners alone are shown to tell
+The commit is a whole process, from start to durable; the scanner alone is shown to tell
 where its time goes.
 """
 
@@ -15,18 +15,12 @@ from tests.bench.stand import Stand
 
 _SCANNER = """
 import sys
-from huai_server.scan import native, python
+from huai_server.scan import native
 from huai_server.scan.types import ScanOptions
-library = native.scanner()
-threads = int(sys.argv[2])
-found = (
-    native.scan(library, sys.argv[1], ScanOptions(threads=threads))
-    if threads else python.scan(sys.argv[1], ScanOptions())
-)
-for each in found:
+for each in native.scan(sys.argv[1], ScanOptions(threads=int(sys.argv[2]))):
     pass
 """
-_SCANNERS = {"native scanner, 1 thread": 1, "native scanner, 4 threads": 4, "Python scanner": 0}
+_SCANNERS = {"scanner, 1 thread": 1, "scanner, 4 threads": 4}
 
 
 def figures(stand: Stand) -> Iterator[Figure]:

@@ -1,4 +1,4 @@
-"""Both scanners by name, and ways to run them under other conditions."""
+"""The scanner and its oracle by name, and ways to run them under other conditions."""
 
 import ctypes
 import os
@@ -11,8 +11,9 @@ from typing import TypeAlias, TypeVar
 
 from huai_schema.codec.lines import decode_leaves
 from huai_schema.entries import File, Symlink
-from huai_server.scan import native, python
+from huai_server.scan import native
 from huai_server.scan.types import ScannedDirectory, ScanOptions, Unreadable
+from tests.support import scan_oracle
 
 Found: TypeAlias = list[ScannedDirectory | Unreadable]
 Scanner: TypeAlias = Callable[[Path, ScanOptions], Found]
@@ -24,13 +25,11 @@ _ENOSYS, _OPENAT2 = 38, 437
 
 
 def scan_native(root: Path, options: ScanOptions) -> Found:
-    loaded = native.scanner()
-    assert loaded is not None, "not built: python setup.py build_ext --inplace"
-    return list(native.scan(loaded, root, options))
+    return list(native.scan(root, options))
 
 
 def scan_python(root: Path, options: ScanOptions) -> Found:
-    return list(python.scan(root, options))
+    return list(scan_oracle.scan(root, options))
 
 
 SCANNERS: dict[str, Scanner] = {"native": scan_native, "python": scan_python}

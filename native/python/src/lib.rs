@@ -2,8 +2,13 @@
 //!
 //! Converts, waits, converts: no policy, and no loop over entries.
 
-use pyo3::prelude::*;
+mod errors;
+mod scan;
+mod wait;
 
 /// What runs once for each entry.
-#[pymodule(gil_used = false)]
-mod _native {}
+#[pyo3::pymodule(gil_used = false)]
+mod _native {
+    #[pymodule_export]
+    use crate::scan::Scan;
+}

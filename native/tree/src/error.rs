@@ -1,15 +1,15 @@
 //! What was tried, on which path, and what the kernel said.
 
-use rustix::io::Errno;
+pub use rustix::io::Errno;
 
-/// A system call failed.  Facts only: Python says what they mean and what to do about them.
+/// A long call could not go on.  Facts only: Python says what they mean and what to do about them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Error {
     /// What was tried, as a verb: "open".
     pub doing: &'static str,
-    /// The path, below the root that the caller named.
+    /// On which path.
     pub path: Vec<u8>,
-    /// What the kernel said.
+    /// What the kernel said; `NOMEM` also where memory was asked for and not there.
     pub errno: Errno,
 }
 

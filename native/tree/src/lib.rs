@@ -1,6 +1,22 @@
-//! What touches a disk: file trees, read and changed by handle, never through a symlink.
+//! What touches a disk: file trees, read by handle, never through a symlink.
 //!
-//! Knows no Python.  Whatever changes a file is done by one thread; everything parallel only reads.
+//! Knows no Python.  Threads live within one call.  In the order of the data:
 
 pub mod error;
 pub mod stop;
+
+mod call;
+mod handle;
+
+pub mod exclude;
+mod glob;
+mod listing;
+
+mod line;
+pub mod owners;
+
+mod directory;
+mod queue;
+pub mod scan;
+
+pub use directory::{Directory, Frame, Problem, Reason};

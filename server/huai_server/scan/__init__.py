@@ -1,15 +1,14 @@
 """Reading a whole tree: what is there now, directory by directory.
 
 Follows no symlink and reads no content.  A path that cannot be read is reported, and never missing
-without a word.  The compiled scanner is used where it was built, the one in Python otherwise; both
-yield the same.
+without a word.
 """
 
 from collections.abc import Iterator
 from pathlib import Path
 
 from huai_schema.paths import ROOT, show
-from huai_server.scan import native, python
+from huai_server.scan import native
 from huai_server.scan.types import ScanError, ScannedDirectory, ScanOptions, Unreadable
 
 
@@ -20,10 +19,7 @@ def scan(root: Path, options: ScanOptions | None = None) -> Iterator[ScannedDire
     A root that cannot be read is a `ScanError`, raised when the first element is asked for.
     Closing the iterator early stops the scan.
     """
-    options = options or ScanOptions()
-    loaded = native.scanner()
-    found = python.scan(root, options) if loaded is None else native.scan(loaded, root, options)
-    return _check_root(root, found)
+    return _check_root(root, native.scan(root, options or ScanOptions()))
 
 
 def _check_root(

@@ -1,22 +1,20 @@
-"""The compiled scanner (c/scanner.h), loaded with ctypes.
+"""The native scanner's frames (`native/tree`), made into what a scan yields.
 
-Its threads read directories ahead while Python works on earlier ones; Python slices a few bytes for
-each directory.  Rule to keep: `_HEADER` and the structures have to equal those of the C header; a
-test compares the results with those of `python.py`.
+Its threads read directories ahead, a bounded amount at a time; Python's own part is a few values a
+directory.  A maintainer has to keep `_REASONS` in step with `_native.pyi`.
 """
 
-import ctypes
+import errno
 import os
-import struct
 from collections.abc import Iterator
-from functools import cache
-from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
+from typing import TypeAlias
 
+from huai_native._native import Scan
 from huai_schema.codec.listing import Listing
-from huai_schema.limits import PATH_BYTES
 from huai_schema.paths import RelPath, join
 from huai_server.scan import exclude
+from huai_server.scan.owners import OwnerNames
 from huai_server.scan.types import (
     KEEPS_CHANGING,
     LEFT_OUT,
@@ -30,12 +28,13 @@ from huai_server.scan.types import (
     ScannedDirectory,
     ScanOptions,
     Unreadable,
-    owner_error,
     root_error,
 )
 
-_HEADER = struct.Struct("<QQQQQiIIIII")
-_PROBLEM = struct.Struct("<iI")
+_Directory: TypeAlias = tuple[
+    bytes, bytes, bytes, bytes, bool, int, list[tuple[bytes, int]], int, int, int
+]
+"""As `_native.pyi` lists it."""
 _REASONS = {
     -1: KEEPS_CHANGING,
     -2: OUT_OF_RANGE,
@@ -46,140 +45,71 @@ _REASONS = {
 }
 
 
-class _Pattern(ctypes.Structure):
-    _fields_ = (
-        ("glob", ctypes.c_char_p),
-        ("anchored", ctypes.c_uint8),
-        ("directories", ctypes.c_uint8),
-    )
-
-
-class _Options(ctypes.Structure):
-    _fields_ = (
-        ("patterns", ctypes.POINTER(_Pattern)),
-        ("pattern_count", ctypes.c_size_t),
-        ("threads", ctypes.c_uint32),
-        ("path_bytes", ctypes.c_uint32),
-        ("one_file_system", ctypes.c_uint8),
-        ("owners", ctypes.c_uint8),
-    )
-
-
-@cache
-def scanner() -> ctypes.CDLL | None:
-    """The compiled scanner, or None where it was not built."""
-    for suffix in EXTENSION_SUFFIXES:
-        path = Path(__file__).with_name(f"_scanner{suffix}")
-        if path.exists():
-            return _load(path)
-    return None
-
-
-def _load(path: Path) -> ctypes.CDLL:
-    loaded = ctypes.CDLL(str(path))
-    length, error = ctypes.POINTER(ctypes.c_size_t), ctypes.POINTER(ctypes.c_int)
-    loaded.huai_scan_open.argtypes = [ctypes.c_char_p, ctypes.POINTER(_Options), error]
-    loaded.huai_scan_open.restype = ctypes.c_void_p
-    loaded.huai_scan_next.argtypes = [ctypes.c_void_p, length, error]
-    loaded.huai_scan_next.restype = ctypes.c_void_p
-    loaded.huai_scan_close.argtypes = [ctypes.c_void_p]
-    loaded.huai_scan_close.restype = None
-    return loaded
-
-
-def scan(
-    loaded: ctypes.CDLL, root: Path, options: ScanOptions
-) -> Iterator[ScannedDirectory | Unreadable]:
+def scan(root: Path, options: ScanOptions) -> Iterator[ScannedDirectory | Unreadable]:
     """Every directory below `root` in tree order, as `huai_server.scan.scan` describes it."""
-    native_options = _options(options)
-    failure = ctypes.c_int(0)
-    handle = loaded.huai_scan_open(
-        os.fsencode(root), ctypes.byref(native_options), ctypes.byref(failure)
-    )
-    if not handle:
-        raise root_error(root, OSError(failure.value, os.strerror(failure.value)))
+    found = _open(root, options)
     try:
-        yield from _frames(loaded, handle)
-    finally:
-        loaded.huai_scan_close(handle)
+        for batch in found:
+            for frame in batch:
+                if len(frame) == 2:
+                    path, reason = frame
+                    yield Unreadable(RelPath(path), _reason(reason))
+                else:
+                    yield _directory(frame)
+    except (MemoryError, OSError) as error:
+        raise _exhausted(error) from None
 
 
-def _options(options: ScanOptions) -> _Options:
-    parsed = [exclude.parse_exclude(text) for text in options.exclude]
-    patterns = (_Pattern * len(parsed))(*(_Pattern(*pattern) for pattern in parsed))
-    return _Options(
-        patterns,
-        len(parsed),
-        max(1, options.threads),
-        PATH_BYTES,
-        options.one_file_system,
-        options.owners,
+def _open(root: Path, options: ScanOptions) -> Scan:
+    patterns = [exclude.parse_exclude(text) for text in options.exclude]
+    names = OwnerNames()
+    try:
+        return Scan(
+            os.fsencode(root),
+            patterns,
+            threads=max(1, options.threads),
+            one_file_system=options.one_file_system,
+            owners=(names.user, names.group) if options.owners else None,
+        )
+    except OSError as error:
+        raise root_error(root, error) from None
+
+
+def _directory(frame: _Directory) -> ScannedDirectory:
+    name, attributes, leaves, identities, hardlinks, skipped, noticed, *others = frame
+    unreadable, device, inode = others
+    path = RelPath(name)
+    return ScannedDirectory(
+        Listing(path, attributes, leaves),
+        identities,
+        hardlinks,
+        skipped,
+        *_sorted(path, noticed) if noticed else ((), ()),
+        unreadable,
+        device,
+        inode,
     )
 
 
-def _frames(loaded: ctypes.CDLL, handle: int) -> Iterator[ScannedDirectory | Unreadable]:
-    length = ctypes.c_size_t(0)
-    failure = ctypes.c_int(0)
-    while address := loaded.huai_scan_next(handle, ctypes.byref(length), ctypes.byref(failure)):
-        # The scanner uses this memory again at the next call, so every value below is a copy.
-        memory = (ctypes.c_char * length.value).from_address(address)
-        with memoryview(memory) as view:
-            yield from _batch(view)
-    if failure.value < 0:
-        raise owner_error(OSError(-failure.value, os.strerror(-failure.value)))
-    if failure.value:
-        raise ScanError(
-            f"the scan ran out of memory or of open files ({os.strerror(failure.value)})",
-            hint="raise the limits of the process, or use fewer threads",
-        )
-
-
-def _batch(view: memoryview) -> Iterator[ScannedDirectory | Unreadable]:
-    at = 0
-    while at < len(view):
-        header: tuple[int, ...] = _HEADER.unpack_from(view, at)
-        leaves, identities, problems, device, inode = header[:5]
-        reason, path_length, attributes, skipped, hardlinks, unreadable = header[5:]
-        at += _HEADER.size
-        path = RelPath(bytes(view[at : (end := at + path_length)]))
-        if reason:
-            yield Unreadable(path, _reason(reason))
-            at = end
-            continue
-        listing = Listing(
-            path,
-            bytes(view[end : (at := end + attributes)]),
-            bytes(view[at : (end := at + leaves)]),
-        )
-        yield ScannedDirectory(
-            listing,
-            bytes(view[end : (at := end + identities)]),
-            bool(hardlinks),
-            skipped,
-            *_sorted(_problems(path, view[at : at + problems])) if problems else ((), ()),
-            unreadable,
-            device,
-            inode,
-        )
-        at += problems
-
-
-def _problems(directory: RelPath, view: memoryview) -> Iterator[Problem]:
-    at = 0
-    while at < len(view):
-        reason, length = _PROBLEM.unpack_from(view, at)
-        at += _PROBLEM.size
-        name = bytes(view[at : at + length])
-        yield Problem(join(directory, name) if name else directory, _reason(reason))
-        at += length
-
-
-def _sorted(found: Iterator[Problem]) -> tuple[tuple[Problem, ...], tuple[Problem, ...]]:
+def _sorted(
+    directory: RelPath, noticed: list[tuple[bytes, int]]
+) -> tuple[tuple[Problem, ...], tuple[Problem, ...]]:
     """Tell problems from what is left out."""
-    everything = list(found)
+    everything = [
+        Problem(join(directory, name) if name else directory, _reason(reason))
+        for name, reason in noticed
+    ]
     problems = tuple(each for each in everything if each.reason not in LEFT_OUT)
     return problems, tuple(each for each in everything if each.reason in LEFT_OUT)
 
 
 def _reason(number: int) -> str:
     return os.strerror(number) if number > 0 else _REASONS[number]
+
+
+def _exhausted(error: MemoryError | OSError) -> ScanError:
+    said = os.strerror(errno.ENOMEM) if isinstance(error, MemoryError) else error.strerror
+    return ScanError(
+        f"the scan ran out of memory or of open files ({said})",
+        hint="raise the limits of the process, or use fewer threads",
+    )

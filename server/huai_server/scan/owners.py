@@ -3,7 +3,7 @@
 An id becomes `#ID` if it has no name, or one that is longer than the format allows or that begins
 with `#`.  A look-up that fails is an error: if a name service is down, an id must not take the
 place of its name.  Python's look-ups do not tell "no name" from "failed", so the functions of the C
-library are called (getpwuid_r(3)).  The native scanner holds the same rule in c/owners.c.
+library are called (getpwuid_r(3)).
 """
 
 import ctypes

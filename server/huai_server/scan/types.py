@@ -16,7 +16,7 @@ IDENTITY = struct.Struct("<QQqqqIIIII4x")
 """One regular file: device, inode, size, mtime and ctime (ns), number of links, line's offset,
 mode, uid, gid."""
 
-# Reasons that have no errno; the native scanner knows them by number (c/scanner.h).
+# Reasons that have no errno; the native scanner knows them by number.
 KEEPS_CHANGING = "keeps changing while it is read"
 OUT_OF_RANGE = "its size or time is out of range"
 TOO_LARGE = "holds more than one listing can carry"

@@ -275,14 +275,12 @@ import os, resource, sys
 from pathlib import Path
 from huai_server.scan import native
 from huai_server.scan.types import ScanError, ScanOptions
-loaded = native.scanner()
-assert loaded is not None
-assert len(list(native.scan(loaded, Path("/dev/fd"), ScanOptions(threads=1)))) == 1
+assert len(list(native.scan(Path("/dev/fd"), ScanOptions(threads=1)))) == 1
 pages = int(Path("/proc/self/statm").read_text().split()[0])
 limit = pages * os.sysconf("SC_PAGESIZE") + (6 << 20)
 resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
 try:
-    list(native.scan(loaded, Path(sys.argv[1]), ScanOptions(threads=1)))
+    list(native.scan(Path(sys.argv[1]), ScanOptions(threads=1)))
 except ScanError as error:
     print(error.message)
 """
@@ -291,10 +289,12 @@ except ScanError as error:
 def test_no_memory_is_an_error_of_its_own(tmp_path: Path) -> None:
     for number in range(40_000):
         (tmp_path / f"{number:0100d}").touch()
-    # A fresh interpreter: this one may have enough memory to spare.
+    # A fresh interpreter: this one may have enough memory to spare.  One arena: the C library
+    # sets aside 64 MiB of addresses for each thread, which would do.
+    paths = os.pathsep.join(sys.path)
     said = subprocess.run(
         [sys.executable, "-c", STARVED, tmp_path],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        env={**os.environ, "PYTHONPATH": paths, "MALLOC_ARENA_MAX": "1"},
         capture_output=True,
         check=True,
         timeout=60,

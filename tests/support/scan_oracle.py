@@ -1,4 +1,4 @@
-"""The scanner in Python: used where the native one was not built, and its oracle in the tests.
+"""The scanner in Python: the native one's oracle.
 
 Yields the same sequence as the native one.  One directory is in memory at a time.
 """
@@ -14,7 +14,7 @@ from huai_schema.codec.listing import Listing
 from huai_schema.entries import ROOT_OWNER, Directory, File, Symlink
 from huai_schema.limits import MTIME_MAX, NAME_BYTES, PATH_BYTES, TARGET_BYTES
 from huai_schema.paths import ROOT, RelPath, join
-from huai_server.scan import exclude
+from huai_server.scan.exclude import parse_exclude
 from huai_server.scan.owners import OwnerNames
 from huai_server.scan.types import (
     IDENTITY,
@@ -31,6 +31,7 @@ from huai_server.scan.types import (
     Unreadable,
     root_error,
 )
+from tests.support import scan_exclude
 
 _DIRECTORY = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _OFFSET_MAX = 0xFFFF_FFFF
@@ -70,7 +71,7 @@ class _Tree:
         self._options = options
         self._device = os.fstat(root).st_dev
         self._owners = OwnerNames()
-        self._patterns = tuple(exclude.parse_exclude(text) for text in options.exclude)
+        self._patterns = tuple(parse_exclude(text) for text in options.exclude)
 
     def walk(self) -> Iterator[ScannedDirectory | Unreadable]:
         waiting = [ROOT]
@@ -121,7 +122,7 @@ class _Tree:
         contents = _Contents(path, descriptor, before)
         if self._options.one_file_system and before.st_dev != self._device:
             return contents.finish(attributes)
-        with exclude.plain_locale():
+        with scan_exclude.plain_locale():
             self._fill(contents)
         if os.fstat(descriptor).st_mtime_ns != before.st_mtime_ns:
             raise _ChangedError
@@ -137,7 +138,7 @@ class _Tree:
                     continue
                 if len(name) > NAME_BYTES or len(join(contents.path, name)) > PATH_BYTES:
                     contents.skipped += 1
-                elif exclude.is_reserved(name):
+                elif scan_exclude.is_reserved(name):
                     contents.leave_out(name, RESERVED)
                 elif directory:
                     contents.children.append(name)
@@ -153,7 +154,7 @@ class _Tree:
         if stat.S_ISDIR(status.st_mode):
             if not self._left_out(contents, name, directory=True):
                 contents.children.append(name)
-        elif stat.S_ISREG(status.st_mode) and exclude.is_unfinished(name, status.st_mode):
+        elif stat.S_ISREG(status.st_mode) and scan_exclude.is_unfinished(name, status.st_mode):
             contents.leave_out(name, TEMPORARY)
         elif not stat.S_ISREG(status.st_mode) and not stat.S_ISLNK(status.st_mode):
             contents.skipped += 1
@@ -167,7 +168,7 @@ class _Tree:
 
     def _left_out(self, contents: "_Contents", name: bytes, *, directory: bool) -> bool:
         path = join(contents.path, name)
-        return exclude.left_out(self._patterns, path, name, directory=directory)
+        return scan_exclude.left_out(self._patterns, path, name, directory=directory)
 
     def _attributes(self, path: RelPath, status: os.stat_result) -> bytes:
         mtime = max(-MTIME_MAX, min(MTIME_MAX, status.st_mtime_ns))

@@ -1,0 +1,156 @@
+//! Reading a whole tree.
+
+use std::sync::{Mutex, PoisonError};
+
+use huai_tree::error::Errno;
+use huai_tree::exclude::Pattern;
+use huai_tree::owners::Kind;
+use huai_tree::scan::{self, Options};
+use huai_tree::{Directory, Frame, Problem, Reason};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyList, PyTuple};
+
+use crate::errors::raise;
+use crate::wait::wait;
+
+/// A tree on its way to Python: an iterator over batches of directories, in tree order.
+#[pyclass(frozen, module = "huai_native._native")]
+pub(crate) struct Scan {
+    scan: Mutex<scan::Scan>,
+    owners: Option<Owners>,
+}
+
+/// Who knows the names of owners.
+struct Owners {
+    user: Py<PyAny>,
+    group: Py<PyAny>,
+}
+
+#[pymethods]
+impl Scan {
+    #[new]
+    #[pyo3(signature = (root, patterns, *, threads, one_file_system, owners))]
+    fn new(
+        py: Python<'_>,
+        root: &[u8],
+        patterns: Vec<(Vec<u8>, bool, bool)>,
+        threads: usize,
+        one_file_system: bool,
+        owners: Option<(Py<PyAny>, Py<PyAny>)>,
+    ) -> PyResult<Self> {
+        let pattern = |(glob, anchored, directories)| Pattern {
+            glob,
+            anchored,
+            directories,
+        };
+        let options = Options {
+            patterns: patterns.into_iter().map(pattern).collect(),
+            one_file_system,
+            owners: owners.is_some(),
+            threads,
+        };
+        let opened = wait(py, |_| scan::Scan::open(root, options))?;
+        Ok(Self {
+            scan: Mutex::new(opened.map_err(|error| raise(py, &error))?),
+            owners: owners.map(|(user, group)| Owners { user, group }),
+        })
+    }
+
+    fn __iter__(this: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        this
+    }
+
+    fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyList>>> {
+        let ready = self.scan.try_lock().map(|mut scan| scan.ready());
+        let frames = match ready {
+            Ok(frames) if !frames.is_empty() => frames,
+            _ => self.read(py)?,
+        };
+        if frames.is_empty() {
+            return Ok(None);
+        }
+        let tuples: PyResult<Vec<_>> = frames.iter().map(|frame| tuple(py, frame)).collect();
+        PyList::new(py, tuples?).map(Some)
+    }
+}
+
+impl Scan {
+    fn read(&self, py: Python<'_>) -> PyResult<Vec<Frame>> {
+        let raised = Mutex::new(None);
+        let look_up = |kind, id| {
+            self.name(kind, id).map_err(|error| {
+                raised
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .get_or_insert(error);
+                Errno::CANCELED
+            })
+        };
+        let outcome = wait(py, |stop| {
+            let mut scan = self.scan.lock().unwrap_or_else(PoisonError::into_inner);
+            scan.next(&look_up, stop)
+        })?;
+        match raised.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            Some(error) => Err(error),
+            None => outcome.map_err(|error| raise(py, &error)),
+        }
+    }
+
+    fn name(&self, kind: Kind, id: u32) -> PyResult<Vec<u8>> {
+        let Some(owners) = &self.owners else {
+            return Ok(Vec::new());
+        };
+        let look_up = match kind {
+            Kind::User => &owners.user,
+            Kind::Group => &owners.group,
+        };
+        Python::attach(|py| look_up.call1(py, (id,))?.extract(py))
+    }
+}
+
+fn tuple<'py>(py: Python<'py>, frame: &Frame) -> PyResult<Bound<'py, PyTuple>> {
+    match frame {
+        Frame::Read(found) => directory(py, found),
+        Frame::Unreadable { path, reason } => {
+            (PyBytes::new(py, path), number(*reason)).into_pyobject(py)
+        }
+    }
+}
+
+fn directory<'py>(py: Python<'py>, found: &Directory) -> PyResult<Bound<'py, PyTuple>> {
+    let problem = |problem: &Problem| (PyBytes::new(py, &problem.name), number(problem.reason));
+    (
+        bytes(py, &found.path)?,
+        bytes(py, &found.attributes)?,
+        bytes(py, &found.leaves)?,
+        bytes(py, &found.identities)?,
+        found.hardlinks,
+        found.skipped,
+        PyList::new(py, found.problems.iter().map(problem))?,
+        found.unreadable,
+        found.device,
+        found.inode,
+    )
+        .into_pyobject(py)
+}
+
+/// Where there is no memory, this is an exception, and `PyBytes::new` a panic.
+fn bytes<'py>(py: Python<'py>, from: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
+    PyBytes::new_with(py, from.len(), |to| {
+        to.copy_from_slice(from);
+        Ok(())
+    })
+}
+
+/// The reason as `_native.pyi` lists them.
+fn number(reason: Reason) -> i32 {
+    match reason {
+        Reason::Errno(errno) => errno.raw_os_error(),
+        Reason::KeepsChanging => -1,
+        Reason::OutOfRange => -2,
+        Reason::TooLarge => -3,
+        Reason::Time => -4,
+        Reason::Reserved => -5,
+        Reason::Temporary => -6,
+    }
+}

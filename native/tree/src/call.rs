@@ -1,0 +1,173 @@
+//! Each system call that reads, once, with its retries.
+//!
+//! A signal may land on any thread, and rustix does not try again by itself.
+
+use std::ffi::CStr;
+use std::mem::MaybeUninit;
+use std::os::fd::{BorrowedFd, OwnedFd};
+
+use rustix::fs::{
+    AtFlags, FileType, Mode, OFlags, ResolveFlags, SeekFrom, Statx, StatxFlags, StatxTimestamp,
+};
+use rustix::io::Errno;
+use rustix::path::Arg;
+
+/// How often is tried again what a concurrent rename or a signal may interrupt.
+const ATTEMPTS: usize = 16;
+
+/// How a directory is opened to be read.
+const TO_READ: OFlags = OFlags::RDONLY
+    .union(OFlags::DIRECTORY)
+    .union(OFlags::NOFOLLOW)
+    .union(OFlags::CLOEXEC);
+
+/// How a directory is opened to go further down.
+const TO_PASS: OFlags = OFlags::PATH
+    .union(OFlags::DIRECTORY)
+    .union(OFlags::NOFOLLOW)
+    .union(OFlags::CLOEXEC);
+
+const FIELDS: StatxFlags = StatxFlags::TYPE
+    .union(StatxFlags::MODE)
+    .union(StatxFlags::NLINK)
+    .union(StatxFlags::UID)
+    .union(StatxFlags::GID)
+    .union(StatxFlags::MTIME)
+    .union(StatxFlags::CTIME)
+    .union(StatxFlags::INO)
+    .union(StatxFlags::SIZE);
+
+type Outcome<T> = Result<T, Errno>;
+
+/// A time as the kernel gives it: seconds, floored, and nanoseconds from there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Time {
+    pub(crate) seconds: i64,
+    pub(crate) nanoseconds: u32,
+}
+
+/// What statx says of one entry.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Status {
+    pub(crate) kind: FileType,
+    pub(crate) mode: u32,
+    pub(crate) device: u64,
+    pub(crate) inode: u64,
+    pub(crate) links: u32,
+    pub(crate) user: u32,
+    pub(crate) group: u32,
+    pub(crate) size: u64,
+    pub(crate) mtime: Time,
+    pub(crate) ctime: Time,
+}
+
+fn again<T>(also: Errno, mut call: impl FnMut() -> Outcome<T>) -> Outcome<T> {
+    for _ in 1..ATTEMPTS {
+        match call() {
+            Err(errno) if errno == Errno::INTR || errno == also => {}
+            other => return other,
+        }
+    }
+    call()
+}
+
+/// Opens the directory that a person named; this one may be a symlink.
+pub(crate) fn open_root(path: &[u8]) -> Outcome<OwnedFd> {
+    let flags = TO_READ.difference(OFlags::NOFOLLOW);
+    again(Errno::INTR, || rustix::fs::open(path, flags, Mode::empty()))
+}
+
+/// Opens the directory `path` below `root` in one call, with no symlink on the way.
+pub(crate) fn open_beneath(root: BorrowedFd<'_>, path: &[u8]) -> Outcome<OwnedFd> {
+    let how = ResolveFlags::BENEATH
+        .union(ResolveFlags::NO_SYMLINKS)
+        .union(ResolveFlags::NO_MAGICLINKS);
+    again(Errno::AGAIN, || {
+        rustix::fs::openat2(root, path, TO_READ, Mode::empty(), how)
+    })
+}
+
+/// Opens the directory `name` right here, to be read.
+pub(crate) fn open_here(from: BorrowedFd<'_>, name: &[u8]) -> Outcome<OwnedFd> {
+    again(Errno::INTR, || {
+        rustix::fs::openat(from, name, TO_READ, Mode::empty())
+    })
+}
+
+/// Opens the directory `name` right here, to go further down.
+pub(crate) fn step(from: BorrowedFd<'_>, name: &[u8]) -> Outcome<OwnedFd> {
+    again(Errno::INTR, || {
+        rustix::fs::openat(from, name, TO_PASS, Mode::empty())
+    })
+}
+
+/// What an open file or directory is.
+pub(crate) fn status(of: BorrowedFd<'_>) -> Outcome<Status> {
+    statx(of, c"", AtFlags::EMPTY_PATH)
+}
+
+/// What the entry `name` of a directory is; a symlink stands for itself.
+pub(crate) fn status_at(directory: BorrowedFd<'_>, name: &CStr) -> Outcome<Status> {
+    let flags = AtFlags::SYMLINK_NOFOLLOW.union(AtFlags::NO_AUTOMOUNT);
+    statx(directory, name, flags)
+}
+
+fn statx(from: BorrowedFd<'_>, name: impl Arg + Copy, flags: AtFlags) -> Outcome<Status> {
+    again(Errno::INTR, || rustix::fs::statx(from, name, flags, FIELDS)).map(|found| told(&found))
+}
+
+fn told(found: &Statx) -> Status {
+    let mode = u32::from(found.stx_mode);
+    Status {
+        kind: FileType::from_raw_mode(mode),
+        mode: mode & 0o7777,
+        device: rustix::fs::makedev(found.stx_dev_major, found.stx_dev_minor),
+        inode: found.stx_ino,
+        links: found.stx_nlink,
+        user: found.stx_uid,
+        group: found.stx_gid,
+        size: found.stx_size,
+        mtime: time(found.stx_mtime),
+        ctime: time(found.stx_ctime),
+    }
+}
+
+fn time(found: StatxTimestamp) -> Time {
+    Time {
+        seconds: found.tv_sec,
+        nanoseconds: found.tv_nsec,
+    }
+}
+
+/// Where the symlink `name` of a directory leads, as far as `room` goes.
+pub(crate) fn read_link<'a>(
+    directory: BorrowedFd<'_>,
+    name: &CStr,
+    room: &'a mut [MaybeUninit<u8>],
+) -> Outcome<&'a [u8]> {
+    rustix::fs::readlinkat_raw(directory, name, room).map(|(target, _)| &*target)
+}
+
+/// Begins to read a directory again.
+pub(crate) fn rewind(directory: BorrowedFd<'_>) -> Outcome<()> {
+    rustix::fs::seek(directory, SeekFrom::Start(0)).map(|_| ())
+}
+
+/// Calls `each` with name and type of all entries but "." and "..".
+pub(crate) fn read_names(
+    directory: BorrowedFd<'_>,
+    room: &mut [MaybeUninit<u8>],
+    mut each: impl FnMut(&CStr, FileType) -> Outcome<()>,
+) -> Outcome<()> {
+    let mut entries = rustix::fs::RawDir::new(directory, room);
+    let mut interrupted = 0;
+    while let Some(entry) = entries.next() {
+        match entry {
+            Ok(entry) if matches!(entry.file_name().to_bytes(), b"." | b"..") => {}
+            Ok(entry) => each(entry.file_name(), entry.file_type())?,
+            Err(Errno::INTR) if interrupted < ATTEMPTS => interrupted += 1,
+            Err(errno) => return Err(errno),
+        }
+    }
+    Ok(())
+}

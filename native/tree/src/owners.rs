@@ -1,0 +1,53 @@
+//! Names of users and groups, each asked for once a scan.
+//!
+//! Who knows them is told by the caller: the C library does, and Python calls it.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rustix::io::Errno;
+
+use crate::line;
+
+/// Whose name is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// A user.
+    User,
+    /// A group.
+    Group,
+}
+
+/// Gives the name of an id, as metadata have it; an error: nobody can be asked.
+pub type LookUp<'a> = dyn Fn(Kind, u32) -> Result<Vec<u8>, Errno> + Sync + 'a;
+
+/// The field of a line that names an owner: empty for root, else with its tab.
+type Field = Arc<[u8]>;
+
+/// The fields that were asked for so far.
+#[derive(Debug, Default)]
+pub(crate) struct Owners(Mutex<HashMap<(Kind, u32), Field>>);
+
+impl Owners {
+    pub(crate) fn field(&self, kind: Kind, id: u32, look_up: &LookUp<'_>) -> Result<Field, Errno> {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(field) = known.get(&(kind, id)) {
+            return Ok(Arc::clone(field));
+        }
+        let field = spell(kind, &look_up(kind, id)?);
+        known.insert((kind, id), Arc::clone(&field));
+        Ok(field)
+    }
+}
+
+fn spell(kind: Kind, name: &[u8]) -> Field {
+    let mut field = Vec::new();
+    if name != b"root" {
+        field.extend_from_slice(match kind {
+            Kind::User => b"\tu",
+            Kind::Group => b"\tg",
+        });
+        line::put_escaped(&mut field, name);
+    }
+    field.into()
+}

@@ -1,0 +1,180 @@
+//! Directories on their way through a scan, in tree order.
+//!
+//! A directory waits only from when the one before it in its parent is claimed, so that a directory
+//! with a million subdirectories costs one that waits and their names.
+
+use std::collections::BTreeMap;
+
+use rustix::io::Errno;
+
+use crate::directory::{Directory, Frame, Problem, Reading};
+
+/// Bytes that may be ready before the caller asks for them.
+const AHEAD: usize = 16 << 20;
+/// Bytes handed out at once, unless one frame is larger.
+const BATCH: usize = 256 << 10;
+
+/// A path with its components separated by NUL, so that comparing bytes is tree order.
+type Key = Vec<u8>;
+
+/// The names of a directory's subdirectories that do not wait yet.
+#[derive(Debug, Default)]
+struct Siblings {
+    /// Each ended by NUL.
+    names: Vec<u8>,
+    next: usize,
+    /// Length of the parent's key, with its NUL.
+    above: usize,
+}
+
+/// What waits, what is worked on, and what is ready.
+#[derive(Debug)]
+pub(crate) struct Queue {
+    waiting: BTreeMap<Key, Siblings>,
+    running: usize,
+    done: BTreeMap<Key, Option<Frame>>,
+    /// Bytes of what is done.
+    ready: usize,
+    /// Why the scan cannot go on.
+    failure: Option<(Errno, Vec<u8>)>,
+}
+
+impl Queue {
+    /// The root waits.
+    pub(crate) fn new() -> Self {
+        Self {
+            waiting: BTreeMap::from([(Key::new(), Siblings::default())]),
+            running: 0,
+            done: BTreeMap::new(),
+            ready: 0,
+            failure: None,
+        }
+    }
+
+    /// Whether a thread that asks now gets a directory.  The one that the caller takes next is
+    /// never held back, however much is ready.
+    pub(crate) fn may_claim(&self) -> bool {
+        self.failure.is_none()
+            && !self.waiting.is_empty()
+            && (!self.is_full() || (self.running == 0 && self.blocked()))
+    }
+
+    /// Whether as much is ready as may be.
+    pub(crate) fn is_full(&self) -> bool {
+        self.ready >= AHEAD
+    }
+
+    /// Whether there may be more to claim when somebody has finished.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.failure.is_none() && self.running > 0 && !self.is_full()
+    }
+
+    /// The first directory that waits, as the key to settle it with.
+    pub(crate) fn claim(&mut self) -> Option<Key> {
+        if !self.may_claim() {
+            return None;
+        }
+        let (key, siblings) = self.waiting.pop_first()?;
+        self.add_next(&key, siblings);
+        self.running += 1;
+        Some(key)
+    }
+
+    /// What became of a claimed directory.
+    pub(crate) fn settle(&mut self, key: Key, reading: Result<Reading, Errno>) {
+        self.running -= 1;
+        match reading {
+            Ok(reading) => {
+                let siblings = Siblings {
+                    names: reading.children,
+                    next: 0,
+                    above: if key.is_empty() { 0 } else { key.len() + 1 },
+                };
+                self.add_next(&key, siblings);
+                self.ready += size_of_done(&key, reading.frame.as_ref());
+                self.done.insert(key, reading.frame);
+            }
+            Err(errno) => self.fail(errno, path(&key)),
+        }
+    }
+
+    /// Ends the scan; the first reason stays.
+    pub(crate) fn fail(&mut self, errno: Errno, path: Vec<u8>) {
+        self.failure.get_or_insert((errno, path));
+    }
+
+    /// Why the scan ended early, if it did.
+    pub(crate) fn failure(&self) -> Option<&(Errno, Vec<u8>)> {
+        self.failure.as_ref()
+    }
+
+    /// Whether everything was taken.
+    pub(crate) fn is_finished(&self) -> bool {
+        self.waiting.is_empty() && self.done.is_empty()
+    }
+
+    /// The next frames in tree order, as far as they are ready.
+    pub(crate) fn take(&mut self) -> Vec<Frame> {
+        let mut batch = Vec::new();
+        let mut bytes = 0;
+        while bytes < BATCH && !self.blocked() {
+            let Some((key, frame)) = self.done.pop_first() else {
+                break;
+            };
+            let size = size_of_done(&key, frame.as_ref());
+            self.ready -= size;
+            bytes += size;
+            batch.extend(frame);
+        }
+        batch
+    }
+
+    /// Whether a directory that waits comes before all that are done.
+    fn blocked(&self) -> bool {
+        match (self.waiting.first_key_value(), self.done.first_key_value()) {
+            (Some((waiting, _)), Some((done, _))) => waiting < done,
+            (waiting, _) => waiting.is_some(),
+        }
+    }
+
+    /// `of`: a directory of the same parent, or the parent itself.
+    fn add_next(&mut self, of: &[u8], mut siblings: Siblings) {
+        let rest = siblings.names.get(siblings.next..).unwrap_or_default();
+        let Some(length) = rest.iter().position(|byte| *byte == 0) else {
+            return;
+        };
+        let mut key = Key::with_capacity(siblings.above + length);
+        key.extend(of.iter().take(siblings.above));
+        if key.len() < siblings.above {
+            key.push(0);
+        }
+        key.extend(rest.iter().take(length));
+        siblings.next += length + 1;
+        self.waiting.insert(key, siblings);
+    }
+}
+
+/// The path that a key stands for.
+pub(crate) fn path(key: &[u8]) -> Vec<u8> {
+    key.iter()
+        .map(|byte| if *byte == 0 { b'/' } else { *byte })
+        .collect()
+}
+
+fn size_of_done(key: &[u8], frame: Option<&Frame>) -> usize {
+    let frame = match frame {
+        Some(Frame::Read(directory)) => size_of_directory(directory),
+        Some(Frame::Unreadable { path, .. }) => path.len(),
+        None => 0,
+    };
+    key.len() + size_of::<Frame>() + frame
+}
+
+fn size_of_directory(directory: &Directory) -> usize {
+    let problem = |problem: &Problem| problem.name.len() + size_of::<Problem>();
+    directory.path.len()
+        + directory.attributes.len()
+        + directory.leaves.len()
+        + directory.identities.len()
+        + directory.problems.iter().map(problem).sum::<usize>()
+}
