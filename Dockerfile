@@ -1,7 +1,8 @@
 # One image for every service of docker-compose.yml: huai, git and a stock rsync.
 # Needs no BuildKit. Standard build arguments pass a proxy or an own package index through. Where
 # the build reaches no index, fill build/wheels with `pip download` and pass PIP_NO_INDEX=1 and
-# PIP_FIND_LINKS=wheels; whatever the source, hashes decide (requirements/*.lock).
+# PIP_FIND_LINKS=wheels; build/crates, if `cargo vendor` has filled it, takes the place of the
+# registry of crates. Whatever the source, hashes decide (requirements/*.lock, native/Cargo.lock).
 # About 440 MB: 75 of the base, 256 of git (with Perl), Python and rsync, the rest huai and pygit2.
 # The base is named by a tag, which follows Debian's security updates: `docker compose build --pull`.
 # For builds that are the same every time give a digest: BASE_IMAGE=debian@sha256:…, which
@@ -15,11 +16,13 @@ RUN apt-get update \
     ca-certificates git python3 rsync \
  && rm -rf /var/lib/apt/lists/*
 
-# The compiler stays behind in this stage.
+# The compilers stay behind in this stage. Debian 12 has the newer Rust under names of its own;
+# from Debian 13 on it is "cargo rustc".
 FROM programs AS build
+ARG RUST_PACKAGES="cargo-web rustc-web"
 RUN apt-get update \
  && DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends \
-    gcc libc6-dev python3-venv \
+    gcc libc6-dev python3-venv ${RUST_PACKAGES} \
  && rm -rf /var/lib/apt/lists/*
 ARG PIP_INDEX_URL
 ARG PIP_EXTRA_INDEX_URL
@@ -29,14 +32,21 @@ ARG PIP_FIND_LINKS
 WORKDIR /build
 # The brackets make the wheels optional: a pattern may match nothing, a name may not.
 COPY requirements/server.lock requirements/dev.lock build/wheel[s] wheels/
-# pip and setuptools work from an environment of their own, so that the image holds neither.
+COPY native/Cargo.lock build/crate[s] crates/
+# What builds works from an environment of its own, so that the image holds none of it.
 RUN python3 -m venv tools \
  && python3 -m venv --without-pip /opt/huai \
- && sed -n '/^setuptools==/,/[^\\]$/p' wheels/dev.lock >wheels/build.lock \
+ && sed -nE '/^(semantic-version|setuptools(-rust)?)==/,/[^\\]$/p' wheels/dev.lock >wheels/build.lock \
  && tools/bin/pip install --no-cache-dir --only-binary=:all: --require-hashes -r wheels/build.lock \
  && tools/bin/pip --python /opt/huai/bin/python install --no-cache-dir --only-binary=:all: \
-    --require-hashes -r wheels/server.lock
+    --require-hashes -r wheels/server.lock \
+ && if [ -d crates/pyo3 ]; then \
+      mkdir .cargo \
+      && printf '[source.crates-io]\nreplace-with = "copy"\n[source.copy]\ndirectory = "crates"\n' \
+        >.cargo/config.toml; \
+    fi
 COPY LICENSE README.md pyproject.toml setup.py ./
+COPY native native
 COPY schema schema
 COPY server server
 COPY client client

@@ -3,8 +3,9 @@
 - The base image that the Dockerfile names, by a pull; where that fails, the same system by
   debootstrap from the mirror that this machine's own apt uses.
 - The Python packages of the lock files, fetched by this machine's own pip, which knows how.
+- The crates of the engine, fetched by this machine's own cargo.
 
-Both are kept, and made anew only when their sources have changed.
+All are kept, and made anew only when their sources have changed.
 """
 
 import hashlib
@@ -25,7 +26,8 @@ _RELEASE, _PYTHON = "bookworm", "3.11"
 _MADE = "huai-compose-base"
 _LABEL = "huai.test-compose=base"
 _WHEELS = CACHE / "wheels"
-"""The Dockerfile knows this place."""
+_CRATES = CACHE / "crates"
+"""The Dockerfile knows these places."""
 _BUILD_LOCK = "build.lock"
 
 
@@ -54,8 +56,21 @@ def wheels() -> None:
     _WHEELS.mkdir(parents=True)
     with tempfile.TemporaryDirectory() as folder:
         build_lock = Path(folder, _BUILD_LOCK)
-        build_lock.write_text(_setuptools(locks[1].read_text(encoding="utf-8")), encoding="utf-8")
+        build_lock.write_text(_builders(locks[1].read_text(encoding="utf-8")), encoding="utf-8")
         run(_download(locks[0], build_lock), seconds=300)
+    stamp.write_text(wanted)
+
+
+def crates() -> None:
+    """Fill the folder that the Dockerfile takes crates from."""
+    lock = TOP / "native" / "Cargo.lock"
+    wanted = hashlib.sha256(lock.read_bytes()).hexdigest()
+    stamp = CACHE / "crates.stamp"
+    if _CRATES.is_dir() and stamp.exists() and stamp.read_text() == wanted:
+        return
+    shutil.rmtree(_CRATES, ignore_errors=True)
+    manifest = f"--manifest-path={lock.with_name('Cargo.toml')}"
+    run(["cargo", "vendor", "--quiet", "--locked", manifest, str(_CRATES)], seconds=300)
     stamp.write_text(wanted)
 
 
@@ -72,12 +87,13 @@ def _download(*locks: Path) -> list[str]:
     ]
 
 
-def _setuptools(lock: str) -> str:
+def _builders(lock: str) -> str:
     """Of the lock file only what builds huai itself."""
-    found = re.search(r"^setuptools==(?:.*\\\n)*.*\n", lock, re.MULTILINE)
-    if found is None:
-        raise ComposeError("requirements/dev.lock names no setuptools")
-    return found[0]
+    name = "(?:semantic-version|setuptools(?:-rust)?)"
+    found = re.findall(rf"^{name}==(?:.*\\\n)*.*\n", lock, re.MULTILINE)
+    if len(found) != 3:
+        raise ComposeError(f"requirements/dev.lock names {len(found)} of 3 packages to build with")
+    return "".join(found)
 
 
 def _debootstrap() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from tests.compose.engine import ComposeError, Engine
-from tests.compose.image import base_image, wheels
+from tests.compose.image import base_image, crates, wheels
 from tests.compose.stack import SERVICES, Stack, wait_for
 from tests.compose.trees import COPIES, copy_lines, mirror_lines, wait_until_equal
 
@@ -23,9 +23,10 @@ _STARTED = time.monotonic()
 
 def tell(engine: Engine) -> None:
     """All steps; `ComposeError` for what is not as it has to be."""
-    _say("the base image, the packages, the image")
+    _say("the base image, the packages, the crates, the image")
     base = base_image(engine)
     wheels()
+    crates()
     stack = Stack(engine, _environment(base))
     with _taken_down(stack):
         stack.build()

@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use crate::directory::{Directory, Frame, Problem, Reading};
 
 /// Bytes that may be ready before the caller asks for them.
-const AHEAD: usize = 16 << 20;
+const AHEAD: usize = 8 << 20;
 /// Bytes handed out at once, unless one frame is larger.
 const BATCH: usize = 256 << 10;
 
