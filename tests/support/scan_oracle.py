@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from huai_schema.codec.lines import encode_directory, encode_leaf
+from huai_schema.codec.lines import encode_directory
 from huai_schema.codec.listing import Listing
 from huai_schema.entries import ROOT_OWNER, Directory, File, Symlink
 from huai_schema.limits import MTIME_MAX, NAME_BYTES, PATH_BYTES, TARGET_BYTES
@@ -20,7 +20,6 @@ from huai_server.scan.types import (
     IDENTITY,
     KEEPS_CHANGING,
     OUT_OF_RANGE,
-    READINGS,
     RESERVED,
     TEMPORARY,
     TIME,
@@ -32,8 +31,11 @@ from huai_server.scan.types import (
     root_error,
 )
 from tests.support import scan_exclude
+from tests.support.schema.lines import encode_leaf
 
 _DIRECTORY = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_READINGS = 4
+"""How often a directory that changes meanwhile is read before it is given up."""
 _OFFSET_MAX = 0xFFFF_FFFF
 _LINKS_MAX = 0xFFFF_FFFF
 
@@ -94,7 +96,7 @@ class _Tree:
     def _read(self, path: RelPath) -> _Reading:
         descriptor = self._open(path)
         try:
-            for _ in range(READINGS):
+            for _ in range(_READINGS):
                 try:
                     return self._read_once(path, descriptor)
                 except _ChangedError:

@@ -46,18 +46,6 @@ class _Fields(NamedTuple):
     link: bytes | None
 
 
-def encode_leaf(entry: File | Symlink) -> bytes:
-    """The line of a file or symlink, newline included; the digest is not part of it."""
-    name = escape(entry.path.rpartition(b"/")[2])
-    if isinstance(entry, Symlink):
-        fields = _encode_fields(entry.mode, SYMLINK_MODE, entry.owner, entry.group)
-        return b"%s\t>%s\t%s%s\n" % (name, escape(entry.target), encode_mtime(entry.mtime), fields)
-    fields = _encode_fields(entry.mode, FILE_MODE, entry.owner, entry.group)
-    if entry.link is not None:
-        fields += link_field(entry.path, entry.link)
-    return b"%s\t%d\t%s%s\n" % (name, entry.size, encode_mtime(entry.mtime), fields)
-
-
 def encode_directory(entry: Directory) -> bytes:
     """The attribute fields of a directory, without its name."""
     fields = _encode_fields(entry.mode, DIRECTORY_MODE, entry.owner, entry.group)

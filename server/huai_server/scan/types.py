@@ -31,9 +31,6 @@ RESERVED = "the name is reserved for what rsync and huai stage"
 TEMPORARY = "a temporary file of rsync, by its name and its mode"
 LEFT_OUT = (RESERVED, TEMPORARY)
 
-READINGS = 4
-"""How often a directory that changes while it is read is read before it becomes a problem."""
-
 
 class Problem(NamedTuple):
     """A path, other than a directory, that could not be read."""

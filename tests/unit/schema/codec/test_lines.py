@@ -7,7 +7,6 @@ from huai_schema.codec.lines import (
     count_files,
     decode_directory,
     decode_leaves,
-    encode_leaf,
     encode_mtime,
     has_leaf,
     link_field,
@@ -15,6 +14,7 @@ from huai_schema.codec.lines import (
 from huai_schema.entries import Directory, File, Symlink
 from huai_schema.errors import FormatError
 from huai_schema.paths import RelPath
+from tests.support.schema.lines import encode_leaf
 
 HERE = RelPath(b"pool/main")
 

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from huai_schema.codec.lines import encode_leaf
 from huai_schema.codec.listing import Listing
 from huai_schema.entries import Directory
 from huai_schema.paths import ROOT, RelPath
@@ -16,6 +15,7 @@ from huai_server.fallback.attr.maker import Maker
 from huai_server.fallback.attr.records import Records
 from huai_server.fallback.owners import OwnerIds
 from tests.support.scanners import without_openat2
+from tests.support.schema.lines import encode_leaf
 from tests.support.schema.trees import directory, file, snapshot, tree_of
 
 Fill = Callable[[Records], None]
