@@ -1,8 +1,8 @@
-"""Builds the native libraries; everything else about the project stands in pyproject.toml.
+"""Builds what is not Python; everything else about the project stands in pyproject.toml.
 
-Optional: without a C compiler huai installs all the same, scans in Python, and says that the
-fallback for plain rsync clients needs them. None of them is a Python module in truth: they are
-loaded by ctypes, or preloaded into rsync.
+The engine (`native/`) is needed. The C libraries are optional: without a C compiler huai installs
+all the same, and says that the fallback for plain rsync clients needs them. None of those is a
+Python module in truth: they are loaded by ctypes, or preloaded into rsync.
 """
 
 from setuptools import Extension, setup
