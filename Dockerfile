@@ -50,7 +50,7 @@ COPY native native
 COPY schema schema
 COPY server server
 COPY client client
-# setup.py lets a library be missing, for packagers without a compiler; here is one.
+# setup.py lets the preload library be missing, for packagers without a C compiler; here is one.
 RUN tools/bin/pip wheel --no-deps --no-build-isolation --wheel-dir made . \
  && tools/bin/pip --python /opt/huai/bin/python install --no-cache-dir --no-deps made/*.whl \
  && tools/bin/python -c "import setuptools, distutils.core as core; \

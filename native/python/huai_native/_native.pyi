@@ -33,3 +33,25 @@ class Scan(Iterator[list[_Unreadable | _Directory]]):
 
     def __iter__(self) -> Scan: ...
     def __next__(self) -> list[_Unreadable | _Directory]: ...
+
+@final
+class Maker:
+    """Does what records (`huai_server/fallback/attr/records.py`) say, below one directory.
+
+    With a folder `building` on the same file system each entry is made there and renamed to its
+    place, and directories keep their times; without one, entries are made in place and must not
+    exist.  What fails is an `OSError` with the path seen from the root.
+    """
+
+    def __new__(cls, root: bytes, building: bytes | None, *, privileged: bool) -> Maker:
+        """`privileged`: permissions do not matter to this process."""
+
+    def apply(self, records: bytes) -> None:
+        """Do all of it in order; a signal may end it between two records."""
+
+    def leave(self) -> None:
+        """The last directory that was entered gets its times back."""
+
+    @property
+    def unowned(self) -> int:
+        """How many entries could not be given their owner."""

@@ -2,6 +2,7 @@
 //!
 //! Converts, waits, converts: no policy, and no loop over entries.
 
+mod attr_tree;
 mod errors;
 mod scan;
 mod wait;
@@ -9,6 +10,8 @@ mod wait;
 /// What runs once for each entry.
 #[pyo3::pymodule(gil_used = false)]
 mod _native {
+    #[pymodule_export]
+    use crate::attr_tree::Maker;
     #[pymodule_export]
     use crate::scan::Scan;
 }

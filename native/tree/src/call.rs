@@ -61,7 +61,7 @@ pub(crate) struct Status {
     pub(crate) ctime: Time,
 }
 
-fn again<T>(also: Errno, mut call: impl FnMut() -> Outcome<T>) -> Outcome<T> {
+pub(crate) fn again<T>(also: Errno, mut call: impl FnMut() -> Outcome<T>) -> Outcome<T> {
     for _ in 1..ATTEMPTS {
         match call() {
             Err(errno) if errno == Errno::INTR || errno == also => {}
@@ -75,6 +75,13 @@ fn again<T>(also: Errno, mut call: impl FnMut() -> Outcome<T>) -> Outcome<T> {
 pub(crate) fn open_root(path: &[u8]) -> Outcome<OwnedFd> {
     let flags = TO_READ.difference(OFlags::NOFOLLOW);
     again(Errno::INTR, || rustix::fs::open(path, flags, Mode::empty()))
+}
+
+/// Opens the directory that the caller made or owns; this one may not be a symlink.
+pub(crate) fn open_folder(path: &[u8]) -> Outcome<OwnedFd> {
+    again(Errno::INTR, || {
+        rustix::fs::open(path, TO_READ, Mode::empty())
+    })
 }
 
 /// Opens the directory `path` below `root` in one call, with no symlink on the way.
@@ -107,7 +114,7 @@ pub(crate) fn status(of: BorrowedFd<'_>) -> Outcome<Status> {
 }
 
 /// What the entry `name` of a directory is; a symlink stands for itself.
-pub(crate) fn status_at(directory: BorrowedFd<'_>, name: &CStr) -> Outcome<Status> {
+pub(crate) fn status_at(directory: BorrowedFd<'_>, name: impl Arg + Copy) -> Outcome<Status> {
     let flags = AtFlags::SYMLINK_NOFOLLOW.union(AtFlags::NO_AUTOMOUNT);
     statx(directory, name, flags)
 }

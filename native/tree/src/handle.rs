@@ -19,15 +19,24 @@ pub(crate) struct Root {
 
 impl Root {
     pub(crate) fn open(path: &[u8]) -> Result<Self> {
-        Self::try_open(path).map_err(|errno| Error {
+        let handle = call::open_root(path).map_err(|errno| Error {
+            doing: "open",
+            path: path.to_vec(),
+            errno,
+        })?;
+        Self::of(handle, path)
+    }
+
+    /// The root that an open directory is; `path` is for the error.
+    pub(crate) fn of(handle: OwnedFd, path: &[u8]) -> Result<Self> {
+        Self::try_of(handle).map_err(|errno| Error {
             doing: "open",
             path: path.to_vec(),
             errno,
         })
     }
 
-    fn try_open(path: &[u8]) -> std::result::Result<Self, Errno> {
-        let handle = call::open_root(path)?;
+    fn try_of(handle: OwnedFd) -> std::result::Result<Self, Errno> {
         let device = call::status(handle.as_fd())?.device;
         // PERM: old seccomp filters.
         let quick = !matches!(

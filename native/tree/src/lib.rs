@@ -1,11 +1,13 @@
-//! What touches a disk: file trees, read by handle, never through a symlink.
+//! What touches a disk: file trees, read and changed by handle, never through a symlink.
 //!
 //! Knows no Python.  Threads live within one call.  In the order of the data:
 
+pub mod attr_tree;
 pub mod error;
 pub mod stop;
 
 mod call;
+mod change;
 mod handle;
 
 pub mod exclude;

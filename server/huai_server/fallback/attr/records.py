@@ -1,6 +1,7 @@
-"""Instructions for the native maker, as bytes (c/maker.h).
+"""Instructions for the native maker, as bytes.
 
-Pure.  Rule to keep: `_HEADER` and the numbers have to equal those of the C header.
+Pure.  Rule to keep: `_HEADER` and the numbers have to equal those of
+`native/tree/src/attr_tree/record.rs`.
 """
 
 import re

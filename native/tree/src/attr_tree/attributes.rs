@@ -1,0 +1,74 @@
+//! Owner, mode and time of what was made.
+
+use std::os::fd::BorrowedFd;
+
+use rustix::io::Errno;
+
+use crate::call::{self, Time};
+use crate::change;
+
+/// Stands for "leave it as it is", for users and groups alike.
+pub(super) const LEAVE: u32 = u32::MAX;
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Attributes {
+    pub(super) user: u32,
+    /// Both `LEAVE`: whoever makes it owns it.
+    pub(super) group: u32,
+    pub(super) mode: u32,
+    pub(super) mtime: Time,
+}
+
+impl Attributes {
+    /// Sets all of a file or directory; `unowned` counts what could not be given its owner.
+    pub(super) fn set(&self, of: BorrowedFd<'_>, unowned: &mut u64) -> Result<(), Errno> {
+        self.own(unowned, || change::set_owner(of, self.user, self.group))?;
+        change::set_mode(of, self.mode)?;
+        set_mtime(of, self.mtime)
+    }
+
+    /// Sets all that a symlink has.
+    pub(super) fn set_of_symlink(
+        &self,
+        directory: BorrowedFd<'_>,
+        name: &[u8],
+        unowned: &mut u64,
+    ) -> Result<(), Errno> {
+        self.own(unowned, || {
+            change::set_symlink_owner(directory, name, self.user, self.group)
+        })?;
+        change::set_symlink_mtime(directory, name, self.mtime)?;
+        must_fit(self.mtime, || call::status_at(directory, name))
+    }
+
+    /// An owner that may not be set is counted: the listing is right in all else.
+    fn own(&self, unowned: &mut u64, set: impl FnOnce() -> Result<(), Errno>) -> Result<(), Errno> {
+        if self.user == LEAVE && self.group == LEAVE {
+            return Ok(());
+        }
+        match set() {
+            // INVAL: there is no such id in this user namespace.
+            Err(Errno::PERM | Errno::INVAL) => {
+                *unowned += 1;
+                Ok(())
+            }
+            other => other,
+        }
+    }
+}
+
+/// Sets a time; one that the file system bends to what fits is an error.
+pub(super) fn set_mtime(of: BorrowedFd<'_>, mtime: Time) -> Result<(), Errno> {
+    change::set_mtime(of, mtime)?;
+    must_fit(mtime, || call::status(of))
+}
+
+fn must_fit(wanted: Time, look: impl FnOnce() -> Result<call::Status, Errno>) -> Result<(), Errno> {
+    // Every file system holds such a time: nobody has to look what became of it.
+    let is_usual = (0..=i64::from(i32::MAX)).contains(&wanted.seconds);
+    if is_usual || look()?.mtime == wanted {
+        Ok(())
+    } else {
+        Err(Errno::OVERFLOW)
+    }
+}

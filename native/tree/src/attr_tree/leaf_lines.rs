@@ -1,0 +1,202 @@
+//! The leaves of a listing as they stand in a manifest (FORMAT.md, "Lines"), one after the other.
+//!
+//! Reads what this machine has committed.  It refuses what could do harm or has no meaning; that
+//! each line is in its one canonical spelling is the business of `huai-server check`.
+
+use std::collections::HashMap;
+
+use rustix::io::Errno;
+
+use super::attributes::{Attributes, LEAVE};
+use super::entry::{Entry, Kind};
+use crate::call::Time;
+
+const NAME_BYTES: usize = 255;
+const PATH_BYTES: usize = 4095;
+const FILE_MODE: u32 = 0o644;
+const SYMLINK_MODE: u32 = 0o777;
+const NANOSECOND_DIGITS: usize = 9;
+
+/// Numbers of owners, by what stands in a line: `u` or `g` and the escaped name.
+pub(super) type OwnerNumbers = HashMap<Vec<u8>, u32>;
+
+/// The lines of one listing.
+pub(super) struct LeafLines<'a> {
+    /// The listing's path.
+    directory: &'a [u8],
+    /// What was not read yet.
+    rest: &'a [u8],
+    /// Where a line says nothing; both `LEAVE`: whatever it says.
+    pub(super) user: u32,
+    pub(super) group: u32,
+    owners: &'a OwnerNumbers,
+    /// Of the line that was read last, as far as it was.
+    name: Vec<u8>,
+    /// Its target, or the path of its leader.
+    other: Vec<u8>,
+}
+
+impl<'a> LeafLines<'a> {
+    pub(super) fn new(directory: &'a [u8], text: &'a [u8], owners: &'a OwnerNumbers) -> Self {
+        Self {
+            directory,
+            rest: text,
+            user: LEAVE,
+            group: LEAVE,
+            owners,
+            name: Vec::new(),
+            other: Vec::new(),
+        }
+    }
+
+    /// The name that the last line had, or began with.
+    pub(super) fn name(&self) -> &[u8] {
+        &self.name
+    }
+
+    /// The next name and what it is; None at the end.
+    pub(super) fn next(&mut self) -> Result<Option<(&[u8], Entry<'_>)>, Errno> {
+        self.name.clear();
+        if self.rest.is_empty() {
+            return Ok(None);
+        }
+        self.take().ok_or(Errno::BADMSG).map(Some)
+    }
+
+    /// None: the line makes no sense.
+    fn take(&mut self) -> Option<(&[u8], Entry<'_>)> {
+        let end = self.rest.iter().position(|byte| *byte == b'\n')?;
+        let (line, rest) = self.rest.split_at(end);
+        self.rest = rest.get(1..)?;
+        let mut fields = line.split(|byte| *byte == b'\t');
+        unescape(fields.next()?, &mut self.name, NAME_BYTES)?;
+        if self.name.contains(&b'/') || matches!(&self.name[..], b"." | b"..") {
+            return None;
+        }
+        let value = fields.next()?;
+        let size = match value.strip_prefix(b">") {
+            Some(target) => {
+                unescape(target, &mut self.other, PATH_BYTES)?;
+                None
+            }
+            None => Some(u64::try_from(number(value)?).ok()?),
+        };
+        let mut attributes = Attributes {
+            user: self.user,
+            group: self.group,
+            mode: size.map_or(SYMLINK_MODE, |_| FILE_MODE),
+            mtime: time(fields.next()?)?,
+        };
+        let mut is_link = false;
+        for field in fields {
+            match field.split_first()? {
+                (b'm', mode) => attributes.mode = octal(mode)?,
+                (b'u', _) => attributes.user = *self.owners.get(field)?,
+                (b'g', _) => attributes.group = *self.owners.get(field)?,
+                (b'h', leader) => {
+                    unescape(leader, &mut self.other, PATH_BYTES)?;
+                    resolve(self.directory, &mut self.other)?;
+                    is_link = true;
+                }
+                _ => {} // a later version's, which may be ignored
+            }
+        }
+        if self.user == LEAVE && self.group == LEAVE {
+            (attributes.user, attributes.group) = (LEAVE, LEAVE);
+        }
+        let kind = match size {
+            _ if is_link => Kind::Link(&self.other),
+            Some(size) => Kind::File(size),
+            None => Kind::Symlink(&self.other),
+        };
+        Some((&self.name, Entry { kind, attributes }))
+    }
+}
+
+/// The bytes that `text` spells; None: none, too many, or not what the format spells so.
+fn unescape(text: &[u8], to: &mut Vec<u8>, room: usize) -> Option<()> {
+    to.clear();
+    let mut rest = text;
+    while let Some((first, after)) = rest.split_first() {
+        let byte = match after {
+            _ if *first != b'\\' => *first,
+            [b'x', high, low, after @ ..] => {
+                rest = after;
+                let byte = digit(*high)? << 4 | digit(*low)?;
+                to.push(byte);
+                if byte == 0 {
+                    return None;
+                }
+                continue;
+            }
+            _ => return None,
+        };
+        if byte == 0 {
+            return None;
+        }
+        to.push(byte);
+        rest = after;
+    }
+    (!to.is_empty() && to.len() <= room).then_some(())
+}
+
+fn digit(spelled: u8) -> Option<u8> {
+    match spelled {
+        b'0'..=b'9' => Some(spelled - b'0'),
+        b'a'..=b'f' => Some(spelled - b'a' + 10),
+        _ => None,
+    }
+}
+
+fn number(text: &[u8]) -> Option<i64> {
+    let digits = text.strip_prefix(b"-").unwrap_or(text);
+    if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    std::str::from_utf8(text).ok()?.parse().ok()
+}
+
+fn octal(text: &[u8]) -> Option<u32> {
+    let mode = u32::from_str_radix(std::str::from_utf8(text).ok()?, 8).ok()?;
+    (mode <= 0o7777).then_some(mode)
+}
+
+fn time(text: &[u8]) -> Option<Time> {
+    let mut parts = text.splitn(2, |byte| *byte == b'.');
+    let seconds = number(parts.next()?)?;
+    let mut nanoseconds = 0;
+    if let Some(fraction) = parts.next() {
+        if fraction.len() > NANOSECOND_DIGITS || !fraction.iter().all(u8::is_ascii_digit) {
+            return None;
+        }
+        for place in 0..NANOSECOND_DIGITS {
+            let digit = fraction.get(place).map_or(0, |digit| digit - b'0');
+            nanoseconds = nanoseconds * 10 + u32::from(digit);
+        }
+    }
+    Some(Time {
+        seconds,
+        nanoseconds,
+    })
+}
+
+/// Makes a path seen from `directory` one from the root; None: it leads out, or is too long.
+fn resolve(directory: &[u8], path: &mut Vec<u8>) -> Option<()> {
+    let (mut above, mut rest) = (directory, &path[..]);
+    while let Some(further) = rest.strip_prefix(b"../") {
+        if above.is_empty() {
+            return None;
+        }
+        above = super::workplace::split(above).0;
+        rest = further;
+    }
+    let resolved = match above {
+        b"" => rest.to_vec(),
+        _ => [above, b"/", rest].concat(),
+    };
+    if rest.is_empty() || resolved.len() > PATH_BYTES {
+        return None;
+    }
+    *path = resolved;
+    Some(())
+}

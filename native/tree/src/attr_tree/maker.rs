@@ -1,0 +1,267 @@
+//! Does what records say, below one directory.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::io::Errno;
+
+use super::entry::{Entry, Kind};
+use super::leaf_lines::{LeafLines, OwnerNumbers};
+use super::record::{self, Operation, Record};
+use super::workplace::{Ground, Workplace};
+use crate::call;
+use crate::change;
+use crate::error::{Error, Result};
+use crate::handle::Root;
+use crate::stop::Stop;
+
+/// In the building folder: what is being made.
+const UNFINISHED: &[u8] = b"entry";
+
+type Outcome<T> = std::result::Result<T, Errno>;
+
+/// Works below the directory `root`.  With a building folder on the same file system each entry is
+/// made there and renamed to its place, and directories keep their times; without one, entries are
+/// made in place and must not exist.
+#[derive(Debug)]
+pub struct Maker {
+    ground: Ground,
+    building: Option<OwnedFd>,
+    current: Option<Workplace>,
+    /// The path of `current`.
+    entered: Vec<u8>,
+    owners: OwnerNumbers,
+    unowned: u64,
+    displaced: u64,
+}
+
+/// What could not be done, and to which name of the directory entered, if not to the record's.
+type Failure = (Errno, Option<Vec<u8>>);
+
+impl Maker {
+    /// `privileged`: permissions do not matter to this process.
+    pub fn open(root: &[u8], building: Option<&[u8]>, privileged: bool) -> Result<Self> {
+        let opened = |path: &[u8]| {
+            call::open_folder(path).map_err(|errno| Error {
+                doing: "open",
+                path: path.to_vec(),
+                errno,
+            })
+        };
+        let ground = Ground {
+            root: Root::of(opened(root)?, root)?,
+            privileged,
+            keeps: building.is_some(),
+        };
+        Ok(Self {
+            ground,
+            building: building.map(opened).transpose()?,
+            current: None,
+            entered: Vec::new(),
+            owners: OwnerNumbers::new(),
+            unowned: 0,
+            displaced: 0,
+        })
+    }
+
+    /// Does what the records say, in order.  After an error, which names the path seen from the
+    /// root, nothing more is done; between two records the call may be stopped.
+    pub fn apply(&mut self, records: &[u8], stop: &Stop) -> Result<()> {
+        let mut rest = records;
+        while !rest.is_empty() {
+            if stop.is_set() {
+                return Err(failed(Errno::CANCELED, b"", b""));
+            }
+            let Some((record, after)) = record::take(rest) else {
+                return Err(failed(Errno::INVAL, b"", b""));
+            };
+            self.perform(&record).map_err(|(errno, name)| match name {
+                Some(name) => failed(errno, &self.entered, &name),
+                None if is_inside(record.operation) => failed(errno, &self.entered, record.name),
+                None => failed(errno, b"", record.name),
+            })?;
+            rest = after;
+        }
+        Ok(())
+    }
+
+    /// Gives the directory that is entered its times back.
+    pub fn leave(&mut self) -> Result<()> {
+        self.leave_current()
+            .map_err(|errno| failed(errno, b"", &self.entered))
+    }
+
+    /// How many entries could not be given their owner.
+    pub fn unowned(&self) -> u64 {
+        self.unowned
+    }
+
+    fn perform(&mut self, record: &Record<'_>) -> std::result::Result<(), Failure> {
+        let plain = |errno| (errno, None);
+        match record.operation {
+            Operation::Enter => self.enter(record.name),
+            Operation::Leaves => self.make_leaves(record),
+            Operation::Attributes => self.set_attributes(record).map_err(plain),
+            Operation::Move => self.rename_directory(record).map_err(plain),
+            Operation::Remove => self.remove(record.name).map_err(plain),
+            Operation::Owner => {
+                let number = record.attributes.user;
+                self.owners.insert(record.name.to_vec(), number);
+                Ok(())
+            }
+            _ => entry_of(record)
+                .and_then(|entry| self.make(record.name, &entry))
+                .map_err(plain),
+        }
+    }
+
+    fn enter(&mut self, path: &[u8]) -> std::result::Result<(), Failure> {
+        self.leave_current()
+            .map_err(|errno| (errno, Some(Vec::new())))?;
+        self.current = Some(self.ground.enter(path).map_err(|errno| (errno, None))?);
+        self.entered = path.to_vec();
+        Ok(())
+    }
+
+    fn leave_current(&mut self) -> Outcome<()> {
+        self.current.take().map_or(Ok(()), Workplace::leave)
+    }
+
+    fn make(&mut self, name: &[u8], entry: &Entry<'_>) -> Outcome<()> {
+        let current = self.current.as_ref().ok_or(Errno::BADF)?.handle();
+        let Some(building) = &self.building else {
+            return entry.make(&self.ground, current, name, &mut self.unowned);
+        };
+        let building = building.as_fd();
+        entry.make(&self.ground, building, UNFINISHED, &mut self.unowned)?;
+        put((building, UNFINISHED), (current, name), || {
+            displace(&mut self.displaced, (building, UNFINISHED), building)
+        })?;
+        if matches!(entry.kind, Kind::Link(_)) {
+            // rename(2) does nothing, and says so by no error, between two names of one file.
+            let _ = change::unlink(building, UNFINISHED);
+        }
+        Ok(())
+    }
+
+    /// All leaves of the directory entered.
+    fn make_leaves(&mut self, listing: &Record<'_>) -> std::result::Result<(), Failure> {
+        let text = listing.other.ok_or((Errno::INVAL, None))?;
+        let owners = std::mem::take(&mut self.owners);
+        let mut lines = LeafLines::new(listing.name, text, &owners);
+        (lines.user, lines.group) = (listing.attributes.user, listing.attributes.group);
+        let made = self.make_lines(&mut lines);
+        self.owners = owners;
+        made
+    }
+
+    fn make_lines(&mut self, lines: &mut LeafLines<'_>) -> std::result::Result<(), Failure> {
+        loop {
+            let made = match lines.next() {
+                Ok(None) => return Ok(()),
+                Ok(Some((name, entry))) => self.make(name, &entry),
+                Err(errno) => Err(errno),
+            };
+            made.map_err(|errno| (errno, Some(lines.name().to_vec())))?;
+        }
+    }
+
+    fn set_attributes(&mut self, record: &Record<'_>) -> Outcome<()> {
+        self.leave_current()?;
+        let directory = self.ground.root.directory(record.name)?;
+        record.attributes.set(directory.as_fd(), &mut self.unowned)
+    }
+
+    /// A leaf that stands at the new place goes away.
+    fn rename_directory(&mut self, record: &Record<'_>) -> Outcome<()> {
+        let (Some(building), Some(other)) = (&self.building, record.other) else {
+            return Err(Errno::INVAL);
+        };
+        self.current.take().map_or(Ok(()), Workplace::leave)?;
+        let (from, name) = self.ground.enter_above(record.name)?;
+        let (to, other) = match self.ground.enter_above(other) {
+            Ok(found) => found,
+            Err(errno) => return from.leave().and(Err(errno)),
+        };
+        let renamed = put((from.handle(), name), (to.handle(), other), || {
+            displace(&mut self.displaced, (from.handle(), name), building.as_fd())
+        });
+        let left = to.leave();
+        renamed.and(left).and(from.leave())
+    }
+
+    fn remove(&mut self, name: &[u8]) -> Outcome<()> {
+        let Some(building) = &self.building else {
+            return Err(Errno::INVAL);
+        };
+        let current = self.current.as_ref().ok_or(Errno::BADF)?.handle();
+        match change::unlink(current, name) {
+            Err(Errno::ISDIR) => displace(&mut self.displaced, (current, name), building.as_fd()),
+            other => other,
+        }
+    }
+}
+
+impl Drop for Maker {
+    fn drop(&mut self) {
+        // Nobody is left to be told.
+        let _ = self.leave_current();
+    }
+}
+
+/// Whether the record's name stands in the directory entered.
+fn is_inside(operation: Operation) -> bool {
+    !matches!(
+        operation,
+        Operation::Enter | Operation::Attributes | Operation::Move | Operation::Owner
+    )
+}
+
+fn entry_of<'a>(record: &Record<'a>) -> Outcome<Entry<'a>> {
+    let other = record.other.ok_or(Errno::INVAL);
+    let kind = match record.operation {
+        Operation::File => Kind::File(u64::try_from(record.size).map_err(|_| Errno::INVAL)?),
+        Operation::Symlink => Kind::Symlink(other?),
+        Operation::Link => Kind::Link(other?),
+        _ => Kind::Directory,
+    };
+    Ok(Entry {
+        kind,
+        attributes: record.attributes,
+    })
+}
+
+/// Renames to a place, whatever stands there: one step for whoever looks.  What stood there, and
+/// cannot be replaced, is where the new one was before, and `displace` has to take it away.
+fn put(
+    from: change::Place<'_>,
+    to: change::Place<'_>,
+    displace: impl FnOnce() -> Outcome<()>,
+) -> Outcome<()> {
+    match change::rename(from, to) {
+        Err(Errno::ISDIR | Errno::NOTDIR | Errno::NOTEMPTY | Errno::EXIST) => {
+            change::exchange(from, to)?;
+            displace()
+        }
+        other => other,
+    }
+}
+
+/// What stands at a name that is needed, or needed no more, waits for its deletion elsewhere.
+fn displace(count: &mut u64, from: change::Place<'_>, building: BorrowedFd<'_>) -> Outcome<()> {
+    let away = format!("old.{count}");
+    *count += 1;
+    change::rename(from, (building, away.as_bytes()))
+}
+
+fn failed(errno: Errno, above: &[u8], name: &[u8]) -> Error {
+    let between: &[u8] = if above.is_empty() || name.is_empty() {
+        b""
+    } else {
+        b"/"
+    };
+    Error {
+        doing: "make",
+        path: [above, between, name].concat(),
+        errno,
+    }
+}

@@ -1,0 +1,115 @@
+//! What a maker is told to do, as bytes: `huai_server/fallback/attr/records.py` packs them.
+//!
+//! A record is a header in the machine's own byte order, then its name and its second name, each
+//! ended by NUL, without padding.
+
+use super::attributes::Attributes;
+use crate::call::Time;
+
+/// One step.
+#[derive(Debug)]
+pub(super) struct Record<'a> {
+    pub(super) operation: Operation,
+    pub(super) size: i64,
+    pub(super) attributes: Attributes,
+    pub(super) name: &'a [u8],
+    /// None: there is none.
+    pub(super) other: Option<&'a [u8]>,
+}
+
+/// What to do; the numbers are those of `records.py`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Operation {
+    /// Go to the directory at the path `name`.
+    Enter,
+    /// An empty file of `size` bytes, in the directory entered.
+    File,
+    /// To `other`.
+    Symlink,
+    /// One more name of the file at the path `other`.
+    Link,
+    /// Empty; without a building folder its attributes come later.
+    Directory,
+    /// `name` out of the directory entered; a directory goes to the building folder.
+    Remove,
+    /// Of the listing at the path `name`, which is entered: `other` is their lines.
+    Leaves,
+    /// Of the directory at the path `name`.
+    Attributes,
+    /// The directory at the path `name` to the path `other`.
+    Move,
+    /// The user is the number of what stands in lines as `name`: u or g, escaped name.
+    Owner,
+}
+
+impl Operation {
+    fn from_number(number: u32) -> Option<Self> {
+        Some(match number {
+            1 => Self::Enter,
+            2 => Self::File,
+            3 => Self::Symlink,
+            4 => Self::Link,
+            5 => Self::Directory,
+            6 => Self::Remove,
+            7 => Self::Leaves,
+            8 => Self::Attributes,
+            9 => Self::Move,
+            10 => Self::Owner,
+            _ => return None,
+        })
+    }
+}
+
+/// The first record, and what follows; None: it is not whole.
+pub(super) fn take(records: &[u8]) -> Option<(Record<'_>, &[u8])> {
+    let (size, rest) = long(records)?;
+    let (seconds, rest) = long(rest)?;
+    let (nanoseconds, rest) = word(rest)?;
+    let (user, rest) = word(rest)?;
+    let (group, rest) = word(rest)?;
+    let (mode, rest) = word(rest)?;
+    let (operation, rest) = word(rest)?;
+    let (name_bytes, rest) = word(rest)?;
+    let (other_bytes, rest) = word(rest)?;
+    let (_, rest) = word(rest)?;
+    let (name, rest) = text(rest, name_bytes)?;
+    let (other, rest) = match other_bytes {
+        0 => (None, rest),
+        _ => text(rest, other_bytes).map(|(other, rest)| (Some(other), rest))?,
+    };
+    let mtime = Time {
+        seconds,
+        nanoseconds,
+    };
+    let record = Record {
+        operation: Operation::from_number(operation)?,
+        size,
+        attributes: Attributes {
+            user,
+            group,
+            mode,
+            mtime,
+        },
+        name,
+        other,
+    };
+    Some((record, rest))
+}
+
+fn long(bytes: &[u8]) -> Option<(i64, &[u8])> {
+    let (number, rest) = bytes.split_first_chunk()?;
+    Some((i64::from_ne_bytes(*number), rest))
+}
+
+fn word(bytes: &[u8]) -> Option<(u32, &[u8])> {
+    let (number, rest) = bytes.split_first_chunk()?;
+    Some((u32::from_ne_bytes(*number), rest))
+}
+
+fn text(bytes: &[u8], length: u32) -> Option<(&[u8], &[u8])> {
+    let (text, rest) = bytes.split_at_checked(usize::try_from(length).ok()?)?;
+    match text {
+        [text @ .., 0] => Some((text, rest)),
+        _ => None,
+    }
+}

@@ -1,0 +1,89 @@
+//! Directories that are worked in: opened safely, and left as they were found.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::io::Errno;
+
+use super::attributes::set_mtime;
+use crate::call::{self, Status};
+use crate::change;
+use crate::handle::Root;
+
+/// What an owner without privileges needs to work in a directory.
+pub(super) const OWNER_MAY_ALL: u32 = 0o700;
+
+/// The tree that all is done in.
+#[derive(Debug)]
+pub(super) struct Ground {
+    pub(super) root: Root,
+    /// Permissions do not matter.
+    pub(super) privileged: bool,
+    /// Directories keep their times, whatever comes and goes in them.
+    pub(super) keeps: bool,
+}
+
+/// An open directory.
+#[derive(Debug)]
+pub(super) struct Workplace {
+    handle: OwnedFd,
+    /// What it gets back, if it does.
+    before: Option<Status>,
+    loosened: bool,
+}
+
+impl Ground {
+    /// Goes to the directory at `path`.
+    pub(super) fn enter(&self, path: &[u8]) -> Result<Workplace, Errno> {
+        let handle = self.root.directory(path)?;
+        let mut place = Workplace {
+            handle,
+            before: None,
+            loosened: false,
+        };
+        if self.keeps {
+            let before = call::status(place.handle())?;
+            place.before = Some(before);
+            if !self.privileged && before.mode & OWNER_MAY_ALL != OWNER_MAY_ALL {
+                change::set_mode(place.handle(), before.mode | OWNER_MAY_ALL)?;
+                place.loosened = true;
+            }
+        }
+        Ok(place)
+    }
+
+    /// Goes to the directory above the last name of `path`, and gives that name.
+    pub(super) fn enter_above<'a>(&self, path: &'a [u8]) -> Result<(Workplace, &'a [u8]), Errno> {
+        let (above, name) = split(path);
+        Ok((self.enter(above)?, name))
+    }
+}
+
+impl Workplace {
+    pub(super) fn handle(&self) -> BorrowedFd<'_> {
+        self.handle.as_fd()
+    }
+
+    /// Gives it back its mode and times.
+    pub(super) fn leave(self) -> Result<(), Errno> {
+        let Some(before) = self.before else {
+            return Ok(());
+        };
+        let mode = if self.loosened {
+            change::set_mode(self.handle(), before.mode)
+        } else {
+            Ok(())
+        };
+        mode.and(set_mtime(self.handle(), before.mtime))
+    }
+}
+
+/// The directory above the last name of a path, and that name.
+pub(super) fn split(path: &[u8]) -> (&[u8], &[u8]) {
+    match path.iter().rposition(|byte| *byte == b'/') {
+        None => (b"", path),
+        Some(slash) => {
+            let (above, name) = path.split_at(slash);
+            (above, name.get(1..).unwrap_or_default())
+        }
+    }
+}

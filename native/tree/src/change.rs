@@ -1,0 +1,116 @@
+//! Each system call that changes a file, once.  Nothing else in the workspace changes one.
+//!
+//! Rule to keep: these are called by one thread, in the order of its plan.
+
+use std::os::fd::{BorrowedFd, OwnedFd};
+
+use rustix::fs::{AtFlags, Gid, Mode, OFlags, RenameFlags, Timespec, Timestamps, UTIME_OMIT, Uid};
+use rustix::io::Errno;
+
+use crate::call::{Time, again};
+
+type Outcome<T> = Result<T, Errno>;
+
+/// Stands for "leave it as it is", for users and groups alike.
+const LEAVE: u32 = u32::MAX;
+
+/// Makes an empty file that only its owner may open; it must not exist.
+pub(crate) fn make_file(directory: BorrowedFd<'_>, name: &[u8]) -> Outcome<OwnedFd> {
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    again(Errno::INTR, || {
+        rustix::fs::openat(directory, name, flags, Mode::from_raw_mode(0o600))
+    })
+}
+
+/// Makes an empty directory that only its owner may enter.
+pub(crate) fn make_directory(directory: BorrowedFd<'_>, name: &[u8]) -> Outcome<()> {
+    rustix::fs::mkdirat(directory, name, Mode::RWXU)
+}
+
+pub(crate) fn make_symlink(directory: BorrowedFd<'_>, name: &[u8], target: &[u8]) -> Outcome<()> {
+    rustix::fs::symlinkat(target, directory, name)
+}
+
+/// Gives the file `leader` of the directory `from` one more name.
+pub(crate) fn make_link(
+    from: BorrowedFd<'_>,
+    leader: &[u8],
+    directory: BorrowedFd<'_>,
+    name: &[u8],
+) -> Outcome<()> {
+    rustix::fs::linkat(from, leader, directory, name, AtFlags::empty())
+}
+
+pub(crate) fn set_size(file: BorrowedFd<'_>, size: u64) -> Outcome<()> {
+    again(Errno::INTR, || rustix::fs::ftruncate(file, size))
+}
+
+pub(crate) fn set_mode(of: BorrowedFd<'_>, mode: u32) -> Outcome<()> {
+    rustix::fs::fchmod(of, Mode::from_raw_mode(mode))
+}
+
+pub(crate) fn set_owner(of: BorrowedFd<'_>, user: u32, group: u32) -> Outcome<()> {
+    rustix::fs::fchown(of, uid(user), gid(group))
+}
+
+/// Of the symlink `name` itself.
+pub(crate) fn set_symlink_owner(
+    directory: BorrowedFd<'_>,
+    name: &[u8],
+    user: u32,
+    group: u32,
+) -> Outcome<()> {
+    let flags = AtFlags::SYMLINK_NOFOLLOW;
+    rustix::fs::chownat(directory, name, uid(user), gid(group), flags)
+}
+
+pub(crate) fn set_mtime(of: BorrowedFd<'_>, mtime: Time) -> Outcome<()> {
+    rustix::fs::futimens(of, &timestamps(mtime))
+}
+
+/// Of the symlink `name` itself.
+pub(crate) fn set_symlink_mtime(
+    directory: BorrowedFd<'_>,
+    name: &[u8],
+    mtime: Time,
+) -> Outcome<()> {
+    let flags = AtFlags::SYMLINK_NOFOLLOW;
+    rustix::fs::utimensat(directory, name, &timestamps(mtime), flags)
+}
+
+/// A place: a directory and a name in it.
+pub(crate) type Place<'a> = (BorrowedFd<'a>, &'a [u8]);
+
+pub(crate) fn rename(from: Place<'_>, to: Place<'_>) -> Outcome<()> {
+    rustix::fs::renameat(from.0, from.1, to.0, to.1)
+}
+
+pub(crate) fn exchange(one: Place<'_>, other: Place<'_>) -> Outcome<()> {
+    rustix::fs::renameat_with(one.0, one.1, other.0, other.1, RenameFlags::EXCHANGE)
+}
+
+/// Removes what is no directory.
+pub(crate) fn unlink(directory: BorrowedFd<'_>, name: &[u8]) -> Outcome<()> {
+    rustix::fs::unlinkat(directory, name, AtFlags::empty())
+}
+
+fn uid(number: u32) -> Option<Uid> {
+    (number != LEAVE).then(|| Uid::from_raw(number))
+}
+
+fn gid(number: u32) -> Option<Gid> {
+    (number != LEAVE).then(|| Gid::from_raw(number))
+}
+
+fn timestamps(mtime: Time) -> Timestamps {
+    Timestamps {
+        last_access: Timespec {
+            tv_sec: 0,
+            tv_nsec: UTIME_OMIT,
+        },
+        last_modification: Timespec {
+            tv_sec: mtime.seconds,
+            tv_nsec: mtime.nanoseconds.into(),
+        },
+    }
+}
