@@ -2,6 +2,8 @@
 //!
 //! A signal may land on any thread, and rustix does not try again by itself.
 
+#![expect(clippy::disallowed_methods, reason = "the one door to what reads")]
+
 use std::ffi::CStr;
 use std::mem::MaybeUninit;
 use std::os::fd::{BorrowedFd, OwnedFd};

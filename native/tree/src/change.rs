@@ -2,6 +2,8 @@
 //!
 //! Rule to keep: these are called by one thread, in the order of its plan.
 
+#![expect(clippy::disallowed_methods, reason = "the one door to what changes")]
+
 use std::os::fd::{BorrowedFd, OwnedFd};
 
 use rustix::fs::{AtFlags, Gid, Mode, OFlags, RenameFlags, Timespec, Timestamps, UTIME_OMIT, Uid};
