@@ -113,7 +113,7 @@ def test_the_index_names_each_page() -> None:
 
 FIGURE = (TOP / "docs" / "ARCHITECTURE.md").read_text(encoding="utf-8").split("```")[1]
 COLUMN = FIGURE.splitlines()[1].index("DOWNSTREAM")
-BOTH = FIGURE.index(" BOTH")
+BOTH, ENGINE = FIGURE.index(" BOTH"), FIGURE.index(" ENGINE")
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ BOTH = FIGURE.index(" BOTH")
     [
         ("server/huai_server", [line[:COLUMN] for line in FIGURE[:BOTH].splitlines()]),
         ("client/huai_client", [line[COLUMN:] for line in FIGURE[:BOTH].splitlines()]),
-        ("schema/huai_schema", FIGURE[BOTH:].splitlines()),
+        ("schema/huai_schema", FIGURE[BOTH:ENGINE].splitlines()),
     ],
 )
 def test_the_architecture_shows_each_folder_in_its_layer(package: str, column: list[str]) -> None:
@@ -136,3 +136,15 @@ def test_the_architecture_shows_each_folder_in_its_layer(package: str, column: l
     )
     order = [lines[each] for layer in layers for each in re.findall(r"\w+", layer) if each in lines]
     assert order == sorted(order)
+
+
+def test_the_architecture_shows_each_crate_above_those_it_uses() -> None:
+    shown = re.findall(r"^ (\w+)/ ", FIGURE[ENGINE:], re.MULTILINE)
+    workspace = tomllib.loads((TOP / "native" / "Cargo.toml").read_text(encoding="utf-8"))
+    assert sorted(shown) == sorted(workspace["workspace"]["members"])
+    for number, crate in enumerate(shown):
+        manifest = tomllib.loads(
+            (TOP / "native" / crate / "Cargo.toml").read_text(encoding="utf-8")
+        )
+        used = [name.removeprefix("huai-") for name in manifest.get("dependencies", {})]
+        assert {*used} & {*shown} <= {*shown[number + 1 :]}
