@@ -61,7 +61,7 @@ enum Bracket<'a> {
     },
     /// It has no end.
     Open,
-    /// It names a class that there is not.
+    /// It names a class that there is not, or ends within a range.
     Senseless,
 }
 
@@ -94,7 +94,8 @@ fn bracket(inside: &[u8], byte: u8) -> Bracket<'_> {
                     return Bracket::Open;
                 };
                 let (high, after) = match after {
-                    [b'-', end @ ..] if !matches!(end, [] | [b']', ..]) => match member(end) {
+                    [b'-'] => return Bracket::Senseless,
+                    [b'-', end @ ..] if end.first() != Some(&b']') => match member(end) {
                         Some(found) => found,
                         None => return Bracket::Open,
                     },

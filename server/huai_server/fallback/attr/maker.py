@@ -46,5 +46,5 @@ class Maker:
         try:
             yield
         except OSError as error:
-            path = self._root / os.fsdecode(error.filename)
+            path = self._root / os.fsdecode(error.filename or b"")
             raise OSError(error.errno, error.strerror, str(path)) from None

@@ -6,12 +6,14 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from huai_native._native import Scan
 from huai_schema.limits import PATH_BYTES
 from huai_schema.paths import RelPath
 from huai_server.scan import scan
@@ -301,3 +303,48 @@ def test_no_memory_is_an_error_of_its_own(tmp_path: Path) -> None:
         text=True,
     )
     assert "out of memory" in said.stdout
+
+
+def test_a_signal_is_handled_while_a_scan_waits(tmp_path: Path) -> None:
+    """Python handles signals on its main thread alone, which must not be lost in the engine."""
+    handled = threading.Event()
+    seen: list[bool] = []
+
+    class EndedError(Exception):
+        pass
+
+    def end(*_: object) -> None:
+        handled.set()
+        raise EndedError
+
+    def slow_name(_: int) -> bytes:
+        if not seen:
+            os.kill(os.getpid(), signal.SIGUSR1)
+        seen.append(handled.wait(20))
+        return b"x"
+
+    before = signal.signal(signal.SIGUSR1, end)
+    try:
+        with pytest.raises(EndedError):
+            next(
+                Scan(
+                    *(os.fsencode(tmp_path), []),
+                    threads=2,
+                    one_file_system=True,
+                    owners=(slow_name, slow_name),
+                )
+            )
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert seen[0]
+
+
+def test_an_error_of_a_look_up_is_handed_on(tmp_path: Path) -> None:
+    def refuse(_: int) -> bytes:
+        raise LookupError("nobody answers")
+
+    found = Scan(
+        *(os.fsencode(tmp_path), []), threads=1, one_file_system=True, owners=(refuse, refuse)
+    )
+    with pytest.raises(LookupError, match="nobody answers"):
+        next(found)
