@@ -8,3 +8,9 @@
     clippy::arithmetic_side_effects,
     clippy::cast_possible_truncation
 )]
+
+pub mod budget;
+pub mod cursor;
+pub mod error;
+pub mod git;
+pub mod limits;

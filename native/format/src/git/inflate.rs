@@ -1,0 +1,97 @@
+//! Unpacks the compressed bytes of one object.  Only this file and the CRC of a window know zlib.
+
+use zlib_rs::{Inflate, InflateFlush, Status};
+
+use crate::error::{Error, Result};
+use crate::git::window::{Source, Window};
+
+const WINDOW_BITS: u8 = 15;
+/// What is made room for at once; twice as much each time it turns out to be needed.
+const FIRST_BYTES: usize = 1 << 20;
+
+/// Is used for one object after the other: setting it up takes longer than a small object.
+pub struct Inflater(Inflate);
+
+impl Default for Inflater {
+    fn default() -> Self {
+        Self(Inflate::new(true, WINDOW_BITS))
+    }
+}
+
+impl Inflater {
+    /// Fill `to` with exactly `size` bytes; `from` stands behind their stream afterwards.
+    ///
+    /// The caller has held `size` against a limit.
+    pub fn inflate<S: Source>(
+        &mut self,
+        from: &mut Window<S>,
+        size: usize,
+        to: &mut Vec<u8>,
+    ) -> Result<()> {
+        self.0.reset(true);
+        // A byte more than is right: the end of the stream is looked for only with room to write.
+        let most = size.saturating_add(1);
+        make_room(to, 0, most)?;
+        let mut made = 0_usize;
+        loop {
+            let (read, wrote, ended) = self.step(from, to.get_mut(made..).unwrap_or_default())?;
+            made = made.saturating_add(wrote);
+            if ended {
+                break;
+            }
+            let grown = made == to.len() && made < most;
+            if grown {
+                make_room(to, made, most)?;
+            } else if read == 0 && wrote == 0 {
+                return Err(another_size());
+            }
+        }
+        if made != size {
+            return Err(another_size());
+        }
+        to.truncate(size);
+        Ok(())
+    }
+
+    /// One call of zlib: how much it read and wrote, and whether its stream has ended.
+    fn step<S: Source>(
+        &mut self,
+        from: &mut Window<S>,
+        room: &mut [u8],
+    ) -> Result<(usize, usize, bool)> {
+        let before = (self.0.total_in(), self.0.total_out());
+        let bytes = from.bytes()?;
+        // "Finish" spares a copy of the last 32 KiB wherever all of it fits at once.
+        let status = self
+            .0
+            .decompress(bytes, room, InflateFlush::Finish)
+            .map_err(|error| {
+                Error::new(format!("compressed bytes are damaged ({})", error.as_str()))
+            })?;
+        let read = grown(before.0, self.0.total_in());
+        from.consume(read);
+        let wrote = grown(before.1, self.0.total_out());
+        Ok((read, wrote, status == Status::StreamEnd))
+    }
+}
+
+fn grown(before: u64, after: u64) -> usize {
+    usize::try_from(after.saturating_sub(before)).unwrap_or_default()
+}
+
+fn make_room(to: &mut Vec<u8>, made: usize, most: usize) -> Result<()> {
+    let size = most.min(FIRST_BYTES.max(made.saturating_mul(2)));
+    reserve(to, size)?;
+    to.resize(size, 0);
+    Ok(())
+}
+
+/// Make room for `size` bytes in all.
+pub(crate) fn reserve(to: &mut Vec<u8>, size: usize) -> Result<()> {
+    to.try_reserve_exact(size.saturating_sub(to.len()))
+        .map_err(|_| Error::new("an object for which there is no memory"))
+}
+
+fn another_size() -> Error {
+    Error::new("an object of another size than its header says")
+}

@@ -1,0 +1,10 @@
+//! Git's objects, packs and pack indices as bytes (gitformat-pack(5)).
+
+pub mod delta;
+pub mod index;
+pub mod inflate;
+pub mod object;
+pub mod oid;
+pub mod records;
+pub mod resolve;
+pub mod window;

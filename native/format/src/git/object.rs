@@ -1,0 +1,149 @@
+//! What an object is, and what stands before it in a pack.
+
+use crate::cursor::Cursor;
+use crate::error::{Error, Result};
+use crate::limits::OBJECT_BYTES;
+
+/// What an object is.  Others than these a mirror's metadata do not have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A snapshot's tree, its time and what is said of it.
+    Commit,
+    /// Names and the ids behind them.
+    Tree,
+    /// Bytes.
+    Blob,
+}
+
+impl Kind {
+    /// Git's word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Commit => "commit",
+            Self::Tree => "tree",
+            Self::Blob => "blob",
+        }
+    }
+
+    /// A kind by git's word for it.
+    pub fn parse(name: &str) -> Option<Self> {
+        [Self::Commit, Self::Tree, Self::Blob]
+            .into_iter()
+            .find(|kind| kind.name() == name)
+    }
+
+    /// Whether it names other objects.
+    pub fn names_others(self) -> bool {
+        self != Self::Blob
+    }
+
+    fn of(code: u8) -> Option<Self> {
+        match code {
+            1 => Some(Self::Commit),
+            2 => Some(Self::Tree),
+            3 => Some(Self::Blob),
+            _ => None,
+        }
+    }
+}
+
+/// An object with its content.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Object {
+    /// What it is.
+    pub kind: Kind,
+    /// Inflated, without git's header.
+    pub content: Vec<u8>,
+}
+
+/// How a record says what it holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// A whole object.
+    Whole(Kind),
+    /// A delta, whose base begins so many bytes before it.
+    OnOffset,
+    /// A delta, whose base is named.
+    OnName,
+}
+
+const ON_OFFSET: u8 = 6;
+const ON_NAME: u8 = 7;
+const MORE: u8 = 0x80;
+const LAST_SHIFT: u32 = 60;
+
+/// What a record holds, and its inflated size.
+pub fn take_header(from: &mut Cursor<'_>) -> Result<(Form, u64)> {
+    let mut byte = from.byte().ok_or_else(no_end)?;
+    let form = match byte >> 4 & 7 {
+        ON_OFFSET => Form::OnOffset,
+        ON_NAME => Form::OnName,
+        code => Form::Whole(
+            Kind::of(code)
+                .ok_or_else(|| Error::new("something else than a commit, a tree or a blob"))?,
+        ),
+    };
+    let mut size = u64::from(byte & 15);
+    let mut shift = 4_u32;
+    while byte & MORE != 0 {
+        byte = from.byte().ok_or_else(no_end)?;
+        size |= shifted(byte, shift).ok_or_else(|| Error::new("an impossible size"))?;
+        shift = shift.saturating_add(7);
+    }
+    Ok((form, size))
+}
+
+/// How far before a record its base begins; as good as endless if that is more than a number holds.
+pub fn take_distance(from: &mut Cursor<'_>) -> Result<u64> {
+    let mut byte = from.byte().ok_or_else(no_end)?;
+    let mut distance = u64::from(byte & !MORE);
+    while byte & MORE != 0 {
+        byte = from.byte().ok_or_else(no_end)?;
+        distance = distance
+            .saturating_add(1)
+            .saturating_mul(128)
+            .saturating_add(u64::from(byte & !MORE));
+    }
+    Ok(distance)
+}
+
+/// A little-endian number of seven bits a byte, as at the head of a delta.
+pub fn take_size(from: &mut Cursor<'_>) -> Result<u64> {
+    let early = || Error::new("a delta that ends early");
+    let mut size = 0;
+    let mut shift = 0_u32;
+    loop {
+        let byte = from.byte().ok_or_else(early)?;
+        size |=
+            shifted(byte, shift).ok_or_else(|| Error::new("a delta with an impossible length"))?;
+        if byte & MORE == 0 {
+            return Ok(size);
+        }
+        shift = shift.saturating_add(7);
+    }
+}
+
+/// The size of an object, if it is within the limit.
+pub fn within_limit(size: u64) -> Result<usize> {
+    usize::try_from(size)
+        .ok()
+        .filter(|_| size <= OBJECT_BYTES)
+        .ok_or_else(|| {
+            Error::new(format!(
+                "an object of {size} bytes; {OBJECT_BYTES} are the limit"
+            ))
+        })
+}
+
+/// Seven bits of a number; `None` if it has no place for them.
+fn shifted(byte: u8, shift: u32) -> Option<u64> {
+    let bits = u64::from(byte & !MORE);
+    if shift > LAST_SHIFT || bits > u64::MAX.checked_shr(shift)? {
+        return None;
+    }
+    bits.checked_shl(shift)
+}
+
+fn no_end() -> Error {
+    Error::new("an object without an end")
+}

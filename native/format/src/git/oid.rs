@@ -1,0 +1,103 @@
+//! The ids of git's objects: SHA-1 that notices a collision.  The only file that knows the crate.
+
+use std::fmt;
+
+use sha1_checked::{Builder, CollisionResult, Digest, Sha1};
+
+use crate::error::{Error, Result};
+use crate::git::object::Kind;
+
+/// How many bytes an id has.
+pub const OID_BYTES: usize = 20;
+
+/// The id of an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Oid([u8; OID_BYTES]);
+
+impl Oid {
+    /// An id by its bytes; any twenty are one.
+    pub fn new(bytes: [u8; OID_BYTES]) -> Self {
+        Self(bytes)
+    }
+
+    /// The id by its bytes, if they are twenty.
+    pub fn parse(bytes: &[u8]) -> Option<Self> {
+        bytes.try_into().ok().map(Self)
+    }
+
+    /// The bytes.
+    pub fn as_bytes(&self) -> &[u8; OID_BYTES] {
+        &self.0
+    }
+
+    /// The first byte, by which indices are cut.
+    pub fn first(&self) -> u8 {
+        let [first, ..] = self.0;
+        first
+    }
+
+    /// The id of an object; one that was made to share its id with another is refused.
+    pub fn of(kind: Kind, content: &[u8]) -> Result<Self> {
+        let mut hash = Sha1::new();
+        hash.update(kind.name());
+        hash.update(format!(" {}\0", content.len()));
+        hash.update(content);
+        sole(hash).map(Self)
+    }
+}
+
+fn sole(hash: Sha1) -> Result<[u8; OID_BYTES]> {
+    match hash.try_finalize() {
+        CollisionResult::Ok(found) => Ok(found.into()),
+        CollisionResult::Mitigated(_) | CollisionResult::Collision(_) => Err(Error::new(
+            "an object that was made to share its SHA-1 with another one",
+        )),
+    }
+}
+
+impl fmt::Display for Oid {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(to, "{byte:02x}"))
+    }
+}
+
+/// The SHA-1 at the end of a pack or an index, which proves no more than that it came whole.
+pub struct Checksum(Sha1);
+
+impl Default for Checksum {
+    fn default() -> Self {
+        Self(Builder::default().detect_collision(false).build())
+    }
+}
+
+impl Checksum {
+    /// Add `bytes`.
+    pub fn update(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    /// Of all that was added.
+    pub fn finish(self) -> [u8; OID_BYTES] {
+        self.0.finalize().into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_is_git_s() {
+        let oid = Oid::of(Kind::Blob, b"hello\n").unwrap();
+        assert_eq!(oid.to_string(), "ce013625030ba8dba906f756967f9e9ca394464a");
+    }
+
+    #[test]
+    fn a_collision_is_refused() {
+        // The first 320 bytes of the first file of <https://shattered.io>.
+        let mut hash = Sha1::new();
+        hash.update(include_bytes!("../../tests/shattered-320.bin"));
+        let error = sole(hash).unwrap_err();
+        assert!(error.to_string().contains("share its SHA-1"), "{error}");
+    }
+}

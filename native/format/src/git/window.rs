@@ -1,0 +1,112 @@
+//! Reads a pack from one place to another, with a bounded piece of it in memory.
+
+use crate::error::{Error, Result};
+
+/// Where the bytes of a pack or of an index come from.
+pub trait Source {
+    /// How many there are.
+    fn size(&self) -> u64;
+
+    /// Fills `room` with what stands at `offset`; a source that ends early is an error.
+    fn read_at(&self, offset: u64, room: &mut [u8]) -> Result<()>;
+}
+
+impl Source for &[u8] {
+    fn size(&self) -> u64 {
+        self.len() as u64
+    }
+
+    fn read_at(&self, offset: u64, room: &mut [u8]) -> Result<()> {
+        let found = usize::try_from(offset)
+            .ok()
+            .and_then(|offset| self.get(offset..)?.get(..room.len()))
+            .ok_or_else(|| Error::new("a pack that ends early"))?;
+        room.copy_from_slice(found);
+        Ok(())
+    }
+}
+
+const PIECE_BYTES: u64 = 256 << 10;
+/// So many are there at once, unless the end comes first: no header is longer.
+const HEAD_BYTES: u64 = 64;
+
+/// A place in a pack.
+pub struct Window<S> {
+    source: S,
+    piece: Vec<u8>,
+    start: u64,
+    at: u64,
+    end: u64,
+    crc: u32,
+}
+
+impl<S: Source> Window<S> {
+    /// At the beginning; `seek` says where to read.
+    pub fn new(source: S) -> Self {
+        Self {
+            source,
+            piece: Vec::new(),
+            start: 0,
+            at: 0,
+            end: 0,
+            crc: 0,
+        }
+    }
+
+    /// Where the bytes come from.
+    pub fn source(&self) -> &S {
+        &self.source
+    }
+
+    /// Go to `at`, and read to `end` at most.
+    pub fn seek(&mut self, at: u64, end: u64) {
+        self.at = at;
+        self.end = end.max(at);
+        self.crc = 0;
+    }
+
+    /// Where the next byte stands.
+    pub fn at(&self) -> u64 {
+        self.at
+    }
+
+    /// The CRC-32 of what was consumed since `seek`.
+    pub fn crc(&self) -> u32 {
+        self.crc
+    }
+
+    /// What comes next, 64 bytes or more; less only where the end is near, none at the end.
+    pub fn bytes(&mut self) -> Result<&[u8]> {
+        let left = self.end.saturating_sub(self.at);
+        if (self.held().len() as u64) < left.min(HEAD_BYTES) {
+            let size = usize::try_from(left.min(PIECE_BYTES)).unwrap_or_default();
+            self.piece.resize(size, 0);
+            self.start = self.at;
+            if let Err(error) = self.source.read_at(self.at, &mut self.piece) {
+                self.piece.clear();
+                return Err(error);
+            }
+        }
+        Ok(self.held())
+    }
+
+    /// Go over the next `count` bytes, which `bytes` has shown.
+    pub fn consume(&mut self, count: usize) {
+        let gone = self.held().get(..count).unwrap_or_default();
+        self.crc = zlib_rs::crc32::crc32(self.crc, gone);
+        self.at = self.at.saturating_add(count as u64);
+    }
+
+    fn held(&self) -> &[u8] {
+        let left = self.end.saturating_sub(self.at);
+        let rest = self
+            .at
+            .checked_sub(self.start)
+            .and_then(|skip| self.piece.get(usize::try_from(skip).ok()?..))
+            .unwrap_or_default();
+        usize::try_from(left)
+            .ok()
+            .and_then(|left| rest.get(..left))
+            .unwrap_or(rest)
+    }
+}

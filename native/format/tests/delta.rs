@@ -1,0 +1,100 @@
+//! Deltas, the wrong ones above all.
+
+use huai_format::git::delta::Delta;
+use huai_format::limits::OBJECT_BYTES;
+
+fn base() -> Vec<u8> {
+    (0..300).flat_map(|_| 0..=u8::MAX).collect()
+}
+
+/// A size at the head of a delta.
+fn size(mut value: u64) -> Vec<u8> {
+    let mut found = Vec::new();
+    while value > 0x7f {
+        found.push(value.to_le_bytes()[0] | 0x80);
+        value >>= 7;
+    }
+    found.push(value.to_le_bytes()[0]);
+    found
+}
+
+/// A delta for the base that claims to make `after` bytes.
+fn delta(after: u64, steps: &[&[u8]]) -> Vec<u8> {
+    [&size(76_800), &size(after), &steps.concat()[..]].concat()
+}
+
+/// Bytes of the base, in the long form.
+fn copy(offset: u32, length: u32) -> Vec<u8> {
+    let length = length.to_le_bytes();
+    [&[0xff][..], &offset.to_le_bytes(), &length[..3]].concat()
+}
+
+fn applied(delta: &[u8]) -> Result<Vec<u8>, String> {
+    let mut made = b"what was there before".to_vec();
+    Delta::parse(delta)
+        .and_then(|delta| delta.apply(&base(), &mut made))
+        .map_err(|error| error.to_string())?;
+    Ok(made)
+}
+
+#[test]
+fn copies_and_inserts() {
+    let steps: [&[u8]; 3] = [&copy(256, 5), b"\x03new", &copy(0, 5)];
+    let made = applied(&delta(13, &steps)).unwrap();
+    assert_eq!(made, b"\0\x01\x02\x03\x04new\0\x01\x02\x03\x04");
+}
+
+#[test]
+fn the_short_forms_of_a_copy() {
+    // A byte of the offset or of the size that is 0 is left out; a size of 0 is 64 KiB.
+    assert_eq!(applied(&delta(2, &[b"\x91\x05\x02"])).unwrap(), b"\x05\x06");
+    assert_eq!(
+        applied(&delta(65_536, &[b"\x80"])).unwrap(),
+        base()[..65_536]
+    );
+    assert_eq!(
+        applied(&delta(1, &[b"\x92\x01\x01"])).unwrap(),
+        base()[256..257]
+    );
+}
+
+#[test]
+fn nothing_from_nothing() {
+    let mut made = Vec::new();
+    Delta::parse(b"\0\0")
+        .unwrap()
+        .apply(b"", &mut made)
+        .unwrap();
+    assert!(made.is_empty());
+}
+
+#[test]
+fn a_wrong_delta_is_refused() {
+    let cases: [(Vec<u8>, &str); 14] = [
+        (b"".to_vec(), "ends early"),
+        (b"\x80".to_vec(), "ends early"),
+        (size(76_800), "ends early"),
+        (delta(5, &[b"\x91"]), "ends early"),
+        (b"\x01\x00".to_vec(), "another size"),
+        (delta(4, &[b"\x03abc"]), "another size than it says"),
+        (delta(2, &[b"\x03abc"]), "another size than it says"),
+        (delta(0, &[b"\x03abc"]), "another size than it says"),
+        (delta(4, &[b"\x04abc"]), "impossible instruction"),
+        (delta(4, &[b"\x00abc"]), "impossible instruction"),
+        (delta(2, &[&copy(76_799, 2)]), "behind its base"),
+        (delta(2, &[&copy(1 << 31, 2)]), "behind its base"),
+        (delta(OBJECT_BYTES + 1, &[]), "limit"),
+        ([&[0xff; 12][..], b"\x01"].concat(), "impossible length"),
+    ];
+    for (delta, reason) in cases {
+        let said = applied(&delta).unwrap_err();
+        assert!(said.contains(reason), "{said}: {reason}");
+    }
+}
+
+#[test]
+fn a_delta_that_goes_on_for_ever_is_stopped_at_its_size() {
+    // 64 KiB for each byte: 64 GiB if they were all followed.
+    let said = applied(&delta(1000, &[&vec![0x80; 1 << 20]])).unwrap_err();
+    assert!(said.contains("another size than it says"), "{said}");
+}
