@@ -2,10 +2,11 @@
 
 The invariant: any bytes give a value or an error of the parser's own, within a second and within
 `MEMORY_BYTES`. The first input that breaks it is written to FOLDER and named; exit code 1.
-What guides the mutator: an input that ends at a line of the source where none ended before is
-kept. A run can be repeated by its seed.
+What guides the mutator: an input that ends at a line of the source, or with words of an error,
+where none ended before is kept; the engine has no lines. A run can be repeated by its seed.
 """
 
+import re
 import resource
 import signal
 import sys
@@ -17,6 +18,7 @@ from types import FrameType
 from tests.fuzz.mutator import Mutator
 from tests.fuzz.target import Outcome, Target
 
+_NUMBERS = re.compile("[0-9a-f]*[0-9][0-9a-f]*")
 SECONDS = 1.0
 """For one input, of this process's own time: a busy machine is no finding."""
 MEMORY_BYTES = 256 << 20
@@ -80,7 +82,7 @@ def _place(error: BaseException) -> object:
     while trace is not None and trace.tb_next is not None:
         before, trace = trace, trace.tb_next
     lines = [each and (each.tb_frame.f_code.co_name, each.tb_lineno) for each in (before, trace)]
-    return type(error), *lines
+    return type(error), *lines, _NUMBERS.sub("", str(error))
 
 
 def main() -> int:

@@ -8,8 +8,8 @@ from random import Random
 
 from huai_client.metadata.git.connectivity import check_connected, read_commit
 from huai_client.metadata.git.limits import Work
-from huai_client.metadata.git.objects import Received, WithReceived
-from huai_client.metadata.git.resolve import Resolver
+from huai_client.metadata.git.objects import WithReceived
+from huai_native._native import ResolvedPack
 from huai_schema.diff.changes import Change, joined
 from huai_schema.diff.diff import diff
 from huai_schema.entries import Entry, File
@@ -18,7 +18,7 @@ from huai_schema.git.objects import Kind, object_id
 from huai_schema.layout.layout import INLINE_ENTRIES
 from huai_schema.layout.snapshot import Snapshot
 from tests.fuzz.target import Target
-from tests.support.packs import Held, pack, whole
+from tests.support.packs import Held, pack, resolved, whole
 from tests.support.schema.memory import MemoryObjects
 from tests.support.schema.trees import directory, file, files, random_tree, snapshot
 
@@ -95,10 +95,12 @@ def _connected(data: bytes) -> object:
         content = _HEX.sub(lambda found: named(found).hex().encode(), content)
         names.insert(0, object_id(kind, content))
         records.append(whole(content, kind))
+    received = resolved(pack(records), _HERE.find, work=1 << 22)
+    if not isinstance(received, ResolvedPack):
+        return "a base is missing"
+    objects = WithReceived(received, _HERE)
+    commits = [oid for oid in names if (found := received.find(oid)) and found[0] == "commit"]
     work = Work(1 << 22)
-    resolver = Resolver(pack(records), _HERE, lambda *_: None, work)
-    objects = WithReceived(Received(set(resolver.resolve()), resolver.naming), _HERE)
-    commits = [oid for oid, found in resolver.naming.items() if found.kind == "commit"]
     for oid in commits:
         head = read_commit(oid.hex(), objects)
         check_connected(head.tree, {_COMPLETE}, objects, work)

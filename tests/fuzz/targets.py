@@ -13,7 +13,6 @@ from huai_client.cli.rsync.numbers import kibibytes
 from huai_client.cli.rsync.parse import parse_arguments as parse_command_line
 from huai_client.config import load as load_client
 from huai_client.filters.parser import Parser
-from huai_client.metadata.git.delta import apply_delta
 from huai_client.metadata.git.protocol import pack_of
 from huai_client.metadata.http import decode_advert, printable, retry_after
 from huai_client.transfer.exit_status import classify_exit
@@ -97,8 +96,9 @@ def _manifest(data: bytes) -> object:
     return decode_manifest(text + b"\n", column, "here")
 
 
-def _delta(data: bytes) -> bytes:
-    return apply_delta(TEXT, data)
+def _delta(data: bytes) -> object:
+    """Applied to a base that is in the same pack."""
+    return resolve(pack([whole(TEXT), on_name(object_id("blob", TEXT), data)]), work=1 << 22)
 
 
 def _resolve(data: bytes) -> object:

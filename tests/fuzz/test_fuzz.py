@@ -16,6 +16,9 @@ from tests.fuzz.target import Target
 from tests.fuzz.targets import TARGETS
 
 TOP = Path(__file__).parents[2]
+PATH = os.pathsep.join(
+    str(TOP / part) for part in ("", "native/python", "schema", "server", "client")
+)
 FOUND = sorted((Path(__file__).parent / "found").glob("*-*"))
 COUNT = int(os.environ.get("HUAI_TEST_FUZZ", "10000")) // len(TARGETS)
 SEED = int(os.environ.get("HUAI_TEST_SEED", "1"))
@@ -24,10 +27,9 @@ INPUTS_A_SECOND = 50
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    path = os.pathsep.join(str(TOP / part) for part in ("", "schema", "server", "client"))
     return subprocess.run(
         [sys.executable, "-m", "tests.fuzz.harness", *arguments],
-        env={**os.environ, "PYTHONPATH": path},
+        env={**os.environ, "PYTHONPATH": PATH},
         cwd=TOP,
         capture_output=True,
         text=True,
@@ -89,10 +91,9 @@ def test_a_planted_fault_is_found(fault: str) -> None:
         "try: harness.fuzz(fuzzed, 100_000, 1)\n"
         "except harness.BrokenInvariantError as broken: print(repr(broken.__cause__))\n"
     )
-    path = os.pathsep.join(str(TOP / part) for part in ("", "schema", "server", "client"))
     done = subprocess.run(
         [sys.executable, "-c", program, fault],
-        env={**os.environ, "PYTHONPATH": path},
+        env={**os.environ, "PYTHONPATH": PATH},
         capture_output=True,
         text=True,
         check=False,

@@ -232,7 +232,7 @@ def test_equal_clients_ask_alike(history: History, url: str, tmp_path: Path) -> 
 
 def test_pygit2_is_not_needed() -> None:
     code = "import sys, huai_client.metadata.git; sys.exit('pygit2' in sys.modules)"
-    search = os.pathsep.join(str(ROOT / part) for part in ("schema", "client"))
+    search = os.pathsep.join(str(ROOT / part) for part in ("native/python", "schema", "client"))
     done = subprocess.run(
         [sys.executable, "-c", code], env={**ENVIRONMENT, "PYTHONPATH": search}, check=False
     )

@@ -1,12 +1,13 @@
 """Packs made by hand, also such as no git would write, and a repository in memory."""
 
+import struct
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from hashlib import sha1
+from tempfile import NamedTemporaryFile
 
-from huai_client.metadata.git.limits import Work
-from huai_client.metadata.git.objects import GitObject
-from huai_client.metadata.git.resolve import Resolver
+from huai_client.metadata.git.objects import GitObject, MissingObjectError
+from huai_native._native import ResolvedPack, resolve_pack
 from huai_schema.git.objects import Kind, TreeItem, encode_tree, object_id
 from huai_schema.git.packfile import KIND_CODES, Place, object_header, pack_header
 
@@ -22,7 +23,7 @@ class Held:
     def find(self, oid: bytes) -> GitObject | None:
         return self.objects.get(oid)
 
-    def __contains__(self, oid: object) -> bool:
+    def __contains__(self, oid: bytes) -> bool:
         return oid in self.objects
 
     def add(self, kind: Kind, data: bytes) -> bytes:
@@ -117,14 +118,43 @@ def resolve(
 ) -> tuple[dict[bytes, Place], list[bytes]]:
     """What is in a pack, and the ids of the bases that it lacks."""
     bases: list[bytes] = []
-    resolver = Resolver(
-        packed,
-        Held() if objects is None else objects,
-        lambda oid, _: bases.append(oid),
-        Work(work),
-        room=room,
-    )
-    return resolver.resolve(), bases
+    here = Held() if objects is None else objects
+
+    def find(oid: bytes) -> GitObject | None:
+        bases.append(oid)
+        return here.find(oid)
+
+    found = resolved(packed, find, room=room, work=work)
+    if isinstance(found, int):
+        raise MissingObjectError("not here", str(found))
+    return read_index(found.index([], packed[-20:])), bases
+
+
+def resolved(
+    packed: bytes,
+    find: Callable[[bytes], GitObject | None] = lambda _: None,
+    *,
+    room: int = 1 << 20,
+    naming: int = 1 << 20,
+    work: int = 1 << 24,
+    check: Callable[[], None] = lambda: None,
+) -> ResolvedPack | int:
+    """As `resolve_pack`, of bytes."""
+    with NamedTemporaryFile() as file:
+        file.write(packed)
+        file.flush()
+        path = file.name.encode()
+        return resolve_pack(path, find, check, work=work, room=(room, naming))
+
+
+def read_index(index: bytes) -> dict[bytes, Place]:
+    """Of a pack of less than 2 GiB (gitformat-pack, version 2)."""
+    count = int.from_bytes(index[1028:1032])
+    body = struct.Struct(f">{count * 20}s{count}I{count}I")
+    oids, *numbers = body.unpack_from(index, 1032)
+    assert len(index) == 1032 + body.size + 40
+    places = zip(numbers[count:], numbers[:count], strict=True)
+    return {oids[20 * at : 20 * at + 20]: Place(*place) for at, place in enumerate(places)}
 
 
 def ids(contents: Iterable[bytes]) -> set[bytes]:

@@ -1,5 +1,5 @@
 from collections.abc import Callable, Iterator, Sequence
-from typing import TypeAlias, final
+from typing import Literal, TypeAlias, final
 
 _Problem: TypeAlias = tuple[bytes, int]
 """A name (empty: the directory itself) and a reason."""
@@ -7,6 +7,10 @@ _Unreadable: TypeAlias = tuple[bytes, int]
 """Path and reason."""
 _Directory: TypeAlias = tuple[bytes, bytes, bytes, bytes, bool, int, list[_Problem], int, int, int]
 """Path, attributes, leaves, identities, hardlinks, skipped, problems, unreadable, device, inode."""
+
+_Kind: TypeAlias = Literal["blob", "tree", "commit"]
+_Place: TypeAlias = tuple[bytes, int, int]
+"""An object's id, where its record begins, the record's CRC-32."""
 
 @final
 class Scan(Iterator[list[_Unreadable | _Directory]]):
@@ -55,3 +59,40 @@ class Maker:
     @property
     def unowned(self) -> int:
         """How many entries could not be given their owner."""
+
+@final
+class ResolvedPack:
+    """A pack of which every object is known."""
+
+    @property
+    def spent(self) -> int:
+        """How much of `work` it took."""
+
+    def __len__(self) -> int: ...
+    def __contains__(self, oid: bytes, /) -> bool: ...
+    def find(self, oid: bytes) -> tuple[_Kind, bytes] | None:
+        """A tree or a commit of the pack."""
+
+    def index(self, bases: Sequence[_Place], checksum: bytes) -> bytes:
+        """As `pack_index`, of this pack after `bases` were added to it."""
+
+def pack_index(places: Sequence[_Place], checksum: bytes) -> bytes:
+    """A version 2 index of the pack that ends with `checksum`."""
+
+def resolve_pack(
+    path: bytes,
+    find: Callable[[bytes], tuple[_Kind, bytes] | None],
+    check: Callable[[], None],
+    *,
+    work: int,
+    room: tuple[int, int],
+) -> ResolvedPack | int:
+    """Find out the id of every object in a pack: `FormatError` for one that is wrong.
+
+    Gives the offset of a record instead if its base is neither in the pack nor found by `find`,
+    which is called on another thread and may be asked for the same object again.
+    `check` is called ten times a second; an exception of it ends the call.
+    `work` bounds the bytes that are inflated and made, repetitions included.
+    `room`: bytes of bases in memory, beyond which they are made again; and bytes of trees and
+    commits, beyond which the pack is refused.
+    """

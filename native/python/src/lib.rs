@@ -4,6 +4,7 @@
 
 mod attr_tree;
 mod errors;
+mod packs;
 mod scan;
 mod wait;
 
@@ -12,6 +13,8 @@ mod wait;
 mod _native {
     #[pymodule_export]
     use crate::attr_tree::Maker;
+    #[pymodule_export]
+    use crate::packs::{ResolvedPack, pack_index, resolve_pack};
     #[pymodule_export]
     use crate::scan::Scan;
 }

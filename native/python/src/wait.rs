@@ -17,6 +17,16 @@ const TICK: Duration = Duration::from_millis(100);
 /// What `work` returns.  If a signal's handler raises an exception, the work is told to stop, and
 /// that exception is handed on.
 pub(crate) fn wait<T: Send>(py: Python<'_>, work: impl FnOnce(&Stop) -> T + Send) -> PyResult<T> {
+    wait_asking(py, None, work)
+}
+
+/// The same; an exception of `ask`, which is called as often as signals are looked for, ends the
+/// work as well.
+pub(crate) fn wait_asking<T: Send>(
+    py: Python<'_>,
+    ask: Option<&Py<PyAny>>,
+    work: impl FnOnce(&Stop) -> T + Send,
+) -> PyResult<T> {
     let stop = Stop::default();
     py.detach(|| {
         thread::scope(|scope| {
@@ -30,7 +40,7 @@ pub(crate) fn wait<T: Send>(py: Python<'_>, work: impl FnOnce(&Stop) -> T + Send
             while raised.is_ok()
                 && worker_ended.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout)
             {
-                raised = check_signals().inspect_err(|_| stop.set());
+                raised = look(ask).inspect_err(|_| stop.set());
             }
             let outcome = worker.join().unwrap_or_else(|panic| resume_unwind(panic));
             raised.map(|()| outcome)
@@ -38,10 +48,9 @@ pub(crate) fn wait<T: Send>(py: Python<'_>, work: impl FnOnce(&Stop) -> T + Send
     })
 }
 
-#[expect(
-    clippy::redundant_closure_for_method_calls,
-    reason = "the method alone is not general enough in its lifetime"
-)]
-fn check_signals() -> PyResult<()> {
-    Python::attach(|py| py.check_signals())
+fn look(ask: Option<&Py<PyAny>>) -> PyResult<()> {
+    Python::attach(|py| {
+        py.check_signals()?;
+        ask.map_or(Ok(()), |ask| ask.call0(py).map(drop))
+    })
 }

@@ -110,6 +110,17 @@ pub(crate) fn step(from: BorrowedFd<'_>, name: &[u8]) -> Outcome<OwnedFd> {
     })
 }
 
+/// Opens a file of our own, to be read.
+pub(crate) fn open_file(path: &[u8]) -> Outcome<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    again(Errno::INTR, || rustix::fs::open(path, flags, Mode::empty()))
+}
+
+/// Reads what stands at `offset`, as much as there is at once; how much that was.
+pub(crate) fn read_at(file: BorrowedFd<'_>, offset: u64, room: &mut [u8]) -> Outcome<usize> {
+    again(Errno::INTR, || rustix::io::pread(file, &mut *room, offset))
+}
+
 /// What an open file or directory is.
 pub(crate) fn status(of: BorrowedFd<'_>) -> Outcome<Status> {
     statx(of, c"", AtFlags::EMPTY_PATH)

@@ -15,3 +15,12 @@ pub struct Error {
 
 /// What a long call gives.
 pub type Result<T> = std::result::Result<T, Error>;
+
+impl std::fmt::Display for Error {
+    fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let path = self.path.escape_ascii();
+        write!(to, "{} {path}: {}", self.doing, self.errno)
+    }
+}
+
+impl std::error::Error for Error {}

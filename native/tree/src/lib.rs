@@ -21,4 +21,6 @@ mod directory;
 mod queue;
 pub mod scan;
 
+pub mod packs;
+
 pub use directory::{Directory, Frame, Problem, Reason};

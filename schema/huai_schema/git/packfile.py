@@ -1,13 +1,10 @@
-"""Git's packs and pack indices as bytes (git's own documentation: gitformat-pack).
+"""What both sides write of git's packs (git's own documentation: gitformat-pack).
 
 Pure: where packs are put, and when they become visible, is each side's own business.
-Rule: only what both sides write stands here; reading a pack is hostile input, and the
-business of the one side that does it.
+Reading packs, and their indices, are the engine's (`native/format/src/git`).
 """
 
 import struct
-from collections.abc import Mapping
-from hashlib import sha1
 from typing import NamedTuple
 
 from huai_schema.git.objects import Kind
@@ -19,8 +16,6 @@ CHECKSUM_BYTES = 20
 """SHA-1 of all that stands before it."""
 _SIGNATURE = b"PACK"
 _VERSION = 2
-_INDEX_HEAD = b"\xfftOc\0\0\0\2"
-_LARGE_OFFSET = 1 << 31
 
 
 class Place(NamedTuple):
@@ -47,32 +42,3 @@ def object_header(kind: int, size: int) -> bytes:
         size >>= 7
     header.append(byte)
     return bytes(header)
-
-
-def pack_index(places: Mapping[bytes, Place], checksum: bytes) -> bytes:
-    """A version 2 index of the pack that ends with `checksum`; `places` by object id."""
-    oids = sorted(places)
-    fanout = [0] * 256
-    for oid in oids:
-        fanout[oid[0]] += 1
-    for byte in range(1, 256):
-        fanout[byte] += fanout[byte - 1]
-    offsets, large = [], []
-    for oid in oids:
-        offset = places[oid].offset
-        if offset >= _LARGE_OFFSET:
-            large.append(offset)
-            offset = _LARGE_OFFSET | len(large) - 1
-        offsets.append(offset)
-    body = b"".join(
-        (
-            _INDEX_HEAD,
-            struct.pack(">256I", *fanout),
-            *oids,
-            struct.pack(f">{len(oids)}I", *(places[oid].crc for oid in oids)),
-            struct.pack(f">{len(offsets)}I", *offsets),
-            struct.pack(f">{len(large)}Q", *large),
-            checksum,
-        )
-    )
-    return body + sha1(body, usedforsecurity=False).digest()

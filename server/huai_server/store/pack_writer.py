@@ -14,8 +14,9 @@ from hashlib import sha1
 from pathlib import Path
 from typing import BinaryIO
 
+from huai_native._native import pack_index
 from huai_schema.git.objects import Kind, object_id
-from huai_schema.git.packfile import KIND_CODES, Place, object_header, pack_header, pack_index
+from huai_schema.git.packfile import KIND_CODES, Place, object_header, pack_header
 from huai_schema.program.durable import sync_folder
 from huai_schema.program.packs import TEMPORARY
 
@@ -59,7 +60,8 @@ class PackWriter:
             return None
         checksum = self._seal()
         with self._index_path.open("wb") as file:
-            file.write(pack_index(self._places, checksum))
+            places = [(oid, *place) for oid, place in self._places.items()]
+            file.write(pack_index(places, checksum))
             _sync(file)
         # A pack is named after its bytes, so it can only replace an equal one.
         final = self._folder / f"pack-{checksum.hex()}.pack"

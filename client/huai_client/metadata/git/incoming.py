@@ -9,13 +9,12 @@ import os
 import zlib
 from contextlib import suppress
 from hashlib import sha1
-from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Self
 
-from huai_client.metadata.git.limits import REPLY_BYTES, Work
-from huai_client.metadata.git.objects import GitObject, Objects, Received
-from huai_client.metadata.git.resolve import Resolver
+from huai_client.metadata.git.limits import HELD_BYTES, NAMING_BYTES, REPLY_BYTES, Work
+from huai_client.metadata.git.objects import GitObject, MissingObjectError, Objects
+from huai_native._native import ResolvedPack, resolve_pack
 from huai_schema.errors import FormatError
 from huai_schema.git.packfile import (
     CHECKSUM_BYTES,
@@ -23,7 +22,6 @@ from huai_schema.git.packfile import (
     Place,
     object_header,
     pack_header,
-    pack_index,
 )
 from huai_schema.program.durable import sync_folder
 from huai_schema.program.packs import TEMPORARY, remove_unfinished
@@ -47,7 +45,7 @@ class IncomingPack:
         self._file = self._path.open("x+b", buffering=1 << 20)
         self._size = 0
         self._bases: dict[bytes, Place] = {}
-        self._ready: tuple[dict[bytes, Place], bytes] | None = None
+        self._ready: tuple[ResolvedPack, bytes] | None = None
 
     def __enter__(self) -> Self:
         """Nothing yet."""
@@ -67,32 +65,50 @@ class IncomingPack:
             raise FormatError(f"a pack of more than {REPLY_BYTES} bytes", "the upstream's reply")
         self._file.write(data)
 
-    def complete(self, objects: Objects, work: Work) -> Received:
+    def complete(self, objects: Objects, work: Work) -> ResolvedPack:
         """Check the pack, and add what its deltas need of what is here; nobody sees it yet."""
         self._file.flush()
         if not self._size:
             raise FormatError("a reply without a pack", "the upstream's reply")
-        with mmap(self._file.fileno(), 0, access=ACCESS_READ) as pack:
-            checksum = pack[-CHECKSUM_BYTES:]
-            resolver = Resolver(pack, objects, self._append, work)
-            places = resolver.resolve()
-        received = set(places)
-        if not received.isdisjoint(self._bases):
+        pack = self._resolve(objects, work)
+        if any(oid in pack for oid in self._bases):
             raise FormatError("a delta against an object that comes later", "the upstream's reply")
         if self._bases:
-            places |= self._bases
-            checksum = self._seal(len(places))
-        self._ready = places, checksum
-        return Received(received, resolver.naming)
+            checksum = self._seal(len(pack) + len(self._bases))
+        else:
+            self._file.seek(-CHECKSUM_BYTES, os.SEEK_END)
+            checksum = self._file.read(CHECKSUM_BYTES)
+        self._ready = pack, checksum
+        return pack
 
     def install(self) -> Path | None:
         """Make the completed pack durable and visible; its path, or None if it brings no file."""
         if self._ready is None:
             raise ValueError("install before complete")
-        places, checksum = self._ready
-        if not places:
+        pack, checksum = self._ready
+        if not len(pack):
             return None
-        return self._publish(pack_index(places, checksum), checksum.hex())
+        bases = [(oid, *place) for oid, place in self._bases.items()]
+        return self._publish(pack.index(bases, checksum), checksum.hex())
+
+    def _resolve(self, objects: Objects, work: Work) -> ResolvedPack:
+        """The pack as it came; each base that is here is added to the file as it is found."""
+
+        def base(oid: bytes) -> GitObject | None:
+            found = objects.find(oid)
+            if found is not None and oid not in self._bases:
+                self._append(oid, found)
+            return found
+
+        work.check()
+        room = HELD_BYTES, NAMING_BYTES
+        path = os.fsencode(self._path)
+        pack = resolve_pack(path, base, work.check, work=work.left, room=room)
+        if isinstance(pack, int):
+            place = f"byte {pack} of the pack"
+            raise MissingObjectError("a delta against an object that is not here", place)
+        work.spend(pack.spent)
+        return pack
 
     def _append(self, oid: bytes, base: GitObject) -> None:
         """Add an object that deltas need: a pack has to be readable on its own."""

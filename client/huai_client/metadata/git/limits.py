@@ -1,6 +1,7 @@
 """What a reply may cost at most, whatever it says; counted before it is spent.
 
-The values leave honest mirrors of 10 million entries a tenth or less of each.
+The values leave honest mirrors of 10 million entries a tenth or less of each.  What bounds a
+pack whoever reads it, such as the number of its objects, stands in `native/format/src/limits.rs`.
 """
 
 from huai_client.deadline import NEVER, Deadline
@@ -9,17 +10,8 @@ from huai_schema.errors import FormatError
 REPLY_BYTES = 4 << 30
 """A whole reply, packed."""
 
-OBJECTS = 1 << 20
-"""Objects of one pack; each takes a few hundred bytes of memory while it is indexed."""
-
 TALK_BYTES = 1 << 20
 """What may come beside the pack; it may be as much as the pack, too."""
-
-CHAIN_DEPTH = 64
-"""Deltas from an object to the whole one it is made from: git writes 50 (pack.depth).
-
-Whoever reads an object makes all that it is based on, each time.
-"""
 
 NAMING_BYTES = 256 << 20
 """Trees and commits of one pack, which are in memory until it is known to be complete."""
@@ -44,6 +36,11 @@ class Work:
         self._left = limit
         self._deadline = deadline
 
+    @property
+    def left(self) -> int:
+        """Bytes that may still be made."""
+        return self._left
+
     def spend(self, size: int) -> None:
         """Say that `size` bytes are about to be made.
 
@@ -52,5 +49,9 @@ class Work:
         self._left -= size
         if self._left < 0:
             raise FormatError("a pack that unfolds to more than the limit", "the upstream's reply")
+        self.check()
+
+    def check(self) -> None:
+        """`TimeUpError` after the deadline."""
         if self._deadline is not NEVER:
             self._deadline.check("the metadata did not come in time, and nothing was changed")

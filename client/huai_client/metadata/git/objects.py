@@ -5,6 +5,7 @@ Only the interface; `Repository` implements it.
 
 from typing import NamedTuple, Protocol
 
+from huai_native._native import ResolvedPack
 from huai_schema.errors import FormatError
 from huai_schema.git.objects import Kind
 
@@ -23,15 +24,6 @@ class GitObject(NamedTuple):
     data: bytes
 
 
-class Received(NamedTuple):
-    """What a pack holds."""
-
-    ids: set[bytes]
-    """Of all its objects."""
-    naming: dict[bytes, GitObject]
-    """Those of them that name others: commits and trees."""
-
-
 class Objects(Protocol):
     """A repository, which may gain packs while this is in use."""
 
@@ -42,7 +34,7 @@ class Objects(Protocol):
         """
         ...
 
-    def __contains__(self, oid: object) -> bool:
+    def __contains__(self, oid: bytes) -> bool:
         """Whether an object is here, without reading it."""
         ...
 
@@ -50,15 +42,16 @@ class Objects(Protocol):
 class WithReceived:
     """A repository (`Objects`), and a pack that is not in it yet."""
 
-    def __init__(self, received: Received, objects: Objects) -> None:
+    def __init__(self, received: ResolvedPack, objects: Objects) -> None:
         """Of the pack there are only the objects that name others to be had."""
         self._received = received
         self._objects = objects
 
     def find(self, oid: bytes) -> GitObject | None:
         """As `Objects` says."""
-        return self._received.naming.get(oid) or self._objects.find(oid)
+        found = self._received.find(oid)
+        return GitObject(*found) if found else self._objects.find(oid)
 
-    def __contains__(self, oid: object) -> bool:
+    def __contains__(self, oid: bytes) -> bool:
         """As `Objects` says."""
-        return oid in self._received.ids or oid in self._objects
+        return oid in self._received or oid in self._objects

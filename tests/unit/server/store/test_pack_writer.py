@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from huai_native._native import pack_index
 from huai_schema.git.objects import object_id
-from huai_schema.git.packfile import Place, pack_index
 from huai_schema.program.packs import TEMPORARY, remove_unfinished
 from huai_server.store.pack_writer import PackWriter
 from tests.support.committing import fsck, git
@@ -108,11 +108,11 @@ def test_nobody_writes_to_a_finished_pack(packs: Path) -> None:
 def test_offsets_beyond_two_gigabytes(repository: Path) -> None:
     """As git reads it: the index alone, for a pack that nobody has to write."""
     offsets = [12, (1 << 31) - 1, 1 << 31, (1 << 32) + 5, 1 << 40]
-    places = {object_id("blob", b"%d" % n): Place(n, n % 1000) for n in offsets}
-    index = pack_index(places, b"c" * 20)
+    places = {object_id("blob", b"%d" % n): (n, n % 1000) for n in offsets}
+    index = pack_index([(oid, *place) for oid, place in places.items()], b"c" * 20)
     shown = git(repository, "show-index", stdin=index).splitlines()
     expected = sorted((oid.hex(), place) for oid, place in places.items())
-    assert shown == [f"{place.offset} {oid} ({place.crc:08x})" for oid, place in expected]
+    assert shown == [f"{offset} {oid} ({crc:08x})" for oid, (offset, crc) in expected]
     assert sha1(index[:-20], usedforsecurity=False).digest() == index[-20:]
     assert struct.unpack(">I", index[8 + 255 * 4 : 8 + 256 * 4]) == (len(offsets),)
 

@@ -6,9 +6,10 @@ import pytest
 
 from huai_client.metadata.git.connectivity import check_connected, read_commit
 from huai_client.metadata.git.limits import Work
-from huai_client.metadata.git.objects import GitObject, MissingObjectError, Received, WithReceived
+from huai_client.metadata.git.objects import GitObject, MissingObjectError, WithReceived
+from huai_native._native import ResolvedPack
 from huai_schema.errors import FormatError
-from tests.support.packs import Held
+from tests.support.packs import Held, pack, resolved, whole
 
 
 class Counting(Held):
@@ -50,8 +51,9 @@ def test_each_object_of_a_first_fetch_has_to_be_here() -> None:
         lost.objects = {each: found for each, found in held.objects.items() if each != oid}
         with pytest.raises(MissingObjectError, match=oid.hex()):
             check_connected(top, [], lost)
-        if oid in blobs:
-            check_connected(top, [], WithReceived(Received({oid}, {}), lost))
+        received = resolved(pack([whole(held.objects[oid].data, held.objects[oid].kind)]))
+        assert isinstance(received, ResolvedPack)
+        check_connected(top, [], WithReceived(received, lost))
 
 
 def test_what_a_complete_snapshot_has_in_its_place_is_not_read() -> None:

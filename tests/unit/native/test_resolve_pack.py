@@ -1,15 +1,15 @@
 """Packs that are right, and every way found to make one wrong."""
 
+import signal
 import zlib
 from hashlib import sha1
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
-from huai_client.deadline import Deadline, TimeUpError
-from huai_client.metadata.git.limits import CHAIN_DEPTH, OBJECTS, Work
-from huai_client.metadata.git.objects import MissingObjectError
-from huai_client.metadata.git.resolve import Resolver
+from huai_client.metadata.git.objects import GitObject, MissingObjectError
+from huai_native._native import ResolvedPack, resolve_pack
 from huai_schema.errors import FormatError
 from huai_schema.git.objects import object_id
 from huai_schema.git.packfile import pack_header
@@ -26,8 +26,14 @@ from tests.support.packs import (
     pack,
     record,
     resolve,
+    resolved,
     whole,
 )
+
+OBJECTS = 1 << 20
+"""As many as a pack may hold."""
+CHAIN_DEPTH = 64
+"""As many deltas as may follow each other."""
 
 TEXT = b"a line of text\n" * 20
 NAME = object_id("blob", TEXT)
@@ -122,7 +128,7 @@ def test_a_chain_as_long_as_git_writes_them_and_one_longer() -> None:
         (pack([whole(TEXT), on_offset(3, appended(TEXT, b"x"))]), "no object begins"),
         (pack([whole(TEXT), on_offset(1 << 40, appended(TEXT, b"x"))]), "no object begins"),
         (pack([whole(TEXT), on_name(NAME, b"\x80")]), "ends early"),
-        (pack([b"\xff" * 40]), "limit|something else"),
+        (pack([b"\xff" * 40]), "impossible size"),
     ],
 )
 def test_wrong_packs(packed: bytes, reason: str) -> None:
@@ -173,19 +179,66 @@ def test_forgetting_costs_work_too() -> None:
         resolve(pack(records), room=0, work=2_000_000)
 
 
-def test_the_time_is_looked_at_while_a_pack_is_unfolded() -> None:
-    over = Work(deadline=Deadline.after(0))
-    resolver = Resolver(pack([whole(TEXT)]), Held(), lambda _, __: None, over)
-    with pytest.raises(TimeUpError):
-        resolver.resolve()
+def deep(count: int) -> bytes:
+    """A pack that takes long: every object of a chain is made from the start again."""
+    contents = [b"%08d" % number + bytes(1 << 20) for number in range(count)]
+    records = [whole(contents[0])]
+    for before, content in pairwise(contents):
+        step = delta(len(before), len(before), insert(content[:8]), copy(8, 1 << 20))
+        records.append(on_name(object_id("blob", before), appended(before, b"!")))
+        records.append(on_name(object_id("blob", before), step))
+    return pack(records)
 
 
-def test_what_names_others_is_kept_and_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_caller_is_asked_whether_to_go_on() -> None:
+    class EnoughError(Exception):
+        pass
+
+    asked = []
+
+    def check() -> None:
+        asked.append(1)
+        raise EnoughError
+
+    with pytest.raises(EnoughError):
+        resolved(deep(60), room=0, work=1 << 40, check=check)
+    assert len(asked) == 1
+
+
+def test_a_signal_ends_it() -> None:
+    def interrupt() -> None:
+        signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        resolved(deep(60), room=0, work=1 << 40, check=interrupt)
+
+
+def test_an_error_of_the_caller_comes_back_as_it_is() -> None:
+    error = OSError(28, "no space")
+
+    def find(_: bytes) -> GitObject | None:
+        raise error
+
+    with pytest.raises(OSError, match="no space") as caught:
+        resolved(pack([on_name(NAME, appended(TEXT, b"x"))]), find)
+    assert caught.value is error
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        resolve_pack(bytes(tmp_path / "none"), Held().find, lambda: None, work=1, room=(1, 1))
+
+
+def test_what_names_others_is_kept_and_bounded() -> None:
     trees = [b"100644 %03d\0" % number + bytes(20) for number in range(100)]
     packed = pack([whole(TEXT), *(whole(tree, "tree") for tree in trees)])
-    resolver = Resolver(packed, Held(), lambda _, __: None, Work())
-    resolver.resolve()
-    assert sorted(found.data for found in resolver.naming.values()) == trees
-    monkeypatch.setattr("huai_client.metadata.git.resolve.NAMING_BYTES", 10_000)
-    with pytest.raises(FormatError, match="trees of more than 10000 bytes"):
-        Resolver(packed, Held(), lambda _, __: None, Work()).resolve()
+    found = resolved(packed)
+    assert isinstance(found, ResolvedPack)
+    assert len(found) == 101
+    assert NAME in found
+    assert found.find(NAME) is None
+    assert b"short" not in found
+    for tree in trees:
+        assert found.find(object_id("tree", tree)) == ("tree", tree)
+    with pytest.raises(FormatError, match="trees of more bytes than the limit"):
+        resolved(packed, naming=10_000)

@@ -1,0 +1,132 @@
+//! Packs: resolving one that came in, and their indices.
+
+use huai_format::budget::Budget;
+use huai_format::error::{Error, Result};
+use huai_format::git::index::{self, Place};
+use huai_format::git::object::{Kind, Object};
+use huai_format::git::oid::Oid;
+use huai_format::git::resolve::{self, Bases, Outcome, Resolved, Room};
+use huai_tree::packs::PackFile;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
+use pyo3::types::PyBytes;
+
+use crate::errors::{raise, refuse};
+use crate::wait::wait_asking;
+
+/// An object as Python has it: its kind, its content.
+type Found<'py> = (&'static str, Bound<'py, PyBytes>);
+
+/// A pack of which every object is known.
+#[pyclass(frozen, module = "huai_native._native")]
+pub(crate) struct ResolvedPack {
+    pack: Resolved,
+    #[pyo3(get)]
+    spent: u64,
+}
+
+#[pymethods]
+impl ResolvedPack {
+    fn __len__(&self) -> usize {
+        self.pack.len()
+    }
+
+    fn __contains__(&self, oid: &[u8]) -> bool {
+        Oid::parse(oid).is_some_and(|oid| self.pack.contains(&oid))
+    }
+
+    fn find<'py>(&self, py: Python<'py>, oid: &[u8]) -> Option<Found<'py>> {
+        let found = self.pack.find(&Oid::parse(oid)?)?;
+        Some((found.kind.name(), PyBytes::new(py, &found.content)))
+    }
+
+    fn index<'py>(
+        &self,
+        py: Python<'py>,
+        bases: Vec<(Vec<u8>, u64, u32)>,
+        checksum: &[u8],
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let own = self.pack.places().map(Ok);
+        encode(py, own.chain(bases.into_iter().map(place)), checksum)
+    }
+}
+
+/// Resolve the pack at `path`; or the offset of a record whose base is not here.
+#[pyfunction]
+#[pyo3(signature = (path, find, check, *, work, room))]
+pub(crate) fn resolve_pack(
+    py: Python<'_>,
+    path: &[u8],
+    find: Py<PyAny>,
+    check: &Bound<'_, PyAny>,
+    work: u64,
+    room: (u64, u64),
+) -> PyResult<Py<PyAny>> {
+    let file = PackFile::open(path).map_err(|error| raise(py, &error))?;
+    let (held, naming) = room;
+    let room = Room { held, naming };
+    let (outcome, left) = wait_asking(py, Some(check.as_unbound()), |stop| {
+        let stopped = || stop.is_set();
+        let mut budget = Budget::new(work, &stopped);
+        let outcome = resolve::resolve(&file, &mut Asked(find), room, &mut budget);
+        (outcome, budget.left())
+    })?;
+    match outcome.map_err(|error| refuse(py, error))? {
+        Outcome::Whole(pack) => {
+            let spent = work.saturating_sub(left);
+            Ok(Py::new(py, ResolvedPack { pack, spent })?.into_any())
+        }
+        Outcome::Missing(offset) => Ok(offset.into_pyobject(py)?.into_any().unbind()),
+    }
+}
+
+/// The index of the pack that ends with `checksum`.
+#[pyfunction]
+pub(crate) fn pack_index<'py>(
+    py: Python<'py>,
+    places: Vec<(Vec<u8>, u64, u32)>,
+    checksum: &[u8],
+) -> PyResult<Bound<'py, PyBytes>> {
+    encode(py, places.into_iter().map(place), checksum)
+}
+
+fn encode<'py>(
+    py: Python<'py>,
+    places: impl Iterator<Item = PyResult<Place>>,
+    checksum: &[u8],
+) -> PyResult<Bound<'py, PyBytes>> {
+    let places = places.collect::<PyResult<Vec<_>>>()?;
+    let checksum = checksum.try_into().map_err(|_| no_id())?;
+    Ok(PyBytes::new(py, &index::encode(places, checksum)))
+}
+
+fn place((oid, offset, crc): (Vec<u8>, u64, u32)) -> PyResult<Place> {
+    let oid = Oid::parse(&oid).ok_or_else(no_id)?;
+    Ok(Place { oid, offset, crc })
+}
+
+fn no_id() -> PyErr {
+    PyValueError::new_err("an id has 20 bytes")
+}
+
+/// A function of Python's that knows what is here.
+struct Asked(Py<PyAny>);
+
+impl Bases for Asked {
+    fn find(&mut self, oid: &Oid) -> Result<Option<Object>> {
+        Python::attach(|py| {
+            let found = self.0.call1(py, (PyBytes::new(py, oid.as_bytes()),))?;
+            let found: Option<(PyBackedStr, PyBackedBytes)> = found.extract(py)?;
+            found
+                .map(|(kind, content)| {
+                    let kind = Kind::parse(&kind)
+                        .ok_or_else(|| PyValueError::new_err("no kind of object"))?;
+                    let content = content.to_vec();
+                    Ok(Object { kind, content })
+                })
+                .transpose()
+        })
+        .map_err(|raised: PyErr| Error::Lent(Box::new(raised)))
+    }
+}
