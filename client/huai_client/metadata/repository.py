@@ -1,10 +1,12 @@
 """The metadata repository of one module on the downstream: the only place that knows pygit2.
 
+pygit2 has the refs, the URLs that are not HTTP, and the packing anew; objects are read natively.
 Fetches the newest commit without history, reads objects, and keeps what refs name: the
 applied commit and those that an interrupted run was going for.  All of it can be fetched anew, so a
 damaged repository is thrown away, never repaired.
 """
 
+import os
 import re
 import shutil
 from collections.abc import Iterable, Iterator
@@ -23,12 +25,12 @@ from huai_client.metadata.http import (
     newest_commit,
 )
 from huai_client.metadata.packs import drop_unfinished, exchange_packs
+from huai_native._native import Packs
 from huai_schema.codec.commits import decode_commit
 from huai_schema.codec.descriptor import read_root
 from huai_schema.errors import ExitCode, FormatError, HuaiError
 from huai_schema.git.objects import BRANCH, Kind
 from huai_schema.layout.snapshot import Snapshot
-from huai_schema.limits import OBJECT_BYTES
 
 
 class LibraryError(HuaiError):
@@ -57,8 +59,6 @@ _HISTORY = "refs/huai/history/"
 _PACKS_MAX = 40
 _CONNECT_SECONDS = 60
 _COMMIT = re.compile("[0-9a-f]{40}")
-_NAMES: dict[int, Kind] = {1: "commit", 2: "tree", 3: "blob"}
-"""Git's numbers of the types of objects (gitformat-pack)."""
 _FAILURES = (pygit2.GitError, KeyError, ValueError, OSError)
 """What pygit2 raises, depending on libgit2's code."""
 
@@ -92,6 +92,8 @@ class Repository:
         pygit2.option(Option.SET_SERVER_CONNECT_TIMEOUT, _CONNECT_SECONDS * 1000)
         pygit2.option(Option.SET_SERVER_TIMEOUT, timeout * 1000)
         self._path = path
+        self._packs = Packs()
+        self._packs.add(_packs_of(path))
         self._timeout = timeout
         self._deadline = NEVER
         self._arrived: list[Path] = []
@@ -108,9 +110,10 @@ class Repository:
     def borrow(self, other: Path, commit: str) -> None:
         """Read what the repository at `other` holds as well, `commit` among it; offer that one."""
         try:
-            self._git.odb.add_disk_alternate(str(other / "objects"))
+            self._git.odb.add_disk_alternate(str(other / "objects"))  # for refs
         except _FAILURES as error:
             raise self._damaged(str(error), str(other)) from error
+        self._packs.add(_packs_of(other))
         self.keep([commit])
 
     def start_over(self) -> None:
@@ -135,10 +138,12 @@ class Repository:
             for pack in self._arrived:
                 pack.with_suffix(".idx").unlink(missing_ok=True)  # without it, it is no pack
                 pack.unlink(missing_ok=True)
+        self._packs.forget()
         self._arrived.clear()
 
     def _make(self) -> pygit2.Repository:
         self._arrived.clear()
+        self._packs.forget()
         try:
             if self._path.exists():
                 shutil.rmtree(self._path)
@@ -189,13 +194,18 @@ class Repository:
             if not self._arrived:
                 self._former = former
             self._arrived += [pack] if pack else []
-            if not self.has(newest.commit):
-                # It took the place of a torn pack of its name, which libgit2 still has open.
-                raise self._damaged("what was fetched cannot be read", newest.commit)
+            self._check_visible(newest.commit)
             self._git.references.create(_FETCHED, newest.commit, force=True)
         except (pygit2.GitError, OSError) as error:
             raise self._unwritable(error) from error
         return self.commit(newest.commit)
+
+    def _check_visible(self, commit: str) -> None:
+        """A new pack may take the place of a torn one of its name, which libgit2 has open still."""
+        try:
+            self._git.odb.read_header(pygit2.Oid(hex=commit))
+        except _FAILURES as error:
+            raise self._damaged("what was fetched cannot be read", commit) from error
 
     def _named(self, *prefixes: str) -> set[str]:
         """The commits that refs name: everything in them is here."""
@@ -307,20 +317,18 @@ class Repository:
         """
         if self._deadline is not NEVER:
             self._deadline.check("the metadata are here, and nothing was changed")
-        name = pygit2.Oid(raw=oid)
         try:
-            kind, size = self._git.odb.read_header(name)
-            if kind in _NAMES and size <= OBJECT_BYTES:
-                return GitObject(_NAMES[kind], self._git.odb.read(name)[1])
-        except KeyError:
-            return None
-        except _FAILURES as error:
-            raise self._damaged(str(error), str(name)) from error
-        raise self._damaged(f"no object of at most {OBJECT_BYTES} bytes", str(name))
+            found = self._packs.find(oid)
+        except (FormatError, OSError) as error:
+            raise self._damaged(str(error), oid.hex()) from error
+        return GitObject(*found) if found else None
 
-    def __contains__(self, oid: object) -> bool:
+    def __contains__(self, oid: bytes) -> bool:
         """Whether an object is here (`Objects`)."""
-        return isinstance(oid, bytes) and pygit2.Oid(raw=oid) in self._git.odb
+        try:
+            return oid in self._packs
+        except (FormatError, OSError) as error:
+            raise self._damaged(str(error), oid.hex()) from error
 
     def repack(self, limit: int = _PACKS_MAX) -> None:
         """If there are more than `limit` packs, make one of what is kept and drop all others.
@@ -329,6 +337,7 @@ class Repository:
         """
         with suppress(*_FAILURES):
             exchange_packs(self._path, limit, self._write_pack)
+        self._packs.forget()
 
     def _write_pack(self, folder: Path) -> None:
         """Write one pack of all that kept and earlier commits hold."""
@@ -357,6 +366,10 @@ class Repository:
 
     def _unwritable(self, error: Exception) -> StoreError:
         return StoreError(f"{self._path}: {error}", hint="look at the disk and its permissions")
+
+
+def _packs_of(repository: Path) -> bytes:
+    return os.fsencode(repository / "objects" / "pack")
 
 
 def _no_commits_yet(metadata: MetadataUrl) -> NotServedError:

@@ -61,6 +61,26 @@ class Maker:
         """How many entries could not be given their owner."""
 
 @final
+class Packs:
+    """The packs of a repository, read by place.
+
+    A pack that comes later is found; a file that cannot be read is an `OSError`, one that is wrong
+    a `FormatError`.
+    """
+
+    def __new__(cls) -> Packs: ...
+    def add(self, folder: bytes) -> None:
+        """Read the packs in `folder` as well: some `objects/pack`."""
+
+    def forget(self) -> None:
+        """Let go of all packs: one of them went, or has another content now."""
+
+    def find(self, oid: bytes) -> tuple[_Kind, bytes] | None:
+        """An object, if it is here."""
+
+    def __contains__(self, oid: bytes, /) -> bool: ...
+
+@final
 class ResolvedPack:
     """A pack of which every object is known."""
 

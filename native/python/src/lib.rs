@@ -14,7 +14,7 @@ mod _native {
     #[pymodule_export]
     use crate::attr_tree::Maker;
     #[pymodule_export]
-    use crate::packs::{ResolvedPack, pack_index, resolve_pack};
+    use crate::packs::{Packs, ResolvedPack, pack_index, resolve_pack};
     #[pymodule_export]
     use crate::scan::Scan;
 }

@@ -1,12 +1,14 @@
 //! Packs: resolving one that came in, and their indices.
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 use huai_format::budget::Budget;
 use huai_format::error::{Error, Result};
 use huai_format::git::index::{self, Place};
 use huai_format::git::object::{Kind, Object};
 use huai_format::git::oid::Oid;
 use huai_format::git::resolve::{self, Bases, Outcome, Resolved, Room};
-use huai_tree::packs::PackFile;
+use huai_tree::packs::{self, PackFile};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
@@ -49,6 +51,47 @@ impl ResolvedPack {
     ) -> PyResult<Bound<'py, PyBytes>> {
         let own = self.pack.places().map(Ok);
         encode(py, own.chain(bases.into_iter().map(place)), checksum)
+    }
+}
+
+/// The packs of a repository.
+#[pyclass(frozen, module = "huai_native._native")]
+#[derive(Default)]
+pub(crate) struct Packs(Mutex<packs::Packs>);
+
+impl Packs {
+    fn locked(&self) -> MutexGuard<'_, packs::Packs> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[pymethods]
+impl Packs {
+    #[new]
+    fn new() -> Self {
+        Self::default()
+    }
+
+    fn add(&self, folder: &[u8]) {
+        self.locked().add(folder.to_vec());
+    }
+
+    fn forget(&self, py: Python<'_>) {
+        py.detach(|| self.locked().forget());
+    }
+
+    fn find<'py>(&self, py: Python<'py>, oid: &[u8]) -> PyResult<Option<Found<'py>>> {
+        let oid = Oid::parse(oid).ok_or_else(no_id)?;
+        // A few microseconds: too short for the one door to long calls.
+        let found = py.detach(|| self.locked().find(&oid));
+        let found = found.map_err(|error| refuse(py, error))?;
+        Ok(found.map(|found| (found.kind.name(), PyBytes::new(py, &found.content))))
+    }
+
+    fn __contains__(&self, py: Python<'_>, oid: &[u8]) -> PyResult<bool> {
+        let oid = Oid::parse(oid).ok_or_else(no_id)?;
+        let found = py.detach(|| self.locked().locate(&oid));
+        found.map_err(|error| refuse(py, error))
     }
 }
 

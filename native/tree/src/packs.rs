@@ -2,11 +2,17 @@
 
 use std::os::fd::{AsFd, OwnedFd};
 
-use huai_format::error::Error as FormatError;
+use huai_format::error::{Error as FormatError, Result as Parsed};
+use huai_format::git::index::Index;
+use huai_format::git::object::Object;
+use huai_format::git::oid::Oid;
+use huai_format::git::read::PackReader;
 use huai_format::git::window::Source;
 
 use crate::call;
 use crate::error::{Errno, Error, Result};
+
+const DIRECTORY_BYTES: usize = 32 << 10;
 
 /// A file that is read by place.  It keeps the size it had when it was opened.
 #[derive(Debug)]
@@ -44,20 +50,155 @@ impl PackFile {
         }
         Ok(())
     }
+
+    fn read_whole(&self) -> Parsed<Vec<u8>> {
+        let mut bytes = Vec::new();
+        let size = usize::try_from(self.size).unwrap_or(usize::MAX);
+        bytes
+            .try_reserve_exact(size)
+            .map_err(|_| lent(Errno::NOMEM, "read", &self.path))?;
+        bytes.resize(size, 0);
+        self.read_at(0, &mut bytes)?;
+        Ok(bytes)
+    }
 }
 
-impl Source for &PackFile {
+impl Source for PackFile {
     fn size(&self) -> u64 {
         self.size
     }
 
-    fn read_at(&self, offset: u64, room: &mut [u8]) -> huai_format::error::Result<()> {
-        self.fill(offset, room).map_err(|errno| {
-            FormatError::Lent(Box::new(Error {
-                doing: "read",
-                path: self.path.clone(),
-                errno,
-            }))
+    fn read_at(&self, offset: u64, room: &mut [u8]) -> Parsed<()> {
+        self.fill(offset, room)
+            .map_err(|errno| lent(errno, "read", &self.path))
+    }
+}
+
+/// A pack with its index; it is opened when it is first read.
+struct Pack {
+    /// Without a suffix.
+    path: Vec<u8>,
+    index: Index,
+    reader: Option<PackReader<PackFile>>,
+}
+
+impl Pack {
+    fn open(path: Vec<u8>) -> Parsed<Self> {
+        let file = PackFile::open(&[&path, &b".idx"[..]].concat()).map_err(boxed)?;
+        let index =
+            Index::parse(file.read_whole()?).map_err(|error| error.within(path.escape_ascii()))?;
+        Ok(Self {
+            path,
+            index,
+            reader: None,
         })
     }
+
+    fn read(&mut self, oid: &Oid) -> Parsed<Option<Object>> {
+        let Some(place) = self.index.find(oid) else {
+            return Ok(None);
+        };
+        if self.reader.is_none() {
+            let file = PackFile::open(&[&self.path, &b".pack"[..]].concat()).map_err(boxed)?;
+            self.reader = Some(PackReader::new(file));
+        }
+        let reader = self.reader.as_mut();
+        reader
+            .map(|reader| reader.read(&place, &self.index))
+            .transpose()
+    }
+}
+
+/// The packs of one or several folders.
+///
+/// They are listed when something is asked for that is in none of those known, so that what comes
+/// later is found; `forget` is for what went, or has another content now.
+#[derive(Default)]
+pub struct Packs {
+    folders: Vec<Vec<u8>>,
+    /// The one that had the last object comes first.
+    packs: Vec<Pack>,
+}
+
+impl Packs {
+    /// Read what is in `folder` as well.
+    pub fn add(&mut self, folder: Vec<u8>) {
+        self.folders.push(folder);
+    }
+
+    /// Know no pack any more.
+    pub fn forget(&mut self) {
+        self.packs.clear();
+    }
+
+    /// An object, if it is here.
+    pub fn find(&mut self, oid: &Oid) -> Parsed<Option<Object>> {
+        if !self.locate(oid)? {
+            return Ok(None);
+        }
+        self.packs
+            .first_mut()
+            .map_or(Ok(None), |pack| pack.read(oid))
+    }
+
+    /// Whether an object is here; its pack comes first then.
+    pub fn locate(&mut self, oid: &Oid) -> Parsed<bool> {
+        Ok(self.known(oid) || (self.list()? && self.known(oid)))
+    }
+
+    fn known(&mut self, oid: &Oid) -> bool {
+        let has = |pack: &Pack| pack.index.find(oid).is_some();
+        let found = self.packs.iter().position(has);
+        if let Some(number) = found {
+            self.packs.swap(0, number);
+        }
+        found.is_some()
+    }
+
+    /// Look for packs that are not known yet; whether there are any.
+    fn list(&mut self) -> Parsed<bool> {
+        let before = self.packs.len();
+        for folder in &self.folders {
+            for name in names(folder).map_err(boxed)? {
+                let path = [folder, &b"/"[..], &name].concat();
+                if self.packs.iter().all(|pack| pack.path != path) {
+                    self.packs.push(Pack::open(path)?);
+                }
+            }
+        }
+        Ok(self.packs.len() > before)
+    }
+}
+
+/// The packs of a folder that are complete, without their suffix; none if there is no folder.
+fn names(folder: &[u8]) -> Result<Vec<Vec<u8>>> {
+    let mut found = Vec::new();
+    let mut room = Vec::with_capacity(DIRECTORY_BYTES);
+    let listed = call::open_root(folder).and_then(|handle| {
+        call::read_names(handle.as_fd(), room.spare_capacity_mut(), |name, _| {
+            let name = name.to_bytes().strip_suffix(b".idx");
+            found.extend(name.map(<[u8]>::to_vec));
+            Ok(())
+        })
+    });
+    match listed {
+        Ok(()) | Err(Errno::NOENT) => Ok(found),
+        Err(errno) => Err(Error {
+            doing: "read",
+            path: folder.to_vec(),
+            errno,
+        }),
+    }
+}
+
+fn lent(errno: Errno, doing: &'static str, path: &[u8]) -> FormatError {
+    boxed(Error {
+        doing,
+        path: path.to_vec(),
+        errno,
+    })
+}
+
+fn boxed(error: Error) -> FormatError {
+    FormatError::Lent(Box::new(error))
 }

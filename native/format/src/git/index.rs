@@ -1,7 +1,12 @@
-//! Pack indices of version 2 (gitformat-pack(5)).
+//! Pack indices of version 2 (gitformat-pack(5)): made, checked, looked up.
 
+use std::cmp::Ordering;
+
+use crate::cursor::Cursor;
+use crate::error::{Error, Result};
 use crate::git::oid::{Checksum, OID_BYTES, Oid};
 
+const FANOUT_BYTES: usize = 256 * 4;
 const MAGIC: [u8; 8] = *b"\xfftOc\0\0\0\x02";
 /// The highest bit of an offset says that the offset stands in the table of large ones.
 const LARGE: u32 = 1 << 31;
@@ -47,4 +52,94 @@ pub fn encode(mut places: Vec<Place>, checksum: &[u8; OID_BYTES]) -> Vec<u8> {
     sum.update(&index);
     index.extend(sum.finish());
     index
+}
+
+/// An index in memory, whose tables are as long as they have to be.
+#[derive(Debug)]
+pub struct Index {
+    bytes: Vec<u8>,
+    /// Where each table begins.
+    crcs: usize,
+    offsets: usize,
+    large: usize,
+    end: usize,
+}
+
+impl Index {
+    /// An index whose checksum is right.
+    pub fn parse(bytes: Vec<u8>) -> Result<Self> {
+        Self::tables(bytes).ok_or_else(|| Error::new("a damaged pack index"))
+    }
+
+    /// Where an object stands, if it is in the pack.
+    pub fn find(&self, oid: &Oid) -> Option<Place> {
+        let byte = usize::from(oid.first());
+        let upto = |byte: usize| number(&self.bytes, MAGIC.len(), byte);
+        let mut low = byte.checked_sub(1).map_or(Some(0), upto)?;
+        let mut high = upto(byte)?;
+        while low < high {
+            let middle = low.midpoint(high);
+            match self.oid(middle)?.cmp(oid) {
+                Ordering::Less => low = middle.saturating_add(1),
+                Ordering::Greater => high = middle,
+                Ordering::Equal => return self.place(middle),
+            }
+        }
+        None
+    }
+
+    /// None if they do not fill the file, or its checksum is another.
+    fn tables(bytes: Vec<u8>) -> Option<Self> {
+        let end = bytes.len().checked_sub(2 * OID_BYTES)?;
+        let count = number(&bytes, MAGIC.len(), 255)?;
+        let oids = MAGIC.len().checked_add(FANOUT_BYTES)?;
+        let crcs = oids.checked_add(count.checked_mul(OID_BYTES)?)?;
+        let offsets = crcs.checked_add(count.checked_mul(4)?)?;
+        let large = offsets.checked_add(count.checked_mul(4)?)?;
+        let left = end.checked_sub(large)?;
+        let (body, told) = bytes.split_last_chunk::<OID_BYTES>()?;
+        let mut sum = Checksum::default();
+        sum.update(body);
+        let sound = bytes.starts_with(&MAGIC) && left % 8 == 0 && sum.finish() == *told;
+        sound.then_some(Self {
+            bytes,
+            crcs,
+            offsets,
+            large,
+            end,
+        })
+    }
+
+    fn oid(&self, number: usize) -> Option<Oid> {
+        let start = MAGIC.len().checked_add(FANOUT_BYTES)?;
+        let at = start.checked_add(number.checked_mul(OID_BYTES)?)?;
+        let bytes = self.bytes.get(at..self.crcs)?;
+        Cursor::new(bytes).array().map(Oid::new)
+    }
+
+    fn place(&self, at: usize) -> Option<Place> {
+        let crc = Cursor::new(part(&self.bytes, self.crcs, at, 4)?).u32()?;
+        let offset = Cursor::new(part(&self.bytes, self.offsets, at, 4)?).u32()?;
+        let offset = match offset.checked_sub(LARGE) {
+            None => u64::from(offset),
+            Some(large) => {
+                let table = self.bytes.get(..self.end)?;
+                Cursor::new(part(table, self.large, large as usize, 8)?).u64()?
+            }
+        };
+        let oid = self.oid(at)?;
+        Some(Place { oid, offset, crc })
+    }
+}
+
+/// The value number `at` of a table of values of four bytes.
+fn number(bytes: &[u8], table: usize, at: usize) -> Option<usize> {
+    let value = Cursor::new(part(bytes, table, at, 4)?).u32()?;
+    usize::try_from(value).ok()
+}
+
+/// The value number `at` of a table.
+fn part(bytes: &[u8], table: usize, at: usize, size: usize) -> Option<&[u8]> {
+    let start = table.checked_add(at.checked_mul(size)?)?;
+    bytes.get(start..)?.get(..size)
 }

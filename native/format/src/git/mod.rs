@@ -5,6 +5,7 @@ pub mod index;
 pub mod inflate;
 pub mod object;
 pub mod oid;
+pub mod read;
 pub mod records;
 pub mod resolve;
 pub mod window;

@@ -2,6 +2,7 @@
 
 use crate::cursor::Cursor;
 use crate::error::{Error, Result};
+use crate::git::oid::Oid;
 use crate::limits::OBJECT_BYTES;
 
 /// What an object is.  Others than these a mirror's metadata do not have.
@@ -56,15 +57,15 @@ pub struct Object {
     pub content: Vec<u8>,
 }
 
-/// How a record says what it holds.
+/// What a record says that it holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     /// A whole object.
     Whole(Kind),
     /// A delta, whose base begins so many bytes before it.
-    OnOffset,
+    OnOffset(u64),
     /// A delta, whose base is named.
-    OnName,
+    OnName(Oid),
 }
 
 const ON_OFFSET: u8 = 6;
@@ -72,17 +73,10 @@ const ON_NAME: u8 = 7;
 const MORE: u8 = 0x80;
 const LAST_SHIFT: u32 = 60;
 
-/// What a record holds, and its inflated size.
-pub fn take_header(from: &mut Cursor<'_>) -> Result<(Form, u64)> {
+/// What a record holds, and its inflated size, which is within the limit.
+pub fn take_header(from: &mut Cursor<'_>) -> Result<(Form, usize)> {
     let mut byte = from.byte().ok_or_else(no_end)?;
-    let form = match byte >> 4 & 7 {
-        ON_OFFSET => Form::OnOffset,
-        ON_NAME => Form::OnName,
-        code => Form::Whole(
-            Kind::of(code)
-                .ok_or_else(|| Error::new("something else than a commit, a tree or a blob"))?,
-        ),
-    };
+    let code = byte >> 4 & 7;
     let mut size = u64::from(byte & 15);
     let mut shift = 4_u32;
     while byte & MORE != 0 {
@@ -90,11 +84,19 @@ pub fn take_header(from: &mut Cursor<'_>) -> Result<(Form, u64)> {
         size |= shifted(byte, shift).ok_or_else(|| Error::new("an impossible size"))?;
         shift = shift.saturating_add(7);
     }
-    Ok((form, size))
+    let form = match code {
+        ON_OFFSET => Form::OnOffset(take_distance(from)?),
+        ON_NAME => Form::OnName(Oid::new(from.array().ok_or_else(no_end)?)),
+        code => {
+            let other = || Error::new("something else than a commit, a tree or a blob");
+            Form::Whole(Kind::of(code).ok_or_else(other)?)
+        }
+    };
+    Ok((form, within_limit(size)?))
 }
 
 /// How far before a record its base begins; as good as endless if that is more than a number holds.
-pub fn take_distance(from: &mut Cursor<'_>) -> Result<u64> {
+fn take_distance(from: &mut Cursor<'_>) -> Result<u64> {
     let mut byte = from.byte().ok_or_else(no_end)?;
     let mut distance = u64::from(byte & !MORE);
     while byte & MORE != 0 {

@@ -7,7 +7,7 @@ use crate::budget::Budget;
 use crate::cursor::Cursor;
 use crate::error::{Error, Result};
 use crate::git::inflate::Inflater;
-use crate::git::object::{Form, Kind, take_distance, take_header, within_limit};
+use crate::git::object::{Form, Kind};
 use crate::git::oid::{Checksum, OID_BYTES, Oid};
 use crate::git::window::{Source, Window};
 use crate::limits::PACK_OBJECTS;
@@ -137,31 +137,21 @@ impl<S: Source> Records<S> {
 
     /// What the record at `offset` is made from, and its size; the window stands behind its head.
     fn head(&mut self, offset: u64) -> Result<(Base, usize)> {
-        let bytes = self.window.bytes()?;
-        let mut cursor = Cursor::new(bytes);
-        let (form, size) = take_header(&mut cursor)?;
+        let (form, size) = self.window.take_header()?;
         let base = match form {
             Form::Whole(kind) => Base::Whole(kind),
-            Form::OnName => cursor
-                .array()
-                .map(|name| Base::Named(Oid::new(name)))
-                .ok_or_else(|| Error::new("an object without an end"))?,
-            Form::OnOffset => {
-                let distance = take_distance(&mut cursor)?;
-                offset
-                    .checked_sub(distance)
-                    .and_then(|start| {
-                        self.found
-                            .binary_search_by_key(&start, |record| record.offset)
-                            .ok()
-                    })
-                    .map(Base::Record)
-                    .ok_or_else(|| Error::new("a delta against a place where no object begins"))?
-            }
+            Form::OnName(oid) => Base::Named(oid),
+            Form::OnOffset(distance) => offset
+                .checked_sub(distance)
+                .and_then(|start| {
+                    self.found
+                        .binary_search_by_key(&start, |record| record.offset)
+                        .ok()
+                })
+                .map(Base::Record)
+                .ok_or_else(|| Error::new("a delta against a place where no object begins"))?,
         };
-        let used = bytes.len().saturating_sub(cursor.rest().len());
-        self.window.consume(used);
-        Ok((base, within_limit(size)?))
+        Ok((base, size))
     }
 }
 

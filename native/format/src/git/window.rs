@@ -1,6 +1,8 @@
 //! Reads a pack from one place to another, with a bounded piece of it in memory.
 
+use crate::cursor::Cursor;
 use crate::error::{Error, Result};
+use crate::git::object::{Form, take_header};
 
 /// Where the bytes of a pack or of an index come from.
 pub trait Source {
@@ -11,7 +13,17 @@ pub trait Source {
     fn read_at(&self, offset: u64, room: &mut [u8]) -> Result<()>;
 }
 
-impl Source for &[u8] {
+impl<S: Source + ?Sized> Source for &S {
+    fn size(&self) -> u64 {
+        (**self).size()
+    }
+
+    fn read_at(&self, offset: u64, room: &mut [u8]) -> Result<()> {
+        (**self).read_at(offset, room)
+    }
+}
+
+impl Source for [u8] {
     fn size(&self) -> u64 {
         self.len() as u64
     }
@@ -26,6 +38,8 @@ impl Source for &[u8] {
     }
 }
 
+/// Of a single object; twice as much each time that reading goes on where it was.
+const FIRST_PIECE_BYTES: u64 = 4 << 10;
 const PIECE_BYTES: u64 = 256 << 10;
 /// So many are there at once, unless the end comes first: no header is longer.
 const HEAD_BYTES: u64 = 64;
@@ -79,8 +93,15 @@ impl<S: Source> Window<S> {
     pub fn bytes(&mut self) -> Result<&[u8]> {
         let left = self.end.saturating_sub(self.at);
         if (self.held().len() as u64) < left.min(HEAD_BYTES) {
-            let size = usize::try_from(left.min(PIECE_BYTES)).unwrap_or_default();
-            self.piece.resize(size, 0);
+            let before = self.piece.len() as u64;
+            let goes_on = self
+                .at
+                .checked_sub(self.start)
+                .is_some_and(|skip| skip <= before);
+            let size = if goes_on { before.saturating_mul(2) } else { 0 };
+            let size = size.clamp(FIRST_PIECE_BYTES, PIECE_BYTES).min(left);
+            self.piece
+                .resize(usize::try_from(size).unwrap_or_default(), 0);
             self.start = self.at;
             if let Err(error) = self.source.read_at(self.at, &mut self.piece) {
                 self.piece.clear();
@@ -95,6 +116,16 @@ impl<S: Source> Window<S> {
         let gone = self.held().get(..count).unwrap_or_default();
         self.crc = zlib_rs::crc32::crc32(self.crc, gone);
         self.at = self.at.saturating_add(count as u64);
+    }
+
+    /// What the record that begins here holds, and its inflated size; then its data are next.
+    pub fn take_header(&mut self) -> Result<(Form, usize)> {
+        let bytes = self.bytes()?;
+        let mut cursor = Cursor::new(bytes);
+        let found = take_header(&mut cursor)?;
+        let used = bytes.len().saturating_sub(cursor.rest().len());
+        self.consume(used);
+        Ok(found)
     }
 
     fn held(&self) -> &[u8] {

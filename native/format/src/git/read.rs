@@ -1,0 +1,82 @@
+//! Reads one object of a pack that is complete, with its index.
+//!
+//! What is here was checked when it came; what decays on the disk later fails the checksum of its
+//! compressed bytes.  Rule: all the same, no size is believed before it is held against a limit.
+
+use crate::budget::Budget;
+use crate::error::{Error, Result};
+use crate::git::delta::Delta;
+use crate::git::index::{Index, Place};
+use crate::git::inflate::Inflater;
+use crate::git::object::{Form, Object};
+use crate::git::oid::OID_BYTES;
+use crate::git::window::{Source, Window};
+use crate::limits::{READ_DELTAS, READ_DEPTH, READ_WORK};
+
+/// Following a byte of a delta takes about as long as making so many by inflation.
+const STEP_WORK: u64 = 16;
+
+/// Reads objects of one pack.
+pub struct PackReader<S> {
+    window: Window<S>,
+    inflater: Inflater,
+    end: u64,
+}
+
+impl<S: Source> PackReader<S> {
+    /// Of the pack that `source` holds.
+    pub fn new(source: S) -> Self {
+        let end = source.size().saturating_sub(OID_BYTES as u64);
+        Self {
+            window: Window::new(source),
+            inflater: Inflater::default(),
+            end,
+        }
+    }
+
+    /// The object at `place`, which `index` gave.
+    pub fn read(&mut self, place: &Place, index: &Index) -> Result<Object> {
+        self.unfold(place, index)
+            .map_err(|error| error.within(place.oid))
+    }
+
+    fn unfold(&mut self, place: &Place, index: &Index) -> Result<Object> {
+        let go_on = || false;
+        let mut work = Budget::new(READ_WORK, &go_on);
+        let mut room = Budget::new(READ_DELTAS, &go_on);
+        let mut deltas = Vec::new();
+        let mut at = place.offset;
+        let mut object = loop {
+            self.window.seek(at, self.end);
+            let (form, size) = self.window.take_header()?;
+            work.spend(size as u64)?;
+            let mut content = Vec::new();
+            self.inflater
+                .inflate(&mut self.window, size, &mut content)?;
+            if at == place.offset && self.window.crc() != place.crc {
+                return Err(Error::new("packed bytes are damaged"));
+            }
+            let base = match form {
+                Form::Whole(kind) => break Object { kind, content },
+                Form::OnOffset(distance) => at.checked_sub(distance).filter(|base| *base < at),
+                Form::OnName(oid) => index.find(&oid).map(|base| base.offset),
+            };
+            at = base.ok_or_else(|| Error::new("a delta without its base"))?;
+            room.spend(size as u64)?;
+            deltas.push(content);
+            if deltas.len() > READ_DEPTH {
+                let rule = format!("a chain of more than {READ_DEPTH} deltas");
+                return Err(Error::new(rule));
+            }
+        };
+        let mut made = Vec::new();
+        for delta in deltas.iter().rev() {
+            work.spend((delta.len() as u64).saturating_mul(STEP_WORK))?;
+            let delta = Delta::parse(delta)?;
+            work.spend(delta.size() as u64)?;
+            delta.apply(&object.content, &mut made)?;
+            std::mem::swap(&mut object.content, &mut made);
+        }
+        Ok(object)
+    }
+}
