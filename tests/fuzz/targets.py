@@ -5,7 +5,9 @@ constant amount of work: budgets are passed where a parser has one.
 """
 
 import gzip
+import zlib
 from collections.abc import Callable
+from hashlib import sha1
 from pathlib import Path
 from random import Random
 
@@ -18,6 +20,7 @@ from huai_client.metadata.http import decode_advert, printable, retry_after
 from huai_client.transfer.exit_status import classify_exit
 from huai_client.transfer.rsync_output import RsyncOutput
 from huai_client.transfer.urls import ContentUrl
+from huai_native._native import Packs, pack_index
 from huai_schema.codec.commits import CommitInfo, Counts, Totals, decode_commit
 from huai_schema.codec.descriptor import Descriptor
 from huai_schema.codec.publish_rules import own_rules, usable_rules
@@ -106,6 +109,44 @@ def _resolve(data: bytes) -> object:
     here = Held()
     here.blob(TEXT)
     return resolve(pack([data], count=data.count(b"x\x9c")), here, room=1 << 16, work=1 << 22)
+
+
+class _Installed:
+    """A pack on the disk: one base, of which any byte may be another, and a delta against it."""
+
+    def __init__(self) -> None:
+        self._folder = folder("packs")
+        self.base = whole(TEXT)
+        self.index = self._write(self.base)
+
+    def damaged_index(self, data: bytes) -> object:
+        """With a checksum that is right."""
+        self._write(self.base)
+        (self._folder / "pack-x.idx").write_bytes(data + sha1(data, usedforsecurity=False).digest())
+        return self._read()
+
+    def damaged_base(self, data: bytes) -> object:
+        """The index checks the bytes of the object that is asked for, not those of its base."""
+        self._write(data)
+        return self._read()
+
+    def _write(self, base: bytes) -> bytes:
+        records = [base, on_offset(len(base), appended(TEXT, b"x"))]
+        content = pack(records)
+        places = [(_ID, 12, 0), (_LONGER, 12 + len(base), zlib.crc32(records[1]))]
+        index = pack_index(places, content[-20:])
+        (self._folder / "pack-x.pack").write_bytes(content)
+        (self._folder / "pack-x.idx").write_bytes(index)
+        return index[:-20]
+
+    def _read(self) -> object:
+        packs = Packs()
+        packs.add(bytes(self._folder))
+        return packs.find(_LONGER) is None or _ID in packs
+
+
+_ID, _LONGER = object_id("blob", TEXT), object_id("blob", TEXT + b"x")
+_INSTALLED = _Installed()
 
 
 def _reply(data: bytes) -> object:
@@ -274,6 +315,8 @@ _PARSERS = {
         ],
         [b"x\x9c"],
     ),
+    "pack-index": Target(_INSTALLED.damaged_index, (FormatError,), [_INSTALLED.index]),
+    "packed-object": Target(_INSTALLED.damaged_base, (FormatError,), [_INSTALLED.base]),
     "protocol": Target(
         lambda data: protocol_version([(b"git-protocol", data)]), (), [b"version=2", b"a:version=1"]
     ),

@@ -1,6 +1,5 @@
 """Whatever comes in gives objects or an error of ours; what git packs gives git's own ids."""
 
-import hashlib
 from contextlib import suppress
 from pathlib import Path
 from random import Random
@@ -12,8 +11,7 @@ from hypothesis import strategies as st
 from huai_client.metadata.git.incoming import IncomingPack
 from huai_client.metadata.git.limits import Work
 from huai_client.metadata.git.protocol import pack_of
-from huai_client.metadata.repository import Repository
-from huai_native._native import ResolvedPack
+from huai_native._native import Packs, ResolvedPack
 from huai_schema.errors import FormatError, HuaiError
 from huai_schema.git.objects import object_id
 from huai_schema.git.pktline import packet
@@ -79,7 +77,7 @@ def family(random: Random, size: int) -> list[bytes]:
 def test_what_git_packs(random: Random, form: str, depth: str, room: int) -> None:
     with TemporaryDirectory() as folder:
         top = Path(folder)
-        store = Repository(top / "all")
+        git("init", "-q", "--bare", top / "all")
         contents = family(random, 25)
         for number, content in enumerate(contents):
             (top / str(number)).write_bytes(content)
@@ -96,25 +94,30 @@ def test_what_git_packs(random: Random, form: str, depth: str, room: int) -> Non
         index = Path(f"{base}-{name}.idx").read_bytes()
         assert found.index([], packed[-20:]) == index
         assert all(bytes.fromhex(line) in found for line in names.split())
-        check_thin(random, store, names.split(), top)
+        packs = Packs()
+        packs.add(bytes(base.parent))
+        for oid, content in zip(names.split(), contents, strict=True):
+            assert packs.find(bytes.fromhex(oid)) == ("blob", content)
+        check_thin(random, packs, names.split(), top)
 
 
-def check_thin(random: Random, store: Repository, names: list[str], top: Path) -> None:
+def check_thin(random: Random, packs: Packs, names: list[str], top: Path) -> None:
     """Some of the objects, packed against the others, which a second repository has."""
     here = Held()
     old = random.sample(sorted(set(names)), len(set(names)) // 2)
     for name in old:
-        found = store.find(bytes.fromhex(name))
+        found = packs.find(bytes.fromhex(name))
         assert found is not None
-        assert here.blob(found.data).hex() == name
-    tree = f"tree {make_tree(top, old)}\n"
+        assert here.add(*found).hex() == name
+    tree = make_tree(top, old)
+    assert (
+        here.tree(**{f"{at:03}": bytes.fromhex(each) for at, each in enumerate(old)}).hex() == tree
+    )
     wanted = make_tree(top, sorted(set(names)))
-    commits = [make_commit(top, tree), make_commit(top, f"tree {wanted}\n")]
+    texts = [make_commit(top, tree), make_commit(top, wanted)]
+    commits = [object_id("commit", text).hex() for text in texts]
+    here.add("commit", texts[0])
     folder = top / "received"
-    for oid in (tree.split()[1], commits[0]):
-        found = store.find(bytes.fromhex(oid))
-        assert found is not None
-        here.add(*found)
     with IncomingPack(folder) as incoming:
         incoming.write(pack_thin(top, *commits))
         received = incoming.complete(here, Work())
@@ -130,10 +133,10 @@ def make_tree(top: Path, names: list[str]) -> str:
     return git("-C", top / "all", "mktree", stdin=lines.encode())
 
 
-def make_commit(top: Path, head: str) -> str:
-    text = f"{head}author a <a@b> 1 +0000\ncommitter a <a@b> 1 +0000\n\nx\n".encode()
-    git("-C", top / "all", "hash-object", "-t", "commit", "-w", "--stdin", stdin=text)
-    return hashlib.sha1(b"commit %d\0" % len(text) + text, usedforsecurity=False).hexdigest()
+def make_commit(top: Path, tree: str) -> bytes:
+    head = f"tree {tree}\nauthor a <a@b> 1 +0000\ncommitter a <a@b> 1 +0000\n\nx\n"
+    git("-C", top / "all", "hash-object", "-t", "commit", "-w", "--stdin", stdin=head.encode())
+    return head.encode()
 
 
 def pack_thin(top: Path, old: str, new: str) -> bytes:

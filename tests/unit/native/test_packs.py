@@ -1,0 +1,157 @@
+"""Objects of packs on the disk, sound and damaged."""
+
+import os
+import zlib
+from hashlib import sha1
+from pathlib import Path
+
+import pytest
+
+from huai_native._native import Packs, pack_index
+from huai_schema.errors import FormatError
+from huai_schema.git.objects import object_id
+from tests.support.packs import appended, on_name, on_offset, pack, record, whole
+
+TEXT = b"a line of text\n" * 20
+NAME = object_id("blob", TEXT)
+LONGER, LONGEST = TEXT + b"x", TEXT + b"xy"
+
+
+def opened(folder: Path) -> Packs:
+    packs = Packs()
+    packs.add(os.fsencode(folder))
+    return packs
+
+
+def written(folder: Path, records: dict[bytes, bytes], name: str = "pack-1") -> Path:
+    """A pack of records by id, with its index; not held against each other."""
+    places, offset = [], 12
+    for oid, packed in records.items():
+        places.append((oid, offset, zlib.crc32(packed)))
+        offset += len(packed)
+    content = pack([*records.values()])
+    (folder / f"{name}.idx").write_bytes(pack_index(places, content[-20:]))
+    path = folder / f"{name}.pack"
+    path.write_bytes(content)
+    return path
+
+
+def chain() -> dict[bytes, bytes]:
+    first = whole(TEXT, "tree")
+    second = on_offset(len(first), appended(TEXT, b"x"))
+    third = on_name(object_id("tree", LONGER), appended(LONGER, b"y"))
+    contents = (TEXT, LONGER, LONGEST)
+    return dict(
+        zip([object_id("tree", each) for each in contents], (first, second, third), strict=True)
+    )
+
+
+def test_whole_objects_and_deltas(tmp_path: Path) -> None:
+    written(tmp_path, chain())
+    packs = opened(tmp_path)
+    for content in (LONGEST, TEXT, LONGER):
+        oid = object_id("tree", content)
+        assert oid in packs
+        assert packs.find(oid) == ("tree", content)
+    assert NAME not in packs
+    assert packs.find(NAME) is None
+
+
+def test_what_comes_later_is_found_and_what_went_is_forgotten(tmp_path: Path) -> None:
+    packs = opened(tmp_path / "objects")
+    packs.add(os.fsencode(tmp_path / "other"))
+    assert packs.find(NAME) is None
+    for folder in ("objects", "other"):
+        (tmp_path / folder).mkdir()
+    path = written(tmp_path / "objects", {NAME: whole(TEXT)})
+    other = object_id("blob", b"other")
+    written(tmp_path / "other", {other: whole(b"other")}, "pack-2")
+    assert packs.find(NAME) == ("blob", TEXT)
+    assert packs.find(other) == ("blob", b"other")
+    path.with_suffix(".idx").unlink()
+    path.unlink()
+    packs.forget()
+    assert NAME not in packs
+    assert packs.find(other) == ("blob", b"other")
+
+
+@pytest.mark.parametrize(
+    ("packed", "reason"),
+    [
+        (record(3, TEXT, size=5), "another size"),
+        (record(3, TEXT, size=(64 << 20) + 1), "limit"),
+        (record(4, b"a tag"), "something else"),
+        (record(3, TEXT)[:-9], "another size|damaged"),
+        (on_offset(13, appended(TEXT, b"x")), "without its base"),
+        (on_offset(0, appended(TEXT, b"x")), "without its base"),
+        (on_name(object_id("blob", b"nowhere"), appended(TEXT, b"x")), "without its base"),
+        (on_name(NAME, appended(TEXT, b"x")), "chain of more than 4095"),
+        (on_offset(5, appended(TEXT, b"x")), "damaged|something else|without an end|size"),
+    ],
+)
+def test_a_wrong_record_is_refused(tmp_path: Path, packed: bytes, reason: str) -> None:
+    written(tmp_path, {NAME: packed})
+    with pytest.raises(FormatError, match=reason) as caught:
+        opened(tmp_path).find(NAME)
+    assert NAME.hex() in str(caught.value)
+
+
+def test_every_byte_of_a_record_counts(tmp_path: Path) -> None:
+    path = written(tmp_path, {NAME: whole(TEXT)})
+    sound = path.read_bytes()
+    for at in range(12, len(sound) - 20):
+        broken = bytearray(sound)
+        broken[at] ^= 0x10
+        path.write_bytes(broken)
+        with pytest.raises(FormatError):
+            opened(tmp_path).find(NAME)
+
+
+def test_every_byte_of_an_index_counts(tmp_path: Path) -> None:
+    index = written(tmp_path, {NAME: whole(TEXT)}).with_suffix(".idx")
+    sound = index.read_bytes()
+    for at in [*range(16), *range(900, len(sound))]:
+        broken = bytearray(sound)
+        broken[at] ^= 0x10
+        index.write_bytes(broken)
+        with pytest.raises(FormatError, match="damaged pack index"):
+            opened(tmp_path).find(NAME)
+    for end in (0, 7, 1031, len(sound) - 1):
+        index.write_bytes(sound[:end])
+        with pytest.raises(FormatError, match="damaged pack index"):
+            opened(tmp_path).find(NAME)
+
+
+def test_an_index_that_lies_about_its_tables(tmp_path: Path) -> None:
+    index = written(tmp_path, {NAME: whole(TEXT)}).with_suffix(".idx")
+    head = index.read_bytes()[:-20]
+    for count in (0, 2, 0xFFFFFFFF):
+        body = head[:1028] + count.to_bytes(4) + head[1032:]
+        index.write_bytes(body + sha1(body, usedforsecurity=False).digest())
+        with pytest.raises(FormatError, match="damaged pack index"):
+            opened(tmp_path).find(NAME)
+    body = head[:1056] + b"\xff\xff\xff\xff" + head[1060:]
+    index.write_bytes(body + sha1(body, usedforsecurity=False).digest())
+    assert opened(tmp_path).find(NAME) is None
+
+
+def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+    path = written(tmp_path, {NAME: whole(TEXT)})
+    packs = opened(tmp_path)
+    assert packs.find(NAME)
+    path.write_bytes(path.read_bytes()[:20])
+    packs.forget()
+    with pytest.raises((OSError, FormatError)):
+        packs.find(NAME)
+    path.unlink()
+    packs.forget()
+    with pytest.raises(FileNotFoundError):
+        packs.find(NAME)
+
+
+def test_what_is_no_id(tmp_path: Path) -> None:
+    packs = opened(tmp_path)
+    with pytest.raises(ValueError, match="20 bytes"):
+        packs.find(b"short")
+    with pytest.raises(ValueError, match="20 bytes"):
+        b"short" in packs  # noqa: B015
