@@ -6,6 +6,8 @@ use crate::error::{Error, Result};
 use crate::git::window::{Source, Window};
 
 const WINDOW_BITS: u8 = 15;
+/// What zlib may add to a short text that it cannot compress.
+const SLACK_BYTES: u64 = 64;
 /// What is made room for at once; twice as much each time it turns out to be needed.
 const FIRST_BYTES: usize = 1 << 20;
 
@@ -29,6 +31,7 @@ impl Inflater {
         to: &mut Vec<u8>,
     ) -> Result<()> {
         self.0.reset(true);
+        from.want((size as u64).saturating_add(SLACK_BYTES))?;
         // A byte more than is right: the end of the stream is looked for only with room to write.
         let most = size.saturating_add(1);
         make_room(to, 0, most)?;

@@ -91,24 +91,35 @@ impl<S: Source> Window<S> {
 
     /// What comes next, 64 bytes or more; less only where the end is near, none at the end.
     pub fn bytes(&mut self) -> Result<&[u8]> {
-        let left = self.end.saturating_sub(self.at);
-        if (self.held().len() as u64) < left.min(HEAD_BYTES) {
-            let before = self.piece.len() as u64;
-            let goes_on = self
-                .at
-                .checked_sub(self.start)
-                .is_some_and(|skip| skip <= before);
-            let size = if goes_on { before.saturating_mul(2) } else { 0 };
-            let size = size.clamp(FIRST_PIECE_BYTES, PIECE_BYTES).min(left);
-            self.piece
-                .resize(usize::try_from(size).unwrap_or_default(), 0);
-            self.start = self.at;
-            if let Err(error) = self.source.read_at(self.at, &mut self.piece) {
-                self.piece.clear();
-                return Err(error);
-            }
-        }
+        self.want(HEAD_BYTES)?;
         Ok(self.held())
+    }
+
+    /// Have the next `size` bytes in one piece, as far as a piece goes: what comes in one piece
+    /// inflates quicker.
+    pub fn want(&mut self, size: u64) -> Result<()> {
+        let left = self.end.saturating_sub(self.at);
+        let least = size.min(PIECE_BYTES).min(left);
+        if (self.held().len() as u64) >= least {
+            return Ok(());
+        }
+        let before = self.piece.len() as u64;
+        let goes_on = self
+            .at
+            .checked_sub(self.start)
+            .is_some_and(|skip| skip <= before);
+        let more = if goes_on {
+            before.saturating_mul(2)
+        } else {
+            FIRST_PIECE_BYTES
+        };
+        let room = more.clamp(least, PIECE_BYTES).min(left);
+        self.piece
+            .resize(usize::try_from(room).unwrap_or_default(), 0);
+        self.start = self.at;
+        self.source
+            .read_at(self.at, &mut self.piece)
+            .inspect_err(|_| self.piece.clear())
     }
 
     /// Go over the next `count` bytes, which `bytes` has shown.
