@@ -5,11 +5,20 @@ import zlib
 from collections.abc import Callable, Iterable, Sequence
 from hashlib import sha1
 from tempfile import NamedTemporaryFile
+from typing import NamedTuple
 
 from huai_client.metadata.git.objects import GitObject, MissingObjectError
 from huai_native._native import ResolvedPack, resolve_pack
 from huai_schema.git.objects import Kind, TreeItem, encode_tree, object_id
-from huai_schema.git.packfile import KIND_CODES, Place, object_header, pack_header
+from huai_schema.git.packfile import KIND_CODES, object_header, pack_header
+
+
+class Place(NamedTuple):
+    """Where an object stands in its pack."""
+
+    offset: int
+    crc: int
+
 
 OFFSET_DELTA, NAMED_DELTA = 6, 7
 

@@ -5,7 +5,6 @@ Reading packs, and their indices, are the engine's (`native/format/src/git`).
 """
 
 import struct
-from typing import NamedTuple
 
 from huai_schema.git.objects import Kind
 
@@ -16,14 +15,6 @@ CHECKSUM_BYTES = 20
 """SHA-1 of all that stands before it."""
 _SIGNATURE = b"PACK"
 _VERSION = 2
-
-
-class Place(NamedTuple):
-    """Where an object stands in its pack."""
-
-    offset: int
-    crc: int
-    """CRC-32 of the object's header and compressed data."""
 
 
 def pack_header(objects: int) -> bytes:

@@ -16,7 +16,7 @@ from typing import BinaryIO
 
 from huai_native._native import pack_index
 from huai_schema.git.objects import Kind, object_id
-from huai_schema.git.packfile import KIND_CODES, Place, object_header, pack_header
+from huai_schema.git.packfile import KIND_CODES, object_header, pack_header
 from huai_schema.program.durable import sync_folder
 from huai_schema.program.packs import TEMPORARY
 
@@ -31,7 +31,8 @@ class PackWriter:
         self._folder = folder
         self._known = known
         self._level = level
-        self._places: dict[bytes, Place] = {}
+        self._places: dict[bytes, tuple[int, int]] = {}
+        """Where each record begins, and its CRC-32."""
         # The temporary names do not end in .pack and .idx: git reads whatever does.
         handle, name = tempfile.mkstemp(prefix=TEMPORARY, dir=folder)
         self._path = Path(name)
@@ -49,7 +50,7 @@ class PackWriter:
         if oid in self._places or oid in self._known:
             return oid
         record = object_header(KIND_CODES[kind], len(data)) + zlib.compress(data, self._level)
-        self._places[oid] = Place(self._offset, zlib.crc32(record))
+        self._places[oid] = self._offset, zlib.crc32(record)
         self._offset += self._file.write(record)
         return oid
 

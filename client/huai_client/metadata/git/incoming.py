@@ -19,7 +19,6 @@ from huai_schema.errors import FormatError
 from huai_schema.git.packfile import (
     CHECKSUM_BYTES,
     KIND_CODES,
-    Place,
     object_header,
     pack_header,
 )
@@ -44,7 +43,8 @@ class IncomingPack:
         self._index = folder / f"{TEMPORARY}idx"
         self._file = self._path.open("x+b", buffering=1 << 20)
         self._size = 0
-        self._bases: dict[bytes, Place] = {}
+        self._bases: dict[bytes, tuple[int, int]] = {}
+        """Where the record of each begins, and its CRC-32."""
         self._ready: tuple[ResolvedPack, bytes] | None = None
 
     def __enter__(self) -> Self:
@@ -117,7 +117,7 @@ class IncomingPack:
             self._size -= CHECKSUM_BYTES
             self._file.seek(self._size)
         record = object_header(KIND_CODES[base.kind], len(base.data)) + _compressed(base.data)
-        self._bases[oid] = Place(self._size, zlib.crc32(record))
+        self._bases[oid] = self._size, zlib.crc32(record)
         self._size += self._file.write(record)
 
     def _seal(self, objects: int) -> bytes:
