@@ -192,7 +192,7 @@ def test_a_sender_that_does_not_stop_is_stopped(upstream: Path, short_path: Path
     assert code != 0
     failure = classify_exit(code, run.output, url)
     assert isinstance(failure, UpstreamRefusedError)
-    assert "more than its metadata announce" in failure.message
+    assert "more data than the metadata announce" in failure.message
     sizes = [path.stat().st_size for path in (short_path / "in").iterdir()]
     assert max(sizes, default=0) <= 1 << 20
 

@@ -1,1 +1,1 @@
-"""One sync, from the newest commit to a tree that equals it, and the way back."""
+"""The use cases that change a tree: sync to the newest commit, repair, and undo."""

@@ -1,8 +1,8 @@
-"""Carrying out one plan: room, content, the attempt, the changes to the tree.
+"""Carries out one plan: checks room, stages content, records the attempt, changes the tree.
 
 Order of writes: the attempt is recorded before the first change to the tree; content is staged and
-verified before anything is published; deletions come last.  An interrupted run is finished by the
-next one, which looks at what stands there instead of trusting a record of it.
+verified before anything is published; deletions come last.  The next run finishes an interrupted
+one: it compares the tree instead of trusting a record of it.
 """
 
 import os
@@ -29,7 +29,7 @@ class Applier:
     def __init__(
         self, content: ContentSource, destination: Destination, record: ModuleRecord
     ) -> None:
-        """Nothing is opened yet."""
+        """Opens nothing."""
         self._content = content
         self._destination = destination
         self._record = record
@@ -37,7 +37,7 @@ class Applier:
     def apply(
         self, prepared: Prepared, tree: Tree, accepted: Accepted, observer: Observer
     ) -> SyncResult:
-        """Stage the content, and publish what came and depends on nothing that did not."""
+        """Stage the content; publish what arrived, unless it depends on something that did not."""
         record, destination, content = self._record, self._destination, self._content
         if prepared.summary.nothing and tree.stat(parent(STAGING)) is None:
             return result_of(prepared, record)
@@ -45,8 +45,8 @@ class Applier:
         retrying = partial(destination.trash.free_space_and_retry, on_message=listener.retried)
         retrying(lambda: content.check(prepared, tree))
         if record.state.applied is not None and prepared.filter != record.state.filter:
-            # If the filter goes back after an interruption, nothing else tells that a run has to
-            # tidy up.  A first sync that ends before it changes anything has accepted nothing yet.
+            # If the filter is changed back after an interruption, only this record says that the
+            # next run has to clean up.  A first sync that ends before any change accepts nothing.
             self._save_attempt(prepared, accepted)
         with Staging(tree.dest / os.fsdecode(STAGING)) as staging:
             staged = retrying(lambda: content.stage(prepared, tree, staging, listener, synced))
@@ -78,7 +78,7 @@ def result_of(
     report: Report | None = None,
     staged: StagedContent | None = None,
 ) -> SyncResult:
-    """What a run did that planned so."""
+    """The result of a run with the plan `prepared`."""
     commit = prepared.commit
     return SyncResult(
         commit.id,

@@ -1,15 +1,14 @@
-"""How long one run follows an upstream that moves on under it.
+"""How long one run follows an upstream that changes while the run goes on.
 
-Rule: of each plan everything is published that came and depends on nothing that did not
-(`plan.withhold`).  If some content did not come, and the upstream has a newer commit, that one is
-planned next; what has arrived is kept, so each plan fetches only what changed since.  A run goes
-on like that as long as it gets closer: as fewer files than ever before were missing within the
-last `_TRIES` plans; and for no longer than `_LONGEST_SECONDS` after its first plan was carried out,
-since a timer may start the next run as well.  An upstream that moved on once in a run is in the
-middle of an update; where content is missing, its next commit is waited for.  So a run ends in step
-as soon as what changes during one plan can be fetched before it changes again, and it always ends.
+Rule: each plan publishes the files that arrived, unless they depend on one that did not
+(`plan.withhold`).  If content did not arrive and the upstream has a newer commit, the run plans for
+that commit; arrived files are kept, so each plan fetches only what has changed since.  The run goes
+on in this way while it gets closer: as long as within the last `_TRIES` plans fewer files were
+missing than ever before.  No plan begins later than `_LONGEST_SECONDS` after the first one was
+carried out, since a timer may start the next run as well.  An upstream that had a newer commit once
+in a run is in the middle of an update, so if content is missing, its next commit is waited for.
 
-Reads no disk and no network; waits by what it is given.
+Reads no disk and no network; `pause` and `clock` are given.
 """
 
 import time
@@ -22,26 +21,26 @@ _POLL_SECONDS = 0.5
 
 
 class Following:
-    """What one run has seen of its upstream."""
+    """Decides after each plan of one run whether to plan again."""
 
     def __init__(
         self,
         pause: Callable[[float], None] = time.sleep,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`pause` waits for so many seconds."""
+        """`pause` sleeps for a number of seconds."""
         self._pause = pause
         self._clock = clock
         self._until = float("inf")
         self._least: int | None = None
         self._left = _TRIES
         self.plans = 1
-        """How many were made."""
+        """The number of plans so far."""
 
     def has_moved_on(self, missing: int, is_newer: Callable[[], bool]) -> bool:
-        """Whether to plan anew, after `missing` files of the last plan did not come.
+        """Whether to plan again, after `missing` files of the last plan did not arrive.
 
-        `is_newer` asks whether the upstream has a newer commit.
+        `is_newer` asks the upstream whether it has a newer commit.
         """
         if self._least is None:
             self._until = self._clock() + _LONGEST_SECONDS

@@ -1,8 +1,8 @@
-"""What a run writes down: the state of the tree, the commits that it names, delayed deletions.
+"""The records that a run writes: the state of the tree, its commits, delayed deletions.
 
-Order of writes: the refs before the state that names their commits, so that a state never names a
-commit that may be dropped; an attempt before the first change to the tree; the applied commit when
-all of it is on the disk.
+Order of writes: refs to commits before the state that names these, so that a state never names a
+commit that git may drop; an attempt before the first change to the tree; the applied commit when
+the whole tree is on the disk.
 """
 
 import time
@@ -25,11 +25,11 @@ from huai_client.verify.parts import keep_in_step
 from huai_schema.paths import RelPath
 
 _ATTEMPTS = 4
-"""So many are kept without asking whether they are needed."""
+"""So many attempts are kept without checking whether they are needed."""
 
 
 class Accepted(NamedTuple):
-    """What is accepted of the upstream with a commit."""
+    """The upstream's serial and identity that the state records with a commit."""
 
     serial: int
     identity: str
@@ -45,14 +45,14 @@ class ModuleRecord:
         self.state = state
 
     def save(self, state: State) -> None:
-        """From now on the module is as `state` says."""
+        """Save `state`, and keep the commits that it names."""
         self._keep_commits(state, self.state)
         states.save(self._mirror.paths.state, state)
         self._keep_commits(state)
         self.state = state
 
     def save_attempt(self, prepared: Prepared, accepted: Accepted, state: State) -> None:
-        """From here on the tree may be anything between the commits that are named."""
+        """Record that the tree may be changed to the commit of `prepared` from now on."""
         attempts = dict.fromkeys((*state.attempts, (prepared.commit.id, prepared.filter)))
         self.save(
             replace(
@@ -65,7 +65,7 @@ class ModuleRecord:
         )
 
     def forget_attempts(self, prepared: Prepared, tree: View, failed: set[RelPath]) -> None:
-        """Keep no attempt but this one, if the tree holds nothing of the others any more."""
+        """Drop all attempts but this one, if nothing of the others is left in the tree."""
         state = self.state
         if len(state.attempted) < _ATTEMPTS or state.applied is None or prepared.waiting:
             return
@@ -76,12 +76,12 @@ class ModuleRecord:
             self.save(replace(state, attempted=only, attempted_filters=key))
 
     def save_pending(self, prepared: Prepared) -> None:
-        """The deletions that are delayed when the plan is carried out."""
+        """Record the deletions that are delayed when the plan has been carried out."""
         path = self._mirror.paths.delayed
         delayed_record.save(path, prepared.waiting, now=int(time.time()))
 
     def save_applied(self, prepared: Prepared, state: State) -> None:
-        """The tree equals the commit of `prepared`; `state` says so."""
+        """Record that the tree equals the commit of `prepared`, by saving `state`."""
         if self.state.applied != prepared.commit.id:
             self._repository.keep_history(self.state.applied, self._mirror.config.keep_commits)
         selection = applied_selection(prepared.commit, state)
@@ -90,7 +90,7 @@ class ModuleRecord:
         self._repository.repack()
 
     def _keep_commits(self, *named: State) -> None:
-        """Hold the commits that these states name, as far as they are here."""
+        """Keep git from dropping the commits that these states name."""
         commits = {
             each for state in named for each in (state.applied, state.before, *state.attempted)
         }
@@ -100,7 +100,7 @@ class ModuleRecord:
 def state_after(
     prepared: Prepared, former: State, accepted: Accepted, *, trash_kept: bool
 ) -> State:
-    """The state when the tree equals the commit; `trash_kept`: what went is in the trash."""
+    """The state when the tree equals the commit; `trash_kept`: deleted files are in the trash."""
     commit, extent, now = prepared.commit, prepared.extent, int(time.time())
     before, key = _way_back(prepared, former) if trash_kept else ("", "")
     return State(
@@ -120,7 +120,7 @@ def state_after(
 
 
 def _way_back(prepared: Prepared, former: State) -> tuple[str, str]:
-    """The commit that was applied before, and through which filter."""
+    """The commit to which an undo goes back, and its filter."""
     if (former.applied, former.filter) == (prepared.commit.id, prepared.filter):
         return former.before, former.before_filter
     return former.applied or "", former.filter

@@ -1,4 +1,4 @@
-"""What a sync hands over: its plan before the first byte, its result at the end."""
+"""The result of a sync, and the observer of one."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,30 +14,30 @@ from huai_schema.paths import RelPath
 
 @dataclass(frozen=True, slots=True)
 class SyncResult:
-    """What a run did."""
+    """The result of a run."""
 
     commit: str
     serial: int
     committed: int
     """When the upstream made the commit, seconds since the epoch."""
     total_bytes: int
-    """Of all files of the module that its filter lets through."""
+    """Of all files of the module that its filter selects."""
     prepared: Prepared | None = None
     """None: there was nothing new."""
     report: Report | None = None
     outcome: Outcome | None = None
     reused: Reused | None = None
-    """None: content was not asked for."""
+    """None: no content was staged."""
     seen: int = 0
     """When the commit was first here, seconds since the epoch; 0: now."""
     plans: int = 1
-    """How often the run planned, following an upstream that moved on."""
+    """How many plans the run made: more than one if the upstream changed meanwhile."""
     nothing_at: tuple[str, ...] = ()
-    """Content URLs that have none of the files of the newest commit that were asked for."""
+    """Content URLs that have no file of the newest commit: they serve another tree."""
 
     @property
     def exit_code(self) -> ExitCode:
-        """How the program should end."""
+        """The exit code of the program."""
         if self.outcome and self.outcome.late:
             return ExitCode.TIMEOUT
         if self.outcome and self.outcome.mismatched:
@@ -51,10 +51,10 @@ class SyncResult:
 
 
 class Observer(NamedTuple):
-    """Who is told how a run goes."""
+    """Receives the progress of a run."""
 
     listener: Listener
     planned: Callable[[Prepared], None]
-    """Called before the first byte is moved."""
+    """Called with each plan, before anything is transferred or changed."""
     step: Callable[[str, RelPath], None]
     """Called after each change to the tree."""

@@ -1,6 +1,6 @@
 """Syncing a module: from the newest commit to a tree that equals it.
 
-Fetch, plan, approve, apply, record; and again while the upstream moves on.  Only composes.
+Fetch, plan, approve, apply, record; again while the upstream changes (`follow`).  Only composes.
 """
 
 from collections.abc import Callable
@@ -39,14 +39,14 @@ from huai_schema.entries import File
 from huai_schema.errors import ExitCode, FormatError, HuaiError
 
 Approve = Callable[[Prepared], None]
-"""Looks at a plan before anything is done by it; raises to refuse it."""
+"""Checks a plan before it is carried out; raises to refuse it."""
 
 
 class Sync:
     """One run for one module; the caller holds the module's lock."""
 
     def __init__(self, mirror: Mirror, options: SyncOptions, lines: Upstream) -> None:
-        """Read the state; the tree is not touched yet."""
+        """Read the state; does not look at the tree."""
         self._mirror = mirror
         self._options = options
         self._upstream = lines
@@ -73,7 +73,7 @@ class Sync:
                 return replace(result, plans=following.plans, nothing_at=nothing_at)
 
     def repair(self, damage: list[Difference], observer: Observer) -> SyncResult:
-        """Bring the paths in `damage` back to what the applied commit says."""
+        """Bring the paths in `damage` back to the applied commit."""
         commit, before = self._applied_commit(), self._record.state
         with self._destination.open(before) as tree:
             prepared = self._builder.repair(tree, commit, before, damage)
@@ -84,7 +84,7 @@ class Sync:
         return result
 
     def delete_due(self, observer: Observer) -> SyncResult:
-        """Delete what was delayed for long enough; the tree is at the newest commit otherwise."""
+        """Make the delayed deletions that are due; the newest commit is applied already."""
         commit, record = self._applied_commit(), self._record
         with self._destination.open(record.state) as tree:
             prepared = self._builder.due(tree, commit, record.state)
@@ -113,7 +113,7 @@ class Sync:
         return result
 
     def _goes_on(self, result: SyncResult, following: Following) -> bool:
-        """Whether another plan may bring what this one did not; all that could be is published."""
+        """Whether to plan again: without renaming directories, or for a newer commit."""
         if self._upstream.deadline.over:
             return False
         if result.report and result.report.unmoved and self._builder.moves:
@@ -131,7 +131,7 @@ class Sync:
         try:
             return self._fetch_and_plan(view)
         except (DamagedRepositoryError, MissingObjectError) as error:
-            # An upstream that sends half of it must not cost us what we have.
+            # An upstream that sends incomplete metadata must not destroy the local repository.
             applied = self._record.state.applied
             sound = isinstance(error, MissingObjectError)
             if sound and applied is not None and self._repository.has(applied):
@@ -155,7 +155,7 @@ class Sync:
             self._repository.withdraw()
             raise
         except HuaiError:
-            # Fetched in vain each time, they would pile up: no good run is there to tidy up.
+            # Each such run adds objects, and only a good run would clean up otherwise.
             self._repository.repack()
             raise
         self._repository.accept()
@@ -163,11 +163,11 @@ class Sync:
 
     @property
     def _planning_ends(self) -> Deadline:
-        """A tree that is compared as a whole is compared to its end: else it never would be."""
+        """No deadline for comparing a whole tree: the next run would have to begin again."""
         return NEVER if self._builder.walks(self._record.state) else self._upstream.deadline
 
     def _check_totals(self, commit: Commit) -> None:
-        """Before anything is read below the commit."""
+        """Check the totals of `commit`, before any listing of it is read."""
         applied = self._record.state.applied
         known = not self._options.adopt and applied and self._repository.has(applied)
         before = self._repository.commit(applied).info.totals if known and applied else None
@@ -185,9 +185,9 @@ class Sync:
     # The upstream
 
     def _nothing_at(self, result: SyncResult) -> tuple[str, ...]:
-        """The content URLs, if they have none of what the newest commit names: another tree.
+        """The content URLs, if they have no file of the newest commit: they serve another tree.
 
-        One file alone may well have vanished, from a tree that had others when it was synced.
+        A single missing file is no sign of that: the upstream may have deleted it since.
         """
         outcome, reused = result.outcome, result.reused
         if outcome is None or not outcome.missing or outcome.failed != outcome.missing:
@@ -202,7 +202,7 @@ class Sync:
         return self._upstream.metadata.first_answer(self._repository.newest_commit) != commit
 
     def _is_behind(self, commit: Commit) -> bool:
-        """Whether another upstream may know better."""
+        """Whether `commit` is older than the applied one, so that another upstream is asked."""
         return not self._options.accept_rollback and is_rollback(commit, self._record.state)
 
 

@@ -1,8 +1,8 @@
-"""Undoing the last sync: back to the commit that was applied before, out of the trash.
+"""Undoes the last sync: brings the tree back to the commit applied before, with files of the trash.
 
-Planned, applied and recorded like any sync, with another content source; an interrupted one is
-finished by the next run.  Asks no upstream.  Rule to keep: that everything is here is known before
-the first change.
+An undo is planned, applied and recorded like a sync, with another content source; the next run
+finishes an interrupted one.  No upstream is asked.  Rule to keep: before the first change it is
+certain that all content is on this machine.
 """
 
 from collections.abc import Sequence
@@ -39,23 +39,23 @@ _SHOWN = 3
 
 
 class NothingToUndoError(HuaiError):
-    """No way back was kept."""
+    """There is no sync to undo, or its former commit is gone."""
 
     exit_code = ExitCode.DIFFERS
 
 
 class NotUndoableError(HuaiError):
-    """The trash lacks something that is needed to go back."""
+    """Files that an undo needs are missing in the trash."""
 
     exit_code = ExitCode.PARTIAL
 
     def __init__(self, missing: Sequence[File]) -> None:
-        """`missing` are the files whose content is nowhere."""
+        """`missing` are the files whose content is not on this machine."""
         first = ", ".join(show(file.path) for file in missing[:_SHOWN])
         super().__init__(
             f"{counted(len(missing), *_MISSING)} not in the trash any more, for "
             f"example {first}; nothing was changed",
-            hint="what is left is in .~tmp~/huai-trash; after an interrupted undo "
+            hint="the files that are left are in .~tmp~/huai-trash; after an interrupted undo "
             "`huai-client sync --unhold` goes to the newest commit instead",
         )
 
@@ -64,12 +64,12 @@ class TrashContent:
     """Content from this machine alone."""
 
     def check(self, prepared: Prepared, tree: Tree) -> None:
-        """No upstream is needed; whether there is room is seen when something has to be copied."""
+        """Nothing to check: no upstream is needed, and copying fails if room lacks."""
 
     def stage(
         self, prepared: Prepared, tree: Tree, staging: Staging, _listener: Listener, _synced: int
     ) -> StagedContent:
-        """`NotUndoableError` if the content of some file is another than it was."""
+        """Stage the content from this machine; raises `NotUndoableError` if some is missing."""
         files = wanted_content(prepared.plan)
         staging.prune({key_of(file) for file in files})
         reuses = prepared.plan.reuses
@@ -93,7 +93,7 @@ def _require(files: Sequence[File], staging: Staging) -> None:
 
 
 class _Target(NamedTuple):
-    """What an undo goes back to."""
+    """The commit to which an undo goes back."""
 
     commit: str
     filter: str
@@ -105,9 +105,9 @@ class Undo:
     """One run back; the caller holds the module's lock."""
 
     def __init__(self, mirror: Mirror) -> None:
-        """`NothingToUndoError` if there is no way back.
+        """Raises `NothingToUndoError`.
 
-        The limits on deletions are those of syncs: who undoes one knows what it brought.
+        No limit on deletions applies: the administrator knows what the sync brought.
         """
         everything = tuple(f"{directory}=100%" for directory in mirror.config.max_delete_in)
         options = SyncOptions(max_delete="100%", accept_rollback=True, max_delete_in=everything)
@@ -123,8 +123,8 @@ class Undo:
         self._applier = Applier(TrashContent(), self._destination, self._record)
         if not self._repository.has(self._target.commit):
             raise NothingToUndoError(
-                f"{mirror.name}: the metadata of what was there before are not here any more",
-                hint="adopt an older commit from an upstream that still has it",
+                f"{mirror.name}: the metadata of the commit before the last sync are gone",
+                hint="that sync cannot be undone any more; the next one goes to the newest commit",
             )
 
     def prepare(self) -> Prepared:
@@ -133,7 +133,7 @@ class Undo:
             return self._prepare(view)
 
     def run(self, observer: Observer) -> SyncResult:
-        """Bring the tree back; what was taken out of the trash leaves it at the end."""
+        """Bring the tree back; files that were taken from the trash leave it at the end."""
         result = self._round(observer)
         if result.report and result.report.unmoved and self._builder.moves:
             self._builder.moves = False
@@ -149,7 +149,7 @@ class Undo:
         with destination.open(record.state) as tree:
             prepared = self._prepare(tree)
             observer.planned(prepared)
-            # The upstream is who it was, also if what is gone back to came from another.
+            # The identity stays the present one, even if the former commit had another.
             accepted = Accepted(prepared.commit.info.serial, record.state.identity)
             result = self._applier.apply(prepared, tree, accepted, observer)
         if result.exit_code == ExitCode.OK:

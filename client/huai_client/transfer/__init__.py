@@ -1,8 +1,7 @@
-"""Brings content from the upstream into the staging area, by parallel runs of rsync.
+"""Transfers content from the upstream into the staging area, by parallel runs of rsync.
 
-The only part of the client that starts programs.  It asks for regular files by name,
-never for directories, symlinks or devices, and never lets rsync delete anything; what
-arrives is accepted by the staging area alone.
+rsync is asked for regular files by name, never for directories, symlinks or devices, and never
+deletes anything.  Only the staging area decides whether an arrived file is accepted.
 """
 
 from huai_client.transfer.errors import (

@@ -1,4 +1,4 @@
-"""One attempt at a batch: one run of rsync at one URL, and the verdicts on what it brought."""
+"""One attempt at a batch: one run of rsync at one URL, and the check of the files that arrived."""
 
 import os
 
@@ -19,10 +19,10 @@ _NOT_READABLE = "permission denied at the upstream"
 
 
 def attempt(shared: Shared, batch: Batch, url: ContentUrl, stream: int) -> TransferError | None:
-    """Ask `url` for what is open of `batch`; returns why rsync failed, None if it did not.
+    """Ask `url` for the open files of `batch`; returns the error of rsync, None if it succeeded.
 
-    What arrived leaves the batch either way.  Raises `OutOfTimeError` if the deadline came, and
-    `LocalWriteError` if the disk here refused what came.
+    Files that arrived leave the batch in both cases.  Raises `OutOfTimeError` at the deadline, and
+    `LocalWriteError` if the local disk could not take the files.
     """
     processes, tally = shared.processes, shared.tally
 
@@ -68,7 +68,7 @@ def _start(
     staging.prepare(stream, batch.open)
     folder = staging.open_incoming(stream)
     try:
-        # rsync follows a symlink of ours on the way to its basis.
+        # rsync follows symlinks of the local tree on the way to its basis.
         compare_dest = shared.compare_dest if staging.may_compare(batch.open) else b""
         version = require_rsync(options.program)
         largest, total = command.most(_size_limit(shared, file) for file in batch.open)
@@ -86,13 +86,13 @@ def _start(
 
 
 def _size_limit(shared: Shared, file: File) -> int:
-    """The most that may come for `file`, in bytes."""
+    """The largest size that is accepted for `file`, in bytes."""
     volatile = file.path in shared.options.volatile
     return max(file.size, VOLATILE_BYTES) if volatile else file.size
 
 
 def _verify(shared: Shared, batch: Batch, stream: int, *, cut: bool, whole: bool) -> None:
-    """Accept what fits; the rest of the batch stays open."""
+    """Accept the arrived files that match their metadata; the others stay open."""
     verdicts: list[tuple[File, Arrival]] = []
     for file in batch.open:
         shared.processes.check()
@@ -108,7 +108,7 @@ def _verify(shared: Shared, batch: Batch, stream: int, *, cut: bool, whole: bool
 
 
 def _is_newer(shared: Shared, file: File, stream: int) -> bool:
-    """Take a volatile file as it arrived, if it may stand for `file`."""
+    """Accept a volatile file as it arrived, if it may be published for `file`."""
     if file.path not in shared.options.volatile:
         return False
     arrived = shared.staging.accept_newer(file, stream)

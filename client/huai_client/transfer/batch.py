@@ -1,7 +1,6 @@
 """Batches: files that one run of rsync is asked for.
 
-Pure.  Keeps the order: the planner has put what belongs together (the files of one
-directory) side by side.
+Pure.  Keeps the order of the plan, in which the files of a directory follow each other.
 """
 
 from collections.abc import Iterable, Iterator
@@ -16,13 +15,13 @@ MAX_BYTES = 1 << 30
 
 @dataclass(slots=True)
 class Batch:
-    """Files that travel together, and what is known of those that have not arrived."""
+    """The files of one run of rsync that have not arrived yet, and the verdicts on them."""
 
     open: list[File]
     verdicts: list[tuple[File, Arrival]] = field(default_factory=list)
 
     def halves(self) -> "list[Batch]":
-        """What is open, as two batches."""
+        """The open files as two batches."""
         middle = len(self.open) // 2
         return [Batch(self.open[:middle]), Batch(self.open[middle:])]
 
@@ -30,7 +29,7 @@ class Batch:
 def batches(
     files: Iterable[File], *, max_files: int = MAX_FILES, max_bytes: int = MAX_BYTES
 ) -> Iterator[list[File]]:
-    """Consecutive batches within both bounds; a file above `max_bytes` gets one of its own."""
+    """Cut `files` into batches within both bounds; a file above `max_bytes` gets its own."""
     batch: list[File] = []
     size = 0
     for file in files:

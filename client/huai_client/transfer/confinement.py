@@ -1,8 +1,8 @@
-"""What rsync may touch while it talks to a daemon: little, since what it parses is the upstream's.
+"""The paths that rsync may use while it talks to a daemon: few, as the upstream is not trusted.
 
-It reads DEST, which is its delta basis, its own program and libraries, what it takes to find a
-host, and what `rsync_options` name; it writes the folder that it receives into.  A remote shell
-is not confined: ssh needs keys, agents and helpers of its own, and is trusted with more anyway.
+rsync may read DEST (its delta basis), its program and libraries, the files for looking up a host,
+and the paths in `rsync_options`.  It may write to the folder that it receives into.  A run through
+a remote shell is not confined: ssh needs keys, agents and helpers of its own.
 """
 
 import os
@@ -38,9 +38,9 @@ _WRITTEN = ("--log-file=", "--temp-dir=", "--partial-dir=")
 def domain(
     url: ContentUrl, program: str, extra: Sequence[str], dest: bytes, folder: int
 ) -> Domain | None:
-    """What a run may touch that receives into `folder`; None: anything.
+    """The paths that a run which receives into `folder` may use; None: all.
 
-    `extra` are the administrator's own options: the paths in them are allowed.
+    `extra` are the administrator's options: the paths in them are allowed.
     """
     if url.transport is not Transport.DAEMON or _through_a_shell(extra):
         return None
@@ -52,18 +52,18 @@ def domain(
 
 
 def _through_a_shell(extra: Iterable[str]) -> bool:
-    """Whether a program of the administrator's makes the connection."""
+    """Whether a remote shell or RSYNC_CONNECT_PROG makes the connection."""
     return "RSYNC_CONNECT_PROG" in os.environ or any(each.startswith(_SHELLS) for each in extra)
 
 
 def _named(extra: Iterable[str]) -> list[bytes]:
-    """Every absolute path that an option may mean."""
+    """Every absolute path in the options."""
     values = (each.partition("=")[2] or each for each in extra)
     return [os.fsencode(value) for value in values if value.startswith("/")]
 
 
 def _written(extra: Iterable[str]) -> list[bytes]:
-    """Files that an option says are written: their folders, as they may have to be made."""
+    """The paths that options let rsync write, with the folder of a log file."""
     found: list[bytes] = []
     for each in extra:
         name, _, value = each.partition("=")

@@ -1,7 +1,7 @@
-"""Where the content of a plan's files comes from: this machine as far as it is here, else upstream.
+"""The content of a plan's files: from local files where possible, else from the upstream.
 
-Rule: a `ContentSource` puts verified files into the staging area and touches nothing else; what
-does not come is told in the `Outcome`, never left out of it.
+Rule: a `ContentSource` puts verified files into the staging area and changes nothing else; the
+`Outcome` lists each file that it could not get.
 """
 
 from collections.abc import Sequence
@@ -25,36 +25,36 @@ from huai_schema.entries import File
 from huai_schema.paths import RelPath
 
 _CLOCK_STEP = 1
-"""Seconds: a time that was recorded is cut to whole ones."""
+"""Seconds; recorded times are whole seconds."""
 
 
 class StagedContent(NamedTuple):
-    """What became of the files of a plan."""
+    """The result of staging the content of a plan."""
 
     outcome: Outcome
     reused: Reused
 
 
 class ContentSource(Protocol):
-    """Whoever brings the content of a plan."""
+    """Stages the content of a plan."""
 
     def check(self, prepared: Prepared, tree: Tree) -> None:
-        """Before the first change: whether the content can come, and there is room for it."""
+        """Raise an error if the content cannot be staged; called before the first change."""
 
     def stage(
         self, prepared: Prepared, tree: Tree, staging: Staging, listener: Listener, synced: int
     ) -> StagedContent:
-        """Stage the content of all files; `synced`: when the last sync ended well, in seconds."""
+        """Stage the content of all files; `synced`: when the last sync succeeded (epoch)."""
 
     def urls(self, commit: Commit) -> list[ContentUrl]:
-        """Where the content of `commit` is looked for beyond this machine."""
+        """The content URLs that are asked for the content of `commit`."""
 
 
 class UpstreamContent:
-    """Content from the upstream, and from this machine as far as it is here."""
+    """Content from local files where possible, else from the upstream."""
 
     def __init__(self, module: Module, lines: Upstream) -> None:
-        """`ContentUrlError` for a content URL that is wrong."""
+        """Raises `ContentUrlError` for a malformed content URL of `module`."""
         self._own_urls = [ContentUrl.parse(url)._replace(own=True) for url in module.content_urls]
         self._hardlink = module.duplicates == "hardlink"
         self._options = TransferOptions(
@@ -71,7 +71,7 @@ class UpstreamContent:
         )
 
     def check(self, prepared: Prepared, tree: Tree) -> None:
-        """`ContentUrlError` if nobody says where the content is, `NoSpaceError` without room."""
+        """Raise `ContentUrlError` if no content URL is known, `NoSpaceError` if room lacks."""
         files = wanted_content(prepared.plan)
         if any(file.path not in prepared.plan.reuses for file in files):
             self.urls(prepared.commit)
@@ -82,7 +82,7 @@ class UpstreamContent:
     def stage(
         self, prepared: Prepared, tree: Tree, staging: Staging, listener: Listener, synced: int
     ) -> StagedContent:
-        """What is here is linked, cloned or copied; rsync brings the rest."""
+        """Link, clone or copy the content of local files, and transfer the rest."""
         plan, volatile = prepared.plan, prepared.volatile
         files = sorted(wanted_content(plan), key=lambda file: file.path in volatile)
         staging.prune({key_of(file) for file in files})
@@ -103,18 +103,17 @@ class UpstreamContent:
             return StagedContent(outcome, local.reused())
 
     def urls(self, commit: Commit) -> list[ContentUrl]:
-        """Where the content of `commit` is; `ContentUrlError` if nobody says."""
+        """The content URLs of client.toml, else the upstream's; raises `ContentUrlError`."""
         return self._own_urls or upstream_urls(commit.descriptor)
 
 
 def _still_absent(
     wanted: Sequence[File], files: Sequence[File], dest: Path, staging: Staging
 ) -> list[File]:
-    """Those of `wanted` that have to be transferred, and there is room for them.
+    """The files of `wanted` that have to be transferred; raises `NoSpaceError`.
 
-    What an interrupted run left is looked at first: it is content that is here, or takes room that
-    none of `files`, all those of the plan, needs.  Partial files only save transfer: they go if
-    there is no room otherwise.  Raises `NoSpaceError`.
+    Files that an interrupted run left are recovered first.  Partials are dropped, but for those of
+    `files`, the files of the whole plan; if room lacks, all partials are: they only save transfer.
     """
     absent = [file for file in wanted if not staging.ready(file)]
     if not absent:
@@ -132,10 +131,10 @@ def _still_absent(
 
 
 def wanted_content(plan: Plan) -> list[File]:
-    """The files that get other content than is there."""
+    """The files that get new content."""
     return [file for each in plan.stages for file in each.fetches]
 
 
 def needs_no_space(plan: Plan) -> set[RelPath]:
-    """Wanted files that take no room: they get an inode that is there."""
+    """Files that need no room, because they take over an existing inode."""
     return {path for path, reuse in plan.reuses.items() if reuse.names}

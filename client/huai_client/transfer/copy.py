@@ -1,6 +1,6 @@
 """Copying one open file to another: as a clone that shares its blocks, or block by block.
 
-Works on handles; knows nothing of trees.  What the file system cannot do is no error.
+Works on handles.  A file system that cannot clone is no error.
 """
 
 import errno
@@ -17,7 +17,7 @@ _SECTOR = 512
 
 
 def clone(source: int, target: int) -> bool:
-    """Let `target` share all blocks of `source`; False where that is not possible."""
+    """Let `target` share all blocks of `source`; False if the file system cannot do this."""
     try:
         fcntl.ioctl(target, _FICLONE, source)
     except OSError:
@@ -26,9 +26,9 @@ def clone(source: int, target: int) -> bool:
 
 
 def copy(source: int, target: int, deadline: Deadline = NEVER) -> bytes:
-    """Copy everything to the empty file `target`, holes as holes; the BLAKE3-256 of it.
+    """Copy `source` to the empty file `target`, holes as holes; returns its BLAKE3-256 hash.
 
-    Raises `TimeUpError` at the deadline, with the rest not copied.
+    Raises `TimeUpError` at the deadline.
     """
     found = os.fstat(source)
     sparse = found.st_blocks * _SECTOR < found.st_size
@@ -47,7 +47,7 @@ def copy(source: int, target: int, deadline: Deadline = NEVER) -> bytes:
 
 
 def _data_from(handle: int, place: int) -> int | float:
-    """Where the next data begin."""
+    """The offset of the next data; infinity: only a hole follows."""
     try:
         return os.lseek(handle, place, os.SEEK_DATA)
     except OSError as error:

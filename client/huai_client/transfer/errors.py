@@ -1,16 +1,16 @@
-"""How a transfer fails.  Names that are missing upstream are no failure, but a result."""
+"""The errors of a transfer.  A file that is missing upstream is no error, but a result."""
 
 from huai_schema.errors import ExitCode, HuaiError
 
 
 class TransferError(HuaiError):
-    """Content could not be brought here."""
+    """Content could not be transferred."""
 
     exit_code = ExitCode.NETWORK
 
 
 class TransientError(TransferError):
-    """Worth another attempt."""
+    """A failure that another attempt may not have."""
 
 
 class ConnectionBrokenError(TransientError):
@@ -18,28 +18,28 @@ class ConnectionBrokenError(TransientError):
 
 
 class UpstreamSilentError(TransientError):
-    """The other side stopped sending."""
+    """The upstream stopped sending."""
 
     exit_code = ExitCode.TIMEOUT
 
 
 class UpstreamFullError(TransferError):
-    """The upstream serves as many clients as it may: wait in line."""
+    """The upstream has reached its limit of connections: wait and ask again."""
 
 
 class OutOfTimeError(Exception):
-    """The deadline passed with something left to do; never leaves the package."""
+    """The deadline passed before everything was done; never leaves the package."""
 
 
 class UpstreamRefusedError(TransferError):
-    """The upstream answered, and no attempt will make it answer otherwise."""
+    """The upstream refused, and will refuse another attempt too."""
 
 
 class NameRefusedError(UpstreamRefusedError):
-    """rsync gave up because of something that was asked for; all else may well come."""
+    """rsync gave up because of one of the files asked for; the others may still be transferred."""
 
     def __init__(self, message: str, *, hint: str, reason: str) -> None:
-        """`reason` is what rsync said of it."""
+        """`reason` is rsync's message."""
         super().__init__(message, hint=hint)
         self.reason = reason
 

@@ -1,4 +1,4 @@
-"""What the end of a run of rsync means (exit codes: rsync(1), "EXIT VALUES").
+"""Turns the exit code and output of rsync into an error (rsync(1), "EXIT VALUES").
 
 Pure.
 """
@@ -30,14 +30,14 @@ _SHELL_COMMAND = frozenset({126, 127})
 
 
 def classify_exit(code: int, output: RsyncOutput, url: ContentUrl) -> HuaiError | None:
-    """The error that a run's exit code (negative: the signal) and words stand for.
+    """The error that the exit code (negative: a signal) and the output of a run stand for.
 
-    None: it came to its end, and what it did not bring is not there.
+    None: the run came to its end, and files that did not arrive are missing upstream.
     """
     if output.too_much:
         return UpstreamRefusedError(
-            f"{url}: sends more than its metadata announce",
-            hint="check the content URL; nothing of it was published",
+            f"{url}: sends more data than the metadata announce",
+            hint="check that the content URL is that of this module; nothing was published from it",
         )
     if output.no_room or output.unwritable or code == _FILE_IO:
         return _local(output)
@@ -45,7 +45,7 @@ def classify_exit(code: int, output: RsyncOutput, url: ContentUrl) -> HuaiError 
         return None
     if output.trickles:
         return UpstreamSilentError(
-            f"{url}: sends next to nothing", hint="sync again: what has arrived is kept"
+            f"{url}: sends too slowly", hint="sync again: files that have arrived are kept"
         )
     return _upstream(code, output, f"{url}: {output.summary()} (rsync exit {code})")
 
@@ -54,11 +54,11 @@ def _local(output: RsyncOutput) -> LocalWriteError:
     if output.no_room:
         return DiskFullError(
             f"the disk is full: {output.summary()}",
-            hint="make room, then sync again: what has arrived is kept",
+            hint="free some space, then sync again: files that have arrived are kept",
         )
     return LocalWriteError(
         f"the staging area cannot be written: {output.summary()}",
-        hint="look at the file system of the destination",
+        hint="check the file system of DEST and its permissions, then sync again",
     )
 
 
@@ -66,14 +66,16 @@ def _upstream(code: int, output: RsyncOutput, reason: str) -> TransferError:
     if output.full:
         return UpstreamFullError(reason, hint="use fewer streams, or sync at another time")
     if code in _SILENT:
-        return UpstreamSilentError(reason, hint="sync again: what has arrived is kept")
+        return UpstreamSilentError(reason, hint="sync again: files that have arrived are kept")
     if code in _SHELL_COMMAND:
-        return UpstreamRefusedError(reason, hint="the remote shell or rsync was not found")
+        return UpstreamRefusedError(
+            reason, hint="install the remote shell here, and rsync on the upstream's machine"
+        )
     if code == _UNSUPPORTED and not output.denied:
-        hint = "leave it out with a filter, or have it renamed upstream"
+        hint = "exclude the file with a filter, or have it renamed upstream"
         return NameRefusedError(reason, hint=hint, reason=output.summary())
     if output.denied or (code not in _BROKEN and code >= 0):
         login = output.denied and "auth failed" in reason
         hint = _LOGIN if login else "check the content URL and its access rules"
         return UpstreamRefusedError(reason, hint=hint)
-    return ConnectionBrokenError(reason, hint="sync again: what has arrived is kept")
+    return ConnectionBrokenError(reason, hint="sync again: files that have arrived are kept")

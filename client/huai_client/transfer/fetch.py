@@ -1,4 +1,4 @@
-"""The use case: bring the content of these files into the staging area."""
+"""The use case: transfer the content of files into the staging area."""
 
 import errno
 import os
@@ -23,36 +23,36 @@ from huai_schema.paths import RelPath
 
 
 class Refused(NamedTuple):
-    """A file that is not handed out, or that rsync cannot ask for."""
+    """A file that the upstream does not hand out, or that rsync cannot ask for."""
 
     file: File
     reason: str
-    """Reads on after the path."""
+    """Follows the path in messages."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of the files asked for, each in the order of the request."""
+    """The files that were asked for, by result; each list in the order of the request."""
 
     arrived: list[File]
     """Ready in the staging area, those of earlier runs included."""
     missing: list[File]
-    """Not there upstream."""
+    """Missing upstream."""
     mismatched: list[File]
-    """Something else than the metadata says came, or nothing that is a regular file."""
+    """What arrived does not match the metadata, or is no regular file."""
     bytes_received: int
-    """Over the wire, all protocol included; interrupted runs are not counted."""
+    """Bytes over the wire, protocol included; interrupted runs are not counted."""
     late: list[File] = field(default_factory=list)
-    """Not here when the time was up."""
+    """Not arrived at the deadline."""
     refused: list[Refused] = field(default_factory=list)
-    """Not handed out; the next run is told the same, until somebody changes that."""
+    """Refused by the upstream, which would refuse them to the next run as well."""
     newer: dict[RelPath, File] = field(default_factory=dict)
-    """Of `arrived`: volatile files that are not what the metadata say, as they arrived."""
+    """Of `arrived`: volatile files that differ from the metadata, as they arrived."""
     kept: list[File] = field(default_factory=list)
-    """Volatile files of which nothing came that may be published."""
+    """Volatile files for which nothing arrived that may be published."""
 
     def __add__(self, other: "Outcome") -> "Outcome":
-        """What became of the files of both."""
+        """The results of both."""
         return Outcome(
             arrived=self.arrived + other.arrived,
             missing=self.missing + other.missing,
@@ -71,7 +71,7 @@ class Outcome:
 
     @property
     def failed(self) -> list[File]:
-        """What did not arrive, whatever the reason."""
+        """All files that did not arrive, without `kept`."""
         refused = [each.file for each in self.refused]
         return [*self.missing, *self.mismatched, *self.late, *refused]
 
@@ -86,11 +86,11 @@ def fetch(
 ) -> Outcome:
     """Transfer `files` from the first of `urls` that has them, deltas against `dest`.
 
-    Those of `options.volatile` may be other ones by now: see `Outcome.newer` and `Outcome.kept`.
+    Files of `options.volatile` may have changed: see `Outcome.newer` and `Outcome.kept`.
 
     Raises a `TransferError` if no upstream can be reached, `LocalWriteError` (or its
     `DiskFullError`) if the staging area cannot be written, `RsyncRequirementError`,
-    `StagingBusyError`.  What has arrived by then is ready, and stays.
+    `StagingBusyError`.  Files that arrived before an error stay ready.
     """
     with _disk_errors(staging):
         wanted = _not_ready(files, staging)
@@ -136,7 +136,7 @@ def _not_ready(files: Sequence[File], staging: Staging) -> list[File]:
 
 @contextmanager
 def _disk_errors(staging: Staging) -> Iterator[None]:
-    """What the staging area's disk refuses, as our own errors."""
+    """Turn each `OSError` of the block into a `LocalWriteError`."""
     try:
         yield
     except OSError as error:
@@ -144,5 +144,5 @@ def _disk_errors(staging: Staging) -> Iterator[None]:
         kind = DiskFullError if full else LocalWriteError
         raise kind(
             f"{staging.root}: {error.strerror}",
-            hint="make room, or look at the file system; what has arrived is kept",
+            hint="free some space or check the file system; files that have arrived are kept",
         ) from error

@@ -1,7 +1,7 @@
-"""Landlock: what a process may read and write, bound by the kernel (landlock(7), Linux 5.13).
+"""Landlock: the kernel limits the paths that a process may use (landlock(7), Linux 5.13).
 
-A thread that restricts itself hands that on to what it starts, so `run_in` needs no code between
-fork and exec.  Rule to keep: where the kernel cannot, everything runs as it would without.
+Processes inherit the restriction of the thread that starts them, so `run_in` needs no code between
+fork and exec.  Rule to keep: on a kernel without Landlock everything runs unrestricted.
 """
 
 import ctypes
@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 
 class Domain(NamedTuple):
-    """What may be touched: paths, with all below them; those that are not there are left out."""
+    """The paths that may be used, with all below them; missing ones are ignored."""
 
     read: Sequence[bytes]
     """To read, and to run."""
@@ -48,13 +48,13 @@ class _PathBeneath(ctypes.Structure):
 
 @cache
 def version() -> int:
-    """Of the kernel's interface; 0: there is none, or it is switched off."""
+    """The version of the kernel's interface; 0: there is none, or it is switched off."""
     found: int = _libc().syscall(_CREATE_RULESET, None, 0, _TELL_VERSION)
     return max(0, found)
 
 
 def run_in(domain: Domain | None, start: Callable[[], T]) -> T:
-    """What `start` returns or raises; what it starts is bound by `domain`, if the kernel can."""
+    """Call `start` in a thread restricted to `domain`, if the kernel can; returns its result."""
     if domain is None or not version():
         return start()
     results: list[T] = []
@@ -76,7 +76,7 @@ def run_in(domain: Domain | None, start: Callable[[], T]) -> T:
 
 
 def _restrict(domain: Domain) -> None:
-    """Bind this thread, for good."""
+    """Restrict this thread, for good."""
     handled = _RIGHTS.get(version(), _ALL)
     attributes = _Ruleset(handled)
     ruleset = _call(

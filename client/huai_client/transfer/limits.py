@@ -1,18 +1,18 @@
-"""What keeps a transfer within bounds: admission, back-off, bandwidth, and an end to stalls.
+"""The limits of a transfer: admission, back-off at a busy upstream, bandwidth, stalls.
 
-- `Admission`: what a run of rsync needs before it begins: a slot of this transfer, a connection to
-  the host, some bandwidth.  It waits for each in this order, and for nothing while it holds the
-  last: so nobody waits in a circle, and no bandwidth is held idle.
-- `BusyBackoff`: a refusal for want of room is no failure as long as one of our streams gets
-  anything, and then for `patience` seconds more.  A stream that is refused asks again after a pause
-  that doubles until it is admitted, with jitter.
+- `Admission`: before a run of rsync begins, it needs a slot of this transfer, a connection to the
+  host and a share of the bandwidth.  Each run waits for them in this order, and for nothing once it
+  has bandwidth: so runs cannot wait for each other, and no bandwidth is held idle.
+- `BusyBackoff`: a refusal by an upstream that is full is no failure as long as one of the streams
+  receives anything, and for `patience` seconds after that.  A refused stream asks again after a
+  pause, with jitter, that doubles until it is admitted.
 - `Bandwidth`: rsync cannot change its limit while it runs.  The limit is divided into as many equal
   parts as there are streams; a run gets its own part, and an even share of those that no other
   stream is about to need; a stream for which no part is left begins when one is given back.  So the
   sum never exceeds the limit, and the last stream of a transfer does not crawl.  The limit is of
   one module: modules that are synced at the same time have one each.
-- `StallDetector`: silence is rsync's own business (`--timeout`); this is for a trickle.  rsync's
-  processes have to read, from network and disk together, at least `MINIMUM_RATE` bytes a second
+- `StallDetector`: rsync itself ends a silent connection (`--timeout`), but not a very slow one.
+  rsync's processes have to read, from network and disk together, at least `MINIMUM_RATE` bytes/s
   over each `timeout` seconds; no bandwidth limit is that low.  Disk counts because rsync may be
   busy with the checksums of a large basis for longer than any timeout.
 
@@ -36,7 +36,7 @@ _PAUSE_MAX = 30.0
 _DOUBLINGS = 10
 _POLL_SECONDS = 0.2
 MINIMUM_RATE = 256
-"""Bytes a second.  Little: a thousand small files from a busy disk are no trickle."""
+"""Bytes a second.  Low, because a thousand small files from a busy disk are slow as well."""
 _READ = re.compile(rb"^rchar: ([0-9]+)$", re.MULTILINE)
 
 
@@ -61,13 +61,13 @@ class BusyBackoff:
         return self._waiting
 
     def admitted(self, stream: int) -> None:
-        """`stream` was let in, and gets something."""
+        """Record that `stream` was admitted, and receives data."""
         with self._guard:
             self._since = None
             self._refusals.pop(stream, None)
 
     def refused(self, stream: int) -> float | None:
-        """`stream` was not let in: seconds until it should ask again; None: patience is over."""
+        """Record a refusal; returns the seconds to wait, None: `patience` is exhausted."""
         with self._guard:
             now = self._clock()
             since = now if self._since is None else self._since
@@ -106,7 +106,7 @@ class Bandwidth:
     def share(self, others: int, pause: Callable[[float], None]) -> Iterator[int]:
         """KiB/s for a run, 0 for no limit, while `others` are about to begin one as well.
 
-        `pause` waits for so many seconds, and ends the waiting by raising.
+        `pause` sleeps for a number of seconds; it raises to end the waiting.
         """
         if not self._limit:
             yield 0
@@ -127,10 +127,10 @@ class Bandwidth:
 
 
 class Grant(NamedTuple):
-    """What a run was given."""
+    """The resources of one run."""
 
     slots: tuple[int, ...]
-    """Handles that rsync inherits, and holds till its end."""
+    """Handles that rsync inherits, and holds until it ends."""
     bwlimit: int
     """KiB/s; 0: no limit."""
 
@@ -146,7 +146,7 @@ class Admission:
         tally: Tally,
         queue: Sized,
     ) -> None:
-        """At most `width` runs at a time; `queue` holds what no stream has taken yet."""
+        """At most `width` runs at a time; `queue` has the batches that no stream has taken yet."""
         self._options = options
         self._width = width
         self._busy_backoff = busy
@@ -159,9 +159,9 @@ class Admission:
 
     @contextmanager
     def admit(self, url: ContentUrl, pause: Callable[[float], None]) -> Iterator[Grant]:
-        """Wait until a run may begin at `url`, and hold what it needs.
+        """Wait until a run may begin at `url`, and hold its resources within the block.
 
-        `pause` waits for so many seconds, and ends the waiting by raising.
+        `pause` sleeps for a number of seconds; it raises to end the waiting.
         """
         options = self._options
         limit = options.hosts.connection_limit(url.host, options.connections, options.streams)
@@ -201,9 +201,9 @@ class StallDetector:
         self._before = 0
 
     def stalled(self, count: Callable[[], int | None]) -> bool:
-        """Whether too little came in the window that ends now; `count` is asked at its end only.
+        """Whether a window ends now in which too little was read.
 
-        It says how much came in all; None: nobody knows.
+        `count` returns the bytes read since the start, None if unknown; called once a window.
         """
         now = self._clock()
         if now - self._began < self._window:
@@ -216,7 +216,7 @@ class StallDetector:
 
 
 def bytes_read(process: int) -> int | None:
-    """What a process and its children have read by now (proc(5): `rchar`); None: not known."""
+    """The bytes that a process and its children have read (proc(5): `rchar`); None: unknown."""
     try:
         with open(f"/proc/{process}/io", "rb") as file:
             found = _READ.search(file.read())

@@ -1,6 +1,6 @@
-"""Who is told how a transfer goes.
+"""The interface through which a transfer reports its progress.
 
-Calls come one at a time, from whichever thread has news, and must return soon.
+Calls come one at a time, from any thread, and must return soon.
 """
 
 from typing import Protocol
@@ -10,28 +10,28 @@ from huai_schema.entries import File
 
 
 class Listener(Protocol):
-    """Told about one `fetch`, from `started` to `ended`."""
+    """Receives the events of one `fetch`, from `started` to `ended`."""
 
     def started(self, files: int, size: int) -> None:
         """`files` files of `size` bytes in all are to be transferred."""
 
     def progressed(self, size: int) -> None:
-        """`size` bytes of all files are here by now (an absolute figure, not an increment)."""
+        """`size` bytes of all files have arrived so far (a sum, not an increment)."""
 
     def finished(self, file: File) -> None:
         """`file` is verified and ready."""
 
     def refused(self, file: File, verdict: Arrival) -> None:
-        """`file` is missing upstream, or what came does not match."""
+        """`file` is missing upstream, or does not match its metadata."""
 
     def retried(self, reason: str) -> None:
         """An attempt failed and will be repeated, here or at another URL."""
 
     def waiting(self, reason: str) -> None:
-        """The upstream is full; we stand in line."""
+        """A stream waits, because the upstream is full."""
 
     def ended(self) -> None:
-        """Nothing more comes, whether it went well or not."""
+        """The transfer is over, with or without success."""
 
 
 class SilentProgress:

@@ -1,9 +1,9 @@
-"""Takes the content of wanted files from files that are here, into the staging area.
+"""Stages the content of wanted files from local files.
 
-A source is believed only as far as `Reuse.sure` and the time of its last change allow; all
-else is read and compared with the digest.  Rule: what is not right costs a transfer, never
-a wrong file.  Sources are only read, and opened without following any symlink; one that goes
-away gives its inode, if owner, mode and times are the wanted ones already.
+A source is used without reading only if `Reuse.sure` and the time of its last change allow it; any
+other one is read and compared with the digest.  Rule: a wrong source costs a transfer, and never
+becomes a wrong file.  Sources are only read, and opened without following any symlink.  A file that
+will be deleted gives its inode, if its owner, mode and times are the wanted ones.
 """
 
 import errno
@@ -30,10 +30,10 @@ _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 
 
 class ReuseMethod(StrEnum):
-    """What was done instead of a transfer."""
+    """How content was staged instead of transferred."""
 
     LINKED = "linked"
-    """The file got a further name."""
+    """The file got another name: a hardlink."""
     CLONED = "cloned"
     """A new file shares its blocks: a reflink."""
     COPIED = "copied"
@@ -46,42 +46,42 @@ class Reused(NamedTuple):
     cloned: int = 0
     copied: int = 0
     bytes: int = 0
-    """Of all of them."""
+    """Of all these files."""
 
     @property
     def files(self) -> int:
-        """How many."""
+        """The number of these files."""
         return self.linked + self.cloned + self.copied
 
 
 class Taken(NamedTuple):
-    """Wanted files by where their content is."""
+    """Wanted files, by the place of their content."""
 
     here: list[File]
-    """Ready."""
+    """Ready in the staging area."""
     absent: list[File]
-    """Has to be transferred."""
+    """Files that have to be transferred."""
     twins: list[File]
-    """Equal content comes for another wanted file: copied once that is ready."""
+    """Files that another wanted file equals: copied from it once that one is ready."""
 
 
 class ReusePolicy(NamedTuple):
-    """What may be done with files that are here."""
+    """How local files may be used."""
 
     until: int
-    """Nanoseconds since the epoch: what was changed later has to be read."""
+    """Nanoseconds since the epoch: a file that was changed later has to be read."""
     hardlink: bool
-    """Whether files of equal content that come may share an inode."""
+    """Whether new files of equal content may share an inode."""
     deadline: Deadline = NEVER
-    """Nothing is taken after it."""
+    """No file is staged after it."""
 
 
 class _OtherContentError(Exception):
-    """The source is not what it should be."""
+    """The content of the source is not the wanted one."""
 
 
 class LocalContent:
-    """One run's sources; counts what they gave."""
+    """The local sources of one run; counts the files that were staged from them."""
 
     def __init__(self, view: View, staging: Staging, policy: ReusePolicy) -> None:
         """`view` is of the tree that `staging` belongs to."""
@@ -100,7 +100,7 @@ class LocalContent:
         self._open.close()
 
     def take(self, files: Sequence[File], reuses: Mapping[RelPath, Reuse]) -> Taken:
-        """Make ready what is here of `files`, in their order.
+        """Stage those of `files` that have a local source, in their order.
 
         Raises:
             StorageError: there is no room for a copy.
@@ -119,18 +119,18 @@ class LocalContent:
     def copy_twins(
         self, twins: Sequence[File], files: Sequence[File], reuses: Mapping[RelPath, Reuse]
     ) -> None:
-        """Make `twins` ready from those of `files` that came by now; the others stay absent."""
+        """Stage `twins` from those of `files` that are ready now; the other twins stay absent."""
         known = {file.path: file for file in files} if twins else {}
         for file in twins:
             self.duplicate(file, known[reuses[file.path].source])
 
     def reused(self) -> Reused:
-        """What was done so far."""
+        """The files that were staged so far."""
         linked, cloned, copied = (self._done[how] for how in ReuseMethod)
         return Reused(linked, cloned, copied, self._bytes)
 
     def reuse(self, file: File, reuse: Reuse) -> bool:
-        """Make `file` ready, if its source is still what it should be; whether it is ready.
+        """Stage `file` if its source still has the wanted content; returns whether it is ready.
 
         Raises:
             StorageError: there is no room for a copy.
@@ -160,7 +160,7 @@ class LocalContent:
             os.close(handle)
 
     def duplicate(self, file: File, first: File) -> None:
-        """Make `file` ready with the content of `first`, if that is ready."""
+        """Stage `file` with the content of `first`, if that is ready."""
         over = self._policy.deadline.over
         if over or self._staging.ready(file) or not self._staging.ready(first):
             return
@@ -179,7 +179,7 @@ class LocalContent:
         return free and not differences(found, file, owners=self._view.owners)
 
     def _made(self, file: File, handle: int, *, sure: bool, link: bool) -> bool:
-        """Whether the content of `handle` is now ready as that of `file`."""
+        """Stage the file `handle` as the content of `file`; returns whether it is ready."""
         how = self._how(file, handle, sure=sure, link=link)
         if how is None:
             return False
@@ -188,7 +188,7 @@ class LocalContent:
         return True
 
     def _how(self, file: File, handle: int, *, sure: bool, link: bool) -> ReuseMethod | None:
-        """Make it ready; None if the content is another, or cannot be read."""
+        """Stage it; None if the content is another one, or cannot be read."""
         try:
             if link and (sure or digest_of(handle) == file.digest):
                 # Not every file system, and not every file of other users, can be linked.

@@ -1,4 +1,4 @@
-"""What an administrator may set about transfers, checked where it is made."""
+"""The administrator's options for transfers, checked when they are made."""
 
 from collections.abc import Container
 from dataclasses import dataclass, field
@@ -22,24 +22,24 @@ _OWNED = frozenset(
         *("--link-dest", "--write-batch", "--only-write-batch", "--read-batch"),
     )
 )
-"""Options that say which files are transferred, or where to: that is huai's own business."""
+"""Options that choose the files to transfer, or their target: only huai may do this."""
 _LETTERS = frozenset("bnuCFfTV")
-"""The same as letters."""
+"""The short forms of such options."""
 _WITH_VALUE = frozenset("eMB@")
-"""Letters after which a value stands."""
+"""Short options that take a value."""
 
 _HINT = "change it in the module's table of client.toml, or leave it out"
 
 
 class TransferOptionsError(HuaiError):
-    """An option that cannot be obeyed."""
+    """An option that is malformed or not allowed."""
 
     exit_code = ExitCode.CONFIG
 
 
 @dataclass(frozen=True, slots=True)
 class TransferOptions:
-    """How to transfer.  Raises `TransferOptionsError` for values that make no sense."""
+    """How to transfer.  Raises `TransferOptionsError` for a wrong value."""
 
     streams: int = 2
     """Runs of rsync at a time; upstreams limit connections per address."""
@@ -48,29 +48,29 @@ class TransferOptions:
     bwlimit: int = 0
     """KiB/s of all streams together; 0: no limit."""
     timeout: int = 600
-    """Seconds without any data, or with a trickle only, before a connection counts as dead."""
+    """Seconds without data, or with too few, after which a connection is ended."""
     contimeout: int = 60
     """Seconds to wait for a daemon to answer at all."""
     extra: tuple[str, ...] = ()
-    """More arguments for rsync, before ours where they say the same."""
+    """More arguments for rsync, in front of huai's, which override them."""
     program: str = "rsync"
     retries: int = 5
     """Attempts after the first, for each batch."""
     backoff: float = 1.0
     """Seconds before the first retry; doubled for each further one, with jitter."""
     patience: float = 3600.0
-    """Seconds to wait in line at an upstream that lets none of our streams in."""
+    """Seconds to wait at a full upstream that admits none of the streams."""
     connections: int = 0
-    """How many each host is given at a time, by all runs of this client; 0: see `Hosts`."""
+    """The most to a host at a time, of all runs of this client; 0: see `Hosts`."""
     volatile: Container[RelPath] = frozenset()
-    """Files that may be other ones by now than the metadata say."""
+    """Files that may have changed since the metadata were made."""
     deadline: Deadline = NEVER
     """When to stop."""
     hosts: Hosts = field(default_factory=Hosts)
-    """What is known of the upstreams, and who has a connection to them."""
+    """The record of failures and of connections, by host."""
 
     def __post_init__(self) -> None:
-        """Refuse what would hang, do nothing or delete."""
+        """Check the values: none may make rsync hang, do nothing or delete."""
         for name in ("streams", "batch_files", "batch_bytes", "timeout", "contimeout"):
             if getattr(self, name) < 1:
                 raise TransferOptionsError(f"{name} has to be at least 1", hint=_HINT)
@@ -81,12 +81,12 @@ class TransferOptions:
             if is_owned(argument) or "\0" in argument:
                 raise TransferOptionsError(
                     f"rsync option {argument!r} is not allowed",
-                    hint="huai deletes, lists and publishes files itself",
+                    hint="leave it out: huai itself selects, deletes and publishes files",
                 )
 
 
 def is_owned(argument: str) -> bool:
-    """Whether an argument for rsync says what only huai may say."""
+    """Whether an argument for rsync is one that only huai may give."""
     if argument.startswith("--"):
         return argument.startswith(_FORBIDDEN) or argument.partition("=")[0] in _OWNED
     for letter in argument[1:] if argument.startswith("-") else "":
@@ -98,7 +98,7 @@ def is_owned(argument: str) -> bool:
 
 
 def without_secrets(extra: tuple[str, ...]) -> tuple[str, ...]:
-    """Options for a URL that the upstream chose: no password, and no command of a login."""
+    """`extra` for a URL that the upstream chose: without passwords and remote shells."""
     kept: list[str] = []
     arguments = iter(extra)
     for argument in arguments:

@@ -1,6 +1,6 @@
-"""Whether a content URL lets us in: one run of rsync that asks for a folder and nothing in it.
+"""Tests a content URL by one run of rsync, which asks for the folder and none of its content.
 
-Costs the upstream a connection and a look at one directory.
+Costs the upstream one connection and the reading of one directory.
 """
 
 import os
@@ -18,7 +18,7 @@ _ASK = ("--list-only", "--dirs", "--exclude=*", "--no-motd")
 
 
 def probe(url: ContentUrl, options: TransferOptions) -> HuaiError | None:
-    """Why nothing can be fetched from there; None: it answers.  Takes two timeouts at most."""
+    """The error of `url`; None: it answers.  Takes two timeouts at most."""
     extra = options.extra if url.own else without_secrets(options.extra)
     command = [options.program, *extra, *_ASK, f"--timeout={options.timeout}"]
     if url.transport is Transport.DAEMON and not has_shell(extra):

@@ -1,4 +1,4 @@
-"""The runs of rsync in flight, and the one switch that ends them all."""
+"""The running rsync processes of a transfer, and the way to end them all."""
 
 import threading
 from collections.abc import Iterator
@@ -10,14 +10,14 @@ from huai_client.transfer.rsync import RsyncProcess
 
 
 class StoppedError(Exception):
-    """The transfer is being ended from elsewhere; never leaves the package."""
+    """Another thread ends the transfer; never leaves the package."""
 
 
 class ProcessGroup:
     """Shared by all streams of a transfer."""
 
     def __init__(self, deadline: Deadline) -> None:
-        """Nothing runs yet, and nothing begins after the `deadline`."""
+        """No run begins after the `deadline`."""
         self._deadline = deadline
         self._over = threading.Event()
         self._guard = threading.Lock()
@@ -45,7 +45,7 @@ class ProcessGroup:
             raise OutOfTimeError
 
     def stop(self) -> None:
-        """End every run, and let none begin."""
+        """End all runs, and let no other begin."""
         self._over.set()
         with self._guard:
             for run in self._running:
@@ -58,7 +58,7 @@ class ProcessGroup:
 
     @contextmanager
     def running(self, run: RsyncProcess) -> Iterator[RsyncProcess]:
-        """Count `run` as in flight within: `stop` ends it, now if it was called before."""
+        """Let `stop` end `run` within the block; at once if it was called already."""
         with self._guard:
             self._running.add(run)
         try:

@@ -31,7 +31,7 @@ def test_a_run_that_was_ended_for_its_trickle() -> None:
     talk.trickles = True
     failure = classify_exit(20, talk, URL)
     assert isinstance(failure, UpstreamSilentError)
-    assert failure.message == "rsync://h/m/: sends next to nothing"
+    assert failure.message == "rsync://h/m/: sends too slowly"
 
 
 def _talk(errors: bytes) -> RsyncOutput:
