@@ -24,7 +24,7 @@ from huai_server.http.asgi.connections import address_of
 _NAME = "server.toml"
 _SEE = "docs/SERVER-CONFIGURATION.md, or `man huai-server.toml`, lists the keys and their values"
 _MODE = 0o644
-"""Of the file: it holds no secret, and `serve` may run as another user (the root says who may)."""
+"""Of the file: it has no secrets, and `serve` may run as another user.  The root limits access."""
 _Table = TypeVar("_Table", bound=msgspec.Struct)
 _HOST = r"(?:[A-Za-z0-9_][A-Za-z0-9._-]*|\[[0-9A-Fa-f:.]+\])"
 _CONTENT_URL = re.compile(
@@ -32,13 +32,13 @@ _CONTENT_URL = re.compile(
     r"(?!\.\.?(?:/|$))[^/:*?\[\\-][^*?\[\\]*",
     re.ASCII,
 )
-"""What downstreams use of the content URLs in metadata: rsync daemons, and a module there."""
+"""The content URLs that downstreams accept from metadata: rsync daemons with a module."""
 _Line = Annotated[str, Meta(pattern=r"^[^\x00\r\n]*$")]
-"""Goes into a line of another program's configuration."""
+"""A value for one line of another program's configuration."""
 
 
 class Listen(msgspec.Struct, frozen=True):
-    """Where `serve` listens, and what clients may cost, in the names of `ServeSettings`."""
+    """Where `serve` listens, and its limits for clients; the keys are those of `ServeSettings`."""
 
     host: Annotated[str, Meta(pattern=r"^[^\x00]*$")] = "127.0.0.1"
     port: Annotated[int, Meta(ge=0, le=65535)] = 8440
@@ -51,14 +51,14 @@ class Listen(msgspec.Struct, frozen=True):
     max_connections: Annotated[int, Meta(ge=1)] = 2000
     max_connections_per_address: Annotated[int, Meta(ge=1)] = 200
     proxies: tuple[str, ...] = ("127.0.0.1", "::1")
-    """Addresses and networks of web servers in front, whose X-Forwarded-For is believed."""
+    """Addresses and networks of proxies whose X-Forwarded-For is trusted."""
     spool_folder: Annotated[str, Meta(pattern=r"^/[^\x00\n]*$")] = "/var/tmp"  # noqa: S108 - files without a name
     spool_bytes: Annotated[int, Meta(ge=0)] = 1 << 30
     access_log: bool = False
 
 
 class Fallback(msgspec.Struct, frozen=True):
-    """The rsync daemon for clients that know nothing of huai, as rsyncd.conf calls things."""
+    """The rsync daemon for unmodified clients; the keys are rsyncd.conf's where it has one."""
 
     folder: Annotated[str, Meta(pattern=r"^/[^\x00\n]*$")] = "/run/huai/fallback"
     """Holds the attr trees; in memory (tmpfs), or wherever sparse files can be made."""
@@ -75,7 +75,7 @@ class Fallback(msgspec.Struct, frozen=True):
     max_connections: Annotated[int, Meta(ge=0)] = 50
     """At a time, for each module; 0: no limit."""
     timeout: Annotated[int, Meta(ge=0)] = 600
-    """Seconds without any data after which a client is let go; 0: never."""
+    """Seconds without any data after which a client is disconnected; 0: never."""
     motd_file: _Line = ""
     secrets_file: _Line = ""
     hosts_allow: tuple[_Line, ...] = ()
@@ -94,7 +94,7 @@ class Fallback(msgspec.Struct, frozen=True):
     shutdown_grace: Annotated[float, Meta(ge=0, le=86400)] = 60.0
     """Seconds that transfers get to finish when the daemon is asked to stop."""
     check_interval: Annotated[float, Meta(ge=0)] = 3600.0
-    """Seconds between proofs that the attr trees are whole; 0: never."""
+    """Seconds between checks that the attr trees are whole; 0: never."""
 
 
 ATTR_KINDS = frozenset(("sparse", "erofs"))
@@ -102,13 +102,13 @@ ATTR_KINDS = frozenset(("sparse", "erofs"))
 
 
 class ModuleFallback(msgspec.Struct, frozen=True):
-    """How plain rsync clients get one module; what is empty is as in `Fallback`."""
+    """How unmodified rsync clients get one module; empty values are those of `Fallback`."""
 
     kind: Literal["sparse", "erofs", "real", "off"] = "sparse"
-    """What is listed: sparse files, an EROFS image, the tree itself; or the module not at all."""
+    """The tree that is listed: sparse files, an EROFS image, the real one; `off`: no module."""
     comment: _Line = ""
     list: bool = True
-    """Whether clients that ask for the modules see it."""
+    """Whether the daemon's list of modules names it."""
     max_connections: Annotated[int, Meta(ge=0)] | None = None
     auth_users: tuple[_Line, ...] = ()
     secrets_file: _Line = ""
@@ -133,7 +133,7 @@ class Module(msgspec.Struct, frozen=True):
     volatile: tuple[str, ...] = ()
     """Patterns of files that change without a commit (FORMAT.md, "Publish rules")."""
     check_readable: bool = True
-    """Whether a commit warns of what others may not read."""
+    """Whether a commit warns of files that other users cannot read."""
     fallback: ModuleFallback = ModuleFallback()
 
     @property
@@ -151,7 +151,7 @@ class ServerConfig(msgspec.Struct, frozen=True):
 
     @property
     def fallback_modules(self) -> dict[str, Module]:
-        """The modules that plain rsync clients get."""
+        """The modules that unmodified rsync clients get."""
         return {name: each for name, each in self.modules.items() if each.fallback.kind != "off"}
 
     @property
@@ -162,12 +162,12 @@ class ServerConfig(msgspec.Struct, frozen=True):
         }
 
     def module(self, name: str) -> Module:
-        """One module, or `UnknownModuleError`."""
+        """The module `name`; raises `UnknownModuleError`."""
         return find_module(self.modules, name)
 
 
 def default_root() -> Path:
-    """/var/lib/huai for root and for the user of the units, a state folder for anybody else."""
+    """/var/lib/huai for root and wherever it exists, else a folder of the user's own state."""
     common = Path("/var/lib/huai")
     if os.geteuid() == 0 or common.exists():
         return common
@@ -175,7 +175,7 @@ def default_root() -> Path:
 
 
 def config_path(root: Path) -> Path:
-    """Where the configuration stands."""
+    """The configuration file below `root`."""
     return root / _NAME
 
 
@@ -195,7 +195,7 @@ def load(root: Path) -> ServerConfig:
 
 
 def add_module(root: Path, name: str, module: Module) -> None:
-    """Write a new module into the configuration; `ConfigError` if the name is taken."""
+    """Add a module to the configuration; raises `ConfigError` if the name is taken."""
     path = config_path(root)
     defaults = msgspec.to_builtins(Module(path=""))
     values = msgspec.to_builtins(module)
@@ -208,7 +208,8 @@ def add_module(root: Path, name: str, module: Module) -> None:
         modules = document.setdefault("modules", tomlkit.table(is_super_table=True))
         if name in modules:
             raise ConfigError(
-                f"module {name!r} exists already", hint=f"change it in {path}, or remove it"
+                f"module {name!r} exists already",
+                hint=f"change it in {path}, or choose another name",
             )
         modules[name] = changed
         return tomlkit.dumps(document)
@@ -217,7 +218,7 @@ def add_module(root: Path, name: str, module: Module) -> None:
 
 
 def remove_module(root: Path, name: str) -> None:
-    """Take a module out of the configuration."""
+    """Remove a module from the configuration, if it is there."""
     load(root).module(name)
 
     def drop(text: str) -> str:
@@ -240,7 +241,7 @@ def _check_proxies(place: str, proxies: tuple[str, ...]) -> None:
 
 
 def _module(path: Path, name: str, table: object) -> Module:
-    """One module's table, checked as far as that is possible without its tree."""
+    """The module of one table, checked without looking at its tree."""
     place = f"{path}: [modules.{name}]"
     if isinstance(table, dict):
         _convert(f"{path}: [modules.{name}.fallback]", table.get("fallback", {}), ModuleFallback)
@@ -291,7 +292,7 @@ _WORDS = (
 
 
 def _in_words(said: str, table: object) -> str:
-    """What msgspec says, for people: the key, its value, and what is wrong with it."""
+    """Msgspec's message in plain words: the key, its value, and what is wrong with it."""
     found = _AT_KEY.search(said)
     reason = said[: found.start()] if found else said
     for pattern, words in _WORDS:

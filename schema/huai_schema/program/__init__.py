@@ -1,5 +1,5 @@
-"""What both programs share around the format: configuration files, locks, how a run ends.
+"""Code that both programs share besides the format: configuration files, locks, output, exit.
 
-The only part of `huai_schema` that acts: it reads files, holds locks and writes to the
-standard streams.  The format itself never imports it.
+The only part of `huai_schema` with side effects: it reads and writes files, holds locks and prints.
+The code of the format never imports it.
 """

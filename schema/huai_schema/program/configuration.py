@@ -1,7 +1,7 @@
 """Reading and editing TOML configuration files.
 
-Errors name the key and the right spelling.  What the values mean, and how the text changes,
-is the business of each side's own `config`.
+Errors name the key and the right spelling.  The `config` of each program knows what the values
+mean, and how to change the text.
 """
 
 import difflib
@@ -35,7 +35,7 @@ class UnknownModuleError(HuaiError):
 
 
 def find_module(modules: Mapping[str, T], name: str) -> T:
-    """The module of that name, or `UnknownModuleError`."""
+    """The module `name`; raises `UnknownModuleError`."""
     try:
         return modules[name]
     except KeyError:
@@ -45,7 +45,7 @@ def find_module(modules: Mapping[str, T], name: str) -> T:
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """The tables of a file; empty if there is no such file."""
+    """The tables of a file, none if it is missing; raises `ConfigError`."""
     text = ""
     try:
         text = path.read_text(encoding="utf-8")
@@ -60,14 +60,14 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def _twice(text: str, said: str) -> str:
-    """What stands twice in a file, in words; empty: nothing does."""
+    """A message for a key or table that stands twice; empty: the error is another one."""
     from huai_schema.program.repetition import repetition  # each poll reads a file that is right
 
     return repetition(text, said)
 
 
 def _denial(path: Path) -> str:
-    """Who is kept out by whom, and what to do."""
+    """A hint on the permissions that keep this user from reading `path`."""
     for place in (*reversed(path.parents), path):
         right = os.R_OK if place == path else os.X_OK
         try:
@@ -94,7 +94,7 @@ def user_name(uid: int) -> str:
 
 
 def _toml_hint(said: str) -> str:
-    """What to look for, where the parser's words do not say."""
+    """A hint for an error message of the TOML parser."""
     hints = {
         "Cannot overwrite a value": "a key stands twice in one table: leave one of them",
         "Cannot mutate immutable": "a key stands twice in one table: leave one of them",
@@ -123,8 +123,8 @@ _VALUE = re.compile(r"(?P<reason>.*?)(?: - at `(?:key in )?\$\.?(?P<key>\w*).*`)
 def value_error(place: str, reason: str, example: Callable[[str], str]) -> ConfigError:
     """The error for a table in which a value is wrong.
 
-    `reason` is as msgspec says it, with the place inside the table behind it; `example` gives a
-    line with a right value for a key, or nothing.
+    `reason` is msgspec's message, which ends with the place in the table; `example` returns a line
+    with a right value for a key, or nothing.
     """
     found = _VALUE.fullmatch(reason)
     key, said = (found["key"] or "", found["reason"]) if found else ("", reason)
@@ -140,16 +140,18 @@ def value_error(place: str, reason: str, example: Callable[[str], str]) -> Confi
 
 
 def check_keys(place: str, table: object, known: Collection[str]) -> None:
-    """Refuse a table with a key that nobody reads: most likely a typing error."""
+    """Raise `ConfigError` for an unknown key, which is most likely a typing error."""
     if not isinstance(table, dict):
-        raise ConfigError(f"{place}: a table was expected", hint="begin it with its name: [table]")
+        raise ConfigError(
+            f"{place}: this has to be a table", hint="begin it with its name in brackets: [table]"
+        )
     for key in table:
         if key not in known:
             raise ConfigError(f"{place}: unknown key {key!r}", hint=closest(key, known))
 
 
 def closest(word: str, known: Iterable[str]) -> str:
-    """What to write instead of `word`."""
+    """A hint that names the known word closest to `word`, or all known words."""
     choices = sorted(known)
     near = difflib.get_close_matches(word, choices, n=1)
     return f"did you mean {near[0]!r}?" if near else f"known are: {', '.join(choices) or 'none'}"
@@ -158,18 +160,19 @@ def closest(word: str, known: Iterable[str]) -> str:
 def rewrite(path: Path, change: Callable[[str], str], *, mode: int) -> None:
     """Replace the text of a file, which need not exist, in one durable step.
 
-    One at a time: `change` gets the text that the edit before has left.  `mode`: the most that a
-    file that is there already keeps, and what a new one gets.
+    A lock keeps other edits out meanwhile, so `change` gets the current text.  `mode`: of a new
+    file; an existing one loses the permission bits that are not in `mode`.
     """
     try:
         with locked(path.with_name(f".{path.name}.lock"), wait=_PATIENCE_SECONDS):
             _rewrite(path.resolve(), change, mode)
     except OSError as error:
         raise ConfigError(
-            f"{path}: {error.strerror}", hint="check the permissions and the space of its folder"
+            f"{path} cannot be written: {error.strerror}",
+            hint="check the permissions of its folder, and the free space there",
         ) from error
     except UnicodeError as error:
-        raise ConfigError(f"{path}: {error}", hint="the file can hold UTF-8 only") from error
+        raise ConfigError(f"{path}: {error}", hint="write the file in UTF-8") from error
 
 
 def _rewrite(path: Path, change: Callable[[str], str], mode: int) -> None:

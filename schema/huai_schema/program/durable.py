@@ -1,6 +1,6 @@
-"""Changes of a folder that outlive a power cut.
+"""Replaces files so that a power cut leaves either the old or the new file.
 
-Rule: the content is on disk before its name is, and the name before anybody is told of it.
+Rule: content is on the disk before its name is, and the name before a function returns.
 """
 
 import os
@@ -10,10 +10,10 @@ from pathlib import Path
 def replace_file(
     path: Path, content: bytes, temporary: Path, *, permissions: int | None = None
 ) -> None:
-    """Replace a file as a whole in one durable step, so that no cut leaves half of it.
+    """Replace a file as a whole in one durable step.
 
-    `temporary` lies in the same folder; what a killed run has left there is overwritten.
-    `permissions`: exactly those; None: as the process's umask says.
+    `temporary` is in the same folder; the file that a killed run left there is overwritten.
+    `permissions`: exactly these; None: those that the umask leaves.
     """
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
     mode = 0o666 if permissions is None else 0o600

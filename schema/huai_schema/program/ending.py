@@ -1,6 +1,6 @@
-"""How a program of huai ends: the one place that prints errors and picks the exit code.
+"""Ends a program of huai: the one place that prints errors and picks the exit code.
 
-Not pure.  A `HuaiError` shows its message and hint, anything unexpected its traceback.
+Of a `HuaiError` the user sees message and hint, of any other exception the traceback.
 """
 
 import json
@@ -17,7 +17,7 @@ _JSON_VERSION = 1
 
 
 class _TerminatedError(BaseException):
-    """SIGTERM, so that what must be cleaned up is."""
+    """SIGTERM as an exception, so that the code that it interrupts cleans up."""
 
 
 def conclude(
@@ -29,10 +29,10 @@ def conclude(
     as_json: bool,
     **about: object,
 ) -> int:
-    """Call `run`; returns the exit code after telling the user what went wrong, if anything.
+    """Call `run`, print its error if it fails, and return the exit code.
 
-    `usage_error` is what the command line library raises for wrong arguments, `abort` what it
-    makes of Ctrl-C.  `about` are facts for a JSON error, such as the module.
+    `usage_error` is the library's exception for wrong arguments, `abort` the one for Ctrl-C.
+    `about` are values for a JSON error, such as the module.
     """
 
     def failed(code: ExitCode, message: str = "", hint: str = "") -> int:
@@ -52,42 +52,42 @@ def conclude(
     except _TerminatedError:
         return failed(ExitCode.TERMINATED)
     except SystemExit as leaving:
-        # Click makes one of a broken pipe.  Our output is none that breaks (`output`), so it was
-        # another one, which nobody expected.
+        # Click turns a broken pipe into an exit.  Our output never breaks (`output`), so it was
+        # another pipe, whose error nobody expected.
         raise leaving.__context__ or leaving from None
 
 
 def _usage(error: Exception) -> str:
-    """What was wrong with the command line, as the library says it to people."""
+    """The library's message about a wrong command line."""
     formatted = getattr(error, "format_message", None)
     return str(formatted() if callable(formatted) else error)
 
 
 def _called(program: str, error: Exception) -> str:
-    """The program, and the command of it that was called, as far as that was known."""
+    """The program and its command, as far as the library knows it."""
     return str(getattr(getattr(error, "ctx", None), "command_path", None) or program)
 
 
 def json_line(kind: str, **values: object) -> str:
-    """An event as a line, as docs/JSON.md describes it."""
+    """An event as a line of JSON (docs/JSON.md)."""
     return json.dumps({"v": _JSON_VERSION, "type": kind, **values}) + "\n"
 
 
 def print_json(kind: str, **values: object) -> None:
-    """Print an event."""
+    """Print an event as a line of JSON, at once."""
     sys.stdout.write(json_line(kind, **values))
     sys.stdout.flush()
 
 
 def tell(program: str, error: HuaiError, *, as_json: bool) -> None:
-    """Show an expected failure after which the program goes on."""
+    """Print an error after which the program goes on."""
     _tell(program, error.exit_code, error.message, error.hint, {} if as_json else None)
 
 
 def _tell(
     program: str, code: ExitCode, message: str, hint: str, about: dict[str, object] | None
 ) -> None:
-    """Say it to people, and with `about` to programs."""
+    """Print an error as text, and if `about` is given as JSON too."""
     if about is not None:
         values = {"code": int(code), "name": code.name, "message": message, "hint": hint}
         print_json("error", **about, **values)

@@ -1,6 +1,6 @@
 """Numbers, sizes, spans of time and moments, in words for people.
 
-Pure, but for the time zone in which people are told of a moment.
+Pure, but for the local time zone.
 """
 
 import time
@@ -15,7 +15,7 @@ def counted(number: int, noun: str, plural: str = "") -> str:
 
 
 def human(size: float) -> str:
-    """Bytes for people: three digits or so and a binary unit."""
+    """A number of bytes with a binary unit, such as `1.5 MiB`."""
     for unit in _UNITS[:-1]:
         if size < 1024:
             return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
@@ -24,7 +24,7 @@ def human(size: float) -> str:
 
 
 def moment(seconds: int) -> str:
-    """A time of day here; `seconds` since the epoch, any number of them."""
+    """Date and time in the local time zone; `seconds` since the epoch, of any size."""
     try:
         return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(seconds))
     except (OverflowError, ValueError, OSError):  # no calendar goes so far

@@ -1,7 +1,6 @@
 """One run at a time: an advisory lock on a file, with the holder's process id in it.
 
-Not pure: this and `ending` are the plumbing that both programs share.  The kernel drops
-the lock when its holder dies, so a stale file never blocks anybody.
+The kernel drops the lock when its holder dies, so a left-over file never blocks anybody.
 """
 
 import fcntl
@@ -30,15 +29,15 @@ class LockedError(HuaiError):
 
 @contextmanager
 def locked(path: Path, *, wait: float = 0) -> Iterator[None]:
-    """Hold the lock at `path`; `LockedError` if it is not free within `wait` seconds."""
+    """Hold the lock at `path`; raises `LockedError` if it is not free within `wait` seconds."""
     handle = take_within(lambda: _acquire(path), wait)
     if handle is None:
         raise LockedError(
             f"{path}: another run holds the lock (process {holder(path) or 'unknown'})",
-            hint="wait for it to end, or give it time with --wait SECONDS",
+            hint="run again when it has ended, or let huai wait with --wait SECONDS",
         )
     try:
-        with suppress(OSError):  # a full disk: who holds it is told as a courtesy
+        with suppress(OSError):  # a full disk: the process id in the file is only information
             os.ftruncate(handle, 0)
             os.pwrite(handle, b"%d\n" % os.getpid(), 0)
         try:
@@ -50,7 +49,7 @@ def locked(path: Path, *, wait: float = 0) -> Iterator[None]:
 
 
 def take_within(take: Callable[[], T | None], wait: float) -> T | None:
-    """What `take` gives, asked until it gives anything or `wait` seconds are over."""
+    """Call `take` until it returns a value or `wait` seconds are over; returns the value."""
     deadline = time.monotonic() + wait
     while (taken := take()) is None and time.monotonic() < deadline:
         time.sleep(_POLL_SECONDS)
@@ -58,7 +57,7 @@ def take_within(take: Callable[[], T | None], wait: float) -> T | None:
 
 
 def open_lock(path: Path | bytes, *, folder: int | None = None, mode: int = _MODE) -> int:
-    """A handle of a lock file, made if it is missing; `path` counts from the handle `folder`."""
+    """A handle of a lock file, made if it is missing; `path` is relative to `folder`."""
     flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
     return os.open(path, flags, mode, dir_fd=folder)
 
@@ -73,7 +72,7 @@ def try_lock(handle: int) -> bool:
 
 
 def holder(path: Path) -> int | None:
-    """The process that holds the lock at `path`, if there is one and it said so."""
+    """The id of the process that holds the lock at `path`, as the file has it; None: unknown."""
     try:
         text = path.read_bytes().strip()
     except OSError:
@@ -93,7 +92,7 @@ def _alive(process: int) -> bool:
 
 
 def _shut(handle: int) -> None:
-    """Whoever may open the file may hold the lock, and keep everybody from running."""
+    """Take the file's permissions from others: a user who can open it can hold the lock."""
     if stat.S_IMODE(os.fstat(handle).st_mode) & ~_MODE:
         with suppress(PermissionError):  # another user's, whom it then belongs to
             os.fchmod(handle, _MODE)
@@ -104,7 +103,7 @@ def _acquire(path: Path) -> int | None:
     handle = open_lock(path)
     try:
         _shut(handle)
-        # The one before may have deleted the file, and somebody may have made a new one.
+        # The former holder may have deleted the file, and another process made a new one.
         if try_lock(handle) and os.path.samestat(os.fstat(handle), os.stat(path)):
             return handle
     except FileNotFoundError:

@@ -1,8 +1,8 @@
 """The standard streams of a program whose work must not depend on who reads its output.
 
-Rules to keep: what cannot be written (a full disk, a reader that went away, a closed stream) is
-dropped, changes nothing of the work, and is told by the exit code at the end; what the stream's
-encoding lacks is escaped.
+Rules to keep: output that cannot be written (a full disk, a reader that went away, a closed stream)
+is dropped; the work goes on, and the exit code tells at the end.  Characters that the stream's
+encoding lacks are escaped.
 """
 
 import errno
@@ -20,31 +20,31 @@ _STANDARD = (0, 1, 2)
 
 
 class _Stream(io.RawIOBase):
-    """A file descriptor that takes everything, and remembers the first error of its own."""
+    """A file descriptor to which writing never fails; it remembers its first error."""
 
     def __init__(self, number: int) -> None:
         self._number = number
         self.error: OSError | None = None
 
     def writable(self) -> bool:
-        """As `BufferedWriter` asks."""
+        """True, for `BufferedWriter`."""
         return True
 
     def fileno(self) -> int:
-        """For who wants to know how wide a terminal is."""
+        """The file descriptor, by which callers find the width of a terminal."""
         return self._number
 
     def isatty(self) -> bool:
-        """Whether a terminal shows it."""
+        """Whether it is a terminal."""
         return os.isatty(self._number)
 
     def write(self, data: Any, /) -> int:
-        """Write some of it, or drop all of it."""
+        """Write a part of `data`, or drop all of it."""
         size = memoryview(data).nbytes
         while self.error is None:
             try:
                 return os.write(self._number, data)
-            except BlockingIOError:  # whoever shares the terminal has made it so
+            except BlockingIOError:  # a process that shares the terminal made it non-blocking
                 select.select([], [self._number], [])
             except OSError as error:
                 self.error = error
@@ -56,7 +56,7 @@ class _Text(io.TextIOWrapper):
 
     @property
     def encoding(self) -> str:  # type: ignore[override]
-        """A name that no codec has, where it is ASCII: click would write UTF-8 there instead."""
+        """The encoding; for ASCII a name that no codec has: to ASCII click would write UTF-8."""
         name = super().encoding
         return "ascii-escaped" if name.lower().replace("_", "-") in _ASCII else name
 
@@ -76,7 +76,7 @@ class Output:
         sys.stderr = _text(err, sys.stderr, by_line=True)
 
     def code(self, code: int) -> int:
-        """The exit code of a program that would end with `code` if all it said was heard."""
+        """The exit code of a program that ends with `code`, unless some output was lost."""
         sys.stdout.flush()
         sys.stderr.flush()
         lost = [stream.error for stream in self._streams if stream.error is not None]
@@ -87,7 +87,10 @@ class Output:
 
 
 def end_with_reader() -> None:
-    """End as soon as nobody reads our output (`| head`), as a program that changes nothing may."""
+    """End the process when nobody reads its output any more (`| head`).
+
+    For commands that change nothing.
+    """
     if isinstance(sys.stdout, _Text):
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
 
@@ -98,9 +101,9 @@ def _text(stream: _Stream, before: object, *, by_line: bool) -> io.TextIOWrapper
 
 
 def _fill() -> None:
-    """Open what the caller has closed, for reading only, so that no write of ours ends there.
+    """Open standard streams that the caller has closed, for reading only.
 
-    Else the first file that is opened would get the number, and our output with it.
+    Otherwise the first file that is opened would get the number, and the output with it.
     """
     for number in _STANDARD:
         with suppress(OSError):

@@ -1,17 +1,17 @@
-"""The folder in which a repository's packs stand: what is unfinished there, and what is lasting.
+"""Removes unfinished files from the folder of a repository's packs.
 
-Both programs write packs there, each under the lock of its module.  Rule: a name ends in
-`.idx` only once what it names is complete, because every git opens what ends so.
+Both programs write packs there, each under the lock of its module.  Rule: a file gets a name that
+ends in `.idx` only when it and its pack are complete, because git opens every such file.
 """
 
 from pathlib import Path
 
 TEMPORARY = "tmp_huai_"
-"""Prefix of unfinished files; git too prunes what begins with `tmp_`."""
+"""Prefix of unfinished files; git prunes files whose names begin with `tmp_` as well."""
 
 
 def remove_unfinished(folder: Path) -> None:
-    """Drop what a killed run left; call it only while holding the module's lock."""
+    """Remove the files that a killed run left; the caller holds the module's lock."""
     for path in folder.glob(f"{TEMPORARY}*"):
         path.unlink(missing_ok=True)
     # Killed between its two renames: a pack without an index, which git never looks at.

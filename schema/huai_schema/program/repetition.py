@@ -1,7 +1,7 @@
-"""Which key or table of a TOML text stands twice, and in which lines.
+"""Finds the key or table that stands twice in a TOML text, and its lines.
 
-The parser says that something does, and at best where that ends.  Pure; only for the words of an
-error, so a text inside quotes that looks like a key may mislead it.
+The parser only says that there is one, and at best the line where the second one ends.  Pure.  For
+error messages only: a text in quotes that looks like a key may mislead it.
 """
 
 import re
@@ -16,7 +16,7 @@ _REPEATED = re.compile(
 
 
 class _Place(NamedTuple):
-    """What a line begins."""
+    """A line that begins a table or sets a key."""
 
     line: int
     table: str
@@ -25,13 +25,13 @@ class _Place(NamedTuple):
 
     @property
     def name(self) -> tuple[str, str]:
-        """The same, however it is spelt."""
+        """Table and key without quotes and blanks, for comparing them."""
         plain = (re.sub(r"[\s\"']", "", each) for each in (self.table, self.key))
         return next(plain), next(plain)
 
 
 def repetition(text: str, said: str) -> str:
-    """In words, where the parser has `said` what is wrong with `text`; empty: nothing is."""
+    """A message for `text`, of which the parser `said` that it repeats something; else empty."""
     found = _REPEATED.search(said)
     if not found:
         return ""

@@ -1,6 +1,6 @@
-"""What Ctrl-C and SIGTERM do to a program, from its first moment to its last.
+"""How a program reacts to Ctrl-C and SIGTERM.
 
-Loads next to nothing: a program calls `leave_quietly` before it loads itself.
+Imports little: a program calls `leave_quietly` before it imports its own modules.
 """
 
 import os
@@ -14,12 +14,12 @@ _SIGNALLED = 128
 
 
 def leave_quietly() -> None:
-    """Until somebody heeds signals, end at once: nothing has begun, or everything is done."""
+    """End at once on a signal, until other handlers are set: before and after the work."""
     for number in (signal.SIGINT, signal.SIGTERM):
         heed(number, lambda number, _: os._exit(_SIGNALLED + number))
 
 
 def heed(number: signal.Signals, handler: _Handler) -> None:
-    """Let `handler` hear a signal, unless whoever started us has it ignored (`nohup`, `&`)."""
+    """Set `handler` for a signal, unless the parent process has it ignored (`nohup`, `&`)."""
     if signal.getsignal(number) is not signal.SIG_IGN:
         signal.signal(number, handler)

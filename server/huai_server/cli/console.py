@@ -1,4 +1,4 @@
-"""How the user of a command is told: text for people, lines of JSON for programs.
+"""The output of a command: text for people, lines of JSON for programs.
 
 The one place of the server that prints.  Results go to standard output, everything else to
 standard error.
@@ -15,24 +15,24 @@ _PROGRAM = "huai-server"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Console:
-    """How the user is told: text, JSON, or only errors."""
+    """Prints text, JSON, or only errors."""
 
     as_json: bool
     quiet: bool = False
 
     def result(self, text: str, end: str = "\n") -> None:
-        """Something that the user asked for, at once: a program may wait for the line."""
+        """Print a result at once: a program may wait for the line."""
         if not self.as_json and not self.quiet:
             sys.stdout.write(text + end)
             sys.stdout.flush()
 
     def event(self, kind: str, **values: object) -> None:
-        """The same as an object, for programs."""
+        """Print a result as a line of JSON, for programs."""
         if self.as_json:
             print_json(kind, **values)
 
     def warning(self, text: str) -> None:
-        """Something that is no error, and that somebody should know."""
+        """Print a warning: no error, but something to look at."""
         if not self.quiet:
             self.error(text)
 
@@ -41,9 +41,9 @@ class Console:
         sys.stderr.write(f"{_PROGRAM}: {text}\n")
 
     def failure(self, error: HuaiError) -> None:
-        """A failure after which the program goes on."""
+        """Print an error after which the program goes on."""
         tell(_PROGRAM, error, as_json=self.as_json)
 
     def log(self, line: str) -> None:
-        """A line of another program's log, as it is."""
+        """Print a line of another program's log unchanged."""
         sys.stderr.write(line + "\n")

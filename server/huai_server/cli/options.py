@@ -44,7 +44,7 @@ def every_option(function: F) -> F:
 
 
 def chosen(config: ServerConfig, names: tuple[str, ...], *, every: bool) -> tuple[str, ...]:
-    """The modules that a command line names, each of which is configured."""
+    """The modules that the arguments name; raises `UnknownModuleError` for another one."""
     if every == bool(names):
         raise click.UsageError("name the modules, or say --all for all of server.toml")
     for name in names:
@@ -53,9 +53,9 @@ def chosen(config: ServerConfig, names: tuple[str, ...], *, every: bool) -> tupl
 
 
 def each(one: Callable[[str], int], names: tuple[str, ...], console: Console) -> int:
-    """Do `one` for all `names`, one after the other; a failure does not keep the others back.
+    """Call `one` for all `names`, one after the other; it goes on after a failure.
 
-    Returns the code of the first that failed; 41 only if no other did worse.
+    Returns the exit code of the first that failed; 41 only if no other code is worse.
     """
     if len(names) == 1:
         return one(names[0])
@@ -73,7 +73,7 @@ def each(one: Callable[[str], int], names: tuple[str, ...], console: Console) ->
 
 
 def _module_names(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
-    """What a shell may offer: modules that begin so and are not named yet."""
+    """Completions of `incomplete`: modules that are not named yet."""
     root = context.find_root().params.get("root") or default_root()
     try:
         names = load(root.absolute()).modules

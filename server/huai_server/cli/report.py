@@ -1,7 +1,4 @@
-"""What the user of `huai-server` is shown of commits and attr trees.
-
-Values to lines of text and to fields of JSON; nothing here decides anything.
-"""
+"""The text and the JSON fields in which `huai-server` reports commits and attr trees."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -52,7 +49,7 @@ _REMARKS = {
 
 
 def remark_lines(name: str, found: Sequence[Remark]) -> Iterator[str]:
-    """What was left out on purpose, and what downstreams may have trouble with."""
+    """Lines about entries that a commit left out on purpose, or that downstreams may not get."""
     for each in found:
         paths = ", ".join(show(path) or "." for path in each.paths)
         more = ", ..." if each.count > len(each.paths) else ""
@@ -60,7 +57,7 @@ def remark_lines(name: str, found: Sequence[Remark]) -> Iterator[str]:
 
 
 def remark_values(remark: Remark) -> dict[str, object]:
-    """The same for JSON."""
+    """A remark for JSON."""
     return {
         "kind": remark.kind,
         "count": remark.count,
@@ -70,7 +67,7 @@ def remark_values(remark: Remark) -> dict[str, object]:
 
 
 def problem_lines(name: str, problems: Sequence[Problem]) -> Iterator[str]:
-    """What could not be committed as it is: where, why, what became of it, what to do next."""
+    """Lines about paths that could not be committed: path, reason, outcome, and what to do."""
     for path, reason, outcome in problems[:_SHOWN]:
         yield f"{show(path) or '.'}: {reason}; {outcome}"
     if len(problems) > _SHOWN:
@@ -80,7 +77,7 @@ def problem_lines(name: str, problems: Sequence[Problem]) -> Iterator[str]:
 
 
 def commit_values(name: str, result: "CommitResult", seconds: float) -> dict[str, object]:
-    """What a commit did, for JSON."""
+    """The result of a commit, for JSON."""
     head = result.head
     return {
         "module": name,
@@ -104,7 +101,7 @@ def totals_values(info: CommitInfo) -> dict[str, int]:
 
 
 def commit_line(name: str, result: "CommitResult", seconds: float) -> str:
-    """What a commit did."""
+    """The result of a commit, as a line."""
     info = result.head.info
     entries = counted(info.totals.entries, "entry", "entries")
     if not result.changed:
@@ -118,7 +115,7 @@ def commit_line(name: str, result: "CommitResult", seconds: float) -> str:
 
 
 def status_values(name: str, module: Module, state: "ModuleState") -> dict[str, object]:
-    """What is committed of a module, for JSON."""
+    """The state of a module, for JSON."""
     head = state.head
     return {
         "module": name,
@@ -133,7 +130,7 @@ def status_values(name: str, module: Module, state: "ModuleState") -> dict[str, 
 
 
 def status_line(name: str, module: Module, state: "ModuleState") -> str:
-    """What is committed of a module."""
+    """The state of a module, as a line."""
     busy = f", commit running (process {state.running})" if state.running else ""
     return f"{name}: {module.path}: {_committed(state)}{busy}"
 
@@ -152,7 +149,7 @@ def _committed(state: "ModuleState") -> str:
 
 
 def show_attr_tree(console: Console, name: str, result: "AttrTreeResult") -> None:
-    """What was done to an attr tree."""
+    """Print what was done to an attr tree."""
     for warning in result.warnings:
         console.error(f"{name}: {warning}")
     console.event(
@@ -177,7 +174,7 @@ def show_attr_tree(console: Console, name: str, result: "AttrTreeResult") -> Non
 
 
 def show_attr_update(console: Console, name: str, update: "AttrTreeUpdate") -> None:
-    """What a commit of `name` meant for the attr trees."""
+    """Print what a commit of `name` changed in the attr trees."""
     for removed in update.removed:
         console.error(f"{removed}: attr tree removed: no module lists from it any more")
     if update.removal_failure:
