@@ -26,8 +26,6 @@ from huai_schema.codec.descriptor import Descriptor
 from huai_schema.codec.publish_rules import own_rules, usable_rules
 from huai_schema.errors import FormatError, HuaiError
 from huai_schema.git.objects import TreeItem, decode_tree, encode_tree, object_id
-from huai_schema.layout.manifest import decode_manifest
-from huai_schema.layout.own_directory import decode_own_directory
 from huai_schema.layout.snapshot import Snapshot
 from huai_schema.paths import RelPath
 from huai_server.config import load as load_server
@@ -56,6 +54,7 @@ from tests.support.packs import (
     whole,
 )
 from tests.support.schema.memory import MemoryObjects
+from tests.support.schema.single import read_manifest, read_own_directory
 from tests.support.schema.trees import random_tree, snapshot
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
@@ -96,7 +95,7 @@ def _config(name: str, load: Callable[[Path], object]) -> Callable[[bytes], obje
 
 def _manifest(data: bytes) -> object:
     text, _, column = data.partition(b"\n\n")
-    return decode_manifest(text + b"\n", column, "here")
+    return read_manifest(text + b"\n", column, b"here")
 
 
 def _delta(data: bytes) -> object:
@@ -301,9 +300,7 @@ _PARSERS = {
     ),
     "manifest": Target(_manifest, (FormatError,), _BLOBS),
     "number": Target(_text(kibibytes), (), [b"10", b"1.5m", b"2KiB", b"1e3"]),
-    "own-directory": Target(
-        lambda data: decode_own_directory(RelPath(b"d"), data), (FormatError,), _TREES
-    ),
+    "own-directory": Target(lambda data: read_own_directory(b"d", data), (FormatError,), _TREES),
     "pack": Target(
         _resolve,
         (FormatError,),

@@ -19,13 +19,13 @@ from huai_schema.codec.descriptor import Descriptor, read_root, write_root
 from huai_schema.entries import Directory, File, Symlink
 from huai_schema.git.objects import TreeItem, encode_tree, object_id
 from huai_schema.layout import cutting, layout, pieces
-from huai_schema.layout.manifest import decode_manifest, piece_start
 from huai_schema.layout.snapshot import Snapshot
 from huai_schema.paths import ROOT, RelPath
 from tests.support.schema.memory import MemoryObjects
 from tests.support.schema.trees import Tree, directory, file, files, random_tree, snapshot, tree_of
 
 PAGE = (Path(__file__).parents[2] / "docs" / "FORMAT.md").read_text(encoding="utf-8")
+ENGINE = Path(__file__).parents[2] / "native" / "format" / "src" / "limits.rs"
 IDS = Path(__file__).parent / "format" / "ids"
 SECOND = 10**9
 START = 1_700_000_000 * SECOND
@@ -132,10 +132,10 @@ def test_the_cut_example_is_what_the_program_writes() -> None:
         assert text.count(b"\n") == int(lines)
         assert text.startswith(raw(first) + b"\n")
         assert text.endswith(b"\n" + raw(last) + b"\n")
-        decode_manifest(text)
-        begins = piece_start(text, "")
-        assert begins == (b"" if start == "(empty)" else start.strip("`").encode())
-        assert key == (pieces.piece_key(begins).decode() if begins else "m")
+        begins = text.partition(b"\t")[0]
+        assert begins == (b"./" if start == "(empty)" else start.strip("`").encode())
+        assert key == ("m" if begins == b"./" else pieces.piece_key(begins).decode())
+    assert {entry.path: entry for entry in Snapshot(objects, tree).entries()} == cut_example()
     assert len(objects.objects) == len(page) + len(rows)
 
 
@@ -220,7 +220,16 @@ def test_the_table_of_limits_says_what_the_program_does() -> None:
         if name.isupper() and isinstance(value, int) and not name.startswith("_")
     }
     del defined["FORMAT_VERSION"]
-    assert written == defined
+    engine = {name: value for name, value in engine_limits().items() if name in written}
+    assert written == defined | engine
+    assert all(engine[name] == defined[name] for name in engine.keys() & defined.keys())
+
+
+def engine_limits() -> dict[str, int]:
+    """The engine's, which has some more: of packs."""
+    text = ENGINE.read_text(encoding="utf-8").replace("i64::MAX", "(1 << 63) - 1")
+    numbers = re.findall(r"^pub const (\w+): \w+ = ([\d_<() -]+);$", text, re.MULTILINE)
+    return {name: int(eval(number)) for name, number in numbers}  # noqa: S307 - digits and shifts
 
 
 def test_every_constant_the_page_names_is_in_its_table() -> None:

@@ -14,13 +14,12 @@ from huai_schema.codec.lines import decode_directory, decode_leaves, encode_dire
 from huai_schema.entries import Directory, File, Symlink
 from huai_schema.errors import FormatError
 from huai_schema.git.objects import TreeItem, decode_tree, encode_tree
-from huai_schema.layout.manifest import Manifest, decode_manifest
-from huai_schema.layout.own_directory import decode_own_directory
 from huai_schema.limits import TOTAL_ENTRIES
 from huai_schema.paths import ROOT, RelPath, basename, rel_path
 from tests.support.schema.damage import damaged
 from tests.support.schema.lines import encode_leaf
 from tests.support.schema.memory import MemoryObjects
+from tests.support.schema.single import manifest_text, read_manifest, read_own_directory
 from tests.support.schema.strategies import RANDOMS, directories, leaves, trees
 from tests.support.schema.trees import Tree, listings, snapshot
 
@@ -43,12 +42,6 @@ def decodes(decode: Callable[[], object]) -> bool:
 def respelled(text: bytes) -> bytes:
     """The leaves of `text` decoded and encoded again."""
     return b"".join(encode_leaf(entry) for entry in decode_leaves(HERE, text))
-
-
-def manifest_text(manifest: Manifest) -> bytes:
-    own = b"" if manifest.attributes is None else b"./\t%s\n" % manifest.attributes
-    blocks = [block.encode() for each in manifest.inline for block in each.blocks]
-    return own + manifest.leaves + b"".join(blocks)
 
 
 @given(st.binary())
@@ -97,7 +90,7 @@ def test_manifests_come_back(tree: Tree) -> None:
     snapshot(tree, objects)
     for kind, data in objects.objects.values():
         if kind == "blob" and data.startswith(b"./\t"):
-            assert manifest_text(decode_manifest(data)) == data
+            assert manifest_text(read_manifest(data)) == data
 
 
 @given(trees(), RANDOMS)
@@ -108,16 +101,16 @@ def test_damaged_objects_are_canonical_or_refused(tree: Tree, random: Random) ->
         broken = damaged(data, random)
         if kind == "tree" and decodes(lambda broken=broken: list(decode_tree(broken))):  # type: ignore[misc]
             assert encode_tree(decode_tree(broken)) == broken
-        decodes(lambda broken=broken: decode_own_directory(HERE, broken))  # type: ignore[misc]
-        if decodes(lambda broken=broken: decode_manifest(broken)):  # type: ignore[misc]
-            assert manifest_text(decode_manifest(broken)) == broken
+        decodes(lambda broken=broken: read_own_directory(HERE, broken))  # type: ignore[misc]
+        if decodes(lambda broken=broken: read_manifest(broken)):  # type: ignore[misc]
+            assert manifest_text(read_manifest(broken)) == broken
 
 
 @given(st.binary(), st.binary())
 def test_arbitrary_objects_are_read_or_refused(data: bytes, column: bytes) -> None:
-    decodes(lambda: decode_manifest(data, column))
+    decodes(lambda: read_manifest(data, column))
     decodes(lambda: list(decode_tree(data)))
-    decodes(lambda: decode_own_directory(ROOT, data))
+    decodes(lambda: read_own_directory(ROOT, data))
     decodes(lambda: Descriptor.decode(data))
     decodes(lambda: rel_path(data))
 

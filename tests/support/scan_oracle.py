@@ -12,7 +12,7 @@ from typing import NamedTuple
 from huai_schema.codec.lines import encode_directory
 from huai_schema.codec.listing import Listing
 from huai_schema.entries import ROOT_OWNER, Directory, File, Symlink
-from huai_schema.limits import MTIME_MAX, NAME_BYTES, PATH_BYTES, TARGET_BYTES
+from huai_schema.limits import NAME_BYTES, PATH_BYTES
 from huai_schema.paths import ROOT, RelPath, join
 from huai_server.scan.exclude import parse_exclude
 from huai_server.scan.owners import OwnerNames
@@ -33,6 +33,8 @@ from huai_server.scan.types import (
 from tests.support import scan_exclude
 from tests.support.schema.lines import encode_leaf
 
+MTIME_MAX = (1 << 63) - 1
+TARGET_BYTES = 4095
 _DIRECTORY = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _READINGS = 4
 """How often a directory that changes meanwhile is read before it is given up."""

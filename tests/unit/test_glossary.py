@@ -13,8 +13,10 @@ ROWS = ROW.findall(PAGE)
 
 def defines(folder: Path, name: str) -> bool:
     """Whether a module right in `folder` has a class, function, field or variable of that name."""
-    wanted = re.compile(rf"\b(class|def) {name}\b|\b{name}: |^\s*{name} = ", re.MULTILINE)
-    texts = [path.read_text(encoding="utf-8") for path in folder.glob("*.py")]
+    wanted = re.compile(
+        rf"\b(class|def|struct|enum) {name}\b|\b{name}: |^\s*{name} = ", re.MULTILINE
+    )
+    texts = [path.read_text(encoding="utf-8") for path in folder.glob("*.[pr][ys]")]
     return any(wanted.search(text) for text in texts)
 
 

@@ -28,7 +28,7 @@ BREAKING = {
         "client/huai_client/planted.py",
         "from subprocess import run",
     ),
-    "The schema needs the standard library only": (
+    "The schema needs the engine and the standard library only": (
         "schema/huai_schema/program/locking.py",
         "import click",
     ),

@@ -14,8 +14,7 @@ from huai_client.tree import DestinationError, PathError, View
 from huai_client.tree.local_entry import differences_here, stat_entry
 from huai_schema.codec.listing import Listing
 from huai_schema.entries import Directory, Entry
-from huai_schema.layout.entry_limit import EntryLimit
-from huai_schema.layout.snapshot import decode_listing
+from huai_schema.layout.snapshot import EntryLimit, decode_listing
 from huai_schema.paths import ROOT, RelPath, parent
 
 _SAMPLES = 32

@@ -16,8 +16,7 @@ from huai_schema.codec.listing import Listing
 from huai_schema.diff.changes import Change
 from huai_schema.diff.diff import Difference
 from huai_schema.entries import Directory, Entry, File
-from huai_schema.layout.entry_limit import EntryLimit
-from huai_schema.layout.snapshot import Snapshot, decode_listing
+from huai_schema.layout.snapshot import EntryLimit, Snapshot, decode_listing
 from huai_schema.paths import ROOT, RelPath, parent
 
 

@@ -15,8 +15,7 @@ from huai_schema.codec.lines import count_files
 from huai_schema.codec.listing import Listing
 from huai_schema.entries import Directory, Entry, File
 from huai_schema.errors import ExitCode, HuaiError
-from huai_schema.layout.entry_limit import EntryLimit
-from huai_schema.layout.snapshot import decode_listing
+from huai_schema.layout.snapshot import EntryLimit, decode_listing
 from huai_schema.paths import RelPath, show, tree_order
 
 

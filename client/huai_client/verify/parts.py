@@ -15,7 +15,7 @@ from typing import NamedTuple
 from huai_client.diff.selection import Selection
 from huai_client.state.state import StateError
 from huai_client.state.verification import KnownPart, VerificationRecord
-from huai_schema.layout.own_directory import OwnDirectory
+from huai_schema.layout.snapshot import OwnDirectory
 from huai_schema.paths import ROOT, RelPath, join
 
 _IDENTITY_BYTES = 16
@@ -59,8 +59,7 @@ def make_part(selection: Selection, path: RelPath, tree: bytes) -> Part:
 
 
 def _identity(own: OwnDirectory) -> bytes:
-    ids = (*own.manifest, own.pieces, own.piece_digests)
-    return sha256(b"".join(oid or b"-" for oid in ids)).digest()[:_IDENTITY_BYTES]
+    return sha256(b"".join(oid or b"-" for oid in own.ids)).digest()[:_IDENTITY_BYTES]
 
 
 def keep_in_step(path: Path, commit: str, selection: Selection) -> None:

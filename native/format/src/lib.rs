@@ -12,5 +12,34 @@
 pub mod budget;
 pub mod cursor;
 pub mod error;
-pub mod git;
+pub mod find;
 pub mod limits;
+
+pub mod path;
+
+pub mod digests;
+pub mod entry;
+pub mod escape;
+mod fields;
+mod leader;
+pub mod line;
+
+pub mod manifest;
+pub mod shared;
+
+pub mod git;
+pub mod objects;
+pub mod own_directory;
+pub mod piece;
+
+pub mod entry_limit;
+pub mod level;
+pub mod snapshot;
+
+pub mod diff;
+pub mod hardlink;
+pub mod listing_diff;
+pub mod moves;
+pub mod runs;
+
+pub mod columns;

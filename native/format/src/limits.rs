@@ -21,3 +21,51 @@ pub const READ_WORK: u64 = 16 << 30;
 ///
 /// Git writes 50 (pack.depth).  Whoever reads an object makes all that it is based on, each time.
 pub const CHAIN_DEPTH: usize = 64;
+
+/// One component of a path, unescaped.
+pub const NAME_BYTES: usize = 255;
+
+/// A whole path, unescaped.
+pub const PATH_BYTES: usize = 4095;
+
+/// A symlink's target, unescaped.
+pub const TARGET_BYTES: usize = 4095;
+
+/// An owner or group, unescaped.
+pub const OWNER_BYTES: usize = 255;
+
+/// A line, LF included.
+pub const LINE_BYTES: usize = 65_536;
+
+/// Lines of one manifest or piece.
+pub const MANIFEST_LINES: usize = 16_384;
+
+/// A manifest or piece.
+pub const MANIFEST_BYTES: usize = 16 << 20;
+
+/// Manifests and columns of a snapshot, for each entry.
+pub const ENTRY_BYTES: u64 = 1024;
+
+/// The same, beside that.
+pub const LISTING_BYTES: u64 = 64 << 20;
+
+/// A file's size.
+pub const SIZE_MAX: u64 = (1 << 63) - 1;
+
+/// Nanoseconds before or after 1970.
+pub const MTIME_MAX: i64 = i64::MAX;
+
+/// A digest.
+pub const DIGEST_BYTES: usize = 32;
+
+/// A name in a git tree.
+pub const ITEM_BYTES: usize = 256;
+
+/// Entries of an inlined directory.
+pub const INLINE_ENTRIES: usize = 128;
+
+/// Pieces in a tree that is not split.
+pub const FANOUT: usize = 64;
+
+/// Digits of a key.
+pub const KEY_DIGITS: usize = 16;

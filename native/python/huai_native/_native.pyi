@@ -1,5 +1,5 @@
 from collections.abc import Callable, Iterator, Sequence
-from typing import Literal, TypeAlias, final
+from typing import Literal, Protocol, TypeAlias, final
 
 _Problem: TypeAlias = tuple[bytes, int]
 """A name (empty: the directory itself) and a reason."""
@@ -11,6 +11,71 @@ _Directory: TypeAlias = tuple[bytes, bytes, bytes, bytes, bool, int, list[_Probl
 _Kind: TypeAlias = Literal["blob", "tree", "commit"]
 _Place: TypeAlias = tuple[bytes, int, int]
 """An object's id, where its record begins, the record's CRC-32."""
+
+class _Reader(Protocol):
+    def read(self, oid: bytes, kind: _Kind, /) -> bytes: ...
+
+_Snapshot: TypeAlias = tuple[_Reader, bytes, int]
+"""Where its objects are, the id of its root's tree, how many entries it may have."""
+_Batch: TypeAlias = tuple[bytes, bytes, tuple[bytes, ...]]
+"""See huai_schema.codec.columns."""
+
+@final
+class Comparison:
+    """Two snapshots that are being compared.
+
+    Exceptions of the readers come through unchanged.
+    """
+
+    def __new__(cls, old: _Snapshot, new: _Snapshot) -> Comparison: ...
+    def batch(self, most: int) -> _Batch | None:
+        """The next differences, about so many; None if there are no more."""
+
+def check_hardlinks(reader: _Reader, tree: bytes, limit: int) -> None:
+    """Refuse a snapshot with a hardlink group that is not whole."""
+
+@final
+class Entries:
+    """The entries of one listing, with the directory itself if it has attributes."""
+
+    def __new__(
+        cls, path: bytes, attributes: bytes | None, leaves: bytes, digests: bytes
+    ) -> Entries: ...
+    def batch(self, most: int) -> _Batch | None:
+        """The next entries, about so many; None if there are no more."""
+
+@final
+class EntryLimit:
+    """What one look at a snapshot may cost: so many entries, and bytes in proportion."""
+
+    def __new__(cls, limit: int) -> EntryLimit: ...
+
+_Listing: TypeAlias = tuple[bytes, bytes, bytes, bytes]
+"""Path, attributes, leaves, digests."""
+
+@final
+class Level(Iterator[_Listing | tuple[bytes, bytes]]):
+    """One own directory, in tree order; a subdirectory with its own tree as path and id."""
+
+    def __new__(cls, reader: _Reader, path: bytes, tree: bytes, limit: EntryLimit) -> Level: ...
+    def __iter__(self) -> Level: ...
+    def __next__(self) -> _Listing | tuple[bytes, bytes]: ...
+
+@final
+class OwnDirectory:
+    """The git tree of one directory that does not stand in its parent's manifest, taken apart."""
+
+    def __new__(cls, reader: _Reader, path: bytes, tree: bytes) -> OwnDirectory: ...
+    @property
+    def children(self) -> dict[bytes, bytes]:
+        """Raw names of subdirectories with trees of their own, to their ids; in byte order."""
+    @property
+    def ids(self) -> list[bytes | None]:
+        """What it names beside them: manifest, its digests, other pieces, their digests."""
+    def inlined(self, rest: bytes) -> list[_Listing]:
+        """The directory at `rest`, seen from this one, and all below it, if it stands here."""
+    def manifests(self) -> list[bytes]:
+        """The ids of all pieces of its manifest."""
 
 @final
 class Scan(Iterator[list[_Unreadable | _Directory]]):
@@ -116,3 +181,9 @@ def resolve_pack(
     `room`: bytes of bases in memory, beyond which they are made again; and bytes of trees and
     commits, beyond which the pack is refused.
     """
+class Walk(Iterator[_Listing]):
+    """A directory with a tree of its own and all below it, in tree order."""
+
+    def __new__(cls, reader: _Reader, path: bytes, tree: bytes, limit: int) -> Walk: ...
+    def __iter__(self) -> Walk: ...
+    def __next__(self) -> _Listing: ...

@@ -1,10 +1,13 @@
-//! The engine's errors as Python's.
+//! The engine's errors as Python's and huai's own.
 
-use huai_format::error::Error as FormatError;
+use huai_format::error::Error as FormatFailure;
 use huai_tree::error::Error;
 use pyo3::exceptions::{PyOSError, PyRuntimeError};
+use pyo3::import_exception;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
+
+import_exception!(huai_schema.errors, FormatError);
 
 /// An `OSError` with the path: what it means, and what to do about it, is said in Python.
 pub(crate) fn raise(py: Python<'_>, error: &Error) -> PyErr {
@@ -19,23 +22,25 @@ pub(crate) fn raise(py: Python<'_>, error: &Error) -> PyErr {
     }
 }
 
-mod huai {
-    pyo3::import_exception!(huai_schema.errors, FormatError);
-}
-
-/// Huai's `FormatError`, or the error of what was lent to the parser.
-pub(crate) fn refuse(py: Python<'_>, error: FormatError) -> PyErr {
-    match error {
-        FormatError::Malformed { rule, place } => {
-            huai::FormatError::new_err((rule.into_owned(), place))
+/// The exception for metadata that break a rule; the error of what was lent to the parser is that
+/// one itself.
+pub(crate) fn refuse(failure: FormatFailure) -> PyErr {
+    match failure {
+        FormatFailure::Malformed { rule, place } => {
+            FormatError::new_err((rule.into_owned(), place))
         }
-        FormatError::Stopped => PyRuntimeError::new_err("stopped without an exception"),
-        FormatError::Lent(error) => match error.downcast::<PyErr>() {
+        FormatFailure::Stopped => PyRuntimeError::new_err("stopped without an exception"),
+        FormatFailure::Lent(error) => match error.downcast::<PyErr>() {
             Ok(raised) => *raised,
             Err(error) => match error.downcast::<Error>() {
-                Ok(failed) => raise(py, &failed),
+                Ok(failed) => Python::attach(|py| raise(py, &failed)),
                 Err(error) => PyRuntimeError::new_err(error.to_string()),
             },
         },
     }
+}
+
+/// Somebody is in the middle of a call of this object.
+pub(crate) fn in_use() -> PyErr {
+    PyRuntimeError::new_err("a call of this object is under way")
 }

@@ -3,9 +3,14 @@
 //! Converts, waits, converts: no policy, and no loop over entries.
 
 mod attr_tree;
+mod columns;
+mod compare;
+mod entries;
 mod errors;
 mod packs;
+mod reader;
 mod scan;
+mod snapshot;
 mod wait;
 
 /// What runs once for each entry.
@@ -14,7 +19,13 @@ mod _native {
     #[pymodule_export]
     use crate::attr_tree::Maker;
     #[pymodule_export]
+    use crate::compare::{Comparison, check_hardlinks};
+    #[pymodule_export]
+    use crate::entries::Entries;
+    #[pymodule_export]
     use crate::packs::{Packs, ResolvedPack, pack_index, resolve_pack};
     #[pymodule_export]
     use crate::scan::Scan;
+    #[pymodule_export]
+    use crate::snapshot::{EntryLimit, Level, OwnDirectory, Walk};
 }

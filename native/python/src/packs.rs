@@ -84,14 +84,14 @@ impl Packs {
         let oid = Oid::parse(oid).ok_or_else(no_id)?;
         // A few microseconds: too short for the one door to long calls.
         let found = py.detach(|| self.locked().find(&oid));
-        let found = found.map_err(|error| refuse(py, error))?;
+        let found = found.map_err(refuse)?;
         Ok(found.map(|found| (found.kind.name(), PyBytes::new(py, &found.content))))
     }
 
     fn __contains__(&self, py: Python<'_>, oid: &[u8]) -> PyResult<bool> {
         let oid = Oid::parse(oid).ok_or_else(no_id)?;
         let found = py.detach(|| self.locked().locate(&oid));
-        found.map_err(|error| refuse(py, error))
+        found.map_err(refuse)
     }
 }
 
@@ -115,7 +115,7 @@ pub(crate) fn resolve_pack(
         let outcome = resolve::resolve(&file, &mut Asked(find), room, &mut budget);
         (outcome, budget.left())
     })?;
-    match outcome.map_err(|error| refuse(py, error))? {
+    match outcome.map_err(refuse)? {
         Outcome::Whole(pack) => {
             let spent = work.saturating_sub(left);
             Ok(Py::new(py, ResolvedPack { pack, spent })?.into_any())

@@ -9,10 +9,11 @@ from zlib import crc32
 from huai_schema.codec.blocks import Block, Column, join_digests
 from huai_schema.codec.lines import count_files
 from huai_schema.git.objects import ObjectWriter, TreeItem
-from huai_schema.layout.own_directory import DIGESTS, MANIFEST, PIECE_DIGESTS, PIECES
 from huai_schema.layout.pieces import COLUMN_SUFFIX, piece_key, write_pieces
 from huai_schema.limits import DIGEST_BYTES
 
+MANIFEST, DIGESTS, PIECES, PIECE_DIGESTS = b"m", b"d", b"p", b"q"
+"""Items of a directory's git tree."""
 PIECE_LINES = 128
 """How long a piece is on average; a power of two."""
 PIECE_LINES_MAX = 2048

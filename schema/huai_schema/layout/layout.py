@@ -14,9 +14,10 @@ from huai_schema.codec.listing import Listing
 from huai_schema.errors import FormatError
 from huai_schema.git.objects import ObjectWriter, TreeItem, encode_tree
 from huai_schema.layout.cutting import ManifestWriter, first_piece
-from huai_schema.layout.own_directory import SUBDIRECTORY
 from huai_schema.paths import basename, parent, show
 
+SUBDIRECTORY = b"="
+"""Prefix of the name of a directory that has a tree of its own."""
 INLINE_ENTRIES = 128
 """A directory with at most this many entries, itself included, stands in its parent's manifest."""
 SINGLE_LINES = 256

@@ -4,10 +4,11 @@ from random import Random
 
 from hypothesis import strategies as st
 
-from huai_schema import limits
 from huai_schema.entries import Directory, File, Symlink
 from huai_schema.paths import ROOT, RelPath, join
 from tests.support.schema.trees import ODD, Tree, settle_links
+
+MTIME_MAX = SIZE_MAX = (1 << 63) - 1
 
 
 class Seeded(Random):
@@ -33,12 +34,10 @@ NAMES = st.one_of(
 OWNERS = st.one_of(
     st.just(b"root"), st.binary(min_size=1, max_size=8).filter(lambda raw: b"\0" not in raw)
 )
-MTIMES = st.one_of(
-    st.integers(-limits.MTIME_MAX, limits.MTIME_MAX), st.integers(-3, 3).map(lambda n: n * 10**9)
-)
+MTIMES = st.one_of(st.integers(-MTIME_MAX, MTIME_MAX), st.integers(-3, 3).map(lambda n: n * 10**9))
 MODES = st.one_of(st.sampled_from([0, 0o644, 0o755, 0o777]), st.integers(0, 0o7777))
 DIGESTS = st.one_of(st.none(), st.binary(min_size=32, max_size=32).filter(any))
-SIZES = st.integers(0, limits.SIZE_MAX)
+SIZES = st.integers(0, SIZE_MAX)
 TARGETS = st.binary(min_size=1, max_size=20).filter(lambda raw: b"\0" not in raw)
 
 

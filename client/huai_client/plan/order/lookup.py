@@ -12,8 +12,7 @@ from typing import NamedTuple
 from huai_client.plan.order.patterns import component
 from huai_schema.codec.escaping import escape
 from huai_schema.codec.listing import Listing
-from huai_schema.layout.entry_limit import EntryLimit
-from huai_schema.layout.snapshot import Snapshot
+from huai_schema.layout.snapshot import EntryLimit, Snapshot
 from huai_schema.paths import ROOT, RelPath, basename, join, parent
 
 _KEPT = 32
@@ -136,8 +135,7 @@ class Lookup:
     def _read_text(self, path: RelPath, tree: bytes) -> bytes:
         """The text of an own directory: its subdirectories' names and its manifest."""
         directory = self._snapshot.own_directory(path, tree)
-        pieces = self._snapshot.pieces(directory).values()
-        texts = [self._snapshot.reader.read(piece.manifest, "blob") for piece in pieces]
+        texts = [self._snapshot.reader.read(oid, "blob") for oid in directory.manifests()]
         return b"\n".join((*directory.children, *texts))
 
     def _read(self, path: RelPath, tree: bytes) -> _Level:

@@ -8,4 +8,5 @@ pub mod oid;
 pub mod read;
 pub mod records;
 pub mod resolve;
+pub mod tree;
 pub mod window;

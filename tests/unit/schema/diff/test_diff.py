@@ -1,9 +1,12 @@
 import pytest
 
+from huai_native import _native
 from huai_schema.diff.changes import Change, Moved, differing, joined
 from huai_schema.diff.diff import diff
-from huai_schema.diff.moves import Moves
 from huai_schema.entries import Directory, Entry, File, Symlink
+from huai_schema.errors import FormatError
+from huai_schema.git.objects import Kind
+from huai_schema.layout.snapshot import Snapshot
 from huai_schema.paths import RelPath
 from tests.support.schema.memory import MemoryObjects
 from tests.support.schema.trees import Tree, directory, file, files, replay, same, snapshot, tree_of
@@ -143,20 +146,6 @@ def test_a_copied_directory_is_no_move() -> None:
     assert len(paths(compare_shared(old, tree_of(*_equal(b"a"), *_equal(b"b"))))) == 151
 
 
-def test_a_directory_that_lost_a_part_cannot_move_whole() -> None:
-    moves = Moves()
-    moves.offer(RelPath(b"a"), b"1")
-    moves.offer(RelPath(b"a/b"), b"2")
-    assert moves.take(b"2") == b"a/b"
-    assert moves.take(b"1") is None
-    assert moves.take(b"2") is None
-    moves.offer(RelPath(b"c"), b"1")
-    moves.offer(RelPath(b"c/d"), b"3")
-    assert moves.take(b"1") == b"c"
-    assert moves.take(b"3") is None
-    assert moves.has_taken(RelPath(b"c"))
-
-
 def test_few_changes_in_a_flat_directory_read_few_pieces() -> None:
     objects = MemoryObjects()
     old = tree_of(*files(b"", 20_000))
@@ -168,6 +157,39 @@ def test_few_changes_in_a_flat_directory_read_few_pieces() -> None:
     assert paths(list(diff(before, after))) == set(changed)
     # On each side: the root, its pieces in two levels, and three pieces twice.
     assert len(objects.read_ids) <= 2 * (1 + 1 + 3 + 3 * 2)
+
+
+def test_what_was_found_is_handed_over_before_all_is_read() -> None:
+    objects = MemoryObjects()
+    leaves = files(b"", 5000)
+    old = snapshot(tree_of(*leaves), objects)
+    new = snapshot(tree_of(*(each._replace(mtime=1) for each in leaves)), objects)
+    found = diff(old, new)
+    next(found)
+    read = len(objects.read_ids)
+    assert len(list(found)) == 4999
+    assert 0 < read < len(objects.read_ids) / 2
+
+
+def test_a_failure_of_the_reader_comes_through_unchanged() -> None:
+    class Reader:
+        def read(self, _oid: bytes, _kind: Kind) -> bytes:
+            raise failure
+
+    failure = FormatError("reason", "place")
+    with pytest.raises(FormatError) as caught:
+        list(diff(Snapshot(Reader(), b"1" * 20), Snapshot(Reader(), b"2" * 20)))
+    assert caught.value is failure
+
+
+def test_a_reader_cannot_ask_the_comparison_that_is_asking_it() -> None:
+    class Reader:
+        def read(self, _oid: bytes, _kind: Kind) -> bytes:
+            return comparison.batch(1)  # type: ignore[return-value]
+
+    comparison = _native.Comparison((Reader(), b"1" * 20, 1), (Reader(), b"2" * 20, 1))
+    with pytest.raises(RuntimeError, match="under way"):
+        comparison.batch(1)
 
 
 def test_digests_that_became_known_are_no_change() -> None:

@@ -2,8 +2,8 @@ import pytest
 
 from huai_schema.errors import ExitCode, FormatError, HuaiError
 from huai_schema.git.objects import TreeItem, decode_tree, encode_tree, object_id
-from huai_schema.layout.own_directory import decode_own_directory
 from huai_schema.paths import RelPath
+from tests.support.schema.single import read_own_directory
 
 OID = b"i" * 20
 HERE = RelPath(b"pool")
@@ -78,14 +78,14 @@ def test_a_git_tree_that_breaks_a_rule_is_refused(data: bytes) -> None:
 )
 def test_an_own_directory_that_breaks_a_rule_is_refused(items: bytes) -> None:
     with pytest.raises(FormatError, match=r"^pool: "):
-        decode_own_directory(HERE, items)
+        read_own_directory(HERE, items)
 
 
 def test_the_depth_of_own_directories_is_bounded_by_their_path() -> None:
     deep = RelPath(b"/".join([b"d" * 255] * 15 + [b"d" * 252]))
-    assert decode_own_directory(deep, tree(b"=nn") + blob(b"m")).children == {b"nn": OID}
+    assert read_own_directory(deep, tree(b"=nn") + blob(b"m")).children == {b"nn": OID}
     with pytest.raises(FormatError, match="4095"):
-        decode_own_directory(deep, tree(b"=nnn") + blob(b"m"))
+        read_own_directory(deep, tree(b"=nnn") + blob(b"m"))
 
 
 def test_an_error_says_where_and_what_to_do() -> None:

@@ -7,7 +7,6 @@ from huai_schema.diff.hardlinks import check_hardlinks
 from huai_schema.entries import File
 from huai_schema.errors import FormatError
 from huai_schema.git.objects import TreeItem, encode_tree
-from huai_schema.layout.entry_limit import EntryLimit
 from huai_schema.layout.pieces import piece_key
 from huai_schema.layout.snapshot import Snapshot
 from huai_schema.paths import ROOT, RelPath
@@ -326,14 +325,6 @@ def test_looking_up_one_directory_reads_one_piece() -> None:
     assert read.directory(RelPath(b"d")) is None
     assert read.directory(RelPath(b"e/f/g")) is None
     assert len(objects.read_ids) <= 2 * 12
-
-
-def test_a_limit_is_used_up_to_the_last_entry() -> None:
-    limit = EntryLimit(3)
-    limit.spend(3, "here")
-    limit.spend(0, "here")
-    with pytest.raises(FormatError, match="there: the snapshot has more than 3 entries"):
-        limit.spend(1, "there")
 
 
 def test_the_root_is_a_directory_like_any_other() -> None:

@@ -1,0 +1,28 @@
+//! The raw column beside a manifest: 32 bytes for each file, zeros where a digest is absent.
+
+use crate::limits::DIGEST_BYTES;
+use crate::shared::Shared;
+
+/// Whether no digest stands in a column.
+pub fn is_zero(digests: &[u8]) -> bool {
+    digests.iter().fold(0, |all, byte| all | byte) == 0
+}
+
+/// One column for several texts, each with its number of files; empty if there is no digest.
+pub fn join(columns: &[(usize, Shared)]) -> Shared {
+    match columns {
+        [(_, only)] => only.clone(),
+        _ if columns.iter().all(|(_, digests)| digests.is_empty()) => Shared::default(),
+        _ => {
+            let mut joined = Vec::new();
+            for (files, digests) in columns {
+                let size = joined
+                    .len()
+                    .saturating_add(files.saturating_mul(DIGEST_BYTES));
+                joined.extend_from_slice(digests);
+                joined.resize(size, 0);
+            }
+            Shared::from(joined)
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! Bytes that would break a line, made visible (FORMAT.md, "Escaping").
+//!
+//! Only 0x00-0x1f, 0x7f and the backslash are escaped, each as `\xHH`, and nothing else may be:
+//! every byte string has exactly one spelling.
+
+use std::borrow::Cow;
+
+use crate::cursor::Cursor;
+use crate::error::{Error, Result};
+use crate::path::quote_bytes;
+
+/// Whether `byte` stands in a line only escaped.
+pub fn is_special(byte: u8) -> bool {
+    byte < 0x20 || byte == 0x7f || byte == b'\\'
+}
+
+/// The spelling of `raw` inside a line.
+pub fn escape(raw: &[u8]) -> Cow<'_, [u8]> {
+    if !raw.iter().copied().any(is_special) {
+        return Cow::Borrowed(raw);
+    }
+    let mut text = Vec::with_capacity(raw.len());
+    for &byte in raw {
+        if is_special(byte) {
+            text.extend_from_slice(format!("\\x{byte:02x}").as_bytes());
+        } else {
+            text.push(byte);
+        }
+    }
+    Cow::Owned(text)
+}
+
+/// The bytes that `text` spells; any other spelling of them is refused.
+pub fn unescape(text: &[u8]) -> Result<Cow<'_, [u8]>> {
+    if !text.iter().copied().any(is_special) {
+        return Ok(Cow::Borrowed(text));
+    }
+    let refuse = |rule: &str| {
+        let shown = quote_bytes(text.get(..200).unwrap_or(text));
+        Error::new(format!("{rule}: {shown}"))
+    };
+    let mut raw = Vec::with_capacity(text.len());
+    let mut rest = Cursor::new(text);
+    let mut canonical = true;
+    while let Some(byte) = rest.byte() {
+        if byte == b'\\' {
+            raw.push(code(&mut rest).ok_or_else(|| refuse("a stray backslash"))?);
+        } else {
+            canonical &= !is_special(byte);
+            raw.push(byte);
+        }
+    }
+    if !canonical {
+        return Err(refuse("not in canonical spelling"));
+    }
+    Ok(Cow::Owned(raw))
+}
+
+/// The byte that stands behind a backslash.
+fn code(from: &mut Cursor<'_>) -> Option<u8> {
+    match from.array()? {
+        [
+            b'x',
+            tens @ (b'0' | b'1'),
+            ones @ (b'0'..=b'9' | b'a'..=b'f'),
+        ] => {
+            let digit = |byte: u8| char::from(byte).to_digit(16);
+            u8::try_from(digit(tens)?.checked_mul(16)?.checked_add(digit(ones)?)?).ok()
+        }
+        [b'x', b'7', b'f'] => Some(0x7f),
+        [b'x', b'5', b'c'] => Some(b'\\'),
+        _ => None,
+    }
+}

@@ -1,0 +1,182 @@
+//! The attributes in a line: time, mode, owners (FORMAT.md, "Lines").
+
+use std::borrow::Cow;
+
+use crate::entry::{Body, Entry, ROOT_OWNER};
+use crate::error::{Error, Result};
+use crate::escape::unescape;
+use crate::limits::{MTIME_MAX, OWNER_BYTES};
+use crate::path::quote_bytes;
+
+const NANOSECONDS: i128 = 1_000_000_000;
+const SECOND_DIGITS: usize = 12;
+
+/// A time as it is spelled.
+#[derive(Clone, Copy)]
+pub(crate) struct Mtime<'a> {
+    seconds: &'a [u8],
+    fraction: &'a [u8],
+}
+
+impl<'a> Mtime<'a> {
+    /// Take `text` apart.
+    pub(crate) fn of(text: &'a [u8]) -> Option<Self> {
+        let dot = text.iter().position(|&byte| byte == b'.');
+        let (seconds, fraction) = text.split_at(dot.unwrap_or(text.len()));
+        let digits = seconds.strip_prefix(b"-").unwrap_or(seconds);
+        number(digits, SECOND_DIGITS)?;
+        if digits == b"0" && digits.len() != seconds.len() {
+            return None;
+        }
+        let fraction = match fraction.split_first() {
+            None => fraction,
+            Some((_, digits)) => {
+                let good = digits.len() <= 9
+                    && digits.iter().all(u8::is_ascii_digit)
+                    && digits.last().is_some_and(|&digit| digit != b'0');
+                good.then_some(digits)?
+            }
+        };
+        Some(Self { seconds, fraction })
+    }
+
+    /// Nanoseconds since the epoch.
+    pub(crate) fn decode(self) -> Result<i64> {
+        let digits = self.seconds.strip_prefix(b"-").unwrap_or(self.seconds);
+        let whole = i128::from(number(digits, SECOND_DIGITS).unwrap_or(0));
+        let whole = whole.saturating_mul(NANOSECONDS);
+        let whole = if digits.len() == self.seconds.len() {
+            whole
+        } else {
+            whole.saturating_neg()
+        };
+        let places = self.fraction.iter().copied().chain(std::iter::repeat(b'0'));
+        let rest = places.take(9).fold(0, push_digit);
+        i64::try_from(whole.saturating_add(i128::from(rest)))
+            .ok()
+            .filter(|found| (-MTIME_MAX..=MTIME_MAX).contains(found))
+            .ok_or_else(|| {
+                let seconds = String::from_utf8_lossy(self.seconds);
+                Error::new(format!("a time out of range: {seconds} s"))
+            })
+    }
+}
+
+/// What follows the time, known fields only.
+pub(crate) struct Fields<'a> {
+    mode: u16,
+    owner: Cow<'a, [u8]>,
+    group: Cow<'a, [u8]>,
+    /// The leader of the hardlink group, as it is spelled there.
+    pub(crate) link: Option<Cow<'a, [u8]>>,
+}
+
+impl<'a> Fields<'a> {
+    /// `text` begins with the tab of its first field, or is empty.
+    pub(crate) fn decode(text: &'a [u8], default_mode: u16) -> Result<Self> {
+        let mut found = Self {
+            mode: default_mode,
+            owner: Cow::Borrowed(ROOT_OWNER),
+            group: Cow::Borrowed(ROOT_OWNER),
+            link: None,
+        };
+        let mut rank = 0;
+        for field in text.split(|&byte| byte == b'\t').skip(1) {
+            let Some((&key, value)) = field.split_first() else {
+                continue;
+            };
+            let place = found.set(key, value, field, default_mode)?;
+            // Unknown ones are the last, in any order and as often as they like.
+            if place < rank || (place == rank && rank < UNKNOWN) {
+                let shown = quote_bytes(text.get(..80).unwrap_or(text));
+                let rule = format!("fields are out of order or repeated: {shown}");
+                return Err(Error::new(rule));
+            }
+            rank = place;
+        }
+        Ok(found)
+    }
+
+    /// Take one field; its place in the order of all.
+    fn set(&mut self, key: u8, value: &'a [u8], field: &[u8], default_mode: u16) -> Result<u8> {
+        match key {
+            b'm' => {
+                self.mode = decode_mode(value, default_mode)?;
+                Ok(1)
+            }
+            b'u' => {
+                self.owner = decode_owner(value)?;
+                Ok(2)
+            }
+            b'g' => {
+                self.group = decode_owner(value)?;
+                Ok(3)
+            }
+            b'h' => {
+                self.link = Some(unescape(value)?);
+                Ok(4)
+            }
+            b'a'..=b'z' => Ok(UNKNOWN),
+            _ => {
+                let shown = quote_bytes(field.get(..40).unwrap_or(field));
+                let rule = format!("a field this version must understand, and does not: {shown}");
+                Err(Error::new(rule))
+            }
+        }
+    }
+
+    /// The entry that has them.
+    pub(crate) fn of(self, name: Cow<'a, [u8]>, mtime: i64, body: Body<'a>) -> Entry<'a> {
+        Entry {
+            name,
+            mtime,
+            mode: self.mode,
+            owner: self.owner,
+            group: self.group,
+            body,
+        }
+    }
+}
+
+/// Comes after the known fields.
+const UNKNOWN: u8 = 5;
+
+fn decode_mode(value: &[u8], default: u16) -> Result<u16> {
+    let good = value.len() <= 4
+        && value.iter().all(|byte| (b'0'..=b'7').contains(byte))
+        && (value == b"0" || value.first().is_some_and(|&first| first != b'0'));
+    let bits = value.iter().fold(0_u16, |mode, byte| {
+        mode.wrapping_shl(3) | u16::from(byte & 7)
+    });
+    if !good || bits == default {
+        let shown = quote_bytes(value.get(..40).unwrap_or(value));
+        return Err(Error::new(format!("not a canonical mode: {shown}")));
+    }
+    Ok(bits)
+}
+
+fn decode_owner(value: &[u8]) -> Result<Cow<'_, [u8]>> {
+    let owner = unescape(value)?;
+    let good = !owner.is_empty()
+        && *owner != *ROOT_OWNER
+        && owner.len() <= OWNER_BYTES
+        && !owner.contains(&0);
+    if !good {
+        let shown = quote_bytes(value.get(..40).unwrap_or(value));
+        return Err(Error::new(format!("not a canonical owner: {shown}")));
+    }
+    Ok(owner)
+}
+
+/// A plain decimal number without a leading zero.
+pub(crate) fn number(text: &[u8], digits: usize) -> Option<u64> {
+    let good = text.len() <= digits
+        && text.iter().all(u8::is_ascii_digit)
+        && (text == b"0" || text.first().is_some_and(|&first| first != b'0'));
+    good.then(|| text.iter().copied().fold(0, push_digit))
+}
+
+fn push_digit(number: u64, digit: u8) -> u64 {
+    // At most 19 digits, which fit.
+    number.wrapping_mul(10).wrapping_add(u64::from(digit & 15))
+}

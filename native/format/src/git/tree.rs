@@ -1,0 +1,86 @@
+//! Git trees of blobs and trees, as the metadata have them (git-hash-object(1)).
+
+use std::cmp::Ordering;
+
+use crate::cursor::Cursor;
+use crate::error::{Error, Result};
+use crate::find::position;
+use crate::git::oid::Oid;
+use crate::limits::ITEM_BYTES;
+
+/// One line of a git tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TreeItem<'a> {
+    /// Raw, one component.
+    pub name: &'a [u8],
+    /// What it names.
+    pub oid: Oid,
+    /// Whether that is a tree, else a blob.
+    pub is_tree: bool,
+}
+
+/// The items of a git tree, in git's order.
+pub fn decode_tree(data: &[u8]) -> Result<Vec<TreeItem<'_>>> {
+    let mut rest = Cursor::new(data);
+    let mut items: Vec<TreeItem<'_>> = Vec::new();
+    let mut blobs: Vec<&[u8]> = Vec::new();
+    while !rest.is_empty() {
+        let item = take_item(&mut rest)?;
+        let grows = items
+            .last()
+            .is_none_or(|last| git_order(last, &item).is_lt());
+        // A blob and a tree may not share a name, though git would sort them apart.
+        if !grows || (item.is_tree && blobs.binary_search(&item.name).is_ok()) {
+            return Err(Error::new(
+                "a git tree out of order or with a repeated name",
+            ));
+        }
+        if !item.is_tree {
+            blobs.push(item.name);
+        }
+        items.push(item);
+    }
+    Ok(items)
+}
+
+fn take_item<'a>(from: &mut Cursor<'a>) -> Result<TreeItem<'a>> {
+    let damaged = || Error::new("a damaged git tree");
+    let end = position(from.rest(), 0).ok_or_else(damaged)?;
+    let line = from.take(end).ok_or_else(damaged)?;
+    from.byte();
+    let oid = Oid::new(from.array().ok_or_else(damaged)?);
+    let space = line
+        .iter()
+        .position(|&byte| byte == b' ')
+        .ok_or_else(damaged)?;
+    let (mode, name) = line.split_at(space);
+    let name = name
+        .get(1..)
+        .filter(|name| !name.is_empty() && !name.contains(&b'/'));
+    let name = name.ok_or_else(damaged)?;
+    if name.len() > ITEM_BYTES {
+        return Err(Error::new(format!(
+            "a git tree with a name of {} bytes",
+            name.len()
+        )));
+    }
+    let is_tree = match mode {
+        b"40000" => true,
+        b"100644" => false,
+        _ => {
+            let rule = "a git tree holds something else than plain blobs and trees";
+            return Err(Error::new(rule));
+        }
+    };
+    Ok(TreeItem { name, oid, is_tree })
+}
+
+/// Git sorts a subtree as if its name ended in a slash.
+fn git_order(one: &TreeItem<'_>, other: &TreeItem<'_>) -> Ordering {
+    let slash = |item: &TreeItem<'_>| item.is_tree.then_some(&b'/');
+    let (ends, other_ends) = (slash(one), slash(other));
+    one.name
+        .iter()
+        .chain(ends)
+        .cmp(other.name.iter().chain(other_ends))
+}

@@ -1,0 +1,104 @@
+//! The one rule of a snapshot that no single line can show: hardlink groups are whole.
+//!
+//! Goes through the tree once, and a second time through the directories that leaders are in;
+//! memory grows with the number of groups.
+
+use std::collections::{BTreeMap, HashSet};
+
+use crate::entry::{Body, Entry};
+use crate::entry_limit::EntryLimit;
+use crate::error::{Error, Result};
+use crate::level::Walk;
+use crate::line::Leaves;
+use crate::manifest::Listing;
+use crate::objects::ObjectReader;
+use crate::path::{RelPath, parent, show};
+use crate::snapshot::Snapshot;
+
+/// One of a group, and where it is.
+struct Member {
+    path: RelPath,
+    entry: Entry<'static>,
+}
+
+/// Refuse unless each leader is a regular file, no link itself, and equals its group.
+pub fn check_hardlinks<R: ObjectReader>(snapshot: &Snapshot<R>, limit: u64) -> Result<()> {
+    let mut members = first_members(snapshot, limit)?;
+    if members.is_empty() {
+        return Ok(());
+    }
+    let above = |leader: &RelPath| parent(leader.as_bytes()).to_vec();
+    let directories: HashSet<Vec<u8>> = members.keys().map(above).collect();
+    let mut walk = Walk::new(snapshot, EntryLimit::new(limit));
+    while let Some(listing) = walk.next(snapshot)? {
+        if !directories.contains(listing.path.as_bytes()) {
+            continue;
+        }
+        for entry in Leaves::new(&listing.path, &listing.leaves, &listing.digests) {
+            let entry = entry?;
+            let path = listing.path.join(&entry.name);
+            if let Some(member) = members.remove(&path) {
+                check_equal(&path, &member, Some(&entry))?;
+            }
+        }
+    }
+    members
+        .iter()
+        .try_for_each(|(leader, member)| check_equal(leader, member, None))
+}
+
+/// One member of each group by its leader; all others of the group equal it.
+fn first_members<R: ObjectReader>(
+    snapshot: &Snapshot<R>,
+    limit: u64,
+) -> Result<BTreeMap<RelPath, Member>> {
+    let mut members: BTreeMap<RelPath, Member> = BTreeMap::new();
+    let mut walk = Walk::new(snapshot, EntryLimit::new(limit));
+    while let Some(listing) = walk.next(snapshot)? {
+        if may_link(&listing) {
+            add_members(&listing, &mut members)?;
+        }
+    }
+    Ok(members)
+}
+
+fn add_members(listing: &Listing, members: &mut BTreeMap<RelPath, Member>) -> Result<()> {
+    for entry in Leaves::new(&listing.path, &listing.leaves, &listing.digests) {
+        let mut entry = entry?;
+        let Some(leader) = take_link(&mut entry) else {
+            continue;
+        };
+        let path = listing.path.join(&entry.name);
+        let entry = entry.into_owned();
+        let member = Member { path, entry };
+        if let Some(first) = members.get(&leader) {
+            check_equal(&leader, &member, Some(&first.entry))?;
+        } else {
+            members.insert(leader, member);
+        }
+    }
+    Ok(())
+}
+
+fn may_link(listing: &Listing) -> bool {
+    listing.leaves.windows(2).any(|pair| pair == b"\th")
+}
+
+/// The leader of a hardlink, which is not one any more.
+fn take_link(entry: &mut Entry<'_>) -> Option<RelPath> {
+    match &mut entry.body {
+        Body::File { link, .. } => link.take(),
+        _ => None,
+    }
+}
+
+fn check_equal(leader: &RelPath, member: &Member, found: Option<&Entry<'_>>) -> Result<()> {
+    let is_leader = |entry: &&Entry<'_>| matches!(entry.body, Body::File { link: None, .. });
+    let reason = match found.filter(is_leader) {
+        None => "a hardlink to what is not the first file of a group",
+        Some(found) if member.entry.differs(found) => "a hardlink differs from its group",
+        Some(_) => return Ok(()),
+    };
+    let rule = format!("{reason}: {}", show(leader.as_bytes()));
+    Err(Error::new(rule).within(show(member.path.as_bytes())))
+}

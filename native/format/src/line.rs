@@ -1,0 +1,315 @@
+//! Lines to entries (FORMAT.md, "Lines").
+//!
+//! Strict: a line decodes only if it is the one canonical spelling of its entry.
+
+use std::borrow::Cow;
+
+use crate::cursor::Cursor;
+use crate::digests::is_zero;
+use crate::entry::{Body, DIRECTORY_MODE, Digest, Entry, FILE_MODE, SYMLINK_MODE};
+use crate::error::{Error, Result};
+use crate::escape::unescape;
+use crate::fields::{Fields, Mtime, number};
+use crate::find::{position, split_before};
+use crate::leader::resolve;
+use crate::limits::{LINE_BYTES, PATH_BYTES, SIZE_MAX, TARGET_BYTES};
+use crate::path::{RelPath, check_name, show};
+
+const SIZE_DIGITS: usize = 19;
+
+/// Decodes the leaves of one directory; checks that names are sorted and unique.
+///
+/// Ends after the first refusal.
+#[derive(Debug, Clone)]
+pub struct Leaves<'a> {
+    directory: &'a RelPath,
+    text: &'a [u8],
+    digests: Option<Cursor<'a>>,
+    previous: Cow<'a, [u8]>,
+    /// There were more files than digests.
+    is_short: bool,
+    failed: bool,
+}
+
+/// How far a reader of leaves has come, so that another can go on from there.
+#[derive(Debug, Clone)]
+pub struct Bookmark {
+    text_left: usize,
+    digests_left: usize,
+    is_short: bool,
+    previous: Vec<u8>,
+}
+
+impl Bookmark {
+    /// Before all of `text` and `digests`.
+    pub fn start(text: &[u8], digests: &[u8]) -> Self {
+        Self {
+            text_left: text.len(),
+            digests_left: digests.len(),
+            is_short: false,
+            previous: Vec::new(),
+        }
+    }
+}
+
+impl<'a> Leaves<'a> {
+    /// All of `text`; `digests` has 32 bytes for each file, or is empty: all absent.
+    pub fn new(directory: &'a RelPath, text: &'a [u8], digests: &'a [u8]) -> Self {
+        Self {
+            directory,
+            text,
+            digests: (!digests.is_empty()).then(|| Cursor::new(digests)),
+            previous: Cow::Borrowed(b""),
+            is_short: false,
+            failed: false,
+        }
+    }
+
+    /// The same from where another one was; `text` and `digests` are whole again.
+    pub fn resume(
+        directory: &'a RelPath,
+        text: &'a [u8],
+        digests: &'a [u8],
+        from: &'a Bookmark,
+    ) -> Self {
+        let mut leaves = Self::new(directory, text, digests);
+        leaves.text = last(text, from.text_left);
+        if leaves.digests.is_some() {
+            leaves.digests = Some(Cursor::new(last(digests, from.digests_left)));
+        }
+        leaves.is_short = from.is_short;
+        leaves.previous = Cow::Borrowed(&from.previous);
+        leaves
+    }
+
+    /// Where it is now.
+    pub fn bookmark(&self) -> Bookmark {
+        Bookmark {
+            text_left: self.text.len(),
+            digests_left: self.digests.map_or(0, |digests| digests.rest().len()),
+            is_short: self.is_short,
+            previous: self.previous.to_vec(),
+        }
+    }
+
+    fn decode(&mut self) -> Result<Option<Entry<'a>>> {
+        if self.text.is_empty() {
+            let is_long = self.digests.is_some_and(|digests| !digests.is_empty());
+            return if is_long || self.is_short {
+                let rule = "the digest column has not one digest for each file";
+                Err(Error::new(rule).within(show(self.directory.as_bytes())))
+            } else {
+                Ok(None)
+            };
+        }
+        let (line, rest) = self.split_line()?;
+        let parts = Parts::of(line).ok_or_else(|| self.refuse_line(line))?;
+        let digest = if parts.target.is_none() {
+            self.take_digest()
+        } else {
+            None
+        };
+        let entry = self
+            .entry(&parts, digest)
+            .map_err(|error| error.within(self.place(parts.name)))?;
+        self.text = rest;
+        self.previous = entry.name.clone();
+        Ok(Some(entry))
+    }
+
+    fn split_line(&self) -> Result<(&'a [u8], &'a [u8])> {
+        let within = self.text.get(..LINE_BYTES).unwrap_or(self.text);
+        let Some(end) = position(within, b'\n') else {
+            if within.len() < self.text.len() {
+                let rule = format!("a line of more than {LINE_BYTES} bytes");
+                return Err(Error::new(rule).within(show(self.directory.as_bytes())));
+            }
+            return Err(self.refuse_line(within));
+        };
+        let (line, rest) = self.text.split_at(end);
+        Ok((line, rest.get(1..).unwrap_or_default()))
+    }
+
+    fn entry(&self, parts: &Parts<'a>, digest: Option<Digest>) -> Result<Entry<'a>> {
+        let name = unescape(parts.name)?;
+        if *name <= *self.previous {
+            return Err(Error::new("names are not sorted or not unique"));
+        }
+        check_name(&name)?;
+        if self.directory.joined_length(name.len()) > PATH_BYTES {
+            return Err(Error::new(format!(
+                "a path of more than {PATH_BYTES} bytes"
+            )));
+        }
+        let mtime = parts.mtime.decode()?;
+        let (default, body) = match parts.target {
+            Some(target) => (SYMLINK_MODE, symlink(target)?),
+            None => (FILE_MODE, file(parts.size, digest)?),
+        };
+        let fields = Fields::decode(parts.fields, default)?;
+        let body = match (body, &fields.link) {
+            (body, None) => body,
+            (Body::File { size, digest, .. }, Some(relative)) => Body::File {
+                size,
+                link: Some(resolve(relative, self.directory, &name)?),
+                digest,
+            },
+            _ => return Err(Error::new("a symlink cannot be a hardlink")),
+        };
+        Ok(fields.of(name, mtime, body))
+    }
+
+    fn take_digest(&mut self) -> Option<Digest> {
+        let digest = self.digests.as_mut()?.array();
+        self.is_short |= digest.is_none();
+        digest.filter(|digest: &Digest| !is_zero(digest))
+    }
+
+    fn refuse_line(&self, line: &[u8]) -> Error {
+        let shown = line.get(..200).unwrap_or(line);
+        Error::new("not a canonical line").within(self.place(shown))
+    }
+
+    /// `text` is as it stands in its line: escaped, and perhaps not even canonical.
+    fn place(&self, text: &[u8]) -> String {
+        show(self.directory.join(text).as_bytes())
+    }
+}
+
+impl<'a> Iterator for Leaves<'a> {
+    type Item = Result<Entry<'a>>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.failed {
+            return None;
+        }
+        let found = self.decode();
+        self.failed = found.is_err();
+        found.transpose()
+    }
+}
+
+/// The directory whose attribute fields these are.
+pub fn decode_directory<'a>(path: &RelPath, attributes: &'a [u8]) -> Result<Entry<'a>> {
+    let place = |error: Error| error.within(show(path.as_bytes()));
+    let mut rest = Cursor::new(attributes);
+    let mtime = Some(take_field(&mut rest))
+        .filter(|_| attributes.len() < LINE_BYTES && !holds_control(attributes))
+        .and_then(Mtime::of)
+        .filter(|_| are_fields(rest.rest()));
+    let mtime = mtime.ok_or_else(|| place(Error::new("not canonical directory attributes")))?;
+    let fields = Fields::decode(rest.rest(), DIRECTORY_MODE).map_err(place)?;
+    if fields.link.is_some() {
+        return Err(place(Error::new("a directory cannot be a hardlink")));
+    }
+    let mtime = mtime.decode().map_err(place)?;
+    Ok(fields.of(Cow::Borrowed(b""), mtime, Body::Directory))
+}
+
+/// Whether a raw name stands in sorted `leaves`; looks at a few lines only.
+pub fn has_leaf(leaves: &[u8], name: &[u8]) -> Result<bool> {
+    let mut left = leaves;
+    while !left.is_empty() {
+        let middle = left.len().div_euclid(2);
+        let (before, _) = left.split_at(middle);
+        let begin = before.iter().rposition(|&byte| byte == b'\n');
+        let (before, from) = left.split_at(begin.map_or(0, |at| at.saturating_add(1)));
+        let end = position(from, b'\n');
+        let (line, after) = from.split_at(end.map_or(from.len(), |at| at.saturating_add(1)));
+        let found = unescape(take_field(&mut Cursor::new(line)))?;
+        match (*found).cmp(name) {
+            std::cmp::Ordering::Equal => return Ok(true),
+            std::cmp::Ordering::Less => left = after,
+            std::cmp::Ordering::Greater => left = before,
+        }
+    }
+    Ok(false)
+}
+
+/// The fields of a leaf's line, none of them looked into yet.
+struct Parts<'a> {
+    name: &'a [u8],
+    size: u64,
+    target: Option<&'a [u8]>,
+    mtime: Mtime<'a>,
+    fields: &'a [u8],
+}
+
+impl<'a> Parts<'a> {
+    /// `line` is without its LF.
+    fn of(line: &'a [u8]) -> Option<Self> {
+        if holds_control(line) {
+            return None;
+        }
+        let mut rest = Cursor::new(line);
+        let name = take_field(&mut rest);
+        rest.byte()?;
+        let second = take_field(&mut rest);
+        rest.byte()?;
+        let mtime = Mtime::of(take_field(&mut rest))?;
+        let target = second.strip_prefix(b">");
+        let size = if target.is_none() {
+            number(second, SIZE_DIGITS)?
+        } else {
+            0
+        };
+        let good = !name.is_empty()
+            && !name.contains(&b'/')
+            && target.is_none_or(|target| !target.is_empty())
+            && are_fields(rest.rest());
+        good.then(|| Self {
+            name,
+            size,
+            target,
+            mtime,
+            fields: rest.rest(),
+        })
+    }
+}
+
+fn file(size: u64, digest: Option<Digest>) -> Result<Body<'static>> {
+    if size > SIZE_MAX {
+        return Err(Error::new(format!("a size of {size} bytes")));
+    }
+    Ok(Body::File {
+        size,
+        link: None,
+        digest,
+    })
+}
+
+fn symlink(text: &[u8]) -> Result<Body<'_>> {
+    let target = unescape(text)?;
+    if target.len() > TARGET_BYTES || target.contains(&0) {
+        return Err(Error::new("a symlink's target is too long or holds NUL"));
+    }
+    Ok(Body::Symlink { target })
+}
+
+/// What stands before the next tab, or all.
+fn take_field<'a>(from: &mut Cursor<'a>) -> &'a [u8] {
+    let (field, _) = split_before(from.rest(), b'\t');
+    from.take(field.len()).unwrap_or_default()
+}
+
+/// Whether `text` is empty, or fields of which each begins with a tab and holds something.
+fn are_fields(text: &[u8]) -> bool {
+    text.is_empty()
+        || (text.first() == Some(&b'\t')
+            && text.last() != Some(&b'\t')
+            && !text.windows(2).any(|pair| pair == b"\t\t"))
+}
+
+fn holds_control(text: &[u8]) -> bool {
+    // The fold looks at all, without a branch for each: faster than to stop early.
+    let control = |byte: u8| (byte < 0x20 && byte != b'\t') || byte == 0x7f;
+    text.iter()
+        .fold(0, |found, &byte| found | u8::from(control(byte)))
+        != 0
+}
+
+/// So many bytes at the end of `text`.
+fn last(text: &[u8], count: usize) -> &[u8] {
+    text.get(text.len().saturating_sub(count)..)
+        .unwrap_or_default()
+}

@@ -1,0 +1,149 @@
+//! One directory against itself: what differs between two listings, or of one that is alone.
+
+use crate::entry::Entry;
+use crate::error::Result;
+use crate::line::{Bookmark, Leaves, decode_directory};
+use crate::manifest::Listing;
+use crate::path::RelPath;
+
+/// Takes the differences as they are found.
+pub trait Sink {
+    /// Whether it is time to hand over what was found; a few more may come.
+    fn is_full(&self) -> bool;
+
+    /// An entry that is new, gone or different; a directory's name is empty, it is `directory`.
+    fn change(&mut self, directory: &RelPath, old: Option<&Entry<'_>>, new: Option<&Entry<'_>>);
+
+    /// A directory that stands elsewhere, with all below it, unchanged.
+    fn moved(&mut self, old: &RelPath, new: &RelPath);
+}
+
+/// A directory on both sides, or on one, and how far it has been compared.
+#[derive(Debug)]
+pub struct ListingPair {
+    old: Option<Listing>,
+    new: Option<Listing>,
+    reached: Option<(Bookmark, Bookmark)>,
+}
+
+impl ListingPair {
+    /// Listings of one path.
+    pub fn new(old: Option<Listing>, new: Option<Listing>) -> Self {
+        Self {
+            old,
+            new,
+            reached: None,
+        }
+    }
+
+    /// The leaves of a listing as new, without the directory itself.
+    pub fn leaves(new: Listing) -> Self {
+        let start = Bookmark::start(&new.leaves, &new.digests);
+        Self {
+            old: None,
+            reached: Some((Bookmark::start(b"", b""), start)),
+            new: Some(new),
+        }
+    }
+
+    /// Compare until the sink is full; whether all is done.
+    pub fn advance(&mut self, sink: &mut impl Sink) -> Result<bool> {
+        let Some(path) = self
+            .old
+            .as_ref()
+            .or(self.new.as_ref())
+            .map(|each| each.path.clone())
+        else {
+            return Ok(true);
+        };
+        if self.reached.is_none() {
+            self.compare_attributes(&path, sink)?;
+            if self.has_equal_leaves() {
+                return Ok(true);
+            }
+        }
+        let (from_old, from_new) = self.reached.take().unzip();
+        let mut old = Reading::new(&path, self.old.as_ref(), from_old.as_ref())?;
+        let mut new = Reading::new(&path, self.new.as_ref(), from_new.as_ref())?;
+        while !sink.is_full() {
+            let order = match (&old.entry, &new.entry) {
+                (None, None) => return Ok(true),
+                (Some(one), Some(other)) => one.name.cmp(&other.name),
+                (Some(_), None) => std::cmp::Ordering::Less,
+                (None, Some(_)) => std::cmp::Ordering::Greater,
+            };
+            let before = if order.is_le() { old.take()? } else { None };
+            let after = if order.is_ge() { new.take()? } else { None };
+            if differ(before.as_ref(), after.as_ref()) {
+                sink.change(&path, before.as_ref(), after.as_ref());
+            }
+        }
+        let reached = (old.place.bookmark(), new.place.bookmark());
+        self.reached = Some(reached);
+        Ok(false)
+    }
+
+    fn compare_attributes(&self, path: &RelPath, sink: &mut impl Sink) -> Result<()> {
+        let old = self.old.as_ref().map(|each| &each.attributes);
+        let new = self.new.as_ref().map(|each| &each.attributes);
+        if old.map(|text| &**text) == new.map(|text| &**text) {
+            return Ok(());
+        }
+        let old = old.map(|text| decode_directory(path, text)).transpose()?;
+        let new = new.map(|text| decode_directory(path, text)).transpose()?;
+        if differ(old.as_ref(), new.as_ref()) {
+            sink.change(path, old.as_ref(), new.as_ref());
+        }
+        Ok(())
+    }
+
+    fn has_equal_leaves(&self) -> bool {
+        match (&self.old, &self.new) {
+            (Some(old), Some(new)) => *old.leaves == *new.leaves && *old.digests == *new.digests,
+            _ => false,
+        }
+    }
+}
+
+/// The leaves of one side, and the next of them.
+struct Reading<'a> {
+    leaves: Leaves<'a>,
+    place: Leaves<'a>,
+    entry: Option<Entry<'a>>,
+}
+
+impl<'a> Reading<'a> {
+    fn new(
+        path: &'a RelPath,
+        listing: Option<&'a Listing>,
+        from: Option<&'a Bookmark>,
+    ) -> Result<Self> {
+        let (text, digests): (&[u8], &[u8]) =
+            listing.map_or((b"", b""), |each| (&each.leaves, &each.digests));
+        let leaves = match from {
+            Some(from) => Leaves::resume(path, text, digests, from),
+            None => Leaves::new(path, text, digests),
+        };
+        let mut reading = Self {
+            place: leaves.clone(),
+            leaves,
+            entry: None,
+        };
+        reading.take()?;
+        Ok(reading)
+    }
+
+    /// The entry that was next.
+    fn take(&mut self) -> Result<Option<Entry<'a>>> {
+        self.place = self.leaves.clone();
+        let next = self.leaves.next().transpose()?;
+        Ok(std::mem::replace(&mut self.entry, next))
+    }
+}
+
+fn differ(old: Option<&Entry<'_>>, new: Option<&Entry<'_>>) -> bool {
+    match (old, new) {
+        (Some(old), Some(new)) => old.differs(new),
+        _ => true,
+    }
+}

@@ -1,0 +1,262 @@
+//! One manifest blob, taken apart into the directories it describes (FORMAT.md, "Manifests").
+//!
+//! Works on text: it finds the directory lines and checks how they nest; the lines in between
+//! are decoded only where somebody looks at them.
+
+use crate::digests::is_zero;
+use crate::error::{Error, Result};
+use crate::escape::unescape;
+use crate::find::{position, split_before};
+use crate::limits::{DIGEST_BYTES, INLINE_ENTRIES, LINE_BYTES, MANIFEST_LINES};
+use crate::path::{RelPath, check_name, parent, show};
+use crate::shared::Shared;
+
+/// One directory as text: its own attributes and its leaves, without subdirectories.
+#[derive(Debug, Clone)]
+pub struct Listing {
+    /// Where it is.
+    pub path: RelPath,
+    /// Its own attribute fields, no name, no LF.
+    pub attributes: Shared,
+    /// The lines of its files and symlinks.
+    pub leaves: Shared,
+    /// 32 bytes for each file in `leaves`, or none at all: all absent.
+    pub digests: Shared,
+}
+
+/// One directory inside a manifest.
+#[derive(Debug, Clone, Default)]
+pub struct Block {
+    /// Escaped path from the manifest's own directory; empty for that directory.
+    pub relative: Shared,
+    /// As in a `Listing`.
+    pub attributes: Shared,
+    /// As in a `Listing`.
+    pub leaves: Shared,
+    /// As in a `Listing`.
+    pub digests: Shared,
+    /// Lines of `leaves`.
+    pub lines: usize,
+    /// Lines of `leaves` that have a place in the digest column.
+    pub files: usize,
+}
+
+impl Block {
+    /// Bytes that it holds.
+    pub fn size(&self) -> usize {
+        let text = self.attributes.len().saturating_add(self.leaves.len());
+        text.saturating_add(self.digests.len())
+    }
+
+    /// The block in a manifest of `directory`, with its full path.
+    pub fn listing(&self, directory: &RelPath) -> Result<Listing> {
+        Ok(Listing {
+            path: directory.try_join(&unescape(&self.relative)?)?,
+            attributes: self.attributes.clone(),
+            leaves: self.leaves.clone(),
+            digests: self.digests.clone(),
+        })
+    }
+}
+
+/// A subdirectory inside a manifest, with everything below it.
+#[derive(Debug, Clone)]
+pub struct InlineDirectory {
+    /// Raw, one component.
+    pub name: Vec<u8>,
+    /// In tree order; the first is the subdirectory itself.
+    pub blocks: Vec<Block>,
+}
+
+/// A manifest, or one piece of a manifest.
+#[derive(Debug, Clone)]
+pub struct Manifest {
+    /// Whether it begins with the directory's own line; only the first piece does.
+    pub is_first: bool,
+    /// The directory itself, as far as it stands here.
+    pub own: Block,
+    /// Subdirectories, by name.
+    pub inline: Vec<InlineDirectory>,
+}
+
+/// The escaped name a manifest begins with, a subdirectory's with its slash; empty for `./`.
+pub fn piece_start(text: &[u8]) -> Result<&[u8]> {
+    let head = text.get(..LINE_BYTES).unwrap_or(text);
+    let tab = position(head, b'\t');
+    match tab.and_then(|at| head.get(..at)) {
+        Some(b"./") => Ok(b""),
+        Some(start @ [_, ..]) => Ok(start),
+        _ => Err(Error::new(
+            "a manifest that is empty or begins with no name",
+        )),
+    }
+}
+
+impl Manifest {
+    /// Split `text`; `column` is its digest column, empty if there is none.
+    pub fn decode(text: &Shared, column: &Shared) -> Result<Self> {
+        piece_start(text)?; // checks that it begins with a name
+        let lines: usize = text.iter().map(|&byte| usize::from(byte == b'\n')).sum();
+        if lines > MANIFEST_LINES {
+            let rule = format!("more than {MANIFEST_LINES} lines in a manifest");
+            return Err(Error::new(rule));
+        }
+        if text.last() != Some(&b'\n') {
+            return Err(Error::new("a manifest that does not end in a newline"));
+        }
+        if !column.is_empty() && is_zero(column) {
+            return Err(Error::new("a digest column without any digest"));
+        }
+        let mut blocks = blocks(text, column)?.into_iter().peekable();
+        let mut own = blocks.next().unwrap_or_default();
+        let first = blocks.next_if(|block| *block.relative == *b".");
+        let is_first = first.is_some();
+        if let Some(first) = first {
+            if !own.leaves.is_empty() {
+                return Err(Error::new("the directory's own line is not the first"));
+            }
+            own = first;
+        }
+        Ok(Self {
+            is_first,
+            own,
+            inline: bundle(blocks)?,
+        })
+    }
+
+    /// Entries in it.
+    pub fn entries(&self) -> usize {
+        let below = self
+            .blocks_below()
+            .map(|block| block.lines.saturating_add(1));
+        below
+            .fold(self.own.lines, usize::saturating_add)
+            .saturating_add(self.is_first.into())
+    }
+
+    /// Bytes that it holds.
+    pub fn size(&self) -> usize {
+        self.blocks_below()
+            .map(Block::size)
+            .fold(self.own.size(), usize::saturating_add)
+    }
+
+    fn blocks_below(&self) -> impl Iterator<Item = &Block> {
+        self.inline.iter().flat_map(|each| &each.blocks)
+    }
+}
+
+/// The text cut at the lines of directories; the first block is what stands before them.
+fn blocks(text: &Shared, column: &Shared) -> Result<Vec<Block>> {
+    let mut blocks = Vec::new();
+    let mut block = Block::default();
+    let (mut begin, mut position, mut digest) = (0, 0, 0);
+    let mut rest: &[u8] = text;
+    while !rest.is_empty() {
+        let (line, after) = split_before(rest, b'\n');
+        rest = after.get(1..).unwrap_or_default();
+        let end = text.len().saturating_sub(rest.len());
+        let (name, fields) = split_before(line, b'\t');
+        if name.ends_with(b"/") && !fields.is_empty() {
+            digest = finish(&mut block, text.part(begin, position), column, digest);
+            blocks.push(std::mem::take(&mut block));
+            let tab = usize::saturating_add(position, name.len());
+            block.relative = text.part(position, tab.saturating_sub(1));
+            block.attributes = text.part(tab.saturating_add(1), end.saturating_sub(1));
+            begin = end;
+        } else {
+            block.lines = block.lines.saturating_add(1);
+            let file = !fields.starts_with(b"\t>");
+            block.files = block.files.saturating_add(file.into());
+        }
+        position = end;
+    }
+    digest = finish(&mut block, text.part(begin, position), column, digest);
+    blocks.push(block);
+    if !column.is_empty() && column.len() != digest {
+        return Err(Error::new(
+            "the digest column has not one digest for each file",
+        ));
+    }
+    Ok(blocks)
+}
+
+/// Give `block` its leaves and its part of the column, from `digest` on; where the next begins.
+fn finish(block: &mut Block, leaves: Shared, column: &Shared, digest: usize) -> usize {
+    let after = block
+        .files
+        .saturating_mul(DIGEST_BYTES)
+        .saturating_add(digest);
+    let digests = column.part(digest, after);
+    block.leaves = leaves;
+    block.digests = if is_zero(&digests) {
+        Shared::default()
+    } else {
+        digests
+    };
+    after
+}
+
+/// Check that the blocks nest and are in tree order; bundle them by their first name.
+fn bundle(blocks: impl Iterator<Item = Block>) -> Result<Vec<InlineDirectory>> {
+    let mut inline: Vec<InlineDirectory> = Vec::new();
+    let mut above: Vec<Vec<u8>> = Vec::new();
+    let mut former = Shared::default();
+    for block in blocks {
+        let name = nested_name(&block.relative, &former, &mut above).map_err(|error| {
+            let shown = block.relative.get(..200).unwrap_or(&block.relative);
+            error.within(show(shown))
+        })?;
+        former = block.relative.clone();
+        if let Some(last) = inline.last_mut().filter(|_| above.len() > 1) {
+            last.blocks.push(block);
+        } else {
+            inline.last().map_or(Ok(()), check_size)?;
+            let blocks = vec![block];
+            inline.push(InlineDirectory { name, blocks });
+        }
+    }
+    inline.last().map_or(Ok(()), check_size)?;
+    Ok(inline)
+}
+
+/// The last component of a directory's line; `above` are those of the line before it, `former`.
+fn nested_name(relative: &[u8], former: &[u8], above: &mut Vec<Vec<u8>>) -> Result<Vec<u8>> {
+    let misplaced = || Error::new("a directory without the one above it");
+    let outside = parent(relative);
+    let depth = relative.split(|&byte| byte == b'/').skip(1).count();
+    let known = depth == 0
+        || former
+            .strip_prefix(outside)
+            .is_some_and(|rest| matches!(rest, [] | [b'/', ..]));
+    let slash = usize::from(depth > 0);
+    let name = relative
+        .get(outside.len().saturating_add(slash)..)
+        .unwrap_or_default();
+    if depth > above.len() {
+        return Err(misplaced());
+    }
+    let name = unescape(name)?.into_owned();
+    check_name(&name)?;
+    if !known {
+        return Err(misplaced());
+    }
+    if above.get(depth).is_some_and(|beside| name <= *beside) {
+        return Err(Error::new("directories out of order"));
+    }
+    above.truncate(depth);
+    above.push(name.clone());
+    Ok(name)
+}
+
+fn check_size(directory: &InlineDirectory) -> Result<()> {
+    let lines = directory
+        .blocks
+        .iter()
+        .map(|block| block.lines.saturating_add(1));
+    if lines.fold(0, usize::saturating_add) > INLINE_ENTRIES {
+        let rule = format!("a directory of more than {INLINE_ENTRIES} entries inside a manifest");
+        return Err(Error::new(rule).within(show(&directory.name)));
+    }
+    Ok(())
+}

@@ -1,0 +1,14 @@
+//! Where objects come from.
+
+use crate::error::Result;
+use crate::git::object::Kind;
+use crate::git::oid::Oid;
+
+/// A store of git objects.
+pub trait ObjectReader {
+    /// The content of an object; an error if it is missing or of another kind.
+    ///
+    /// Refuses what is larger than `limits::OBJECT_BYTES` before inflating it: nothing behind
+    /// this interface can.
+    fn read(&self, oid: &Oid, kind: Kind) -> Result<Vec<u8>>;
+}

@@ -1,0 +1,81 @@
+//! The git tree of one directory that does not stand in its parent's manifest (FORMAT.md, "Trees").
+//!
+//! Takes the tree apart and reads nothing below it.
+
+use crate::error::{Error, Result};
+use crate::git::oid::Oid;
+use crate::git::tree::decode_tree;
+use crate::path::{RelPath, check_name, quote, show};
+
+/// Where one piece of a manifest is to be found; equal pieces have equal ids.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Piece {
+    /// The text.
+    pub manifest: Oid,
+    /// Its digest column; none: no digests.
+    pub column: Option<Oid>,
+}
+
+/// What the git tree of a directory names.
+#[derive(Debug, Clone)]
+pub struct OwnDirectory {
+    /// Where it is.
+    pub path: RelPath,
+    /// The manifest, or its first piece if it is cut.
+    pub manifest: Piece,
+    /// The tree of the other pieces, if there are any.
+    pub pieces: Option<Oid>,
+    /// The tree of their digest columns.
+    pub piece_digests: Option<Oid>,
+    /// Raw names of subdirectories with trees of their own, and their ids; sorted by name.
+    pub children: Vec<(Vec<u8>, Oid)>,
+}
+
+impl OwnDirectory {
+    /// The directory at `path` whose git tree is `data`.
+    pub fn decode(path: RelPath, data: &[u8]) -> Result<Self> {
+        let place = || show(path.as_bytes());
+        let mut children = Vec::new();
+        let (mut text, mut column, mut pieces, mut piece_digests) = (None, None, None, None);
+        for item in decode_tree(data).map_err(|error| error.within(place()))? {
+            match (item.is_tree, item.name) {
+                (true, [b'=', name @ ..]) => {
+                    check_name(name).map_err(|error| error.within(place()))?;
+                    path.try_join(name)?;
+                    children.push((name.to_vec(), item.oid));
+                }
+                (false, b"m") => text = Some(item.oid),
+                (false, b"d") => column = Some(item.oid),
+                (true, b"p") => pieces = Some(item.oid),
+                (true, b"q") => piece_digests = Some(item.oid),
+                (_, name) => {
+                    let name = quote(&show(name.get(..80).unwrap_or(name)));
+                    let rule = format!("an unknown item {name} in a tree");
+                    return Err(Error::new(rule).within(place()));
+                }
+            }
+        }
+        let text = text.filter(|_| piece_digests.is_none() || pieces.is_some());
+        let Some(manifest) = text else {
+            let rule = "a tree without a manifest, or with digests of nothing";
+            return Err(Error::new(rule).within(place()));
+        };
+        // Git sorts them as if their names ended in a slash.
+        children.sort_unstable();
+        Ok(Self {
+            path,
+            manifest: Piece { manifest, column },
+            pieces,
+            piece_digests,
+            children,
+        })
+    }
+
+    /// The id of the subdirectory `name`, if it has a tree of its own.
+    pub fn child(&self, name: &[u8]) -> Option<Oid> {
+        let at = self
+            .children
+            .binary_search_by(|(child, _)| (**child).cmp(name));
+        self.children.get(at.ok()?).map(|(_, oid)| *oid)
+    }
+}

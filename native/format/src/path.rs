@@ -1,0 +1,203 @@
+//! Paths below a module, as raw bytes; and how they are shown to people.
+//!
+//! A `RelPath` in hand is safe: no empty, `.`, `..` or reserved component, no NUL, not absolute,
+//! within the limits.
+
+use std::cmp::Ordering;
+use std::fmt::Write;
+
+use crate::error::{Error, Result};
+use crate::limits::{NAME_BYTES, PATH_BYTES};
+
+/// Names, in any case, what programs put aside below a module: rsync's --delay-updates, and ours.
+const RESERVED: &[u8] = b".~tmp~";
+
+/// A path relative to the module; empty for the module's own directory.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RelPath(Vec<u8>);
+
+impl RelPath {
+    /// The module's own directory.
+    pub fn root() -> Self {
+        Self::default()
+    }
+
+    /// Check `raw` once.
+    pub fn parse(raw: &[u8]) -> Result<Self> {
+        if raw.len() > PATH_BYTES {
+            let rule = format!("a path of {} bytes exceeds {PATH_BYTES}", raw.len());
+            return Err(Error::new(rule));
+        }
+        if !raw.is_empty() {
+            raw.split(|&byte| byte == b'/').try_for_each(check_name)?;
+        }
+        Ok(Self(raw.to_vec()))
+    }
+
+    /// A path that was checked before, by whoever hands it over.
+    pub fn trusted(raw: Vec<u8>) -> Self {
+        Self(raw)
+    }
+
+    /// What it is made of.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// Whether it is the module's own directory.
+    pub fn is_root(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// `name`, which is checked and may be several components, inside this directory.
+    #[must_use]
+    pub fn join(&self, name: &[u8]) -> Self {
+        let mut path = Vec::with_capacity(self.joined_length(name.len()));
+        path.extend_from_slice(&self.0);
+        if !self.is_root() {
+            path.push(b'/');
+        }
+        path.extend_from_slice(name);
+        Self(path)
+    }
+
+    /// `join`, unless that is too long for a path.
+    pub fn try_join(&self, name: &[u8]) -> Result<Self> {
+        if self.joined_length(name.len()) > PATH_BYTES {
+            let rule = format!("a path of more than {PATH_BYTES} bytes");
+            let shown = self.join(name);
+            let shown = shown.as_bytes().get(..200).unwrap_or(shown.as_bytes());
+            return Err(Error::new(rule).within(show(shown)));
+        }
+        Ok(self.join(name))
+    }
+
+    /// How long the path of something in this directory is, that has a name so long.
+    pub fn joined_length(&self, name: usize) -> usize {
+        let slash = usize::from(!self.is_root());
+        self.0.len().saturating_add(slash).saturating_add(name)
+    }
+
+    /// The directories above, nearest first, the module's own last; none for that one.
+    pub fn ancestors(&self) -> impl Iterator<Item = &[u8]> {
+        let mut left = Some(self.as_bytes()).filter(|path| !path.is_empty());
+        std::iter::from_fn(move || {
+            let above = parent(left?);
+            left = Some(above).filter(|path| !path.is_empty());
+            Some(above)
+        })
+    }
+}
+
+/// The directory that holds `path`; empty for a top-level name.
+pub fn parent(path: &[u8]) -> &[u8] {
+    let slash = path.iter().rposition(|&byte| byte == b'/');
+    slash.and_then(|at| path.get(..at)).unwrap_or_default()
+}
+
+/// Whether `name` can be one component of a path.
+pub fn check_name(name: &[u8]) -> Result<()> {
+    if name.eq_ignore_ascii_case(RESERVED) {
+        let rule = format!(
+            "the name {} is reserved, in every directory",
+            quote(&show(name))
+        );
+        return Err(Error::new(rule));
+    }
+    if name.is_empty() {
+        return Err(Error::new("'an empty name' cannot name an entry"));
+    }
+    if name == b"." || name == b".." {
+        return Err(Error::new(format!(
+            "{} cannot name an entry",
+            quote(&show(name))
+        )));
+    }
+    if name.len() > NAME_BYTES {
+        return Err(Error::new(format!(
+            "a name of {} bytes exceeds {NAME_BYTES}",
+            name.len()
+        )));
+    }
+    if name.contains(&0) || name.contains(&b'/') {
+        let shown = show(name.get(..80).unwrap_or(name));
+        return Err(Error::new(format!("a name holds NUL or '/': {shown}")));
+    }
+    Ok(())
+}
+
+/// Compares by components, so that a directory stands right before what it holds.
+pub fn path_order(one: &[u8], other: &[u8]) -> Ordering {
+    // No name holds NUL, which sorts before any byte.
+    let key = |&byte: &u8| if byte == b'/' { 0 } else { byte };
+    one.iter().map(key).cmp(other.iter().map(key))
+}
+
+/// A path for people: undecodable bytes and control characters escaped.
+pub fn show(path: &[u8]) -> String {
+    if path.is_empty() {
+        return ".".to_owned();
+    }
+    let mut shown = String::with_capacity(path.len());
+    for chunk in path.utf8_chunks() {
+        for letter in chunk.valid().chars() {
+            show_char(letter, &mut shown);
+        }
+        for byte in chunk.invalid() {
+            let _ = write!(shown, "\\x{byte:02x}");
+        }
+    }
+    shown
+}
+
+fn show_char(letter: char, shown: &mut String) {
+    let code = u32::from(letter);
+    let _ = match letter {
+        '\t' => shown.write_str("\\t"),
+        '\n' => shown.write_str("\\n"),
+        '\r' => shown.write_str("\\r"),
+        _ if is_printable(letter) => shown.write_char(letter),
+        _ if code < 0x100 => write!(shown, "\\x{code:02x}"),
+        _ if code < 0x1_0000 => write!(shown, "\\u{code:04x}"),
+        _ => write!(shown, "\\U{code:08x}"),
+    };
+}
+
+fn is_printable(letter: char) -> bool {
+    // As part of a string: a combining mark by itself would be escaped.
+    matches!(letter, '\'' | '"' | '\\')
+        || String::from_iter(['a', letter]).escape_debug().count() == 2
+}
+
+/// `shown` in quotes.
+pub fn quote(shown: &str) -> String {
+    let shown = shown.replace('\\', "\\\\");
+    if shown.contains('\'') && !shown.contains('"') {
+        format!("\"{shown}\"")
+    } else {
+        format!("'{}'", shown.replace('\'', "\\'"))
+    }
+}
+
+/// Bytes of a line for people, in quotes; whatever is not ASCII is escaped.
+pub fn quote_bytes(raw: &[u8]) -> String {
+    let mark = if raw.contains(&b'\'') && !raw.contains(&b'"') {
+        '"'
+    } else {
+        '\''
+    };
+    let mut quoted = format!("b{mark}");
+    for &byte in raw {
+        let _ = match byte {
+            b'\\' => quoted.write_str("\\\\"),
+            b'\t' => quoted.write_str("\\t"),
+            b'\n' => quoted.write_str("\\n"),
+            b'\r' => quoted.write_str("\\r"),
+            b'\'' if mark == '\'' => quoted.write_str("\\'"),
+            0x20..=0x7e => quoted.write_char(char::from(byte)),
+            _ => write!(quoted, "\\x{byte:02x}"),
+        };
+    }
+    quoted.push(mark);
+    quoted
+}

@@ -1,0 +1,268 @@
+//! The radix tree that holds the pieces of a cut manifest (FORMAT.md, "Pieces").
+//!
+//! Knows names and ids only, never what a piece says.  A tree is refused unless it is the one
+//! that a writer makes; that also bounds what a hostile one can cost, because no part of it can
+//! be used under two names.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use sha2::{Digest, Sha256};
+
+use crate::error::{Error, Result};
+use crate::git::object::Kind;
+use crate::git::oid::Oid;
+use crate::git::tree::{TreeItem, decode_tree};
+use crate::limits::{FANOUT, KEY_DIGITS};
+use crate::objects::ObjectReader;
+use crate::path::{RelPath, quote, show};
+
+/// The name of a piece in its tree.
+pub type Key = [u8; KEY_DIGITS];
+
+/// Ids by key.
+pub type Found = BTreeMap<Key, Oid>;
+
+/// The key of the piece that begins with `start`.
+pub fn piece_key(start: &[u8]) -> Key {
+    let digit = |half: u8| {
+        char::from_digit(u32::from(half), 16)
+            .map_or(b'0', |digit| u8::try_from(digit).unwrap_or(b'0'))
+    };
+    let hash = Sha256::digest(start);
+    let mut digits = hash
+        .iter()
+        .flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]);
+    std::array::from_fn(|_| digits.next().unwrap_or(b'0'))
+}
+
+/// What the items of a tree of pieces name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Item {
+    Piece(Key, Oid),
+    Digit(u8, Oid),
+}
+
+/// The tree `p` or `q` of one directory and where to read it.
+pub struct PieceTree<'a, R> {
+    reader: &'a R,
+    tree: Option<Oid>,
+    place: &'a RelPath,
+    suffix: &'static [u8],
+}
+
+impl<'a, R: ObjectReader> PieceTree<'a, R> {
+    /// The texts; `tree` may be none: no pieces at all.
+    pub fn texts(reader: &'a R, tree: Option<Oid>, place: &'a RelPath) -> Self {
+        let suffix = b"";
+        Self {
+            reader,
+            tree,
+            place,
+            suffix,
+        }
+    }
+
+    /// The digest columns.
+    pub fn columns(reader: &'a R, tree: Option<Oid>, place: &'a RelPath) -> Self {
+        let suffix = b".d";
+        Self {
+            reader,
+            tree,
+            place,
+            suffix,
+        }
+    }
+
+    /// All pieces.
+    pub fn all(&self) -> Result<Found> {
+        let mut found = Found::new();
+        if let Some(tree) = self.tree {
+            self.collect(tree, &[], &mut found)?;
+        }
+        Ok(found)
+    }
+
+    /// The ids of `keys`, as far as they exist; reads only the trees on the way to them.
+    pub fn look_up(&self, keys: &BTreeSet<Key>) -> Result<Found> {
+        let mut found = Found::new();
+        if keys.len() > FANOUT {
+            found = self.all()?;
+            found.retain(|key, _| keys.contains(key));
+            return Ok(found);
+        }
+        let wanted: Vec<Key> = keys.iter().copied().collect();
+        let mut pending: Vec<(Option<Oid>, Vec<u8>, Vec<Key>)> = vec![(self.tree, vec![], wanted)];
+        while let Some((tree, prefix, wanted)) = pending.pop() {
+            let Some(tree) = tree.filter(|_| !wanted.is_empty()) else {
+                continue;
+            };
+            for item in self.node(tree, &prefix)? {
+                match item {
+                    Item::Piece(key, oid) if wanted.contains(&key) => {
+                        found.insert(key, oid);
+                    }
+                    Item::Piece(..) => {}
+                    Item::Digit(digit, oid) => {
+                        let inside = longer(&prefix, digit);
+                        let below = wanted.iter().filter(|key| key.starts_with(&inside));
+                        let below = below.copied().collect();
+                        pending.push((Some(oid), inside, below));
+                    }
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// The items of one tree: pieces only, or trees only; at least one.
+    fn node(&self, tree: Oid, prefix: &[u8]) -> Result<Vec<Item>> {
+        let place = |error: Error| error.within(show(self.place.as_bytes()));
+        let data = self.reader.read(&tree, Kind::Tree)?;
+        let items = decode_tree(&data).map_err(place)?;
+        let split = items.first().is_some_and(|item| item.is_tree) && prefix.len() < KEY_DIGITS;
+        let parse = |item: &TreeItem<'_>| {
+            let found = if split {
+                digit(item)
+            } else {
+                self.piece(item, prefix)
+            };
+            found.ok_or_else(|| {
+                let name = quote(&show(item.name.get(..80).unwrap_or(item.name)));
+                place(Error::new(format!("an unknown piece {name}")))
+            })
+        };
+        let found: Vec<Item> = items.iter().map(parse).collect::<Result<_>>()?;
+        if found.is_empty() || (!split && found.len() > FANOUT) {
+            return Err(place(Error::new(
+                "a tree of pieces that is empty or too large",
+            )));
+        }
+        Ok(found)
+    }
+
+    fn piece(&self, item: &TreeItem<'_>, prefix: &[u8]) -> Option<Item> {
+        let (key, suffix) = item.name.split_first_chunk()?;
+        let good = !item.is_tree && key.starts_with(prefix) && suffix == self.suffix;
+        good.then_some(Item::Piece(*key, item.oid))
+    }
+
+    /// All pieces at or below an item.
+    fn below(&self, item: Option<&Item>, prefix: &[u8], found: &mut Found) -> Result<()> {
+        match item {
+            None => Ok(()),
+            Some(Item::Piece(key, oid)) => {
+                found.insert(*key, *oid);
+                Ok(())
+            }
+            Some(Item::Digit(digit, oid)) => self.collect(*oid, &longer(prefix, *digit), found),
+        }
+    }
+
+    /// All pieces in `tree`, which stands at `prefix`.
+    fn collect(&self, tree: Oid, prefix: &[u8], found: &mut Found) -> Result<()> {
+        let mut open = vec![self.open(tree, prefix, found)?];
+        while let Some(level) = open.last_mut() {
+            match level.items.next() {
+                Some(Item::Piece(key, oid)) => {
+                    found.insert(key, oid);
+                }
+                Some(Item::Digit(digit, oid)) => {
+                    level.is_split = true;
+                    let inside = longer(&level.prefix, digit);
+                    let next = self.open(oid, &inside, found)?;
+                    open.push(next);
+                }
+                None => {
+                    let count = found.len().saturating_sub(level.before);
+                    if level.is_split && count <= FANOUT {
+                        let rule = "a tree of pieces that is split without need";
+                        return Err(Error::new(rule).within(show(self.place.as_bytes())));
+                    }
+                    open.pop();
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn open(&self, tree: Oid, prefix: &[u8], found: &Found) -> Result<Level> {
+        Ok(Level {
+            items: self.node(tree, prefix)?.into_iter(),
+            prefix: prefix.to_vec(),
+            before: found.len(),
+            is_split: false,
+        })
+    }
+}
+
+/// A tree whose pieces are being collected.
+struct Level {
+    items: std::vec::IntoIter<Item>,
+    prefix: Vec<u8>,
+    before: usize,
+    is_split: bool,
+}
+
+/// The pieces of each side that the other has not; reads no tree that both have.
+pub fn unequal<R: ObjectReader>(
+    old: &PieceTree<'_, R>,
+    new: &PieceTree<'_, R>,
+) -> Result<(Found, Found)> {
+    let (mut gone, mut added) = (Found::new(), Found::new());
+    let mut pending: Vec<(Vec<u8>, Oid, Oid)> = Vec::new();
+    if let (Some(before), Some(after)) = (old.tree, new.tree) {
+        pending.push((vec![], before, after));
+    } else {
+        (gone, added) = (old.all()?, new.all()?);
+    }
+    while let Some((prefix, before, after)) = pending.pop() {
+        if before == after {
+            continue;
+        }
+        let (here, there) = (old.node(before, &prefix)?, new.node(after, &prefix)?);
+        let other: BTreeMap<&[u8], &Item> = there.iter().map(|item| (item.name(), item)).collect();
+        let names: BTreeSet<&[u8]> = here.iter().map(Item::name).collect();
+        for item in &here {
+            let twin = other.get(item.name()).copied();
+            if let (Item::Digit(digit, one), Some(Item::Digit(_, two))) = (item, twin) {
+                pending.push((longer(&prefix, *digit), *one, *two));
+            } else if Some(item) != twin {
+                old.below(Some(item), &prefix, &mut gone)?;
+                new.below(twin, &prefix, &mut added)?;
+            }
+        }
+        for item in there.iter().filter(|item| !names.contains(item.name())) {
+            new.below(Some(item), &prefix, &mut added)?;
+        }
+    }
+    let same: Vec<Key> = gone
+        .iter()
+        .filter(|(key, oid)| added.get(*key) == Some(oid))
+        .map(|(key, _)| *key)
+        .collect();
+    for key in same {
+        gone.remove(&key);
+        added.remove(&key);
+    }
+    Ok((gone, added))
+}
+
+impl Item {
+    fn name(&self) -> &[u8] {
+        match self {
+            Self::Piece(key, _) => key,
+            Self::Digit(digit, _) => std::slice::from_ref(digit),
+        }
+    }
+}
+
+fn digit(item: &TreeItem<'_>) -> Option<Item> {
+    match item.name {
+        [digit] if item.is_tree => Some(Item::Digit(*digit, item.oid)),
+        _ => None,
+    }
+}
+
+fn longer(prefix: &[u8], digit: u8) -> Vec<u8> {
+    [prefix, &[digit]].concat()
+}

@@ -1,0 +1,189 @@
+//! Reading a snapshot: own directories and the pieces of their manifests.
+//!
+//! Reads objects through an `ObjectReader` and nothing else; what it gives has been checked,
+//! except for what is checked where a line is decoded, and for rules that only a whole directory
+//! can show when just a part of it was read (FORMAT.md, "What a reader must check").
+
+use crate::error::{Error, Result};
+use crate::escape::unescape;
+use crate::git::object::Kind;
+use crate::git::oid::Oid;
+use crate::limits::{DIGEST_BYTES, MANIFEST_BYTES, MANIFEST_LINES};
+use crate::manifest::{InlineDirectory, Manifest, piece_start};
+use crate::objects::ObjectReader;
+use crate::own_directory::{OwnDirectory, Piece};
+use crate::path::{RelPath, show};
+use crate::piece::{Key, PieceTree, piece_key};
+use crate::shared::Shared;
+
+const COLUMN_BYTES: usize = MANIFEST_LINES * DIGEST_BYTES;
+
+/// A piece in its directory: the first one has no key.
+pub type PieceName = Option<Key>;
+
+/// Where a piece begins: pieces sort by it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Start {
+    /// With the directory's own line.
+    Own,
+    /// With a leaf of this name.
+    Leaf(Vec<u8>),
+    /// With a subdirectory of this name; NUL stands for a slash.
+    Directory(Vec<u8>),
+}
+
+/// A piece and where it begins.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Located {
+    /// By which pieces are sorted.
+    pub start: Start,
+    /// In the tree of pieces.
+    pub name: PieceName,
+    /// What it is.
+    pub piece: Piece,
+}
+
+/// The text of a manifest or piece, and its digest column (empty: no digests).
+#[derive(Debug, Clone)]
+pub struct Text {
+    /// Lines.
+    pub text: Shared,
+    /// Digests.
+    pub column: Shared,
+}
+
+/// The metadata of a module at one commit.
+#[derive(Debug)]
+pub struct Snapshot<R> {
+    /// Where its objects are.
+    pub reader: R,
+    /// The id of the root directory's own tree.
+    pub tree: Oid,
+}
+
+impl<R: ObjectReader> Snapshot<R> {
+    /// Take the tree of `path` apart, without reading any manifest.
+    pub fn own_directory(&self, path: RelPath, tree: Oid) -> Result<OwnDirectory> {
+        OwnDirectory::decode(path, &self.reader.read(&tree, Kind::Tree)?)
+    }
+
+    /// Read one piece; checks that it is named after its start.
+    pub fn text(&self, name: PieceName, piece: &Piece, place: &RelPath) -> Result<Text> {
+        let text = self.manifest_text(name, piece, place)?;
+        let mut column = Vec::new();
+        if let Some(oid) = piece.column {
+            column = self.reader.read(&oid, Kind::Blob)?;
+            if column.is_empty() {
+                return Err(at(place, Error::new("an empty digest column")));
+            }
+        }
+        if column.len() > COLUMN_BYTES {
+            let rule = format!("a digest column of more than {COLUMN_BYTES} bytes");
+            return Err(at(place, Error::new(rule)));
+        }
+        Ok(Text {
+            text: Shared::from(text),
+            column: Shared::from(column),
+        })
+    }
+
+    /// The same, taken apart.
+    pub fn manifest(&self, name: PieceName, piece: &Piece, place: &RelPath) -> Result<Manifest> {
+        let Text { text, column } = self.text(name, piece, place)?;
+        Manifest::decode(&text, &column).map_err(|error| at(place, error))
+    }
+
+    /// Where a piece begins.
+    pub fn start(&self, name: PieceName, piece: &Piece, place: &RelPath) -> Result<Start> {
+        let text = self.manifest_text(name, piece, place)?;
+        let start = piece_start(&text)?;
+        if start.is_empty() {
+            return Ok(Start::Own);
+        }
+        let found = match start.strip_suffix(b"/") {
+            None => unescape(start).map(|name| Start::Leaf(name.into_owned())),
+            Some(name) => unescape(name).map(|name| {
+                let key = name.iter().map(|&byte| if byte == b'/' { 0 } else { byte });
+                Start::Directory(key.collect())
+            }),
+        };
+        found.map_err(|error| at(place, error))
+    }
+
+    /// All pieces, in the order of what they hold.
+    ///
+    /// The keys are hashes and tell no order, so each piece is read once for its start.
+    pub fn pieces(&self, directory: &OwnDirectory) -> Result<Vec<Located>> {
+        let place = &directory.path;
+        let mut located = vec![Located {
+            start: Start::Own,
+            name: None,
+            piece: directory.manifest,
+        }];
+        let texts = PieceTree::texts(&self.reader, directory.pieces, place).all()?;
+        let columns = PieceTree::columns(&self.reader, directory.piece_digests, place).all()?;
+        if !columns.keys().all(|key| texts.contains_key(key)) {
+            let rule = "a digest column without its manifest";
+            return Err(at(place, Error::new(rule)));
+        }
+        for (key, manifest) in texts {
+            let column = columns.get(&key).copied();
+            let piece = Piece { manifest, column };
+            let start = self.start(Some(key), &piece, place)?;
+            let name = Some(key);
+            located.push(Located { start, name, piece });
+        }
+        located.sort();
+        Ok(located)
+    }
+
+    /// The ids of all pieces, of which none is read.
+    pub fn manifests(&self, directory: &OwnDirectory) -> Result<Vec<Oid>> {
+        let texts = PieceTree::texts(&self.reader, directory.pieces, &directory.path).all()?;
+        let first = std::iter::once(directory.manifest.manifest);
+        Ok(first.chain(texts.into_values()).collect())
+    }
+
+    /// The subdirectory `name`, if it stands in the manifest of a directory with these pieces.
+    pub fn inline_directory(
+        &self,
+        path: &RelPath,
+        pieces: &[Located],
+        name: &[u8],
+    ) -> Result<Option<InlineDirectory>> {
+        let start = Start::Directory(name.to_vec());
+        let after = pieces.partition_point(|piece| piece.start <= start);
+        let Some(found) = pieces.get(..after).and_then(<[Located]>::last) else {
+            return Ok(None);
+        };
+        let manifest = self.manifest(found.name, &found.piece, path)?;
+        Ok(manifest.inline.into_iter().find(|each| each.name == name))
+    }
+
+    fn manifest_text(&self, name: PieceName, piece: &Piece, place: &RelPath) -> Result<Vec<u8>> {
+        let text = self.reader.read(&piece.manifest, Kind::Blob)?;
+        if text.len() > MANIFEST_BYTES {
+            let rule = format!("a manifest of more than {MANIFEST_BYTES} bytes");
+            return Err(at(place, Error::new(rule)));
+        }
+        let start = piece_start(&text).map_err(|error| at(place, error))?;
+        check_key(name, start).map_err(|error| at(place, error))?;
+        Ok(text)
+    }
+}
+
+pub(crate) fn at(place: &RelPath, error: Error) -> Error {
+    error.within(show(place.as_bytes()))
+}
+
+fn check_key(name: PieceName, start: &[u8]) -> Result<()> {
+    match name {
+        None if start.is_empty() => Ok(()),
+        None => Err(Error::new("a directory without its own line")),
+        Some(key) if !start.is_empty() && key == piece_key(start) => Ok(()),
+        Some(_) => {
+            let shown = show(start.get(..200).unwrap_or(start));
+            Err(Error::new("a piece is not named after its start").within(shown))
+        }
+    }
+}

@@ -1,0 +1,303 @@
+//! Snapshots put together by hand: what moves, what a limit allows, what a reader says.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+
+use huai_format::diff::Comparison;
+use huai_format::entry::Entry;
+use huai_format::entry_limit::EntryLimit;
+use huai_format::error::{Error, Result};
+use huai_format::git::object::Kind;
+use huai_format::git::oid::Oid;
+use huai_format::hardlink::check_hardlinks;
+use huai_format::level::Walk;
+use huai_format::listing_diff::Sink;
+use huai_format::moves::Moves;
+use huai_format::objects::ObjectReader;
+use huai_format::path::RelPath;
+use huai_format::piece::piece_key;
+use huai_format::snapshot::Snapshot;
+
+/// Objects in memory; an id is a number.
+#[derive(Default)]
+struct Objects {
+    held: RefCell<HashMap<Oid, (Kind, Vec<u8>)>>,
+    read: RefCell<usize>,
+}
+
+impl ObjectReader for &Objects {
+    fn read(&self, oid: &Oid, kind: Kind) -> Result<Vec<u8>> {
+        *self.read.borrow_mut() += 1;
+        match self.held.borrow().get(oid) {
+            Some((found, data)) if *found == kind => Ok(data.clone()),
+            _ => Err(Error::Lent("not here".into())),
+        }
+    }
+}
+
+impl Objects {
+    fn put(&self, kind: Kind, data: &[u8]) -> Oid {
+        let oid = Oid::of(kind, data).unwrap();
+        self.held.borrow_mut().insert(oid, (kind, data.to_vec()));
+        oid
+    }
+
+    fn tree(&self, items: &[(&[u8], Oid, bool)]) -> Oid {
+        let mut sorted = items.to_vec();
+        sorted
+            .sort_by_key(|(name, _, is_tree)| [*name, if *is_tree { b"/" } else { b"" }].concat());
+        let lines = sorted.iter().map(|(name, oid, is_tree)| {
+            let mode: &[u8] = if *is_tree { b"40000 " } else { b"100644 " };
+            [mode, name, b"\0", oid.as_bytes()].concat()
+        });
+        self.put(Kind::Tree, &lines.collect::<Vec<_>>().concat())
+    }
+
+    /// An own directory with one manifest and these below.
+    fn own(&self, text: &str, children: &[(&str, Oid)]) -> Oid {
+        let names: Vec<Vec<u8>> = children
+            .iter()
+            .map(|(name, _)| format!("={name}").into_bytes())
+            .collect();
+        let blob = self.put(Kind::Blob, format!("./\t0\n{text}").as_bytes());
+        let mut items: Vec<(&[u8], Oid, bool)> = vec![(b"m", blob, false)];
+        items.extend(
+            names
+                .iter()
+                .zip(children)
+                .map(|(name, (_, oid))| (&name[..], *oid, true)),
+        );
+        self.tree(&items)
+    }
+
+    fn at(&self, tree: Oid) -> Snapshot<&Self> {
+        Snapshot { reader: self, tree }
+    }
+}
+
+/// Words for what was found.
+#[derive(Default)]
+struct Said {
+    words: Vec<String>,
+    most: usize,
+}
+
+impl Sink for Said {
+    fn is_full(&self) -> bool {
+        self.words.len() >= self.most
+    }
+
+    fn change(&mut self, directory: &RelPath, old: Option<&Entry<'_>>, new: Option<&Entry<'_>>) {
+        let sign = match (old, new) {
+            (Some(_), Some(_)) => '~',
+            (Some(_), None) => '-',
+            _ => '+',
+        };
+        let name = &old.or(new).unwrap().name;
+        let path = if name.is_empty() {
+            directory.clone()
+        } else {
+            directory.join(name)
+        };
+        self.words
+            .push(format!("{sign}{}", path.as_bytes().escape_ascii()));
+    }
+
+    fn moved(&mut self, old: &RelPath, new: &RelPath) {
+        let (old, new) = (old.as_bytes().escape_ascii(), new.as_bytes().escape_ascii());
+        self.words.push(format!("{old} to {new}"));
+    }
+}
+
+fn compare_limited(
+    objects: &Objects,
+    old: (Oid, u64),
+    new: (Oid, u64),
+    most: usize,
+) -> Result<Vec<String>> {
+    let sides = ((objects.at(old.0), old.1), (objects.at(new.0), new.1));
+    let mut comparison = Comparison::new(sides.0, sides.1);
+    let mut words = Vec::new();
+    loop {
+        let mut said = Said {
+            words: vec![],
+            most,
+        };
+        let done = comparison.advance(&mut said)?;
+        words.extend(said.words);
+        if done {
+            return Ok(words);
+        }
+    }
+}
+
+fn compare(objects: &Objects, old: Oid, new: Oid) -> Vec<String> {
+    let whole = compare_limited(objects, (old, 1000), (new, 1000), usize::MAX).unwrap();
+    let singly = compare_limited(objects, (old, 1000), (new, 1000), 1).unwrap();
+    assert_eq!(whole, singly);
+    whole
+}
+
+#[test]
+fn what_differs_is_found_whatever_the_batch() {
+    let objects = Objects::default();
+    let old = objects.own("a\t1\t0\nb\t1\t0\nd/\t0\nx\t1\t0\ny\t1\t0\n", &[]);
+    let new = objects.own("a\t2\t0\nc\t1\t0\nd/\t1\nx\t>t\t0\nz\t1\t0\ne/\t0\n", &[]);
+    assert_eq!(
+        compare(&objects, old, new),
+        ["~a", "-b", "+c", "~d", "~d/x", "-d/y", "+d/z", "+e"]
+    );
+    assert!(compare(&objects, new, new).is_empty());
+}
+
+#[test]
+fn an_own_directory_that_is_inlined_is_compared_by_path() {
+    let objects = Objects::default();
+    let inner = objects.own("x\t1\t0\n", &[]);
+    let own = objects.own("", &[("d", objects.own("a\t1\t0\n", &[("e", inner)]))]);
+    let inlined = objects.own("d/\t0\na\t1\t0\nb\t1\t0\nd/e/\t0\nx\t1\t0\n", &[]);
+    assert_eq!(compare(&objects, own, inlined), ["+d/b"]);
+    assert_eq!(compare(&objects, inlined, own), ["-d/b"]);
+}
+
+#[test]
+fn a_directory_that_came_back_elsewhere_is_moved() {
+    let objects = Objects::default();
+    let inner = objects.own("x\t1\t0\n", &[]);
+    let old = objects.own("", &[("a", objects.own("", &[("i", inner)])), ("b", inner)]);
+    let new = objects.own("", &[("c", objects.own("y\t1\t0\n", &[("i", inner)]))]);
+    assert_eq!(
+        compare(&objects, old, new),
+        ["+c", "+c/y", "b to c/i", "-a", "-a/i", "-a/i/x"]
+    );
+}
+
+#[test]
+fn a_directory_that_lost_a_part_cannot_move_whole() {
+    let path = |raw: &[u8]| RelPath::parse(raw).unwrap();
+    let oid = |byte| Oid::new([byte; 20]);
+    let mut moves = Moves::default();
+    moves.offer(path(b"a"), oid(1));
+    moves.offer(path(b"a/b"), oid(2));
+    assert_eq!(moves.take(&oid(2)), Some(path(b"a/b")));
+    assert_eq!(moves.take(&oid(1)), None);
+    assert_eq!(moves.take(&oid(2)), None);
+    moves.offer(path(b"c"), oid(1));
+    moves.offer(path(b"c/d"), oid(3));
+    assert_eq!(moves.take(&oid(1)), Some(path(b"c")));
+    assert_eq!(moves.take(&oid(3)), None);
+    assert!(moves.has_taken(&path(b"c")));
+}
+
+#[test]
+fn a_few_trees_that_name_each_other_many_times_end_at_the_limit() {
+    let objects = Objects::default();
+    let mut tree = objects.own("", &[]);
+    let calm = tree;
+    for _ in 0..40 {
+        tree = objects.own("", &[("a", tree), ("b", tree)]);
+    }
+    let rule = ": the snapshot has more than 500 entries";
+    for (old, new) in [((calm, 10), (tree, 500)), ((tree, 500), (calm, 10))] {
+        let said = compare_limited(&objects, old, new, usize::MAX)
+            .unwrap_err()
+            .to_string();
+        assert!(said.ends_with(rule), "{said}");
+    }
+    let snapshot = objects.at(tree);
+    let mut walk = Walk::new(&snapshot, EntryLimit::new(500));
+    let said = loop {
+        if let Err(error) = walk.next(&snapshot) {
+            break error.to_string();
+        }
+    };
+    assert!(said.ends_with(rule), "{said}");
+    assert!(*objects.read.borrow() < 10_000);
+}
+
+#[test]
+fn a_limit_is_used_up_to_the_last_entry() {
+    let (here, there) = (RelPath::root(), RelPath::parse(b"there").unwrap());
+    let mut limit = EntryLimit::new(3);
+    limit.spend(3, &here).unwrap();
+    limit.spend(0, &here).unwrap();
+    let said = limit.spend(1, &there).unwrap_err().to_string();
+    assert_eq!(said, "there: the snapshot has more than 3 entries");
+    limit.spend_bytes((64 << 20) + 3 * 1024, &here).unwrap();
+    let said = limit.spend_bytes(1, &there).unwrap_err().to_string();
+    assert_eq!(
+        said,
+        "there: the manifests of 3 entries are longer than they can be"
+    );
+}
+
+#[test]
+fn pieces_are_read_in_the_order_of_what_they_hold() {
+    let objects = Objects::default();
+    let texts: [&[u8]; 4] = [b"b\t1\t0\n", b"m\t1\t0\n", b"x/\t0\n", b"z/\t0\nq\t1\t0\n"];
+    let starts: [&[u8]; 4] = [b"b", b"m", b"x/", b"z/"];
+    let keys = starts.map(piece_key);
+    let blobs = texts.map(|text| objects.put(Kind::Blob, text));
+    let items: Vec<(&[u8], Oid, bool)> = keys
+        .iter()
+        .zip(blobs)
+        .map(|(key, oid)| (&key[..], oid, false))
+        .collect();
+    let first = objects.put(Kind::Blob, b"./\t0\na\t1\t0\n");
+    let root = objects.tree(&[(b"m", first, false), (b"p", objects.tree(&items), true)]);
+    let snapshot = objects.at(root);
+    let mut walk = Walk::new(&snapshot, EntryLimit::new(8));
+    let mut found = Vec::new();
+    while let Some(listing) = walk.next(&snapshot).unwrap() {
+        found.push((listing.path.as_bytes().to_vec(), listing.leaves.to_vec()));
+    }
+    let expected: [(&[u8], &[u8]); 3] = [
+        (b"", b"a\t1\t0\nb\t1\t0\nm\t1\t0\n"),
+        (b"x", b""),
+        (b"z", b"q\t1\t0\n"),
+    ];
+    assert_eq!(
+        found,
+        expected.map(|(path, leaves)| (path.to_vec(), leaves.to_vec()))
+    );
+    let empty = objects.own("", &[]);
+    let gone = compare(&objects, root, empty);
+    assert_eq!(gone, ["-a", "-b", "-m", "-x", "-z", "-z/q"]);
+}
+
+#[test]
+fn hardlink_groups_are_whole() {
+    let objects = Objects::default();
+    let check = |text| check_hardlinks(&objects.at(objects.own(text, &[])), 100);
+    check("a\t1\t0\nb\t1\t0\tha\nd/\t0\nc\t1\t0\th../a\n").unwrap();
+    for (text, rule) in [
+        (
+            "a\t1\t0\nb\t1\t0\tha\nc\t1\t0\thb\n",
+            "c: a hardlink to what is not the first file of a group: b",
+        ),
+        (
+            "b\t1\t0\tha\n",
+            "b: a hardlink to what is not the first file of a group: a",
+        ),
+        (
+            "a\t1\t0\nb\t2\t0\tha\n",
+            "b: a hardlink differs from its group: a",
+        ),
+        (
+            "a\t1\t0\nb\t1\t0\tha\nc\t1\t9\tha\n",
+            "c: a hardlink differs from its group: a",
+        ),
+    ] {
+        assert_eq!(check(text).unwrap_err().to_string(), rule);
+    }
+}
+
+#[test]
+fn what_the_reader_says_is_handed_on() {
+    let objects = Objects::default();
+    let (one, other) = (Oid::new([1; 20]), Oid::new([2; 20]));
+    let error = compare_limited(&objects, (one, 1), (other, 1), 1).unwrap_err();
+    assert!(matches!(error, Error::Lent(said) if said.to_string() == "not here"));
+}

@@ -1,0 +1,22 @@
+//! Batches of entries as bytes.
+
+use huai_format::columns::Columns;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyTuple};
+
+/// Records, text and owners, as `huai_format::columns` says.
+pub(crate) type Batch<'py> = (
+    Bound<'py, PyBytes>,
+    Bound<'py, PyBytes>,
+    Bound<'py, PyTuple>,
+);
+
+/// The columns as Python's own.
+pub(crate) fn batch<'py>(py: Python<'py>, columns: &Columns) -> PyResult<Batch<'py>> {
+    let owners = columns.owners.iter().map(|owner| PyBytes::new(py, owner));
+    Ok((
+        PyBytes::new(py, &columns.records),
+        PyBytes::new(py, &columns.text),
+        PyTuple::new(py, owners.collect::<Vec<_>>())?,
+    ))
+}

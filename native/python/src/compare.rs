@@ -1,0 +1,49 @@
+//! Comparing snapshots.
+
+use std::sync::Mutex;
+
+use huai_format::columns::Columns;
+use huai_format::snapshot::Snapshot;
+use huai_format::{diff, hardlink};
+use pyo3::prelude::*;
+
+use crate::columns::{Batch, batch};
+use crate::errors::{in_use, refuse};
+use crate::reader::{Reader, snapshot};
+
+/// A snapshot that is read through a reader, and how many entries it may have.
+type Side<'a> = (Py<PyAny>, &'a [u8], u64);
+
+fn side((reader, tree, limit): Side<'_>) -> PyResult<(Snapshot<Reader>, u64)> {
+    Ok((snapshot(reader, tree)?, limit))
+}
+
+/// Two snapshots that are being compared.
+#[pyclass(frozen, module = "huai_native._native")]
+pub(crate) struct Comparison(Mutex<diff::Comparison<Reader>>);
+
+#[pymethods]
+impl Comparison {
+    #[new]
+    fn new(old: Side<'_>, new: Side<'_>) -> PyResult<Self> {
+        let comparison = diff::Comparison::new(side(old)?, side(new)?);
+        Ok(Self(Mutex::new(comparison)))
+    }
+
+    /// The next differences, about so many; None if there are no more.
+    fn batch<'py>(&self, py: Python<'py>, most: usize) -> PyResult<Option<Batch<'py>>> {
+        let mut comparison = self.0.try_lock().map_err(|_| in_use())?;
+        let mut columns = Columns::new(most);
+        comparison.advance(&mut columns).map_err(refuse)?;
+        (!columns.is_empty())
+            .then(|| batch(py, &columns))
+            .transpose()
+    }
+}
+
+/// Refuse a snapshot with a hardlink group that is not whole.
+#[pyfunction]
+pub(crate) fn check_hardlinks(reader: Py<PyAny>, tree: &[u8], limit: u64) -> PyResult<()> {
+    let (snapshot, limit) = side((reader, tree, limit))?;
+    hardlink::check_hardlinks(&snapshot, limit).map_err(refuse)
+}

@@ -1,0 +1,50 @@
+//! Decoding listings.
+
+use std::sync::Mutex;
+
+use huai_format::columns::Columns;
+use huai_format::listing_diff::ListingPair;
+use huai_format::manifest::Listing;
+use huai_format::path::RelPath;
+use huai_format::shared::Shared;
+use pyo3::prelude::*;
+
+use crate::columns::{Batch, batch};
+use crate::errors::{in_use, refuse};
+
+/// The entries of one listing.
+#[pyclass(frozen, module = "huai_native._native")]
+pub(crate) struct Entries(Mutex<Option<ListingPair>>);
+
+#[pymethods]
+impl Entries {
+    #[new]
+    fn new(path: &[u8], attributes: Option<&[u8]>, leaves: &[u8], digests: &[u8]) -> Self {
+        let shared = |text: &[u8]| Shared::from(text.to_vec());
+        let listing = Listing {
+            path: RelPath::trusted(path.to_vec()),
+            attributes: shared(attributes.unwrap_or_default()),
+            leaves: shared(leaves),
+            digests: shared(digests),
+        };
+        let pair = match attributes {
+            Some(_) => ListingPair::new(None, Some(listing)),
+            None => ListingPair::leaves(listing),
+        };
+        Self(Mutex::new(Some(pair)))
+    }
+
+    /// The next entries, about so many; None if there are no more.
+    fn batch<'py>(&self, py: Python<'py>, most: usize) -> PyResult<Option<Batch<'py>>> {
+        let mut listing = self.0.try_lock().map_err(|_| in_use())?;
+        let mut columns = Columns::new(most);
+        if let Some(pair) = &mut *listing {
+            if pair.advance(&mut columns).map_err(refuse)? {
+                *listing = None;
+            }
+        }
+        (!columns.is_empty())
+            .then(|| batch(py, &columns))
+            .transpose()
+    }
+}
