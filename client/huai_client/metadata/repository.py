@@ -92,8 +92,9 @@ class Repository:
         pygit2.option(Option.SET_SERVER_CONNECT_TIMEOUT, _CONNECT_SECONDS * 1000)
         pygit2.option(Option.SET_SERVER_TIMEOUT, timeout * 1000)
         self._path = path
-        self._packs = Packs()
-        self._packs.add(_packs_of(path))
+        self.packs = Packs()
+        """What the engine reads by itself."""
+        self.packs.add(_packs_of(path))
         self._timeout = timeout
         self._deadline = NEVER
         self._arrived: list[Path] = []
@@ -113,7 +114,7 @@ class Repository:
             self._git.odb.add_disk_alternate(str(other / "objects"))  # for refs
         except _FAILURES as error:
             raise self._damaged(str(error), str(other)) from error
-        self._packs.add(_packs_of(other))
+        self.packs.add(_packs_of(other))
         self.keep([commit])
 
     def start_over(self) -> None:
@@ -138,12 +139,12 @@ class Repository:
             for pack in self._arrived:
                 pack.with_suffix(".idx").unlink(missing_ok=True)  # without it, it is no pack
                 pack.unlink(missing_ok=True)
-        self._packs.forget()
+        self.packs.forget()
         self._arrived.clear()
 
     def _make(self) -> pygit2.Repository:
         self._arrived.clear()
-        self._packs.forget()
+        self.packs.forget()
         try:
             if self._path.exists():
                 shutil.rmtree(self._path)
@@ -318,7 +319,7 @@ class Repository:
         if self._deadline is not NEVER:
             self._deadline.check("the metadata are here, and nothing was changed")
         try:
-            found = self._packs.find(oid)
+            found = self.packs.find(oid)
         except (FormatError, OSError) as error:
             raise self._damaged(str(error), oid.hex()) from error
         return GitObject(*found) if found else None
@@ -326,7 +327,7 @@ class Repository:
     def __contains__(self, oid: bytes) -> bool:
         """Whether an object is here (`Objects`)."""
         try:
-            return oid in self._packs
+            return oid in self.packs
         except (FormatError, OSError) as error:
             raise self._damaged(str(error), oid.hex()) from error
 
@@ -337,7 +338,7 @@ class Repository:
         """
         with suppress(*_FAILURES):
             exchange_packs(self._path, limit, self._write_pack)
-        self._packs.forget()
+        self.packs.forget()
 
     def _write_pack(self, folder: Path) -> None:
         """Write one pack of all that kept and earlier commits hold."""

@@ -181,6 +181,8 @@ def resolve_pack(
     `room`: bytes of bases in memory, beyond which they are made again; and bytes of trees and
     commits, beyond which the pack is refused.
     """
+
+@final
 class Walk(Iterator[_Listing]):
     """A directory with a tree of its own and all below it, in tree order."""
 

@@ -63,6 +63,12 @@ impl Packs {
     fn locked(&self) -> MutexGuard<'_, packs::Packs> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    /// The content of an object that is here, can be read and is of this kind.
+    pub(crate) fn content(&self, oid: &Oid, kind: Kind) -> Option<Vec<u8>> {
+        let found = self.locked().find(oid).ok()??;
+        (found.kind == kind).then_some(found.content)
+    }
 }
 
 #[pymethods]

@@ -26,7 +26,10 @@ class TreeItem(NamedTuple):
 
 
 class ObjectReader(Protocol):
-    """Where objects come from."""
+    """Where objects come from.
+
+    If it has `packs`, an engine's `Packs`, most objects are read from there without asking it.
+    """
 
     def read(self, oid: bytes, kind: Kind) -> bytes:
         """The content of an object; `FormatError` if it is missing or of another kind.
