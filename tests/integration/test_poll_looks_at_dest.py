@@ -65,7 +65,7 @@ def test_a_path_that_is_not_absolute(
     edited(synced, dest)
     done = synced.sync()
     assert done.code == ExitCode.DESTINATION
-    assert "no absolute path" in done.err
+    assert "not an absolute path" in done.err
 
 
 def test_a_part_that_is_gone_is_no_matter_of_a_poll(synced: Downstream) -> None:
