@@ -99,6 +99,8 @@ def mirror(place: Site, folder: Path, up: Upstream | None = None) -> Mirror:
     down = place.downstream(up)
     twin = folder / "twin"
     twin.mkdir()
+    for each in (down.dest, twin):
+        os.utime(each, (0, 0))  # a run that changes nothing leaves it
     source = f"{place.content_url}/{up.name}/"
     return Mirror(up, down, program(folder), source, twin)
 
