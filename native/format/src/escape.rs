@@ -4,6 +4,7 @@
 //! every byte string has exactly one spelling.
 
 use std::borrow::Cow;
+use std::io::Write;
 
 use crate::cursor::Cursor;
 use crate::error::{Error, Result};
@@ -20,14 +21,23 @@ pub fn escape(raw: &[u8]) -> Cow<'_, [u8]> {
         return Cow::Borrowed(raw);
     }
     let mut text = Vec::with_capacity(raw.len());
+    put_escaped(&mut text, raw);
+    Cow::Owned(text)
+}
+
+/// The same at the end of a line: up to four times as many bytes.
+pub fn put_escaped(line: &mut Vec<u8>, raw: &[u8]) {
+    if !raw.iter().copied().any(is_special) {
+        line.extend_from_slice(raw);
+        return;
+    }
     for &byte in raw {
         if is_special(byte) {
-            text.extend_from_slice(format!("\\x{byte:02x}").as_bytes());
+            let _ = write!(line, "\\x{byte:02x}");
         } else {
-            text.push(byte);
+            line.push(byte);
         }
     }
-    Cow::Owned(text)
 }
 
 /// The bytes that `text` spells; any other spelling of them is refused.

@@ -4,6 +4,7 @@ use std::ffi::CStr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
+use huai_format::escape::put_escaped;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
@@ -372,7 +373,7 @@ impl Found {
     ) -> Result<(), Failure> {
         let offset = u32::try_from(self.leaves.len()).map_err(|_| Reason::TooLarge)?;
         reserve(&mut self.leaves, line::FIXED + 4 * name.len()).map_err(Failure::Fatal)?;
-        line::put_escaped(&mut self.leaves, name);
+        put_escaped(&mut self.leaves, name);
         self.leaves.push(b'\t');
         line::put_decimal(&mut self.leaves, status.size);
         self.end_line(tree, owners, status, 0o644)?;
@@ -404,9 +405,9 @@ impl Found {
             line::FIXED + 4 * (bytes.len() + target.len()),
         )
         .map_err(Failure::Fatal)?;
-        line::put_escaped(&mut self.leaves, bytes);
+        put_escaped(&mut self.leaves, bytes);
         self.leaves.extend_from_slice(b"\t>");
-        line::put_escaped(&mut self.leaves, target);
+        put_escaped(&mut self.leaves, target);
         self.end_line(place.tree, owners, status, 0o777)
     }
 

@@ -1,4 +1,4 @@
-//! The spelling of values inside a line (FORMAT.md, "Lines").
+//! The spelling of numbers inside a line (FORMAT.md, "Lines").
 
 use crate::call::Time;
 
@@ -6,32 +6,6 @@ const BILLION: i64 = 1_000_000_000;
 
 /// The most bytes that `put_time` and `put_mode` write together, and a size, with their tabs.
 pub(crate) const FIXED: usize = 64;
-
-/// The bytes of a name or a target: up to four times as many.
-pub(crate) fn put_escaped(line: &mut Vec<u8>, bytes: &[u8]) {
-    if !bytes.iter().any(|byte| is_special(*byte)) {
-        line.extend_from_slice(bytes);
-        return;
-    }
-    for byte in bytes {
-        if is_special(*byte) {
-            line.extend_from_slice(&[b'\\', b'x', digit(byte >> 4), digit(byte & 15)]);
-        } else {
-            line.push(*byte);
-        }
-    }
-}
-
-fn is_special(byte: u8) -> bool {
-    byte < 0x20 || byte == 0x7f || byte == b'\\'
-}
-
-fn digit(value: u8) -> u8 {
-    match value {
-        0..=9 => b'0' + value,
-        _ => b'a' - 10 + value,
-    }
-}
 
 /// A number without leading zeros.
 pub(crate) fn put_decimal(line: &mut Vec<u8>, mut value: u64) {

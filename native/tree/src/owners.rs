@@ -5,9 +5,9 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use huai_format::entry::ROOT_OWNER;
+use huai_format::escape::put_escaped;
 use rustix::io::Errno;
-
-use crate::line;
 
 /// Whose name is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -42,12 +42,12 @@ impl Owners {
 
 fn spell(kind: Kind, name: &[u8]) -> Field {
     let mut field = Vec::new();
-    if name != b"root" {
+    if name != ROOT_OWNER {
         field.extend_from_slice(match kind {
             Kind::User => b"\tu",
             Kind::Group => b"\tg",
         });
-        line::put_escaped(&mut field, name);
+        put_escaped(&mut field, name);
     }
     field.into()
 }
