@@ -95,9 +95,14 @@ pub fn parent(path: &[u8]) -> &[u8] {
     slash.and_then(|at| path.get(..at)).unwrap_or_default()
 }
 
+/// Whether a name is rsync's and huai's own, whatever it is the name of.
+pub fn is_reserved(name: &[u8]) -> bool {
+    name.eq_ignore_ascii_case(RESERVED)
+}
+
 /// Whether `name` can be one component of a path.
 pub fn check_name(name: &[u8]) -> Result<()> {
-    if name.eq_ignore_ascii_case(RESERVED) {
+    if is_reserved(name) {
         let rule = format!(
             "the name {} is reserved, in every directory",
             quote(&show(name))

@@ -14,7 +14,7 @@ use crate::call::{Time, again};
 type Outcome<T> = Result<T, Errno>;
 
 /// Stands for "leave it as it is", for users and groups alike.
-const LEAVE: u32 = u32::MAX;
+pub(crate) const LEAVE: u32 = u32::MAX;
 
 /// Makes an empty file that only its owner may open; it must not exist.
 pub(crate) fn make_file(directory: BorrowedFd<'_>, name: &[u8]) -> Outcome<OwnedFd> {

@@ -4,7 +4,10 @@ use std::ffi::CStr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
+use huai_format::entry::{DIRECTORY_MODE, FILE_MODE, SYMLINK_MODE};
 use huai_format::escape::put_escaped;
+use huai_format::limits::{NAME_BYTES, PATH_BYTES, TARGET_BYTES};
+use huai_format::path::is_reserved;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
@@ -17,9 +20,6 @@ use crate::owners::{Kind, LookUp, Owners};
 use crate::scan::Options;
 use crate::stop::Stop;
 
-const NAME_BYTES: usize = 255;
-const PATH_BYTES: usize = 4095;
-const TARGET_BYTES: usize = 4095;
 /// How often a directory that changes meanwhile is read before it is given up.
 const READINGS: usize = 4;
 /// From this size on memory is handed over, not copied.
@@ -282,7 +282,7 @@ impl Found {
         self.problems.clear();
         (self.hardlinks, self.skipped, self.unreadable) = (false, 0, 0);
         line::put_time(&mut self.attributes, line::nearest(status.mtime));
-        line::put_mode(&mut self.attributes, status.mode, 0o755);
+        line::put_mode(&mut self.attributes, status.mode, DIRECTORY_MODE);
         owners.put(tree, &mut self.attributes, status)?;
         if line::nanoseconds(status.mtime).is_none() {
             self.add_problem(b"", Reason::Time)?;
@@ -315,7 +315,7 @@ impl Found {
         kind: FileType,
     ) -> Result<(), Failure> {
         let bytes = name.to_bytes();
-        if kind != FileType::Unknown && exclude::is_reserved(bytes) {
+        if kind != FileType::Unknown && is_reserved(bytes) {
             return self.add_problem(bytes, Reason::Reserved);
         }
         if kind == FileType::Directory {
@@ -343,7 +343,7 @@ impl Found {
         if undecided && place.leaves_out(bytes, is_directory) {
             return Ok(());
         }
-        if exclude::is_reserved(bytes) {
+        if is_reserved(bytes) {
             return self.add_problem(bytes, Reason::Reserved);
         }
         let fits = line::nanoseconds(status.mtime).is_some() && i64::try_from(status.size).is_ok();
@@ -376,7 +376,7 @@ impl Found {
         put_escaped(&mut self.leaves, name);
         self.leaves.push(b'\t');
         line::put_decimal(&mut self.leaves, status.size);
-        self.end_line(tree, owners, status, 0o644)?;
+        self.end_line(tree, owners, status, FILE_MODE)?;
         self.hardlinks |= status.links > 1;
         self.unreadable += u64::from(status.mode & 0o004 == 0);
         put_identity(&mut self.identities, status, offset).map_err(Failure::Fatal)
@@ -408,7 +408,7 @@ impl Found {
         put_escaped(&mut self.leaves, bytes);
         self.leaves.extend_from_slice(b"\t>");
         put_escaped(&mut self.leaves, target);
-        self.end_line(place.tree, owners, status, 0o777)
+        self.end_line(place.tree, owners, status, SYMLINK_MODE)
     }
 
     fn end_line(
@@ -416,7 +416,7 @@ impl Found {
         tree: &Tree<'_>,
         owners: &mut Fields,
         status: &Status,
-        usual_mode: u32,
+        usual_mode: u16,
     ) -> Result<(), Failure> {
         self.leaves.push(b'\t');
         line::put_time(&mut self.leaves, status.mtime);

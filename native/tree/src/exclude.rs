@@ -2,7 +2,6 @@
 
 use crate::glob;
 
-const RESERVED: &[u8] = b".~tmp~";
 /// The random characters at the end of rsync's temporary names.
 const RANDOM: usize = 6;
 /// What rsync does not grant until the file is complete.
@@ -31,11 +30,6 @@ impl Pattern {
             glob::matches(&self.glob, name, self.anchored)
         }
     }
-}
-
-/// Whether a name is rsync's and huai's own, whatever it is the name of.
-pub(crate) fn is_reserved(name: &[u8]) -> bool {
-    name.eq_ignore_ascii_case(RESERVED)
 }
 
 /// Whether a regular file is one of rsync's temporary files: `.NAME.XXXXXX`.

@@ -45,8 +45,8 @@ fn low_byte(value: u64) -> u8 {
 }
 
 /// The mode's field, where it is not the usual one.
-pub(crate) fn put_mode(line: &mut Vec<u8>, mode: u32, usual: u32) {
-    if mode == usual {
+pub(crate) fn put_mode(line: &mut Vec<u8>, mode: u32, usual: u16) {
+    if mode == u32::from(usual) {
         return;
     }
     line.extend_from_slice(b"\tm");

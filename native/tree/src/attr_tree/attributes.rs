@@ -5,10 +5,7 @@ use std::os::fd::BorrowedFd;
 use rustix::io::Errno;
 
 use crate::call::{self, Time};
-use crate::change;
-
-/// Stands for "leave it as it is", for users and groups alike.
-pub(super) const LEAVE: u32 = u32::MAX;
+use crate::change::{self, LEAVE};
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Attributes {

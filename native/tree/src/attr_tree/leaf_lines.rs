@@ -5,16 +5,16 @@
 
 use std::collections::HashMap;
 
+use huai_format::entry::{FILE_MODE, SYMLINK_MODE};
+use huai_format::limits::{NAME_BYTES, PATH_BYTES, TARGET_BYTES};
+use huai_format::path::parent;
 use rustix::io::Errno;
 
-use super::attributes::{Attributes, LEAVE};
+use super::attributes::Attributes;
 use super::entry::{Entry, Kind};
 use crate::call::Time;
+use crate::change::LEAVE;
 
-const NAME_BYTES: usize = 255;
-const PATH_BYTES: usize = 4095;
-const FILE_MODE: u32 = 0o644;
-const SYMLINK_MODE: u32 = 0o777;
 const NANOSECOND_DIGITS: usize = 9;
 
 /// Numbers of owners, by what stands in a line: `u` or `g` and the escaped name.
@@ -76,7 +76,7 @@ impl<'a> LeafLines<'a> {
         let value = fields.next()?;
         let size = match value.strip_prefix(b">") {
             Some(target) => {
-                unescape(target, &mut self.other, PATH_BYTES)?;
+                unescape(target, &mut self.other, TARGET_BYTES)?;
                 None
             }
             None => Some(u64::try_from(number(value)?).ok()?),
@@ -84,7 +84,7 @@ impl<'a> LeafLines<'a> {
         let mut attributes = Attributes {
             user: self.user,
             group: self.group,
-            mode: size.map_or(SYMLINK_MODE, |_| FILE_MODE),
+            mode: size.map_or(SYMLINK_MODE, |_| FILE_MODE).into(),
             mtime: time(fields.next()?)?,
         };
         let mut is_link = false;
@@ -187,7 +187,7 @@ fn resolve(directory: &[u8], path: &mut Vec<u8>) -> Option<()> {
         if above.is_empty() {
             return None;
         }
-        above = super::workplace::split(above).0;
+        above = parent(above);
         rest = further;
     }
     let resolved = match above {
