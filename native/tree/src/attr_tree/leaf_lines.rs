@@ -117,19 +117,11 @@ impl<'a> LeafLines<'a> {
 fn unescape(text: &[u8], to: &mut Vec<u8>, room: usize) -> Option<()> {
     to.clear();
     let mut rest = text;
-    while let Some((first, after)) = rest.split_first() {
-        let byte = match after {
-            _ if *first != b'\\' => *first,
-            [b'x', high, low, after @ ..] => {
-                rest = after;
-                let byte = digit(*high)? << 4 | digit(*low)?;
-                to.push(byte);
-                if byte == 0 {
-                    return None;
-                }
-                continue;
-            }
-            _ => return None,
+    while let [first, after @ ..] = rest {
+        let (byte, after) = match (first, after) {
+            (b'\\', [b'x', high, low, after @ ..]) => (digit(*high)? << 4 | digit(*low)?, after),
+            (b'\\', _) => return None,
+            (byte, after) => (*byte, after),
         };
         if byte == 0 {
             return None;
