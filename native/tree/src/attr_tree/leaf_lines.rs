@@ -26,9 +26,8 @@ pub(super) struct LeafLines<'a> {
     directory: &'a [u8],
     /// What was not read yet.
     rest: &'a [u8],
-    /// Where a line says nothing; both `LEAVE`: whatever it says.
-    pub(super) user: u32,
-    pub(super) group: u32,
+    /// User and group where a line says nothing; both `LEAVE`: whatever it says.
+    usual: (u32, u32),
     owners: &'a OwnerNumbers,
     /// Of the line that was read last, as far as it was.
     name: Vec<u8>,
@@ -37,12 +36,16 @@ pub(super) struct LeafLines<'a> {
 }
 
 impl<'a> LeafLines<'a> {
-    pub(super) fn new(directory: &'a [u8], text: &'a [u8], owners: &'a OwnerNumbers) -> Self {
+    pub(super) fn new(
+        directory: &'a [u8],
+        text: &'a [u8],
+        usual: (u32, u32),
+        owners: &'a OwnerNumbers,
+    ) -> Self {
         Self {
             directory,
             rest: text,
-            user: LEAVE,
-            group: LEAVE,
+            usual,
             owners,
             name: Vec::new(),
             other: Vec::new(),
@@ -81,9 +84,10 @@ impl<'a> LeafLines<'a> {
             }
             None => Some(u64::try_from(number(value)?).ok()?),
         };
+        let (user, group) = self.usual;
         let mut attributes = Attributes {
-            user: self.user,
-            group: self.group,
+            user,
+            group,
             mode: size.map_or(SYMLINK_MODE, |_| FILE_MODE).into(),
             mtime: time(fields.next()?)?,
         };
@@ -101,7 +105,7 @@ impl<'a> LeafLines<'a> {
                 _ => {} // a later version's, which may be ignored
             }
         }
-        if self.user == LEAVE && self.group == LEAVE {
+        if self.usual == (LEAVE, LEAVE) {
             (attributes.user, attributes.group) = (LEAVE, LEAVE);
         }
         let kind = match size {

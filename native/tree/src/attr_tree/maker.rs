@@ -147,8 +147,8 @@ impl Maker {
     fn make_leaves(&mut self, listing: &Record<'_>) -> std::result::Result<(), Failure> {
         let text = listing.other.ok_or((Errno::INVAL, None))?;
         let owners = std::mem::take(&mut self.owners);
-        let mut lines = LeafLines::new(listing.name, text, &owners);
-        (lines.user, lines.group) = (listing.attributes.user, listing.attributes.group);
+        let usual = (listing.attributes.user, listing.attributes.group);
+        let mut lines = LeafLines::new(listing.name, text, usual, &owners);
         let made = self.make_lines(&mut lines);
         self.owners = owners;
         made
