@@ -16,6 +16,16 @@ pub struct Error {
 /// What a long call gives.
 pub type Result<T> = std::result::Result<T, Error>;
 
+impl Error {
+    pub(crate) fn new(doing: &'static str, path: &[u8], errno: Errno) -> Self {
+        Self {
+            doing,
+            path: path.to_vec(),
+            errno,
+        }
+    }
+}
+
 impl std::fmt::Display for Error {
     fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let path = self.path.escape_ascii();

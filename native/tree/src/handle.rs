@@ -19,21 +19,13 @@ pub(crate) struct Root {
 
 impl Root {
     pub(crate) fn open(path: &[u8]) -> Result<Self> {
-        let handle = call::open_root(path).map_err(|errno| Error {
-            doing: "open",
-            path: path.to_vec(),
-            errno,
-        })?;
+        let handle = call::open_root(path).map_err(|errno| Error::new("open", path, errno))?;
         Self::of(handle, path)
     }
 
     /// The root that an open directory is; `path` is for the error.
     pub(crate) fn of(handle: OwnedFd, path: &[u8]) -> Result<Self> {
-        Self::try_of(handle).map_err(|errno| Error {
-            doing: "open",
-            path: path.to_vec(),
-            errno,
-        })
+        Self::try_of(handle).map_err(|errno| Error::new("open", path, errno))
     }
 
     fn try_of(handle: OwnedFd) -> std::result::Result<Self, Errno> {

@@ -25,11 +25,7 @@ pub struct PackFile {
 impl PackFile {
     /// Opens the file at `path`, in a folder of our own.
     pub fn open(path: &[u8]) -> Result<Self> {
-        let failed = |errno| Error {
-            doing: "open",
-            path: path.to_vec(),
-            errno,
-        };
+        let failed = |errno| Error::new("open", path, errno);
         let handle = call::open_file(path).map_err(failed)?;
         let size = call::status(handle.as_fd()).map_err(failed)?.size;
         Ok(Self {
@@ -56,7 +52,7 @@ impl PackFile {
         let size = usize::try_from(self.size).unwrap_or(usize::MAX);
         bytes
             .try_reserve_exact(size)
-            .map_err(|_| lent(Errno::NOMEM, "read", &self.path))?;
+            .map_err(|_| unreadable(&self.path, Errno::NOMEM))?;
         bytes.resize(size, 0);
         self.read_at(0, &mut bytes)?;
         Ok(bytes)
@@ -70,7 +66,7 @@ impl Source for PackFile {
 
     fn read_at(&self, offset: u64, room: &mut [u8]) -> Parsed<()> {
         self.fill(offset, room)
-            .map_err(|errno| lent(errno, "read", &self.path))
+            .map_err(|errno| unreadable(&self.path, errno))
     }
 }
 
@@ -183,20 +179,12 @@ fn names(folder: &[u8]) -> Result<Vec<Vec<u8>>> {
     });
     match listed {
         Ok(()) | Err(Errno::NOENT) => Ok(found),
-        Err(errno) => Err(Error {
-            doing: "read",
-            path: folder.to_vec(),
-            errno,
-        }),
+        Err(errno) => Err(Error::new("read", folder, errno)),
     }
 }
 
-fn lent(errno: Errno, doing: &'static str, path: &[u8]) -> FormatError {
-    boxed(Error {
-        doing,
-        path: path.to_vec(),
-        errno,
-    })
+fn unreadable(path: &[u8], errno: Errno) -> FormatError {
+    boxed(Error::new("read", path, errno))
 }
 
 fn boxed(error: Error) -> FormatError {

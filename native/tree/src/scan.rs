@@ -103,11 +103,7 @@ impl Scan {
         });
         match lock(&self.queue).failure() {
             None => Ok(()),
-            Some((errno, path)) => Err(Error {
-                doing: "read",
-                path: path.clone(),
-                errno: *errno,
-            }),
+            Some((errno, path)) => Err(Error::new("read", path, *errno)),
         }
     }
 }

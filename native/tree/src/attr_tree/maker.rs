@@ -40,13 +40,8 @@ type Failure = (Errno, Option<Vec<u8>>);
 impl Maker {
     /// `privileged`: permissions do not matter to this process.
     pub fn open(root: &[u8], building: Option<&[u8]>, privileged: bool) -> Result<Self> {
-        let opened = |path: &[u8]| {
-            call::open_folder(path).map_err(|errno| Error {
-                doing: "open",
-                path: path.to_vec(),
-                errno,
-            })
-        };
+        let opened =
+            |path: &[u8]| call::open_folder(path).map_err(|errno| Error::new("open", path, errno));
         let ground = Ground {
             root: Root::of(opened(root)?, root)?,
             privileged,
@@ -259,9 +254,5 @@ fn failed(errno: Errno, above: &[u8], name: &[u8]) -> Error {
     } else {
         b"/"
     };
-    Error {
-        doing: "make",
-        path: [above, between, name].concat(),
-        errno,
-    }
+    Error::new("make", &[above, between, name].concat(), errno)
 }
