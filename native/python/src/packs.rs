@@ -97,7 +97,7 @@ impl Packs {
     fn __contains__(&self, py: Python<'_>, oid: &[u8]) -> PyResult<bool> {
         let oid = Oid::parse(oid).ok_or_else(no_id)?;
         let found = py.detach(|| self.locked().locate(&oid));
-        found.map_err(refuse)
+        Ok(found.map_err(refuse)?.is_some())
     }
 }
 

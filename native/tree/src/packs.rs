@@ -3,7 +3,7 @@
 use std::os::fd::{AsFd, OwnedFd};
 
 use huai_format::error::{Error as FormatError, Result as Parsed};
-use huai_format::git::index::Index;
+use huai_format::git::index::{Index, Place};
 use huai_format::git::object::Object;
 use huai_format::git::oid::Oid;
 use huai_format::git::read::PackReader;
@@ -90,18 +90,15 @@ impl Pack {
         })
     }
 
-    fn read(&mut self, oid: &Oid) -> Parsed<Option<Object>> {
-        let Some(place) = self.index.find(oid) else {
-            return Ok(None);
+    fn read(&mut self, place: &Place) -> Parsed<Object> {
+        let reader = match &mut self.reader {
+            Some(reader) => reader,
+            closed => {
+                let file = PackFile::open(&[&self.path, &b".pack"[..]].concat()).map_err(boxed)?;
+                closed.insert(PackReader::new(file))
+            }
         };
-        if self.reader.is_none() {
-            let file = PackFile::open(&[&self.path, &b".pack"[..]].concat()).map_err(boxed)?;
-            self.reader = Some(PackReader::new(file));
-        }
-        let reader = self.reader.as_mut();
-        reader
-            .map(|reader| reader.read(&place, &self.index))
-            .transpose()
+        reader.read(place, &self.index)
     }
 }
 
@@ -129,26 +126,27 @@ impl Packs {
 
     /// An object, if it is here.
     pub fn find(&mut self, oid: &Oid) -> Parsed<Option<Object>> {
-        if !self.locate(oid)? {
-            return Ok(None);
+        let place = self.locate(oid)?;
+        match (place, self.packs.first_mut()) {
+            (Some(place), Some(pack)) => pack.read(&place).map(Some),
+            _ => Ok(None),
         }
-        self.packs
-            .first_mut()
-            .map_or(Ok(None), |pack| pack.read(oid))
     }
 
-    /// Whether an object is here; its pack comes first then.
-    pub fn locate(&mut self, oid: &Oid) -> Parsed<bool> {
-        Ok(self.known(oid) || (self.list()? && self.known(oid)))
+    /// Where an object stands, if it is here; its pack comes first then.
+    pub fn locate(&mut self, oid: &Oid) -> Parsed<Option<Place>> {
+        let known = self.known(oid);
+        if known.is_none() && self.list()? {
+            return Ok(self.known(oid));
+        }
+        Ok(known)
     }
 
-    fn known(&mut self, oid: &Oid) -> bool {
-        let has = |pack: &Pack| pack.index.find(oid).is_some();
-        let found = self.packs.iter().position(has);
-        if let Some(number) = found {
-            self.packs.swap(0, number);
-        }
-        found.is_some()
+    fn known(&mut self, oid: &Oid) -> Option<Place> {
+        let has = |(number, pack): (usize, &Pack)| Some((number, pack.index.find(oid)?));
+        let (number, place) = self.packs.iter().enumerate().find_map(has)?;
+        self.packs.swap(0, number);
+        Some(place)
     }
 
     /// Look for packs that are not known yet; whether there are any.
