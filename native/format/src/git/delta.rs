@@ -7,6 +7,9 @@ use crate::error::{Error, Result};
 use crate::git::inflate::reserve;
 use crate::git::object::{take_size, within_limit};
 
+/// Following a byte of a delta takes about as long as making so many by inflation.
+pub(crate) const STEP_WORK: u64 = 16;
+
 const COPY: u8 = 0x80;
 const DEFAULT_COPY_BYTES: usize = 0x10000;
 const OFFSET_BYTES: u32 = 4;

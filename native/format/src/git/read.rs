@@ -5,16 +5,13 @@
 
 use crate::budget::Budget;
 use crate::error::{Error, Result};
-use crate::git::delta::Delta;
+use crate::git::delta::{Delta, STEP_WORK};
 use crate::git::index::{Index, Place};
 use crate::git::inflate::Inflater;
 use crate::git::object::{Form, Object};
 use crate::git::oid::OID_BYTES;
 use crate::git::window::{Source, Window};
 use crate::limits::{READ_DELTAS, READ_DEPTH, READ_WORK};
-
-/// Following a byte of a delta takes about as long as making so many by inflation.
-const STEP_WORK: u64 = 16;
 
 /// Reads objects of one pack.
 pub struct PackReader<S> {

@@ -17,7 +17,8 @@ const HEADER_BYTES: u64 = 12;
 const CHECKSUM_BYTES: u64 = OID_BYTES as u64;
 /// No record is shorter: a byte of header, and zlib's shortest stream.
 const RECORD_BYTES: u64 = 9;
-const REPLY: &str = "the upstream's reply";
+/// The place of an error that is about the pack as a whole.
+pub(crate) const REPLY: &str = "the upstream's reply";
 
 /// What a record is made from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -190,6 +191,7 @@ fn check<S: Source>(window: &mut Window<S>, end: u64, budget: &Budget<'_>) -> Re
     Ok(count as usize)
 }
 
-fn place(offset: u64) -> String {
+/// The place of an error that is about one record.
+pub(crate) fn place(offset: u64) -> String {
     format!("byte {offset} of the pack")
 }

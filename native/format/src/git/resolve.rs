@@ -8,19 +8,16 @@ use std::collections::BTreeMap;
 
 use crate::budget::Budget;
 use crate::error::{Error, Result};
-use crate::git::delta::Delta;
+use crate::git::delta::{Delta, STEP_WORK};
 use crate::git::index::Place;
 use crate::git::object::{Kind, Object};
 use crate::git::oid::Oid;
-use crate::git::records::{Base, Record, Records};
+use crate::git::records::{Base, REPLY, Record, Records, place};
 use crate::git::window::Source;
 use crate::limits::CHAIN_DEPTH;
 
-/// Following a byte of a delta takes about as long as making so many by inflation.
-const STEP_WORK: u64 = 16;
 /// What an object in memory takes beside its content.
 const OBJECT_OVERHEAD: u64 = 200;
-const REPLY: &str = "the upstream's reply";
 
 /// The objects that deltas may be based on without being in the pack.
 pub trait Bases {
@@ -435,7 +432,7 @@ impl<S: Source> Resolver<'_, '_, S> {
             return Ok(inflated);
         }
         let delta = kept.unwrap_or(&inflated);
-        let within = |error: Error| error.within(format!("byte {} of the pack", record.offset));
+        let within = |error: Error| error.within(place(record.offset));
         let reply = |error: Error| error.within(REPLY);
         let work = (delta.len() as u64).saturating_mul(STEP_WORK);
         self.budget.spend(work).map_err(reply)?;
