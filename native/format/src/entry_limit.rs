@@ -6,7 +6,7 @@
 
 use crate::error::{Error, Result};
 use crate::limits::{ENTRY_BYTES, LISTING_BYTES};
-use crate::path::{RelPath, show};
+use crate::path::{RelPath, at};
 
 /// How many entries, directories and bytes may still come.
 #[derive(Debug)]
@@ -47,14 +47,14 @@ impl EntryLimit {
         self.bytes = take(self.bytes, size).ok_or_else(|| {
             let limit = self.limit;
             let rule = format!("the manifests of {limit} entries are longer than they can be");
-            Error::new(rule).within(show(place.as_bytes()))
+            at(place, Error::new(rule))
         })?;
         Ok(())
     }
 
     fn too_many(&self, place: &RelPath) -> Error {
         let rule = format!("the snapshot has more than {} entries", self.limit);
-        Error::new(rule).within(show(place.as_bytes()))
+        at(place, Error::new(rule))
     }
 }
 

@@ -12,7 +12,7 @@ use crate::level::Walk;
 use crate::line::Leaves;
 use crate::manifest::Listing;
 use crate::objects::ObjectReader;
-use crate::path::{RelPath, parent, show};
+use crate::path::{RelPath, at, parent, show};
 use crate::snapshot::Snapshot;
 
 /// One of a group, and where it is.
@@ -100,5 +100,5 @@ fn check_equal(leader: &RelPath, member: &Member, found: Option<&Entry<'_>>) -> 
         Some(_) => return Ok(()),
     };
     let rule = format!("{reason}: {}", show(leader.as_bytes()));
-    Err(Error::new(rule).within(show(member.path.as_bytes())))
+    Err(at(&member.path, Error::new(rule)))
 }

@@ -12,9 +12,9 @@ use crate::git::oid::Oid;
 use crate::line::has_leaf;
 use crate::manifest::{Block, InlineDirectory, Listing, Manifest};
 use crate::objects::ObjectReader;
-use crate::path::RelPath;
+use crate::path::{RelPath, at};
 use crate::shared::Shared;
-use crate::snapshot::{Located, Snapshot, at};
+use crate::snapshot::{Located, Snapshot};
 
 /// What comes next in an own directory.
 #[derive(Debug)]

@@ -13,7 +13,7 @@ use crate::fields::{Fields, Mtime, number};
 use crate::find::{position, split_before};
 use crate::leader::resolve;
 use crate::limits::{LINE_BYTES, PATH_BYTES, SIZE_MAX, TARGET_BYTES};
-use crate::path::{RelPath, check_name, show};
+use crate::path::{RelPath, at, check_name, show};
 
 const SIZE_DIGITS: usize = 19;
 
@@ -97,7 +97,7 @@ impl<'a> Leaves<'a> {
             let is_long = self.digests.is_some_and(|digests| !digests.is_empty());
             return if is_long || self.is_short {
                 let rule = "the digest column has not one digest for each file";
-                Err(Error::new(rule).within(show(self.directory.as_bytes())))
+                Err(at(self.directory, Error::new(rule)))
             } else {
                 Ok(None)
             };
@@ -122,7 +122,7 @@ impl<'a> Leaves<'a> {
         let Some(end) = position(within, b'\n') else {
             if within.len() < self.text.len() {
                 let rule = format!("a line of more than {LINE_BYTES} bytes");
-                return Err(Error::new(rule).within(show(self.directory.as_bytes())));
+                return Err(at(self.directory, Error::new(rule)));
             }
             return Err(self.refuse_line(within));
         };
@@ -191,7 +191,7 @@ impl<'a> Iterator for Leaves<'a> {
 
 /// The directory whose attribute fields these are.
 pub fn decode_directory<'a>(path: &RelPath, attributes: &'a [u8]) -> Result<Entry<'a>> {
-    let place = |error: Error| error.within(show(path.as_bytes()));
+    let place = |error: Error| at(path, error);
     let mut rest = Cursor::new(attributes);
     let mtime = Some(take_field(&mut rest))
         .filter(|_| attributes.len() < LINE_BYTES && !holds_control(attributes))

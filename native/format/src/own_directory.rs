@@ -5,7 +5,7 @@
 use crate::error::{Error, Result};
 use crate::git::oid::Oid;
 use crate::git::tree::decode_tree;
-use crate::path::{RelPath, check_name, quote, show};
+use crate::path::{RelPath, at, check_name, quote, show};
 
 /// Where one piece of a manifest is to be found; equal pieces have equal ids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -34,13 +34,13 @@ pub struct OwnDirectory {
 impl OwnDirectory {
     /// The directory at `path` whose git tree is `data`.
     pub fn decode(path: RelPath, data: &[u8]) -> Result<Self> {
-        let place = || show(path.as_bytes());
+        let place = |error| at(&path, error);
         let mut children = Vec::new();
         let (mut text, mut column, mut pieces, mut piece_digests) = (None, None, None, None);
-        for item in decode_tree(data).map_err(|error| error.within(place()))? {
+        for item in decode_tree(data).map_err(place)? {
             match (item.is_tree, item.name) {
                 (true, [b'=', name @ ..]) => {
-                    check_name(name).map_err(|error| error.within(place()))?;
+                    check_name(name).map_err(place)?;
                     path.try_join(name)?;
                     children.push((name.to_vec(), item.oid));
                 }
@@ -51,14 +51,14 @@ impl OwnDirectory {
                 (_, name) => {
                     let name = quote(&show(name.get(..80).unwrap_or(name)));
                     let rule = format!("an unknown item {name} in a tree");
-                    return Err(Error::new(rule).within(place()));
+                    return Err(place(Error::new(rule)));
                 }
             }
         }
         let text = text.filter(|_| piece_digests.is_none() || pieces.is_some());
         let Some(manifest) = text else {
             let rule = "a tree without a manifest, or with digests of nothing";
-            return Err(Error::new(rule).within(place()));
+            return Err(place(Error::new(rule)));
         };
         // Git sorts them as if their names ended in a slash.
         children.sort_unstable();

@@ -138,6 +138,11 @@ pub fn path_order(one: &[u8], other: &[u8]) -> Ordering {
     one.iter().map(key).cmp(other.iter().map(key))
 }
 
+/// The same error, which is about `place`.
+pub(crate) fn at(place: &RelPath, error: Error) -> Error {
+    error.within(show(place.as_bytes()))
+}
+
 /// A path for people: undecodable bytes and control characters escaped.
 pub fn show(path: &[u8]) -> String {
     if path.is_empty() {

@@ -14,7 +14,7 @@ use crate::git::oid::Oid;
 use crate::git::tree::{TreeItem, decode_tree};
 use crate::limits::{FANOUT, KEY_DIGITS};
 use crate::objects::ObjectReader;
-use crate::path::{RelPath, quote, show};
+use crate::path::{RelPath, at, quote, show};
 
 /// The name of a piece in its tree.
 pub type Key = [u8; KEY_DIGITS];
@@ -116,7 +116,7 @@ impl<'a, R: ObjectReader> PieceTree<'a, R> {
 
     /// The items of one tree: pieces only, or trees only; at least one.
     fn node(&self, tree: Oid, prefix: &[u8]) -> Result<Vec<Item>> {
-        let place = |error: Error| error.within(show(self.place.as_bytes()));
+        let place = |error: Error| at(self.place, error);
         let data = self.reader.read(&tree, Kind::Tree)?;
         let items = decode_tree(&data).map_err(place)?;
         let split = items.first().is_some_and(|item| item.is_tree) && prefix.len() < KEY_DIGITS;
@@ -176,7 +176,7 @@ impl<'a, R: ObjectReader> PieceTree<'a, R> {
                     let count = found.len().saturating_sub(level.before);
                     if level.is_split && count <= FANOUT {
                         let rule = "a tree of pieces that is split without need";
-                        return Err(Error::new(rule).within(show(self.place.as_bytes())));
+                        return Err(at(self.place, Error::new(rule)));
                     }
                     open.pop();
                 }

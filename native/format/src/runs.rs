@@ -13,7 +13,7 @@ use crate::level::join;
 use crate::manifest::{InlineDirectory, Listing, Manifest};
 use crate::objects::ObjectReader;
 use crate::own_directory::{OwnDirectory, Piece};
-use crate::path::{RelPath, quote, show};
+use crate::path::{RelPath, at, quote, show};
 use crate::piece::{Found, PieceTree, unequal};
 use crate::snapshot::{PieceName, Snapshot, Start};
 
@@ -35,8 +35,8 @@ impl<R: ObjectReader> Side<R> {
         let text = self.snapshot.text(name, piece, place)?;
         let size = text.text.len().saturating_add(text.column.len());
         self.limit.spend_bytes(size, place)?;
-        let manifest = Manifest::decode(&text.text, &text.column)
-            .map_err(|error| error.within(show(place.as_bytes())))?;
+        let manifest =
+            Manifest::decode(&text.text, &text.column).map_err(|error| at(place, error))?;
         // The directory itself was counted before.
         let own = usize::from(manifest.is_first);
         self.limit
@@ -64,7 +64,7 @@ impl PieceRun {
                 if let Some(twin) = inline.insert(each.name.clone(), each) {
                     let name = quote(&show(&twin.name));
                     let rule = format!("{name} is listed twice");
-                    return Err(Error::new(rule).within(show(path.as_bytes())));
+                    return Err(at(path, Error::new(rule)));
                 }
             }
         }
@@ -214,7 +214,7 @@ impl<'a, R: ObjectReader> Trees<'a, R> {
         columns.extend(self.columns.look_up(&unknown)?);
         if !columns.keys().all(|key| texts.contains_key(key)) {
             let rule = "a digest column without its manifest";
-            return Err(Error::new(rule).within(show(self.path.as_bytes())));
+            return Err(at(self.path, Error::new(rule)));
         }
         let pieces = texts.iter().map(|(key, &manifest)| {
             let column = columns.get(key).copied();

@@ -12,7 +12,7 @@ use crate::limits::{DIGEST_BYTES, MANIFEST_BYTES, MANIFEST_LINES};
 use crate::manifest::{InlineDirectory, Manifest, piece_start};
 use crate::objects::ObjectReader;
 use crate::own_directory::{OwnDirectory, Piece};
-use crate::path::{RelPath, show};
+use crate::path::{RelPath, at, show};
 use crate::piece::{Key, PieceTree, piece_key};
 use crate::shared::Shared;
 
@@ -170,10 +170,6 @@ impl<R: ObjectReader> Snapshot<R> {
         check_key(name, start).map_err(|error| at(place, error))?;
         Ok(text)
     }
-}
-
-pub(crate) fn at(place: &RelPath, error: Error) -> Error {
-    error.within(show(place.as_bytes()))
 }
 
 fn check_key(name: PieceName, start: &[u8]) -> Result<()> {
