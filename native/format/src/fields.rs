@@ -15,6 +15,8 @@ const SECOND_DIGITS: usize = 12;
 #[derive(Clone, Copy)]
 pub(crate) struct Mtime<'a> {
     seconds: &'a [u8],
+    /// What these are.
+    whole: i128,
     fraction: &'a [u8],
 }
 
@@ -24,8 +26,9 @@ impl<'a> Mtime<'a> {
         let dot = text.iter().position(|&byte| byte == b'.');
         let (seconds, fraction) = text.split_at(dot.unwrap_or(text.len()));
         let digits = seconds.strip_prefix(b"-").unwrap_or(seconds);
-        number(digits, SECOND_DIGITS)?;
-        if digits == b"0" && digits.len() != seconds.len() {
+        let whole = i128::from(number(digits, SECOND_DIGITS)?);
+        let is_negative = digits.len() != seconds.len();
+        if is_negative && whole == 0 {
             return None;
         }
         let fraction = match fraction.split_first() {
@@ -37,19 +40,20 @@ impl<'a> Mtime<'a> {
                 good.then_some(digits)?
             }
         };
-        Some(Self { seconds, fraction })
+        Some(Self {
+            seconds,
+            whole: if is_negative {
+                whole.saturating_neg()
+            } else {
+                whole
+            },
+            fraction,
+        })
     }
 
     /// Nanoseconds since the epoch.
     pub(crate) fn decode(self) -> Result<i64> {
-        let digits = self.seconds.strip_prefix(b"-").unwrap_or(self.seconds);
-        let whole = i128::from(number(digits, SECOND_DIGITS).unwrap_or(0));
-        let whole = whole.saturating_mul(NANOSECONDS);
-        let whole = if digits.len() == self.seconds.len() {
-            whole
-        } else {
-            whole.saturating_neg()
-        };
+        let whole = self.whole.saturating_mul(NANOSECONDS);
         let places = self.fraction.iter().copied().chain(std::iter::repeat(b'0'));
         let rest = places.take(9).fold(0, push_digit);
         i64::try_from(whole.saturating_add(i128::from(rest)))
