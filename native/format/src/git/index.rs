@@ -6,8 +6,9 @@ use crate::cursor::Cursor;
 use crate::error::{Error, Result};
 use crate::git::oid::{Checksum, OID_BYTES, Oid};
 
-const FANOUT_BYTES: usize = 256 * 4;
 const MAGIC: [u8; 8] = *b"\xfftOc\0\0\0\x02";
+/// Where the table of ids begins: behind 256 numbers.
+const OIDS: usize = MAGIC.len() + 256 * 4;
 /// The highest bit of an offset says that the offset stands in the table of large ones.
 const LARGE: u32 = 1 << 31;
 
@@ -92,8 +93,7 @@ impl Index {
     fn tables(bytes: Vec<u8>) -> Option<Self> {
         let end = bytes.len().checked_sub(2 * OID_BYTES)?;
         let count = number(&bytes, MAGIC.len(), 255)?;
-        let oids = MAGIC.len().checked_add(FANOUT_BYTES)?;
-        let crcs = oids.checked_add(count.checked_mul(OID_BYTES)?)?;
+        let crcs = OIDS.checked_add(count.checked_mul(OID_BYTES)?)?;
         let offsets = crcs.checked_add(count.checked_mul(4)?)?;
         let large = offsets.checked_add(count.checked_mul(4)?)?;
         let left = end.checked_sub(large)?;
@@ -110,11 +110,9 @@ impl Index {
         })
     }
 
-    fn oid(&self, number: usize) -> Option<Oid> {
-        let start = MAGIC.len().checked_add(FANOUT_BYTES)?;
-        let at = start.checked_add(number.checked_mul(OID_BYTES)?)?;
-        let bytes = self.bytes.get(at..self.crcs)?;
-        Cursor::new(bytes).array().map(Oid::new)
+    fn oid(&self, at: usize) -> Option<Oid> {
+        let table = self.bytes.get(..self.crcs)?;
+        Oid::parse(part(table, OIDS, at, OID_BYTES)?)
     }
 
     fn place(&self, at: usize) -> Option<Place> {
