@@ -81,8 +81,8 @@ impl Level {
         if let Some(own) = self.own.take() {
             return Ok(Some(Step::Listing(own)));
         }
-        if let Some(block) = self.blocks.next() {
-            return Ok(Some(Step::Listing(block.listing(&self.path)?)));
+        if let Some(below) = self.next_block()? {
+            return Ok(Some(below));
         }
         self.refill(snapshot, limit)?;
         let order = match (self.inline.front(), self.children.peek()) {
