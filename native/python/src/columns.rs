@@ -11,12 +11,15 @@ pub(crate) type Batch<'py> = (
     Bound<'py, PyTuple>,
 );
 
-/// The columns as Python's own.
-pub(crate) fn batch<'py>(py: Python<'py>, columns: &Columns) -> PyResult<Batch<'py>> {
+/// The columns as Python's own; None if there is nothing in them.
+pub(crate) fn batch<'py>(py: Python<'py>, columns: &Columns) -> PyResult<Option<Batch<'py>>> {
+    if columns.is_empty() {
+        return Ok(None);
+    }
     let owners = columns.owners.iter().map(|owner| PyBytes::new(py, owner));
-    Ok((
+    Ok(Some((
         PyBytes::new(py, &columns.records),
         PyBytes::new(py, &columns.text),
         PyTuple::new(py, owners.collect::<Vec<_>>())?,
-    ))
+    )))
 }

@@ -35,9 +35,7 @@ impl Comparison {
         let mut comparison = self.0.try_lock().map_err(|_| in_use())?;
         let mut columns = Columns::new(most);
         comparison.advance(&mut columns).map_err(refuse)?;
-        (!columns.is_empty())
-            .then(|| batch(py, &columns))
-            .transpose()
+        batch(py, &columns)
     }
 }
 

@@ -43,8 +43,6 @@ impl Entries {
                 *listing = None;
             }
         }
-        (!columns.is_empty())
-            .then(|| batch(py, &columns))
-            .transpose()
+        batch(py, &columns)
     }
 }
