@@ -87,7 +87,7 @@ impl Packs {
     }
 
     fn find<'py>(&self, py: Python<'py>, oid: &[u8]) -> PyResult<Option<Found<'py>>> {
-        let oid = Oid::parse(oid).ok_or_else(no_id)?;
+        let oid = parse_oid(oid)?;
         // A few microseconds: too short for the one door to long calls.
         let found = py.detach(|| self.locked().find(&oid));
         let found = found.map_err(refuse)?;
@@ -95,7 +95,7 @@ impl Packs {
     }
 
     fn __contains__(&self, py: Python<'_>, oid: &[u8]) -> PyResult<bool> {
-        let oid = Oid::parse(oid).ok_or_else(no_id)?;
+        let oid = parse_oid(oid)?;
         let found = py.detach(|| self.locked().locate(&oid));
         Ok(found.map_err(refuse)?.is_some())
     }
@@ -146,17 +146,18 @@ fn encode<'py>(
     checksum: &[u8],
 ) -> PyResult<Bound<'py, PyBytes>> {
     let places = places.collect::<PyResult<Vec<_>>>()?;
-    let checksum = checksum.try_into().map_err(|_| no_id())?;
-    Ok(PyBytes::new(py, &index::encode(places, checksum)))
+    let index = index::encode(places, parse_oid(checksum)?.as_bytes());
+    Ok(PyBytes::new(py, &index))
 }
 
 fn place((oid, offset, crc): (Vec<u8>, u64, u32)) -> PyResult<Place> {
-    let oid = Oid::parse(&oid).ok_or_else(no_id)?;
+    let oid = parse_oid(&oid)?;
     Ok(Place { oid, offset, crc })
 }
 
-fn no_id() -> PyErr {
-    PyValueError::new_err("an id has 20 bytes")
+/// An id as Python has it.
+pub(crate) fn parse_oid(bytes: &[u8]) -> PyResult<Oid> {
+    Oid::parse(bytes).ok_or_else(|| PyValueError::new_err("an id has 20 bytes"))
 }
 
 /// A function of Python's that knows what is here.

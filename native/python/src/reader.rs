@@ -7,12 +7,11 @@ use huai_format::git::object::Kind;
 use huai_format::git::oid::Oid;
 use huai_format::objects::ObjectReader;
 use huai_format::snapshot::Snapshot;
-use pyo3::exceptions::PyValueError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::packs::Packs;
+use crate::packs::{Packs, parse_oid};
 
 /// One object in so many is asked of Python, which looks for signals and at its deadline then.
 const ASKED_EVERY: u32 = 64;
@@ -64,7 +63,7 @@ impl ObjectReader for Reader {
 
 /// A snapshot whose root has the tree `tree`.
 pub(crate) fn snapshot(lent: Py<PyAny>, tree: &[u8]) -> PyResult<Snapshot<Reader>> {
-    let tree = Oid::parse(tree).ok_or_else(|| PyValueError::new_err("an id has 20 bytes"))?;
+    let tree = parse_oid(tree)?;
     let reader = Python::attach(|py| Reader::new(py, lent))?;
     Ok(Snapshot { reader, tree })
 }
