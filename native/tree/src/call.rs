@@ -39,7 +39,8 @@ const FIELDS: StatxFlags = StatxFlags::TYPE
     .union(StatxFlags::INO)
     .union(StatxFlags::SIZE);
 
-type Outcome<T> = Result<T, Errno>;
+/// What one call gives.
+pub(crate) type Outcome<T> = Result<T, Errno>;
 
 /// A time as the kernel gives it: seconds, floored, and nanoseconds from there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,9 +9,7 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, Gid, Mode, OFlags, RenameFlags, Timespec, Timestamps, UTIME_OMIT, Uid};
 use rustix::io::Errno;
 
-use crate::call::{Time, again};
-
-type Outcome<T> = Result<T, Errno>;
+use crate::call::{Outcome, Time, again};
 
 /// Stands for "leave it as it is", for users and groups alike.
 pub(crate) const LEAVE: u32 = u32::MAX;

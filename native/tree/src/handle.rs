@@ -4,7 +4,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::io::Errno;
 
-use crate::call;
+use crate::call::{self, Outcome};
 use crate::error::{Error, Result};
 
 /// The directory that a tree begins with.
@@ -28,7 +28,7 @@ impl Root {
         Self::try_of(handle).map_err(|errno| Error::new("open", path, errno))
     }
 
-    fn try_of(handle: OwnedFd) -> std::result::Result<Self, Errno> {
+    fn try_of(handle: OwnedFd) -> Outcome<Self> {
         let device = call::status(handle.as_fd())?.device;
         // PERM: old seccomp filters.
         let quick = !matches!(
@@ -43,7 +43,7 @@ impl Root {
     }
 
     /// Opens the directory at `path`, components separated by slashes; empty: the root again.
-    pub(crate) fn directory(&self, path: &[u8]) -> std::result::Result<OwnedFd, Errno> {
+    pub(crate) fn directory(&self, path: &[u8]) -> Outcome<OwnedFd> {
         if path.is_empty() {
             return call::open_here(self.handle.as_fd(), b".");
         }
@@ -63,7 +63,7 @@ impl Root {
 }
 
 /// Component by component.
-fn walk(root: BorrowedFd<'_>, path: &[u8]) -> std::result::Result<OwnedFd, Errno> {
+fn walk(root: BorrowedFd<'_>, path: &[u8]) -> Outcome<OwnedFd> {
     let mut here: Option<OwnedFd> = None;
     let mut rest = path;
     while let Some(slash) = rest.iter().position(|byte| *byte == b'/') {

@@ -9,7 +9,7 @@ use huai_format::git::oid::Oid;
 use huai_format::git::read::PackReader;
 use huai_format::git::window::Source;
 
-use crate::call;
+use crate::call::{self, Outcome};
 use crate::error::{Errno, Error, Result};
 
 const DIRECTORY_BYTES: usize = 32 << 10;
@@ -35,7 +35,7 @@ impl PackFile {
         })
     }
 
-    fn fill(&self, mut offset: u64, mut room: &mut [u8]) -> std::result::Result<(), Errno> {
+    fn fill(&self, mut offset: u64, mut room: &mut [u8]) -> Outcome<()> {
         while !room.is_empty() {
             let read = call::read_at(self.handle.as_fd(), offset, room)?;
             if read == 0 {

@@ -8,7 +8,7 @@ use super::entry::{Entry, Kind};
 use super::leaf_lines::{LeafLines, OwnerNumbers};
 use super::record::{self, Operation, Record};
 use super::workplace::{Ground, Workplace};
-use crate::call;
+use crate::call::{self, Outcome};
 use crate::change;
 use crate::error::{Error, Result};
 use crate::handle::Root;
@@ -16,8 +16,6 @@ use crate::stop::Stop;
 
 /// In the building folder: what is being made.
 const UNFINISHED: &[u8] = b"entry";
-
-type Outcome<T> = std::result::Result<T, Errno>;
 
 /// Works below the directory `root`.  With a building folder on the same file system each entry is
 /// made there and renamed to its place, and directories keep their times; without one, entries are
