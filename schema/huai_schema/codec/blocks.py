@@ -28,11 +28,6 @@ class Block(NamedTuple):
         return 1 + self.leaves.count(b"\n")
 
     @property
-    def size(self) -> int:
-        """Bytes that it holds."""
-        return len(self.attributes) + len(self.leaves) + len(self.digests)
-
-    @property
     def files(self) -> int:
         """Regular files, which have a place in the digest column."""
         return count_files(self.leaves)
