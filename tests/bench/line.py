@@ -10,7 +10,9 @@ import queue
 import socket
 import threading
 import time
-from typing import Self
+from collections.abc import Iterator
+
+from tests.support.listening import listening
 
 ROUND_TRIP = 0.04
 """Seconds."""
@@ -37,38 +39,22 @@ class _Lane:
             return self._free
 
 
-class Line:
-    """Forwards connections to a port on loopback, as a context manager."""
+@contextlib.contextmanager
+def line_to(target: int) -> Iterator[int]:
+    """The port at this end of a line to the port `target` on loopback; open connections stay."""
+    there, back = _Lane(), _Lane()
 
-    def __init__(self, target: int) -> None:
-        self._target = target
-        self._listener = socket.create_server(("127.0.0.1", 0), backlog=128)
-        self._there, self._back = _Lane(), _Lane()
-        self.port: int = self._listener.getsockname()[1]
+    def hear(client: socket.socket) -> None:
+        server = socket.create_connection(("127.0.0.1", target), timeout=_SECONDS)
+        for each in (client, server):
+            each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            each.settimeout(_SECONDS)
+        known = time.monotonic() + ROUND_TRIP
+        _forward(client, server, there, known)
+        _forward(server, client, back, known - ROUND_TRIP / 2)
 
-    def __enter__(self) -> Self:
-        """Start."""
-        threading.Thread(target=self._accept, daemon=True).start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Take no more connections; those that are open end with their ends."""
-        self._listener.shutdown(socket.SHUT_RDWR)
-        self._listener.close()
-
-    def _accept(self) -> None:
-        while True:
-            try:
-                client, _ = self._listener.accept()
-            except OSError:
-                return
-            server = socket.create_connection(("127.0.0.1", self._target), timeout=_SECONDS)
-            for each in (client, server):
-                each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                each.settimeout(_SECONDS)
-            known = time.monotonic() + ROUND_TRIP
-            _forward(client, server, self._there, known)
-            _forward(server, client, self._back, known - ROUND_TRIP / 2)
+    with listening(hear) as port:
+        yield port
 
 
 def _forward(source: socket.socket, sink: socket.socket, lane: _Lane, earliest: float) -> None:

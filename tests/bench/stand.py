@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 from tests.bench import trees
 from tests.bench.disk_reads import DiskReads, NotCountedError, drop_caches
-from tests.bench.line import Line
+from tests.bench.line import line_to
 from tests.bench.programs import Program, serving
 from tests.support.rsyncd import rsync_daemon
 
@@ -145,7 +145,7 @@ class Stand:
 
     def _far(self, port: int) -> int:
         """What stands for `port` on this side of the line, if there is one."""
-        return self._closing.enter_context(Line(port)).port if self.line else port
+        return self._closing.enter_context(line_to(port)) if self.line else port
 
     def _reads(self, name: str) -> DiskReads | None:
         try:

@@ -10,6 +10,8 @@ import threading
 from collections.abc import Callable
 from typing import Self
 
+from tests.support.listening import listening
+
 _PIECE = 1 << 16
 _SECONDS = 120
 _REQUEST = re.compile(rb"^(?:GET|POST|HEAD) \S+ HTTP/1\.[01]\r$", re.MULTILINE)
@@ -20,10 +22,11 @@ class Wire:
 
     def __init__(self, target: int) -> None:
         self._target = target
-        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._closing = contextlib.ExitStack()
         self._lock = threading.Lock()
         self._threads: list[threading.Thread] = []
-        self.port: int = self._listener.getsockname()[1]
+        self.port = 0
+        """Where to connect, as soon as it is entered."""
         self.sent = 0
         """Bytes from the client."""
         self.received = 0
@@ -32,13 +35,12 @@ class Wire:
 
     def __enter__(self) -> Self:
         """Start."""
-        self._start(self._accept)
+        self.port = self._closing.enter_context(listening(self._hear))
         return self
 
     def __exit__(self, *_: object) -> None:
         """Stop, and wait until what was under way is counted."""
-        self._listener.shutdown(socket.SHUT_RDWR)
-        self._listener.close()
+        self._closing.close()
         for thread in self._threads:
             thread.join(_SECONDS)
 
@@ -47,21 +49,16 @@ class Wire:
         """Where to connect."""
         return f"http://127.0.0.1:{self.port}"
 
-    def _start(self, work: Callable[..., None], *arguments: object) -> None:
-        thread = threading.Thread(target=work, args=arguments, daemon=True)
+    def _hear(self, client: socket.socket) -> None:
+        server = socket.create_connection(("127.0.0.1", self._target), timeout=_SECONDS)
+        client.settimeout(_SECONDS)
+        self._start(client, server, self._count_sent)
+        self._start(server, client, self._count_received)
+
+    def _start(self, *arguments: object) -> None:
+        thread = threading.Thread(target=self._pass_on, args=arguments, daemon=True)
         self._threads.append(thread)
         thread.start()
-
-    def _accept(self) -> None:
-        while True:
-            try:
-                client, _ = self._listener.accept()
-            except OSError:
-                return
-            server = socket.create_connection(("127.0.0.1", self._target), timeout=_SECONDS)
-            client.settimeout(_SECONDS)
-            self._start(self._pass_on, client, server, self._count_sent)
-            self._start(self._pass_on, server, client, self._count_received)
 
     def _pass_on(
         self, source: socket.socket, sink: socket.socket, count: Callable[[bytes], None]

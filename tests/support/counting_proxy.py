@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
+from tests.support.listening import listening
+
 _SECONDS = 30
 
 
@@ -30,24 +32,14 @@ def counting(upstream: str) -> Iterator[Counted]:
     assert split.hostname is not None
     assert split.port is not None
     target = (split.hostname, split.port)
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        counted = Counted(f"http://127.0.0.1:{listener.getsockname()[1]}")
-        thread = threading.Thread(target=_accept, args=(listener, target, counted), daemon=True)
-        thread.start()
-        try:
-            yield counted
-        finally:
-            listener.shutdown(socket.SHUT_RDWR)
-            thread.join(_SECONDS)
+    counted = Counted()
 
-
-def _accept(listener: socket.socket, target: tuple[str, int], counted: Counted) -> None:
-    while True:
-        try:
-            client, _ = listener.accept()
-        except OSError:
-            return
+    def hear(client: socket.socket) -> None:
         threading.Thread(target=_serve, args=(client, target, counted), daemon=True).start()
+
+    with listening(hear) as port:
+        counted.url = f"http://127.0.0.1:{port}"
+        yield counted
 
 
 def _serve(client: socket.socket, target: tuple[str, int], counted: Counted) -> None:

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import urlsplit
 
+from tests.support.listening import listening
+
 _SECONDS = 30
 _PIECE = 8
 
@@ -58,25 +60,20 @@ def weak(url: str, weakness: Weakness) -> Iterator[str]:
     over = threading.Event()
     threads: list[threading.Thread] = []
 
-    def accept() -> None:
-        with contextlib.suppress(OSError):
-            while True:
-                client, _ = listener.accept()
-                thread = threading.Thread(target=_relay, args=(client, target, weakness, over))
-                threads.append(thread)
-                thread.start()
+    def hear(client: socket.socket) -> None:
+        thread = threading.Thread(target=_relay, args=(client, target, weakness, over))
+        threads.append(thread)
+        thread.start()
 
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        accepting = threading.Thread(target=accept)
-        accepting.start()
-        try:
-            yield f"127.0.0.1:{listener.getsockname()[1]}"
-        finally:
-            over.set()
-            listener.shutdown(socket.SHUT_RDWR)
-            accepting.join(_SECONDS)
-            for thread in threads:
-                thread.join(_SECONDS)
+    try:
+        with listening(hear) as port:
+            try:
+                yield f"127.0.0.1:{port}"
+            finally:
+                over.set()
+    finally:
+        for thread in threads:
+            thread.join(_SECONDS)
 
 
 def trickling(url: str, pace: int) -> AbstractContextManager[str]:
