@@ -2,9 +2,9 @@
 
 from typing import NamedTuple
 
+from huai_schema.program.humanize import human
 from tests.demo.stage import Cost
 
-_UNITS = ("B", "KiB", "MiB", "GiB")
 _HEAD = (
     *("step", "entries", "changed"),
     *("metadata", "content", "time", "CPU*"),
@@ -59,15 +59,6 @@ def _saving(row: Row) -> str:
         f"{row.step}: {human(huai.metadata + huai.content)} instead of {human(sent)}, "
         f"server {huai.cpu:.2f} s instead of {plain.cpu:.2f} s"
     )
-
-
-def human(size: float) -> str:
-    """Bytes for people."""
-    for unit in _UNITS[:-1]:
-        if size < 1024:
-            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
-        size /= 1024
-    return f"{size:.1f} {_UNITS[-1]}"
 
 
 def _cells(row: Row) -> tuple[str, ...]:
