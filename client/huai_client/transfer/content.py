@@ -91,15 +91,13 @@ class UpstreamContent:
         policy = ReusePolicy(until, self._hardlink, options.deadline)
         with LocalContent(tree, staging, policy) as local:
             taken = local.take(files, plan.reuses)
-            absent = _still_absent(taken.absent, files, tree.dest, staging)
-            urls = self.urls(prepared.commit) if absent else []
             outcome = Outcome(taken.here, [], [], 0)
-            outcome += fetch(taken.absent, urls, tree.dest, staging, options, listener)
-            if taken.twins:
-                local.copy_twins(taken.twins, files, plan.reuses)
-                absent = _still_absent(taken.twins, files, tree.dest, staging)
+            for wanted in (taken.absent, taken.twins):
+                if wanted is taken.twins:  # what they are twins of is here by now
+                    local.copy_twins(wanted, files, plan.reuses)
+                absent = _still_absent(wanted, files, tree.dest, staging)
                 urls = self.urls(prepared.commit) if absent else []
-                outcome += fetch(taken.twins, urls, tree.dest, staging, options, listener)
+                outcome += fetch(wanted, urls, tree.dest, staging, options, listener)
             return StagedContent(outcome, local.reused())
 
     def urls(self, commit: Commit) -> list[ContentUrl]:
