@@ -14,13 +14,14 @@ from huai_schema.limits import DIGEST_BYTES
 from huai_schema.paths import RelPath
 
 Batch: TypeAlias = tuple[bytes, bytes, tuple[bytes, ...]]
+BATCH = 1000
+"""How many entries are asked for at a time."""
 GONE, BEFORE, MOVED = 1, 3, 4
 """What an entry is to a comparison, if not new.  How one that was `BEFORE` is now comes next."""
 
 _RECORD = Struct("<BBHqqIIII32s")
 """Role, type, mode, size, mtime, where path and other text end, owner, group, digest."""
 _FILE, _DIRECTORY = 1, 2
-_BATCH = 1000
 _NO_DIGEST = bytes(DIGEST_BYTES)
 
 
@@ -51,6 +52,6 @@ def entries(batch: Batch) -> Iterator[tuple[int, Entry, bytes]]:
 
 def decoded(listing: _native.Entries) -> Iterator[Entry]:
     """The entries of a listing."""
-    while batch := listing.batch(_BATCH):
+    while batch := listing.batch(BATCH):
         for _, entry, _ in entries(batch):
             yield entry

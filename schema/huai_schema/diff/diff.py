@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import TypeAlias
 
 from huai_native import _native
-from huai_schema.codec.columns import BEFORE, GONE, MOVED, entries
+from huai_schema.codec.columns import BATCH, BEFORE, GONE, MOVED, entries
 from huai_schema.diff.changes import Change, Moved
 from huai_schema.git.objects import ObjectReader
 from huai_schema.layout.snapshot import Snapshot
@@ -18,13 +18,11 @@ from huai_schema.paths import RelPath
 
 Difference: TypeAlias = Change | Moved
 
-_BATCH = 1000
-
 
 def diff(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
     """Everything that takes `old` to `new`."""
     comparison = _native.Comparison(_side(old), _side(new))
-    while batch := comparison.batch(_BATCH):
+    while batch := comparison.batch(BATCH):
         before = None
         for role, entry, other in entries(batch):
             if role == BEFORE:
