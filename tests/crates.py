@@ -4,15 +4,12 @@ Each crate has to be listed there, each listed one in use, and each licence allo
 runs it; cargo-deny, where there is one, knows the same file and more.
 """
 
-import json
-import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
-from pathlib import Path
 from typing import NamedTuple
 
-_NATIVE = Path(__file__).parents[1] / "native"
+from native.cargo import NATIVE, read_metadata
 
 
 class Crate(NamedTuple):
@@ -41,18 +38,14 @@ def is_allowed(expression: str, licences: list[str]) -> bool:
 
 
 def read_crates() -> list[Crate]:
-    """All that cargo builds for this machine."""
-    version = subprocess.check_output(["rustc", "-vV"], text=True)
-    host = next(line.removeprefix("host: ") for line in version.splitlines() if "host: " in line)
-    command = ["cargo", "metadata", "--locked", "--offline", "--format-version=1"]
-    said = subprocess.check_output([*command, f"--filter-platform={host}"], cwd=_NATIVE)
-    packages = json.loads(said)["packages"]
+    """All that cargo builds for this machine, tests included."""
+    packages = read_metadata()["packages"]
     return [Crate(each["name"], each["license"] or "none") for each in packages]
 
 
 def main() -> int:
     """Print what is wrong; 1 if anything is."""
-    lists = tomllib.loads((_NATIVE / "deny.toml").read_text(encoding="utf-8"))
+    lists = tomllib.loads((NATIVE / "deny.toml").read_text(encoding="utf-8"))
     faults = list(find_faults(read_crates(), lists["bans"]["allow"], lists["licenses"]["allow"]))
     sys.stdout.writelines(f"{fault}\n" for fault in faults)
     return bool(faults)

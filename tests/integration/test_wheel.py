@@ -1,0 +1,58 @@
+"""`./dev wheel`: what it makes runs without a compiler and says what it is made of."""
+
+import json
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from native.sbom import read_crates
+
+TOP = Path(__file__).parents[2]
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+
+
+@pytest.fixture(scope="module")
+def wheel() -> Path:
+    done = subprocess.run([TOP / "dev", "wheel"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return TOP / done.stdout.strip()
+
+
+def test_it_runs_on_every_python_and_not_too_new_systems(wheel: Path) -> None:
+    assert wheel.name.startswith("huai-")
+    assert "-cp311-abi3-manylinux_2_" in wheel.name
+
+
+def test_it_names_each_crate_of_its_engine(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as opened:
+        (place,) = (name for name in opened.namelist() if "/sboms/" in name and name[-1] != "/")
+        assert place.endswith(".dist-info/sboms/huai-native.cdx.json")
+        said = json.loads(opened.read(place))
+    named = {each["bom-ref"] for each in [*said["components"], said["metadata"]["component"]]}
+    assert named == {crate.key for crate in read_crates()}
+
+
+def test_its_programs_start_without_the_checkout(wheel: Path, tmp_path: Path) -> None:
+    with zipfile.ZipFile(wheel) as opened:
+        opened.extractall(tmp_path)
+    code = (
+        "import huai_native._native as engine; print(engine.__file__)\n"
+        "from huai_client.__main__ import main; main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, "--version"],
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    engine, version = done.stdout.splitlines()
+    assert Path(engine).parent == tmp_path / "huai_native"
+    assert version.startswith("huai-client, version ")
