@@ -1,6 +1,5 @@
-"""Digests of files: of one, read block by block, and of many, in a few threads.
+"""Digests of files: of one, and of many, in a few threads.
 
-Files are read, not mapped: with a memory map, a disk error would be a signal that ends the process.
 Callers open the files, since only the tree opens paths safely.
 
 Rule to keep: the number of open files is bounded, and each handle is closed in any case.
@@ -8,11 +7,12 @@ Rule to keep: the number of open files is bounded, and each handle is closed in 
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Generic, NamedTuple, Self, TypeVar
 
 from huai_client.tree.priority import lower_priority
+from huai_native import _native
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -20,31 +20,11 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 _WORKERS = min(4, os.cpu_count() or 1)
 _WINDOW = 4 * _WORKERS
-_UNKNOWN = 1 << 20
-_BLOCK = 4 << 20
-_THREADS_FROM = 64 << 20
 
 
-def digest_of(
-    handle: int, size: int = _UNKNOWN, on_block: Callable[[memoryview, int], None] | None = None
-) -> bytes:
-    """The BLAKE3-256 hash of the file `handle`.
-
-    `size`: its approximate size in bytes; several threads hash a large file.  `on_block` is called
-    with each block and its offset; an exception of it ends the reading.
-    """
-    from blake3 import blake3
-
-    hasher = blake3(max_threads=blake3.AUTO if size >= _THREADS_FROM else 1)
-    buffer = memoryview(bytearray(max(1, min(_BLOCK, size))))
-    place = 0
-    while count := os.preadv(handle, [buffer], place):
-        block = buffer[:count]
-        if on_block is not None:
-            on_block(block, place)
-        hasher.update(block)
-        place += count
-    return hasher.digest()
+def digest_of(handle: int) -> bytes:
+    """The BLAKE3-256 hash of the file `handle`; several threads hash a large one."""
+    return _native.hash_file(handle, _WORKERS)
 
 
 class Hashed(NamedTuple, Generic[T]):

@@ -126,6 +126,18 @@ class Maker:
         """How many entries could not be given their owner."""
 
 @final
+class Blake3:
+    """BLAKE3-256 of what is handed over piece by piece."""
+
+    def __new__(cls, content: bytes = b"") -> Blake3: ...
+    def update(self, content: bytes) -> None: ...
+    def digest(self) -> bytes:
+        """32 bytes: of all that came so far."""
+
+def hash_file(handle: int, threads: int) -> bytes:
+    """The BLAKE3-256 of an open file; `threads` hash a large one, other calls go on meanwhile."""
+
+@final
 class Packs:
     """The packs of a repository, read by place.
 

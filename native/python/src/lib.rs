@@ -7,6 +7,7 @@ mod columns;
 mod compare;
 mod entries;
 mod errors;
+mod hash;
 mod packs;
 mod reader;
 mod scan;
@@ -22,6 +23,8 @@ mod _native {
     use crate::compare::{Comparison, check_hardlinks};
     #[pymodule_export]
     use crate::entries::Entries;
+    #[pymodule_export]
+    use crate::hash::{Blake3, hash_file};
     #[pymodule_export]
     use crate::packs::{Packs, ResolvedPack, pack_index, resolve_pack};
     #[pymodule_export]

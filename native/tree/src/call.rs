@@ -117,6 +117,15 @@ pub(crate) fn open_file(path: &[u8]) -> Outcome<OwnedFd> {
     again(Errno::INTR, || rustix::fs::open(path, flags, Mode::empty()))
 }
 
+/// Opens what this process has open as `number` once more, to be read.
+pub(crate) fn reopen(number: u32) -> Outcome<OwnedFd> {
+    let path = format!("/proc/self/fd/{number}");
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+    again(Errno::INTR, || {
+        rustix::fs::open(path.as_str(), flags, Mode::empty())
+    })
+}
+
 /// Reads what stands at `offset`, as much as there is at once; how much that was.
 pub(crate) fn read_at(file: BorrowedFd<'_>, offset: u64, room: &mut [u8]) -> Outcome<usize> {
     again(Errno::INTR, || rustix::io::pread(file, &mut *room, offset))

@@ -21,6 +21,8 @@ mod directory;
 mod queue;
 pub mod scan;
 
+pub mod hash;
+
 pub mod packs;
 
 pub use directory::{Directory, Frame, Problem, Reason};

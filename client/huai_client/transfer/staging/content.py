@@ -53,6 +53,6 @@ def _same_content(handle: int, name: bytes, file: File) -> bool:
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     source = os.open(name, flags, dir_fd=handle)
     try:
-        return digest_of(source, file.size) == file.digest
+        return digest_of(source) == file.digest
     finally:
         os.close(source)

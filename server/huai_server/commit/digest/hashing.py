@@ -5,8 +5,7 @@ import stat
 from collections.abc import Callable
 from typing import NamedTuple
 
-from blake3 import blake3
-
+from huai_native import _native
 from huai_server.commit.digest.cache import Identity
 from huai_server.commit.digest.opening import birth_time, open_place, open_reading
 
@@ -45,7 +44,7 @@ def hash_file(root: int, path: bytes, expected: Identity, stopped: Callable[[], 
     finally:
         os.close(place)
     try:
-        hasher = blake3()
+        hasher = _native.Blake3()
         while chunk := os.read(handle, _CHUNK):
             hasher.update(chunk)
             if stopped():

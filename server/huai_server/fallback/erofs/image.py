@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from blake3 import blake3
-
+from huai_native import _native
 from huai_schema.codec.lines import decode_leaves
 from huai_schema.codec.listing import Listing
 from huai_schema.entries import File
@@ -70,7 +69,7 @@ def _write(
     builder = ImageBuilder(BlockWriter(handle), numbers, _count_links(listings()))
     for listing in listings():
         builder.add(listing)
-    blocks = builder.finish(blake3(tree).digest()[:16])
+    blocks = builder.finish(_native.Blake3(tree).digest()[:16])
     return Built(builder.entries, write_seal(handle, blocks, tree, numbers.table()))
 
 

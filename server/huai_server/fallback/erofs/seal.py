@@ -7,8 +7,7 @@ import os
 import re
 from pathlib import Path
 
-from blake3 import blake3
-
+from huai_native import _native
 from huai_schema.errors import ExitCode, HuaiError
 from huai_server.errors import storage_errors
 from huai_server.fallback.erofs.ondisk import BLOCK, block_count
@@ -80,7 +79,7 @@ def _fault(handle: int, tree: bytes, owners: OwnerLookup) -> str | None:
 
 
 def _digest(handle: int, size: int, text: bytes) -> bytes:
-    hasher = blake3(text)
+    hasher = _native.Blake3(text)
     for at in range(0, size, _CHUNK):
         hasher.update(os.pread(handle, min(_CHUNK, size - at), at))
-    return hasher.hexdigest().encode()
+    return hasher.digest().hex().encode()

@@ -1,0 +1,221 @@
+//! The BLAKE3-256 of open files.
+//!
+//! Files are read, not mapped: with a memory map, a disk error would be a signal that ends the
+//! process.
+
+use std::ops::Range;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::{self, Builder};
+
+use blake3::Hasher;
+use blake3::hazmat::{
+    ChainingValue, HasherExt, Mode, merge_subtrees_non_root, merge_subtrees_root,
+};
+use rustix::io::Errno;
+
+use crate::call::{self, Outcome};
+use crate::error::{Error, Result};
+use crate::stop::Stop;
+
+/// Bytes of a digest.
+pub const DIGEST_BYTES: usize = 32;
+/// A digest.
+pub type Digest = [u8; DIGEST_BYTES];
+
+/// What is read at once, and between two looks at `Stop`.
+const BLOCK: usize = 256 << 10;
+/// What one thread hashes of a large file at a time: a subtree of BLAKE3, so a power of two.
+const PIECE: u64 = 4 << 20;
+/// Where more than one thread pays.
+const LARGE: u64 = 64 << 20;
+
+/// BLAKE3-256 of what is handed over piece by piece.
+#[derive(Debug, Default)]
+pub struct Blake3(Hasher);
+
+impl Blake3 {
+    /// Takes what comes next.
+    pub fn update(&mut self, content: &[u8]) {
+        self.0.update(content);
+    }
+
+    /// The digest of all that was taken.
+    pub fn digest(&self) -> Digest {
+        self.0.finalize().into()
+    }
+}
+
+/// An open file that is to be hashed.
+#[derive(Debug)]
+pub struct Content {
+    file: OwnedFd,
+    /// Bytes, when it was opened.
+    pub size: u64,
+}
+
+impl Content {
+    /// The file that this process has open as `number`.
+    pub fn reopen(number: u32) -> Result<Self> {
+        let open = || {
+            let file = call::reopen(number)?;
+            let size = call::status(file.as_fd())?.size;
+            Ok(Self { file, size })
+        };
+        open().map_err(failed)
+    }
+
+    /// Its digest; `threads` hash a large one.
+    pub fn hash(&self, threads: usize, stop: &Stop) -> Result<Digest> {
+        let file = self.file.as_fd();
+        let digest = Reader::default().hash(file, self.size, threads, stop);
+        digest.map_err(failed)
+    }
+}
+
+fn failed(errno: Errno) -> Error {
+    Error::new("read", b"", errno)
+}
+
+/// A buffer that is used again from file to file.
+#[derive(Debug, Default)]
+pub(crate) struct Reader {
+    block: Vec<u8>,
+}
+
+impl Reader {
+    /// The digest of a file of about `size` bytes; `threads` hash a large one.
+    pub(crate) fn hash(
+        &mut self,
+        file: BorrowedFd<'_>,
+        size: u64,
+        threads: usize,
+        stop: &Stop,
+    ) -> Outcome<Digest> {
+        if threads > 1 && size >= LARGE {
+            if let Some(digest) = hash_pieces(file, size, threads, stop)? {
+                return Ok(digest);
+            }
+        }
+        let mut hasher = Hasher::new();
+        self.read(file, 0..u64::MAX, size, stop, |block| {
+            hasher.update(block);
+        })?;
+        Ok(hasher.finalize().into())
+    }
+
+    /// Hands over what stands in `range` of a file of about `size` bytes, as far as the file goes;
+    /// how much that was.
+    fn read(
+        &mut self,
+        file: BorrowedFd<'_>,
+        range: Range<u64>,
+        size: u64,
+        stop: &Stop,
+        mut each: impl FnMut(&[u8]),
+    ) -> Outcome<u64> {
+        let room = usize::try_from(size.saturating_add(1)).map_or(BLOCK, |all| all.min(BLOCK));
+        if self.block.len() < room {
+            let more = room - self.block.len();
+            self.block
+                .try_reserve_exact(more)
+                .map_err(|_| Errno::NOMEM)?;
+            self.block.resize(room, 0);
+        }
+        let mut offset = range.start;
+        while offset < range.end {
+            if stop.is_set() {
+                return Err(Errno::CANCELED);
+            }
+            let left = usize::try_from(range.end - offset).unwrap_or(usize::MAX);
+            let asked = left.min(self.block.len());
+            let room = self.block.get_mut(..asked).unwrap_or_default();
+            let count = call::read_at(file, offset, room)?;
+            if count == 0 {
+                break;
+            }
+            each(room.get(..count).unwrap_or_default());
+            offset += count as u64;
+            // The last bytes came, and one more was asked for.
+            if count < asked && offset == size {
+                break;
+            }
+        }
+        Ok(offset - range.start)
+    }
+}
+
+/// The digest of a file of `size` bytes, by several threads; None if it had another size.
+fn hash_pieces(
+    file: BorrowedFd<'_>,
+    size: u64,
+    threads: usize,
+    stop: &Stop,
+) -> Outcome<Option<Digest>> {
+    let next = AtomicU64::new(0);
+    let work = || hash_some(file, size, &next, stop);
+    let parts = thread::scope(|scope| {
+        let spawn = |_| Builder::new().spawn_scoped(scope, work);
+        // Fewer threads do it as well.
+        let workers: Vec<_> = (1..threads).map_while(|each| spawn(each).ok()).collect();
+        let mut parts = vec![work()];
+        for worker in workers {
+            let part = worker.join();
+            parts.push(part.unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        }
+        parts.into_iter().collect::<Outcome<Vec<_>>>()
+    })?;
+    let mut values: Vec<_> = parts.into_iter().flatten().collect();
+    values.sort_unstable_by_key(|(offset, _)| *offset);
+    let whole = values.len() as u64 == size.div_ceil(PIECE);
+    let ends = || Ok::<_, Errno>(call::read_at(file, size, &mut [0])? == 0);
+    if !whole || !ends()? {
+        return Ok(None);
+    }
+    Ok(merge(values.into_iter().map(|(_, value)| value)))
+}
+
+/// One piece after the other until none is left, or one is not whole.
+fn hash_some(
+    file: BorrowedFd<'_>,
+    size: u64,
+    next: &AtomicU64,
+    stop: &Stop,
+) -> Outcome<Vec<(u64, ChainingValue)>> {
+    let mut reader = Reader::default();
+    let mut values = Vec::new();
+    loop {
+        let offset = next.fetch_add(PIECE, Ordering::Relaxed);
+        if offset >= size {
+            return Ok(values);
+        }
+        let end = size.min(offset + PIECE);
+        let mut hasher = Hasher::new();
+        hasher.set_input_offset(offset);
+        let count = reader.read(file, offset..end, size, stop, |block| {
+            hasher.update(block);
+        })?;
+        if count < end - offset {
+            return Ok(values);
+        }
+        values.push((offset, hasher.finalize_non_root()));
+    }
+}
+
+/// The root of BLAKE3's tree above at least two subtrees, all but the last of the same size.
+fn merge(values: impl Iterator<Item = ChainingValue>) -> Option<Digest> {
+    let mut stack: Vec<ChainingValue> = Vec::new();
+    for (count, value) in values.enumerate() {
+        // A subtree is closed only when something follows: the last one is below the root.
+        while stack.len() > count.count_ones() as usize {
+            let (right, left) = (stack.pop()?, stack.pop()?);
+            stack.push(merge_subtrees_non_root(&left, &right, Mode::Hash));
+        }
+        stack.push(value);
+    }
+    let mut right = stack.pop()?;
+    while stack.len() > 1 {
+        right = merge_subtrees_non_root(&stack.pop()?, &right, Mode::Hash);
+    }
+    Some(merge_subtrees_root(&stack.pop()?, &right, Mode::Hash).into())
+}
