@@ -1,12 +1,10 @@
-"""Cuts an execution by SIGKILL before each of its system calls, and finishes it each time.
+"""Cuts an execution by SIGKILL before each change of a file, and finishes it each time.
 
-A program of its own, because it forks: `python -m tests.fault.cut_execution FOLDER UID`
-prints the number of cuts, or fails.
+A program of its own, because it becomes another user: `python -m tests.fault.cut_execution FOLDER
+UID` prints the number of cuts, or fails.
 """
 
-import importlib
 import os
-import signal
 import sys
 from pathlib import Path
 
@@ -27,10 +25,10 @@ from tests.support.local_trees import (
     plan_for,
     symlink,
 )
+from tests.support.system_calls import CHANGING, Cut, mark, supervise
 
-CALLS = ("rename", "mkdir", "chmod", "chown", "link", "symlink", "remove", "rmdir", "utime")
-CHANGING = {f"os.{call}" for call in CALLS}
-"""Audit events of the system calls that change a tree (sys.audit)."""
+POINTS = (*CHANGING, "mark")
+"""Where a tree may be half changed: before each call that changes it, and after each step."""
 
 OLD, MOVED = b"old", b"m/moved"
 
@@ -101,23 +99,6 @@ class MovedContent(Staged):
         return super().path(wanted)
 
 
-class Cut:
-    """Ends this process by SIGKILL at one of the points where a tree may be half changed."""
-
-    def __init__(self, point: int) -> None:
-        self._left = point
-        self.passed = 0
-
-    def reach(self) -> None:
-        self.passed += 1
-        if self.passed == self._left:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    def on_audit(self, event: str, _: tuple[object, ...]) -> None:
-        if event in CHANGING:
-            self.reach()
-
-
 def start(dest: Path) -> None:
     """A tree as the run before left it."""
     dest.mkdir()
@@ -132,20 +113,13 @@ def finish(report: Report) -> None:
 
 def cut_at(dest: Path, point: int) -> bool:
     """Execute in a child that dies at `point`; False if it got through."""
-    child = os.fork()
-    if child == 0:
-        cut = Cut(point)
+
+    def run() -> None:
         with Tree(dest) as tree:
             plan = plan_with_move(tree)
-            sys.addaudithook(cut.on_audit)
-            execute(plan, tree, MovedContent(dest), lambda *_: cut.reach())
-        os._exit(0)
-    _, status = os.waitpid(child, 0)
-    if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL:
-        return True
-    if status != 0:
-        raise AssertionError(f"cut at {point}: the child ended with {status}")
-    return False
+            finish(execute(plan, tree, MovedContent(dest), lambda *_: mark()))
+
+    return supervise(POINTS, run, Cut(point)).killed
 
 
 def main(folder: Path) -> None:
@@ -166,8 +140,6 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    # Imported by now, so that the sources need not be readable for everybody.
-    importlib.import_module("huai_client.tree.system")
     if os.geteuid() == 0:
         user = int(sys.argv[2])
         os.setgroups([])

@@ -18,42 +18,24 @@ from huai_client.state.paths import module_places
 from huai_client.sync.result import Observer
 from huai_client.sync.sync import Sync
 from huai_client.transfer.listener import SilentProgress
+from tests.support.system_calls import CHANGING, Cut, mark, supervise
 
-CHANGING = {
-    f"os.{call}"
-    for call in ("rename", "mkdir", "chmod", "chown", "link", "symlink", "remove", "rmdir", "utime")
-}
-"""Audit events of the system calls that change what is on the disk (sys.audit)."""
-
-
-class Cut:
-    """Counts points, and ends this process at one of them."""
-
-    def __init__(self, point: int) -> None:
-        self._point = point
-        self.passed = 0
-
-    def reach(self) -> None:
-        self.passed += 1
-        if self.passed == self._point:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    def on_audit(self, event: str, _: tuple[object, ...]) -> None:
-        if event in CHANGING:
-            self.reach()
+POINTS = (*CHANGING, "mark")
+"""Before each change of a file, and whenever the sync tells how far it is."""
 
 
 def main(root: Path, name: str, point: int) -> None:
     """Sync once."""
-    cut = Cut(point)
-    observer = Observer(SilentProgress(), lambda _: cut.reach(), lambda *_: cut.reach())
+    observer = Observer(SilentProgress(), lambda _: mark(), lambda *_: mark())
     with module_lock(module_places(root, name), wait=0):
         module = config.load(root).module(name)
         mirror = Mirror.of(root, name, module)
         sync = Sync(mirror, SyncOptions(), Upstream.of(mirror))
-        sys.addaudithook(cut.on_audit)
-        result = sync.run(observer, lambda _: None)
-    sys.stdout.write(f"{cut.passed} {int(result.exit_code)}\n")
+        cut = Cut(point)
+        done = supervise(POINTS, lambda: int(sync.run(observer, lambda _: None).exit_code), cut)
+    if done.killed:
+        os.kill(os.getpid(), signal.SIGKILL)
+    sys.stdout.write(f"{cut.passed} {done.result}\n")
 
 
 if __name__ == "__main__":

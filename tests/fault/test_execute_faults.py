@@ -15,9 +15,8 @@ from huai_client.tree import PathError, StorageError, Tree
 from huai_client.verify.check import verify
 from huai_schema.entries import Directory, File
 from tests.fault.cut_execution import AFTER, MovedContent, finish, plan_with_move, start
-from tests.support.system_calls import Call, at, from_on, never, supervise
+from tests.support.system_calls import CHANGING, Call, at, from_on, never, supervise
 
-CHANGES = ("chmod", "link", "mkdir", "owner", "rename", "symlink", "syncfs", "times", "unlink")
 FATAL = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO)
 """The file system is at its end: no further step makes sense."""
 OF_ONE_PATH = (errno.EACCES, errno.EPERM)
@@ -64,7 +63,7 @@ class Ground:
     def under(self, decide: Callable[[Call], int | None]) -> tuple[str, Report | None]:
         """Execute in a child whose system calls `decide` answers."""
         self.reset()
-        outcome = supervise(CHANGES, self.run, decide)
+        outcome = supervise(CHANGING, self.run, decide)
         assert isinstance(outcome.result, tuple), outcome
         return outcome.result
 
@@ -93,7 +92,7 @@ def ground(short_path: Path) -> Ground:
 
 def steps_of(ground: Ground) -> list[Call]:
     ground.reset()
-    outcome = supervise(CHANGES, ground.run, never)
+    outcome = supervise(CHANGING, ground.run, never)
     assert len(outcome.calls) > 30, "the faults miss the run"
     ground.prove_finishable("whole")
     return outcome.calls

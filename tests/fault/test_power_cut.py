@@ -14,8 +14,8 @@ import pytest
 
 from huai_client.transfer.staging import ready_store
 from tests.fault.story import CUTS, LONG, Story, finish
-from tests.support.crash_states import GROUPS, Moment, Node, Recorder, State, crash_states, lay
-from tests.support.system_calls import supervise
+from tests.support.crash_states import Moment, Node, Recorder, State, crash_states, lay
+from tests.support.system_calls import CHANGING, supervise
 from tests.support.upstream import Downstream, Upstream, refresh
 
 Tree = dict[str, Node]
@@ -79,7 +79,7 @@ def record(story: Story, folder: Path, *, empty: bool) -> Recorded:
     down = story.downstream(folder, up, empty=empty)
     before = look(down.dest)
     with Recorder(folder) as recorder:
-        outcome = supervise(GROUPS, lambda: int(down.observed().exit_code), recorder.before)
+        outcome = supervise(CHANGING, lambda: int(down.observed().exit_code), recorder.before)
     assert outcome.result == 0, outcome.result
     assert len(recorder.moments) > 100, "the cuts miss the run"
     return Recorded(up, story.commits["b"], down, before, look(up.tree), recorder.moments)

@@ -17,10 +17,9 @@ from huai_client.tree import StorageError, Tree
 from huai_schema.entries import File
 from tests.support.local_trees import T0, at, content, file
 from tests.support.staged import ready
-from tests.support.system_calls import KILL, Call, from_on, never, supervise
+from tests.support.system_calls import CHANGING, KILL, Call, from_on, never, supervise
 from tests.support.system_calls import at as at_step
 
-CALLS = ("link", "rename", "times", "truncate", "unlink", "write")
 MOVED, COPIED, COMES = file(b"moved", 3000), file(b"copied", 3000), file(b"new/comes", 100)
 WANTED = [
     MOVED._replace(path=at(b"new/moved")),
@@ -60,7 +59,7 @@ class Ground:
         self.reset()
         before = self._sources()
         with self.opened() as staging, Tree(self.dest) as tree:
-            outcome = supervise(CALLS, lambda: brought(tree, staging), decide)
+            outcome = supervise(CHANGING, lambda: brought(tree, staging), decide)
             prove_ready(staging)
         with self.opened() as staging, Tree(self.dest) as tree:
             staging.prune({key_of(each) for each in WANTED})
@@ -125,6 +124,7 @@ def steps_of(ground: Ground) -> list[Call]:
     calls, result = ground.under(never)
     assert result == ""
     assert {call.name for call in calls} == {
+        "clone",
         "link",
         "rename",
         "times",

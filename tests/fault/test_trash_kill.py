@@ -11,10 +11,8 @@ import pytest
 
 from huai_client.tree import STAGING
 from tests.fault.story import CUTS, LONG
-from tests.support.system_calls import KILL, Call, supervise
+from tests.support.system_calls import CHANGING, Cut, supervise
 from tests.support.upstream import SECONDS, T0, Downstream, Ended, Site, Upstream, rsync_differences
-
-CHANGES = ("chmod", "link", "mkdir", "rename", "symlink", "truncate", "unlink")
 
 
 def first(up: Upstream) -> None:
@@ -101,26 +99,10 @@ def after_the_sync(pair: tuple[Upstream, Upstream, Downstream], tmp_path: Path) 
     return saved(pair, tmp_path, synced=True)
 
 
-class Cut:
-    """Kills the child before one of its changes; those of its rsync are not counted."""
-
-    def __init__(self, point: int) -> None:
-        self._point = point
-        self._child = 0
-        self.passed = 0
-
-    def __call__(self, call: Call) -> int | None:
-        self._child = self._child or call.thread
-        if call.thread != self._child:
-            return None
-        self.passed += 1
-        return KILL if self.passed == self._point else None
-
-
 def cut(down: Downstream, point: int, *command: str) -> Cut:
     """Run a command that is killed at `point`; 0: it is not."""
     deciding = Cut(point)
-    outcome = supervise(CHANGES, lambda: down.run(*command).code, deciding)
+    outcome = supervise(CHANGING, lambda: down.run(*command).code, deciding)
     assert outcome.killed is bool(point), outcome
     assert point or outcome.result == 0, outcome
     return deciding

@@ -1,7 +1,7 @@
 """What a power cut may leave of a folder, from a record of how a program wrote it.
 
 A `Recorder` looks at the folder before each changing system call of the program (as
-`tests.support.system_calls.supervise` shows them).  `crash_states` then applies what Linux
+`tests.support.system_calls.supervise` shows `CHANGING`).  `crash_states` then applies what Linux
 promises, and no more: content and attributes are durable by fsync of the file, names by fsync of
 their directory, both by syncfs; a rename is there as a whole or not at all; of what was not synced
 any part may be there, in any order.  Its states are the extremes of that:
@@ -22,13 +22,10 @@ from typing import NamedTuple, Self
 
 from tests.support.system_calls import Call
 
-GROUPS = (
-    *("chmod", "link", "mkdir", "owner", "rename", "symlink"),
-    *("sync", "syncfs", "times", "truncate", "unlink", "write"),
-)
-"""The system calls that a recorder wants to see."""
 _HANDLES = 4096
 _LOOKS = 100
+_TARGETS = {"clone": 0, "copy": 2, "send": 0, "write": 0}
+"""Calls that write content, and which of their arguments is the handle of where."""
 
 Name = tuple[int, str]
 """The inode of the directory, and the name in it."""
@@ -97,7 +94,8 @@ class Recorder:
 
     def before(self, call: Call) -> None:
         """Look at the folder; for `supervise`, answers None."""
-        if call.name == "write" and not self._target(call).is_relative_to(self._folder):
+        target = _TARGETS.get(call.name)
+        if target is not None and not self._target(call, target).is_relative_to(self._folder):
             return
         moment = Moment(call, self.look(), self._durable)
         if not self.moments or self.moments[-1][1:] != moment[1:]:
@@ -108,9 +106,9 @@ class Recorder:
         elif call.name == "sync":
             self._sync(os.stat(f"/proc/{call.thread}/fd/{call.arguments[0]}").st_ino, moment.now)
 
-    def _target(self, call: Call) -> Path:
-        """Of the handle that is the first argument."""
-        return Path(os.readlink(f"/proc/{call.thread}/fd/{call.arguments[0]}"))
+    def _target(self, call: Call, argument: int = 0) -> Path:
+        """Of the handle that is this argument."""
+        return Path(os.readlink(f"/proc/{call.thread}/fd/{call.arguments[argument]}"))
 
     def _sync(self, inode: int, now: State) -> None:
         """fsync: a file's content and attributes, a directory's names and attributes."""

@@ -1,7 +1,7 @@
 """Looking at each system call of a child before it happens: to kill it there, or to refuse it.
 
-seccomp's user notifications (seccomp_unotify(2)) reach C libraries as well, which nothing inside
-of Python does.
+seccomp's user notifications (seccomp_unotify(2)) reach native code as well, which nothing inside
+of Python does.  A call that would escape them (`call_table.ESCAPES`) fails the test.
 """
 
 import contextlib
@@ -17,48 +17,32 @@ import socket
 import struct
 import warnings
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-Result = TypeVar("Result")
+from tests.support.call_table import (
+    CHANGING,
+    ESCAPES,
+    ESCAPING_REQUESTS,
+    GROUPS,
+    IOCTL,
+    REQUESTS,
+)
 
-_NUMBERS = {
-    "x86_64": {
-        "chmod": (90, 91, 268),
-        "getdents": (217,),
-        "link": (86, 265),
-        "mkdir": (83, 258),
-        "open": (2, 257, 437),
-        "owner": (92, 93, 94, 260),
-        "read": (0, 17),
-        "rename": (82, 264, 316),
-        "symlink": (88, 266),
-        "sync": (74, 75),
-        "syncfs": (306,),
-        "times": (280,),
-        "truncate": (76, 77),
-        "unlink": (84, 87, 263),
-        "write": (1, 18),
-    },
-    "aarch64": {
-        "chmod": (52, 53),
-        "getdents": (61,),
-        "link": (37,),
-        "mkdir": (34,),
-        "open": (56, 437),
-        "owner": (54, 55),
-        "read": (63, 67),
-        "rename": (38, 276),
-        "symlink": (36,),
-        "sync": (82, 83),
-        "syncfs": (267,),
-        "times": (88,),
-        "truncate": (45, 46),
-        "unlink": (35,),
-        "write": (64, 68),
-    },
-}[platform.machine()]
-CHANGING = ("chmod", "link", "mkdir", "rename", "sync", "truncate", "unlink", "write")
-"""What changes files or makes changes last; opening, which may do either, is not among them."""
+__all__ = [
+    "CHANGING",
+    "KILL",
+    "Call",
+    "Cut",
+    "Outcome",
+    "at",
+    "from_on",
+    "mark",
+    "never",
+    "process_of",
+    "supervise",
+]
+Result = TypeVar("Result")
 
 KILL = -1
 """What to answer instead of an errno so that the child dies right there."""
@@ -95,28 +79,29 @@ class Outcome(NamedTuple):
 def supervise(
     names: Sequence[str], work: Callable[[], object], decide: Callable[[Call], int | None]
 ) -> Outcome:
-    """Do `work` in a child; `decide` answers for each call: None, an errno, or `KILL`."""
+    """Do `work` in a child; `decide` answers for each call: None, an errno, or `KILL`.
+
+    `names` are groups of `call_table`.
+    """
     ours, theirs = socket.socketpair()
-    reader, writer = os.pipe()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # the child calls nothing that locks
         child = os.fork()
     if child == 0:
-        _be_child(names, work, theirs, writer)
-    os.close(writer)
+        _be_child(names, work, theirs)
     theirs.close()
-    with ours:
-        _, handles, _, _ = socket.recv_fds(ours, 1, 1)
+    _, handles, _, _ = socket.recv_fds(ours, 1, 1)
     try:
         calls = _watch(handles[0], names, decide, child)
     except BaseException:
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
+        ours.close()
         raise
     finally:
         os.close(handles[0])
-    with os.fdopen(reader, "rb") as pipe:
-        raw = pipe.read()
+    with ours, ours.makefile("rb") as answer:
+        raw = answer.read()
     _, status = os.waitpid(child, 0)
     if os.WIFSIGNALED(status):
         assert os.WTERMSIG(status) == signal.SIGKILL, status
@@ -126,9 +111,7 @@ def supervise(
     return Outcome(calls, killed=False, result=result)
 
 
-def _be_child(
-    names: Sequence[str], work: Callable[[], object], channel: socket.socket, writer: int
-) -> None:
+def _be_child(names: Sequence[str], work: Callable[[], object], channel: socket.socket) -> None:
     answer: tuple[bool, object]
     try:
         listener = _listen(names)
@@ -138,17 +121,15 @@ def _be_child(
     except BaseException as error:  # noqa: BLE001 (goes to the parent, whatever it is)
         answer = False, repr(error)
     # Not by write(2), which may be watched, and the watcher may refuse it.
-    os.writev(writer, [pickle.dumps(answer)])
+    channel.sendall(pickle.dumps(answer))
     os._exit(0)
 
 
 def _listen(names: Sequence[str]) -> int:
-    numbers = [number for name in names for number in _NUMBERS[name]]
-    program = [(0x20, 0, 0, 0)]  # load the number of the call
-    program += [
-        (0x15, len(numbers) - place, 0, number) for place, number in enumerate(numbers)
-    ]  # jump to the last instruction if it is one of ours
-    program += [(0x06, 0, 0, _ALLOW), (0x06, 0, 0, _NOTIFY)]
+    program = _program(
+        [*ESCAPES, *(number for name in names for number in GROUPS[name])],
+        [*ESCAPING_REQUESTS, *(each for name in names for each in REQUESTS.get(name, ()))],
+    )
     memory = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *step) for step in program))
     filters = struct.pack("HxxxxxxP", len(program), ctypes.addressof(memory))
     libc = ctypes.CDLL(None, use_errno=True)
@@ -158,10 +139,33 @@ def _listen(names: Sequence[str]) -> int:
     return listener
 
 
+def _program(numbers: Sequence[int], requests: Sequence[int]) -> list[tuple[int, int, int, int]]:
+    """The filter, for the kernel: reports these calls, and ioctl(2) with these requests."""
+    after = len(requests) + 2  # how far it is from the look at ioctl to the last instruction
+    return [
+        (0x20, 0, 0, 0),  # load the number of the call
+        *((0x15, len(numbers) - place + after, 0, number) for place, number in enumerate(numbers)),
+        (0x15, 0, after - 1, IOCTL),
+        (0x20, 0, 0, 24),  # load the lower half of its second argument
+        *((0x15, len(requests) - place, 0, request) for place, request in enumerate(requests)),
+        (0x06, 0, 0, _ALLOW),
+        (0x06, 0, 0, _NOTIFY),
+    ]
+
+
+def _name(names: Sequence[str], number: int, arguments: Sequence[int]) -> str:
+    """The group of a call; `AssertionError` if it escapes all of them."""
+    request = arguments[1] & 0xFFFF_FFFF
+    for name in names:
+        if number in GROUPS[name] or (number == IOCTL and request in REQUESTS.get(name, ())):
+            return name
+    escaped = ESCAPING_REQUESTS[request] if number == IOCTL else ESCAPES[number]
+    raise AssertionError(f"{escaped} may change files, and no test can cut there")
+
+
 def _watch(
     listener: int, names: Sequence[str], decide: Callable[[Call], int | None], child: int
 ) -> list[Call]:
-    name_of = {number: name for name in names for number in _NUMBERS[name]}
     calls: list[Call] = []
     poll = select.poll()
     poll.register(listener, select.POLLIN)
@@ -176,7 +180,8 @@ def _watch(
         except FileNotFoundError:
             continue  # it died meanwhile
         identity, thread, _, number, _, _, *arguments = struct.unpack("QIIiIQ6Q", notice)
-        calls.append(Call(len(calls) + 1, name_of[number], thread, tuple(arguments)))
+        name = _name(names, number, arguments)
+        calls.append(Call(len(calls) + 1, name, thread, tuple(arguments)))
         answer = decide(calls[-1])
         if answer == KILL:
             os.kill(child, signal.SIGKILL)
@@ -198,3 +203,36 @@ def at(step: int, answer: int) -> Callable[[Call], int | None]:
 def from_on(step: int, answer: int = errno.ENOSPC) -> Callable[[Call], int | None]:
     """Decide on one call and all after it, as a full disk does."""
     return lambda call: answer if call.step >= step else None
+
+
+class Cut:
+    """Kills the child before the call with this number; those of its programs are not counted."""
+
+    def __init__(self, point: int) -> None:
+        """0: nothing is killed."""
+        self._point = point
+        self._child = 0
+        self.passed = 0
+
+    def __call__(self, call: Call) -> int | None:
+        """For `supervise`."""
+        process = process_of(call.thread)
+        self._child = self._child or process
+        if process != self._child:
+            return None
+        self.passed += 1
+        return KILL if self.passed == self._point else None
+
+
+def process_of(thread: int) -> int:
+    """The process that a thread belongs to; 0: it ended meanwhile."""
+    try:
+        status = Path(f"/proc/{thread}/status").read_text(encoding="ascii", errors="replace")
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
+    return int(status.partition("\nTgid:")[2].split(maxsplit=1)[0])
+
+
+def mark() -> None:
+    """Be seen by who watches `mark`."""
+    os.sched_get_priority_max(os.SCHED_OTHER)
