@@ -3,27 +3,24 @@
 `Rules` also holds the policy for modes: filter and modes together define how a tree follows from a
 snapshot.
 
-Pure.  The rules of a side are one regular expression.  As in rsync, the first rule that matches
+Pure.  The engine decides; it has the rules as a table.  As in rsync, the first rule that matches
 decides, a path that no rule matches is included, and all paths below an excluded directory are
 excluded.
 """
 
 import re
-from collections.abc import Callable, Iterable
-from functools import cached_property
-from itertools import groupby
+from collections.abc import Iterable
 from typing import NamedTuple, Self
 
 from huai_client.filters.parser import Parser, ReadFile, no_files
-from huai_client.filters.rule import FilterPattern, Rule, subject, translate
+from huai_client.filters.rule import Rule
 from huai_client.modes import Modes, bare_key, split_key
+from huai_native import _native
 from huai_schema.codec.escaping import escape, unescape
-from huai_schema.paths import RelPath, ancestors, parent
+from huai_schema.paths import RelPath
 
 _HIGH_BYTE = re.compile(rb"\\x([89a-f][0-9a-f])")
 """In a key: a byte that is not UTF-8; a backslash is spelt `\\x5c`."""
-_RECENT = 4096
-"""The number of cached directories: most questions concern paths beside or below recent ones."""
 
 
 class Decision(NamedTuple):
@@ -41,9 +38,10 @@ class Rules:
         """`rules` come from a `Parser`, or use `Rules.parse`."""
         self.rules = tuple(rules)
         self.modes = modes
-        self._sender = _Side(rule for rule in self.rules if rule.sender)
-        self._receiver = _Side(rule for rule in self.rules if rule.receiver)
-        self._fates: dict[RelPath, bool] = {}
+        self.table = _native.Filter(
+            [(r.pattern, r.include, r.sender, r.receiver, r.negated) for r in self.rules]
+        )
+        """The rules as the engine has them."""
 
     @classmethod
     def parse(
@@ -85,21 +83,19 @@ class Rules:
 
     def included(self, path: bytes, *, directory: bool) -> bool:
         """Whether `path` is mirrored, if the directories above it are."""
-        return not path or not self._sender.excludes(path, directory)
+        return self.table.includes(path, directory=directory)
 
     def reaches(self, path: RelPath, *, directory: bool) -> bool:
         """Whether `path` and all directories above it are included."""
-        if directory:
-            return self._reaches(path)
-        return self.included(path, directory=False) and self._reaches(parent(path))
+        return self.table.reaches(path, directory=directory)
 
     def excludes_whole(self, path: RelPath) -> bool:
         """Whether the directory `path` is excluded, and so everything below it."""
-        return not self._reaches(path)
+        return not self.table.reaches(path, directory=True)
 
     def protected(self, path: bytes, *, directory: bool) -> bool:
         """Whether a rule keeps `path`, which the upstream does not have, from deletion."""
-        return bool(path) and self._receiver.excludes(path, directory)
+        return self.table.protects(path, directory=directory)
 
     def why(self, path: RelPath, *, directory: bool) -> Decision | None:
         """The rule that decides about `path`; None: no rule matches it.
@@ -107,88 +103,15 @@ class Rules:
         If `path` or a directory above it is excluded, the rule of the uppermost of these; else
         the rule that includes `path` itself.
         """
-        for above in reversed(ancestors(path)[:-1]):
-            rule = self._sender.decide(above, directory=True)
-            if rule is not None and not rule.include:
-                return Decision(rule, above)
-        rule = self._sender.decide(path, directory=directory) if path else None
-        return None if rule is None else Decision(rule, path)
+        found = self.table.why(path, directory=directory)
+        return None if found is None else Decision(self.rules[found[0]], RelPath(found[1]))
 
     def alike_below(self, one: bytes, other: bytes) -> bool:
         """Whether the rules decide alike below two directories, for any content.
 
         Then a directory can be renamed from one to the other as a whole.  False if in doubt.
         """
-        return one == other or self._sender.blind_below(one, other)
-
-    def _reaches(self, path: RelPath) -> bool:
-        """As `reaches`, for a directory.  Not recursive: the upstream decides about depth."""
-        if not self.rules:
-            return True
-        unknown: list[RelPath] = []
-        while path and path not in self._fates:
-            unknown.append(path)
-            path = RelPath(parent(path))
-        fate = self._fates.get(path, True)
-        if len(self._fates) + len(unknown) > _RECENT:
-            self._fates.clear()
-        for each in reversed(unknown):
-            fate = fate and self.included(each, directory=True)
-            self._fates[each] = fate
-        return fate
-
-
-class _Side:
-    """The rules of one side, sender or receiver; compiled when first used."""
-
-    def __init__(self, rules: Iterable[Rule]) -> None:
-        self._rules = tuple(rules)
-        self._runs = [(keep, [*run]) for keep, run in groupby(self._rules, lambda r: r.include)]
-        self._excluding = (False, *(not keep for keep, _ in self._runs))
-
-    @cached_property
-    def _match(self) -> Callable[[bytes], re.Match[bytes] | None]:
-        """The match function; rules in a row that decide alike share a group: few are faster."""
-        expression = b"|".join(b"(%s)" % _any_of(run) for _, run in self._runs)
-        return re.compile(expression, re.DOTALL).match
-
-    @cached_property
-    def _heads(self) -> set[bytes]:
-        patterns = (translate(rule.pattern) for rule in self._rules)
-        return {pattern.head for pattern in patterns if not pattern.by_name}
-
-    def excludes(self, path: bytes, directory: bool) -> bool:
-        if not self._rules:
-            return False
-        found = self._match(subject(path, directory=directory))
-        return found is not None and self._excluding[found.lastindex or 0]
-
-    def decide(self, path: bytes, *, directory: bool) -> Rule | None:
-        text = subject(path, directory=directory)
-        matching = (each for each in self._rules if re.match(_any_of([each]), text, re.DOTALL))
-        return next(matching, None)
-
-    def blind_below(self, *directories: bytes) -> bool:
-        """Whether below `directories` only rules on names, without a path, can match."""
-        return not any(
-            head.startswith(directory + b"/") or (directory + b"/").startswith(head)
-            for directory in directories
-            for head in self._heads
-        )
-
-
-def _any_of(rules: Iterable[Rule]) -> bytes:
-    """One expression that matches wherever any of `rules` does."""
-    pairs = [(rule, translate(rule.pattern)) for rule in rules]
-    parts: list[bytes] = []
-    for by_name, group in groupby(pairs, key=lambda pair: pair[1].by_name):
-        inside = b"|".join(_one(rule, pattern) for rule, pattern in group)
-        parts.append(b"(?>.*/)(?:%s)" % inside if by_name else inside)
-    return b"|".join(parts)
-
-
-def _one(rule: Rule, pattern: FilterPattern) -> bytes:
-    return b"(?!%s)" % pattern.expression if rule.negated else pattern.expression
+        return self.table.is_alike_below(one, other)
 
 
 EVERYTHING = Rules()

@@ -43,3 +43,7 @@ pub mod moves;
 pub mod runs;
 
 pub mod columns;
+
+pub mod filter;
+mod pattern;
+mod wildmatch;

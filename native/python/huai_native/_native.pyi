@@ -50,6 +50,28 @@ class EntryLimit:
 
     def __new__(cls, limit: int) -> EntryLimit: ...
 
+@final
+class Filter:
+    """rsync's filter rules: the first of a side that matches decides about a path."""
+
+    def __new__(cls, rules: Sequence[tuple[bytes, bool, bool, bool, bool]]) -> Filter:
+        """Of each: its pattern, whether it includes, is of the sender, of the receiver, negated."""
+
+    def includes(self, path: bytes, *, directory: bool) -> bool:
+        """Whether `path` is mirrored, if the directories above it are."""
+
+    def reaches(self, path: bytes, *, directory: bool) -> bool:
+        """Whether `path` and all directories above it are mirrored."""
+
+    def protects(self, path: bytes, *, directory: bool) -> bool:
+        """Whether `path` is kept from deletion."""
+
+    def why(self, path: bytes, *, directory: bool) -> tuple[int, bytes] | None:
+        """The place of the rule that decides about `path`, and what it matched."""
+
+    def is_alike_below(self, one: bytes, other: bytes) -> bool:
+        """Whether it decides alike below two directories, whatever they hold."""
+
 _Listing: TypeAlias = tuple[bytes, bytes, bytes, bytes]
 """Path, attributes, leaves, digests."""
 

@@ -7,6 +7,7 @@ mod columns;
 mod compare;
 mod entries;
 mod errors;
+mod filter;
 mod hash;
 mod packs;
 mod reader;
@@ -23,6 +24,8 @@ mod _native {
     use crate::compare::{Comparison, check_hardlinks};
     #[pymodule_export]
     use crate::entries::Entries;
+    #[pymodule_export]
+    use crate::filter::Filter;
     #[pymodule_export]
     use crate::hash::{Blake3, hash_file};
     #[pymodule_export]

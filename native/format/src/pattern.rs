@@ -1,0 +1,175 @@
+//! Which paths the pattern of a filter rule matches, as rsync's exclude.c has it:
+//!
+//! - without a slash or `**`: the last component
+//! - with a slash in front: the whole path
+//! - with `**`: the path from its start or from after any slash
+//! - with any other slash: as many of the last components as the pattern has
+//! - with a slash at the end: directories only
+//! - `dir/***`: `dir`, if it is a directory, and all below it
+
+use crate::wildmatch::Glob;
+
+/// A pattern of a rule.
+#[derive(Debug, Clone)]
+pub(crate) struct Pattern {
+    place: Place,
+    glob: Glob,
+    directories: bool,
+    /// It is `dir/***`, of which `glob` has `dir`.
+    with_all_below: bool,
+    /// What all paths that match begin with, in so far as that is plain.
+    head: Vec<u8>,
+}
+
+/// Which part of a path has to match.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// The last component.
+    Name,
+    /// All of it.
+    Whole,
+    /// All of it with a slash in front.
+    FromSlash,
+    /// The rest after any slash, or all of it.
+    AfterAnySlash,
+    /// The last components: one more than it has slashes.
+    Last(usize),
+    /// It cannot match.
+    Nothing,
+}
+
+impl Pattern {
+    /// Like rsync, refuses none.
+    pub(crate) fn new(text: &[u8]) -> Self {
+        let shorter = text
+            .strip_suffix(b"/")
+            .filter(|shorter| !shorter.is_empty());
+        let text = shorter.unwrap_or(text);
+        let body = text.strip_prefix(b"/").unwrap_or(text);
+        // Without a wildcard a backslash is a plain byte.
+        let is_plain = !text.iter().any(|byte| b"*?[".contains(byte));
+        let glob = if is_plain {
+            Some(Glob::literal(body))
+        } else {
+            Glob::parse(body)
+        };
+        let place = glob.as_ref().map(|glob| place(text, glob));
+        let glob = glob.unwrap_or_default();
+        let dir = glob.before_all().filter(|_| text.ends_with(b"***"));
+        let is_special = |byte: &u8| b"*?[\\".contains(byte);
+        let plain = body.iter().position(is_special).unwrap_or(body.len());
+        let head = (place == Some(Place::Whole)).then(|| body.iter().take(plain).copied());
+        Self {
+            place: place.unwrap_or(Place::Nothing),
+            directories: shorter.is_some(),
+            with_all_below: dir.is_some(),
+            glob: dir.unwrap_or(glob),
+            head: head.into_iter().flatten().collect(),
+        }
+    }
+
+    /// Whether it looks at names alone, or at no path that begins with one of `directories`.
+    pub(crate) fn is_blind_below(&self, directories: [&[u8]; 2]) -> bool {
+        self.place == Place::Name
+            || directories.iter().all(|directory| {
+                let inside = [directory, &b"/"[..]].concat();
+                !self.head.starts_with(&inside) && !inside.starts_with(&self.head)
+            })
+    }
+
+    pub(crate) fn matches(&self, path: &[u8], directory: bool) -> bool {
+        if self.directories && !directory {
+            return false;
+        }
+        match self.place {
+            Place::Name => self.fits(
+                path.rsplit(|&byte| byte == b'/').next().unwrap_or(path),
+                directory,
+            ),
+            Place::Whole => self.fits(path, directory),
+            Place::FromSlash => self.fits(&[b"/", path].concat(), directory),
+            Place::AfterAnySlash => {
+                let from = |at: usize| path.get(at.saturating_add(1)..).unwrap_or_default();
+                self.fits(path, directory) || slashes(path).any(|at| self.fits(from(at), directory))
+            }
+            Place::Last(count) => {
+                let mut above = path.rsplitn(count.saturating_add(2), |&byte| byte == b'/');
+                above.nth(count).is_some() && {
+                    let above = above
+                        .next()
+                        .map_or(0, |above| above.len().saturating_add(1));
+                    self.fits(path.get(above..).unwrap_or_default(), directory)
+                }
+            }
+            Place::Nothing => false,
+        }
+    }
+
+    fn fits(&self, text: &[u8], directory: bool) -> bool {
+        if !self.with_all_below {
+            return self.glob.matches(text);
+        }
+        let above = |at: usize| text.get(..at).unwrap_or_default();
+        (directory && self.glob.matches(text))
+            || slashes(text).any(|at| self.glob.matches(above(at)))
+    }
+}
+
+/// `text` is without the slash at its end, `glob` also without the one in front.
+fn place(text: &[u8], glob: &Glob) -> Place {
+    let slashes = slashes(text).count();
+    let deep = text.windows(2).any(|pair| pair == b"**");
+    match (text, deep) {
+        (_, false) if slashes == 0 => Place::Name,
+        ([b'/', ..], _) => Place::Whole,
+        ([b'*', b'*', ..], _) => Place::FromSlash,
+        (_, true) => Place::AfterAnySlash,
+        // A slash in a class counts as a slash of the pattern, but cannot match.
+        _ if glob.slashes() != slashes => Place::Nothing,
+        _ => Place::Last(slashes),
+    }
+}
+
+fn slashes(text: &[u8]) -> impl Iterator<Item = usize> {
+    let is_there = |(at, byte): (usize, &u8)| (*byte == b'/').then_some(at);
+    text.iter().enumerate().filter_map(is_there)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Pattern;
+
+    #[test]
+    fn what_each_kind_of_pattern_matches() {
+        for (pattern, matching, others) in [
+            ("a", "a x/a a/", "ab a/b"),
+            ("/a", "a", "x/a"),
+            ("a/", "a/ x/a/", "a"),
+            ("a/b", "a/b x/a/b a/b/", "b xa/b a/b/c"),
+            ("a*b/c", "ab/c x/axb/c", "a/b/c"),
+            ("a/**/b", "a/x/b y/a/x/z/b", "a/b xa/x/b"),
+            ("**/a", "a x/a", "xa"),
+            ("**a", "a xa x/ya", "ab"),
+            ("/a/***", "a/ a/b a/b/", "a ab/c x/a/b"),
+            ("a/***", "a/ x/a/b", "a"),
+            ("a/***/", "a/ a/b/", "a a/b"),
+            ("**/***", "a/ a/b a", ""),
+            ("a[/]b", "", "a/b ab"),
+            ("[**]/a", "*/a x/*/a", "b/a"),
+            ("a\\b", "a\\b", "ab"),
+            ("a\\?", "a?", "a\\x ab"),
+            ("[", "", "["),
+            ("/", "", "a"),
+            ("*", "a x/a", ""),
+        ] {
+            for (paths, expected) in [(matching, true), (others, false)] {
+                for path in paths.split_ascii_whitespace() {
+                    let plain = path.trim_end_matches('/');
+                    let found = Pattern::new(pattern.as_bytes())
+                        .matches(plain.as_bytes(), plain.len() < path.len());
+                    assert_eq!(found, expected, "{pattern} {path}");
+                }
+            }
+        }
+    }
+}

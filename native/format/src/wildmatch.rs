@@ -1,0 +1,336 @@
+//! Globs of rsync (lib/wildmatch.c) on bytes.
+//!
+//! `*` stops at a slash, `**` does not, `?` and classes match no slash, and an incomplete glob
+//! matches nothing.  After a star only the nearest place that fits is tried, where a farther one
+//! gives no other result: so no text takes exponential time.
+
+/// One element of a glob.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Token {
+    /// This byte.
+    Byte(u8),
+    /// Any byte but a slash.
+    One,
+    /// Any byte of a set, which has no slash.
+    Class(Class),
+    /// Any bytes but slashes.
+    Star,
+    /// Any bytes.
+    TwoStars,
+}
+
+/// A set of bytes.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Class([u64; 4]);
+
+/// A glob, taken apart.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Glob {
+    tokens: Vec<Token>,
+    /// What each text that matches begins with, and what it ends with.
+    head: Vec<u8>,
+    tail: Vec<u8>,
+}
+
+impl Glob {
+    /// None: it matches nothing.
+    pub(crate) fn parse(text: &[u8]) -> Option<Self> {
+        let mut tokens = Vec::new();
+        let mut rest = text;
+        while !rest.is_empty() {
+            let (token, after) = token(rest)?;
+            tokens.push(token);
+            rest = after;
+        }
+        Some(Self::of(tokens))
+    }
+
+    /// A text in which no byte is special.
+    pub(crate) fn literal(text: &[u8]) -> Self {
+        Self::of(text.iter().map(|&byte| Token::Byte(byte)).collect())
+    }
+
+    fn of(tokens: Vec<Token>) -> Self {
+        let bytes = |token: &Token| match token {
+            Token::Byte(byte) => Some(*byte),
+            _ => None,
+        };
+        let mut tail: Vec<u8> = tokens.iter().rev().map_while(bytes).collect();
+        tail.reverse();
+        Self {
+            head: tokens.iter().map_while(bytes).collect(),
+            tail,
+            tokens,
+        }
+    }
+
+    /// How many slashes it has outside of classes.
+    pub(crate) fn slashes(&self) -> usize {
+        let slash = Token::Byte(b'/');
+        self.tokens.iter().filter(|token| **token == slash).count()
+    }
+
+    /// The glob before a slash and two stars at its end.
+    pub(crate) fn before_all(&self) -> Option<Self> {
+        match &*self.tokens {
+            [before @ .., Token::Byte(b'/'), Token::TwoStars] => Some(Self::of(before.to_vec())),
+            _ => None,
+        }
+    }
+
+    /// Whether all of `text` matches.
+    pub(crate) fn matches(&self, text: &[u8]) -> bool {
+        text.starts_with(&self.head) && text.ends_with(&self.tail) && walk(&self.tokens, text)
+    }
+}
+
+fn walk(tokens: &[Token], text: &[u8]) -> bool {
+    let (mut pattern, mut rest) = (tokens, text);
+    // Where to go on if what follows the last star does not match: one byte further.
+    let mut star: Option<(&[Token], &[u8])> = None;
+    let mut two_stars = star;
+    loop {
+        match (pattern, rest) {
+            ([Token::Star, after @ ..], _) => {
+                star = Some((after, rest));
+                pattern = after;
+                continue;
+            }
+            ([Token::TwoStars, after @ ..], _) => {
+                (star, two_stars) = (None, Some((after, rest)));
+                pattern = after;
+                continue;
+            }
+            ([token, after @ ..], [byte, further @ ..]) if token.takes(*byte) => {
+                (pattern, rest) = (after, further);
+                continue;
+            }
+            ([], []) => return true,
+            _ => {}
+        }
+        if let Some((after, [byte, further @ ..])) = star {
+            if *byte != b'/' {
+                star = Some((after, further));
+                (pattern, rest) = (after, further);
+                continue;
+            }
+        }
+        let Some((after, [_, further @ ..])) = two_stars else {
+            return false;
+        };
+        (star, two_stars) = (None, Some((after, further)));
+        (pattern, rest) = (after, further);
+    }
+}
+
+impl Token {
+    fn takes(&self, byte: u8) -> bool {
+        match self {
+            Self::Byte(own) => *own == byte,
+            Self::One => byte != b'/',
+            Self::Class(class) => class.holds(byte),
+            Self::Star | Self::TwoStars => false,
+        }
+    }
+}
+
+impl Class {
+    fn holds(&self, byte: u8) -> bool {
+        let word = self.0.get(usize::from(byte >> 6)).copied();
+        word.unwrap_or_default().wrapping_shr(u32::from(byte & 63)) & 1 != 0
+    }
+
+    fn add(&mut self, byte: u8) {
+        if let Some(word) = self.0.get_mut(usize::from(byte >> 6)) {
+            *word |= 1_u64.wrapping_shl(u32::from(byte & 63));
+        }
+    }
+}
+
+/// The token that `rest` begins with, and what follows it.
+fn token(rest: &[u8]) -> Option<(Token, &[u8])> {
+    Some(match rest {
+        [b'\\'] | [] => return None,
+        [b'?', after @ ..] => (Token::One, after),
+        [b'*', b'*', after @ ..] => {
+            let more = after.iter().take_while(|&&byte| byte == b'*').count();
+            (Token::TwoStars, after.get(more..).unwrap_or_default())
+        }
+        [b'*', after @ ..] => (Token::Star, after),
+        [b'[', inside @ ..] => {
+            let (class, after) = class(inside)?;
+            (Token::Class(class), after)
+        }
+        [b'\\', byte, after @ ..] | [byte, after @ ..] => (Token::Byte(*byte), after),
+    })
+}
+
+/// A class from behind its bracket, and what follows it.
+fn class(inside: &[u8]) -> Option<(Class, &[u8])> {
+    let (negated, start) = match inside {
+        [b'!' | b'^', after @ ..] => (true, after),
+        _ => (false, inside),
+    };
+    let mut named = Class::default();
+    let mut previous = None;
+    let mut rest = start;
+    while rest.len() == start.len() || *rest.first()? != b']' {
+        rest = member(rest, &mut previous, &mut named)?;
+    }
+    let mut found = Class::default();
+    (1..=u8::MAX)
+        .filter(|&byte| byte != b'/' && named.holds(byte) != negated)
+        .for_each(|byte| found.add(byte));
+    Some((found, rest.get(1..)?))
+}
+
+/// Adds one part of a class; what follows it.  `previous`: with which byte a range may begin.
+fn member<'a>(rest: &'a [u8], previous: &mut Option<u8>, to: &mut Class) -> Option<&'a [u8]> {
+    let first = previous.take();
+    let (byte, after) = match (rest, first) {
+        ([b'\\', after @ ..], _) => {
+            let (byte, after) = after.split_first()?;
+            (*byte, after)
+        }
+        ([b'-', end @ ..], Some(low)) if !matches!(end, [] | [b']', ..]) => {
+            let end = end.strip_prefix(b"\\").unwrap_or(end);
+            let (high, after) = end.split_first()?;
+            (low..=*high).for_each(|byte| to.add(byte));
+            return Some(after);
+        }
+        ([b'[', b':', name @ ..], _) => {
+            let end = name.iter().position(|&byte| byte == b']')?;
+            let (name, after) = name.split_at(end);
+            if let Some(name) = name.strip_suffix(b":") {
+                add_named(name, to)?;
+                return after.get(1..);
+            }
+            (b'[', rest.get(1..)?)
+        }
+        (rest, _) => {
+            let (byte, after) = rest.split_first()?;
+            (*byte, after)
+        }
+    };
+    to.add(byte);
+    *previous = Some(byte);
+    Some(after)
+}
+
+fn add_named(name: &[u8], to: &mut Class) -> Option<()> {
+    let is_in: fn(&u8) -> bool = match name {
+        b"alnum" => u8::is_ascii_alphanumeric,
+        b"alpha" => u8::is_ascii_alphabetic,
+        b"blank" => |byte| matches!(byte, b' ' | b'\t'),
+        b"cntrl" => u8::is_ascii_control,
+        b"digit" => u8::is_ascii_digit,
+        b"graph" => u8::is_ascii_graphic,
+        b"lower" => u8::is_ascii_lowercase,
+        b"print" => |byte| matches!(byte, b' '..=b'~'),
+        b"punct" => u8::is_ascii_punctuation,
+        b"space" => |byte| matches!(byte, b' ' | b'\t'..=b'\r'),
+        b"upper" => u8::is_ascii_uppercase,
+        b"xdigit" => u8::is_ascii_hexdigit,
+        _ => return None,
+    };
+    (0..=u8::MAX).filter(is_in).for_each(|byte| to.add(byte));
+    Some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::{Glob, Token};
+
+    /// The definition, with every place of every star.
+    fn means(tokens: &[Token], text: &[u8]) -> bool {
+        match (tokens, text) {
+            ([], []) => true,
+            ([Token::Star, after @ ..], _) => {
+                let name = text.split(|&byte| byte == b'/').next().unwrap_or(text);
+                (0..=name.len()).any(|at| means(after, text.split_at(at).1))
+            }
+            ([Token::TwoStars, after @ ..], _) => {
+                (0..=text.len()).any(|at| means(after, text.split_at(at).1))
+            }
+            ([token, after @ ..], [byte, further @ ..]) => {
+                token.takes(*byte) && means(after, further)
+            }
+            _ => false,
+        }
+    }
+
+    fn matches(glob: &str, text: &str) -> bool {
+        Glob::parse(glob.as_bytes()).is_some_and(|glob| glob.matches(text.as_bytes()))
+    }
+
+    #[test]
+    fn what_is_incomplete_matches_nothing() {
+        for glob in [
+            "[",
+            "[a",
+            "[!",
+            "[]",
+            "a\\",
+            "[\\",
+            "[[:none:]]",
+            "[[::]]",
+            "[[:",
+            "[a-",
+        ] {
+            assert!(Glob::parse(glob.as_bytes()).is_none(), "{glob}");
+        }
+    }
+
+    #[test]
+    fn classes() {
+        for (glob, holds, lacks) in [
+            ("[a-c]", "abc", "d-/"),
+            ("[]-]", "]-", "[a"),
+            ("[^a]", "b]", "a/"),
+            ("[!]a]", "b[", "]a/"),
+            ("[a\\]b]", "a]b", "\\"),
+            ("[a-\\c]", "abc", "-\\"),
+            ("[[:digit:][:upper:]x]", "0Ax", "ab:"),
+            ("[[:]", "[:", "]"),
+            ("[a-c-e]", "ae-", "d"),
+            ("[--0]", "-.0", "/1"),
+        ] {
+            for (text, expected) in [(holds, true), (lacks, false)] {
+                for letter in text.chars() {
+                    let found = matches(glob, &letter.to_string());
+                    assert_eq!(found, expected, "{glob} {letter}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn many_stars_take_no_time() {
+        let text = b"a".repeat(4000);
+        for glob in [b"*a".repeat(100), b"**a".repeat(100)] {
+            let glob = Glob::parse(&[glob, b"b".to_vec()].concat()).unwrap();
+            assert!(!glob.matches(&text));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn only_the_nearest_place_has_to_be_tried(
+            glob in proptest::collection::vec(
+                prop::sample::select(vec!["a", "b", "/", "*", "**", "?", "[ab]"]), 0..8),
+            text in "[ab/]{0,10}",
+        ) {
+            let glob = Glob::parse(glob.concat().as_bytes()).unwrap();
+            prop_assert_eq!(glob.matches(text.as_bytes()), means(&glob.tokens, text.as_bytes()));
+        }
+
+        #[test]
+        fn any_bytes_are_a_glob_or_none(glob: Vec<u8>, text: Vec<u8>) {
+            if let Some(glob) = Glob::parse(&glob) {
+                glob.matches(&text);
+            }
+        }
+    }
+}
