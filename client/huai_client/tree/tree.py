@@ -281,7 +281,7 @@ class Tree(View):
 
     def restore_modes(self) -> list[RelPath]:
         """Restore the modes of directories that got u+rwx; returns the paths where this failed."""
-        return self._folders.restore_modes()
+        return [RelPath(path) for path in self._folders.restore_modes()]
 
     # Inside
 

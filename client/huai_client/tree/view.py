@@ -9,9 +9,9 @@ from typing import Self, TypeVar
 
 from huai_client.tree.destination import open_destination
 from huai_client.tree.errors import PathError, at
-from huai_client.tree.folders import Folders
 from huai_client.tree.handles import listing
 from huai_client.tree.owners import Names, Owners
+from huai_native import _native
 from huai_schema.paths import RelPath, basename, parent
 
 ABSENT = (errno.ENOENT, errno.ENOTDIR)
@@ -32,7 +32,7 @@ class View:
         """
         self.dest = dest
         self._root = open_destination(dest, write=write)
-        self._folders = Folders(self._root, make_writable=write)
+        self._folders = _native.Tree(self._root, loosens=os.geteuid() if write else None)
         self.names = Names()
         self.owners = Owners() if owners and os.geteuid() == 0 else None
         """Numbers of owners to set; None: they cannot be set (not root), or must not be."""
@@ -53,7 +53,7 @@ class View:
 
     def refresh(self) -> None:
         """Drop the cached handles, so that renames by others are seen."""
-        self._folders.close()
+        self._folders.refresh()
 
     def stat(self, path: RelPath) -> os.stat_result | None:
         """The status of `path`; None: nothing stands there, or a path above is no directory."""

@@ -217,6 +217,41 @@ def resolve_pack(
     """
 
 @final
+class Tree:
+    """One tree, and its open directories: no component that is a symlink is followed.
+
+    What fails is an `OSError`: ENOENT, ENOTDIR (a symlink or another non-directory on the way),
+    EACCES, EBADF after `close`.
+    """
+
+    def __new__(cls, root: int, *, loosens: int | None) -> Tree:
+        """The tree below the open directory `root`, which stays the caller's.
+
+        Directories of the user `loosens` get u+rwx when they need it, until `restore_modes`.
+        """
+
+    def open(self, path: bytes) -> int:
+        """The number of a handle (O_PATH), valid during the next few calls; not to be closed."""
+
+    def make_writable(self, path: bytes) -> bool:
+        """Give a directory u+rwx; False if this is not allowed, or it has them."""
+
+    def settled(self, path: bytes) -> None:
+        """Record that the directory has its final mode, which `restore_modes` must not change."""
+
+    def restore_modes(self) -> list[bytes]:
+        """Restore the modes of directories that got u+rwx; returns the paths where this failed."""
+
+    def forget(self, old: bytes, new: bytes | None = None) -> None:
+        """Record that `old` was removed, or renamed to `new`, with everything below it."""
+
+    def refresh(self) -> None:
+        """Let go of the handles that are kept, so that renames by others are seen."""
+
+    def close(self) -> None:
+        """Let go of all handles."""
+
+@final
 class Walk(Iterator[_Listing]):
     """A directory with a tree of its own and all below it, in tree order."""
 

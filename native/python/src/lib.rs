@@ -13,6 +13,7 @@ mod packs;
 mod reader;
 mod scan;
 mod snapshot;
+mod tree;
 mod wait;
 
 /// What runs once for each entry.
@@ -34,4 +35,6 @@ mod _native {
     use crate::scan::Scan;
     #[pymodule_export]
     use crate::snapshot::{EntryLimit, Level, OwnDirectory, Walk};
+    #[pymodule_export]
+    use crate::tree::Tree;
 }

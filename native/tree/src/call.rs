@@ -6,7 +6,7 @@
 
 use std::ffi::CStr;
 use std::mem::MaybeUninit;
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::{BorrowedFd, OwnedFd, RawFd};
 
 use rustix::fs::{
     AtFlags, FileType, Mode, OFlags, ResolveFlags, SeekFrom, Statx, StatxFlags, StatxTimestamp,
@@ -18,13 +18,13 @@ use rustix::path::Arg;
 const ATTEMPTS: usize = 16;
 
 /// How a directory is opened to be read.
-const TO_READ: OFlags = OFlags::RDONLY
+pub(crate) const TO_READ: OFlags = OFlags::RDONLY
     .union(OFlags::DIRECTORY)
     .union(OFlags::NOFOLLOW)
     .union(OFlags::CLOEXEC);
 
 /// How a directory is opened to go further down.
-const TO_PASS: OFlags = OFlags::PATH
+pub(crate) const TO_PASS: OFlags = OFlags::PATH
     .union(OFlags::DIRECTORY)
     .union(OFlags::NOFOLLOW)
     .union(OFlags::CLOEXEC);
@@ -88,12 +88,12 @@ pub(crate) fn open_folder(path: &[u8]) -> Outcome<OwnedFd> {
 }
 
 /// Opens the directory `path` below `root` in one call, with no symlink on the way.
-pub(crate) fn open_beneath(root: BorrowedFd<'_>, path: &[u8]) -> Outcome<OwnedFd> {
+pub(crate) fn open_beneath(root: BorrowedFd<'_>, path: &[u8], flags: OFlags) -> Outcome<OwnedFd> {
     let how = ResolveFlags::BENEATH
         .union(ResolveFlags::NO_SYMLINKS)
         .union(ResolveFlags::NO_MAGICLINKS);
     again(Errno::AGAIN, || {
-        rustix::fs::openat2(root, path, TO_READ, Mode::empty(), how)
+        rustix::fs::openat2(root, path, flags, Mode::empty(), how)
     })
 }
 
@@ -108,6 +108,15 @@ pub(crate) fn open_here(from: BorrowedFd<'_>, name: &[u8]) -> Outcome<OwnedFd> {
 pub(crate) fn step(from: BorrowedFd<'_>, name: &[u8]) -> Outcome<OwnedFd> {
     again(Errno::INTR, || {
         rustix::fs::openat(from, name, TO_PASS, Mode::empty())
+    })
+}
+
+/// Opens a directory that this process has open already, to be read.
+pub(crate) fn open_again(number: RawFd) -> Outcome<OwnedFd> {
+    let flags = TO_READ.difference(OFlags::NOFOLLOW);
+    let path = format!("/proc/self/fd/{number}");
+    again(Errno::INTR, || {
+        rustix::fs::open(&path, flags, Mode::empty())
     })
 }
 

@@ -4,7 +4,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "the one door to what changes")]
 
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{AtFlags, Gid, Mode, OFlags, RenameFlags, Timespec, Timestamps, UTIME_OMIT, Uid};
 use rustix::io::Errno;
@@ -47,6 +47,11 @@ pub(crate) fn set_size(file: BorrowedFd<'_>, size: u64) -> Outcome<()> {
 
 pub(crate) fn set_mode(of: BorrowedFd<'_>, mode: u32) -> Outcome<()> {
     rustix::fs::fchmod(of, Mode::from_raw_mode(mode))
+}
+
+/// Of an inode that was opened without a right to read it, which fchmod(2) refuses.
+pub(crate) fn set_mode_by_path(of: BorrowedFd<'_>, mode: u32) -> Outcome<()> {
+    rustix::fs::chmod(handle_path(of), Mode::from_raw_mode(mode))
 }
 
 pub(crate) fn set_owner(of: BorrowedFd<'_>, user: u32, group: u32) -> Outcome<()> {
@@ -92,6 +97,11 @@ pub(crate) fn exchange(one: Place<'_>, other: Place<'_>) -> Outcome<()> {
 /// Removes what is no directory.
 pub(crate) fn unlink(directory: BorrowedFd<'_>, name: &[u8]) -> Outcome<()> {
     rustix::fs::unlinkat(directory, name, AtFlags::empty())
+}
+
+/// A path of the opened inode (proc(5)).
+fn handle_path(of: BorrowedFd<'_>) -> String {
+    format!("/proc/self/fd/{}", of.as_raw_fd())
 }
 
 fn uid(number: u32) -> Option<Uid> {

@@ -1,10 +1,12 @@
 //! Directories below a root, opened without following a symlink.
+//!
+//! Rule to keep: a path that a caller hands in is looked up below the root or not at all.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::io::Errno;
 
-use crate::call::{self, Outcome};
+use crate::call::{self, Outcome, TO_PASS, TO_READ};
 use crate::error::{Error, Result};
 
 /// The directory that a tree begins with.
@@ -28,11 +30,11 @@ impl Root {
         Self::try_of(handle).map_err(|errno| Error::new("open", path, errno))
     }
 
-    fn try_of(handle: OwnedFd) -> Outcome<Self> {
+    pub(crate) fn try_of(handle: OwnedFd) -> Outcome<Self> {
         let device = call::status(handle.as_fd())?.device;
         // PERM: old seccomp filters.
         let quick = !matches!(
-            call::open_beneath(handle.as_fd(), b"."),
+            call::open_beneath(handle.as_fd(), b".", TO_READ),
             Err(Errno::NOSYS | Errno::PERM)
         );
         Ok(Self {
@@ -47,19 +49,36 @@ impl Root {
         if path.is_empty() {
             return call::open_here(self.handle.as_fd(), b".");
         }
-        // The kernel's look-up would go elsewhere; as openat2 says of what leads out.
-        if path
-            .split(|byte| *byte == b'/')
-            .any(|name| matches!(name, b"" | b"." | b".."))
-        {
-            return Err(Errno::XDEV);
-        }
+        check(path)?;
         if self.quick {
-            call::open_beneath(self.handle.as_fd(), path)
+            call::open_beneath(self.handle(), path, TO_READ)
         } else {
-            walk(self.handle.as_fd(), path)
+            walk(self.handle(), path)
         }
     }
+
+    /// Opens the directory at `path`, which is not empty, to go further down; None: only component
+    /// by component.
+    pub(crate) fn pass(&self, path: &[u8]) -> Option<Outcome<OwnedFd>> {
+        if let Err(errno) = check(path) {
+            return Some(Err(errno));
+        }
+        self.quick
+            .then(|| call::open_beneath(self.handle(), path, TO_PASS))
+    }
+
+    pub(crate) fn handle(&self) -> BorrowedFd<'_> {
+        self.handle.as_fd()
+    }
+}
+
+/// The kernel's look-up of such a path would go elsewhere; as openat2 says of what leads out.
+fn check(path: &[u8]) -> Outcome<()> {
+    let leads_out = |name: &[u8]| matches!(name, b"" | b"." | b"..");
+    if path.split(|byte| *byte == b'/').any(leads_out) {
+        return Err(Errno::XDEV);
+    }
+    Ok(())
 }
 
 /// Component by component.

@@ -8,6 +8,7 @@ pub mod stop;
 
 mod call;
 mod change;
+mod folders;
 mod handle;
 
 pub mod exclude;
@@ -24,5 +25,7 @@ pub mod scan;
 pub mod hash;
 
 pub mod packs;
+
+pub mod publish;
 
 pub use directory::{Directory, Frame, Problem, Reason};

@@ -1,0 +1,205 @@
+//! The open directories of a tree that is worked in: a few are kept.
+//!
+//! No component that is a symlink is followed, so a handle is always one of a directory below the
+//! root.  Rule to keep: whoever renames or removes a directory calls `forget`.
+//!
+//! A directory of this user without u+rwx (mode 0555, as many mirrors have them) gets these rights
+//! when they are needed; `restore_modes` takes them back.
+
+use std::collections::HashMap;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+
+use huai_format::path::parent;
+use rustix::io::Errno;
+
+use crate::call::{self, Outcome};
+use crate::change;
+use crate::handle::Root;
+
+/// How many handles are kept; callers use only a few at a time.
+const CAPACITY: usize = 128;
+
+const OWNER_MAY_ALL: u32 = 0o700;
+
+/// The directories below one root.
+#[derive(Debug)]
+pub(crate) struct Folders {
+    root: Arc<OwnedFd>,
+    beneath: Root,
+    /// Whose directories may get u+rwx.
+    loosens: Option<u32>,
+    open: HashMap<Vec<u8>, Known>,
+    uses: u64,
+    /// The modes that directories had before.
+    loosened: HashMap<Vec<u8>, u32>,
+}
+
+/// A handle that is kept.
+#[derive(Debug)]
+struct Known {
+    handle: Arc<OwnedFd>,
+    last_use: u64,
+}
+
+impl Folders {
+    /// Those below `root`; directories of the user `loosens` may get u+rwx.
+    pub(crate) fn new(root: OwnedFd, loosens: Option<u32>) -> Outcome<Self> {
+        let beneath = root.try_clone().map_err(|_| Errno::MFILE)?;
+        Ok(Self {
+            root: Arc::new(root),
+            beneath: Root::try_of(beneath)?,
+            loosens,
+            open: HashMap::new(),
+            uses: 0,
+            loosened: HashMap::new(),
+        })
+    }
+
+    /// A handle to go further down from.  `NOTDIR`: a symlink or another non-directory on the way.
+    pub(crate) fn open(&mut self, path: &[u8]) -> Outcome<Arc<OwnedFd>> {
+        if path.is_empty() {
+            return Ok(Arc::clone(&self.root));
+        }
+        self.uses += 1;
+        if let Some(known) = self.open.get_mut(path) {
+            known.last_use = self.uses;
+            return Ok(Arc::clone(&known.handle));
+        }
+        let handle = Arc::new(self.descend(path)?);
+        if self.open.len() >= CAPACITY {
+            self.drop_oldest();
+        }
+        let known = Known {
+            handle: Arc::clone(&handle),
+            last_use: self.uses,
+        };
+        self.open.insert(path.to_vec(), known);
+        Ok(handle)
+    }
+
+    fn drop_oldest(&mut self) {
+        let oldest = self.open.iter().min_by_key(|(_, known)| known.last_use);
+        if let Some(path) = oldest.map(|(path, _)| path.clone()) {
+            self.open.remove(&path);
+        }
+    }
+
+    fn descend(&mut self, path: &[u8]) -> Outcome<OwnedFd> {
+        match self.beneath.pass(path) {
+            Some(Err(Errno::LOOP)) => Err(Errno::NOTDIR),
+            // On the way rights may be lacking that this user may give; and the kernel takes no path
+            // that is longer than all of ours may be with the trash before it.
+            Some(Err(Errno::ACCESS | Errno::NAMETOOLONG)) | None => self.walk(path),
+            Some(outcome) => outcome,
+        }
+    }
+
+    /// Component by component, from the nearest directory that is known.
+    fn walk(&mut self, path: &[u8]) -> Outcome<OwnedFd> {
+        let mut place = parent(path);
+        while !place.is_empty() && !self.open.contains_key(place) {
+            place = parent(place);
+        }
+        let start = match self.open.get(place) {
+            Some(known) => Arc::clone(&known.handle),
+            None => Arc::clone(&self.root),
+        };
+        let mut here: Option<OwnedFd> = None;
+        let mut begin = place.len() + usize::from(!place.is_empty());
+        for name in path
+            .get(begin..)
+            .unwrap_or_default()
+            .split(|byte| *byte == b'/')
+        {
+            let from = here.as_ref().map_or(start.as_fd(), AsFd::as_fd);
+            let place = path.get(..begin.saturating_sub(1)).unwrap_or_default();
+            here = Some(self.enter(from, name, place)?);
+            begin += name.len() + 1;
+        }
+        here.ok_or(Errno::INVAL)
+    }
+
+    fn enter(&mut self, from: BorrowedFd<'_>, name: &[u8], place: &[u8]) -> Outcome<OwnedFd> {
+        match call::step(from, name) {
+            Err(Errno::ACCESS) if self.loosen(from, place)? => call::step(from, name),
+            outcome => outcome,
+        }
+    }
+
+    /// Gives a directory u+rwx; false if this is not allowed, or it has them.
+    pub(crate) fn make_writable(&mut self, path: &[u8]) -> Outcome<bool> {
+        let handle = self.open(path)?;
+        self.loosen(handle.as_fd(), path)
+    }
+
+    fn loosen(&mut self, handle: BorrowedFd<'_>, path: &[u8]) -> Outcome<bool> {
+        let status = call::status(handle)?;
+        let ours = self.loosens == Some(status.user);
+        if !ours || status.mode & OWNER_MAY_ALL == OWNER_MAY_ALL {
+            return Ok(false);
+        }
+        change::set_mode_by_path(handle, status.mode | OWNER_MAY_ALL)?;
+        self.loosened.entry(path.to_vec()).or_insert(status.mode);
+        Ok(true)
+    }
+
+    /// A directory has its final mode, which `restore_modes` must not change.
+    pub(crate) fn settled(&mut self, path: &[u8]) {
+        self.loosened.remove(path);
+    }
+
+    /// Restores the modes of directories that got u+rwx; gives the paths where this failed.
+    pub(crate) fn restore_modes(&mut self) -> Vec<Vec<u8>> {
+        let mut failed = Vec::new();
+        // Deepest first: on the way, a directory above may have to get u+rwx again.
+        while let Some(path) = self.deepest() {
+            let mode = self.loosened.remove(&path).unwrap_or_default();
+            let restored = self
+                .open(&path)
+                .and_then(|handle| change::set_mode_by_path(handle.as_fd(), mode));
+            if restored.is_err() {
+                failed.push(path);
+            }
+        }
+        failed
+    }
+
+    fn deepest(&self) -> Option<Vec<u8>> {
+        let paths = self.loosened.keys();
+        paths.max_by_key(|path| depth(path)).cloned()
+    }
+
+    /// `old` was removed, or renamed to `new`, with everything below it.
+    pub(crate) fn forget(&mut self, old: &[u8], new: Option<&[u8]>) {
+        self.open.retain(|path, _| below(path, old).is_none());
+        let found: Vec<_> = self
+            .loosened
+            .keys()
+            .filter(|path| below(path, old).is_some())
+            .cloned()
+            .collect();
+        for path in found {
+            let mode = self.loosened.remove(&path);
+            if let (Some(mode), Some(new), Some(rest)) = (mode, new, below(&path, old)) {
+                self.loosened.insert([new, rest].concat(), mode);
+            }
+        }
+    }
+
+    /// Lets go of all handles, so that renames by others are seen.
+    pub(crate) fn refresh(&mut self) {
+        self.open.clear();
+    }
+}
+
+/// Deeper paths are greater.
+fn depth(path: &[u8]) -> (usize, &[u8]) {
+    (path.split(|byte| *byte == b'/').count(), path)
+}
+
+/// What follows `top` in a path at or below it.
+fn below<'a>(path: &'a [u8], top: &[u8]) -> Option<&'a [u8]> {
+    let rest = path.strip_prefix(top)?;
+    (rest.is_empty() || rest.starts_with(b"/")).then_some(rest)
+}
