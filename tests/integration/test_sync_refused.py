@@ -536,10 +536,15 @@ def test_a_configuration_with_a_typo(
 def test_a_machine_without_certificates_is_told_what_is_missing(
     pair: tuple[Upstream, Downstream], tmp_path: Path
 ) -> None:
-    _, down = pair
+    up, down = pair
     nothing = tmp_path / "no-certificates"
     nothing.touch()
-    ended = down.process("sync", down.name, environment={"SSL_CERT_FILE": str(nothing)})
+    lacking = {"SSL_CERT_FILE": str(nothing)}
+    assert down.process("sync", down.name, environment=lacking).code == 0
+    down.configure(url=str(up.places.repository))
+    up.put(b"another", b"1")
+    up.commit()
+    ended = down.process("sync", down.name, environment=lacking)
     refused(ended, 51, "ca-certificates")
 
 

@@ -11,16 +11,19 @@ from pathlib import Path
 from huai_schema.program.durable import sync_folder
 
 
-def exchange_packs(repository: Path, limit: int, write: Callable[[Path], None]) -> None:
-    """If there are more than `limit` packs, let `write` make one in a folder, and drop the others.
+def exceeds(repository: Path, limit: int) -> bool:
+    """Whether there are more than `limit` packs."""
+    return len(_list_packs(repository)) > limit
+
+
+def exchange_packs(repository: Path, write: Callable[[Path], None]) -> None:
+    """Let `write` make one pack in a folder, and drop all others.
 
     May be interrupted anywhere; `write` also sees to it that a commit without its parents is known
     as such before they go.  Raises what `write` raises, or an `OSError`; then nothing has changed.
     """
+    old = _list_packs(repository)
     packs = repository / "objects" / "pack"
-    old = sorted(packs.glob("pack-*.pack"))
-    if len(old) <= limit:
-        return
     fresh = repository / "fresh-pack"
     try:
         shutil.rmtree(fresh, ignore_errors=True)
@@ -36,6 +39,10 @@ def exchange_packs(repository: Path, limit: int, write: Callable[[Path], None]) 
         if pack.stem not in names:
             pack.with_suffix(".idx").unlink(missing_ok=True)  # without it, it is no pack
             pack.unlink()
+
+
+def _list_packs(repository: Path) -> list[Path]:
+    return sorted((repository / "objects" / "pack").glob("pack-*.pack"))
 
 
 def drop_unfinished(repository: Path) -> None:

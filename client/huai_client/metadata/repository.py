@@ -1,17 +1,18 @@
-"""The metadata repository of one module on the downstream: the only place that knows pygit2.
+"""The metadata repository of one module on the downstream.
 
-pygit2 has the refs, the URLs that are not HTTP, and the packing anew; objects are read natively.
+Objects are read natively, refs are files; libgit2 is loaded for URLs that are not HTTP, and to pack
+anew.
 Fetches the newest commit without history, reads objects, and keeps what refs name: the
 applied commit and those that an interrupted run was going for.  All of it can be fetched anew, so a
 damaged repository is thrown away, never repaired.
 """
 
 import os
-import re
 import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from huai_client.deadline import NEVER, Deadline
 from huai_client.metadata.commit import Commit
@@ -24,7 +25,8 @@ from huai_client.metadata.http import (
     is_http,
     newest_commit,
 )
-from huai_client.metadata.packs import drop_unfinished, exchange_packs
+from huai_client.metadata.packs import drop_unfinished, exceeds, exchange_packs
+from huai_client.metadata.refs import DamagedRefError, Refs
 from huai_native._native import Packs
 from huai_schema.codec.commits import decode_commit
 from huai_schema.codec.descriptor import read_root
@@ -32,23 +34,8 @@ from huai_schema.errors import ExitCode, FormatError, HuaiError
 from huai_schema.git.objects import BRANCH, Kind
 from huai_schema.layout.snapshot import Snapshot
 
-
-class LibraryError(HuaiError):
-    """Libgit2 does not start: it wants certificates, even where no connection is made."""
-
-    exit_code = ExitCode.REQUIREMENT
-
-
-try:
-    import pygit2
-    from pygit2.enums import Option
-except ImportError:
-    raise
-except Exception as failure:  # its class stands in what cannot be imported
-    raise LibraryError(
-        f"libgit2 does not start: {failure}",
-        hint="install the certificates of the system (ca-certificates), or correct SSL_CERT_FILE",
-    ) from failure
+if TYPE_CHECKING:
+    from huai_client.metadata.libgit2 import Library
 
 _FETCHED = "refs/huai/fetched"
 _BEFORE = "refs/huai/before"
@@ -57,10 +44,9 @@ _KEPT = "refs/huai/kept/"
 _HISTORY = "refs/huai/history/"
 """Commits that were applied before, numbered: for people, not for the next fetch."""
 _PACKS_MAX = 40
-_CONNECT_SECONDS = 60
-_COMMIT = re.compile("[0-9a-f]{40}")
-_FAILURES = (pygit2.GitError, KeyError, ValueError, OSError)
-"""What pygit2 raises, depending on libgit2's code."""
+_HEAD = b"ref: "
+_CONFIG = b"[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = true\n"
+_FOLDERS = ("objects", "refs")
 
 
 class StoreError(HuaiError):
@@ -84,14 +70,8 @@ class Repository:
         `timeout`: seconds without any data after which a fetch fails.  Nobody else may write
         to it.  Without `make` it is only to be read: `DamagedRepositoryError` if it cannot be.
         """
-        # The state root protects these files, whoever owns them.  Ids are verified when objects
-        # arrive; what decays on the disk later fails zlib's own checksum.
-        pygit2.option(Option.SET_OWNER_VALIDATION, False)
-        pygit2.option(Option.ENABLE_STRICT_HASH_VERIFICATION, False)
-        pygit2.option(Option.ENABLE_FSYNC_GITDIR, True)
-        pygit2.option(Option.SET_SERVER_CONNECT_TIMEOUT, _CONNECT_SECONDS * 1000)
-        pygit2.option(Option.SET_SERVER_TIMEOUT, timeout * 1000)
         self._path = path
+        self._names = Refs(path)
         self.packs = Packs()
         """What the engine reads by itself."""
         self.packs.add(_packs_of(path))
@@ -101,27 +81,19 @@ class Repository:
         """Packs that came in this run, and are not accepted yet."""
         self._former: str | None = None
         """What `_FETCHED` was before them."""
-        try:
-            self._git = pygit2.Repository(str(path))
-        except pygit2.GitError as error:
+        if not _is_repository(path):
             if not make:
-                raise self._damaged(str(error), "metadata") from error
-            self._git = self._make()
+                raise self._damaged("this is no repository", "metadata")
+            self._make()
 
     def borrow(self, other: Path, commit: str) -> None:
         """Read what the repository at `other` holds as well, `commit` among it; offer that one."""
-        try:
-            self._git.odb.add_disk_alternate(str(other / "objects"))  # for refs
-        except _FAILURES as error:
-            raise self._damaged(str(error), str(other)) from error
         self.packs.add(_packs_of(other))
         self.keep([commit])
 
     def start_over(self) -> None:
         """Throw everything away."""
-        # Else libgit2 would take the next pack of an equal name for the one it has mapped.
-        self._git.free()
-        self._git = self._make()
+        self._make()
 
     def accept(self) -> None:
         """Keep what was fetched so far, whatever comes later in this run."""
@@ -129,37 +101,41 @@ class Repository:
 
     def withdraw(self) -> None:
         """Forget what was fetched since `accept`: it is refused, and must not pile up here."""
-        with suppress(*_FAILURES):
-            if not self._arrived:
-                return
+        if not self._arrived:
+            return
+        with suppress(OSError, DamagedRefError):
             if self._former is not None:
-                self._git.references.create(_FETCHED, self._former, force=True)
-            elif _FETCHED in self._git.references:
-                self._git.references.delete(_FETCHED)
+                self._names.set(_FETCHED, self._former)
+            else:
+                self._names.delete(_FETCHED)
             for pack in self._arrived:
                 pack.with_suffix(".idx").unlink(missing_ok=True)  # without it, it is no pack
                 pack.unlink(missing_ok=True)
         self.packs.forget()
         self._arrived.clear()
 
-    def _make(self) -> pygit2.Repository:
+    def _make(self) -> None:
         self._arrived.clear()
         self.packs.forget()
         try:
             if self._path.exists():
                 shutil.rmtree(self._path)
-            return pygit2.init_repository(str(self._path), bare=True, initial_head="main")
-        except _FAILURES as error:
+            for folder in ("objects/info", "objects/pack", "refs/heads", "refs/tags"):
+                (self._path / folder).mkdir(parents=True)
+            (self._path / "config").write_bytes(_CONFIG)
+            (self._path / "HEAD").write_bytes(_HEAD + BRANCH.encode() + b"\n")
+        except OSError as error:
             raise self._unwritable(error) from error
 
     def newest_commit(self, metadata: MetadataUrl) -> str:
         """The commit that the upstream's branch points to, by any transport git knows."""
         if is_http(metadata.url):
             return newest_commit(metadata, timeout=self._timeout)
+        from huai_client.metadata.libgit2 import FAILURES
+
         try:
-            remote = self._git.remotes.create_anonymous(metadata.url)
-            heads = {head.name: str(head.oid) for head in remote.list_heads()}
-        except _FAILURES as error:
+            heads = self._library().remote_refs(metadata.url)
+        except FAILURES as error:
             raise UpstreamError(f"{metadata}: {error}", hint="look at the URL") from error
         if BRANCH not in heads:
             raise _no_commits_yet(metadata)
@@ -170,11 +146,12 @@ class Repository:
         drop_unfinished(self._path)
         if is_http(metadata.url):
             return self._fetch_over_http(metadata, deadline)
+        from huai_client.metadata.libgit2 import FAILURES
+
+        self._set_aside()
         try:
-            self._set_aside()
-            remote = self._git.remotes.create_anonymous(metadata.url)
-            remote.fetch([f"+{BRANCH}:{_FETCHED}"], callbacks=_Interruptible())
-        except _FAILURES as error:
+            self._library().fetch(metadata.url, f"+{BRANCH}:{_FETCHED}")
+        except FAILURES as error:
             self.newest_commit(metadata)  # has the better words, if it fails too
             raise UpstreamError(
                 f"{metadata}: fetching the metadata failed: {error}", hint="run again"
@@ -194,19 +171,22 @@ class Repository:
             pack = fetch_commit(newest, here, timeout=self._timeout)
             if not self._arrived:
                 self._former = former
-            self._arrived += [pack] if pack else []
-            self._check_visible(newest.commit)
-            self._git.references.create(_FETCHED, newest.commit, force=True)
-        except (pygit2.GitError, OSError) as error:
+            if pack:
+                self._arrived.append(pack)
+            else:
+                self.packs.forget()  # it may have taken the place of a torn one of its name
+            if not self.has(newest.commit):
+                raise self._damaged("what was fetched cannot be read", newest.commit)
+            self._names.set(_FETCHED, newest.commit)
+        except OSError as error:
             raise self._unwritable(error) from error
         return self.commit(newest.commit)
 
-    def _check_visible(self, commit: str) -> None:
-        """A new pack may take the place of a torn one of its name, which libgit2 has open still."""
-        try:
-            self._git.odb.read_header(pygit2.Oid(hex=commit))
-        except _FAILURES as error:
-            raise self._damaged("what was fetched cannot be read", commit) from error
+    def _library(self) -> "Library":
+        """Libgit2's view of the repository; raises one of its `FAILURES`."""
+        from huai_client.metadata.libgit2 import Library
+
+        return Library(self._path, self._timeout)
 
     def _named(self, *prefixes: str) -> set[str]:
         """The commits that refs name: everything in them is here."""
@@ -216,21 +196,12 @@ class Repository:
     def _refs(self) -> dict[str, str]:
         """All refs and the commits they name; `DamagedRepositoryError` if one names none."""
         try:
-            named = {name: str(self._git.references[name].target) for name in self._names()}
-        except _FAILURES as error:
+            return self._names.all()
+        except DamagedRefError as error:
+            name, reason = error.args
+            raise self._damaged(reason, name) from error
+        except OSError as error:
             raise self._damaged(str(error), "refs") from error
-        for name, commit in named.items():
-            if not _COMMIT.fullmatch(commit):
-                raise self._damaged("names no commit", name)
-        return named
-
-    def _names(self) -> list[str]:
-        """Of the refs; a loose one that holds nothing is one too, which libgit2 passes over."""
-        found = set(self._git.references)
-        for path in (self._path / "refs").rglob("*"):
-            if path.suffix != ".lock" and path.is_file():
-                found.add(str(path.relative_to(self._path)))
-        return sorted(found)
 
     def commit(self, commit: str) -> Commit:
         """A commit that is here; `DamagedRepositoryError` if it is not."""
@@ -254,12 +225,13 @@ class Repository:
         wanted = set(commits)
         drop_unfinished(self._path)
         try:
-            for commit in wanted:
-                self._git.references.create(_KEPT + commit, commit, force=True)
-            for name in self._refs():
-                if name.startswith(_KEPT) and name.removeprefix(_KEPT) not in wanted:
-                    self._git.references.delete(name)
-        except _FAILURES as error:
+            kept = {name for name in self._refs() if name.startswith(_KEPT)}
+            for name in sorted({_KEPT + commit for commit in wanted} - kept):
+                self._names.set(name, name.removeprefix(_KEPT))
+            for name in sorted(kept):
+                if name.removeprefix(_KEPT) not in wanted:
+                    self._names.delete(name)
+        except OSError as error:
             raise self._unwritable(error) from error
 
     def keep_history(self, commit: str | None, most: int) -> None:
@@ -270,10 +242,10 @@ class Repository:
             if commit is not None and commit != newest and most and self.has(commit):
                 number = int(refs[-1].removeprefix(_HISTORY)) + 1 if refs else 1
                 refs.append(f"{_HISTORY}{number:08d}")
-                self._git.references.create(refs[-1], commit, force=True)
+                self._names.set(refs[-1], commit)
             for name in refs[: max(0, len(refs) - most)]:
-                self._git.references.delete(name)
-        except _FAILURES as error:
+                self._names.delete(name)
+        except OSError as error:
             raise self._unwritable(error) from error
 
     def history(self) -> list[str]:
@@ -336,28 +308,33 @@ class Repository:
 
         May be interrupted anywhere.  A failure changes nothing; the next run tries again.
         """
-        with suppress(*_FAILURES):
-            exchange_packs(self._path, limit, self._write_pack)
+        if not exceeds(self._path, limit):
+            return
+        try:
+            from huai_client.metadata.libgit2 import FAILURES
+        except HuaiError:  # it does not start, and many packs are no reason to fail
+            return
+        with suppress(*FAILURES):
+            exchange_packs(self._path, self._write_pack)
         self.packs.forget()
 
     def _write_pack(self, folder: Path) -> None:
         """Write one pack of all that kept and earlier commits hold."""
         for name in (_FETCHED, _BEFORE):
-            if name in self._git.references:
-                self._git.references.delete(name)
+            self._names.delete(name)
         commits = sorted(self._named(_KEPT) | self._named(_HISTORY))
-        builder = pygit2.PackBuilder(self._git)
-        for commit in commits:
-            builder.add_recur(pygit2.Oid(hex=commit))
-        builder.write(str(folder))
+        self._library().write_pack(folder, commits)
         write_shallow(self._path, commits)
 
     def _set_aside(self) -> None:
         """An upstream that lost its branch must not leave us with what it had before."""
-        fetched = self._git.references.get(_FETCHED)
-        if fetched is not None:
-            self._git.references.create(_BEFORE, fetched.target, force=True)
-            fetched.delete()
+        fetched = self.fetched
+        try:
+            if fetched is not None:
+                self._names.set(_BEFORE, fetched)
+                self._names.delete(_FETCHED)
+        except OSError as error:
+            raise self._unwritable(error) from error
 
     def _damaged(self, reason: str, name: str) -> DamagedRepositoryError:
         return DamagedRepositoryError(
@@ -369,6 +346,16 @@ class Repository:
         return StoreError(f"{self._path}: {error}", hint="look at the disk and its permissions")
 
 
+def _is_repository(path: Path) -> bool:
+    """Whether what git asks for is there: what lacks a part is made anew."""
+    try:
+        sound = (path / "HEAD").read_bytes().startswith(_HEAD)
+        sound = sound and (path / "config").read_bytes().startswith(_CONFIG[:6])
+    except OSError:
+        return False
+    return sound and all((path / folder).is_dir() for folder in _FOLDERS)
+
+
 def _packs_of(repository: Path) -> bytes:
     return os.fsencode(repository / "objects" / "pack")
 
@@ -376,10 +363,3 @@ def _packs_of(repository: Path) -> bytes:
 def _no_commits_yet(metadata: MetadataUrl) -> NotServedError:
     message = f"{metadata}: nothing is committed there yet"
     return NotServedError(message, hint="run huai-server commit on the upstream")
-
-
-class _Interruptible(pygit2.RemoteCallbacks):
-    """Lets Python see a signal while libgit2 receives."""
-
-    def transfer_progress(self, stats: object) -> None:
-        """Called with every piece that came; an exception raised by a signal ends the fetch."""
