@@ -2,7 +2,7 @@
 
 - `ROOT/server.toml`
 - `ROOT/modules/NAME/repository.git`: the metadata, served
-- `ROOT/modules/NAME/digests.sqlite`: a cache, may be deleted
+- `ROOT/modules/NAME/digests`: of content that was read; a cache, may be deleted
 - `ROOT/modules/NAME/mounts`: the mount points of the last commit; may be deleted, too
 - `ROOT/modules/NAME/lock`
 
@@ -40,8 +40,8 @@ class ModulePlaces(NamedTuple):
 
     @property
     def digests(self) -> Path:
-        """The digest cache."""
-        return self.folder / "digests.sqlite"
+        """The digests of content that was read."""
+        return self.folder / "digests"
 
     @property
     def mounts(self) -> Path:

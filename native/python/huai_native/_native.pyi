@@ -35,6 +35,35 @@ def check_hardlinks(reader: _Reader, tree: bytes, limit: int) -> None:
     """Refuse a snapshot with a hardlink group that is not whole."""
 
 @final
+class Digests:
+    """The digests of files that were read before, kept in a folder; in the order of a scan.
+
+    A file that cannot be read or written is an `OSError`.
+    """
+
+    def __new__(cls, folder: bytes) -> Digests: ...
+    def look_up(
+        self, directories: Sequence[tuple[bytes, bytes, int]]
+    ) -> list[tuple[int, int, tuple[int, bytes] | None]]:
+        """The files whose digest is not known: numbers of directory and file; `settle` comes next.
+
+        `directories`: leaves, records (`huai_server.scan.types.IDENTITY`), inode.  With a file come
+        a time of birth, and the digest if that is the file's own.
+        """
+
+    def settle(self, found: Sequence[tuple[int | None, bytes] | None]) -> list[bytes]:
+        """The digest column of each directory, with what was found out about what was not known.
+
+        That is the time of birth, if there is one, and the digest.
+        """
+
+    def flush(self) -> None:
+        """Write what was found out, for the next run if this one does not come to its end."""
+
+    def finish(self) -> None:
+        """This was the whole scan: what did not come is forgotten."""
+
+@final
 class Entries:
     """The entries of one listing, with the directory itself if it has attributes."""
 

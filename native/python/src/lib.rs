@@ -5,6 +5,7 @@
 mod attr_tree;
 mod columns;
 mod compare;
+mod digests;
 mod entries;
 mod errors;
 mod filter;
@@ -23,6 +24,8 @@ mod _native {
     use crate::attr_tree::Maker;
     #[pymodule_export]
     use crate::compare::{Comparison, check_hardlinks};
+    #[pymodule_export]
+    use crate::digests::Digests;
     #[pymodule_export]
     use crate::entries::Entries;
     #[pymodule_export]

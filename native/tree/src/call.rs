@@ -135,9 +135,34 @@ pub(crate) fn reopen(number: u32) -> Outcome<OwnedFd> {
     })
 }
 
+/// Opens a file of our own in an open directory, to be read.
+pub(crate) fn open_file_at(directory: BorrowedFd<'_>, name: &[u8]) -> Outcome<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    again(Errno::INTR, || {
+        rustix::fs::openat(directory, name, flags, Mode::empty())
+    })
+}
+
 /// Reads what stands at `offset`, as much as there is at once; how much that was.
 pub(crate) fn read_at(file: BorrowedFd<'_>, offset: u64, room: &mut [u8]) -> Outcome<usize> {
     again(Errno::INTR, || rustix::io::pread(file, &mut *room, offset))
+}
+
+/// Fills all of `room` with what stands at `offset`; a file that ends before is an error.
+pub(crate) fn read_all_at(
+    file: BorrowedFd<'_>,
+    mut offset: u64,
+    mut room: &mut [u8],
+) -> Outcome<()> {
+    while !room.is_empty() {
+        let read = read_at(file, offset, room)?;
+        if read == 0 {
+            return Err(Errno::IO); // it was cut meanwhile
+        }
+        offset += read as u64;
+        room = room.get_mut(read..).unwrap_or_default();
+    }
+    Ok(())
 }
 
 /// What an open file or directory is.

@@ -22,6 +22,15 @@ pub(crate) fn make_file(directory: BorrowedFd<'_>, name: &[u8]) -> Outcome<Owned
     })
 }
 
+/// Writes all of `bytes` where the file stands.
+pub(crate) fn write(file: BorrowedFd<'_>, mut bytes: &[u8]) -> Outcome<()> {
+    while !bytes.is_empty() {
+        let written = again(Errno::INTR, || rustix::io::write(file, bytes))?;
+        bytes = bytes.get(written..).unwrap_or_default();
+    }
+    Ok(())
+}
+
 /// Makes an empty directory that only its owner may enter.
 pub(crate) fn make_directory(directory: BorrowedFd<'_>, name: &[u8]) -> Outcome<()> {
     rustix::fs::mkdirat(directory, name, Mode::RWXU)

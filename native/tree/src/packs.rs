@@ -9,7 +9,7 @@ use huai_format::git::oid::Oid;
 use huai_format::git::read::PackReader;
 use huai_format::git::window::Source;
 
-use crate::call::{self, Outcome};
+use crate::call;
 use crate::error::{Errno, Error, Result};
 
 const DIRECTORY_BYTES: usize = 32 << 10;
@@ -35,18 +35,6 @@ impl PackFile {
         })
     }
 
-    fn fill(&self, mut offset: u64, mut room: &mut [u8]) -> Outcome<()> {
-        while !room.is_empty() {
-            let read = call::read_at(self.handle.as_fd(), offset, room)?;
-            if read == 0 {
-                return Err(Errno::IO); // it was cut meanwhile
-            }
-            offset += read as u64;
-            room = room.get_mut(read..).unwrap_or_default();
-        }
-        Ok(())
-    }
-
     fn read_whole(&self) -> Parsed<Vec<u8>> {
         let mut bytes = Vec::new();
         let size = usize::try_from(self.size).unwrap_or(usize::MAX);
@@ -65,7 +53,7 @@ impl Source for PackFile {
     }
 
     fn read_at(&self, offset: u64, room: &mut [u8]) -> Parsed<()> {
-        self.fill(offset, room)
+        call::read_all_at(self.handle.as_fd(), offset, room)
             .map_err(|errno| unreadable(&self.path, errno))
     }
 }

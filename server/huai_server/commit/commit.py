@@ -19,7 +19,6 @@ from huai_schema.layout import layout
 from huai_schema.layout.snapshot import Snapshot
 from huai_schema.paths import show
 from huai_schema.program.locking import locked
-from huai_server.commit.digest.cache import DigestCache
 from huai_server.commit.digest.columns import DigestColumns
 from huai_server.commit.remarks import Remark
 from huai_server.commit.tree_builder import TreeBuilder
@@ -174,14 +173,12 @@ class _Commit:
         if self._module.digest == "off":
             yield from scanned
             return
-        cache = DigestCache(self._places.digests)
         volatile = Volatile(self._module.volatile)
-        columns = DigestColumns(root, cache, _HASH_THREADS, volatile)
+        columns = DigestColumns(root, self._places.folder, _HASH_THREADS, volatile)
         try:
             yield from columns.fill(scanned)
         finally:
             self._hashed = (columns.hashed_files, columns.hashed_bytes)
-            cache.close()
 
     def _descriptor(self) -> Descriptor:
         urls, rules = self._module.content_urls, self._module.rules

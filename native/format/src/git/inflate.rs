@@ -1,4 +1,4 @@
-//! Unpacks the compressed bytes of one object.  Only this file and the CRC of a window know zlib.
+//! Unpacks the compressed bytes of one object.  Only this file and the CRC-32s know zlib.
 
 use zlib_rs::{Inflate, InflateFlush, Status};
 

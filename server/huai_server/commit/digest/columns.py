@@ -1,29 +1,31 @@
 """Digest columns for a stream of scanned directories.
 
-Directories pass through in order, a window of them at a time, and their files in batches.  Files
-that the cache does not know are read by several threads, soon after the scan has seen them: their
-inodes are still in memory.
+Directories pass through in order, a window of them at a time, and their files in batches.  What is
+known already is the engine's to say.  Other files are read by several threads, soon after the scan
+has seen them: their inodes are still in memory.
 """
 
 import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from itertools import islice
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Event
 from typing import NamedTuple, TypeAlias
 
+from huai_native._native import Digests
 from huai_schema.codec.escaping import unescape
+from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.limits import DIGEST_BYTES
 from huai_schema.paths import RelPath, join
-from huai_server.commit.digest.cache import (
-    CachedDigest,
-    CtimeAttributes,
-    DigestCache,
-    Entry,
+from huai_server.commit.digest.hashing import (
+    ChangedError,
+    Hashed,
     Identity,
+    StoppedError,
+    hash_file,
+    look_at,
 )
-from huai_server.commit.digest.hashing import ChangedError, Hashed, StoppedError, hash_file, look_at
 from huai_server.scan.types import (
     CHANGED,
     IDENTITY,
@@ -36,15 +38,23 @@ from huai_server.scan.types import (
 
 _WINDOW = 4096
 """Directories or files that are held at a time; one huge directory comes in batches as well."""
-_ABSENT = bytes(DIGEST_BYTES)
 
 _Scanned: TypeAlias = ScannedDirectory | Unreadable
+_Part: TypeAlias = tuple[ScannedDirectory, bytes]
+"""A directory and some of its records."""
+
+
+class DigestsError(HuaiError):
+    """The digests of earlier commits cannot be read, or new ones not be kept."""
+
+    exit_code = ExitCode.FILE_IO
 
 
 class _File(NamedTuple):
     path: RelPath
     identity: Identity
-    attributes: CtimeAttributes
+    known: Hashed | None
+    """What holds if the time of birth is this one."""
 
 
 class DigestColumns:
@@ -53,16 +63,17 @@ class DigestColumns:
     def __init__(
         self,
         root: Path,
-        cache: DigestCache,
+        folder: Path,
         threads: int,
         volatile: Callable[[RelPath], bool] = lambda _: False,
     ) -> None:
         """`root` is the module's tree; `threads` files are read at a time.
 
-        A `volatile` file that changes while it is read gets no digest, and is no problem.
+        Digests are kept in `folder`.  A `volatile` file that changes while it is read gets no
+        digest, and is no problem.
         """
         self._root_path = root
-        self._cache = cache
+        self._folder = folder
         self._threads = threads
         self._volatile = volatile
         self._stopped = Event()
@@ -71,6 +82,8 @@ class DigestColumns:
 
     def fill(self, scanned: Iterable[_Scanned]) -> Iterator[_Scanned]:
         """The same sequence, with digests in the listings."""
+        with self._keeping():
+            self._digests = Digests(os.fsencode(self._folder))
         try:
             self._root = os.open(self._root_path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         except OSError as error:
@@ -79,66 +92,69 @@ class DigestColumns:
         try:
             for window in _windows(scanned):
                 yield from self._fill_window(window)
+            with self._keeping():
+                self._digests.finish()
         finally:
             self._stopped.set()  # else an interrupted run would read its largest files to the end
             self._pool.shutdown(cancel_futures=True)
             os.close(self._root)
+            with suppress(OSError):  # what is lost is read again
+                self._digests.flush()
 
     def _fill_window(self, window: list[_Scanned]) -> Iterator[_Scanned]:
-        directories = (item for item in window if isinstance(item, ScannedDirectory))
-        digests = self._digests(file for item in directories for file in _files(item))
+        found = self._columns(_parts(window))
         for item in window:
-            if isinstance(item, ScannedDirectory) and item.identities:
-                yield _with_digests(item, islice(digests, len(item.identities) // IDENTITY.size))
-            else:
+            if not isinstance(item, ScannedDirectory) or not item.identities:
                 yield item
+                continue
+            column = b""
+            problems = list(item.problems)
+            while len(column) < len(item.identities) // IDENTITY.size * DIGEST_BYTES:
+                more, reasons = next(found)
+                column = column + more if column else more
+                problems += reasons
+            listing = item.listing._replace(digests=column)
+            yield item._replace(listing=listing, problems=tuple(problems))
 
-    def _digests(self, files: Iterator[_File]) -> Iterator[tuple[RelPath, bytes | str]]:
+    def _columns(self, parts: Iterable[_Part]) -> Iterator[tuple[bytes, list[Problem]]]:
+        """For each part its digests, and which files have none."""
+        for batch in _batches(parts):
+            with self._keeping():
+                doubts = self._digests.look_up(
+                    [(item.listing.leaves, records, item.inode) for item, records in batch]
+                )
+            files = [(part, _file(*batch[part], number, known)) for part, number, known in doubts]
+            results = self._find_out([file for _, file in files])
+            with self._keeping():
+                columns = self._digests.settle(
+                    [
+                        (found.birth, found.digest) if isinstance(found, Hashed) else None
+                        for found in results
+                    ]
+                )
+            problems: list[list[Problem]] = [[] for _ in batch]
+            for (part, file), found in zip(files, results, strict=True):
+                if isinstance(found, str) and found != VOLATILE:
+                    problems[part].append(Problem(file.path, found))
+            yield from zip(columns, problems, strict=True)
+
+    def _find_out(self, files: list[_File]) -> list[Hashed | str]:
         """For each file its digest, or the reason why it has none."""
-        while batch := list(islice(files, _WINDOW)):
-            wanted: dict[Identity, _File] = {}
-            for file in batch:
-                wanted.setdefault(file.identity, file)  # the first name of several
-            found = self._batch(wanted)
-            for file in batch:
-                yield file.path, found[file.identity]
+        wanted: dict[Identity, _File] = {}
+        for file in files:
+            wanted.setdefault(file.identity, file)  # the first name of several
+        found = dict(zip(wanted, self._pool.map(self._digest, wanted.values()), strict=True))
+        read = [item for item, result in found.items() if result is not wanted[item].known]
+        good = [item for item in read if isinstance(found[item], Hashed)]
+        self.hashed_files += len(good)
+        self.hashed_bytes += sum(item.size for item in good)
+        return [found[file.identity] for file in files]
 
-    def _batch(self, wanted: dict[Identity, _File]) -> dict[Identity, bytes | str]:
-        known = self._cache.lookup({item: file.attributes for item, file in wanted.items()})
-        found: dict[Identity, bytes | str] = {
-            item: each.digest for item, each in known.items() if each.same and each.complete
-        }
-        doubtful = [file for item, file in wanted.items() if item in known and item not in found]
-        looked_at = self._pool.map(lambda file: self._confirm(file, known[file.identity]), doubtful)
-        confirmed = dict(zip(doubtful, looked_at, strict=True))
-        missing = [
-            file
-            for item, file in wanted.items()
-            if item not in found and confirmed.get(file) is None
-        ]
-        results = dict(zip(missing, self._pool.map(self._hash, missing), strict=True))
-        hashed = {file: it for file, it in results.items() if isinstance(it, Hashed)}
-        good = {file: it for file, it in confirmed.items() if it is not None} | hashed
-        self._cache.remember(
-            Entry(file.identity, file.attributes, *result) for file, result in good.items()
-        )
-        self.hashed_files += len(hashed)
-        self.hashed_bytes += sum(file.identity.size for file in hashed)
-        found |= {file.identity: it for file, it in results.items() if isinstance(it, str)}
-        return found | {file.identity: result.digest for file, result in good.items()}
-
-    def _confirm(self, file: _File, known: CachedDigest) -> Hashed | None:
-        """The known digest, if it is still valid; None: the file has to be read."""
-        try:
-            birth = look_at(self._root, file.path, file.identity)
-        except (ChangedError, OSError):
-            return Hashed(known.digest, None) if known.same else None
-        if known.same or (birth is not None and birth == known.birth):
-            return Hashed(known.digest, birth)
-        return None
-
-    def _hash(self, file: _File) -> Hashed | str:
-        """The digest, or the reason why there is none."""
+    def _digest(self, file: _File) -> Hashed | str:
+        if file.known is not None:
+            with suppress(ChangedError, OSError):
+                if look_at(self._root, file.path, file.identity) == file.known.birth:
+                    return file.known
         try:
             return hash_file(self._root, file.path, file.identity, self._stopped.is_set)
         except ChangedError:
@@ -147,6 +163,17 @@ class DigestColumns:
             return "stopped"  # the run is over: nobody reads this
         except OSError as error:
             return os.strerror(error.errno or 0)
+
+    @contextmanager
+    def _keeping(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise DigestsError(
+                f"{self._folder}: the digests there cannot be used: {error.strerror}",
+                hint="make room on the file system of this folder, and check that it can be"
+                " written",
+            ) from error
 
 
 def _windows(scanned: Iterable[_Scanned]) -> Iterator[list[_Scanned]]:
@@ -163,28 +190,33 @@ def _windows(scanned: Iterable[_Scanned]) -> Iterator[list[_Scanned]]:
     yield window
 
 
-def _files(scanned: ScannedDirectory) -> Iterator[_File]:
-    """The regular files of a directory, in the order of its lines."""
-    listing = scanned.listing
-    for record in IDENTITY.iter_unpack(scanned.identities):
-        *numbers, links, offset, mode, user, group = record
-        name = listing.leaves[offset : listing.leaves.index(b"\t", offset)]
-        raw_name = unescape(name) if b"\\" in name else name
-        attributes = CtimeAttributes(mode, user, group, links, scanned.inode, raw_name)
-        yield _File(join(listing.path, raw_name), Identity(*numbers), attributes)
+def _parts(window: Iterable[_Scanned]) -> Iterator[_Part]:
+    """The directories that hold files, large ones piece by piece."""
+    for item in window:
+        if isinstance(item, ScannedDirectory):
+            for start in range(0, len(item.identities), _WINDOW * IDENTITY.size):
+                yield item, item.identities[start : start + _WINDOW * IDENTITY.size]
 
 
-def _with_digests(
-    scanned: ScannedDirectory, digests: Iterable[tuple[RelPath, bytes | str]]
-) -> ScannedDirectory:
-    column = bytearray()
-    problems = list(scanned.problems)
-    for path, found in digests:
-        if isinstance(found, bytes):
-            column += found
-        else:
-            column += _ABSENT
-            if found != VOLATILE:
-                problems.append(Problem(path, found))
-    listing = scanned.listing._replace(digests=bytes(column))
-    return scanned._replace(listing=listing, problems=tuple(problems))
+def _batches(parts: Iterable[_Part]) -> Iterator[list[_Part]]:
+    batch: list[_Part] = []
+    size = 0
+    for part in parts:
+        batch.append(part)
+        size += len(part[1]) // IDENTITY.size
+        if size >= _WINDOW:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def _file(
+    item: ScannedDirectory, records: bytes, number: int, known: tuple[int, bytes] | None
+) -> _File:
+    """One of the files of a part."""
+    *numbers, _, offset, _, _, _ = IDENTITY.unpack_from(records, number * IDENTITY.size)
+    leaves = item.listing.leaves
+    name = unescape(leaves[offset : leaves.index(b"\t", offset)])
+    hashed = Hashed(known[1], known[0]) if known else None
+    return _File(join(item.listing.path, name), Identity(*numbers), hashed)

@@ -2,14 +2,30 @@
 
 import os
 import stat
+import time
 from collections.abc import Callable
 from typing import NamedTuple
 
 from huai_native import _native
-from huai_server.commit.digest.cache import Identity
 from huai_server.commit.digest.opening import birth_time, open_place, open_reading
 
 _CHUNK = 1 << 20
+
+
+_TICK = 10_000_000
+"""Nanoseconds.  The clock by which the kernel dates a change ticks at least as often."""
+
+
+class Identity(NamedTuple):
+    """What tells one state of one file from every other."""
+
+    device: int
+    inode: int
+    size: int
+    mtime: int
+    """Nanoseconds."""
+    ctime: int
+    """Nanoseconds."""
 
 
 class ChangedError(Exception):
@@ -35,6 +51,7 @@ def hash_file(root: int, path: bytes, expected: Identity, stopped: Callable[[], 
     has another identity than the scan saw; `OSError` if it cannot be read; `StoppedError` as soon
     as `stopped` says True.
     """
+    _let_tick(expected.ctime)
     # Relative to the root: an absolute path may be longer than the system allows.
     place = open_place(root, path)
     try:
@@ -66,6 +83,13 @@ def look_at(root: int, path: bytes, expected: Identity) -> int | None:
         return birth_time(place)
     finally:
         os.close(place)
+
+
+def _let_tick(ctime: int) -> None:
+    """Wait until a change to come gets another ctime than the last one."""
+    left = ctime + _TICK - time.time_ns()
+    if 0 < left <= _TICK:
+        time.sleep(left / 1_000_000_000)
 
 
 def _check(handle: int, expected: Identity) -> None:

@@ -12,7 +12,6 @@ from blake3 import blake3
 
 from huai_schema.entries import File
 from huai_schema.limits import DIGEST_BYTES
-from huai_server.commit.digest.cache import DigestCache
 from huai_server.commit.digest.columns import DigestColumns
 from huai_server.commit.digest.hashing import ChangedError, hash_file, identify
 from huai_server.commit.volatile import Volatile
@@ -50,12 +49,10 @@ def test_nothing_is_read_twice(upstream: Upstream) -> None:
 def test_what_is_known_is_not_even_opened(upstream: Upstream) -> None:
     path = upstream.tree / "d0/f0"
     upstream.commit()
-    cache = DigestCache(upstream.places.digests)
-    columns = DigestColumns(upstream.tree, cache, 2)
+    columns = DigestColumns(upstream.tree, upstream.places.folder, 2)
     upstream.tree.rename(upstream.tree.with_name("away"))
     upstream.tree.mkdir()
     found = list(columns.fill(scan(upstream.tree.with_name("away"))))
-    cache.close()
     assert (columns.hashed_files, path.exists()) == (0, False)
     assert not [item for item in found if isinstance(item, ScannedDirectory) and item.problems]
 
@@ -183,9 +180,7 @@ def test_a_symlink_above_a_file_is_not_followed(upstream: Upstream, tmp_path: Pa
         (upstream.tree / "d0").rename(hidden)
         (upstream.tree / "d0").symlink_to(hidden)
 
-    cache = DigestCache(tmp_path / "cache")
-    found = list(DigestColumns(upstream.tree, cache, 2).fill(swapped()))
-    cache.close()
+    found = list(DigestColumns(upstream.tree, tmp_path, 2).fill(swapped()))
     problems = [p for item in found if isinstance(item, ScannedDirectory) for p in item.problems]
     assert {(problem.path, problem.reason) for problem in problems} == {
         (b"d0/f%d" % number, os.strerror(errno.ELOOP)) for number in (0, 2, 4)
@@ -220,10 +215,8 @@ def test_only_regular_files_are_opened_for_reading(tmp_path: Path, restricted: b
 
 
 def test_a_volatile_file_that_changes_is_no_problem(upstream: Upstream, tmp_path: Path) -> None:
-    cache = DigestCache(tmp_path / "cache")
-    columns = DigestColumns(upstream.tree, cache, 2, Volatile(["/d0/f0", "fifo"]))
+    columns = DigestColumns(upstream.tree, tmp_path, 2, Volatile(["/d0/f0", "fifo"]))
     found = list(columns.fill(tampered(upstream)))
-    cache.close()
     d0 = next(it for it in found if isinstance(it, ScannedDirectory) and it.listing.path == b"d0")
     assert {problem.path for problem in d0.problems} == {b"d0/f2", b"d0/f4"}
     assert d0.listing.digests == bytes(3 * DIGEST_BYTES)
@@ -264,11 +257,9 @@ def tampered(upstream: Upstream) -> Iterator[ScannedDirectory | Unreadable]:
 
 def test_what_changed_since_the_scan_is_a_problem(upstream: Upstream, tmp_path: Path) -> None:
     upstream.write("secret", "content 4")
-    cache = DigestCache(tmp_path / "cache")
-    columns = DigestColumns(upstream.tree, cache, 2)
+    columns = DigestColumns(upstream.tree, tmp_path, 2)
     found = list(columns.fill(tampered(upstream)))
-    assert len(cache) == 1
-    cache.close()
+    assert columns.hashed_files == 1
     problems = [p for item in found if isinstance(item, ScannedDirectory) for p in item.problems]
     assert {os.fsdecode(problem.path) for problem in problems} == {
         f"d{n % 2}/f{n}" for n in range(5)

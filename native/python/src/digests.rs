@@ -1,0 +1,96 @@
+//! The digests of files that were read before.
+
+use std::sync::{Mutex, PoisonError};
+
+use huai_tree::digests::{self, Files, Found};
+use huai_tree::error::Result;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::PyBytes;
+
+use crate::errors::raise;
+use crate::wait::wait;
+
+/// The digests of one commit, in the order of its scan.
+#[pyclass(frozen, module = "huai_native._native")]
+pub(crate) struct Digests(Mutex<digests::Digests>);
+
+/// A directory's number and a file's; birth and digest.
+type Doubt<'py> = (usize, usize, Option<(i64, Bound<'py, PyBytes>)>);
+
+#[pymethods]
+impl Digests {
+    #[new]
+    fn new(py: Python<'_>, folder: &[u8]) -> PyResult<Self> {
+        let opened = wait(py, |_| digests::Digests::open(folder))?;
+        let opened = opened.map_err(|error| raise(py, &error))?;
+        Ok(Self(Mutex::new(opened)))
+    }
+
+    fn look_up<'py>(
+        &self,
+        py: Python<'py>,
+        directories: Vec<(PyBackedBytes, PyBackedBytes, u64)>,
+    ) -> PyResult<Vec<Doubt<'py>>> {
+        let doubts = self.call(py, move |digests| {
+            let files: Vec<_> = directories.iter().map(files).collect();
+            digests.look_up(&files)
+        })?;
+        let doubts = doubts.into_iter().map(|doubt| {
+            let if_born = doubt.if_born;
+            let if_born = if_born.map(|(birth, digest)| (birth, PyBytes::new(py, &digest)));
+            (doubt.place.0, doubt.place.1, if_born)
+        });
+        Ok(doubts.collect())
+    }
+
+    fn settle<'py>(
+        &self,
+        py: Python<'py>,
+        found: Vec<Option<(Option<i64>, PyBackedBytes)>>,
+    ) -> PyResult<Vec<Bound<'py, PyBytes>>> {
+        let found = found.into_iter().map(|each| each.map(parse).transpose());
+        let found: Vec<_> = found.collect::<PyResult<_>>()?;
+        let columns = self.call(py, |digests| digests.settle(&found))?;
+        Ok(columns
+            .iter()
+            .map(|column| PyBytes::new(py, column))
+            .collect())
+    }
+
+    fn flush(&self, py: Python<'_>) -> PyResult<()> {
+        self.call(py, digests::Digests::flush)
+    }
+
+    fn finish(&self, py: Python<'_>) -> PyResult<()> {
+        self.call(py, digests::Digests::finish)
+    }
+}
+
+impl Digests {
+    fn call<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&mut digests::Digests) -> Result<T> + Send,
+    ) -> PyResult<T> {
+        let done = wait(py, |_| {
+            work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        })?;
+        done.map_err(|error| raise(py, &error))
+    }
+}
+
+fn parse((birth, digest): (Option<i64>, PyBackedBytes)) -> PyResult<Found> {
+    let digest = digest.as_ref().try_into();
+    let digest = digest.map_err(|_| PyValueError::new_err("a digest has 32 bytes"))?;
+    Ok((birth, digest))
+}
+
+fn files((leaves, records, folder): &(PyBackedBytes, PyBackedBytes, u64)) -> Files<'_> {
+    Files {
+        leaves,
+        records,
+        folder: *folder,
+    }
+}

@@ -1,0 +1,157 @@
+//! What earlier commits knew: the table of the last one, and what killed ones left.
+
+use std::os::fd::BorrowedFd;
+
+use super::state::{State, Told};
+use super::table::Table;
+use super::writer::Writer;
+use crate::call::Outcome;
+use crate::change;
+use crate::error::Errno;
+
+/// The table of the last commit, in the order of its scan.
+const LAST: &[u8] = b"digests";
+/// The one that is being written, or was when its commit was killed.
+const NEW: &[u8] = b"digests.new";
+/// Of commits that were killed, in any order.
+const LEFT: &[u8] = b"digests.left";
+/// Two of them that are put together.
+const MERGED: &[u8] = b"digests.merged";
+
+/// What is known of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Answer {
+    /// This, with its digest.
+    Known(State),
+    /// The digest of this, if the file has the same time of birth.
+    IfBornThen(State),
+    /// Nothing.
+    Unknown,
+}
+
+/// The earlier tables, and how far the last one agrees with what comes now.
+#[derive(Debug)]
+pub(super) struct Known {
+    last: Option<Table>,
+    left: Option<Table>,
+    /// Where the last table goes on.
+    next: u64,
+}
+
+impl Known {
+    pub(super) fn open(folder: BorrowedFd<'_>) -> Outcome<Self> {
+        keep_left(folder)?;
+        Ok(Self {
+            last: Table::open(folder, LAST)?,
+            left: Table::open(folder, LEFT)?,
+            next: 0,
+        })
+    }
+
+    /// What is known of a file; they come in the order of the scan.
+    pub(super) fn ask(&mut self, now: &State) -> Outcome<Answer> {
+        if let Some(last) = &mut self.last {
+            let next = last.at(self.next)?;
+            if let Some(state) = next.filter(|state| state.inode() == now.inode()) {
+                // Of a file with several names this is one, and each has a say.
+                if state.links() == 1 || state.tells(now) == Told::Same {
+                    self.next += 1;
+                    return Ok(answer(&[state], now));
+                }
+            }
+        }
+        let mut found = Vec::new();
+        for (table, next) in [
+            (&mut self.last, Some(&mut self.next)),
+            (&mut self.left, None),
+        ] {
+            let Some(table) = table else { continue };
+            let mut behind = None;
+            for place in table.places(now.key())? {
+                if let Some(state) = table.at(place)?.filter(|it| it.inode() == now.inode()) {
+                    found.push(state);
+                    behind = Some(place + 1);
+                }
+            }
+            if let (Some(next), Some(behind)) = (next, behind) {
+                *next = behind;
+            }
+        }
+        Ok(answer(&found, now))
+    }
+
+    /// Whether exactly this state stands at a place of the last table.
+    pub(super) fn has(&mut self, place: u64, state: &State) -> Outcome<bool> {
+        match &mut self.last {
+            Some(last) => Ok(last.at(place)?.as_ref() == Some(state)),
+            None => Ok(false),
+        }
+    }
+
+    /// So many states of the last table, from its front.
+    pub(super) fn copy(&mut self, count: u64, to: &mut Writer) -> Outcome<()> {
+        for place in 0..count {
+            let state = self.last.as_mut().map_or(Ok(None), |last| last.at(place))?;
+            to.add(state.ok_or(Errno::IO)?)?;
+        }
+        Ok(())
+    }
+
+    /// Whether the last table is `count` states, and there is nothing else.
+    pub(super) fn is(&mut self, count: u64) -> Outcome<bool> {
+        match (&mut self.last, &self.left) {
+            (Some(last), None) => last.ends(count),
+            _ => Ok(false),
+        }
+    }
+}
+
+/// What several states of one inode, one for each of its names, say of it now.
+fn answer(found: &[State], now: &State) -> Answer {
+    let same = found.iter().find(|state| state.tells(now) == Told::Same);
+    if let Some(state) = same {
+        return Answer::Known(now.with(state.birth(), state.digest()));
+    }
+    match found {
+        [first, ..] if found.iter().all(|it| it.tells(now) == Told::IfBornThen) => {
+            Answer::IfBornThen(*first)
+        }
+        _ => Answer::Unknown,
+    }
+}
+
+/// Begins the table of this commit.
+pub(super) fn create(folder: BorrowedFd<'_>) -> Outcome<Writer> {
+    Writer::create(folder, NEW)
+}
+
+/// The table of this commit takes the place of all others.
+pub(super) fn replace(folder: BorrowedFd<'_>) -> Outcome<()> {
+    change::rename((folder, NEW), (folder, LAST))?;
+    remove(folder, LEFT)
+}
+
+/// Takes what a killed commit wrote to what others before it left.
+fn keep_left(folder: BorrowedFd<'_>) -> Outcome<()> {
+    remove(folder, MERGED)?;
+    let Some(mut new) = Table::open(folder, NEW)? else {
+        return remove(folder, NEW);
+    };
+    let Some(mut left) = Table::open(folder, LEFT)? else {
+        return change::rename((folder, NEW), (folder, LEFT));
+    };
+    let mut merged = Writer::create(folder, MERGED)?;
+    for table in [&mut left, &mut new] {
+        table.each(|state| merged.add(state))?;
+    }
+    merged.flush()?;
+    change::rename((folder, MERGED), (folder, LEFT))?;
+    remove(folder, NEW)
+}
+
+fn remove(folder: BorrowedFd<'_>, name: &[u8]) -> Outcome<()> {
+    match change::unlink(folder, name) {
+        Err(Errno::NOENT) => Ok(()),
+        done => done,
+    }
+}

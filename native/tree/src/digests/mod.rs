@@ -1,0 +1,234 @@
+//! The digests of files that were read before, in a table on the local disk.
+//!
+//! A cache: it may be deleted at any time, and what is damaged in it is not used.  It lists every
+//! file in the order of the scan, so an unchanged tree is compared from the front to the end, and
+//! nothing is looked up; and a table that would be the same is not written.  What is there after a
+//! power cut is whole or has a wrong checksum: nothing is synchronised.
+
+mod known;
+mod state;
+mod table;
+mod writer;
+
+use std::collections::HashMap;
+use std::os::fd::{AsFd, OwnedFd};
+
+use huai_format::crc::crc32;
+use huai_format::entry::Digest;
+use huai_format::find::split_before;
+use huai_format::limits::DIGEST_BYTES;
+
+use crate::call::{self, Outcome};
+use crate::error::{Errno, Error, Result};
+use known::{Answer, Known};
+use state::{RECORD, State};
+use writer::Writer;
+
+/// The regular files of a directory, or some of them, as a scan saw them.
+#[derive(Debug, Clone, Copy)]
+pub struct Files<'a> {
+    /// The lines of all leaves of the directory.
+    pub leaves: &'a [u8],
+    /// One record for each file: `huai_server.scan.types.IDENTITY`.
+    pub records: &'a [u8],
+    /// The inode of the directory.
+    pub folder: u64,
+}
+
+/// A file whose digest is not known for sure.
+#[derive(Debug, Clone)]
+pub struct Doubt {
+    /// Of those that were asked for together: which directory, and which record.
+    pub place: (usize, usize),
+    /// Its digest, if this is the file's time of birth.
+    pub if_born: Option<(i64, Digest)>,
+}
+
+/// What was found out about a doubtful file: when it was born, and its digest.
+pub type Found = (Option<i64>, Digest);
+
+/// A file of those that were asked for last.
+#[derive(Debug)]
+enum Asked {
+    Known(State),
+    /// The number of its doubt.
+    Doubtful(State, usize),
+}
+
+/// The digests of one commit, in the order of its scan.
+#[derive(Debug)]
+pub struct Digests {
+    folder: OwnedFd,
+    path: Vec<u8>,
+    known: Known,
+    /// How many states were the next ones of the last table, from its front.
+    same: u64,
+    /// None as long as the last table is right.
+    writer: Option<Writer>,
+    /// What this commit read of files with names to come, and how many of these.
+    linked: HashMap<Vec<u8>, (State, u32)>,
+    /// A list for each directory that was asked for.
+    asked: Vec<Vec<Asked>>,
+}
+
+impl Digests {
+    /// Those that are kept in `folder`.
+    pub fn open(folder: &[u8]) -> Result<Self> {
+        let open = || {
+            let handle = call::open_folder(folder)?;
+            let known = Known::open(handle.as_fd())?;
+            Ok(Self {
+                folder: handle,
+                path: folder.to_vec(),
+                known,
+                same: 0,
+                writer: None,
+                linked: HashMap::new(),
+                asked: Vec::new(),
+            })
+        };
+        open().map_err(|errno| Error::new("open", folder, errno))
+    }
+
+    /// The files whose digests have to be found out; `settle` has to be called next.
+    pub fn look_up(&mut self, directories: &[Files<'_>]) -> Result<Vec<Doubt>> {
+        self.asked.clear();
+        let mut doubts = Vec::new();
+        let done = self.look_up_all(directories, &mut doubts);
+        done.map_err(|errno| self.failed(errno))?;
+        Ok(doubts)
+    }
+
+    fn look_up_all(&mut self, directories: &[Files<'_>], doubts: &mut Vec<Doubt>) -> Outcome<()> {
+        for (directory, files) in directories.iter().enumerate() {
+            let mut asked = Vec::with_capacity(files.records.len() / RECORD);
+            for (number, record) in files.records.chunks_exact(RECORD).enumerate() {
+                let now = files.state(record);
+                let place = (directory, number);
+                asked.push(match self.ask(&now)? {
+                    Answer::Known(state) => Asked::Known(state),
+                    answer => {
+                        let if_born = answer.if_born();
+                        doubts.push(Doubt { place, if_born });
+                        Asked::Doubtful(now, doubts.len() - 1)
+                    }
+                });
+            }
+            self.asked.push(asked);
+        }
+        Ok(())
+    }
+
+    /// The digest column of each directory of `look_up`, given what was found out about each
+    /// doubtful file; zeros where that is nothing.
+    pub fn settle(&mut self, found: &[Option<Found>]) -> Result<Vec<Vec<u8>>> {
+        let asked = std::mem::take(&mut self.asked);
+        let settle = |files: Vec<Asked>| self.settle_directory(files, found);
+        let columns: Outcome<_> = asked.into_iter().map(settle).collect();
+        columns.map_err(|errno| self.failed(errno))
+    }
+
+    fn settle_directory(&mut self, files: Vec<Asked>, found: &[Option<Found>]) -> Outcome<Vec<u8>> {
+        let mut column = Vec::with_capacity(files.len() * DIGEST_BYTES);
+        for file in files {
+            let state = match file {
+                Asked::Known(state) => Some(state),
+                Asked::Doubtful(now, doubt) => {
+                    let found = found.get(doubt).copied().flatten();
+                    found.map(|(birth, digest)| now.with(birth, digest))
+                }
+            };
+            column.extend(state.map_or([0; DIGEST_BYTES], |state| state.digest()));
+            if let Some(state) = state {
+                self.keep(state)?;
+            }
+        }
+        Ok(column)
+    }
+
+    /// Writes what was found out so far; after a killed commit the next one finds it.
+    pub fn flush(&mut self) -> Result<()> {
+        let flushed = self.writer.as_mut().map_or(Ok(()), Writer::flush);
+        flushed.map_err(|errno| self.failed(errno))
+    }
+
+    /// The scan has come to its end: what it saw is all that is known from now on.
+    pub fn finish(&mut self) -> Result<()> {
+        let mut finish = || {
+            if self.writer.is_none() && self.known.is(self.same)? {
+                return Ok(());
+            }
+            self.writer()?.flush()?;
+            known::replace(self.folder.as_fd())
+        };
+        finish().map_err(|errno| self.failed(errno))
+    }
+
+    fn ask(&mut self, now: &State) -> Outcome<Answer> {
+        let told = self.known.ask(now)?;
+        let linked = (now.links() > 1).then(|| self.linked.get(now.inode()));
+        let Some((state, _)) = linked.flatten() else {
+            return Ok(told);
+        };
+        Ok(match state.tells(now) {
+            state::Told::Same => Answer::Known(now.with(state.birth(), state.digest())),
+            _ => Answer::Unknown,
+        })
+    }
+
+    fn keep(&mut self, state: State) -> Outcome<()> {
+        if state.links() > 1 {
+            let (_, unseen) = self
+                .linked
+                .entry(state.inode().to_vec())
+                .and_modify(|(_, unseen)| *unseen -= 1)
+                .or_insert((state, state.links() - 1));
+            if *unseen == 0 {
+                self.linked.remove(state.inode());
+            }
+        }
+        if self.writer.is_none() && self.known.has(self.same, &state)? {
+            self.same += 1;
+            return Ok(());
+        }
+        self.writer()?.add(state)
+    }
+
+    /// The table of this commit; it begins with what is the same.
+    fn writer(&mut self) -> Outcome<&mut Writer> {
+        if self.writer.is_none() {
+            let mut writer = known::create(self.folder.as_fd())?;
+            self.known.copy(self.same, &mut writer)?;
+            self.writer = Some(writer);
+        }
+        self.writer.as_mut().ok_or(Errno::IO)
+    }
+
+    fn failed(&self, errno: Errno) -> Error {
+        Error::new("use the digests in", &self.path, errno)
+    }
+}
+
+impl Files<'_> {
+    fn state(&self, record: &[u8]) -> State {
+        let record: [u8; RECORD] = record.try_into().unwrap_or([0; RECORD]);
+        State::seen(&record, self.folder, crc32(self.name(&record)))
+    }
+
+    /// The name of the file of a record, as it stands in its line.
+    fn name(&self, record: &[u8; RECORD]) -> &[u8] {
+        let offset = record.get(44..48).and_then(|bytes| bytes.first_chunk());
+        let offset = offset.map_or(0, |bytes| u32::from_le_bytes(*bytes)) as usize;
+        let line = self.leaves.get(offset..).unwrap_or_default();
+        split_before(line, b'\t').0
+    }
+}
+
+impl Answer {
+    fn if_born(self) -> Option<(i64, Digest)> {
+        match self {
+            Self::IfBornThen(state) => Some((state.birth()?, state.digest())),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! A table of states on the disk: read from the front, and by inode.
+//!
+//! Blocks of states, each with its checksum.  A block that is wrong holds nothing, and whatever
+//! follows one that was cut holds nothing either: a table is a cache, and costs time at most.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use huai_format::crc::crc32;
+
+use super::state::{STATE, State};
+use crate::call::{self, Outcome};
+use crate::error::Errno;
+
+/// What a table begins with; another version is another word.
+pub(super) const HEADER: &[u8; 16] = b"huai digests 1\n\0";
+/// States of a full block; only the last may have fewer.
+pub(super) const BLOCK: usize = 4096;
+/// Number of states and checksum.
+const BLOCK_HEADER: usize = 8;
+pub(super) const BLOCK_BYTES: usize = BLOCK_HEADER + BLOCK * STATE;
+
+/// The bytes of one block.
+pub(super) fn encode_block(states: &[State], to: &mut Vec<u8>) {
+    to.clear();
+    to.resize(BLOCK_HEADER, 0);
+    to.extend(states.iter().flat_map(State::bytes));
+    let count = u32::try_from(states.len()).unwrap_or_default();
+    let sum = crc32(to.get(BLOCK_HEADER..).unwrap_or_default());
+    let header = count.to_le_bytes().into_iter().chain(sum.to_le_bytes());
+    for (to, from) in to.iter_mut().zip(header) {
+        *to = from;
+    }
+}
+
+/// The states of a block, if it is whole.
+fn decode_block(bytes: &[u8]) -> Option<&[u8]> {
+    let (header, rest) = bytes.split_first_chunk::<BLOCK_HEADER>()?;
+    let number = |at: usize| Some(u32::from_le_bytes(*header.get(at..)?.first_chunk()?));
+    let count = usize::try_from(number(0)?).ok()?;
+    let states = rest.get(..count.checked_mul(STATE)?)?;
+    (count > 0 && crc32(states) == number(4)?).then_some(states)
+}
+
+/// One table.
+#[derive(Debug)]
+pub(super) struct Table {
+    file: OwnedFd,
+    blocks: u64,
+    /// Of the block that was read last, and its number.
+    block: Vec<u8>,
+    number: Option<u64>,
+    /// Keys with the places of their states, sorted; none: nobody has asked yet.
+    index: Option<Vec<(u64, u32)>>,
+}
+
+impl Table {
+    /// The one called `name` in a folder of ours; none if there is none of this version.
+    pub(super) fn open(folder: BorrowedFd<'_>, name: &[u8]) -> Outcome<Option<Self>> {
+        let file = match call::open_file_at(folder, name) {
+            Err(Errno::NOENT) => return Ok(None),
+            found => found?,
+        };
+        let size = call::status(file.as_fd())?.size;
+        let Some(left) = size.checked_sub(HEADER.len() as u64) else {
+            return Ok(None);
+        };
+        let mut header = [0; HEADER.len()];
+        call::read_all_at(file.as_fd(), 0, &mut header)?;
+        Ok((header == *HEADER).then(|| Self {
+            file,
+            blocks: left.div_ceil(BLOCK_BYTES as u64),
+            block: Vec::new(),
+            number: None,
+            index: None,
+        }))
+    }
+
+    /// The state at a place, counted from the front; none where the table holds none.
+    pub(super) fn at(&mut self, place: u64) -> Outcome<Option<State>> {
+        let (block, rest) = (place / BLOCK as u64, place % BLOCK as u64);
+        let offset = usize::try_from(rest).unwrap_or_default() * STATE;
+        let states = self.states(block)?;
+        Ok(states.get(offset..).and_then(State::parse))
+    }
+
+    /// Whether no state stands at `place` or behind it.
+    pub(super) fn ends(&mut self, place: u64) -> Outcome<bool> {
+        let block = place / BLOCK as u64;
+        Ok(block >= self.blocks || (block + 1 == self.blocks && self.at(place)?.is_none()))
+    }
+
+    /// The places of all states with a key.
+    pub(super) fn places(&mut self, key: u64) -> Outcome<Vec<u64>> {
+        if self.index.is_none() {
+            self.index = Some(self.read_index()?);
+        }
+        let index = self.index.as_deref().unwrap_or_default();
+        let from = index.partition_point(|(other, _)| *other < key);
+        let same = index.get(from..).unwrap_or_default().iter();
+        let same = same.take_while(|(other, _)| *other == key);
+        Ok(same.map(|(_, place)| u64::from(*place)).collect())
+    }
+
+    /// Calls `each` with every state.
+    pub(super) fn each(&mut self, mut each: impl FnMut(State) -> Outcome<()>) -> Outcome<()> {
+        for block in 0..self.blocks {
+            let states = self.states(block)?.chunks_exact(STATE);
+            states.filter_map(State::parse).try_for_each(&mut each)?;
+        }
+        Ok(())
+    }
+
+    fn read_index(&mut self) -> Outcome<Vec<(u64, u32)>> {
+        let mut index = Vec::new();
+        for block in 0..self.blocks {
+            let states = self.states(block)?;
+            let count = states.len() / STATE;
+            index.try_reserve(count).map_err(|_| Errno::NOMEM)?;
+            let first = block * BLOCK as u64;
+            let places = (first..).map_while(|place| u32::try_from(place).ok());
+            let states = states.chunks_exact(STATE).filter_map(State::parse);
+            index.extend(states.map(|state| state.key()).zip(places));
+        }
+        index.sort_unstable();
+        Ok(index)
+    }
+
+    /// The states of a block; none if it is not whole.
+    fn states(&mut self, number: u64) -> Outcome<&[u8]> {
+        if number >= self.blocks {
+            return Ok(&[]);
+        }
+        if self.number != Some(number) {
+            self.number = None;
+            let offset = HEADER.len() as u64 + number * BLOCK_BYTES as u64;
+            let size = call::status(self.file.as_fd())?.size.saturating_sub(offset);
+            let size = usize::try_from(size)
+                .unwrap_or(BLOCK_BYTES)
+                .min(BLOCK_BYTES);
+            self.block.resize(size, 0);
+            call::read_all_at(self.file.as_fd(), offset, &mut self.block)?;
+            let whole = decode_block(&self.block).map_or(0, <[u8]>::len);
+            self.block
+                .truncate(if whole == 0 { 0 } else { BLOCK_HEADER + whole });
+            self.number = Some(number);
+        }
+        Ok(self.block.get(BLOCK_HEADER..).unwrap_or_default())
+    }
+}
