@@ -103,14 +103,23 @@ def test_a_file_without_a_time_of_birth_is_read_again_when_its_ctime_changed(
     assert ask(tmp_path, ONE._replace(mode=0o600, ctime=6)) == [None]
 
 
-def test_a_new_ctime_is_explained_only_if_no_name_of_the_file_is_as_it_was(tmp_path: Path) -> None:
-    """Content that was edited in place, while one more name was left alone."""
+def test_of_several_names_the_first_that_is_met_explains_a_new_ctime(tmp_path: Path) -> None:
+    """The others may have turned like snapshots, and each have the place of another."""
     first, second = ONE._replace(links=2), ONE._replace(links=2, name=b"other")
     ask(tmp_path, first, second, digest=DIGEST)
-    between = Seen(inode=50)
-    edited = second._replace(ctime=6)
-    assert ask(tmp_path, between, edited) == [None, None]
-    assert ask(tmp_path, between, edited._replace(name=b"third")) == [None, (BIRTH, DIGEST)]
+    now = [file._replace(ctime=6) for file in (first, second)]
+    assert ask(tmp_path, *now) == [None, None], "edited in place"
+    assert ask(tmp_path, *reversed(now)) == [(BIRTH, DIGEST), None]
+
+
+def test_a_later_name_is_never_explained_by_itself(tmp_path: Path) -> None:
+    """The first could not be read, because the file changed meanwhile."""
+    first, second = ONE._replace(links=2), ONE._replace(links=2, name=b"other")
+    ask(tmp_path, first, second, digest=DIGEST)
+    digests = Digests(bytes(tmp_path))
+    assert len(digests.look_up([first._replace(ctime=6).arguments])) == 1
+    digests.settle([None])
+    assert digests.look_up([second._replace(ctime=6).arguments]) == [(0, 0, None)]
 
 
 def test_a_second_name_has_the_digest_that_was_read_for_the_first(tmp_path: Path) -> None:

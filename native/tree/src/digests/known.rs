@@ -53,31 +53,19 @@ impl Known {
         if let Some(last) = &mut self.last {
             let next = last.at(self.next)?;
             if let Some(state) = next.filter(|state| state.inode() == now.inode()) {
-                // Of a file with several names this is one, and each has a say.
+                // Of a file with several names this may not be the first.
                 if state.links() == 1 || state.tells(now) == Told::Same {
                     self.next += 1;
-                    return Ok(answer(&[state], now));
+                    return Ok(answer(&state, now));
                 }
             }
         }
-        let mut found = Vec::new();
-        for (table, next) in [
-            (&mut self.last, Some(&mut self.next)),
-            (&mut self.left, None),
-        ] {
-            let Some(table) = table else { continue };
-            let mut behind = None;
-            for place in table.places(now.key())? {
-                if let Some(state) = table.at(place)?.filter(|it| it.inode() == now.inode()) {
-                    found.push(state);
-                    behind = Some(place + 1);
-                }
-            }
-            if let (Some(next), Some(behind)) = (next, behind) {
-                *next = behind;
-            }
+        if let Some((place, found)) = find(&mut self.last, now)? {
+            self.next = place + 1;
+            return Ok(answer(&found, now));
         }
-        Ok(answer(&found, now))
+        let left = find(&mut self.left, now)?;
+        Ok(left.map_or(Answer::Unknown, |(_, found)| answer(&found, now)))
     }
 
     /// Whether exactly this state stands at a place of the last table.
@@ -106,17 +94,28 @@ impl Known {
     }
 }
 
-/// What several states of one inode, one for each of its names, say of it now.
-fn answer(found: &[State], now: &State) -> Answer {
-    let same = found.iter().find(|state| state.tells(now) == Told::Same);
-    if let Some(state) = same {
-        return Answer::Known(now.with(state.birth(), state.digest()));
-    }
-    match found {
-        [first, ..] if found.iter().all(|it| it.tells(now) == Told::IfBornThen) => {
-            Answer::IfBornThen(*first)
+/// The state in a table that tells most of a file, and its place: the same one, or the first with
+/// its inode.
+fn find(table: &mut Option<Table>, now: &State) -> Outcome<Option<(u64, State)>> {
+    let mut first = None;
+    let Some(table) = table else { return Ok(None) };
+    for place in table.places(now.key())? {
+        if let Some(state) = table.at(place)?.filter(|it| it.inode() == now.inode()) {
+            if state.tells(now) == Told::Same {
+                return Ok(Some((place, state)));
+            }
+            first = first.or(Some((place, state)));
         }
-        _ => Answer::Unknown,
+    }
+    Ok(first)
+}
+
+/// What a state says of the same inode now.
+fn answer(state: &State, now: &State) -> Answer {
+    match state.tells(now) {
+        Told::Same => Answer::Known(now.with(state.birth(), state.digest())),
+        Told::IfBornThen => Answer::IfBornThen(*state),
+        Told::Nothing => Answer::Unknown,
     }
 }
 

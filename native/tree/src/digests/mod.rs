@@ -21,7 +21,7 @@ use huai_format::limits::DIGEST_BYTES;
 use crate::call::{self, Outcome};
 use crate::error::{Errno, Error, Result};
 use known::{Answer, Known};
-use state::{RECORD, State};
+use state::{RECORD, State, Told};
 use writer::Writer;
 
 /// The regular files of a directory, or some of them, as a scan saw them.
@@ -65,8 +65,8 @@ pub struct Digests {
     same: u64,
     /// None as long as the last table is right.
     writer: Option<Writer>,
-    /// What this commit read of files with names to come, and how many of these.
-    linked: HashMap<Vec<u8>, (State, u32)>,
+    /// What this commit found out about files with names to come, and how many of these.
+    linked: HashMap<Vec<u8>, (Option<State>, u32)>,
     /// A list for each directory that was asked for.
     asked: Vec<Vec<Asked>>,
 }
@@ -165,26 +165,33 @@ impl Digests {
     }
 
     fn ask(&mut self, now: &State) -> Outcome<Answer> {
-        let told = self.known.ask(now)?;
-        let linked = (now.links() > 1).then(|| self.linked.get(now.inode()));
-        let Some((state, _)) = linked.flatten() else {
-            return Ok(told);
+        if now.links() < 2 {
+            return self.known.ask(now);
+        }
+        // The first name that is met stands for the file: with that of the last commit it is
+        // compared, and later ones of this commit with it.
+        let Some((found, unseen)) = self.linked.get_mut(now.inode()) else {
+            let entry = (None, now.links() - 1);
+            self.linked.insert(now.inode().to_vec(), entry);
+            return self.known.ask(now);
         };
-        Ok(match state.tells(now) {
-            state::Told::Same => Answer::Known(now.with(state.birth(), state.digest())),
+        let found = *found;
+        *unseen = unseen.saturating_sub(1);
+        if *unseen == 0 {
+            self.linked.remove(now.inode());
+        }
+        Ok(match found {
+            Some(state) if state.tells(now) == Told::Same => {
+                Answer::Known(now.with(state.birth(), state.digest()))
+            }
             _ => Answer::Unknown,
         })
     }
 
     fn keep(&mut self, state: State) -> Outcome<()> {
         if state.links() > 1 {
-            let (_, unseen) = self
-                .linked
-                .entry(state.inode().to_vec())
-                .and_modify(|(_, unseen)| *unseen -= 1)
-                .or_insert((state, state.links() - 1));
-            if *unseen == 0 {
-                self.linked.remove(state.inode());
+            if let Some((found, _)) = self.linked.get_mut(state.inode()) {
+                *found = Some(state);
             }
         }
         if self.writer.is_none() && self.known.has(self.same, &state)? {
