@@ -15,7 +15,6 @@ from huai_schema.diff.diff import diff
 from huai_schema.entries import Entry, File
 from huai_schema.errors import FormatError
 from huai_schema.git.objects import Kind, object_id
-from huai_schema.layout.layout import INLINE_ENTRIES
 from huai_schema.layout.snapshot import Snapshot
 from tests.fuzz.target import Target
 from tests.support.packs import Held, pack, resolved, whole
@@ -58,7 +57,7 @@ def _side(moved: bytes, *changed: File) -> _Side:
 
 
 def _full(name: bytes) -> list[Entry]:
-    return [directory(name), *files(name, INLINE_ENTRIES)]
+    return [directory(name), *files(name, 128)]
 
 
 _OLD = _side(b"here")

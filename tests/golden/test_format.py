@@ -18,10 +18,10 @@ from huai_schema.codec.commits import CommitInfo, Counts, Totals
 from huai_schema.codec.descriptor import Descriptor, read_root, write_root
 from huai_schema.entries import Directory, File, Symlink
 from huai_schema.git.objects import TreeItem, encode_tree, object_id
-from huai_schema.layout import cutting, layout, pieces
 from huai_schema.layout.snapshot import Snapshot
 from huai_schema.paths import ROOT, RelPath
 from tests.support.schema.memory import MemoryObjects
+from tests.support.schema.oracle import piece_key
 from tests.support.schema.trees import Tree, directory, file, files, random_tree, snapshot, tree_of
 
 PAGE = (Path(__file__).parents[2] / "docs" / "FORMAT.md").read_text(encoding="utf-8")
@@ -134,7 +134,7 @@ def test_the_cut_example_is_what_the_program_writes() -> None:
         assert text.endswith(b"\n" + raw(last) + b"\n")
         begins = text.partition(b"\t")[0]
         assert begins == (b"./" if start == "(empty)" else start.strip("`").encode())
-        assert key == ("m" if begins == b"./" else pieces.piece_key(begins).decode())
+        assert key == ("m" if begins == b"./" else piece_key(begins).decode())
     assert {entry.path: entry for entry in Snapshot(objects, tree).entries()} == cut_example()
     assert len(objects.objects) == len(page) + len(rows)
 
@@ -212,7 +212,7 @@ def test_the_table_of_limits_says_what_the_program_does() -> None:
         name: int(value)
         for name, value in re.findall(r"^\| `(\w+)` \| (\d+) \|", table, re.MULTILINE)
     }
-    modules = (limits, layout, cutting, pieces, descriptor, publishing, commits)
+    modules = (limits, descriptor, publishing, commits)
     defined = {
         name: value
         for module in modules

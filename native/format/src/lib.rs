@@ -33,6 +33,10 @@ pub mod objects;
 pub mod own_directory;
 pub mod piece;
 
+mod cut;
+pub mod layout;
+mod radix;
+
 pub mod entry_limit;
 pub mod level;
 pub mod snapshot;

@@ -64,6 +64,17 @@ pub const ITEM_BYTES: usize = 256;
 /// Entries of an inlined directory.
 pub const INLINE_ENTRIES: usize = 128;
 
+/// Lines of a manifest that is not cut, as writers make it.
+pub const SINGLE_LINES: usize = 256;
+
+/// How many lines a piece has on average.
+pub const PIECE_LINES: usize = 128;
+
+/// Lines and bytes of a piece as writers make it, whatever its names say.
+pub const PIECE_LINES_MAX: usize = 2048;
+/// See `PIECE_LINES_MAX`.
+pub const PIECE_BYTES_MAX: usize = 1 << 20;
+
 /// Pieces in a tree that is not split.
 pub const FANOUT: usize = 64;
 

@@ -1,4 +1,4 @@
-//! Where objects come from.
+//! Where objects come from, and where they go.
 
 use crate::error::Result;
 use crate::git::object::Kind;
@@ -11,4 +11,10 @@ pub trait ObjectReader {
     /// Refuses what is larger than `limits::OBJECT_BYTES` before inflating it: nothing behind
     /// this interface can.
     fn read(&self, oid: &Oid, kind: Kind) -> Result<Vec<u8>>;
+}
+
+/// Takes git objects.
+pub trait ObjectWriter {
+    /// Keep an object; its id.
+    fn write(&mut self, kind: Kind, content: &[u8]) -> Result<Oid>;
 }

@@ -95,6 +95,11 @@ pub fn parent(path: &[u8]) -> &[u8] {
     slash.and_then(|at| path.get(..at)).unwrap_or_default()
 }
 
+/// The last component of a path.
+pub fn basename(path: &[u8]) -> &[u8] {
+    path.rsplit(|&byte| byte == b'/').next().unwrap_or_default()
+}
+
 /// Whether a name is rsync's and huai's own, whatever it is the name of.
 pub fn is_reserved(name: &[u8]) -> bool {
     name.eq_ignore_ascii_case(RESERVED)

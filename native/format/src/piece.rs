@@ -16,6 +16,9 @@ use crate::limits::{FANOUT, KEY_DIGITS};
 use crate::objects::ObjectReader;
 use crate::path::{RelPath, at, quote, show};
 
+/// Ends the name of a digest column: by the end of its path git tells it from the piece it is of.
+pub(crate) const COLUMN_SUFFIX: &[u8] = b".d";
+
 /// The name of a piece in its tree.
 pub type Key = [u8; KEY_DIGITS];
 
@@ -64,7 +67,7 @@ impl<'a, R: ObjectReader> PieceTree<'a, R> {
 
     /// The digest columns.
     pub fn columns(reader: &'a R, tree: Option<Oid>, place: &'a RelPath) -> Self {
-        let suffix = b".d";
+        let suffix = COLUMN_SUFFIX;
         Self {
             reader,
             tree,

@@ -12,6 +12,9 @@ _Kind: TypeAlias = Literal["blob", "tree", "commit"]
 _Place: TypeAlias = tuple[bytes, int, int]
 """An object's id, where its record begins, the record's CRC-32."""
 
+class _Writer(Protocol):
+    def write(self, kind: _Kind, data: bytes, /) -> bytes: ...
+
 class _Reader(Protocol):
     def read(self, oid: bytes, kind: _Kind, /) -> bytes: ...
 
@@ -103,6 +106,20 @@ class Filter:
 
 _Listing: TypeAlias = tuple[bytes, bytes, bytes, bytes]
 """Path, attributes, leaves, digests."""
+
+@final
+class Layout:
+    """The git objects of a module, made of its directories in tree order.
+
+    Objects leave as soon as they are complete.  Exceptions of the writer come through unchanged.
+    """
+
+    def __new__(cls, writer: _Writer) -> Layout: ...
+    def add(self, path: bytes, attributes: bytes, leaves: bytes, digests: bytes) -> None:
+        """The next directory: `FormatError` if it is not the next one in tree order."""
+
+    def finish(self) -> bytes:
+        """The id of the root's tree; `FormatError` if there is no root."""
 
 @final
 class Level(Iterator[_Listing | tuple[bytes, bytes]]):

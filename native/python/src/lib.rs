@@ -10,6 +10,7 @@ mod entries;
 mod errors;
 mod filter;
 mod hash;
+mod layout;
 mod packs;
 mod reader;
 mod scan;
@@ -32,6 +33,8 @@ mod _native {
     use crate::filter::Filter;
     #[pymodule_export]
     use crate::hash::{Blake3, hash_file};
+    #[pymodule_export]
+    use crate::layout::Layout;
     #[pymodule_export]
     use crate::packs::{Packs, ResolvedPack, pack_index, resolve_pack};
     #[pymodule_export]

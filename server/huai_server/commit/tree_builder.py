@@ -13,8 +13,8 @@ from heapq import heappop, heappush
 from itertools import chain
 from typing import NamedTuple
 
-from huai_schema.codec.blocks import join_digests
 from huai_schema.codec.commits import Totals
+from huai_schema.codec.digests import join_digests
 from huai_schema.codec.escaping import escape, unescape
 from huai_schema.codec.lines import count_files, decode_leaves
 from huai_schema.codec.listing import Listing

@@ -98,7 +98,7 @@ def cut(units: list[Unit]) -> dict[bytes, list[Line]]:
     pieces: dict[bytes, list[Line]] = {}
     current: list[Line] = []
     for unit in units:
-        key = hashlib.sha256(unit.start).hexdigest()[:16].encode() if unit.start else b""
+        key = piece_key(unit.start) if unit.start else b""
         by_name = zlib.crc32(unit.start) % 128 < len(unit.lines)
         joined = current + unit.lines
         by_size = len(joined) > 2048 or len(text(joined)) > 1 << 20
@@ -106,6 +106,10 @@ def cut(units: list[Unit]) -> dict[bytes, list[Line]]:
             pieces[key] = current = []
         current += unit.lines
     return pieces
+
+
+def piece_key(start: bytes) -> bytes:
+    return hashlib.sha256(start).hexdigest()[:16].encode()
 
 
 def radix(items: dict[bytes, bytes], objects: dict[bytes, tuple[str, bytes]], depth: int) -> bytes:

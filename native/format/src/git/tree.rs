@@ -8,6 +8,9 @@ use crate::find::position;
 use crate::git::oid::Oid;
 use crate::limits::ITEM_BYTES;
 
+const TREE: &[u8] = b"40000";
+const BLOB: &[u8] = b"100644";
+
 /// One line of a git tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TreeItem<'a> {
@@ -17,6 +20,20 @@ pub struct TreeItem<'a> {
     pub oid: Oid,
     /// Whether that is a tree, else a blob.
     pub is_tree: bool,
+}
+
+/// A git tree of these items.
+pub fn encode_tree(mut items: Vec<TreeItem<'_>>) -> Vec<u8> {
+    items.sort_unstable_by(git_order);
+    let mut data = Vec::new();
+    for item in items {
+        data.extend_from_slice(if item.is_tree { TREE } else { BLOB });
+        data.push(b' ');
+        data.extend_from_slice(item.name);
+        data.push(0);
+        data.extend_from_slice(item.oid.as_bytes());
+    }
+    data
 }
 
 /// The items of a git tree, in git's order.
@@ -65,8 +82,8 @@ fn take_item<'a>(from: &mut Cursor<'a>) -> Result<TreeItem<'a>> {
         )));
     }
     let is_tree = match mode {
-        b"40000" => true,
-        b"100644" => false,
+        TREE => true,
+        BLOB => false,
         _ => {
             let rule = "a git tree holds something else than plain blobs and trees";
             return Err(Error::new(rule));

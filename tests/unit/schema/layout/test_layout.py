@@ -1,11 +1,13 @@
+from zlib import crc32
+
 import pytest
 
-from huai_schema.codec.blocks import join_digests
+from huai_native import _native
+from huai_schema.codec.digests import join_digests
 from huai_schema.codec.listing import Listing
 from huai_schema.errors import FormatError
-from huai_schema.git.objects import TreeItem
-from huai_schema.layout.layout import LayoutBuilder, build
-from huai_schema.layout.pieces import piece_key, write_pieces
+from huai_schema.git.objects import decode_tree
+from huai_schema.layout.layout import build
 from huai_schema.paths import ROOT, RelPath
 from tests.support.schema.memory import MemoryObjects
 from tests.support.schema.trees import Tree, directory, file, files, snapshot, tree_of
@@ -35,7 +37,7 @@ def test_listings_come_in_tree_order(order: list[bytes]) -> None:
 
 def test_a_tree_has_a_root() -> None:
     with pytest.raises(FormatError, match="without a root"):
-        LayoutBuilder(MemoryObjects()).finish()
+        build([], MemoryObjects())
 
 
 def test_a_name_sorts_by_components_not_by_bytes() -> None:
@@ -64,11 +66,17 @@ def test_a_manifest_of_more_than_256_lines_is_cut(count: int, cut: bool) -> None
 
 @pytest.mark.parametrize(("count", "split"), [(64, False), (65, True)])
 def test_more_than_64_pieces_are_split(count: int, split: bool) -> None:
+    names = [b"%06d" % number for number in range(20_000)]
+    starts = [name for name in names if crc32(name) % 128 == 0][:count]
+    others = [name for name in names if crc32(name) % 128 != 0][:300]
     objects = MemoryObjects()
-    blob = objects.write("blob", b"x")
-    items = [TreeItem(piece_key(b"%d" % n), blob, is_tree=False) for n in range(count)]
-    assert write_pieces(items, objects) in objects.objects
-    assert (len(objects.objects) > 2) is split
+    read = snapshot(tree_of(*map(file, sorted(starts + others))), objects)
+    found = read.own_directory(ROOT, read.tree)
+    assert len(found.manifests()) == 1 + count
+    pieces = found.ids[2]
+    assert pieces
+    items = list(decode_tree(objects.read(pieces, "tree")))
+    assert all(item.is_tree for item in items) is split
 
 
 def test_touching_a_file_rewrites_no_digest() -> None:
@@ -98,13 +106,24 @@ def test_one_new_file_rewrites_few_pieces_of_a_large_directory() -> None:
 
 def test_objects_leave_before_the_tree_is_complete() -> None:
     objects = MemoryObjects()
-    builder = LayoutBuilder(objects)
-    builder.add(listing(b""))
+    builder = _native.Layout(objects)
+    builder.add(*listing(b""))
     text = b"".join(b"%04d\t1\t0\n" % n for n in range(200))
     for n in range(20):
-        builder.add(listing(b"d%02d" % n, text))
+        builder.add(*listing(b"d%02d" % n, text))
     assert len(objects.objects) >= 2
     assert builder.finish() in objects.objects
+    with pytest.raises(RuntimeError, match="finished"):
+        builder.finish()
+
+
+def test_an_exception_of_the_writer_comes_through() -> None:
+    class Full:
+        def write(self, kind: str, data: bytes) -> bytes:
+            raise OSError(28, kind, data)
+
+    with pytest.raises(OSError, match="blob"):
+        build([listing(b"")], Full())
 
 
 def test_absent_digests_are_zeros_beside_present_ones() -> None:

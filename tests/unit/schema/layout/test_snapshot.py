@@ -7,10 +7,10 @@ from huai_schema.diff.hardlinks import check_hardlinks
 from huai_schema.entries import File
 from huai_schema.errors import FormatError
 from huai_schema.git.objects import TreeItem, encode_tree
-from huai_schema.layout.pieces import piece_key
 from huai_schema.layout.snapshot import Snapshot
 from huai_schema.paths import ROOT, RelPath
 from tests.support.schema.memory import MemoryObjects
+from tests.support.schema.oracle import piece_key
 from tests.support.schema.trees import directory, file, files, snapshot, tree_of
 
 OWN = b"./\t0\n"

@@ -1,0 +1,286 @@
+//! Listings to git objects (FORMAT.md, "Layout").
+//!
+//! Streaming: listings come in tree order, objects leave as soon as they are complete, and what is
+//! held is one open directory a level and its unfinished manifest.  Every decision follows from
+//! names and counts alone, so equal trees give equal ids.
+
+use crate::cut::{Cutter, Unit, is_file, write_whole};
+use crate::error::{Error, Result};
+use crate::escape::escape;
+use crate::find::split_before;
+use crate::git::object::Kind;
+use crate::git::oid::Oid;
+use crate::git::tree::{TreeItem, encode_tree};
+use crate::limits::{DIGEST_BYTES, INLINE_ENTRIES, SINGLE_LINES};
+use crate::objects::ObjectWriter;
+use crate::path::{basename, parent, show};
+
+/// Begins the name of a directory that has a tree of its own.
+const SUBDIRECTORY: u8 = b'=';
+
+/// One directory as text, without its subdirectories.
+#[derive(Debug, Clone, Copy)]
+pub struct Listing<'a> {
+    /// From the module's root.
+    pub path: &'a [u8],
+    /// Its own attribute fields, no name, no LF.
+    pub attributes: &'a [u8],
+    /// The lines of its files and symlinks, sorted by raw name.
+    pub leaves: &'a [u8],
+    /// 32 bytes for each file in `leaves`, zeros where absent, or none at all.
+    pub digests: &'a [u8],
+}
+
+/// Takes listings one at a time, in tree order, the module's root first.
+#[derive(Debug, Default)]
+pub struct Layout {
+    open: Vec<Open>,
+}
+
+impl Layout {
+    /// The next directory; closes those that it does not lie in.
+    pub fn add(&mut self, listing: &Listing<'_>, writer: &mut impl ObjectWriter) -> Result<()> {
+        let above = parent(listing.path);
+        while self.open.len() > 1 && self.open.last().is_some_and(|last| last.path != above) {
+            self.close(writer)?;
+        }
+        let fits = match self.open.last_mut() {
+            None => listing.path.is_empty(),
+            Some(last) => {
+                !listing.path.is_empty() && last.path == above && last.admits(listing.path)
+            }
+        };
+        if !fits {
+            let rule = "listings are not in tree order";
+            return Err(Error::new(rule).within(show(listing.path)));
+        }
+        self.open.push(Open::new(listing, writer)?);
+        Ok(())
+    }
+
+    /// Closes everything; the root tree's id.
+    pub fn finish(mut self, writer: &mut impl ObjectWriter) -> Result<Oid> {
+        while self.open.len() > 1 {
+            self.close(writer)?;
+        }
+        match self.open.pop() {
+            Some(root) => root.write(writer),
+            None => Err(Error::new("a tree without a root directory")),
+        }
+    }
+
+    /// Hands the innermost directory to the one above it.
+    fn close(&mut self, writer: &mut impl ObjectWriter) -> Result<()> {
+        let Some(closed) = self.open.pop() else {
+            return Ok(());
+        };
+        let Some(above) = self.open.last_mut() else {
+            return Ok(());
+        };
+        let raw = basename(&closed.path);
+        let name = escape(raw).into_owned();
+        if closed.is_inline() {
+            return above.add_directory(&name, closed.blocks, writer);
+        }
+        let item = [&[SUBDIRECTORY], raw].concat();
+        above.children.push((item, closed.write(writer)?));
+        Ok(())
+    }
+}
+
+/// One directory of a manifest that is not written yet.
+#[derive(Debug)]
+struct Block {
+    /// Escaped path from the manifest's own directory; empty for that directory.
+    relative: Vec<u8>,
+    attributes: Vec<u8>,
+    leaves: Vec<u8>,
+    /// 32 bytes for each file, zeros where there is no digest.
+    column: Vec<u8>,
+    lines: usize,
+}
+
+impl Block {
+    fn new(listing: &Listing<'_>, leaves: usize) -> Self {
+        let mut column = listing.digests.to_vec();
+        if column.is_empty() {
+            column.resize(count_files(listing.leaves).saturating_mul(DIGEST_BYTES), 0);
+        }
+        Self {
+            relative: Vec::new(),
+            attributes: listing.attributes.to_vec(),
+            leaves: listing.leaves.to_vec(),
+            column,
+            lines: leaves.saturating_add(1),
+        }
+    }
+
+    fn put(&self, unit: &mut Unit) {
+        put_line(&mut unit.text, &self.relative, &self.attributes);
+        unit.text.extend_from_slice(&self.leaves);
+        unit.column.extend_from_slice(&self.column);
+        unit.lines = unit.lines.saturating_add(self.lines);
+    }
+}
+
+/// What several directories are together.
+fn unit(blocks: &[Block]) -> Unit {
+    let mut unit = Unit::default();
+    for block in blocks {
+        block.put(&mut unit);
+    }
+    unit
+}
+
+/// A directory's own line.
+fn put_line(text: &mut Vec<u8>, relative: &[u8], attributes: &[u8]) {
+    let name = if relative.is_empty() { b"." } else { relative };
+    for part in [name, b"/\t", attributes, b"\n"] {
+        text.extend_from_slice(part);
+    }
+}
+
+/// A directory whose subdirectories are still coming.
+#[derive(Debug)]
+struct Open {
+    path: Vec<u8>,
+    /// The name of the last subdirectory.
+    last: Vec<u8>,
+    /// Items of its tree: subdirectories with trees of their own.
+    children: Vec<(Vec<u8>, Oid)>,
+    /// What stands in its manifest, as long as it is not cut.
+    blocks: Vec<Block>,
+    lines: usize,
+    cutter: Option<Cutter>,
+}
+
+impl Open {
+    fn new(listing: &Listing<'_>, writer: &mut impl ObjectWriter) -> Result<Self> {
+        let leaves: usize = listing
+            .leaves
+            .iter()
+            .map(|&byte| usize::from(byte == b'\n'))
+            .sum();
+        let mut open = Self {
+            path: listing.path.to_vec(),
+            last: Vec::new(),
+            children: Vec::new(),
+            blocks: Vec::new(),
+            lines: leaves.saturating_add(1),
+            cutter: None,
+        };
+        if open.lines > SINGLE_LINES {
+            let (attributes, leaves) = (listing.attributes, listing.leaves);
+            open.cutter = Some(cut(attributes, leaves, listing.digests, writer)?);
+        } else {
+            open.blocks.push(Block::new(listing, leaves));
+        }
+        Ok(open)
+    }
+
+    /// Whether a subdirectory may come now: names grow.
+    fn admits(&mut self, path: &[u8]) -> bool {
+        let name = basename(path);
+        let grows = *name > *self.last;
+        self.last = name.to_vec();
+        grows
+    }
+
+    /// Whether it stands in its parent's manifest.
+    fn is_inline(&self) -> bool {
+        self.cutter.is_none() && self.children.is_empty() && self.lines <= INLINE_ENTRIES
+    }
+
+    /// Takes the subdirectory `name`, escaped, which stands in this manifest, and all below it.
+    fn add_directory(
+        &mut self,
+        name: &[u8],
+        blocks: Vec<Block>,
+        writer: &mut impl ObjectWriter,
+    ) -> Result<()> {
+        for mut block in blocks {
+            let slash: &[u8] = if block.relative.is_empty() { b"" } else { b"/" };
+            block.relative = [name, slash, &block.relative].concat();
+            self.lines = self.lines.saturating_add(block.lines);
+            self.blocks.push(block);
+        }
+        if self.cutter.is_none() && self.lines > SINGLE_LINES {
+            self.start_cutting(writer)?;
+        }
+        match &mut self.cutter {
+            Some(cutter) => add_directories(cutter, &std::mem::take(&mut self.blocks), writer),
+            None => Ok(()),
+        }
+    }
+
+    /// The manifest has grown too long for one piece.
+    fn start_cutting(&mut self, writer: &mut impl ObjectWriter) -> Result<()> {
+        let below = self.blocks.split_off(1);
+        for own in std::mem::replace(&mut self.blocks, below) {
+            self.cutter = Some(cut(&own.attributes, &own.leaves, &own.column, writer)?);
+        }
+        Ok(())
+    }
+
+    /// Writes this directory as a tree of its own.
+    fn write(self, writer: &mut impl ObjectWriter) -> Result<Oid> {
+        let own = if let Some(cutter) = self.cutter {
+            cutter.finish(writer)?
+        } else {
+            write_whole(unit(&self.blocks), writer)?
+        };
+        let children = self.children.iter().map(|(name, oid)| TreeItem {
+            name,
+            oid: *oid,
+            is_tree: true,
+        });
+        let own = own
+            .into_iter()
+            .map(|(name, oid, is_tree)| TreeItem { name, oid, is_tree });
+        writer.write(Kind::Tree, &encode_tree(children.chain(own).collect()))
+    }
+}
+
+/// Begins to cut the manifest of a directory, with the directory itself.
+fn cut(
+    attributes: &[u8],
+    leaves: &[u8],
+    digests: &[u8],
+    writer: &mut impl ObjectWriter,
+) -> Result<Cutter> {
+    let mut cutter = Cutter::default();
+    let mut own = Unit {
+        lines: 1,
+        ..Unit::default()
+    };
+    put_line(&mut own.text, b"", attributes);
+    cutter.add(b"", &own, writer)?;
+    cutter.add_leaves(leaves, digests, writer)?;
+    Ok(cutter)
+}
+
+/// Adds subdirectories, each with all below it.
+fn add_directories(
+    cutter: &mut Cutter,
+    blocks: &[Block],
+    writer: &mut impl ObjectWriter,
+) -> Result<()> {
+    for group in blocks.chunk_by(|one, other| first(one) == first(other)) {
+        let unit = unit(group);
+        let name = group.first().map(first).unwrap_or_default();
+        cutter.add(&[name, b"/"].concat(), &unit, writer)?;
+    }
+    Ok(())
+}
+
+/// The first component of where a block stands.
+fn first(block: &Block) -> &[u8] {
+    split_before(&block.relative, b'/').0
+}
+
+fn count_files(leaves: &[u8]) -> usize {
+    let lines = leaves.split_inclusive(|&byte| byte == b'\n');
+    lines
+        .filter(|line| is_file(split_before(line, b'\t').1))
+        .count()
+}

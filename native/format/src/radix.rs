@@ -1,0 +1,50 @@
+//! Writing the radix tree that holds the pieces of a cut manifest (FORMAT.md, "Pieces").
+//!
+//! Knows names and ids only, never what a piece says; `piece` reads it.
+
+use crate::error::Result;
+use crate::git::object::Kind;
+use crate::git::oid::Oid;
+use crate::git::tree::{TreeItem, encode_tree};
+use crate::limits::FANOUT;
+use crate::objects::ObjectWriter;
+use crate::piece::{Found, Key};
+
+/// Writes the tree of pieces, each named by its key and `suffix`; its id.
+pub(crate) fn write_pieces(
+    pieces: &Found,
+    suffix: &[u8],
+    writer: &mut impl ObjectWriter,
+) -> Result<Oid> {
+    let pieces: Vec<_> = pieces.iter().collect();
+    write_level(&pieces, 0, suffix, writer)
+}
+
+/// The same for those that have `depth` digits in common: split by the next one where they are
+/// many.  No deeper than a key is long.
+fn write_level(
+    pieces: &[(&Key, &Oid)],
+    depth: usize,
+    suffix: &[u8],
+    writer: &mut impl ObjectWriter,
+) -> Result<Oid> {
+    let is_split = pieces.len() > FANOUT;
+    let mut names: Vec<(Vec<u8>, Oid)> = Vec::new();
+    if is_split {
+        let digit = |key: &Key| key.get(depth).copied();
+        for group in pieces.chunk_by(|(one, _), (other, _)| digit(one) == digit(other)) {
+            let oid = write_level(group, depth.saturating_add(1), suffix, writer)?;
+            let name = group.first().and_then(|(key, _)| digit(key));
+            names.push((name.into_iter().collect(), oid));
+        }
+    } else {
+        let whole = |(key, oid): &(&Key, &Oid)| ([key.as_slice(), suffix].concat(), **oid);
+        names.extend(pieces.iter().map(whole));
+    }
+    let items = names.iter().map(|(name, oid)| TreeItem {
+        name,
+        oid: *oid,
+        is_tree: is_split,
+    });
+    writer.write(Kind::Tree, &encode_tree(items.collect()))
+}
