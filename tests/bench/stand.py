@@ -8,6 +8,7 @@ import contextlib
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from functools import cached_property
 from multiprocessing import get_context
@@ -67,6 +68,10 @@ class Stand:
         self._seed += 1
         change = trees.update if clustered else trees.churn
         return self._maker.submit(change, self.tree, CHURN, self._seed).result()
+
+    def change(self, change: Callable[[Path], None]) -> None:
+        """Change the tree by a function of a module."""
+        self._maker.submit(change, self.tree).result()
 
     @cached_property
     def modules(self) -> list[str]:
