@@ -6,8 +6,7 @@ Measured by the monotonic clock, so that setting the time of day moves no deadli
 """
 
 import time
-from dataclasses import dataclass
-from typing import Self
+from typing import NamedTuple, Self
 
 from huai_schema.errors import ExitCode, HuaiError
 
@@ -20,8 +19,7 @@ class TimeUpError(HuaiError):
     exit_code = ExitCode.TIMEOUT
 
 
-@dataclass(frozen=True, slots=True)
-class Deadline:
+class Deadline(NamedTuple):
     """A moment, or none."""
 
     at: float = _NEVER

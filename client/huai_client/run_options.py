@@ -1,7 +1,8 @@
 """What a single run may do differently from the configuration."""
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from huai_client.deadline import NEVER, Deadline
 
@@ -9,8 +10,7 @@ if TYPE_CHECKING:
     from huai_client.filters import Rules
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SyncOptions:
+class SyncOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What a single run may do differently."""
 
     max_delete: str | None = None

@@ -7,11 +7,11 @@ between them for each connection after a redirection.
 
 import contextlib
 import socket
-from typing import Any
 from unittest.mock import patch
 
 from huai_client.metadata.git.protocol import receive_pack
 from huai_client.metadata.http import MetadataUrl, find_newest
+from huai_client.metadata.http_connection import Route
 from huai_client.metadata.served import list_modules
 from huai_schema.errors import HuaiError
 from tests.fuzz.target import Target
@@ -21,14 +21,6 @@ _NEXT = b"\n--\n"
 _COMMIT = "0123456789abcdef0123456789abcdef01234567"
 _BASE = "http://127.0.0.1:1"
 _SECONDS = 30.0
-_look_up = socket.getaddrinfo
-
-
-class _Pair(socket.socket):
-    """An end of a pair of sockets, which passes for TCP's."""
-
-    def setsockopt(self, *_: object) -> None:
-        """TCP's alone are asked for."""
 
 
 class _Upstream:
@@ -38,12 +30,9 @@ class _Upstream:
         self._answers = answers
         self._open_ends = open_ends
 
-    def connect(self, _address: tuple[str, int], timeout: float, _source: object) -> socket.socket:
-        """As `socket.create_connection`; the last answer is that to all later questions."""
-        one, other = socket.socketpair()
-        ours, theirs = (
-            self._open_ends.enter_context(_Pair(fileno=end.detach())) for end in (one, other)
-        )
+    def connect(self, timeout: float) -> socket.socket:
+        """As `Route.connect`; the last answer is that to all later questions."""
+        ours, theirs = map(self._open_ends.enter_context, socket.socketpair())
         theirs.sendall(self._answers[0])
         theirs.shutdown(socket.SHUT_WR)
         self._answers = self._answers[1:] or self._answers
@@ -51,17 +40,10 @@ class _Upstream:
         return ours
 
 
-def _addresses(host: str, port: int, *_: object) -> Any:
-    """As `socket.getaddrinfo`, but for addresses alone: no name is asked for."""
-    return _look_up(host, port, 0, socket.SOCK_STREAM, 0, socket.AI_NUMERICHOST)
-
-
 def _answer(data: bytes) -> object:
-    with (
-        contextlib.ExitStack() as open_ends,
-        patch.object(socket, "create_connection", _Upstream(_answers(data), open_ends).connect),
-        patch.object(socket, "getaddrinfo", _addresses),
-    ):
+    with contextlib.ExitStack() as open_ends:
+        upstream = _Upstream(_answers(data), open_ends)
+        open_ends.enter_context(patch.object(Route, "connect", upstream.connect))
         if data.startswith(b"1"):
             receive_pack(MetadataUrl(_BASE), b"0000", lambda _: None, timeout=_SECONDS)
             return "pack"

@@ -5,11 +5,8 @@ import contextlib
 import socket
 import threading
 from collections.abc import Iterator
-from email.message import Message
 from pathlib import Path
 from typing import Self
-from urllib.error import HTTPError
-from urllib.request import Request
 
 import pytest
 
@@ -18,8 +15,9 @@ from huai_client.metadata.git import LocalRepository, fetch_commit
 from huai_client.metadata.git.objects import MissingObjectError
 from huai_client.metadata.git.protocol import receive_pack
 from huai_client.metadata.http import MetadataUrl, UpstreamError, UpstreamTimeoutError, find_newest
+from huai_client.metadata.http_answer import Head
 from huai_client.metadata.repository import DamagedRepositoryError, Repository
-from huai_client.metadata.slow_http import redirection
+from huai_client.metadata.slow_http import Request, redirection
 from huai_schema.errors import FormatError, HuaiError
 from huai_schema.git.pktline import FLUSH_PACKET, packet
 from tests.support.packs import Held, appended, on_name, pack, whole
@@ -225,10 +223,9 @@ def test_redirections_end(script: Script, down: Downstream) -> None:
     ],
 )
 def test_https_is_never_left(asked: str, location: str, target: str | None) -> None:
-    answer = HTTPError(asked, 301, "", Message(), None)
-    answer.headers["Location"] = location
-    assert redirection(Request(asked), answer) == target  # noqa: S310
-    assert redirection(Request(asked, b"question"), answer) is None  # noqa: S310
+    answer = Head(301, "", {"location": location})
+    assert redirection(Request(asked, None, {}), answer) == target
+    assert redirection(Request(asked, b"question", {}), answer) is None
 
 
 class Endless:

@@ -17,7 +17,7 @@ from tests.integration.test_sync_idle import loaded
 from tests.support.counting_proxy import counting
 from tests.support.local_trees import fingerprint
 from tests.support.upstream import Downstream, Site, Upstream, assert_equal, serving
-from tests.support.weak_network import Weakness, busy, nobody, silent, trickling, weak
+from tests.support.weak_network import Weakness, busy, nobody, silent, trickling, tunnel, weak
 
 
 @pytest.fixture(name="up")
@@ -258,6 +258,28 @@ def test_tls(place: Site, up: Upstream, certificate: Path) -> None:
         crawling = down.process("sync", down.name, environment=trusting)
     assert crawling.code == 0
     assert "sends too slowly" in crawling.err
+
+
+def test_a_proxy(place: Site, up: Upstream, certificate: Path) -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+    with weak(place.url, Weakness(tls=context)) as good, tunnel() as (proxy, heads):
+        down = place.downstream(up, url=f"https://{good}")
+        through = {
+            "SSL_CERT_FILE": str(certificate.with_name("own.pem")),
+            "https_proxy": f"http://me:secret@{proxy}",
+        }
+        ended = down.process("sync", down.name, environment=through)
+    assert ended.code == 0, ended
+    login = b"\r\nProxy-Authorization: Basic bWU6c2VjcmV0\r\n"
+    assert len(heads) == 2
+    assert all(head.startswith(f"CONNECT {good} HTTP/1.1\r\n".encode()) for head in heads)
+    assert all(login in head for head in heads)
+    with counting(place.url) as counted:
+        down.configure(url="http://upstream.invalid:1")
+        proxied = {"http_proxy": counted.url}
+        assert down.process("sync", down.name, environment=proxied).code == 0
+    assert counted.requests[0].startswith(b"GET http://upstream.invalid:1/git/")
 
 
 def test_add_writes_all_urls_and_status_shows_who_fails(

@@ -13,7 +13,10 @@ from tests.support.counting_proxy import counting
 from tests.support.local_trees import fingerprint
 from tests.support.upstream import CLIENT, ENVIRONMENT, SECONDS, T0, Downstream, Site, Upstream
 
-HEAVY = ("pygit2", "rich", "blake3", "tenacity", "tomlkit", "subprocess", "huai_client.sync.sync")
+HEAVY = (
+    *("pygit2", "rich", "blake3", "tenacity", "tomlkit", "subprocess", "huai_client.sync.sync"),
+    *("http.client", "urllib.request", "email", "ssl"),
+)
 """`pygit2` is for other protocols than HTTP, and for many packs."""
 
 

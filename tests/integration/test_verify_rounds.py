@@ -127,7 +127,9 @@ def test_damage_is_remembered_until_it_is_repaired(pair: tuple[Upstream, Downstr
     }
     assert "2 paths differed" in down.run("status").out
     # It comes first, because it is to be repaired.
-    run, told = patrol(down, VerifyRequest(content=True, repair=True, deadline=Steps(FILES)))
+    run, told = patrol(
+        down, VerifyRequest(content=True, repair=True, deadline=Steps.counted(FILES))
+    )
     run.run(wait=0)
     assert sorted(each.path for each in told) == [b"b/7", b"b/8"]
     assert down.verify("--content", "--repair").code == 0
@@ -141,7 +143,7 @@ def test_what_an_earlier_run_found_in_a_part_is_not_forgotten(
     _, down = pair
     cut(down, "a/10")
     cut(down, "a/90")
-    run, told = patrol(down, VerifyRequest(deadline=Steps(60)))
+    run, told = patrol(down, VerifyRequest(deadline=Steps.counted(60)))
     run.run(wait=0)
     assert [each.path for each in told] == [b"a/10"]
     # Goes on behind it, and repairs what it finds itself.

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Self
 
 from huai_client.config import load
 from huai_client.deadline import Deadline
@@ -60,22 +60,25 @@ def patrol(down: Downstream, request: VerifyRequest) -> tuple[VerifyRun, list[Di
 class Steps(Deadline):
     """Over when it was looked at so often."""
 
-    def __init__(self, number: int) -> None:
-        super().__init__(0.0)
-        object.__setattr__(self, "number", [number])
+    number: int
+
+    @classmethod
+    def counted(cls, number: int) -> Self:
+        made = cls(0.0)
+        made.number = number
+        return made
 
     @property
     def over(self) -> bool:
-        left: list[int] = self.number  # type: ignore[attr-defined]
-        left[0] -= 1
-        return left[0] < 0
+        self.number -= 1
+        return self.number < 0
 
 
 def bit_by_bit(down: Downstream, entries: int, **request: Any) -> Iterator[list[Difference]]:
     """Runs that get on by about so many entries each, until every part was verified."""
     kind = "content" if request.get("content") else "metadata"
     for _ in range(100):
-        run, told = patrol(down, VerifyRequest(deadline=Steps(entries), **request))
+        run, told = patrol(down, VerifyRequest(deadline=Steps.counted(entries), **request))
         run.run(wait=0)
         yield told
         if standing(down)[kind]["never"] == 0:

@@ -126,6 +126,30 @@ def _pass_on(source: socket.socket, target: socket.socket) -> None:
             target.sendall(data)
 
 
+@contextmanager
+def tunnel() -> Iterator[tuple[str, list[bytes]]]:
+    """A proxy that only knows CONNECT: its `HOST:PORT`, and the heads of the requests it gets."""
+    heads: list[bytes] = []
+
+    def hear(client: socket.socket) -> None:
+        with client:
+            head = b""
+            while not head.endswith(b"\r\n\r\n"):
+                head += client.recv(1)
+            heads.append(head)
+            host, _, port = head.split()[1].decode().partition(":")
+            with socket.create_connection((host, int(port)), timeout=_SECONDS) as server:
+                client.sendall(b"HTTP/1.1 200 Go\r\n\r\n")
+                back = threading.Thread(target=_pass_on, args=(server, client))
+                back.start()
+                _pass_on(client, server)
+                server.shutdown(socket.SHUT_WR)
+                back.join(_SECONDS)
+
+    with listening(hear) as port:
+        yield f"127.0.0.1:{port}", heads
+
+
 @dataclass
 class Busy:
     """A server that refuses for a while."""

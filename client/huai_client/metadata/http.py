@@ -5,23 +5,20 @@ gitprotocol-http); the plain advertisement of version 0 is what every one of the
 Other transports are left to `repository`, the fetch itself to `git`.
 """
 
-import base64
-import email.utils
-import http.client
 import os
 import re
 import socket
-import ssl
 import time
-import urllib.error
-import urllib.parse
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from typing import NamedTuple
+from urllib.parse import unquote_to_bytes, urlsplit
 
 from huai_client.deadline import NEVER, Deadline
-from huai_client.metadata.slow_http import SlowError, open_url
+from huai_client.metadata.http_answer import AnswerError, Head
+from huai_client.metadata.http_connection import NotTlsError, NotTrustedError, basic
+from huai_client.metadata.slow_http import Request, Response, SlowError, StatusError, open_url
 from huai_client.state.hosts import service_of
 from huai_schema import __version__
 from huai_schema.errors import ExitCode, FormatError, HuaiError
@@ -30,12 +27,21 @@ from huai_schema.git.pktline import FLUSH, split
 
 _ANSWER_BYTES = 1 << 20
 _TIMEOUT_SECONDS = 30.0
-_PASSING = {http.client.REQUEST_TIMEOUT, http.client.TOO_MANY_REQUESTS}
+_PASSING = {408, 429}
+"""Statuses: of a request that took too long, of too many of them."""
+_GONE = {404, 410}
+_LOGIN_WANTED = {401, 403}
+_OF_THE_SERVER = 500
+"""From this status on it is the server that failed."""
 _NO_ADDRESS = (ValueError, OverflowError)
 """What is raised for an address that is none; the latter for a port beyond all numbers."""
 _TALK = 300
 _ADVERT = "info/refs?service=git-upload-pack"
 _REF = re.compile(rb"^([0-9a-f]{40}) ([^\0\n]+)")
+_DATE = re.compile(
+    "[A-Z][a-z]{2}, ([0-9]{2}) ([A-Z][a-z]{2}) ([0-9]{4}) ([0-9]{2}):([0-9]{2}):([0-9]{2}) GMT"
+)
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _LOGIN = re.compile(r"^([a-z][a-z0-9+.-]*://)([^/@]*)@")
 
 _LOGIN_HINT = "a login stands in ~/.netrc, or in the URL in client.toml: https://USER:PASSWORD@HOST"
@@ -125,13 +131,13 @@ class Question(NamedTuple):
 class Answer:
     """What the upstream says, as it comes."""
 
-    def __init__(self, response: http.client.HTTPResponse, metadata: MetadataUrl) -> None:
+    def __init__(self, response: Response, metadata: MetadataUrl) -> None:
         """Made by `ask`."""
         self._response = response
         self._metadata = metadata
-        self.url: str = response.url
-        self.content_type: str = response.headers.get_content_type()
-        self.clock = _moment(response.headers.get("Date", ""))
+        self.url = response.url
+        self.content_type = response.head.content_type
+        self.clock = _moment(response.head.headers.get("date", ""))
 
     def whole(self, limit: int) -> bytes:
         """All of it, up to `limit` bytes."""
@@ -143,8 +149,8 @@ class Answer:
     def read(self, size: int) -> bytes:
         """At most `size` bytes, as soon as there are any; none at the end."""
         try:
-            return self._response.read1(size)
-        except (OSError, http.client.HTTPException) as error:
+            return self._response.read(size)
+        except (OSError, AnswerError) as error:
             raise _broken(self._metadata, error) from error
 
 
@@ -187,29 +193,23 @@ def ask(
     """
     try:
         response = open_url(_request(metadata, question), timeout=timeout, deadline=deadline)
-    except urllib.error.HTTPError as error:
-        with error:
-            raise _refused(metadata, error) from error
-    except (OSError, http.client.HTTPException, *_NO_ADDRESS) as error:
+    except StatusError as error:
+        raise _refused(metadata, error.head) from error
+    except (OSError, AnswerError, *_NO_ADDRESS) as error:
         raise _broken(metadata, error) from error
     with response:
         yield Answer(response, metadata)
 
 
-def _request(metadata: MetadataUrl, question: Question) -> urllib.request.Request:
-    """The question; a login in the URL goes into a header, where urllib does not put it."""
+def _request(metadata: MetadataUrl, question: Question) -> Request:
+    """The question; whoever the upstream redirects to has no business with the login."""
     login = _LOGIN.match(metadata.url)
     headers = {"User-Agent": f"huai-client/{__version__}"}
     if question.content_type:
         headers["Content-Type"] = question.content_type
     url = f"{str(metadata).rstrip('/')}/{question.what}"
-    request = urllib.request.Request(url, question.body, headers)  # noqa: S310 - is_http
-    given = urllib.parse.unquote_to_bytes(login[2]) if login else _kept_login(url)
-    if given:
-        secret = base64.b64encode(given).decode()
-        # Whoever the upstream redirects to has no business with the login.
-        request.add_unredirected_header("Authorization", f"Basic {secret}")
-    return request
+    given = unquote_to_bytes(login[2]) if login else _kept_login(url)
+    return Request(url, question.body, headers, basic(given) if given else "")
 
 
 def _kept_login(url: str) -> bytes:
@@ -220,7 +220,7 @@ def _kept_login(url: str) -> bytes:
     import netrc  # few have that file, and each poll passes here
 
     try:
-        found = netrc.netrc(path).authenticators(urllib.parse.urlsplit(url).hostname or "")
+        found = netrc.netrc(path).authenticators(urlsplit(url).hostname or "")
     except (OSError, netrc.NetrcParseError, UnicodeError) as error:
         raise UpstreamError(
             f"{path}: {printable(str(error))}", hint="repair it, or let NETRC name another file"
@@ -229,34 +229,33 @@ def _kept_login(url: str) -> bytes:
 
 
 def _broken(metadata: MetadataUrl, error: Exception) -> UpstreamError:
-    reason = getattr(error, "reason", None) or error
-    if isinstance(reason, SlowError):
-        return UpstreamTimeoutError(f"{metadata}: {reason}", hint="try again later")
-    if isinstance(reason, TimeoutError):
+    if isinstance(error, SlowError):
+        return UpstreamTimeoutError(f"{metadata}: {error}", hint="try again later")
+    if isinstance(error, TimeoutError):
         return UpstreamTimeoutError(f"{metadata}: no answer in time", hint="try again later")
-    if isinstance(reason, ssl.SSLError) and "WRONG_VERSION_NUMBER" in str(reason):
+    if isinstance(error, NotTlsError):
         plain = f"http://{str(metadata).partition('://')[2]}"
         return UpstreamError(
             f"{metadata}: what answers there does not speak TLS", hint=f"did you mean {plain}?"
         )
-    unknown_name = isinstance(reason, socket.gaierror) and reason.errno != socket.EAI_AGAIN
-    lasting = unknown_name or isinstance(reason, (*_NO_ADDRESS, ssl.SSLCertVerificationError))
-    kind = UpstreamError if lasting or isinstance(error, _NO_ADDRESS) else UpstreamDownError
-    said = f"{metadata}: {printable(str(reason))}"
+    unknown_name = isinstance(error, socket.gaierror) and error.errno != socket.EAI_AGAIN
+    lasting = unknown_name or isinstance(error, (*_NO_ADDRESS, NotTrustedError))
+    kind = UpstreamError if lasting else UpstreamDownError
+    said = f"{metadata}: {printable(str(error))}"
     return kind(said, hint="check that the upstream is running, and the URL")
 
 
-def _refused(metadata: MetadataUrl, error: urllib.error.HTTPError) -> UpstreamError:
-    if error.code in (http.client.NOT_FOUND, http.client.GONE):
+def _refused(metadata: MetadataUrl, head: Head) -> UpstreamError:
+    if head.status in _GONE:
         return NotServedError(
             f"{metadata}: the upstream has no such module",
             hint="look at the URL and the module's name",
         )
-    said = f"{metadata}: HTTP {error.code} {printable(str(error.reason))}"
-    if error.code in (http.client.UNAUTHORIZED, http.client.FORBIDDEN):
+    said = f"{metadata}: HTTP {head.status} {printable(head.reason)}"
+    if head.status in _LOGIN_WANTED:
         return UpstreamError(said, hint=_LOGIN_HINT)
-    if error.code in _PASSING or error.code >= http.client.INTERNAL_SERVER_ERROR:
-        after = retry_after(error.headers.get("Retry-After"), time.time())
+    if head.status in _PASSING or head.status >= _OF_THE_SERVER:
+        after = retry_after(head.headers.get("retry-after"), time.time())
         return UpstreamDownError(said, hint="try again later", retry_after=after)
     return UpstreamError(said, hint="try again later")
 
@@ -274,6 +273,13 @@ def retry_after(text: str | None, now: float) -> float:
 def _moment(text: str) -> float | None:
     """Seconds since the epoch of an HTTP date (RFC 9110, 5.6.7); None if it is not one."""
     try:
+        usual = _DATE.fullmatch(text)
+        if usual:
+            month = _MONTHS.index(usual[2]) + 1
+            day, year, hour, minute, second = (int(usual[number]) for number in (1, 3, 4, 5, 6))
+            return datetime(year, month, day, hour, minute, second, tzinfo=UTC).timestamp()
+        import email.utils  # the obsolete forms, which nobody sends: it takes long to load
+
         return email.utils.parsedate_to_datetime(text).timestamp()
     except (ValueError, OverflowError):
         return None

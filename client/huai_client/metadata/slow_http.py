@@ -1,47 +1,69 @@
-"""HTTP that waits for nothing without an end: urllib's, with a watch on every read.
+"""HTTP that waits for nothing without an end: a question, and its answer as it comes.
+
+A client of its own, because the one of the standard library takes longer to load than the rest of
+a sync that finds nothing new, and because every read has to be watched.
 
 Rules, from the moment a question is sent:
 
 - Its answer has the request's timeout, and a second more for each `MINIMUM_RATE` bytes of its body
 that
   were handed over.  What else comes (interim answers, headers, trailers) earns no time.
-- Silence is urllib's own business: the timeout is for each time that nothing comes, too.
+- The timeout is for each time that nothing comes, too.
 - At the deadline, and after `LONGEST`, it is over however fast it comes.
 - A redirection is followed for questions without a body, a few times, to HTTP alone, never from
   https to http; its own body is not read.  Other protocols are not spoken at all.
 """
 
-import http.client
 import io
+import re
 import socket
 import time
-import urllib.error
-import urllib.parse
-import urllib.request
-from functools import partial
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 from huai_client.deadline import Deadline
+from huai_client.metadata.http_answer import Body, Head, read_head
+from huai_client.metadata.http_connection import Route, host_and_port, port_of, secured
 
 MINIMUM_RATE = 1024
 """Bytes a second that an upstream has to send on average."""
 LONGEST = 86_400.0
 """Seconds that one answer may take."""
 _REDIRECTIONS = 5
-_ADDRESSES = 8
-"""Of one host, that are tried."""
 _ELSEWHERE = (301, 302, 303, 307, 308)
+_GOOD = range(200, 300)
+_NOT_SENT = re.compile(r"[\0-\x20\x7f]")
+_LATE = "the metadata did not come in time, and nothing was changed"
 
 
 class SlowError(TimeoutError):
     """Something comes, and too little."""
 
 
+class StatusError(Exception):
+    """The answer is that there is none."""
+
+    def __init__(self, head: Head) -> None:
+        """`head` says why."""
+        super().__init__(head.status)
+        self.head = head
+
+
+class Request(NamedTuple):
+    """A question."""
+
+    url: str
+    body: bytes | None
+    """Sent by POST, if there is one."""
+    headers: dict[str, str]
+    login: str = ""
+    """The value of a header for this host alone; empty: none."""
+
+
 class _MinimumRate(io.RawIOBase):
     """A socket's stream, read only while it sends at least `MINIMUM_RATE`."""
 
-    def __init__(self, raw: io.RawIOBase, sock: socket.socket, deadline: Deadline) -> None:
-        self._raw = raw
+    def __init__(self, sock: socket.socket, deadline: Deadline) -> None:
+        self._raw = sock.makefile("rb", buffering=0)
         self._sock = sock
         self._deadline = deadline
         self._patience = sock.gettimeout() or LONGEST
@@ -61,11 +83,10 @@ class _MinimumRate(io.RawIOBase):
         self._deadline.check(_LATE)
         self._sock.settimeout(self._deadline.bound(self._patience))
         try:
-            size: int | None = self._raw.readinto(buffer)
+            return self._raw.readinto(buffer)
         except TimeoutError:
             self._deadline.check(_LATE)
             raise
-        return size
 
     def close(self) -> None:
         """The socket's stream too."""
@@ -73,100 +94,129 @@ class _MinimumRate(io.RawIOBase):
         super().close()
 
 
-_LATE = "the metadata did not come in time, and nothing was changed"
+class Response:
+    """An answer; to be closed, as a context manager."""
 
+    def __init__(self, url: str, sock: socket.socket, deadline: Deadline) -> None:
+        """Read its head; `sock` is closed with it, also if that fails."""
+        self.url = url
+        self._sock = sock
+        self._rated = _MinimumRate(sock, deadline)
+        try:
+            stream = io.BufferedReader(self._rated)
+            self.head = read_head(stream)
+            self._body = Body(self.head, stream)
+        except BaseException:
+            self.close()
+            raise
 
-class _Response(http.client.HTTPResponse):
-    def __init__(self, sock: socket.socket, *args: Any, deadline: Deadline, **named: Any) -> None:
-        super().__init__(sock, *args, **named)
-        self._rated = _MinimumRate(self.fp.detach(), sock, deadline)
-        self.fp = io.BufferedReader(self._rated)
+    def __enter__(self) -> Self:
+        """Nothing yet."""
+        return self
 
-    def read1(self, n: int = -1) -> bytes:
+    def __exit__(self, *_: object) -> None:
+        """Close."""
+        self.close()
+
+    def close(self) -> None:
+        """Whatever of it is still to come."""
+        self._rated.close()
+        self._sock.close()
+
+    def read(self, size: int) -> bytes:
         """Some of the body, which is what earns more time."""
-        data = super().read1(n)
+        data = self._body.read(size)
         self._rated.handed += len(data)
         return data
 
 
-def _connect(
-    address: tuple[str, int], timeout: float, source: tuple[str, int] | None = None
-) -> socket.socket:
-    """As `socket.create_connection`, but not for ever by trying one address after the other."""
-    host, port = address
-    until, failed = time.monotonic() + timeout, OSError("the host has no address")
-    for *_, place in socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM)[:_ADDRESSES]:
-        left = until - time.monotonic()
-        if left <= 0:
-            break
-        try:
-            found = socket.create_connection((str(place[0]), int(place[1])), left, source)
-        except OSError as error:
-            failed = error
-        else:
-            found.settimeout(timeout)
-            return found
-    raise failed
-
-
-class _Handler(urllib.request.AbstractHTTPHandler):
-    """Both kinds of HTTP, each answer watched."""
-
-    http_request = https_request = urllib.request.AbstractHTTPHandler.do_request_
-
-    def __init__(self, deadline: Deadline) -> None:
-        super().__init__()
-        self._deadline = deadline
-
-    def http_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
-        """As `OpenerDirector` asks."""
-        return self.do_open(partial(self._watched, http.client.HTTPConnection), req)
-
-    def https_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
-        """As `OpenerDirector` asks."""
-        return self.do_open(partial(self._watched, http.client.HTTPSConnection), req)
-
-    def _watched(self, kind: Any, host: str, **named: Any) -> http.client.HTTPConnection:
-        connection: Any = kind(host, **named)
-        connection.response_class = partial(_Response, deadline=self._deadline)
-        connection._create_connection = _connect  # noqa: SLF001 - the one place to say it
-        return connection  # type: ignore[no-any-return]
-
-
-def open_url(request: urllib.request.Request, *, timeout: float, deadline: Deadline) -> Any:
+def open_url(request: Request, *, timeout: float, deadline: Deadline) -> Response:
     """The answer to `request`, over proxies and after redirections as the rules say.
 
-    Raises what `urllib.request.urlopen` raises.
+    Raises `StatusError`, `AnswerError`, an `OSError`, or a `ValueError` for an address that is
+    none.
     """
-    opener = urllib.request.OpenerDirector()
-    for handler in (
-        urllib.request.ProxyHandler(),
-        _Handler(deadline),
-        urllib.request.HTTPErrorProcessor(),
-        urllib.request.HTTPDefaultErrorHandler(),
-        urllib.request.UnknownHandler(),
-    ):
-        opener.add_handler(handler)
     for _ in range(_REDIRECTIONS):
-        try:
-            return opener.open(request, timeout=deadline.bound(timeout))
-        except urllib.error.HTTPError as error:
-            target = redirection(request, error)
-            if target is None:
-                raise
-            error.close()
-            deadline.check(_LATE)
-            # Unredirected headers, which is where a login stands, stay behind.
-            request = urllib.request.Request(target, headers=dict(request.headers))  # noqa: S310
-    raise urllib.error.URLError(f"more than {_REDIRECTIONS} redirections")
+        response = _ask(request, deadline.bound(timeout), deadline)
+        if response.head.status in _GOOD:
+            return response
+        response.close()
+        target = redirection(request, response.head)
+        if target is None:
+            raise StatusError(response.head)
+        deadline.check(_LATE)
+        request = request._replace(url=target, login="")
+    raise OSError(f"more than {_REDIRECTIONS} redirections")
 
 
-def redirection(request: urllib.request.Request, error: urllib.error.HTTPError) -> str | None:
+def redirection(request: Request, head: Head) -> str | None:
     """Where a redirection leads; None if it is not one, or is not followed."""
-    location = error.headers.get("Location")
-    if error.code not in _ELSEWHERE or not location or request.data is not None:
+    location = head.headers.get("location")
+    if head.status not in _ELSEWHERE or not location or request.body is not None:
         return None
-    target = urllib.parse.urljoin(request.full_url, location)
-    scheme = urllib.parse.urlsplit(target).scheme
-    allowed = ("https",) if request.type == "https" else ("http", "https")
-    return urllib.parse.quote(target, safe="!#$%&'()*+,/:;=?@[]~") if scheme in allowed else None
+    from urllib.parse import quote, urljoin, urlsplit
+
+    target = urljoin(request.url, location)
+    scheme = urlsplit(target).scheme
+    allowed = ("https",) if request.url.startswith("https:") else ("http", "https")
+    return quote(target, safe="!#$%&'()*+,/:;=?@[]~") if scheme in allowed else None
+
+
+def _ask(request: Request, timeout: float, deadline: Deadline) -> Response:
+    route = Route.of(request.url)
+    sent = _encode(request, route)
+    sock = route.connect(timeout)
+    try:
+        if route.tunnels:
+            _tunnel(route, sock, deadline)
+        if route.secured_host:
+            sock = secured(sock, route.secured_host)
+        sock.sendall(sent)
+    except BaseException:
+        sock.close()
+        raise
+    return Response(request.url, sock, deadline)
+
+
+def _encode(request: Request, route: Route) -> bytes:
+    """What is sent; `ValueError` for an address that cannot be."""
+    headers = {
+        "Host": host_and_port(route.url),
+        "Accept-Encoding": "identity",
+        "Connection": "close",
+        **request.headers,
+    }
+    if request.body is not None:
+        headers["Content-Length"] = str(len(request.body))
+    if request.login:
+        headers["Authorization"] = request.login
+    if route.proxy_login and not route.tunnels:
+        headers["Proxy-Authorization"] = route.proxy_login
+    method = "GET" if request.body is None else "POST"
+    return _lines(f"{method} {_checked(route.target)} HTTP/1.1", headers) + (request.body or b"")
+
+
+def _tunnel(route: Route, sock: socket.socket, deadline: Deadline) -> None:
+    """Let the proxy pass on what comes and goes from now on."""
+    host = route.url.hostname or ""
+    place = f"[{host}]" if ":" in host else host
+    place = _checked(f"{place}:{port_of(route.url)}")
+    headers = {"Host": place}
+    if route.proxy_login:
+        headers["Proxy-Authorization"] = route.proxy_login
+    sock.sendall(_lines(f"CONNECT {place} HTTP/1.1", headers))
+    # The other side of a tunnel says nothing unasked: the buffer takes nothing of that.
+    head = read_head(io.BufferedReader(_MinimumRate(sock, deadline)))
+    if head.status not in _GOOD:
+        raise OSError(f"the proxy refuses: {head.status} {head.reason}")
+
+
+def _lines(first: str, headers: dict[str, str]) -> bytes:
+    lines = [first, *(f"{name}: {value}" for name, value in headers.items()), "", ""]
+    return "\r\n".join(lines).encode("ascii")
+
+
+def _checked(text: str) -> str:
+    if _NOT_SENT.search(text):
+        raise ValueError("the address has blanks or control characters in it")
+    return text

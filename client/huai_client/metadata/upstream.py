@@ -5,9 +5,8 @@ the planner, and a poll that finds nothing ends here.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
-from typing import Self
+from typing import NamedTuple, Self
 
 from huai_client.deadline import NEVER, Deadline
 from huai_client.metadata.failover import Failover
@@ -17,8 +16,7 @@ from huai_client.state.hosts import Hosts
 from huai_client.state.state import State
 
 
-@dataclass(frozen=True, slots=True)
-class Upstream:
+class Upstream(NamedTuple):
     """Made once for each run of a module, and handed down."""
 
     metadata: Failover

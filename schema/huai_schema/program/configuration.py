@@ -4,7 +4,6 @@ Errors name the key and the right spelling.  The `config` of each program knows 
 mean, and how to change the text.
 """
 
-import difflib
 import os
 import pwd
 import re
@@ -153,6 +152,8 @@ def check_keys(place: str, table: object, known: Collection[str]) -> None:
 def closest(word: str, known: Iterable[str]) -> str:
     """A hint that names the known word closest to `word`, or all known words."""
     choices = sorted(known)
+    import difflib  # only for who makes a typing error
+
     near = difflib.get_close_matches(word, choices, n=1)
     return f"did you mean {near[0]!r}?" if near else f"known are: {', '.join(choices) or 'none'}"
 

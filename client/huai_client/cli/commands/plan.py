@@ -1,9 +1,9 @@
 """`huai-client plan`: show what a sync would do."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import click
+import msgspec
 
 from huai_client.cli.choice import choose_modules, do_each
 from huai_client.cli.console import Console
@@ -44,7 +44,7 @@ def command(
 
     Several are told of with their names in front; the exit code is the worst of all.
     """
-    options = replace(options, filter=rules or None)
+    options = msgspec.structs.replace(options, filter=rules or None)
     config = load(root)
     console = Console(quiet=False, as_json=as_json)
 

@@ -1,6 +1,5 @@
 """`huai-client sync`: bring trees to the newest commit."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -74,7 +73,7 @@ def command(
         "rsync_options": rsync_options or None,
     }
     changes = {key: value for key, value in overrides.items() if value is not None}
-    options = replace(options, unhold=unhold, deadline=Deadline.after(max_time))
+    options = msgspec.structs.replace(options, unhold=unhold, deadline=Deadline.after(max_time))
     config = load(root)
     modules = {
         name: msgspec.structs.replace(config.module(name), **changes)
