@@ -12,7 +12,7 @@ from blake3 import blake3
 from huai_client.diff.reuse.value import Reuse
 from huai_client.transfer import Outcome
 from huai_client.transfer.local import LocalContent, ReusePolicy
-from huai_client.transfer.staging import Staging, key_of
+from huai_client.transfer.staging import Staging
 from huai_client.tree import StorageError, Tree
 from huai_schema.entries import File
 from tests.support.local_trees import T0, at, content, file
@@ -62,7 +62,7 @@ class Ground:
             outcome = supervise(CHANGING, lambda: brought(tree, staging), decide)
             prove_ready(staging)
         with self.opened() as staging, Tree(self.dest) as tree:
-            staging.prune({key_of(each) for each in WANTED})
+            staging.prune(WANTED)
             assert brought(tree, staging) == ""
             assert all(staging.ready(each) for each in WANTED)
             prove_ready(staging)

@@ -62,8 +62,9 @@ def large_pair(place: Site) -> tuple[Upstream, Downstream]:
 
 
 def some_are_ready(down: Downstream, number: int) -> bool:
-    ready = down.dest / ".~tmp~" / "huai" / "ready"
-    return ready.is_dir() and len(list(ready.iterdir())) >= number
+    """Whether rsync has renamed so many files to their names."""
+    arrived = (down.dest / ".~tmp~" / "huai" / "incoming").glob("*/large/[0-9]*")
+    return len(list(arrived)) >= number
 
 
 def test_nothing_complete_is_fetched_twice(large: tuple[Upstream, Downstream]) -> None:

@@ -6,19 +6,21 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from huai_client.transfer.staging import Staging, key_of
+from huai_client.transfer.staging import Staging
+from huai_client.tree.handles import handle_path
 from huai_schema.entries import File
 
 
 def ready(staging: Staging, file: File) -> Path:
     """The content of a ready file."""
-    return staging.root / "ready" / key_of(file)
+    handle, name = staging.locate(file)
+    return handle_path(handle).readlink() / os.fsdecode(name)
 
 
-def incoming(staging: Staging, stream: int) -> Path:
-    """The folder that `stream`'s rsync writes to, made if absent."""
-    os.close(staging.open_incoming(stream))
-    return staging.root / "incoming" / str(stream)
+def incoming(staging: Staging, run: int) -> Path:
+    """The folder that the rsync of `run` writes to, made if absent."""
+    os.close(staging.incoming.open(run))
+    return staging.root / "incoming" / str(run)
 
 
 def bytes_in(paths: Iterable[Path]) -> int:

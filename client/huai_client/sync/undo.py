@@ -26,7 +26,7 @@ from huai_client.sync.result import Observer, SyncResult
 from huai_client.transfer import ContentUrl, Listener, Outcome
 from huai_client.transfer.content import StagedContent, wanted_content
 from huai_client.transfer.local import LocalContent, ReusePolicy
-from huai_client.transfer.staging import Staging, key_of
+from huai_client.transfer.staging import Staging
 from huai_client.tree import Tree, View
 from huai_schema.entries import File
 from huai_schema.errors import ExitCode, HuaiError
@@ -71,7 +71,7 @@ class TrashContent:
     ) -> StagedContent:
         """Stage the content from this machine; raises `NotUndoableError` if some is missing."""
         files = wanted_content(prepared.plan)
-        staging.prune({key_of(file) for file in files})
+        staging.prune(files)
         reuses = prepared.plan.reuses
         with LocalContent(tree, staging, ReusePolicy(_ALWAYS, hardlink=False)) as local:
             taken = local.take(files, reuses)

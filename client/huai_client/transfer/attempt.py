@@ -14,6 +14,7 @@ from huai_client.transfer.staging import Arrival
 from huai_client.transfer.urls import ContentUrl
 from huai_schema.codec.publish_rules import VOLATILE_BYTES
 from huai_schema.entries import File
+from huai_schema.errors import HuaiError
 
 _NOT_READABLE = "permission denied at the upstream"
 
@@ -33,24 +34,22 @@ def attempt(shared: Shared, batch: Batch, url: ContentUrl, stream: int) -> Trans
         if processes.late:
             run.stop()  # it keeps what it has of the file in flight
 
-    with (
-        shared.admission.admit(url, processes.pause) as grant,
-        processes.running(_start(shared, batch, url, stream, grant)) as run,
-    ):
-        code = run.wait(heard)
+    incoming = shared.staging.incoming
+    with shared.admission.admit(url, processes.pause) as grant:
+        processes.begin()
+        number = incoming.begin(batch.open)
+        with processes.running(_start(shared, batch, url, number, grant)) as run:
+            code = run.wait(heard)
     tally.completed(stream, run.output.received)
     processes.check()
     failure = classify_exit(code, run.output, url)
-    whole = failure is None and not run.output.unverified
-    _verify(shared, batch, stream, cut=failure is not None, whole=whole)
-    batch.verdicts = [
-        (file, Arrival.MISMATCH if file.path in run.output.too_large else verdict)
-        for file, verdict in batch.verdicts
-    ]
+    asked = {file.path: file for file in batch.open}
+    _verify(shared, batch, number, run, failure)
     for path in run.output.denied_of(file.path for file in batch.open):
         shared.refusals[path] = _NOT_READABLE
-    if batch.open or failure:  # else only directories are left, which the next batch may use
-        shared.staging.salvage_partials(stream, {file.path: file for file in batch.open})
+    if batch.open or failure:  # else nothing of use is left but what was verified
+        still_open = {file.path: file for file in batch.open}
+        incoming.salvage(number, still_open, asked.keys() - still_open.keys())
     if failure is None:
         return None
     processes.begin()  # at the deadline it was ended here, and did nothing wrong
@@ -60,13 +59,11 @@ def attempt(shared: Shared, batch: Batch, url: ContentUrl, stream: int) -> Trans
 
 
 def _start(
-    shared: Shared, batch: Batch, url: ContentUrl, stream: int, grant: Grant
+    shared: Shared, batch: Batch, url: ContentUrl, number: int, grant: Grant
 ) -> RsyncProcess:
-    """Start rsync in the stream's folder of the staging area."""
-    shared.processes.begin()
+    """Start rsync in the folder of run `number` in the staging area."""
     staging, options = shared.staging, shared.options
-    staging.prepare(stream, batch.open)
-    folder = staging.open_incoming(stream)
+    folder = staging.incoming.open(number)
     try:
         # rsync follows symlinks of the local tree on the way to its basis.
         compare_dest = shared.compare_dest if staging.may_compare(batch.open) else b""
@@ -91,27 +88,37 @@ def _size_limit(shared: Shared, file: File) -> int:
     return max(file.size, VOLATILE_BYTES) if volatile else file.size
 
 
-def _verify(shared: Shared, batch: Batch, stream: int, *, cut: bool, whole: bool) -> None:
+def _verify(
+    shared: Shared, batch: Batch, number: int, run: RsyncProcess, failure: HuaiError | None
+) -> None:
     """Accept the arrived files that match their metadata; the others stay open."""
-    verdicts: list[tuple[File, Arrival]] = []
-    for file in batch.open:
-        shared.processes.check()
-        verdict = shared.staging.accept(file, stream, cut=cut)
-        if verdict is Arrival.MISMATCH and whole and _is_newer(shared, file, stream):
-            verdict = Arrival.ARRIVED
-        if verdict is Arrival.ARRIVED:
-            shared.tally.judged(file, verdict)
+    whole = failure is None and not run.output.unverified
+    verdicts = shared.staging.incoming.accept(
+        batch.open,
+        number,
+        cut=failure is not None,
+        ended=run.ended,
+        check=shared.processes.check,
+    )
+    arrived: list[File] = []
+    batch.verdicts = []
+    for file, verdict in zip(batch.open, verdicts, strict=True):
+        newer = verdict is Arrival.MISMATCH and whole and _is_newer(shared, file, number, run)
+        if newer or verdict is Arrival.ARRIVED:
+            arrived.append(file)
+        elif file.path in run.output.too_large:
+            batch.verdicts.append((file, Arrival.MISMATCH))
         else:
-            verdicts.append((file, verdict))
-    batch.open = [file for file, _ in verdicts]
-    batch.verdicts = verdicts
+            batch.verdicts.append((file, verdict))
+    shared.tally.arrived(arrived)
+    batch.open = [file for file, _ in batch.verdicts]
 
 
-def _is_newer(shared: Shared, file: File, stream: int) -> bool:
+def _is_newer(shared: Shared, file: File, number: int, run: RsyncProcess) -> bool:
     """Accept a volatile file as it arrived, if it may be published for `file`."""
     if file.path not in shared.options.volatile:
         return False
-    arrived = shared.staging.accept_newer(file, stream)
+    arrived = shared.staging.incoming.accept_newer(file, number, ended=run.ended)
     if arrived is not None:
         shared.newer[file.path] = arrived
     return arrived is not None

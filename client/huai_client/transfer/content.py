@@ -17,7 +17,7 @@ from huai_client.plan.operations import Plan
 from huai_client.plan.prepared import Prepared
 from huai_client.transfer import ContentUrl, Listener, Outcome, TransferOptions, fetch
 from huai_client.transfer.local import LocalContent, Reused, ReusePolicy
-from huai_client.transfer.staging import Staging, key_of
+from huai_client.transfer.staging import Staging
 from huai_client.transfer.urls import upstream_urls
 from huai_client.tree import STAGING, Tree
 from huai_client.tree.destination import NoSpaceError, check_space
@@ -85,7 +85,7 @@ class UpstreamContent:
         """Link, clone or copy the content of local files, and transfer the rest."""
         plan, volatile = prepared.plan, prepared.volatile
         files = sorted(wanted_content(plan), key=lambda file: file.path in volatile)
-        staging.prune({key_of(file) for file in files})
+        staging.prune(files)
         options = replace(self._options, volatile=volatile)
         until = (synced + _CLOCK_STEP) * 10**9
         policy = ReusePolicy(until, self._hardlink, options.deadline)
@@ -117,7 +117,7 @@ def _still_absent(
     if not absent:
         return []
     with staging.exclusive():
-        staging.recover(absent)
+        staging.incoming.recover(absent)
         staging.drop_partials([file.path for file in files])
         absent = [file for file in absent if not staging.ready(file)]
         try:

@@ -100,7 +100,7 @@ def fetch(
         require_rsync(options.program)
         tally = Tally(listener)
         with staging.exclusive() as lock:
-            staging.recover(wanted)
+            staging.incoming.recover(wanted)
             wanted = _not_ready(wanted, staging)
             older = os.path.abspath(os.fsencode(dest))
             shared = Shared(wanted, sources, staging, options, tally, older, lock)

@@ -68,6 +68,8 @@ class RsyncProcess:
         It is ended when it stalls, or goes beyond its `bounds`.
         """
         self.output = RsyncOutput()
+        self.ended = False
+        """Whether no process of it is left that may write."""
         self._stall = stall
         self._bounds = bounds
         self._stopped = False
@@ -144,12 +146,14 @@ class RsyncProcess:
             over = self._stopped or self._process.poll() is not None
             if over and deadline == float("inf"):
                 deadline = time.monotonic() + _GRACE  # a helper of ssh may keep a pipe open
+        self.ended = not pipes.get_map()
 
     def _reap(self) -> None:
         self.output.hear_errors(b"\n")
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(_GRACE)
         if self._process.poll() is None:
+            self.ended = False
             self._process.kill()
             with suppress(subprocess.TimeoutExpired):
                 self._process.wait(_GRACE)  # for ever, if its disk or file server hangs

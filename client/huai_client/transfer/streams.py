@@ -123,7 +123,7 @@ class Streams:
         with self._guard:
             self._failed.verdicts.extend(batch.verdicts)
         for file, verdict in batch.verdicts:
-            self._shared.tally.judged(file, verdict)
+            self._shared.tally.given_up(file, verdict)
 
     def _next(self) -> Batch | None:
         shared = self._shared

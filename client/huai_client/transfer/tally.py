@@ -1,6 +1,7 @@
 """Adds up what the streams report and tells the listener, one call at a time."""
 
 import threading
+from collections.abc import Sequence
 
 from huai_client.transfer.listener import Listener
 from huai_client.transfer.staging import Arrival
@@ -38,15 +39,20 @@ class Tally:
             self.received += received
             self._in_flight.pop(stream, None)
 
-    def judged(self, file: File, verdict: Arrival) -> None:
-        """`file` is verified, or given up."""
+    def arrived(self, files: Sequence[File]) -> None:
+        """`files` are verified."""
+        with self._lock:
+            self._done += sum(file.size for file in files)
+            self._progressed()
+            for file in files:
+                self._listener.finished(file)
+
+    def given_up(self, file: File, verdict: Arrival) -> None:
+        """`file` will not come."""
         with self._lock:
             self._done += file.size
             self._progressed()
-            if verdict is Arrival.ARRIVED:
-                self._listener.finished(file)
-            else:
-                self._listener.refused(file, verdict)
+            self._listener.refused(file, verdict)
 
     def retried(self, reason: str) -> None:
         """An attempt failed."""

@@ -1,4 +1,4 @@
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Literal, Protocol, TypeAlias, final
 
 _Problem: TypeAlias = tuple[bytes, int]
@@ -260,6 +260,26 @@ def resolve_pack(
     `work` bounds the bytes that are inflated and made, repetitions included.
     `room`: bytes of bases in memory, beyond which they are made again; and bytes of trees and
     commits, beyond which the pack is refused.
+    """
+
+_File: TypeAlias = tuple[bytes, int, int, int, bytes, bytes, bytes | None, bytes | None]
+"""See huai_schema.entries.File."""
+
+def only_directories(root: bytes, directories: Sequence[bytes]) -> bool:
+    """Whether nothing else is in the place of any of them, or of one above, below `root`."""
+
+def verify_arrived(
+    folder: bytes,
+    files: Iterable[_File],
+    run: tuple[dict[bytes, int], bool],
+    threads: int,
+    check: Callable[[], None],
+) -> bytes:
+    """What is below `folder` for each of `files`, a byte each: 0 it, 1 nothing, 2 something else.
+
+    `run`: inodes that were laid there as a basis, by path, and whether what wrote there was
+    interrupted.  What cannot be read is an `OSError`.
+    `check` is called ten times a second; an exception of it ends the call.
     """
 
 @final

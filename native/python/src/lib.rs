@@ -15,6 +15,7 @@ mod packs;
 mod reader;
 mod scan;
 mod snapshot;
+mod stage;
 mod tree;
 mod wait;
 
@@ -41,6 +42,8 @@ mod _native {
     use crate::scan::Scan;
     #[pymodule_export]
     use crate::snapshot::{EntryLimit, Level, OwnDirectory, Walk};
+    #[pymodule_export]
+    use crate::stage::{only_directories, verify_arrived};
     #[pymodule_export]
     use crate::tree::Tree;
 }

@@ -135,11 +135,11 @@ pub(crate) fn reopen(number: u32) -> Outcome<OwnedFd> {
     })
 }
 
-/// Opens a file of our own in an open directory, to be read.
-pub(crate) fn open_file_at(directory: BorrowedFd<'_>, name: &[u8]) -> Outcome<OwnedFd> {
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+/// Opens the file `name` right here, to be read; what is no regular file keeps nobody waiting.
+pub(crate) fn open_file_at(from: BorrowedFd<'_>, name: &[u8]) -> Outcome<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     again(Errno::INTR, || {
-        rustix::fs::openat(directory, name, flags, Mode::empty())
+        rustix::fs::openat(from, name, flags, Mode::empty())
     })
 }
 

@@ -6,7 +6,6 @@
 use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread::{self, Builder};
 
 use blake3::Hasher;
 use blake3::hazmat::{
@@ -17,11 +16,10 @@ use rustix::io::Errno;
 use crate::call::{self, Outcome};
 use crate::error::{Error, Result};
 use crate::stop::Stop;
+use crate::workers;
 
-/// Bytes of a digest.
-pub const DIGEST_BYTES: usize = 32;
-/// A digest.
-pub type Digest = [u8; DIGEST_BYTES];
+/// BLAKE3-256 of some content.
+pub type Digest = [u8; 32];
 
 /// What is read at once, and between two looks at `Stop`.
 const BLOCK: usize = 256 << 10;
@@ -153,18 +151,8 @@ fn hash_pieces(
     stop: &Stop,
 ) -> Outcome<Option<Digest>> {
     let next = AtomicU64::new(0);
-    let work = || hash_some(file, size, &next, stop);
-    let parts = thread::scope(|scope| {
-        let spawn = |_| Builder::new().spawn_scoped(scope, work);
-        // Fewer threads do it as well.
-        let workers: Vec<_> = (1..threads).map_while(|each| spawn(each).ok()).collect();
-        let mut parts = vec![work()];
-        for worker in workers {
-            let part = worker.join();
-            parts.push(part.unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-        }
-        parts.into_iter().collect::<Outcome<Vec<_>>>()
-    })?;
+    let parts = workers::run(threads, || hash_some(file, size, &next, stop));
+    let parts = parts.into_iter().collect::<Outcome<Vec<_>>>()?;
     let mut values: Vec<_> = parts.into_iter().flatten().collect();
     values.sort_unstable_by_key(|(offset, _)| *offset);
     let whole = values.len() as u64 == size.div_ceil(PIECE);

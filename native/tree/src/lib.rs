@@ -11,6 +11,7 @@ mod call;
 mod change;
 mod folders;
 mod handle;
+mod workers;
 
 pub mod exclude;
 mod glob;
@@ -24,6 +25,7 @@ mod queue;
 pub mod scan;
 
 pub mod hash;
+pub mod stage;
 
 pub mod packs;
 

@@ -1,15 +1,16 @@
 """The staging area: where content arrives, is verified and waits to be published.
 
     DEST/.~tmp~/huai/           0700, ours alone
-        incoming/N/PATH         what stream N's rsync writes, under the module's paths
+        incoming/N/PATH         what the Nth rsync writes, under the module's paths; what was
+                                verified stays there until it is published
         partial/HASH-OF-PATH    what an interrupted run left: a basis for deltas, never trusted
-        ready/KEY               verified content; a rename enters it
+        ready/KEY               content of local files, verified; a rename enters it
         copying                 a copy of a local file that is being made
         unverified/KEY          was ready before the machine went down; verified again on demand
         boot, lock              the boot that `ready` belongs to; held while rsync may write
 
 Everything is reached through directory handles, never through a symlink.  The rule to
-keep: nothing enters `ready` except by `Staging.accept`, the second look at `unverified`, and what
+keep: nothing is ready except by `Incoming.accept`, the second look at `unverified`, and what
 `local` has checked.
 """
 

@@ -70,6 +70,10 @@ class Partials:
             handles.remove_all(self._handle, name)
             self._names.discard(name)
 
+    def __bool__(self) -> bool:
+        """Whether anything is kept at all."""
+        return bool(self._names)
+
     def __contains__(self, path: bytes) -> bool:
         """Whether anything is kept for `path`."""
         return _name(path) in self._names

@@ -6,14 +6,15 @@ once more, when and if it is asked for.
 """
 
 import os
-from collections.abc import Container
+from collections.abc import Iterable
 from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
 
-from huai_client.transfer.staging.content import matches_metadata
+from huai_client.transfer.staging.content import Arrival, verify
 from huai_client.tree import handles
 from huai_schema.entries import File
+from huai_schema.paths import RelPath
 
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _BOOT_BYTES = 128
@@ -45,29 +46,38 @@ class ReadyStore:
             for name in handles.list_names(self.handle):
                 os.rename(name, name, src_dir_fd=self.handle, dst_dir_fd=self._unverified)
             _write(root, b"boot", boot)
+        self._keys = set(handles.list_names(self.handle))
         self._unverified_keys = set(handles.list_names(self._unverified))
 
     def has(self, file: File) -> bool:
         """Whether the content of `file` was verified; looks again at what is unverified."""
+        if not self._keys and not self._unverified_keys:
+            return False
         key = os.fsencode(key_of(file))
-        if _exists(self.handle, key):
+        if key in self._keys:
             return True
         if key not in self._unverified_keys or file.digest is None:
             return False
-        if not matches_metadata(self._unverified, key, file, cut=True):
+        left = file._replace(path=RelPath(key))
+        if verify(self._unverified, [left], cut=True) != [Arrival.ARRIVED]:
             return False
         self._unverified_keys.discard(key)
         os.rename(key, key, src_dir_fd=self._unverified, dst_dir_fd=self.handle)
+        self._keys.add(key)
         return True
 
     def enter(self, file: File, handle: int, name: bytes) -> None:
         """Take `name` in `handle`, just verified, as the content of `file`."""
-        os.rename(name, key_of(file), src_dir_fd=handle, dst_dir_fd=self.handle)
+        key = os.fsencode(key_of(file))
+        os.rename(name, key, src_dir_fd=handle, dst_dir_fd=self.handle)
+        self._keys.add(key)
 
     def link(self, file: File, handle: int) -> None:
         """Take the file that `handle` is of, just verified, as the content of `file`."""
         # Its name may have become another file's since it was opened.
-        os.link(f"/proc/self/fd/{handle}", key_of(file), dst_dir_fd=self.handle)
+        key = os.fsencode(key_of(file))
+        os.link(handles.handle_path(handle), key, dst_dir_fd=self.handle)
+        self._keys.add(key)
 
     def take_unverified(self, file: File) -> tuple[int, bytes] | None:
         """Give up the unverified content of `file`: where it lies, for use as a basis; or None."""
@@ -77,30 +87,28 @@ class ReadyStore:
         self._unverified_keys.discard(key)
         return self._unverified, key
 
-    def prune(self, keep: Container[str]) -> None:
-        """Drop all content whose key is not in `keep`, or whose file has names elsewhere.
+    def prune(self, wanted: Iterable[File]) -> None:
+        """Drop all content that is not of a `wanted` file, or whose file has names elsewhere.
 
         What happens to the latter's attributes would happen to a file of the tree.
         """
-        for handle in (self.handle, self._unverified):
-            for name in handles.list_names(handle):
+        if not self._keys and not self._unverified_keys:
+            return
+        keep = {os.fsencode(key_of(file)) for file in wanted}
+        for handle, keys in (
+            (self.handle, self._keys),
+            (self._unverified, self._unverified_keys),
+        ):
+            for name in list(keys):
                 shared = os.stat(name, dir_fd=handle, follow_symlinks=False).st_nlink > 1
-                if shared or os.fsdecode(name) not in keep:
+                if shared or name not in keep:
                     handles.remove_all(handle, name)
-                    self._unverified_keys.discard(name)
+                    keys.discard(name)
 
     def close(self) -> None:
         """Give the handles back."""
         os.close(self.handle)
         os.close(self._unverified)
-
-
-def _exists(handle: int, name: bytes) -> bool:
-    try:
-        os.stat(name, dir_fd=handle, follow_symlinks=False)
-    except FileNotFoundError:
-        return False
-    return True
 
 
 def _read(handle: int, name: bytes) -> bytes:

@@ -11,7 +11,7 @@ from huai_client.deadline import Deadline
 from huai_client.diff.reuse.matching import ANY_NUMBER
 from huai_client.diff.reuse.value import Reuse
 from huai_client.transfer.local import LocalContent, Reused, ReusePolicy
-from huai_client.transfer.staging import Staging, key_of
+from huai_client.transfer.staging import Staging
 from huai_client.tree import Tree
 from huai_schema.entries import File
 from tests.support.local_trees import T0, at, content, file
@@ -232,7 +232,7 @@ def test_links_of_a_cut_run_are_dropped_and_copies_kept(ground: Ground) -> None:
     ground.reuse(NEW, MOVE)
     copied = NEW._replace(path=at(b"copied"))
     ground.reuse(copied, COPY)
-    ground.staging.prune({key_of(NEW), key_of(copied)})
+    ground.staging.prune([NEW, copied])
     assert not ground.staging.ready(NEW)
     assert ground.staging.ready(copied)
     assert ground.old.stat().st_nlink == 1

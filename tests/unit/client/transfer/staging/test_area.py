@@ -7,10 +7,10 @@ import pytest
 from blake3 import blake3
 
 from huai_client.transfer.staging import Arrival, Staging, StagingBusyError, StagingError, key_of
-from huai_client.tree import NotOursError
+from huai_client.tree import NotOursError, handles
 from huai_schema.entries import File
 from huai_schema.errors import ExitCode
-from huai_schema.paths import rel_path
+from huai_schema.paths import parent, rel_path
 from tests.support.staged import incoming, ready
 from tests.support.unprivileged import run_unprivileged
 
@@ -29,28 +29,124 @@ def _file(path: bytes = b"sub/a", *, content: bytes = CONTENT, mtime: int = T0) 
     return File(rel_path(path), len(content), mtime, digest=blake3(content).digest())
 
 
-def _arrive(staging: Staging, file: File, content: bytes = CONTENT, stream: int = 0) -> Path:
-    place = incoming(staging, stream) / os.fsdecode(file.path)
+def _accept(
+    staging: Staging, file: File, run: int = 0, *, cut: bool = False, ended: bool = True
+) -> Arrival:
+    """The verdict on what a run brought."""
+    return staging.incoming.accept([file], run, cut=cut, ended=ended)[0]
+
+
+def _arrive(staging: Staging, file: File, content: bytes = CONTENT, run: int = 0) -> Path:
+    place = incoming(staging, run) / os.fsdecode(file.path)
     place.parent.mkdir(parents=True, exist_ok=True)
     place.write_bytes(content)
     os.utime(place, ns=(file.mtime, file.mtime))
     return place
 
 
-def test_what_fits_becomes_ready_and_stays_so(root: Path) -> None:
+@pytest.mark.parametrize("ended", [True, False])
+def test_what_fits_becomes_ready_and_stays_so(root: Path, *, ended: bool) -> None:
     file = _file()
     with Staging(root) as staging:
         assert not staging.ready(file)
-        assert staging.accept(file, 0) is Arrival.MISSING
+        assert _accept(staging, file) is Arrival.MISSING
         place = _arrive(staging, file)
-        assert staging.accept(file, 0) is Arrival.ARRIVED
-        assert not place.exists()
+        assert _accept(staging, file, ended=ended) is Arrival.ARRIVED
+        assert place.exists() is ended  # else some process may still write here
+        assert staging.ready(file)
+        assert ready(staging, file).read_bytes() == CONTENT
     with Staging(root) as staging:
+        staging.incoming.recover([file])
         assert staging.ready(file)
         assert ready(staging, file).read_bytes() == CONTENT
         handle, name = staging.locate(file)
         assert os.stat(name, dir_fd=handle).st_size == len(CONTENT)
     assert root.stat().st_mode & 0o7777 == 0o700
+
+
+def test_a_path_that_no_system_call_takes_is_moved(root: Path) -> None:
+    path = b"/".join([b"d" * 250] * 16) + b"/" + b"f" * 78  # 4095 bytes of rsync's own
+    file = _file(path)
+    with Staging(root) as staging:
+        with handles.opened(staging.incoming.open(0), parent(file.path), make=True) as folder:
+            target = os.open(b"f" * 78, os.O_WRONLY | os.O_CREAT, dir_fd=folder)
+            os.write(target, CONTENT)
+            os.utime(target, ns=(T0, T0))
+            os.close(target)
+        assert _accept(staging, file) is Arrival.ARRIVED
+        assert ready(staging, file).read_bytes() == CONTENT
+
+
+def test_no_run_writes_to_the_folder_of_another(root: Path) -> None:
+    first, second = _file(b"d/first"), _file(b"d/second")
+    with Staging(root, boot=b"1") as staging:
+        runs = [staging.incoming.begin([first]), staging.incoming.begin([second])]
+        for file, run in zip([first, second], runs, strict=True):
+            _arrive(staging, file, run=run)
+            assert _accept(staging, file, run) is Arrival.ARRIVED
+    with Staging(root, boot=b"1") as staging:
+        runs.append(staging.incoming.begin([]))
+    assert len(set(runs)) == 3
+    assert sorted(path.name for path in root.glob("incoming/*")) == sorted(map(str, runs))
+
+
+def test_what_was_verified_survives_what_is_salvaged_around_it(root: Path) -> None:
+    whole, half = _file(b"d/whole"), _file(b"d/half", content=b"x" * 100)
+    with Staging(root, boot=b"1") as staging:
+        run = staging.incoming.begin([whole, half])
+        _arrive(staging, whole, run=run)
+        _arrive(staging, half, b"x" * 60, run=run)
+        _arrive(staging, _file(b"d/more"), run=run)
+        (incoming(staging, run) / "link").symlink_to("/")
+        verdicts = staging.incoming.accept([whole, half], run)
+        assert verdicts == [Arrival.ARRIVED, Arrival.MISMATCH]
+        staging.incoming.salvage(run, {half.path: half}, {whole.path})
+        left = [path for path in incoming(staging, run).rglob("*") if not path.is_dir()]
+        assert left == [ready(staging, whole)]
+        again = staging.incoming.begin([half])
+        assert (incoming(staging, again) / "d/half").read_bytes() == b"x" * 60
+
+
+def test_what_a_crash_left_in_the_tree_as_well_is_let_alone(root: Path) -> None:
+    wanted, other = _file(b"d/wanted"), _file(b"d/other")
+    present = [root.parent.parent / name for name in ("wanted", "other")]
+    with Staging(root, boot=b"1") as staging:
+        for file, path in zip((wanted, other), present, strict=True):
+            path.hardlink_to(_arrive(staging, file))
+    with Staging(root, boot=b"1") as staging:
+        staging.incoming.recover([wanted])
+        assert not staging.ready(wanted)
+        assert list((root / "partial").iterdir()) == []
+    for path in present:
+        assert (path.stat().st_nlink, path.stat().st_mtime_ns) == (1, T0)
+
+
+def test_what_another_thread_left_is_taken_over_in_the_same_process(root: Path) -> None:
+    first, second = _file(b"first"), _file(b"second")
+    with Staging(root, boot=b"1") as staging:
+        run = staging.incoming.begin([first, second])
+        _arrive(staging, first, run=run)
+        assert staging.incoming.accept([first, second], run)[0] is Arrival.ARRIVED
+        _arrive(staging, second, run=run)  # and then it was told to stop
+        staging.incoming.recover([second])
+        for file in (first, second):
+            assert ready(staging, file).read_bytes() == CONTENT
+
+
+def test_an_exception_ends_a_verification(root: Path) -> None:
+    class EnoughError(Exception):
+        pass
+
+    def enough() -> None:
+        raise EnoughError
+
+    file = File(rel_path(b"a"), 1 << 33, T0, digest=bytes(32))  # read for longer than until asked
+    with Staging(root) as staging:
+        place = _arrive(staging, file, b"")
+        os.truncate(place, file.size)
+        os.utime(place, ns=(T0, T0))
+        with pytest.raises(EnoughError):
+            staging.incoming.accept([file], 0, check=enough)
 
 
 def test_other_metadata_is_another_key() -> None:
@@ -76,7 +172,7 @@ def test_size_time_and_digest_have_to_fit(root: Path) -> None:
         ]
         for file, content, mtime in wrong:
             place = _arrive(staging, file._replace(mtime=mtime), content)
-            assert staging.accept(file, 0) is Arrival.MISMATCH, file.path
+            assert _accept(staging, file) is Arrival.MISMATCH, file.path
             assert place.exists()
             assert not staging.ready(file)
 
@@ -86,22 +182,22 @@ def test_whole_seconds_of_an_old_peer_suffice(root: Path) -> None:
         file = _file(mtime=mtime)
         with Staging(root) as staging:
             _arrive(staging, file._replace(mtime=mtime // 10**9 * 10**9))
-            assert staging.accept(file, 0) is Arrival.ARRIVED
+            assert _accept(staging, file) is Arrival.ARRIVED
 
 
 def test_without_a_digest_size_and_time_decide(root: Path) -> None:
     file = _file()._replace(digest=None)
     with Staging(root) as staging:
         _arrive(staging, file, CONTENT.upper())
-        assert staging.accept(file, 0) is Arrival.ARRIVED
+        assert _accept(staging, file) is Arrival.ARRIVED
 
 
 def test_the_time_of_a_partial_file_proves_nothing_after_a_cut(root: Path) -> None:
     file = _file(mtime=5)._replace(digest=None)
     with Staging(root) as staging:
         _arrive(staging, file)
-        assert staging.accept(file, 0, cut=True) is Arrival.MISMATCH
-        assert staging.accept(file, 0) is Arrival.ARRIVED
+        assert _accept(staging, file, cut=True) is Arrival.MISMATCH
+        assert _accept(staging, file) is Arrival.ARRIVED
 
 
 def test_only_regular_files_are_accepted(root: Path, tmp_path: Path) -> None:
@@ -112,20 +208,20 @@ def test_only_regular_files_are_accepted(root: Path, tmp_path: Path) -> None:
     with Staging(root) as staging:
         place = incoming(staging, 0) / "a"
         place.symlink_to(secret)
-        assert staging.accept(file, 0) is Arrival.MISMATCH
+        assert _accept(staging, file) is Arrival.MISMATCH
         place.unlink()
         os.mkfifo(place)
-        assert staging.accept(file, 0) is Arrival.MISMATCH
+        assert _accept(staging, file) is Arrival.MISMATCH
         place.unlink()
         with socket.socket(socket.AF_UNIX) as node:
             node.bind(str(place))
-        assert staging.accept(file, 0) is Arrival.MISMATCH
+        assert _accept(staging, file) is Arrival.MISMATCH
         place.unlink()
         place.mkdir()
-        assert staging.accept(file, 0) is Arrival.MISMATCH
+        assert _accept(staging, file) is Arrival.MISMATCH
         place.rmdir()
         place.write_bytes(CONTENT)  # a file where a directory belongs
-        assert staging.accept(_file(b"a/b"), 0) is Arrival.MISMATCH
+        assert _accept(staging, _file(b"a/b")) is Arrival.MISMATCH
     assert secret.read_bytes() == CONTENT
 
 
@@ -136,8 +232,8 @@ def test_a_symlink_to_a_directory_is_not_walked(root: Path, tmp_path: Path) -> N
     os.utime(outside / "a", ns=(T0, T0))
     with Staging(root) as staging:
         (incoming(staging, 0) / "sub").symlink_to(outside)
-        assert staging.accept(_file(), 0) is Arrival.MISMATCH
-        staging.salvage_partials(0, {})
+        assert _accept(staging, _file()) is Arrival.MISMATCH
+        staging.incoming.salvage(0, {})
         assert list(staging.root.glob("incoming/*")) == []
     assert (outside / "a").read_bytes() == CONTENT
 
@@ -164,10 +260,10 @@ def test_a_symlink_planted_inside_is_removed(root: Path, tmp_path: Path, folder:
     (root / folder).symlink_to(outside)
     file = _file()
     with Staging(root) as staging:
-        staging.recover([file])
+        staging.incoming.recover([file])
         _arrive(staging, file)
-        assert staging.accept(file, 0) is Arrival.ARRIVED
-        staging.salvage_partials(0, {})
+        assert _accept(staging, file) is Arrival.ARRIVED
+        staging.incoming.salvage(0, {})
     assert [path.name for path in outside.rglob("*")] == ["0"]
 
 
@@ -216,15 +312,15 @@ def test_a_staging_area_that_others_may_write_to_is_refused(
 def test_complete_files_of_a_cut_run_become_ready(root: Path) -> None:
     whole, half = _file(b"deep/whole"), _file(b"deep/half", content=b"x" * 100)
     with Staging(root, boot=b"1") as staging:
-        _arrive(staging, whole, stream=3)
-        _arrive(staging, half, b"x" * 60, stream=3)
+        _arrive(staging, whole, run=3)
+        _arrive(staging, half, b"x" * 60, run=3)
     with Staging(root, boot=b"1") as staging:
-        staging.recover([whole, half])
+        staging.incoming.recover([whole, half])
         assert staging.ready(whole)
         assert not staging.ready(half)
-        staging.prepare(0, [whole, half])
-        assert (incoming(staging, 0) / "deep/half").read_bytes() == b"x" * 60
-        assert staging.accept(half, 0) is Arrival.MISSING  # the basis is no arrival
+        run = staging.incoming.begin([whole, half])
+        assert (incoming(staging, run) / "deep/half").read_bytes() == b"x" * 60
+        assert _accept(staging, half, run) is Arrival.MISSING  # the basis is no arrival
 
 
 def test_what_a_killed_rsync_wrote_is_a_partial_of_its_file(root: Path) -> None:
@@ -232,9 +328,9 @@ def test_what_a_killed_rsync_wrote_is_a_partial_of_its_file(root: Path) -> None:
     with Staging(root, boot=b"1") as staging:
         _arrive(staging, _file(b"d/.big.iso.Ab12Cd"), b"x" * 60)
     with Staging(root, boot=b"1") as staging:
-        staging.recover([file])
-        staging.prepare(1, [file])
-        assert (incoming(staging, 1) / "d/big.iso").read_bytes() == b"x" * 60
+        staging.incoming.recover([file])
+        run = staging.incoming.begin([file])
+        assert (incoming(staging, run) / "d/big.iso").read_bytes() == b"x" * 60
 
 
 def test_a_name_that_only_looks_temporary_is_itself(root: Path) -> None:
@@ -242,7 +338,7 @@ def test_a_name_that_only_looks_temporary_is_itself(root: Path) -> None:
     with Staging(root, boot=b"1") as staging:
         _arrive(staging, file)
     with Staging(root, boot=b"1") as staging:
-        staging.recover([file])
+        staging.incoming.recover([file])
         assert staging.ready(file)
 
 
@@ -250,12 +346,12 @@ def test_a_short_second_attempt_loses_nothing_of_the_first(root: Path) -> None:
     file = _file(b"big", content=b"n" * 100)
     with Staging(root, boot=b"1") as staging:
         _arrive(staging, file, b"n" * 80)
-        staging.salvage_partials(0, {file.path: file})
-        staging.prepare(0, [file])
-        _arrive(staging, _file(b".big.Ab12Cd"), b"N" * 10)
-        staging.salvage_partials(0, {file.path: file})
-        staging.prepare(0, [file])
-        assert (incoming(staging, 0) / "big").read_bytes() == b"N" * 10 + b"n" * 70
+        staging.incoming.salvage(0, {file.path: file})
+        run = staging.incoming.begin([file])
+        _arrive(staging, _file(b".big.Ab12Cd"), b"N" * 10, run=run)
+        staging.incoming.salvage(run, {file.path: file})
+        run = staging.incoming.begin([file])
+        assert (incoming(staging, run) / "big").read_bytes() == b"N" * 10 + b"n" * 70
 
 
 def test_the_rest_of_the_present_file_completes_a_partial(root: Path) -> None:
@@ -265,19 +361,19 @@ def test_the_rest_of_the_present_file_completes_a_partial(root: Path) -> None:
         present.parent.mkdir()
         present.write_bytes(b"o" * 90)
         _arrive(staging, file, b"n" * 40)
-        staging.salvage_partials(0, {file.path: file})
-        staging.prepare(0, [file])
-        assert (incoming(staging, 0) / "sub/big").read_bytes() == b"n" * 40 + b"o" * 50
+        staging.incoming.salvage(0, {file.path: file})
+        run = staging.incoming.begin([file])
+        assert (incoming(staging, run) / "sub/big").read_bytes() == b"n" * 40 + b"o" * 50
 
 
 def test_what_is_larger_than_its_file_is_not_kept(root: Path) -> None:
     file = _file(b"sub/small", content=b"n" * 10)
     with Staging(root, boot=b"1") as staging:
         _arrive(staging, file, b"n" * 11)
-        staging.salvage_partials(0, {file.path: file})
+        staging.incoming.salvage(0, {file.path: file})
         assert not any(path.is_file() for path in (root / "partial").iterdir())
-        staging.prepare(0, [file])
-        assert not (incoming(staging, 0) / "sub/small").exists()
+        run = staging.incoming.begin([file])
+        assert not (incoming(staging, run) / "sub/small").exists()
 
 
 def test_no_basis_is_looked_for_behind_a_symlink(root: Path, tmp_path: Path) -> None:
@@ -295,10 +391,10 @@ def test_no_basis_is_looked_for_behind_a_symlink(root: Path, tmp_path: Path) -> 
 def test_a_tree_that_changed_its_shape_finds_nothing_in_its_way(root: Path) -> None:
     with Staging(root, boot=b"1") as staging:
         _arrive(staging, _file(b"x/y/z", content=b"x" * 9), b"x")
-        staging.salvage_partials(0, {})
+        staging.incoming.salvage(0, {})
         shallow = _file(b"x")
         _arrive(staging, shallow)
-        assert staging.accept(shallow, 0) is Arrival.ARRIVED
+        assert _accept(staging, shallow) is Arrival.ARRIVED
 
 
 def test_another_boot_is_trusted_only_after_a_second_look(root: Path) -> None:
@@ -307,17 +403,17 @@ def test_another_boot_is_trusted_only_after_a_second_look(root: Path) -> None:
     with Staging(root, boot=b"1") as staging:
         for file in (good, rotten, unknown):
             _arrive(staging, file)
-            assert staging.accept(file, 0) is Arrival.ARRIVED
+            assert _accept(staging, file, ended=False) is Arrival.ARRIVED
         ready(staging, rotten).write_bytes(bytes(len(CONTENT)))
         os.utime(ready(staging, rotten), ns=(T0, T0))
     with Staging(root, boot=b"2") as staging:
         assert staging.ready(good)
         assert not staging.ready(rotten)
         assert not staging.ready(unknown)
-        staging.recover([rotten, unknown])
-        staging.prepare(0, [rotten, unknown])
-        assert (incoming(staging, 0) / "unknown").read_bytes() == CONTENT  # a basis, no more
-        assert staging.accept(unknown, 0) is Arrival.MISSING
+        staging.incoming.recover([rotten, unknown])
+        run = staging.incoming.begin([rotten, unknown])
+        assert (incoming(staging, run) / "unknown").read_bytes() == CONTENT  # a basis, no more
+        assert _accept(staging, unknown, run) is Arrival.MISSING
     with Staging(root, boot=b"2") as staging:
         assert staging.ready(good)
 
@@ -328,7 +424,7 @@ def test_leftovers_of_another_boot_need_a_digest_to_count(root: Path) -> None:
         _arrive(staging, known)
         _arrive(staging, unknown)
     with Staging(root, boot=b"2") as staging:
-        staging.recover([known, unknown])
+        staging.incoming.recover([known, unknown])
         assert staging.ready(known)
         assert not staging.ready(unknown)
 
@@ -337,7 +433,7 @@ def test_a_boot_without_a_name_is_never_the_same(root: Path) -> None:
     file = _file()._replace(digest=None)
     with Staging(root, boot=b"") as staging:
         _arrive(staging, file)
-        assert staging.accept(file, 0) is Arrival.ARRIVED
+        assert _accept(staging, file, ended=False) is Arrival.ARRIVED
     with Staging(root, boot=b"") as staging:
         assert not staging.ready(file)
 
@@ -350,8 +446,8 @@ def test_prune_drops_what_is_no_longer_wanted(root: Path) -> None:
     with Staging(root) as staging:
         for file in (old, new):
             _arrive(staging, file)
-            staging.accept(file, 0)
-        staging.prune({key_of(new)})
+            _accept(staging, file, ended=False)
+        staging.prune([new])
         assert not staging.ready(old)
         assert staging.ready(new)
 
@@ -360,11 +456,11 @@ def test_clear_leaves_a_usable_area_and_remove_leaves_nothing(root: Path) -> Non
     file = _file()
     with Staging(root) as staging:
         _arrive(staging, file)
-        staging.accept(file, 0)
+        _accept(staging, file)
         staging.clear()
         assert not staging.ready(file)
         _arrive(staging, file)
-        assert staging.accept(file, 0) is Arrival.ARRIVED
+        assert _accept(staging, file) is Arrival.ARRIVED
         staging.remove()
     assert not root.parent.exists()
 
@@ -379,14 +475,14 @@ def test_remove_spares_what_is_not_ours(root: Path) -> None:
 def test_any_depth_can_be_cleared(short_path: Path) -> None:
     root = short_path / ".~tmp~" / "huai"
     with Staging(root) as staging:
-        handle = staging.open_incoming(0)
+        handle = staging.incoming.open(0)
         for _ in range(50):  # 10,000 bytes of path
             os.mkdir(b"d" * 200, dir_fd=handle)
             below = os.open(b"d" * 200, os.O_RDONLY | os.O_DIRECTORY, dir_fd=handle)
             os.close(handle)
             handle = below
         os.close(handle)
-        staging.salvage_partials(0, {})
+        staging.incoming.salvage(0, {})
         assert list((root / "incoming").iterdir()) == []
 
 

@@ -1,0 +1,232 @@
+"""What runs of rsync bring: a folder for each run, in which verified files stay.
+
+Rule to keep: no rsync writes to the folder of another run, so nothing replaces a file that was
+verified.  Only this process knows what was verified; after a crash the next one looks again.
+"""
+
+import errno
+import os
+import stat
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from contextlib import suppress
+from itertools import count
+
+from huai_client.transfer.staging.content import Arrival, go_on, may_stand_for, verify
+from huai_client.transfer.staging.partials import Partials, append_rest, intended_path
+from huai_client.transfer.staging.ready_store import ReadyStore
+from huai_client.tree import handles
+from huai_schema.entries import File
+from huai_schema.paths import RelPath, basename, join, parent
+
+_ABSENT = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO, errno.EACCES}
+_PATH_MOST = 4095
+"""Bytes of the longest path that a system call takes (PATH_MAX less its NUL)."""
+
+
+class Incoming:
+    """The folder `incoming` below the staging area's handle."""
+
+    def __init__(self, root: int, ready: ReadyStore, partials: Partials) -> None:
+        """Opens the folder, made if absent."""
+        self._root = root
+        self._handle = handles.own_directory(root, b"incoming")
+        self._ready = ready
+        self._partials = partials
+        self._placed: dict[int, dict[bytes, int]] = {}
+        self._arrived: dict[File, int] = {}
+        """The run that brought each verified file."""
+        self._unsettled = set(handles.list_names(self._handle))
+        """Folders in which there may be more than verified files."""
+        numbers = (int(name) for name in self._unsettled if name.isdigit())
+        self._numbers = count(1 + max(numbers, default=0))
+
+    def close(self) -> None:
+        """Give the handle back."""
+        os.close(self._handle)
+
+    # ------------------------------------------------------------ verified content
+
+    def __contains__(self, file: File) -> bool:
+        """Whether `file` was verified here."""
+        return file in self._arrived
+
+    def locate(self, file: File) -> tuple[int, bytes]:
+        """Where a verified file lies: a directory handle (until `close`) and a path below it.
+
+        No symlink is on the way.
+        """
+        return self._handle, join(b"%d" % self._arrived[file], file.path)
+
+    # ------------------------------------------------------------ one run of rsync
+
+    def begin(self, files: Iterable[File]) -> int:
+        """A new run, with what earlier ones left of `files` where rsync takes it as the basis."""
+        run = next(self._numbers)
+        self._unsettled.add(b"%d" % run)
+        with handles.opened(self._handle, b"%d" % run, make=True) as top:
+            if placed := dict(self._place(top, files)):
+                self._placed[run] = placed
+        return run
+
+    def open(self, run: int) -> int:
+        """A handle of the folder that the rsync of `run` writes to, made if absent.
+
+        The caller closes it.
+        """
+        return handles.own_directory(self._handle, b"%d" % run)
+
+    def accept(
+        self,
+        files: Sequence[File],
+        run: int,
+        *,
+        cut: bool = False,
+        ended: bool = True,
+        check: Callable[[], None] = go_on,
+    ) -> list[Arrival]:
+        """Verify what `run` brought of `files`: what fits its metadata is ready.
+
+        `cut`: the run was interrupted.  Without `ended`, some process of it may still write to its
+        folder, and what is verified is moved away.  An exception of `check` ends it.
+        """
+        folder = self.open(run)
+        try:
+            verdicts = verify(folder, files, self._placed.get(run, {}), cut=cut, check=check)
+            for file, verdict in zip(files, verdicts, strict=True):
+                if verdict is Arrival.ARRIVED:
+                    self._keep(file, run, folder, ended=ended)
+        finally:
+            os.close(folder)
+        if all(verdict is Arrival.ARRIVED for verdict in verdicts):
+            self._unsettled.discard(b"%d" % run)
+        return verdicts
+
+    def accept_newer(self, file: File, run: int, *, ended: bool = True) -> File | None:
+        """Take what arrived for a volatile `file` as it is; the entry under which it is ready.
+
+        None: it is no regular file, larger than `VOLATILE_BYTES`, older than `file`, or nothing
+        arrived.  Only after an rsync that came to its end: nothing else says that it is whole.
+        """
+        top = self.open(run)
+        try:
+            with handles.opened(top, parent(file.path)) as folder:
+                found = os.stat(basename(file.path), dir_fd=folder, follow_symlinks=False)
+            if found.st_ino == self._placed.get(run, {}).get(file.path):
+                return None
+            if not may_stand_for(found, file):
+                return None
+            arrived = file._replace(size=found.st_size, mtime=found.st_mtime_ns, digest=None)
+            self._keep(arrived, run, top, ended=ended)
+        except OSError as error:
+            if error.errno in _ABSENT:
+                return None
+            raise
+        finally:
+            os.close(top)
+        return arrived
+
+    def salvage(
+        self, run: int, wanted: Mapping[RelPath, File], kept: AbstractSet[bytes] = frozenset()
+    ) -> None:
+        """Empty the folder of `run` but for the paths that are `kept`, which are verified.
+
+        Files become partials, and all else goes; so does what is larger than the file that it is
+        of: it is not a beginning of it.
+        """
+        top = b"%d" % run
+        for place, leaves in handles.directories(self._handle, top):
+            found = [(join(place, name)[len(top) + 1 :], name) for name in leaves]
+            found = [(path, name) for path, name in found if path not in kept]
+            if not found:
+                continue
+            with handles.opened(self._handle, place) as folder:
+                # What a killed rsync wrote comes after the basis that it worked from.
+                found.sort(key=lambda leaf: intended_path(leaf[0], wanted) != leaf[0])
+                for path, name in found:
+                    self._salvage(folder, name, intended_path(path, wanted), wanted)
+        if not kept:
+            handles.remove_all(self._handle, top)
+        self._placed.pop(run, None)
+        self._unsettled.discard(top)
+
+    # ------------------------------------------------------------ what an interrupted run left
+
+    def recover(self, files: Iterable[File]) -> None:
+        """Take over what interrupted runs left: complete files become ready, others partials.
+
+        `files` are not ready: what is unverified of them failed its second look.
+        """
+        wanted = {file.path: file for file in files}
+        for name in sorted(self._unsettled):
+            if not name.isdigit() or b"%d" % int(name) != name:
+                handles.remove_all(self._handle, name)
+                self._unsettled.discard(name)
+                continue
+            run = int(name)
+            os.close(self.open(run))  # there may be anything by this name
+            self._accept_left(run, wanted)
+            kept = {file.path for file, number in self._arrived.items() if number == run}
+            self.salvage(run, wanted, kept)
+        for file in wanted.values():
+            if unverified := self._ready.take_unverified(file):
+                self._partials.keep(file.path, *unverified)
+
+    # ------------------------------------------------------------ inside
+
+    def _place(self, top: int, files: Iterable[File]) -> Iterator[tuple[bytes, int]]:
+        """Lay the partials of `files` in `top`; their paths and inodes."""
+        if not self._partials:
+            return
+        for file in files:
+            if file.path in self._partials:
+                with handles.opened(top, parent(file.path), make=True) as folder:
+                    name = basename(file.path)
+                    inode = self._partials.place(file.path, folder, name)
+                    if inode is not None:
+                        yield file.path, inode
+                        self._add_present(folder, name, file)
+
+    def _add_present(self, folder: int, name: bytes, file: File) -> None:
+        """A partial hides the present file of DEST from rsync: give it that file's end."""
+        with suppress(OSError):  # nothing there, or no room: the transfer only costs more
+            if os.stat(name, dir_fd=folder, follow_symlinks=False).st_size < file.size:
+                dest = os.open("../..", os.O_RDONLY | os.O_DIRECTORY, dir_fd=self._root)
+                try:
+                    with handles.opened(dest, parent(file.path)) as present:
+                        append_rest(folder, name, present, name)
+                finally:
+                    os.close(dest)
+
+    def _keep(self, file: File, run: int, folder: int, *, ended: bool) -> None:
+        """`file` is verified: remember where it lies, or move it where it can stay."""
+        if ended and len(join(b"%d" % run, file.path)) <= _PATH_MOST:
+            self._arrived[file] = run
+            return
+        with handles.opened(folder, parent(file.path)) as place:
+            self._ready.enter(file, place, basename(file.path))
+
+    def _salvage(
+        self, folder: int, name: bytes, path: bytes, wanted: Mapping[RelPath, File]
+    ) -> None:
+        found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        whole = wanted.get(RelPath(path))
+        if stat.S_ISREG(found.st_mode) and (whole is None or found.st_size <= whole.size):
+            self._partials.keep(path, folder, name)
+        else:
+            os.unlink(name, dir_fd=folder)
+
+    def _accept_left(self, run: int, wanted: Mapping[RelPath, File]) -> None:
+        top, trusted = b"%d" % run, self._ready.same_boot
+        files: list[File] = []
+        for place, leaves in handles.directories(self._handle, top):
+            with handles.opened(self._handle, place) as folder:
+                for name in leaves:
+                    file = wanted.get(RelPath(join(place, name)[len(top) + 1 :]))
+                    if os.stat(name, dir_fd=folder, follow_symlinks=False).st_nlink > 1:
+                        # After a crash it may be in the tree as well, and what happens to its
+                        # attributes would happen there.
+                        os.unlink(name, dir_fd=folder)
+                    elif file and (trusted or file.digest is not None):
+                        files.append(file)
+        self.accept(files, run, cut=True)

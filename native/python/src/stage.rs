@@ -1,0 +1,66 @@
+//! Verifying what arrived.
+
+use std::collections::HashMap;
+
+use huai_tree::hash::Digest;
+use huai_tree::stage::{self, Arrival, Run, Wanted};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyTuple};
+
+use crate::errors::raise;
+use crate::wait::{wait, wait_asking};
+
+/// Whether no symlink and no file is where directories are expected.
+#[pyfunction]
+pub(crate) fn only_directories(
+    py: Python<'_>,
+    root: &[u8],
+    directories: Vec<Vec<u8>>,
+) -> PyResult<bool> {
+    wait(py, |stop| stage::only_directories(root, directories, stop))?
+        .map_err(|error| raise(py, &error))
+}
+
+/// Whether each file arrived, as the metadata say.
+#[pyfunction]
+#[pyo3(signature = (folder, files, run, threads, check))]
+pub(crate) fn verify_arrived<'py>(
+    py: Python<'py>,
+    folder: &[u8],
+    files: &Bound<'py, PyAny>,
+    run: (HashMap<Vec<u8>, u64>, bool),
+    threads: usize,
+    check: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let files: Vec<Wanted> = files.try_iter()?.map(wanted).collect::<PyResult<_>>()?;
+    let (placed, cut) = run;
+    let run = Run { cut, placed };
+    let work = |stop: &_| stage::verify(folder, &files, &run, threads, stop);
+    let arrivals = wait_asking(py, Some(check.as_unbound()), work)?;
+    let arrivals = arrivals.map_err(|error| raise(py, &error))?;
+    let verdicts: Vec<u8> = arrivals.into_iter().map(number).collect();
+    Ok(PyBytes::new(py, &verdicts))
+}
+
+/// A `huai_schema.entries.File`.
+fn wanted(file: PyResult<Bound<'_, PyAny>>) -> PyResult<Wanted> {
+    let file = file?.cast_into::<PyTuple>()?;
+    let path = file.get_item(0)?;
+    let digest = file.get_item(7)?;
+    let digest = digest.extract::<Option<&[u8]>>()?.map(Digest::try_from);
+    Ok(Wanted {
+        path: path.extract::<&[u8]>()?.to_vec(),
+        size: file.get_item(1)?.extract()?,
+        mtime: file.get_item(2)?.extract()?,
+        digest: digest.transpose()?,
+    })
+}
+
+/// The verdict as `_native.pyi` lists them.
+fn number(arrival: Arrival) -> u8 {
+    match arrival {
+        Arrival::Arrived => 0,
+        Arrival::Missing => 1,
+        Arrival::Mismatch => 2,
+    }
+}

@@ -1,0 +1,214 @@
+//! Does what arrived fit its metadata?  The one place that decides it.
+//!
+//! A hostile sender may have made anything below the folder, but its rsync has ended: nobody
+//! changes it any more.
+
+use std::collections::HashMap;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use rustix::fs::FileType;
+use rustix::io::Errno;
+
+use crate::call::{self, Outcome, Status, Time};
+use crate::error::{Error, Result};
+use crate::handle::Root;
+use crate::hash::{Digest, Reader};
+use crate::stop::Stop;
+use crate::workers;
+
+const SECOND: i64 = 1_000_000_000;
+/// What one thread takes at a time: often a whole directory.
+const CHUNK: usize = 64;
+
+/// The metadata of a file.
+#[derive(Debug)]
+pub struct Wanted {
+    /// Below the folder.
+    pub path: Vec<u8>,
+    /// Bytes.
+    pub size: u64,
+    /// Nanoseconds since the epoch.
+    pub mtime: i64,
+    /// None: size and time decide.
+    pub digest: Option<Digest>,
+}
+
+/// What became of a file that was asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Arrival {
+    /// It is a regular file with size, time and digest of the metadata.
+    Arrived,
+    /// Nothing is there but, perhaps, what was laid there as the basis.
+    Missing,
+    /// Something else is there.
+    Mismatch,
+}
+
+/// How a folder has come about.
+#[derive(Debug)]
+pub struct Run {
+    /// The run that wrote it was interrupted.  rsync keeps a partial file under second 0 of the
+    /// epoch, which is then a time that proves nothing.
+    pub cut: bool,
+    /// The inodes that were laid there as a basis, by path.
+    pub placed: HashMap<Vec<u8>, u64>,
+}
+
+/// Whether each of `directories` below `root` is one, reached through directories alone, or nothing
+/// is there.
+pub fn only_directories(root: &[u8], directories: Vec<Vec<u8>>, stop: &Stop) -> Result<bool> {
+    let root = Root::open(root)?;
+    for path in directories {
+        if stop.is_set() {
+            return Err(Error::new("open", &path, Errno::CANCELED));
+        }
+        if !matches!(root.directory(&path), Ok(_) | Err(Errno::NOENT)) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// What became of each of `files` below the directory `folder`.  Files of one directory should
+/// follow each other.
+pub fn verify(
+    folder: &[u8],
+    files: &[Wanted],
+    run: &Run,
+    threads: usize,
+    stop: &Stop,
+) -> Result<Vec<Arrival>> {
+    let batch = Batch {
+        root: Root::open(folder)?,
+        files,
+        run,
+        next: AtomicUsize::new(0),
+        threads,
+        stop,
+    };
+    let threads = threads.min(files.len().div_ceil(CHUNK));
+    let mut verdicts = vec![Arrival::Missing; files.len()];
+    for part in workers::run(threads, || batch.work()) {
+        for (begin, arrivals) in part? {
+            for (verdict, arrival) in verdicts.iter_mut().skip(begin).zip(arrivals) {
+                *verdict = arrival;
+            }
+        }
+    }
+    Ok(verdicts)
+}
+
+/// What the threads share.
+struct Batch<'a> {
+    root: Root,
+    files: &'a [Wanted],
+    run: &'a Run,
+    /// The first file that nobody has taken.
+    next: AtomicUsize,
+    threads: usize,
+    stop: &'a Stop,
+}
+
+/// The directory that a thread looked into last, by its path.
+type Last<'a> = (&'a [u8], Outcome<OwnedFd>);
+
+/// The verdicts of a chunk, and the number of its first file.
+type Chunk = (usize, Vec<Arrival>);
+
+impl<'a> Batch<'a> {
+    /// One chunk after the other.
+    fn work(&self) -> Result<Vec<Chunk>> {
+        let mut reader = Reader::default();
+        let mut last: Option<Last<'a>> = None;
+        let mut chunks = Vec::new();
+        loop {
+            let begin = self.next.fetch_add(CHUNK, Ordering::Relaxed);
+            let Some(rest) = self.files.get(begin..).filter(|rest| !rest.is_empty()) else {
+                return Ok(chunks);
+            };
+            let look = |file| self.look(file, &mut last, &mut reader);
+            match rest.iter().take(CHUNK).map(look).collect() {
+                Ok(arrivals) => chunks.push((begin, arrivals)),
+                Err(error) => {
+                    self.next.store(self.files.len(), Ordering::Relaxed); // for nobody
+                    return Err(error);
+                }
+            }
+        }
+    }
+
+    fn look(
+        &self,
+        file: &'a Wanted,
+        last: &mut Option<Last<'a>>,
+        reader: &mut Reader,
+    ) -> Result<Arrival> {
+        if self.stop.is_set() {
+            return Err(Error::new("verify", &file.path, Errno::CANCELED));
+        }
+        let (parent, name) = match file.path.iter().rposition(|byte| *byte == b'/') {
+            Some(slash) => {
+                let (parent, name) = file.path.split_at(slash);
+                (parent, name.get(1..).unwrap_or_default())
+            }
+            None => (b"".as_slice(), file.path.as_slice()),
+        };
+        if last.as_ref().is_none_or(|(path, _)| *path != parent) {
+            *last = Some((parent, self.root.directory(parent)));
+        }
+        let found = match last {
+            Some((_, Ok(directory))) => self.judge(file, directory, name, reader),
+            Some((_, Err(errno))) => Err(*errno),
+            None => Err(Errno::NOENT),
+        };
+        match found {
+            Ok(arrival) => Ok(arrival),
+            Err(Errno::NOENT) => Ok(Arrival::Missing),
+            Err(Errno::NOTDIR | Errno::LOOP | Errno::NXIO | Errno::ACCESS) => Ok(Arrival::Mismatch),
+            Err(errno) => Err(Error::new("verify", &file.path, errno)),
+        }
+    }
+
+    /// Opens only what is a regular file: to open a device may do something.
+    fn judge(
+        &self,
+        file: &Wanted,
+        directory: &OwnedFd,
+        name: &[u8],
+        reader: &mut Reader,
+    ) -> Outcome<Arrival> {
+        let found = call::status_at(directory.as_fd(), name)?;
+        if self.run.placed.get(&file.path) == Some(&found.inode) {
+            return Ok(Arrival::Missing);
+        }
+        if !fits(&found, file) {
+            return Ok(Arrival::Mismatch);
+        }
+        let same = match file.digest {
+            None => !(self.run.cut && found.mtime.seconds == 0),
+            Some(digest) => {
+                let content = call::open_file_at(directory.as_fd(), name)?;
+                let read = reader.hash(content.as_fd(), found.size, self.threads, self.stop)?;
+                read == digest
+            }
+        };
+        Ok(if same {
+            Arrival::Arrived
+        } else {
+            Arrival::Mismatch
+        })
+    }
+}
+
+fn fits(found: &Status, file: &Wanted) -> bool {
+    found.kind == FileType::RegularFile
+        && found.size == file.size
+        && is_same_time(found.mtime, file.mtime)
+}
+
+/// Peers older than protocol 31 send whole seconds.
+fn is_same_time(arrived: Time, wanted: i64) -> bool {
+    arrived.seconds == wanted.div_euclid(SECOND)
+        && (arrived.nanoseconds == 0 || i64::from(arrived.nanoseconds) == wanted.rem_euclid(SECOND))
+}
