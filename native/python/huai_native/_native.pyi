@@ -38,6 +38,24 @@ def check_hardlinks(reader: _Reader, tree: bytes, limit: int) -> None:
     """Refuse a snapshot with a hardlink group that is not whole."""
 
 @final
+class Contents:
+    """Reads files that a scan has seen, to find out their digests."""
+
+    def __new__(cls, root: bytes, threads: int) -> Contents:
+        """`threads` files are read at a time; a root that cannot be opened is an `OSError`."""
+
+    def find_out(
+        self,
+        files: Sequence[tuple[bytes, bytes, tuple[int, bytes] | None]],
+    ) -> list[tuple[int | None, bytes] | int | None]:
+        """For each file its time of birth, where there is one, and its digest; or an errno.
+
+        0: it is not what the scan saw.  None: it is what is known of it.
+        `files`: path; its record (`huai_server.scan.types.IDENTITY`) up to the ctime; a time of
+        birth, and the digest if that is the file's own.
+        """
+
+@final
 class Digests:
     """The digests of files that were read before, kept in a folder; in the order of a scan.
 

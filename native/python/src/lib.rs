@@ -5,6 +5,7 @@
 mod attr_tree;
 mod columns;
 mod compare;
+mod contents;
 mod digests;
 mod entries;
 mod errors;
@@ -26,6 +27,8 @@ mod _native {
     use crate::attr_tree::Maker;
     #[pymodule_export]
     use crate::compare::{Comparison, check_hardlinks};
+    #[pymodule_export]
+    use crate::contents::Contents;
     #[pymodule_export]
     use crate::digests::Digests;
     #[pymodule_export]

@@ -39,6 +39,9 @@ const FIELDS: StatxFlags = StatxFlags::TYPE
     .union(StatxFlags::INO)
     .union(StatxFlags::SIZE);
 
+/// How is looked at what may be no file: opens no device and no fifo.
+pub(crate) const TO_LOOK: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+
 /// What one call gives.
 pub(crate) type Outcome<T> = Result<T, Errno>;
 
@@ -111,6 +114,13 @@ pub(crate) fn step(from: BorrowedFd<'_>, name: &[u8]) -> Outcome<OwnedFd> {
     })
 }
 
+/// Opens whatever is called `name` right here, to look at it.
+pub(crate) fn look_here(from: BorrowedFd<'_>, name: &[u8]) -> Outcome<OwnedFd> {
+    again(Errno::INTR, || {
+        rustix::fs::openat(from, name, TO_LOOK, Mode::empty())
+    })
+}
+
 /// Opens a directory that this process has open already, to be read.
 pub(crate) fn open_again(number: RawFd) -> Outcome<OwnedFd> {
     let flags = TO_READ.difference(OFlags::NOFOLLOW);
@@ -129,7 +139,7 @@ pub(crate) fn open_file(path: &[u8]) -> Outcome<OwnedFd> {
 /// Opens what this process has open as `number` once more, to be read.
 pub(crate) fn reopen(number: u32) -> Outcome<OwnedFd> {
     let path = format!("/proc/self/fd/{number}");
-    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     again(Errno::INTR, || {
         rustix::fs::open(path.as_str(), flags, Mode::empty())
     })
@@ -168,6 +178,16 @@ pub(crate) fn read_all_at(
 /// What an open file or directory is.
 pub(crate) fn status(of: BorrowedFd<'_>) -> Outcome<Status> {
     statx(of, c"", AtFlags::EMPTY_PATH)
+}
+
+/// The same, and when it was made, where the file system says so.
+pub(crate) fn status_with_birth(of: BorrowedFd<'_>) -> Outcome<(Status, Option<Time>)> {
+    let fields = FIELDS.union(StatxFlags::BTIME);
+    let found = again(Errno::INTR, || {
+        rustix::fs::statx(of, c"", AtFlags::EMPTY_PATH, fields)
+    })?;
+    let is_told = found.stx_mask & StatxFlags::BTIME.bits() != 0;
+    Ok((told(&found), is_told.then(|| time(found.stx_btime))))
 }
 
 /// What the entry `name` of a directory is; a symlink stands for itself.

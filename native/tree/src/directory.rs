@@ -481,15 +481,7 @@ impl Fields {
 fn put_identity(records: &mut Vec<u8>, status: &Status, offset: u32) -> Result<(), Errno> {
     const BYTES: usize = 64;
     reserve(records, BYTES)?;
-    for wide in [
-        status.device.to_le_bytes(),
-        status.inode.to_le_bytes(),
-        status.size.to_le_bytes(),
-        line::nearest_nanoseconds(status.mtime).to_le_bytes(),
-        line::nearest_nanoseconds(status.ctime).to_le_bytes(),
-    ] {
-        records.extend_from_slice(&wide);
-    }
+    records.extend_from_slice(identity(status).as_flattened());
     for narrow in [
         status.links,
         offset,
@@ -501,4 +493,15 @@ fn put_identity(records: &mut Vec<u8>, status: &Status, offset: u32) -> Result<(
         records.extend_from_slice(&narrow.to_le_bytes());
     }
     Ok(())
+}
+
+/// Device, inode, size, mtime and ctime: what tells one state of one file from every other.
+pub(crate) fn identity(status: &Status) -> [[u8; 8]; 5] {
+    [
+        status.device.to_le_bytes(),
+        status.inode.to_le_bytes(),
+        status.size.to_le_bytes(),
+        line::nearest_nanoseconds(status.mtime).to_le_bytes(),
+        line::nearest_nanoseconds(status.ctime).to_le_bytes(),
+    ]
 }

@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::io::Errno;
 
-use crate::call::{self, Outcome, TO_PASS, TO_READ};
+use crate::call::{self, Outcome, TO_LOOK, TO_PASS, TO_READ};
 use crate::error::{Error, Result};
 
 /// The directory that a tree begins with.
@@ -54,6 +54,22 @@ impl Root {
             call::open_beneath(self.handle(), path, TO_READ)
         } else {
             walk(self.handle(), path)
+        }
+    }
+
+    /// Opens whatever is at `path`, which is not empty, to look at it; a symlink stands for itself.
+    pub(crate) fn look(&self, path: &[u8]) -> Outcome<OwnedFd> {
+        check(path)?;
+        if self.quick {
+            return call::open_beneath(self.handle(), path, TO_LOOK);
+        }
+        match path.iter().rposition(|byte| *byte == b'/') {
+            None => call::look_here(self.handle(), path),
+            Some(slash) => {
+                let (above, name) = path.split_at(slash);
+                let above = walk(self.handle(), above)?;
+                call::look_here(above.as_fd(), name.get(1..).unwrap_or_default())
+            }
         }
     }
 

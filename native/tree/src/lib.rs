@@ -3,6 +3,7 @@
 //! Knows no Python.  Threads live within one call.  In the order of the data:
 
 pub mod attr_tree;
+pub mod contents;
 pub mod digests;
 pub mod error;
 pub mod stop;

@@ -1,31 +1,21 @@
 """Digest columns for a stream of scanned directories.
 
 Directories pass through in order, a window of them at a time, and their files in batches.  What is
-known already is the engine's to say.  Other files are read by several threads, soon after the scan
-has seen them: their inodes are still in memory.
+known already is the engine's to say.  It reads the other files as well, soon after the scan has
+seen them: their inodes are still in memory.
 """
 
 import os
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from threading import Event
 from typing import NamedTuple, TypeAlias
 
-from huai_native._native import Digests
+from huai_native._native import Contents, Digests
 from huai_schema.codec.escaping import unescape
 from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.limits import DIGEST_BYTES
 from huai_schema.paths import RelPath, join
-from huai_server.commit.digest.hashing import (
-    ChangedError,
-    Hashed,
-    Identity,
-    StoppedError,
-    hash_file,
-    look_at,
-)
 from huai_server.scan.types import (
     CHANGED,
     IDENTITY,
@@ -42,6 +32,13 @@ _WINDOW = 4096
 _Scanned: TypeAlias = ScannedDirectory | Unreadable
 _Part: TypeAlias = tuple[ScannedDirectory, bytes]
 """A directory and some of its records."""
+_Known: TypeAlias = tuple[int, bytes] | None
+"""A digest, after the time of birth that it holds for."""
+_Found: TypeAlias = tuple[int | None, bytes] | str
+"""Time of birth and digest of a file, or why it has none."""
+
+_IDENTITY_BYTES = 40
+"""Of a record: device, inode, size, mtime and ctime tell one state of a file from every other."""
 
 
 class DigestsError(HuaiError):
@@ -52,9 +49,9 @@ class DigestsError(HuaiError):
 
 class _File(NamedTuple):
     path: RelPath
-    identity: Identity
-    known: Hashed | None
-    """What holds if the time of birth is this one."""
+    identity: bytes
+    """Its record, up to the ctime."""
+    known: _Known
 
 
 class DigestColumns:
@@ -76,7 +73,6 @@ class DigestColumns:
         self._folder = folder
         self._threads = threads
         self._volatile = volatile
-        self._stopped = Event()
         self.hashed_files = 0
         self.hashed_bytes = 0
 
@@ -85,19 +81,15 @@ class DigestColumns:
         with self._keeping():
             self._digests = Digests(os.fsencode(self._folder))
         try:
-            self._root = os.open(self._root_path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            self._contents = Contents(os.fsencode(self._root_path), self._threads)
         except OSError as error:
             raise root_error(self._root_path, error) from None
-        self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix="digest")
         try:
             for window in _windows(scanned):
                 yield from self._fill_window(window)
             with self._keeping():
                 self._digests.finish()
         finally:
-            self._stopped.set()  # else an interrupted run would read its largest files to the end
-            self._pool.shutdown(cancel_futures=True)
-            os.close(self._root)
             with suppress(OSError):  # what is lost is read again
                 self._digests.flush()
 
@@ -127,10 +119,7 @@ class DigestColumns:
             results = self._find_out([file for _, file in files])
             with self._keeping():
                 columns = self._digests.settle(
-                    [
-                        (found.birth, found.digest) if isinstance(found, Hashed) else None
-                        for found in results
-                    ]
+                    [None if isinstance(found, str) else found for found in results]
                 )
             problems: list[list[Problem]] = [[] for _ in batch]
             for (part, file), found in zip(files, results, strict=True):
@@ -138,31 +127,27 @@ class DigestColumns:
                     problems[part].append(Problem(file.path, found))
             yield from zip(columns, problems, strict=True)
 
-    def _find_out(self, files: list[_File]) -> list[Hashed | str]:
-        """For each file its digest, or the reason why it has none."""
-        wanted: dict[Identity, _File] = {}
+    def _find_out(self, files: list[_File]) -> list[_Found]:
+        wanted: dict[bytes, _File] = {}
         for file in files:
             wanted.setdefault(file.identity, file)  # the first name of several
-        found = dict(zip(wanted, self._pool.map(self._digest, wanted.values()), strict=True))
-        read = [item for item, result in found.items() if result is not wanted[item].known]
-        good = [item for item in read if isinstance(found[item], Hashed)]
-        self.hashed_files += len(good)
-        self.hashed_bytes += sum(item.size for item in good)
+        answers = self._contents.find_out(list(wanted.values()))
+        found: dict[bytes, _Found] = {}
+        for file, answer in zip(wanted.values(), answers, strict=True):
+            if isinstance(answer, int):
+                found[file.identity] = self._reason(file, answer)
+            elif answer is not None:
+                found[file.identity] = answer
+                self.hashed_files += 1
+                self.hashed_bytes += int.from_bytes(file.identity[16:24], "little")
+            elif file.known is not None:
+                found[file.identity] = file.known
         return [found[file.identity] for file in files]
 
-    def _digest(self, file: _File) -> Hashed | str:
-        if file.known is not None:
-            with suppress(ChangedError, OSError):
-                if look_at(self._root, file.path, file.identity) == file.known.birth:
-                    return file.known
-        try:
-            return hash_file(self._root, file.path, file.identity, self._stopped.is_set)
-        except ChangedError:
-            return VOLATILE if self._volatile(file.path) else CHANGED
-        except StoppedError:
-            return "stopped"  # the run is over: nobody reads this
-        except OSError as error:
-            return os.strerror(error.errno or 0)
+    def _reason(self, file: _File, errno: int) -> str:
+        if errno:
+            return os.strerror(errno)
+        return VOLATILE if self._volatile(file.path) else CHANGED
 
     @contextmanager
     def _keeping(self) -> Iterator[None]:
@@ -211,12 +196,11 @@ def _batches(parts: Iterable[_Part]) -> Iterator[list[_Part]]:
         yield batch
 
 
-def _file(
-    item: ScannedDirectory, records: bytes, number: int, known: tuple[int, bytes] | None
-) -> _File:
+def _file(item: ScannedDirectory, records: bytes, number: int, known: _Known) -> _File:
     """One of the files of a part."""
-    *numbers, _, offset, _, _, _ = IDENTITY.unpack_from(records, number * IDENTITY.size)
+    begin = number * IDENTITY.size
+    offset = IDENTITY.unpack_from(records, begin)[6]
     leaves = item.listing.leaves
-    name = unescape(leaves[offset : leaves.index(b"\t", offset)])
-    hashed = Hashed(known[1], known[0]) if known else None
-    return _File(join(item.listing.path, name), Identity(*numbers), hashed)
+    name = leaves[offset : leaves.index(b"\t", offset)]
+    path = join(item.listing.path, unescape(name) if b"\\" in name else name)
+    return _File(path, records[begin : begin + _IDENTITY_BYTES], known)

@@ -3,17 +3,19 @@
 import errno
 import os
 import shutil
+import struct
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from blake3 import blake3
 
+from huai_native._native import Contents
 from huai_schema.entries import File
 from huai_schema.limits import DIGEST_BYTES
 from huai_server.commit.digest.columns import DigestColumns
-from huai_server.commit.digest.hashing import ChangedError, hash_file, identify
 from huai_server.commit.volatile import Volatile
 from huai_server.scan import scan
 from huai_server.scan.types import ScannedDirectory, Unreadable
@@ -195,23 +197,48 @@ def test_only_regular_files_are_opened_for_reading(tmp_path: Path, restricted: b
     (tmp_path / "d").mkdir()
     (tmp_path / "away").symlink_to("d")
     (tmp_path / "d/file").write_text("y")
-    root = os.open(tmp_path, os.O_RDONLY)
 
-    def attempt(name: str) -> str:
-        identity = identify((tmp_path / name).lstat())
-        try:
-            return hash_file(root, name.encode(), identity, lambda: False).digest.hex()
-        except (OSError, ChangedError) as error:
-            return type(error).__name__
+    def all_of_them() -> list[object]:
+        contents = Contents(bytes(tmp_path), 2)
+        names = ("file", "d/file", "fifo", "link", "d", "away/file")
+        return list(contents.find_out([wanted(tmp_path / name, name) for name in names]))
 
-    def all_of_them() -> list[str]:
-        return [attempt(name) for name in ("file", "d/file", "fifo", "link", "d", "away/file")]
+    found = without_openat2(all_of_them) if restricted else all_of_them()
+    digests = [each[1] if isinstance(each, tuple) else None for each in found]
+    assert digests[:2] == [blake3(content).digest() for content in (b"x", b"y")]
+    assert found[2:5] == [0, 0, 0]
+    assert found[5] in (errno.ELOOP, errno.ENOTDIR)
 
-    said = without_openat2(all_of_them) if restricted else all_of_them()
-    os.close(root)
-    digests = [blake3(content).hexdigest() for content in (b"x", b"y")]
-    assert said[:5] == [*digests, *["ChangedError"] * 3]
-    assert said[5] in ("OSError", "NotADirectoryError")
+
+def wanted(path: Path, name: str) -> tuple[bytes, bytes, None]:
+    """A file to read, as a scan would have seen it."""
+    it = path.lstat()
+    identity = it.st_dev, it.st_ino, it.st_size, it.st_mtime_ns, it.st_ctime_ns
+    return name.encode(), struct.pack("<QQqqq", *identity), None
+
+
+def test_a_digest_that_holds_for_the_time_of_birth_is_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "f"
+    path.write_text("x")
+    contents = Contents(bytes(tmp_path), 1)
+    name, identity, _ = wanted(path, "f")
+    (found,) = contents.find_out([(name, identity, None)])
+    assert isinstance(found, tuple)
+    birth, digest = found
+    assert birth is not None, "the file system of temporary files tells no time of birth"
+    assert contents.find_out([(name, identity, (birth, b"?" * 32))]) == [None]
+    assert contents.find_out([(name, identity, (birth + 1, b"?" * 32))]) == [(birth, digest)]
+
+
+def test_a_file_is_not_read_within_the_tick_of_its_last_change(tmp_path: Path) -> None:
+    """A change in the same tick would leave its ctime as it is."""
+    path = tmp_path / "f"
+    contents = Contents(bytes(tmp_path), 1)
+    for number in range(5):
+        path.write_text(f"{number}")
+        asked = wanted(path, "f")
+        contents.find_out([asked])
+        assert time.time_ns() - path.stat().st_ctime_ns >= 10_000_000
 
 
 def test_a_volatile_file_that_changes_is_no_problem(upstream: Upstream, tmp_path: Path) -> None:

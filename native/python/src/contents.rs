@@ -1,0 +1,60 @@
+//! The digests of files that a scan has seen.
+
+use huai_tree::contents::{self, Found, Wanted};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::PyBytes;
+
+use crate::errors::raise;
+use crate::wait::wait;
+
+/// Reads files below one root.
+#[pyclass(frozen, module = "huai_native._native")]
+pub(crate) struct Contents(contents::Contents);
+
+/// Path, front of the record; time of birth and digest.
+type File = (PyBackedBytes, PyBackedBytes, Option<(i64, PyBackedBytes)>);
+
+#[pymethods]
+impl Contents {
+    #[new]
+    fn new(py: Python<'_>, root: &[u8], threads: usize) -> PyResult<Self> {
+        let opened = wait(py, |_| contents::Contents::open(root, threads))?;
+        opened.map(Self).map_err(|error| raise(py, &error))
+    }
+
+    fn find_out<'py>(&self, py: Python<'py>, files: Vec<File>) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        let found = wait(py, move |stop| {
+            let wanted: Vec<_> = files.iter().map(wanted).collect::<PyResult<_>>()?;
+            Ok::<_, PyErr>(self.0.find_out(&wanted, stop))
+        })??;
+        found.iter().map(|each| answer(py, each)).collect()
+    }
+}
+
+fn wanted((path, identity, known): &File) -> PyResult<Wanted<'_>> {
+    let known = known.as_ref().map(|(birth, digest)| {
+        let digest = digest.as_ref().try_into();
+        digest.map(|digest| (*birth, digest))
+    });
+    let if_born = known.transpose();
+    Ok(Wanted {
+        path,
+        identity,
+        if_born: if_born.map_err(|_| PyValueError::new_err("a digest has 32 bytes"))?,
+    })
+}
+
+fn answer<'py>(py: Python<'py>, found: &Found) -> PyResult<Bound<'py, PyAny>> {
+    let errno = match found {
+        Found::Confirmed => return Ok(py.None().into_bound(py)),
+        Found::Read(birth, digest) => {
+            let digest = PyBytes::new(py, digest);
+            return Ok((*birth, digest).into_pyobject(py)?.into_any());
+        }
+        Found::Changed => 0,
+        Found::Failed(errno) => errno.raw_os_error(),
+    };
+    Ok(errno.into_pyobject(py)?.into_any())
+}

@@ -1,0 +1,143 @@
+//! The digests of files that a scan has seen, each proved to be that of what was seen.
+//!
+//! A file is looked at first, which opens no device and no fifo: whoever may write in the tree
+//! cannot make a run of root open one of these, or a file elsewhere.  It is compared with what the
+//! scan saw before it is read and afterwards.
+
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::{self, Builder};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use rustix::fs::FileType;
+use rustix::io::Errno;
+
+use crate::call::{self, Outcome, Status, Time};
+use crate::directory::identity;
+use crate::error::Result;
+use crate::handle::Root;
+use crate::hash::{Digest, Reader};
+use crate::line::nearest_nanoseconds;
+use crate::stop::Stop;
+
+/// The clock by which the kernel dates a change ticks at least as often.
+const TICK: Duration = Duration::from_millis(10);
+
+/// A file whose digest is wanted.
+#[derive(Debug, Clone, Copy)]
+pub struct Wanted<'a> {
+    /// From the root.
+    pub path: &'a [u8],
+    /// The front of its record, up to the ctime: `huai_server.scan.types.IDENTITY`.
+    pub identity: &'a [u8],
+    /// Its digest, if this is its time of birth.
+    pub if_born: Option<(i64, Digest)>,
+}
+
+/// What was found out about a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Found {
+    /// It was born when it should be: the digest that is known holds.
+    Confirmed,
+    /// It was read; its time of birth, where the file system says so.
+    Read(Option<i64>, Digest),
+    /// It is not, or no longer, what the scan saw.
+    Changed,
+    /// The kernel said so.
+    Failed(Errno),
+}
+
+/// Reads files below one root.
+#[derive(Debug)]
+pub struct Contents {
+    root: Root,
+    threads: usize,
+}
+
+impl Contents {
+    /// Below the directory `root`, which may be a symlink; `threads` files at a time.
+    pub fn open(root: &[u8], threads: usize) -> Result<Self> {
+        let root = Root::open(root)?;
+        Ok(Self { root, threads })
+    }
+
+    /// What becomes of each; after a stop there is nothing to say.
+    pub fn find_out(&self, wanted: &[Wanted<'_>], stop: &Stop) -> Vec<Found> {
+        let next = AtomicUsize::new(0);
+        let work = || {
+            let mut reader = Reader::default();
+            let mut found = Vec::new();
+            loop {
+                let number = next.fetch_add(1, Ordering::Relaxed);
+                let Some(file) = wanted.get(number).filter(|_| !stop.is_set()) else {
+                    return found;
+                };
+                let outcome = self.find_out_one(file, &mut reader, stop);
+                found.push((number, outcome.unwrap_or_else(Found::Failed)));
+            }
+        };
+        let mut all = thread::scope(|scope| {
+            let spawn = |_| Builder::new().spawn_scoped(scope, work).ok();
+            // Fewer threads do it as well.
+            let workers = self.threads.min(wanted.len());
+            let workers: Vec<_> = (1..workers).map_while(spawn).collect();
+            let mut all = work();
+            for worker in workers {
+                let found = worker.join();
+                all.extend(found.unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+            }
+            all
+        });
+        all.sort_unstable_by_key(|(number, _)| *number);
+        all.into_iter().map(|(_, found)| found).collect()
+    }
+
+    fn find_out_one(
+        &self,
+        wanted: &Wanted<'_>,
+        reader: &mut Reader,
+        stop: &Stop,
+    ) -> Outcome<Found> {
+        let place = self.root.look(wanted.path)?;
+        let (status, birth) = call::status_with_birth(place.as_fd())?;
+        if !wanted.is(&status) {
+            return Ok(Found::Changed);
+        }
+        let birth = birth.map(nearest_nanoseconds);
+        if wanted.if_born.is_some_and(|(then, _)| birth == Some(then)) {
+            return Ok(Found::Confirmed);
+        }
+        let_tick(status.ctime);
+        let file = open(place.as_fd())?;
+        let digest = reader.hash(file.as_fd(), status.size, 1, stop)?;
+        if !wanted.is(&call::status(file.as_fd())?) {
+            return Ok(Found::Changed);
+        }
+        Ok(Found::Read(birth, digest))
+    }
+}
+
+impl Wanted<'_> {
+    fn is(&self, status: &Status) -> bool {
+        status.kind == FileType::RegularFile && identity(status).as_flattened() == self.identity
+    }
+}
+
+/// The file that was looked at, to be read.
+fn open(place: BorrowedFd<'_>) -> Outcome<OwnedFd> {
+    let number = u32::try_from(place.as_raw_fd()).map_err(|_| Errno::BADF)?;
+    call::reopen(number)
+}
+
+/// Waits until a change to come gets another ctime than the last one.
+fn let_tick(ctime: Time) {
+    let then = UNIX_EPOCH.checked_add(Duration::new(
+        u64::try_from(ctime.seconds).unwrap_or_default(),
+        ctime.nanoseconds,
+    ));
+    // One that lies ahead was set by another clock, which tells nothing.
+    let passed = then.and_then(|then| SystemTime::now().duration_since(then).ok());
+    if let Some(left) = passed.and_then(|passed| TICK.checked_sub(passed)) {
+        thread::sleep(left);
+    }
+}
