@@ -1,12 +1,12 @@
 """Which modes a tree gets: the ones that the metadata states, or what a policy makes of them.
 
-Pure.  Rule to keep: only `Modes.of` makes a mode that is not the stated one, and everything that
-plans, publishes or compares asks a `Selection`, which has called it.  So nothing is set that is
-found different later.
+Pure.  Rule to keep: only the table of a policy says which mode is not the stated one, and
+everything that plans, publishes or compares asks a `Selection`, which applies it.  So nothing is
+set that is found different later.
 """
 
 from enum import StrEnum
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from huai_schema.entries import DIRECTORY_MODE, FILE_MODE, Directory, Entry, File, Symlink
 from huai_schema.errors import ExitCode, HuaiError
@@ -15,6 +15,7 @@ _SET_ID = 0o6000
 _SET_UID = 0o4000
 _FOR_OTHERS = 0o002
 _PERMISSIONS = 0o777
+_ALL = 0o7777
 _LINE = "modes "
 """Begins the line of a policy; no rule of rsync's begins so."""
 
@@ -45,6 +46,24 @@ class Kept(int):
     """A mode for what is made anew, less the umask; what is there already keeps its own."""
 
 
+class ModeRule(NamedTuple):
+    """Which mode is made of a stated one."""
+
+    kept: int
+    """Bits that stay as they are stated."""
+    set: int = 0
+    """Bits that are always there."""
+
+
+class ModeTable(NamedTuple):
+    """What a policy does."""
+
+    file: ModeRule
+    directory: ModeRule
+    local: bool = False
+    """What is there keeps its own."""
+
+
 class Modes(StrEnum):
     """What is done about modes: the key `modes` of client.toml."""
 
@@ -57,35 +76,45 @@ class Modes(StrEnum):
     LOCAL = "local"
     """As rsync without `--perms`: what is there keeps its mode."""
 
+    @property
+    def table(self) -> ModeTable:
+        """What it does, as the engine takes it."""
+        return _TABLES[self]
+
     def of(self, entry: Entry) -> Entry:
         """`entry` as a tree gets it."""
-        if self is Modes.EXACT or isinstance(entry, Symlink):
+        if isinstance(entry, Symlink):
             return entry
         if isinstance(entry, File):
-            if self is Modes.PLAIN:
-                return entry._replace(mode=FILE_MODE)
-            return self._of_real(entry, entry.mode & (_SET_ID | _FOR_OTHERS))
+            return self._of_real(entry, self.table.file)
         return self.of_directory(entry)
 
     def of_directory(self, entry: Directory) -> Directory:
         """The same of a directory."""
-        if self is Modes.EXACT:
-            return entry
-        if self is Modes.PLAIN:
-            return entry._replace(mode=DIRECTORY_MODE)
-        # A sticky directory too: what everybody may put into a mirror, the mirror hands out.
-        return self._of_real(entry, entry.mode & (_SET_UID | _FOR_OTHERS))
+        return self._of_real(entry, self.table.directory)
 
-    def _of_real(self, entry: _Real, unsafe: int) -> _Real:
-        if self is Modes.LOCAL:
-            return entry._replace(mode=Kept(entry.mode & _PERMISSIONS))
-        if not unsafe:
+    def _of_real(self, entry: _Real, rule: ModeRule) -> _Real:
+        mode = entry.mode & rule.kept | rule.set
+        if self.table.local:
+            return entry._replace(mode=Kept(mode))
+        if mode == entry.mode:
             return entry
-        return entry._replace(mode=Reduced.of(entry.mode & ~unsafe, entry.mode))
+        return entry._replace(mode=mode if rule.set else Reduced.of(mode, entry.mode))
 
     def hides(self, other: "Modes") -> bool:
         """Whether a tree made by this policy may differ from `other` where entries are equal."""
         return self is Modes.LOCAL and other is not Modes.LOCAL
+
+
+_TABLES = {
+    # A sticky directory too: what everybody may put into a mirror, the mirror hands out.
+    Modes.SAFE: ModeTable(
+        ModeRule(_ALL & ~(_SET_ID | _FOR_OTHERS)), ModeRule(_ALL & ~(_SET_UID | _FOR_OTHERS))
+    ),
+    Modes.EXACT: ModeTable(ModeRule(_ALL), ModeRule(_ALL)),
+    Modes.PLAIN: ModeTable(ModeRule(0, FILE_MODE), ModeRule(0, DIRECTORY_MODE)),
+    Modes.LOCAL: ModeTable(ModeRule(_PERMISSIONS), ModeRule(_PERMISSIONS), local=True),
+}
 
 
 def bare_key(modes: Modes) -> str:

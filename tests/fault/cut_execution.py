@@ -12,9 +12,9 @@ from huai_client.diff.candidate import Move
 from huai_client.plan.operations import Plan
 from huai_client.publish.executor import Report, execute
 from huai_client.tree import Tree
-from huai_client.verify.check import verify
 from huai_schema.entries import Entry, File
 from huai_schema.paths import RelPath
+from tests.support.comparing import verify
 from tests.support.local_trees import (
     Staged,
     at,

@@ -12,9 +12,9 @@ import pytest
 from huai_client.diff.findings import Kind
 from huai_client.publish.executor import Report, execute
 from huai_client.tree import PathError, StorageError, Tree
-from huai_client.verify.check import verify
 from huai_schema.entries import Directory, File
 from tests.fault.cut_execution import AFTER, MovedContent, finish, plan_with_move, start
+from tests.support.comparing import verify
 from tests.support.system_calls import CHANGING, Call, at, from_on, never, supervise
 
 FATAL = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO)

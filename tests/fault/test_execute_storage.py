@@ -12,8 +12,8 @@ from huai_client.diff.findings import Difference, Kind
 from huai_client.plan.operations import Plan, Remove, Stage
 from huai_client.publish.executor import execute
 from huai_client.tree import DestinationError, StorageError, Tree
-from huai_client.verify.check import verify
 from huai_schema.errors import ExitCode
+from tests.support.comparing import verify
 from tests.support.local_trees import Staged, at, directory, file, symlink
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount")

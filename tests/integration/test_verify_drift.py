@@ -11,7 +11,7 @@ from huai_client.plan.build import applied_selection
 from huai_client.state.paths import module_places
 from huai_client.state.state import load as load_state
 from huai_client.tree import View
-from huai_client.verify.check import verify
+from tests.support.comparing import verify
 from tests.support.upstream import T0, Downstream, Site, Upstream, assert_equal, rsync_differences
 from tests.support.verifying import bit_by_bit
 
@@ -172,8 +172,8 @@ def in_one_piece(down: Downstream, *, content: bool) -> list[tuple[str, str, lis
     assert state.applied
     commit = Repository(places.repository, make=False).commit(state.applied)
     with View(Path(module.dest)) as view:
-        entries = applied_selection(commit, state).entries()
-        differences = list(verify(view, entries, content=content, owners=True))
+        selection = applied_selection(commit, state)
+        differences = list(verify(view, selection, content=content, owners=True))
     return sorted(
         (each.path.decode() or ".", str(each.kind), list(each.attributes)) for each in differences
     )

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from huai_client.deadline import Deadline
-from huai_client.diff.merge import Finding
+from huai_client.diff import compare
+from huai_client.diff.compare import Compared
 from huai_client.state.paths import module_places
 from huai_client.verify.jobs import PartJob, StartedJob
 from huai_client.verify.request import VerifyRequest
@@ -42,21 +43,27 @@ def synced_pair(place: Site) -> tuple[Upstream, Downstream]:
     return up, place.synced_downstream(up)
 
 
+@pytest.fixture(autouse=True)
+def compare_one_entry_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that a run can be stopped behind each, and something be done there."""
+    monkeypatch.setattr(compare, "STEP", 1)
+
+
 def during(monkeypatch: pytest.MonkeyPatch, number: int, act: Callable[[], object]) -> None:
     """Do something when so many entries have been compared."""
     real = PartJob.look
     left = [number]
 
-    def counted(findings: Iterator[Finding]) -> Iterator[Finding]:
-        for finding in findings:
-            left[0] -= 1
+    def counted(steps: Iterator[Compared]) -> Iterator[Compared]:
+        for step in steps:
+            left[0] -= step.entries
             if not left[0]:
                 act()
-            yield finding
+            yield step
 
-    def look(job: PartJob, *arguments: Any) -> StartedJob:
-        looked = real(job, *arguments)
-        return looked._replace(findings=counted(looked.findings))
+    def look(job: PartJob, *arguments: Any, **options: Any) -> StartedJob:
+        looked = real(job, *arguments, **options)
+        return looked._replace(steps=counted(looked.steps))
 
     monkeypatch.setattr(PartJob, "look", look)
 

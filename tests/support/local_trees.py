@@ -9,11 +9,12 @@ from typing import ClassVar
 
 from blake3 import blake3
 
-from huai_client.diff.merge import Extraneous, Match, Missing, merge
+from huai_client.diff.compare import Extraneous, Match, Missing
 from huai_client.plan.operations import Plan, Remove, Stage
 from huai_client.tree import Tree
 from huai_schema.entries import Directory, Entry, File, Symlink
 from huai_schema.paths import RelPath, tree_order
+from tests.support.comparing import compared
 
 T0 = 1_600_000_000_123_456_789
 OWNERLESS = {"mode", "mtime", "owner", "group"}
@@ -85,7 +86,7 @@ def plan_for(tree: Tree, wanted: list[Entry]) -> Plan:
     make: list[RelPath] = []
     stage = Stage("all")
     retyped: list[bytes] = []
-    for finding in merge(tree, wanted, owners=tree.owners):
+    for finding in compared(tree, wanted):
         if isinstance(finding, Extraneous):
             under = any(finding.path.startswith(top + b"/") for top in retyped)
             (clear if under else removals).append(Remove(finding.path, finding.directory))

@@ -9,8 +9,8 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 
 from huai_client.diff.candidate import Candidate, Move, TreeDiff, replaces, worth_hashing
+from huai_client.diff.compare import Extraneous, Match, Missing, TreeComparison
 from huai_client.diff.findings import Difference
-from huai_client.diff.merge import Extraneous, Match, Missing, merge
 from huai_client.diff.moves import ChangedPaths, anywhere, gone
 from huai_client.diff.selection import Selection
 from huai_client.tree import PathError, View
@@ -41,7 +41,7 @@ def diff_whole(
 ) -> TreeDiff:
     """Compare the whole tree; for one that another program made.
 
-    `tick` is called for each path, and may raise to end the comparison.
+    `tick` is called now and then, and may raise to end the comparison.
 
     A path that neither `wanted` nor one of `past` names is extraneous: it is reported, and deleted
     only with `delete_extraneous`.
@@ -49,13 +49,11 @@ def diff_whole(
     candidates: list[Candidate] = []
     extraneous: list[RelPath] = []
     ours = gone(past, wanted)
-    for finding in merge(view, wanted.entries(), owners=view.owners):
-        tick()
+    for finding in TreeComparison(view, wanted, owners=view.owners).findings(tick):
         if isinstance(finding, Match):
-            if finding.attributes:
-                candidates.append(
-                    _candidate(view, finding.wanted, finding.observed, (), finding.attributes)
-                )
+            candidates.append(
+                _candidate(view, finding.wanted, finding.observed, (), finding.attributes)
+            )
         elif isinstance(finding, Missing):
             candidates.append(Candidate(finding.wanted.path, None, finding.wanted))
         elif isinstance(finding, Extraneous):

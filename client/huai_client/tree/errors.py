@@ -75,8 +75,11 @@ def at(path: RelPath) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        code = error.errno or errno.EIO
-        if code in _STORAGE:
-            raise StorageError(path, code) from error
-        reason = _REASONS.get(code) or os.strerror(code)
-        raise PathError(path, reason) from error
+        raise path_error(path, error.errno or errno.EIO) from error
+
+
+def path_error(path: RelPath, code: int) -> PathError | StorageError:
+    """The error for a call that failed at `path` with errno `code`."""
+    if code in _STORAGE:
+        return StorageError(path, code)
+    return PathError(path, _REASONS.get(code) or os.strerror(code))

@@ -5,16 +5,14 @@ Reads attributes, never content; changes nothing.  Rule: a path that cannot be r
 """
 
 import stat
-from collections.abc import Iterator
 from os import stat_result
 from typing import NamedTuple
 
 from huai_client.modes import Kept
-from huai_client.tree import STAGING_NAME, PathError, View
+from huai_client.tree import View
 from huai_client.tree.owners import Owners
-from huai_client.tree.scope import WHOLE, Scope
 from huai_schema.entries import Directory, Entry, File, Symlink
-from huai_schema.paths import ROOT, RelPath, join
+from huai_schema.paths import RelPath
 
 
 class LocalEntry(NamedTuple):
@@ -64,58 +62,6 @@ def _entry(view: View, path: RelPath, status: stat_result) -> Entry | None:
     if stat.S_ISLNK(status.st_mode):
         return Symlink(path, view.target(path), mtime, mode, owner, group)
     return None
-
-
-def walk(view: View, scope: Scope = WHOLE) -> Iterator[LocalEntry | Unreadable]:
-    """The entries in `scope`, in tree order.
-
-    Leaves out directories named `.~tmp~`.  Other file systems are not entered: after the entry of
-    such a mount point comes an `Unreadable`.
-    Memory grows with the largest directory and the depth, not with the tree.
-    """
-    view.refresh()
-    root = view.stat(ROOT)
-    waiting = [scope.top]
-    while waiting:
-        path = waiting.pop()
-        try:
-            status = view.stat(path)
-            if status is None or root is None:
-                continue
-            directory = stat.S_ISDIR(status.st_mode)
-            if scope.holds(path, directory=directory):
-                yield _observed(view, path, status)
-            if not directory:
-                continue
-            if status.st_dev != root.st_dev:
-                yield Unreadable(
-                    path, "on another file system, which is not entered", directory=True
-                )
-                continue
-            leaves, folders = view.listing(path)
-        except PathError as error:
-            yield Unreadable(path, error.reason, directory=True)
-            continue
-        yield from _leaves(view, scope, path, sorted(leaves))
-        folders.sort(reverse=True)
-        below = (join(path, name) for name in folders if name != STAGING_NAME)
-        waiting += (folder for folder in below if scope.enters(folder))
-
-
-def _leaves(
-    view: View, scope: Scope, folder: RelPath, names: list[bytes]
-) -> Iterator[LocalEntry | Unreadable]:
-    for name in names:
-        path = join(folder, name)
-        if not scope.holds(path, directory=False):
-            continue
-        try:
-            found = stat_entry(view, path)
-        except PathError as error:
-            yield Unreadable(path, error.reason)
-        else:
-            if found is not None:
-                yield found
 
 
 def differences(

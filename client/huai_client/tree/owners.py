@@ -48,14 +48,22 @@ class Owners:
         self._users: Final = _Lookup(lambda name: pwd.getpwnam(name).pw_uid)
         self._groups: Final = _Lookup(lambda name: grp.getgrnam(name).gr_gid)
 
+    def user(self, name: bytes) -> int | None:
+        """The user's number; None for a name that is unknown on this machine."""
+        return self._users.number(name)
+
+    def group(self, name: bytes) -> int | None:
+        """The group's number; None for a name that is unknown on this machine."""
+        return self._groups.number(name)
+
     def uid(self, name: bytes, otherwise: int) -> int:
-        """The user's number; `otherwise` for a name that is unknown on this machine."""
-        number = self._users.number(name)
+        """The user's number, or `otherwise`."""
+        number = self.user(name)
         return otherwise if number is None else number
 
     def gid(self, name: bytes, otherwise: int) -> int:
-        """The group's number; `otherwise` for a name that is unknown on this machine."""
-        number = self._groups.number(name)
+        """The group's number, or `otherwise`."""
+        number = self.group(name)
         return otherwise if number is None else number
 
     @property

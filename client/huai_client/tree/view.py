@@ -37,6 +37,11 @@ class View:
         self.owners = Owners() if owners and os.geteuid() == 0 else None
         """Numbers of owners to set; None: they cannot be set (not root), or must not be."""
 
+    @property
+    def handle(self) -> int:
+        """The open directory DEST."""
+        return self._root
+
     def __enter__(self) -> Self:
         """The view itself."""
         return self

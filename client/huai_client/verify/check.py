@@ -1,7 +1,7 @@
 """Compares the downstream tree with a snapshot and reports what differs; repairs nothing.
 
-Streams: see `merge` for the memory that it takes.  Rule: a path that could not be read is reported
-as unreadable, and never as missing or right.
+Streams: see `diff.compare` for the memory that it takes.  Rule: a path that could not be read is
+reported as unreadable, and never as missing or right.
 """
 
 import os
@@ -9,13 +9,12 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from huai_client.diff.compare import Compared, Finding, Match, Missing
 from huai_client.diff.findings import Difference, FoundDifference, Kind
-from huai_client.diff.merge import Finding, Match, Missing, merge
 from huai_client.tree import PathError, View
 from huai_client.tree.hashing import Hashed, Hashing
 from huai_client.tree.local_entry import Unreadable
 from huai_schema.entries import Directory, Entry, File
-from huai_schema.paths import tree_order
 
 _READ, _LOOK = 0o400, 0o500
 """The mode bits that an owner needs to read a file, and to look into a directory."""
@@ -45,61 +44,38 @@ class VerifyTotals:
     be compared."""
 
 
-def verify(
-    view: View, wanted: Iterable[Entry], *, content: bool, owners: bool
-) -> Iterator[Difference]:
-    """What differs between the tree and `wanted` (in tree order).
-
-    With `content` the BLAKE3 of every file with a digest is compared, too; with `owners` owner and
-    group, where this process may set them.  In tree order, except that extraneous leaves and files
-    that were read come a little later.
-    """
-    findings = merge(view, wanted, owners=view.owners if owners else None)
-    for item in check_findings(view, findings, VerifyTotals(), content=content):
-        if isinstance(item, FoundDifference):
-            yield item.difference
-
-
 def _never() -> bool:
     return False
 
 
-def check_findings(
+def check_steps(
     view: View,
-    findings: Iterable[Finding],
+    steps: Iterable[Compared],
     tally: VerifyTotals,
     *,
     content: bool,
     pause: Callable[[], bool] = _never,
 ) -> Iterator[FoundDifference | Checkpoint]:
-    """The differences among `findings`, which are in tree order; `content`: read files as well.
+    """The differences that `steps` found; `content`: read files as well.
 
-    Adds to `tally`.  When `pause` says True, yields what is known of all paths so far, and then a
-    `Checkpoint`.
+    Adds to `tally`.  When `pause` says True after a step, yields what is known of all paths so far,
+    and then a `Checkpoint`.
     """
-    order = b""
     with Hashing[Match]() as hashing:
-        for finding in findings:
-            if isinstance(finding, Match | Missing):
-                wanted = finding.wanted
-                order = tree_order(wanted.path, directory=isinstance(wanted, Directory))
-                _count(tally, wanted)
-            if content and isinstance(finding, Match) and _worth_reading(finding):
-                yield from _read(view, finding, hashing, tally)
-            else:
-                yield from _difference(finding)
+        for step in steps:
+            for finding in step.findings:
+                if content and isinstance(finding, Match) and _worth_reading(finding):
+                    yield from _read(view, finding, hashing, tally)
+                else:
+                    yield from _difference(finding)
+            tally.entries += step.entries
+            tally.files += step.files
+            tally.undigested += step.undigested
             # The key of the top directory is empty, and would mean "from the beginning".
-            if order and pause():
+            if step.order and pause():
                 yield from _hashed(hashing.rest(), tally)
-                yield Checkpoint(order)
+                yield Checkpoint(step.order)
         yield from _hashed(hashing.rest(), tally)
-
-
-def _count(tally: VerifyTotals, wanted: Entry) -> None:
-    tally.entries += 1
-    if isinstance(wanted, File):
-        tally.files += 1
-        tally.undigested += wanted.digest is None
 
 
 def _read(

@@ -12,6 +12,7 @@ from functools import cached_property
 
 from huai_client.diff.findings import Difference, FoundDifference, Kind
 from huai_client.diff.symlinks import is_unsafe
+from huai_client.filters.rules import Rules
 from huai_client.metadata.repository import Repository
 from huai_client.mirror import Mirror
 from huai_client.plan.build import applied_selection
@@ -51,6 +52,11 @@ class ExpectedTree:
     def holds(self) -> bool:
         """Whether no run has changed the tree since, or was about to."""
         return _stamp(self._places) == self._stamp
+
+    @property
+    def protected(self) -> Rules:
+        """Excludes the paths that this tree need not have."""
+        return self._protection.rules
 
     def entries(self, wanted: Iterable[Entry]) -> Iterable[Entry]:
         """The entries of `wanted` that this tree has to have."""

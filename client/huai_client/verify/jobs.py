@@ -4,26 +4,26 @@ from collections.abc import Callable, Iterator
 from random import Random
 from typing import NamedTuple, Protocol
 
-from huai_client.diff.merge import Extraneous, Finding, Match, Merge, Missing
+from huai_client.diff import compare
+from huai_client.diff.compare import Compared, Extraneous, Finding, Match, Missing, TreeComparison
 from huai_client.diff.selection import Selection
 from huai_client.tree import STAGING_NAME, PathError, View
 from huai_client.tree.local_entry import Unreadable, differences_here, stat_entry
 from huai_client.tree.scope import Scope
 from huai_client.verify.expected import ExpectedTree
-from huai_client.verify.parts import Part, part_at
+from huai_client.verify.parts import part_at
 from huai_schema.codec.lines import count_files
 from huai_schema.codec.listing import Listing
 from huai_schema.entries import Directory, Entry, File
 from huai_schema.errors import ExitCode, HuaiError
-from huai_schema.layout.snapshot import EntryLimit, decode_listing
-from huai_schema.paths import RelPath, show, tree_order
+from huai_schema.layout.snapshot import decode_listing
+from huai_schema.paths import RelPath, parent, show, tree_order
 
 
 class StartedJob(NamedTuple):
     """One job under way."""
 
-    findings: Iterator[Finding]
-    """In tree order."""
+    steps: Iterator[Compared]
     extraneous: Callable[[], Iterator[Extraneous]]
     """The extraneous leaves that were met, and are not among the findings yet."""
 
@@ -34,8 +34,13 @@ class Job(Protocol):
     path: RelPath
     """The directory in whose record damage is noted."""
 
-    def look(self, view: View, expected: ExpectedTree, after: bytes) -> StartedJob:
-        """Begin behind `after`, the order of a `Checkpoint`; empty: at the beginning."""
+    def look(
+        self, view: View, expected: ExpectedTree, after: bytes, *, content: bool
+    ) -> StartedJob:
+        """Begin behind `after`, the order of a `Checkpoint`; empty: at the beginning.
+
+        With `content` files that are to be read are found too.
+        """
 
 
 class NoSuchPathError(HuaiError):
@@ -51,7 +56,9 @@ class PathJob:
         """A directory or a leaf, or what should not be there."""
         self.path = path
 
-    def look(self, view: View, expected: ExpectedTree, after: bytes) -> StartedJob:
+    def look(
+        self, view: View, expected: ExpectedTree, after: bytes, *, content: bool
+    ) -> StartedJob:
         """As `Job`; `NoSuchPathError` for a path that is neither in the commit nor in the tree."""
         staging = STAGING_NAME in self.path.split(b"/")
         absent = expected.selection.entry(self.path) is None and view.stat(self.path) is None
@@ -60,15 +67,16 @@ class PathJob:
                 f"{show(self.path)} is neither in the applied commit nor in {view.dest}",
                 hint="give a path relative to the top of the module",
             )
-        return _merged(view, expected, Scope(self.path, after=after), self._wanted(expected))
+        part = compare.Part(self._wanted(expected.selection), Scope(self.path, after=after))
+        return _compared(view, expected, part, content=content)
 
-    def _wanted(self, expected: ExpectedTree) -> Iterator[Entry]:
-        selection = expected.selection
+    def _wanted(self, selection: Selection) -> list[Listing]:
+        """The listings that hold what is wanted, small because they are no part's."""
         entry = selection.entry(self.path)
-        if entry is None or isinstance(entry, Directory):
-            yield from selection.entries_below(self.path)
-        else:
-            yield entry
+        if entry is not None and not isinstance(entry, Directory):
+            above = selection.snapshot.listing(parent(self.path))
+            return [above] if above else []
+        return [*selection.snapshot.subtree(self.path)]
 
 
 class PartJob:
@@ -78,13 +86,16 @@ class PartJob:
         """The path of a part."""
         self.path = path
 
-    def look(self, view: View, expected: ExpectedTree, after: bytes) -> StartedJob:
+    def look(
+        self, view: View, expected: ExpectedTree, after: bytes, *, content: bool
+    ) -> StartedJob:
         """As `Job`; nothing to verify if a newer commit has no such part any more."""
         part = part_at(expected.selection, self.path)
         if part is None:
             return StartedJob(iter(()), lambda: iter(()))
-        wanted = _entries_of(expected.selection, part)
-        return _merged(view, expected, Scope(part.path, part.apart, after), wanted)
+        wanted = part.path, part.tree, False
+        scope = Scope(part.path, part.apart, after)
+        return _compared(view, expected, compare.Part(wanted, scope), content=content)
 
 
 class SampleJob:
@@ -97,15 +108,22 @@ class SampleJob:
         self._share = share
         self._random = Random(seed)  # noqa: S311 - nobody gains by guessing what is looked at
 
-    def look(self, view: View, expected: ExpectedTree, after: bytes) -> StartedJob:
-        """As `Job`."""
+    def look(
+        self,
+        view: View,
+        expected: ExpectedTree,
+        after: bytes,
+        *,
+        content: bool,  # noqa: ARG002
+    ) -> StartedJob:
+        """As `Job`; each file is found, whatever `content` says."""
         entries = expected.entries(self._picked(expected.selection))
-        found = (
-            _compared(view, entry)
+        files = (
+            entry
             for entry in entries
             if isinstance(entry, File) and tree_order(entry.path, directory=False) > after
         )
-        return StartedJob(found, lambda: iter(()))
+        return StartedJob((_look_at(view, file) for file in files), lambda: iter(()))
 
     def _picked(self, selection: Selection) -> Iterator[Entry]:
         """The files picked; reads all metadata, and decodes only listings with such a file."""
@@ -123,29 +141,33 @@ class SampleJob:
         return {number for number in range(files) if self._random.random() < self._share}
 
 
-def _merged(
-    view: View, expected: ExpectedTree, scope: Scope, wanted: Iterator[Entry]
+def _compared(
+    view: View, expected: ExpectedTree, part: compare.Part, *, content: bool
 ) -> StartedJob:
-    merging = Merge(view, view.owners, scope)
+    comparison = TreeComparison(
+        view,
+        expected.selection,
+        part,
+        owners=view.owners,
+        protected=expected.protected,
+        content=content,
+    )
 
     def comes(path: RelPath) -> bool:
         """Whether a directory is wanted in the place of a leaf: then both are one finding."""
         return expected.selection.directory(path) is not None
 
-    return StartedJob(merging.run(expected.entries(wanted)), lambda: merging.extraneous(comes))
+    return StartedJob(comparison.steps(), lambda: comparison.extraneous(comes))
 
 
-def _entries_of(selection: Selection, part: Part) -> Iterator[Entry]:
-    snapshot = selection.snapshot
-    for step in snapshot.level(part.path, part.tree, EntryLimit(snapshot.limit)):
-        if not isinstance(step, Listing) or selection.rules.excludes_whole(step.path):
-            continue
-        shown = (selection.shown(entry) for entry in decode_listing(step))
-        yield from (entry for entry in shown if entry is not None)
-
-
-def _compared(view: View, wanted: File) -> Finding:
+def _look_at(view: View, wanted: File) -> Compared:
     """One path, looked at by itself."""
+    order = tree_order(wanted.path, directory=False)
+    undigested = int(wanted.digest is None)
+    return Compared(iter([_finding(view, wanted)]), 1, 1, undigested, order)
+
+
+def _finding(view: View, wanted: File) -> Finding:
     try:
         found = stat_entry(view, wanted.path)
         if found is None:

@@ -15,7 +15,7 @@ from huai_client.mirror import Mirror
 from huai_client.state.verification import VerificationRecord
 from huai_client.tree import View
 from huai_client.tree.priority import idle_disk
-from huai_client.verify.check import VerifyTotals, check_findings
+from huai_client.verify.check import VerifyTotals, check_steps
 from huai_client.verify.expected import ExpectedTree
 from huai_client.verify.jobs import Job
 from huai_client.verify.parts import follow_selection
@@ -130,12 +130,10 @@ class VerifyRun:
     def _read(
         self, view: View, expected: ExpectedTree, job: Job, after: bytes
     ) -> Iterator[_Segment]:
-        look = job.look(view, expected, after)
         content = self._request.content
+        look = job.look(view, expected, after, content=content)
         found: list[FoundDifference] = []
-        for item in check_findings(
-            view, look.findings, self.tally, content=content, pause=self._pauses
-        ):
+        for item in check_steps(view, look.steps, self.tally, content=content, pause=self._pauses):
             if isinstance(item, FoundDifference):
                 found.append(item)
                 continue

@@ -192,6 +192,7 @@ pub struct Walk {
     root: Option<(RelPath, Oid)>,
     levels: Vec<Level>,
     limit: EntryLimit,
+    is_shallow: bool,
 }
 
 impl Walk {
@@ -206,11 +207,31 @@ impl Walk {
             root: Some((path, tree)),
             levels: Vec::new(),
             limit,
+            is_shallow: false,
+        }
+    }
+
+    /// The same without what is in own directories below it.
+    #[must_use]
+    pub fn shallow(self) -> Self {
+        Self {
+            is_shallow: true,
+            ..self
         }
     }
 
     /// The next directory.
     pub fn next<R: ObjectReader>(&mut self, snapshot: &Snapshot<R>) -> Result<Option<Listing>> {
+        self.next_of(snapshot, |_| true)
+    }
+
+    /// The next directory that is `wanted`; nothing is read of what is in own directories that are
+    /// not.
+    pub fn next_of<R: ObjectReader>(
+        &mut self,
+        snapshot: &Snapshot<R>,
+        mut wanted: impl FnMut(&RelPath) -> bool,
+    ) -> Result<Option<Listing>> {
         let mut own = self.root.take();
         loop {
             if let Some((path, tree)) = own.take() {
@@ -221,8 +242,11 @@ impl Walk {
                 return Ok(None);
             };
             match level.next(snapshot, &mut self.limit)? {
-                Some(Step::Listing(listing)) => return Ok(Some(listing)),
-                Some(Step::Own(path, tree)) => own = Some((path, tree)),
+                Some(Step::Listing(listing)) if wanted(&listing.path) => return Ok(Some(listing)),
+                Some(Step::Own(path, tree)) if !self.is_shallow && wanted(&path) => {
+                    own = Some((path, tree));
+                }
+                Some(_) => {}
                 None => {
                     self.levels.pop();
                 }

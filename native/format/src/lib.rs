@@ -51,4 +51,5 @@ pub mod columns;
 
 pub mod filter;
 mod pattern;
+pub mod selection;
 mod wildmatch;

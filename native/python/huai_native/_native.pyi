@@ -1,4 +1,5 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Literal, Protocol, TypeAlias, final
 
 _Problem: TypeAlias = tuple[bytes, int]
@@ -299,6 +300,54 @@ def verify_arrived(
     interrupted.  What cannot be read is an `OSError`.
     `check` is called ten times a second; an exception of it ends the call.
     """
+
+_Own: TypeAlias = tuple[bytes, bytes, bool]
+"""Path and tree of an own directory, and whether all below it belongs to it."""
+_Modes: TypeAlias = tuple[tuple[int, int], tuple[int, int], bool]
+"""Of files and of directories, bits that stay and bits that are set; modes are not compared."""
+
+@final
+class TreeComparison:
+    """What stands below an open directory against what a selection of a snapshot holds.
+
+    Exceptions of the reader come through unchanged; other failures are an `OSError`.
+    """
+
+    def __new__(
+        cls,
+        handle: int,
+        snapshot: tuple[_Reader, int, _Own | Sequence[_Listing]],
+        selection: tuple[Sequence[Filter], _Modes],
+        *,
+        scope: tuple[bytes, AbstractSet[bytes], bytes],
+        owners: tuple[Callable[[bytes], int | None], Callable[[bytes], int | None]] | None,
+        content: bool,
+        threads: int,
+    ) -> TreeComparison:
+        """`snapshot`: where its objects are, how many entries it may have, what of it is wanted.
+
+        All filters have to let an entry through.  `scope`: a path with all below it, directories
+        that are apart, the place behind which it begins.  `owners` give the number of a user and
+        of a group; None: owners are not compared.  With `content`, files that are to be read come
+        too, though nothing may differ.
+        """
+
+    def batch(
+        self, most: int, steps: int, ask: Callable[[], None]
+    ) -> tuple[bytes, bytes, _Batch | None, tuple[int, int, int], bytes, bool]:
+        """The next findings, about `most`, of about `steps` entries.
+
+        `ask` is called ten times a second, and may raise.
+
+        Records, their text, the entries that are wanted; how many entries and files were compared,
+        and how many files without a digest; the place of the last entry; whether that was all.
+        """
+
+    def waiting(self) -> list[bytes]:
+        """Extraneous leaves that were met and are not told of yet."""
+
+    def forget(self, paths: AbstractSet[bytes]) -> None:
+        """These need not be told of any more."""
 
 @final
 class Tree:

@@ -72,3 +72,10 @@ impl Filter {
         self.rules.is_alike_below(one, other)
     }
 }
+
+impl Filter {
+    /// The rules themselves.
+    pub(crate) fn rules(&self) -> Arc<filter::Filter> {
+        Arc::clone(&self.rules)
+    }
+}

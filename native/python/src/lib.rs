@@ -18,6 +18,7 @@ mod scan;
 mod snapshot;
 mod stage;
 mod tree;
+mod tree_comparison;
 mod wait;
 
 /// What runs once for each entry.
@@ -49,4 +50,6 @@ mod _native {
     use crate::stage::{only_directories, verify_arrived};
     #[pymodule_export]
     use crate::tree::Tree;
+    #[pymodule_export]
+    use crate::tree_comparison::TreeComparison;
 }

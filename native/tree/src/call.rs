@@ -226,7 +226,7 @@ fn time(found: StatxTimestamp) -> Time {
 /// Where the symlink `name` of a directory leads, as far as `room` goes.
 pub(crate) fn read_link<'a>(
     directory: BorrowedFd<'_>,
-    name: &CStr,
+    name: impl Arg,
     room: &'a mut [MaybeUninit<u8>],
 ) -> Outcome<&'a [u8]> {
     rustix::fs::readlinkat_raw(directory, name, room).map(|(target, _)| &*target)

@@ -17,6 +17,7 @@ use crate::handle::Root;
 use crate::line;
 use crate::listing::{Names, reserve};
 use crate::owners::{Kind, LookUp, Owners};
+use crate::queue::{self, Reading};
 use crate::scan::Options;
 use crate::stop::Stop;
 
@@ -92,6 +93,26 @@ pub enum Reason {
     Temporary,
 }
 
+impl queue::Frame for Frame {
+    fn size(&self) -> usize {
+        match self {
+            Self::Read(directory) => directory.size(),
+            Self::Unreadable { path, .. } => path.len(),
+        }
+    }
+}
+
+impl Directory {
+    fn size(&self) -> usize {
+        let problem = |problem: &Problem| problem.name.len() + size_of::<Problem>();
+        self.path.len()
+            + self.attributes.len()
+            + self.leaves.len()
+            + self.identities.len()
+            + self.problems.iter().map(problem).sum::<usize>()
+    }
+}
+
 /// Why a directory has no listing.
 enum Failure {
     /// That is what the scan says of it.
@@ -121,15 +142,6 @@ pub(crate) struct Tree<'a> {
     pub(crate) owners: &'a Owners,
     pub(crate) look_up: &'a LookUp<'a>,
     pub(crate) stop: &'a Stop,
-}
-
-/// What was read of a directory.
-#[derive(Debug, Default)]
-pub(crate) struct Reading {
-    /// None: it vanished.
-    pub(crate) frame: Option<Frame>,
-    /// The subdirectories' names in order, each ended by NUL.
-    pub(crate) children: Vec<u8>,
 }
 
 /// What one thread needs for its work, kept from directory to directory.
@@ -169,7 +181,7 @@ struct Place<'a> {
 
 impl Reader {
     /// Reads the directory at `path`; an error is one of the whole scan.
-    pub(crate) fn read(&mut self, tree: &Tree<'_>, path: &[u8]) -> Result<Reading, Errno> {
+    pub(crate) fn read(&mut self, tree: &Tree<'_>, path: &[u8]) -> Result<Reading<Frame>, Errno> {
         match self.try_read(tree, path) {
             Ok(status) => self.finish(path, &status),
             Err(Failure::Fatal(errno)) => Err(errno),
@@ -226,7 +238,7 @@ impl Reader {
         Ok(())
     }
 
-    fn finish(&mut self, path: &[u8], status: &Status) -> Result<Reading, Errno> {
+    fn finish(&mut self, path: &[u8], status: &Status) -> Result<Reading<Frame>, Errno> {
         let found = &mut self.found;
         let reading = Reading {
             frame: Some(Frame::Read(Directory {

@@ -9,6 +9,9 @@ use rustix::io::Errno;
 use crate::call::{self, Outcome, TO_LOOK, TO_PASS, TO_READ};
 use crate::error::{Error, Result};
 
+/// The kernel takes no longer paths at once.
+const LONG: usize = 4096;
+
 /// The directory that a tree begins with.
 #[derive(Debug)]
 pub(crate) struct Root {
@@ -50,7 +53,7 @@ impl Root {
             return call::open_here(self.handle.as_fd(), b".");
         }
         check(path)?;
-        if self.quick {
+        if self.quick && path.len() < LONG {
             call::open_beneath(self.handle(), path, TO_READ)
         } else {
             walk(self.handle(), path)
@@ -81,6 +84,11 @@ impl Root {
         }
         self.quick
             .then(|| call::open_beneath(self.handle(), path, TO_PASS))
+    }
+
+    /// The root once more.
+    pub(crate) fn again(&self) -> Outcome<OwnedFd> {
+        call::open_here(self.handle(), b".")
     }
 
     pub(crate) fn handle(&self) -> BorrowedFd<'_> {

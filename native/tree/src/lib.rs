@@ -21,9 +21,17 @@ mod listing;
 mod line;
 pub mod owners;
 
+mod ahead;
 mod directory;
 mod queue;
 pub mod scan;
+
+pub mod compare;
+mod extraneous;
+pub mod findings;
+mod local;
+pub mod numbers;
+pub mod scope;
 
 pub mod hash;
 pub mod stage;

@@ -7,8 +7,6 @@ use std::collections::BTreeMap;
 
 use rustix::io::Errno;
 
-use crate::directory::{Directory, Frame, Problem, Reading};
-
 /// Bytes that may be ready before the caller asks for them.
 const AHEAD: usize = 8 << 20;
 /// Bytes handed out at once, unless one frame is larger.
@@ -27,23 +25,47 @@ struct Siblings {
     above: usize,
 }
 
+/// What is said of one directory.
+pub(crate) trait Frame {
+    /// Bytes that it holds.
+    fn size(&self) -> usize;
+}
+
+/// What was read of a directory.
+#[derive(Debug)]
+pub(crate) struct Reading<F> {
+    /// None: it vanished.
+    pub(crate) frame: Option<F>,
+    /// The subdirectories' names in order, each ended by NUL.
+    pub(crate) children: Vec<u8>,
+}
+
+impl<F> Default for Reading<F> {
+    fn default() -> Self {
+        Self {
+            frame: None,
+            children: Vec::new(),
+        }
+    }
+}
+
 /// What waits, what is worked on, and what is ready.
 #[derive(Debug)]
-pub(crate) struct Queue {
+pub(crate) struct Queue<F> {
     waiting: BTreeMap<Key, Siblings>,
     running: usize,
-    done: BTreeMap<Key, Option<Frame>>,
+    done: BTreeMap<Key, Option<F>>,
     /// Bytes of what is done.
     ready: usize,
     /// Why the scan cannot go on.
     failure: Option<(Errno, Vec<u8>)>,
 }
 
-impl Queue {
-    /// The root waits.
-    pub(crate) fn new() -> Self {
+impl<F: Frame> Queue<F> {
+    /// The directory `top` waits.
+    pub(crate) fn new(top: &[u8]) -> Self {
         Self {
-            waiting: BTreeMap::from([(Key::new(), Siblings::default())]),
+            waiting: BTreeMap::from([(key(top), Siblings::default())]),
             running: 0,
             done: BTreeMap::new(),
             ready: 0,
@@ -81,7 +103,7 @@ impl Queue {
     }
 
     /// What became of a claimed directory.
-    pub(crate) fn settle(&mut self, key: Key, reading: Result<Reading, Errno>) {
+    pub(crate) fn settle(&mut self, key: Key, reading: Result<Reading<F>, Errno>) {
         self.running -= 1;
         match reading {
             Ok(reading) => {
@@ -114,7 +136,7 @@ impl Queue {
     }
 
     /// The next frames in tree order, as far as they are ready.
-    pub(crate) fn take(&mut self) -> Vec<Frame> {
+    pub(crate) fn take(&mut self) -> Vec<F> {
         let mut batch = Vec::new();
         let mut bytes = 0;
         while bytes < BATCH && !self.blocked() {
@@ -161,20 +183,12 @@ pub(crate) fn path(key: &[u8]) -> Vec<u8> {
         .collect()
 }
 
-fn size_of_done(key: &[u8], frame: Option<&Frame>) -> usize {
-    let frame = match frame {
-        Some(Frame::Read(directory)) => size_of_directory(directory),
-        Some(Frame::Unreadable { path, .. }) => path.len(),
-        None => 0,
-    };
-    key.len() + size_of::<Frame>() + frame
+fn key(path: &[u8]) -> Key {
+    path.iter()
+        .map(|byte| if *byte == b'/' { 0 } else { *byte })
+        .collect()
 }
 
-fn size_of_directory(directory: &Directory) -> usize {
-    let problem = |problem: &Problem| problem.name.len() + size_of::<Problem>();
-    directory.path.len()
-        + directory.attributes.len()
-        + directory.leaves.len()
-        + directory.identities.len()
-        + directory.problems.iter().map(problem).sum::<usize>()
+fn size_of_done<F: Frame>(key: &[u8], frame: Option<&F>) -> usize {
+    key.len() + size_of::<F>() + frame.map_or(0, Frame::size)
 }

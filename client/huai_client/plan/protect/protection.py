@@ -30,17 +30,18 @@ class Protection:
 
     def __init__(self, patterns: Iterable[str]) -> None:
         """Raises `FilterError` for a malformed pattern."""
-        self._rules = Rules.parse(
+        self.rules = Rules.parse(
             [b"- " + each.encode("utf-8", "surrogateescape") for each in patterns], place="protect"
         )
+        """Exclude what is protected."""
 
     def __bool__(self) -> bool:
         """Whether there is any pattern."""
-        return bool(self._rules)
+        return bool(self.rules)
 
     def covers(self, path: RelPath, *, directory: bool) -> bool:
         """Whether what stands at `path`, or should, is protected."""
-        return bool(path) and not self._rules.reaches(path, directory=directory)
+        return bool(path) and not self.rules.reaches(path, directory=directory)
 
     def may_cover(self, path: RelPath) -> bool:
         """Whether `path` is protected as a directory or as anything else."""
@@ -61,7 +62,7 @@ class Protection:
         are not looked for: only the tree has them.
         """
         covered = self.covers(old, directory=True) or self.covers(new, directory=True)
-        return not covered and self._rules.alike_below(old, new)
+        return not covered and self.rules.alike_below(old, new)
 
     def entries(self, wanted: Iterable[Entry]) -> Iterator[Entry]:
         """The entries of `wanted` that are not protected, hardlinks detached."""

@@ -13,9 +13,9 @@ from huai_client.plan.withhold import Withholding
 from huai_client.profiles.load import profiles
 from huai_client.publish.executor import Report, StepCounts, execute
 from huai_client.tree import PathError, Tree
-from huai_client.verify.check import verify
 from huai_schema.entries import Entry, File
 from huai_schema.paths import RelPath
+from tests.support.comparing import verify
 from tests.support.local_trees import (
     Staged,
     at,

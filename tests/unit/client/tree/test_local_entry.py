@@ -1,4 +1,4 @@
-"""What `stat_entry`, `walk` and `differences` say of real trees."""
+"""What `stat_entry` and `differences` say of real trees."""
 
 import os
 import stat
@@ -9,17 +9,14 @@ import pytest
 from huai_client.tree import View
 from huai_client.tree.local_entry import (
     LocalEntry,
-    Unreadable,
     differences,
     differences_here,
     stat_entry,
-    walk,
 )
 from huai_client.tree.owners import Names, Owners
 from huai_schema.entries import Directory, Entry, File, Symlink
 from huai_schema.paths import ROOT
 from tests.support.local_trees import T0, at, file, symlink
-from tests.support.unprivileged import run_unprivileged
 
 
 def look(folder: Path, path: bytes) -> LocalEntry:
@@ -79,43 +76,6 @@ def test_a_hardlink_differs_unless_it_is_one_of_its_leader(short_path: Path) -> 
             assert differences_here(view, found, wanted) == unequal
             gone = found.entry._replace(link=at(b"gone"))
             assert differences_here(view, found, gone) == {"link"}
-
-
-def paths(folder: Path) -> list[bytes]:
-    with View(folder) as view:
-        return [found.path for found in walk(view)]
-
-
-def test_walk_goes_in_tree_order(short_path: Path) -> None:
-    for name in ("a", "a.b", "a/x", ".~tmp~/huai", "a/.~tmp~"):
-        (short_path / name).mkdir(parents=True)
-    for name in ("z", "a/z", "a/x/f", "a.b/f", "B", "a-", ".~tmp~/f", "a/.~tmp~/f"):
-        (short_path / name).touch()
-    (short_path / "a" / "l").symlink_to("/")
-    expected = [b"", b"B", b"a-", b"z", b"a", b"a/l", b"a/z", b"a/x", b"a/x/f", b"a.b", b"a.b/f"]
-    assert paths(short_path) == expected
-
-
-def test_a_file_named_like_the_staging_folder_is_seen(short_path: Path) -> None:
-    (short_path / ".~tmp~").touch()
-    assert paths(short_path) == [b"", b".~tmp~"]
-
-
-def steps_in_unreadable_directories(folder: Path) -> None:
-    (folder / "list").mkdir()
-    (folder / "list" / "f").touch()
-    (folder / "list").chmod(0o400)
-    (folder / "none").mkdir(mode=0)
-    with View(folder) as view:
-        found = list(walk(view))
-    silent = [item.path for item in found if isinstance(item, Unreadable)]
-    assert silent == [b"list/f", b"none"]
-    seen = [item.path for item in found if isinstance(item, LocalEntry)]
-    assert seen == [b"", b"list", b"none"]
-
-
-def test_unreadable_directories_are_said(short_path: Path) -> None:
-    run_unprivileged(__name__, "steps_in_unreadable_directories", short_path)
 
 
 def observed(entry: Entry | None, inode: int = 2) -> LocalEntry:

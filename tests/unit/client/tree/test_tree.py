@@ -16,9 +16,9 @@ from huai_client.tree import (
     Tree,
     View,
 )
-from huai_client.verify.check import verify
 from huai_schema.entries import File
 from huai_schema.paths import ROOT, RelPath, join
+from tests.support.comparing import verify
 from tests.support.local_trees import (
     T0,
     Staged,

@@ -9,8 +9,8 @@ import pytest
 from huai_client.diff.findings import Difference, Kind
 from huai_client.publish.executor import execute
 from huai_client.tree import Tree, View
-from huai_client.verify.check import verify
 from huai_schema.entries import Entry, File
+from tests.support.comparing import verify
 from tests.support.local_trees import (
     Staged,
     at,

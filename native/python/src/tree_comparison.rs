@@ -1,0 +1,190 @@
+//! Comparing a downstream tree with a snapshot.
+
+use std::collections::HashSet;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use huai_format::entry_limit::EntryLimit;
+use huai_format::level::Walk;
+use huai_format::manifest::Listing;
+use huai_format::path::RelPath;
+use huai_format::selection::{ModeRule, Modes, Selection, Source};
+use huai_format::shared::Shared;
+use huai_tree::compare::{self, Options};
+use huai_tree::error::Errno;
+use huai_tree::findings::Findings;
+use huai_tree::owners::Kind;
+use huai_tree::scope::Scope;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::columns::{Batch, batch};
+use crate::errors::{raise, refuse};
+use crate::filter::Filter;
+use crate::packs::parse_oid;
+use crate::reader::{Reader, snapshot};
+use crate::wait::wait_asking;
+
+/// An own directory: its path, its tree, whether all below belongs to it.
+type Own = (Vec<u8>, Vec<u8>, bool);
+/// Path, attributes, leaves, digests.
+type Read = (Vec<u8>, Vec<u8>, Vec<u8>, Vec<u8>);
+/// For files and for directories, bits that stay and bits that are set; what is there keeps its own.
+type ModeTable = ((u16, u16), (u16, u16), bool);
+/// Top, what is apart, after what it begins.
+type Part = (Vec<u8>, HashSet<Vec<u8>>, Vec<u8>);
+/// Records, text, what is wanted; entries, files, undigested; the last place; whether it was all.
+type Compared<'py> = (
+    Bound<'py, PyBytes>,
+    Bound<'py, PyBytes>,
+    Option<Batch<'py>>,
+    (u64, u64, u64),
+    Bound<'py, PyBytes>,
+    bool,
+);
+
+/// What is wanted, before filters.
+#[derive(FromPyObject)]
+enum Wanted {
+    Own(Own),
+    Read(Vec<Read>),
+}
+
+/// A tree that is being compared.
+#[pyclass(frozen, module = "huai_native._native")]
+pub(crate) struct TreeComparison {
+    comparison: Mutex<compare::TreeComparison<Reader>>,
+    owners: Option<(Py<PyAny>, Py<PyAny>)>,
+}
+
+#[pymethods]
+impl TreeComparison {
+    #[new]
+    #[pyo3(signature = (handle, snapshot, selection, *, scope, owners, content, threads))]
+    #[expect(clippy::too_many_arguments, reason = "named ones, of Python")]
+    fn new(
+        py: Python<'_>,
+        handle: u32,
+        snapshot: (Py<PyAny>, u64, Wanted),
+        selection: (Vec<Py<Filter>>, ModeTable),
+        scope: Part,
+        owners: Option<(Py<PyAny>, Py<PyAny>)>,
+        content: bool,
+        threads: usize,
+    ) -> PyResult<Self> {
+        let (filters, modes) = selection;
+        let (top, apart, after) = scope;
+        let options = Options {
+            scope: Scope { top, apart, after },
+            modes: modes_of(modes),
+            owners: owners.is_some(),
+            content,
+            threads,
+        };
+        let opened = compare::TreeComparison::open(handle, selected(snapshot, &filters)?, options);
+        Ok(Self {
+            comparison: Mutex::new(opened.map_err(|error| raise(py, &error))?),
+            owners,
+        })
+    }
+
+    /// The next findings, about so many, of so many entries; `ask` is called now and then.
+    fn batch<'py>(
+        &self,
+        py: Python<'py>,
+        most: usize,
+        steps: usize,
+        ask: &Bound<'py, PyAny>,
+    ) -> PyResult<Compared<'py>> {
+        let raised = Mutex::new(None);
+        let number_of = |kind, name: &[u8]| {
+            self.number(kind, name).map_err(|error| {
+                let mut raised = raised.lock().unwrap_or_else(PoisonError::into_inner);
+                raised.get_or_insert(error);
+                Errno::CANCELED
+            })
+        };
+        let mut found = Findings::new(most, steps);
+        let outcome = wait_asking(py, Some(ask.as_unbound()), |stop| {
+            let mut comparison = self.lock();
+            let ended = comparison.advance(&number_of, stop, &mut found);
+            ended.map(|ended| (ended, comparison.position()))
+        })?;
+        if let Some(error) = raised.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            return Err(error);
+        }
+        let (ended, position) = outcome.map_err(refuse)?;
+        let totals = found.totals;
+        Ok((
+            PyBytes::new(py, &found.records),
+            PyBytes::new(py, &found.text),
+            batch(py, &found.wanted)?,
+            (totals.entries, totals.files, totals.undigested),
+            PyBytes::new(py, &position),
+            ended,
+        ))
+    }
+
+    /// Extraneous leaves that are not told of yet.
+    fn waiting<'py>(&self, py: Python<'py>) -> Vec<Bound<'py, PyBytes>> {
+        let waiting = self.lock().waiting();
+        waiting.iter().map(|path| PyBytes::new(py, path)).collect()
+    }
+
+    /// These need not be told of any more.
+    fn forget(&self, paths: HashSet<Vec<u8>>) {
+        self.lock().forget(paths);
+    }
+}
+
+impl TreeComparison {
+    fn lock(&self) -> MutexGuard<'_, compare::TreeComparison<Reader>> {
+        self.comparison
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn number(&self, kind: Kind, name: &[u8]) -> PyResult<Option<u32>> {
+        let Some((user, group)) = &self.owners else {
+            return Ok(None);
+        };
+        let number_of = match kind {
+            Kind::User => user,
+            Kind::Group => group,
+        };
+        Python::attach(|py| number_of.call1(py, (PyBytes::new(py, name),))?.extract(py))
+    }
+}
+
+fn selected(
+    (reader, limit, wanted): (Py<PyAny>, u64, Wanted),
+    filters: &[Py<Filter>],
+) -> PyResult<Selection<Reader>> {
+    let filters = filters.iter().map(|filter| filter.get().rules()).collect();
+    let (tree, source) = match wanted {
+        Wanted::Own((path, tree, deep)) => {
+            let path = RelPath::trusted(path);
+            let walk = Walk::below(path, parse_oid(&tree)?, EntryLimit::new(limit));
+            (tree, Source::Walk(if deep { walk } else { walk.shallow() }))
+        }
+        Wanted::Read(listings) => {
+            let listing = |(path, attributes, leaves, digests): Read| Listing {
+                path: RelPath::trusted(path),
+                attributes: Shared::from(attributes),
+                leaves: Shared::from(leaves),
+                digests: Shared::from(digests),
+            };
+            let listings = listings.into_iter().map(listing).collect();
+            (vec![0; 20], Source::Read(listings))
+        }
+    };
+    Ok(Selection::new(snapshot(reader, &tree)?, source, filters))
+}
+
+fn modes_of((file, directory, local): ModeTable) -> Modes {
+    let rule = |(kept, set)| ModeRule { kept, set };
+    Modes {
+        file: rule(file),
+        directory: rule(directory),
+        local,
+    }
+}

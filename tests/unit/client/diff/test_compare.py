@@ -1,0 +1,129 @@
+"""What a comparison looks at, in which order, and what it says of what it cannot read."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from huai_client.diff.compare import Extraneous, Match, Missing, TreeComparison
+from huai_client.tree import StorageError, View
+from huai_client.tree.local_entry import Unreadable
+from huai_schema.entries import Directory, Entry
+from huai_schema.paths import ROOT
+from tests.support.comparing import compared, selection_of
+from tests.support.local_trees import T0, at, directory, file, linked
+from tests.support.unprivileged import run_unprivileged
+
+NOTHING: list[Entry] = [Directory(ROOT, 0)]
+
+
+def paths(folder: Path) -> list[bytes]:
+    with View(folder) as view:
+        found = compared(view, NOTHING)
+        return [each.path for each in found if isinstance(each, Extraneous)]
+
+
+def test_extraneous_leaves_come_behind_the_directories_beside_them(short_path: Path) -> None:
+    for name in ("a", "a.b", "a/x", ".~tmp~/huai", "a/.~tmp~"):
+        (short_path / name).mkdir(parents=True)
+    for name in ("z", "a/z", "a/x/f", "a.b/f", "B", "a-", ".~tmp~/f", "a/.~tmp~/f"):
+        (short_path / name).touch()
+    (short_path / "a" / "l").symlink_to("/")
+    expected = [b"a", b"a/x", b"a/l", b"a/z", b"a/x/f", b"a.b", b"B", b"a-", b"z", b"a.b/f"]
+    assert paths(short_path) == expected
+
+
+def test_a_file_named_like_the_staging_folder_is_seen(short_path: Path) -> None:
+    (short_path / ".~tmp~").touch()
+    assert paths(short_path) == [b".~tmp~"]
+
+
+def test_a_tree_deeper_than_a_path_may_be_long(short_path: Path) -> None:
+    here = os.open(short_path, os.O_RDONLY)
+    for _ in range(25):
+        os.mkdir("d" * 200, dir_fd=here)
+        here, above = os.open("d" * 200, os.O_RDONLY, dir_fd=here), here
+        os.close(above)
+    os.close(os.open("leaf", os.O_CREAT | os.O_WRONLY, dir_fd=here))
+    os.close(here)
+    assert [path.count(b"/") for path in paths(short_path)] == [*range(25), 25]
+
+
+def steps_in_unreadable_directories(folder: Path) -> None:
+    (folder / "list").mkdir()
+    (folder / "list" / "f").touch()
+    (folder / "list").chmod(0o400)
+    (folder / "none").mkdir(mode=0)
+    wanted: list[Entry] = [*NOTHING, directory(b"list"), directory(b"none"), file(b"none/below")]
+    with View(folder) as view:
+        strange, known = list(compared(view, NOTHING)), list(compared(view, wanted))
+    for found in (strange, known):
+        silent = [(each.path, each.directory) for each in found if isinstance(each, Unreadable)]
+        assert silent == [(b"list/f", False), (b"none", True)]
+    assert [each.path for each in strange if isinstance(each, Extraneous)] == [b"list", b"none"]
+    assert [each.wanted.path for each in known if isinstance(each, Match)] == [
+        b"",
+        b"list",
+        b"none",
+    ]
+    assert not any(isinstance(each, Missing) for each in known)
+
+
+def test_unreadable_directories_are_said(short_path: Path) -> None:
+    run_unprivileged(__name__, "steps_in_unreadable_directories", short_path)
+
+
+def test_a_disk_that_fails_ends_it(short_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    record = bytes([6]) + bytes(23) + (5).to_bytes(4, "little") + bytes(32)
+
+    class Failing:
+        def __init__(self, *_: object, **__: object) -> None: ...
+
+        def batch(self, *_: object) -> tuple[object, ...]:
+            return record, b"", None, (0, 0, 0), b"", True
+
+    monkeypatch.setattr("huai_native._native.TreeComparison", Failing)
+    with View(short_path) as view, pytest.raises(StorageError):
+        list(compared(view, NOTHING))
+
+
+def test_what_is_asked_now_and_then_may_end_it(short_path: Path) -> None:
+    def over() -> None:
+        raise TimeoutError
+
+    with View(short_path) as view:
+        comparison = TreeComparison(view, selection_of(NOTHING), owners=None)
+        with pytest.raises(TimeoutError):
+            list(comparison.findings(over))
+
+
+def test_leaders_are_looked_for_in_other_directories(short_path: Path) -> None:
+    for name in ("a", "b"):
+        (short_path / name).mkdir()
+    (short_path / "a" / "f").write_bytes(b"x" * 10)
+    for name in ("good", "again"):
+        os.link(short_path / "a" / "f", short_path / "b" / name)
+    (short_path / "b" / "copy").write_bytes(b"x" * 10)
+    leader = file(b"a/f")
+    names = (b"b/again", b"b/copy", b"b/good")
+    wanted: list[Entry] = [*NOTHING, directory(b"a"), directory(b"b"), leader]
+    wanted += [linked(name, leader) for name in names]
+    with View(short_path) as view:
+        found = [each for each in compared(view, wanted) if isinstance(each, Match)]
+    assert {each.wanted.path for each in found if "link" in each.attributes} == {b"b/copy"}
+
+
+def test_a_batch_ends_in_the_middle_of_a_directory(short_path: Path) -> None:
+    wanted: list[Entry] = [
+        *NOTHING,
+        *(file(b"%04d" % number, mtime=T0 + number) for number in range(2500)),
+    ]
+    with View(short_path) as view:
+        comparison = TreeComparison(view, selection_of(wanted), owners=None)
+        steps = [(list(step.findings), step.entries) for step in comparison.steps()]
+    found = [each for findings, _ in steps for each in findings]
+    assert len(steps) > 2
+    assert sum(entries for _, entries in steps) == 2501
+    assert [each.wanted.path for each in found if isinstance(each, Missing)] == [
+        at(b"%04d" % number) for number in range(2500)
+    ]
