@@ -1,0 +1,194 @@
+"""A sender that brings other things than it was asked for: they get no further than staging.
+
+With --trust-sender, rsync takes them; and the administrator's own options may let it make symlinks
+and devices.
+"""
+
+import os
+import socket
+import stat
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from huai_client.transfer.staging import Staging
+from huai_schema.entries import File
+from tests.support.listening import listening
+from tests.support.rsyncd import rsync_daemon
+from tests.support.transfers import TEST_OPTIONS, Downstream, put
+
+_SECONDS = 30
+CONTENT = b"what the metadata say"
+SIZE = 1000
+WHATEVER = replace(TEST_OPTIONS, extra=("-rlptgoD",), retries=0)
+"""Options with which rsync makes everything that is sent."""
+
+
+@contextmanager
+def renaming(url: str, change: Callable[[bytes], bytes]) -> Iterator[str]:
+    """The rsync daemon at `url`, whose clients are heard to ask for other names.
+
+    `change` gets what they send; what it returns has to be as long.
+    """
+    target = ("127.0.0.1", int(url.rpartition(":")[2]))
+
+    def hear(client: socket.socket) -> None:
+        client.settimeout(_SECONDS)
+        threads.append(threading.Thread(target=_serve, args=(client, target, change)))
+        threads[-1].start()
+
+    threads: list[threading.Thread] = []
+    with listening(hear) as port:
+        yield f"rsync://127.0.0.1:{port}"
+    for thread in threads:
+        thread.join(_SECONDS)
+
+
+def _serve(
+    client: socket.socket, target: tuple[str, int], change: Callable[[bytes], bytes]
+) -> None:
+    with client, socket.create_connection(target, timeout=_SECONDS) as server:
+        back = threading.Thread(target=_pass_on, args=(server, client, bytes))
+        back.start()
+        _pass_on(client, server, change)
+        back.join(_SECONDS)
+
+
+def _pass_on(source: socket.socket, sink: socket.socket, edit: Callable[[bytes], bytes]) -> None:
+    with suppress(OSError):
+        while data := source.recv(1 << 16):
+            sink.sendall(edit(data))
+        sink.shutdown(socket.SHUT_WR)
+
+
+def link_to_a_file(place: Path, outside: Path) -> None:
+    place.symlink_to(outside / "one")
+
+
+def link_to_a_directory(place: Path, outside: Path) -> None:
+    place.parent.rmdir()
+    place.parent.symlink_to(outside)
+
+
+def directory(place: Path, outside: Path) -> None:
+    place.mkdir()
+    (place / "inside").write_bytes(CONTENT)
+    (place / "link").symlink_to(outside)
+
+
+def pipe(place: Path, _outside: Path) -> None:
+    os.mkfifo(place)
+
+
+def unix_socket(place: Path, _outside: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as node:
+        node.bind(str(place))
+
+
+def device(place: Path, _outside: Path) -> None:
+    os.mknod(place, stat.S_IFCHR | 0o666, os.makedev(1, 5))  # /dev/zero: never read to its end
+
+
+_NODES = [link_to_a_file, link_to_a_directory, directory, pipe, unix_socket]
+_OF_ROOT = [device] if os.geteuid() == 0 else []
+
+
+@pytest.mark.parametrize("plant", [*_NODES, *_OF_ROOT])
+def test_what_is_no_file_is_not_staged(
+    upstream: Path, down: Downstream, short_path: Path, plant: Callable[[Path, Path], None]
+) -> None:
+    outside = short_path / "outside"
+    outside.mkdir()
+    wanted, other = put(upstream, b"d/one", CONTENT), put(upstream, b"e/two", b"2")
+    twin = put(outside, b"one", CONTENT, mtime=wanted.mtime)
+    assert twin.digest == wanted.digest
+    (upstream / "d/one").unlink()
+    plant(upstream / "d/one", outside)
+    with rsync_daemon({"m": upstream}, use_chroot="no", munge_symlinks="no") as url:
+        outcome = down.fetch([wanted, other], f"{url}/m", WHATEVER)
+        assert outcome.arrived == [other]
+        assert outcome.failed == [wanted]
+        assert only_staged(down, [other])
+        assert [path.name for path in outside.iterdir()] == ["one"]
+        remove(upstream)
+        put(upstream, b"d/one", CONTENT, mtime=wanted.mtime)
+        assert down.fetch([wanted, other], f"{url}/m", WHATEVER).arrived == [wanted, other]
+    assert (outside / "one").stat().st_mtime_ns == wanted.mtime
+
+
+def test_another_file_is_not_staged(upstream: Path, down: Downstream) -> None:
+    wanted, other = put(upstream, b"d/wanted", CONTENT), put(upstream, b"e/two", b"2")
+    put(upstream, b"d/unasked", b"another content")
+    put(upstream, b"d/wantee", CONTENT)
+
+    def change(said: bytes) -> bytes:
+        return said.replace(b"d/wanted\0", b"d/wantee\0")
+
+    with rsync_daemon({"m": upstream}) as daemon, renaming(daemon, change) as url:
+        outcome = down.fetch([wanted, other], f"{url}/m")
+    assert outcome.arrived == [other]
+    assert outcome.missing == [wanted]
+    assert only_staged(down, [other])
+
+
+def test_a_directory_brings_nothing_more_with_it(upstream: Path, down: Downstream) -> None:
+    wanted = put(upstream, b"d/wanted", CONTENT)
+    more = put(upstream, b"more/and", os.urandom(SIZE))
+
+    def change(said: bytes) -> bytes:
+        return said.replace(b"d/wanted\0", b".///more\0")
+
+    with rsync_daemon({"m": upstream}) as daemon, renaming(daemon, change) as url:
+        outcome = down.fetch([wanted], f"{url}/m", WHATEVER)
+    assert outcome.missing == [wanted]
+    assert outcome.bytes_received > SIZE  # it did come
+    assert only_staged(down, [])
+    with Staging(down.root) as staging:
+        staging.incoming.recover([wanted])
+        assert not staging.ready(more)
+
+
+def test_what_was_verified_is_not_replaced_by_a_later_run(upstream: Path, down: Downstream) -> None:
+    first, second = put(upstream, b"d/first", CONTENT), put(upstream, b"d/other", CONTENT)
+    changed: list[bytes] = []
+
+    def change(said: bytes) -> bytes:
+        if b"d/other\0" in said:  # the second run brings the name of the first, and other content
+            put(upstream, b"d/first", CONTENT[::-1], mtime=first.mtime)
+            changed.append(said)
+        return said.replace(b"d/other\0", b"d/first\0")
+
+    options = replace(TEST_OPTIONS, streams=1, batch_files=1, retries=0)
+    with rsync_daemon({"m": upstream}) as daemon, renaming(daemon, change) as url:
+        outcome = down.fetch([first, second], f"{url}/m", options)  # checks what is ready
+    assert len(changed) == 1
+    assert outcome.arrived == [first]
+    assert outcome.missing == [second]
+
+
+def only_staged(down: Downstream, files: list[File]) -> bool:
+    """Whether nothing but `files` and what was to become of them lies around."""
+    with Staging(down.root) as staging:
+        staging.incoming.recover(files)
+        staging.drop_partials([])
+        assert all(staging.ready(file) for file in files)
+    left = [path for path in down.dest.rglob("*") if not stat.S_ISDIR(path.lstat().st_mode)]
+    names = [path.name for path in left if path.name not in ("boot", "lock")]
+    return sorted(names) == sorted(os.fsdecode(file.path).rpartition("/")[2] for file in files)
+
+
+def remove(upstream: Path) -> None:
+    """What was planted at `d/one`."""
+    place = upstream / "d"
+    if place.is_symlink():
+        place.unlink()
+    elif (place / "one").is_dir() and not (place / "one").is_symlink():
+        for path in (place / "one").iterdir():
+            path.unlink()
+        (place / "one").rmdir()
+    else:
+        (place / "one").unlink()
