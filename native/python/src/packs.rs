@@ -67,7 +67,7 @@ impl Packs {
     /// The content of an object that is here, can be read and is of this kind.
     pub(crate) fn content(&self, oid: &Oid, kind: Kind) -> Option<Vec<u8>> {
         let found = self.locked().find(oid).ok()??;
-        (found.kind == kind).then_some(found.content)
+        (found.kind == kind).then(|| found.content.clone())
     }
 }
 

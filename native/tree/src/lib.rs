@@ -37,6 +37,7 @@ pub mod hash;
 pub mod stage;
 
 pub mod packs;
+mod recent;
 
 pub mod publish;
 

@@ -1,6 +1,7 @@
 //! The packs of a repository, read by place; nothing is ever mapped.
 
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
 
 use huai_format::error::{Error as FormatError, Result as Parsed};
 use huai_format::git::index::{Index, Place};
@@ -11,6 +12,7 @@ use huai_format::git::window::Source;
 
 use crate::call;
 use crate::error::{Errno, Error, Result};
+use crate::recent::Recent;
 
 const DIRECTORY_BYTES: usize = 32 << 10;
 
@@ -98,7 +100,8 @@ impl Pack {
 pub struct Packs {
     folders: Vec<Vec<u8>>,
     /// The one that had the last object comes first.
-    packs: Vec<Pack>,
+    opened: Vec<Pack>,
+    recent: Recent,
 }
 
 impl Packs {
@@ -109,16 +112,22 @@ impl Packs {
 
     /// Know no pack any more.
     pub fn forget(&mut self) {
-        self.packs.clear();
+        self.opened.clear();
+        self.recent.clear();
     }
 
     /// An object, if it is here.
-    pub fn find(&mut self, oid: &Oid) -> Parsed<Option<Object>> {
-        let place = self.locate(oid)?;
-        match (place, self.packs.first_mut()) {
-            (Some(place), Some(pack)) => pack.read(&place).map(Some),
-            _ => Ok(None),
+    pub fn find(&mut self, oid: &Oid) -> Parsed<Option<Arc<Object>>> {
+        if let Some(found) = self.recent.get(oid) {
+            return Ok(Some(found));
         }
+        let place = self.locate(oid)?;
+        let (Some(place), Some(pack)) = (place, self.opened.first_mut()) else {
+            return Ok(None);
+        };
+        let found = Arc::new(pack.read(&place)?);
+        self.recent.keep(*oid, &found);
+        Ok(Some(found))
     }
 
     /// Where an object stands, if it is here; its pack comes first then.
@@ -132,23 +141,23 @@ impl Packs {
 
     fn known(&mut self, oid: &Oid) -> Option<Place> {
         let has = |(number, pack): (usize, &Pack)| Some((number, pack.index.find(oid)?));
-        let (number, place) = self.packs.iter().enumerate().find_map(has)?;
-        self.packs.swap(0, number);
+        let (number, place) = self.opened.iter().enumerate().find_map(has)?;
+        self.opened.swap(0, number);
         Some(place)
     }
 
     /// Look for packs that are not known yet; whether there are any.
     fn list(&mut self) -> Parsed<bool> {
-        let before = self.packs.len();
+        let before = self.opened.len();
         for folder in &self.folders {
             for name in names(folder).map_err(boxed)? {
                 let path = [folder, &b"/"[..], &name].concat();
-                if self.packs.iter().all(|pack| pack.path != path) {
-                    self.packs.push(Pack::open(path)?);
+                if self.opened.iter().all(|pack| pack.path != path) {
+                    self.opened.push(Pack::open(path)?);
                 }
             }
         }
-        Ok(self.packs.len() > before)
+        Ok(self.opened.len() > before)
     }
 }
 

@@ -1,0 +1,93 @@
+//! The objects that were read last: a sync looks at most of them two or three times, and taking one
+//! out of its pack again costs ten times as much as finding it here.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use huai_format::git::object::Object;
+use huai_format::git::oid::Oid;
+
+/// Bytes of content that are kept.
+const KEPT_BYTES: usize = 24 << 20;
+/// A larger object is not kept: it would push out too many.
+const OBJECT_BYTES: usize = 1 << 20;
+
+/// Some objects by their ids; the one that came first goes first.
+#[derive(Debug, Default)]
+pub(crate) struct Recent {
+    objects: BTreeMap<Oid, Arc<Object>>,
+    order: VecDeque<Oid>,
+    bytes: usize,
+}
+
+impl Recent {
+    /// An object that was kept, and is still.
+    pub(crate) fn get(&self, oid: &Oid) -> Option<Arc<Object>> {
+        self.objects.get(oid).cloned()
+    }
+
+    /// Keep an object, which was not here.
+    pub(crate) fn keep(&mut self, oid: Oid, object: &Arc<Object>) {
+        if object.content.len() > OBJECT_BYTES {
+            return;
+        }
+        self.bytes += object.content.len();
+        self.objects.insert(oid, Arc::clone(object));
+        self.order.push_back(oid);
+        while self.bytes > KEPT_BYTES {
+            let oldest = self.order.pop_front();
+            let Some(gone) = oldest.and_then(|oid| self.objects.remove(&oid)) else {
+                break;
+            };
+            self.bytes -= gone.content.len();
+        }
+    }
+
+    /// Keep none.
+    pub(crate) fn clear(&mut self) {
+        *self = Self::default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use huai_format::git::object::{Kind, Object};
+    use huai_format::git::oid::Oid;
+
+    use super::{KEPT_BYTES, OBJECT_BYTES, Recent};
+
+    fn blob(size: usize) -> (Oid, Arc<Object>) {
+        let content = vec![b'x'; size];
+        let kind = Kind::Blob;
+        let mut name = [0; 20];
+        name[..8].copy_from_slice(&size.to_be_bytes());
+        let oid = Oid::parse(&name).unwrap();
+        (oid, Arc::new(Object { kind, content }))
+    }
+
+    #[test]
+    fn the_first_goes_first_and_only_when_there_is_no_room() {
+        let mut recent = Recent::default();
+        let room = KEPT_BYTES / OBJECT_BYTES;
+        let sizes: Vec<usize> = (0..=room).map(|number| OBJECT_BYTES - number).collect();
+        for size in &sizes {
+            let (oid, object) = blob(*size);
+            recent.keep(oid, &object);
+        }
+        assert_eq!(recent.get(&blob(sizes[0]).0), None);
+        assert_eq!(recent.get(&blob(sizes[1]).0), Some(blob(sizes[1]).1));
+        assert!(recent.bytes <= KEPT_BYTES);
+        recent.clear();
+        assert_eq!(recent.get(&blob(sizes[1]).0), None);
+    }
+
+    #[test]
+    fn a_large_one_is_not_kept() {
+        let mut recent = Recent::default();
+        let (oid, object) = blob(OBJECT_BYTES + 1);
+        recent.keep(oid, &object);
+        assert_eq!((recent.get(&oid), recent.bytes), (None, 0));
+    }
+}
