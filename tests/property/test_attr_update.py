@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from hypothesis import example, given, settings
 
+from huai_schema.codec.listing import Listing
 from huai_schema.diff.changes import Moved
 from huai_schema.diff.diff import diff
 from huai_schema.entries import Directory, Entry, File, Symlink
@@ -58,6 +59,7 @@ def listed(generation: Path) -> dict[RelPath, Entry]:
     entries = [
         entry
         for listing in assembly.listings(scan(generation))
+        if isinstance(listing, Listing)
         for entry in decode_listing(listing)
     ]
     assert assembly.problems == []

@@ -79,6 +79,12 @@ class Digests:
         That is the time of birth, if there is one, and the digest.
         """
 
+    def look_up_run(self, run: Run) -> list[tuple[int, int, tuple[int, bytes] | None]]:
+        """As `look_up`; `settle_run` comes next."""
+
+    def settle_run(self, run: Run, found: Sequence[tuple[int | None, bytes] | None]) -> None:
+        """As `settle`: the columns stand in the run then."""
+
     def flush(self) -> None:
         """Write what was found out, for the next run if this one does not come to its end."""
 
@@ -137,6 +143,9 @@ class Layout:
     def add(self, path: bytes, attributes: bytes, leaves: bytes, digests: bytes) -> None:
         """The next directory: `FormatError` if it is not the next one in tree order."""
 
+    def add_run(self, run: Run) -> None:
+        """The next directories, with the digests that are known of them."""
+
     def finish(self) -> bytes:
         """The id of the root's tree; `FormatError` if there is no root."""
 
@@ -165,7 +174,24 @@ class OwnDirectory:
         """The ids of all pieces of its manifest."""
 
 @final
-class Scan(Iterator[list[_Unreadable | _Directory]]):
+class Run:
+    """Directories one after the other about which nothing has to be decided.
+
+    Nothing is wrong with them, no file in them has several names, others may read all of it, and
+    they are on the root's file system.
+    """
+
+    def __len__(self) -> int: ...
+    @property
+    def totals(self) -> tuple[int, int, int, int]:
+        """Files, symlinks, bytes of content, entries that no snapshot holds."""
+    def file(self, directory: int, number: int) -> tuple[bytes, bytes]:
+        """Path of a file, and its record (`huai_server.scan.types.IDENTITY`) up to the ctime."""
+    def directories(self) -> list[tuple[_Directory, bytes]]:
+        """Each by itself, with its digest column (empty: all absent)."""
+
+@final
+class Scan(Iterator[list[_Unreadable | _Directory | Run]]):
     """A whole tree in tree order, in batches.
 
     A reason is an errno, or: -1 keeps changing, -2 size or time out of range, -3 too large, -4 the
@@ -187,8 +213,11 @@ class Scan(Iterator[list[_Unreadable | _Directory]]):
         `owners` give the name of a user and of a group; None: everything belongs to root.
         """
 
+    def watch(self, paths: Sequence[bytes]) -> None:
+        """Directories come in runs, but for these paths and whatever is below."""
+
     def __iter__(self) -> Scan: ...
-    def __next__(self) -> list[_Unreadable | _Directory]: ...
+    def __next__(self) -> list[_Unreadable | _Directory | Run]: ...
 
 @final
 class Maker:

@@ -2,6 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use huai_tree::Directory;
 use huai_tree::digests::{self, Files, Found};
 use huai_tree::error::Result;
 use pyo3::exceptions::PyValueError;
@@ -10,6 +11,7 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 
 use crate::errors::raise;
+use crate::run::Run;
 use crate::wait::wait;
 
 /// The digests of one commit, in the order of its scan.
@@ -37,12 +39,7 @@ impl Digests {
             let files: Vec<_> = directories.iter().map(files).collect();
             digests.look_up(&files)
         })?;
-        let doubts = doubts.into_iter().map(|doubt| {
-            let if_born = doubt.if_born;
-            let if_born = if_born.map(|(birth, digest)| (birth, PyBytes::new(py, &digest)));
-            (doubt.place.0, doubt.place.1, if_born)
-        });
-        Ok(doubts.collect())
+        Ok(doubts.into_iter().map(|each| doubt(py, &each)).collect())
     }
 
     fn settle<'py>(
@@ -57,6 +54,29 @@ impl Digests {
             .iter()
             .map(|column| PyBytes::new(py, column))
             .collect())
+    }
+
+    fn look_up_run<'py>(&self, py: Python<'py>, run: Py<Run>) -> PyResult<Vec<Doubt<'py>>> {
+        let doubts = self.call(py, move |digests| {
+            let run = run.get().lock();
+            let files: Vec<_> = run.directories.iter().map(files_of).collect();
+            digests.look_up(&files)
+        })?;
+        Ok(doubts.into_iter().map(|each| doubt(py, &each)).collect())
+    }
+
+    fn settle_run(
+        &self,
+        py: Python<'_>,
+        run: Py<Run>,
+        found: Vec<Option<(Option<i64>, PyBackedBytes)>>,
+    ) -> PyResult<()> {
+        let found = found.into_iter().map(|each| each.map(parse).transpose());
+        let found: Vec<_> = found.collect::<PyResult<_>>()?;
+        self.call(py, move |digests| {
+            run.get().lock().columns = digests.settle(&found)?;
+            Ok(())
+        })
     }
 
     fn flush(&self, py: Python<'_>) -> PyResult<()> {
@@ -78,6 +98,20 @@ impl Digests {
             work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
         })?;
         done.map_err(|error| raise(py, &error))
+    }
+}
+
+fn doubt<'py>(py: Python<'py>, doubt: &digests::Doubt) -> Doubt<'py> {
+    let if_born = doubt.if_born;
+    let if_born = if_born.map(|(birth, digest)| (birth, PyBytes::new(py, &digest)));
+    (doubt.place.0, doubt.place.1, if_born)
+}
+
+fn files_of(directory: &Directory) -> Files<'_> {
+    Files {
+        leaves: &directory.leaves,
+        records: &directory.identities,
+        folder: directory.inode,
     }
 }
 

@@ -13,6 +13,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::errors::refuse;
+use crate::run::Run;
 
 /// The trees and manifests of a module.
 #[pyclass(frozen, module = "huai_native._native")]
@@ -48,6 +49,16 @@ impl Layout {
         let layout = open.as_mut().ok_or_else(is_finished)?;
         let mut writer = Lent(py, &self.writer);
         layout.add(&listing, &mut writer).map_err(refuse)
+    }
+
+    fn add_run(&self, py: Python<'_>, run: &Run) -> PyResult<()> {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let layout = open.as_mut().ok_or_else(is_finished)?;
+        let mut writer = Lent(py, &self.writer);
+        for listing in run.lock().listings() {
+            layout.add(&listing, &mut writer).map_err(refuse)?;
+        }
+        Ok(())
     }
 
     fn finish<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {

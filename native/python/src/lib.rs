@@ -14,6 +14,7 @@ mod hash;
 mod layout;
 mod packs;
 mod reader;
+mod run;
 mod scan;
 mod snapshot;
 mod stage;
@@ -42,6 +43,8 @@ mod _native {
     use crate::layout::Layout;
     #[pymodule_export]
     use crate::packs::{Packs, ResolvedPack, pack_index, resolve_pack};
+    #[pymodule_export]
+    use crate::run::Run;
     #[pymodule_export]
     use crate::scan::Scan;
     #[pymodule_export]

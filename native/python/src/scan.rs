@@ -1,22 +1,26 @@
 //! Reading a whole tree.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use huai_tree::error::Errno;
 use huai_tree::exclude::Pattern;
 use huai_tree::owners::Kind;
+use huai_tree::run::Watch;
 use huai_tree::scan::{self, Options};
 use huai_tree::{Directory, Frame, Problem, Reason};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyTuple};
 
 use crate::errors::raise;
+use crate::run::Run;
 use crate::wait::wait;
 
 /// A tree on its way to Python: an iterator over batches of directories, in tree order.
 #[pyclass(frozen, module = "huai_native._native")]
 pub(crate) struct Scan {
-    scan: Mutex<scan::Scan>,
+    frames: Mutex<scan::Scan>,
+    /// None: every directory comes by itself.
+    watch: Mutex<Option<Watch>>,
     owners: Option<Owners>,
 }
 
@@ -51,9 +55,15 @@ impl Scan {
         };
         let opened = wait(py, |_| scan::Scan::open(root, options))?;
         Ok(Self {
-            scan: Mutex::new(opened.map_err(|error| raise(py, &error))?),
+            frames: Mutex::new(opened.map_err(|error| raise(py, &error))?),
+            watch: Mutex::default(),
             owners: owners.map(|(user, group)| Owners { user, group }),
         })
+    }
+
+    fn watch(&self, paths: Vec<Vec<u8>>) {
+        let device = self.lock().device();
+        *lock(&self.watch) = Some(Watch::new(device, paths));
     }
 
     fn __iter__(this: PyRef<'_, Self>) -> PyRef<'_, Self> {
@@ -61,7 +71,7 @@ impl Scan {
     }
 
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyList>>> {
-        let ready = self.scan.try_lock().map(|mut scan| scan.ready());
+        let ready = self.frames.try_lock().map(|mut scan| scan.ready());
         let frames = match ready {
             Ok(frames) if !frames.is_empty() => frames,
             _ => self.read(py)?,
@@ -69,12 +79,56 @@ impl Scan {
         if frames.is_empty() {
             return Ok(None);
         }
-        let tuples: PyResult<Vec<_>> = frames.iter().map(|frame| tuple(py, frame)).collect();
-        PyList::new(py, tuples?).map(Some)
+        let items: Vec<_> = match &mut *lock(&self.watch) {
+            None => {
+                let tuples = frames
+                    .iter()
+                    .map(|frame| tuple(py, frame).map(Bound::into_any));
+                tuples.collect::<PyResult<_>>()?
+            }
+            Some(watch) => runs(py, frames, watch)?,
+        };
+        PyList::new(py, items).map(Some)
     }
 }
 
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Directories about which nothing has to be decided together, all others one by one.
+fn runs<'py>(
+    py: Python<'py>,
+    frames: Vec<Frame>,
+    watch: &mut Watch,
+) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    let mut items = Vec::new();
+    let mut run = Vec::new();
+    let put = |run: &mut Vec<Directory>, items: &mut Vec<Bound<'py, PyAny>>| {
+        if !run.is_empty() {
+            let run = Run::new(std::mem::take(run));
+            items.push(Bound::new(py, run)?.into_any());
+        }
+        PyResult::Ok(())
+    };
+    for frame in frames {
+        match frame {
+            Frame::Read(found) if watch.is_ordinary(&found) => run.push(found),
+            other => {
+                put(&mut run, &mut items)?;
+                items.push(tuple(py, &other)?.into_any());
+            }
+        }
+    }
+    put(&mut run, &mut items)?;
+    Ok(items)
+}
+
 impl Scan {
+    fn lock(&self) -> MutexGuard<'_, scan::Scan> {
+        lock(&self.frames)
+    }
+
     fn read(&self, py: Python<'_>) -> PyResult<Vec<Frame>> {
         let raised = Mutex::new(None);
         let look_up = |kind, id| {
@@ -86,10 +140,7 @@ impl Scan {
                 Errno::CANCELED
             })
         };
-        let outcome = wait(py, |stop| {
-            let mut scan = self.scan.lock().unwrap_or_else(PoisonError::into_inner);
-            scan.next(&look_up, stop)
-        })?;
+        let outcome = wait(py, |stop| self.lock().next(&look_up, stop))?;
         match raised.into_inner().unwrap_or_else(PoisonError::into_inner) {
             Some(error) => Err(error),
             None => outcome.map_err(|error| raise(py, &error)),
@@ -117,7 +168,7 @@ fn tuple<'py>(py: Python<'py>, frame: &Frame) -> PyResult<Bound<'py, PyTuple>> {
     }
 }
 
-fn directory<'py>(py: Python<'py>, found: &Directory) -> PyResult<Bound<'py, PyTuple>> {
+pub(crate) fn directory<'py>(py: Python<'py>, found: &Directory) -> PyResult<Bound<'py, PyTuple>> {
     let problem = |problem: &Problem| (PyBytes::new(py, &problem.name), number(problem.reason));
     (
         bytes(py, &found.path)?,

@@ -23,6 +23,8 @@ use crate::stop::Stop;
 
 /// How often a directory that changes meanwhile is read before it is given up.
 const READINGS: usize = 4;
+/// What others need to read a directory.
+const OTHERS_ENTER: u32 = 0o005;
 /// From this size on memory is handed over, not copied.
 const LARGE: usize = 64 << 10;
 
@@ -59,6 +61,8 @@ pub struct Directory {
     pub skipped: u64,
     /// Files that others may not read.
     pub unreadable: u64,
+    /// No problems, no hardlinks, and others may read all of it.
+    pub is_plain: bool,
     /// Its file system.
     pub device: u64,
     /// Its number there.
@@ -240,6 +244,10 @@ impl Reader {
 
     fn finish(&mut self, path: &[u8], status: &Status) -> Result<Reading<Frame>, Errno> {
         let found = &mut self.found;
+        let is_plain = found.problems.is_empty()
+            && !found.hardlinks
+            && found.unreadable == 0
+            && status.mode & OTHERS_ENTER == OTHERS_ENTER;
         let reading = Reading {
             frame: Some(Frame::Read(Directory {
                 path: path.to_vec(),
@@ -250,6 +258,7 @@ impl Reader {
                 hardlinks: found.hardlinks,
                 skipped: found.skipped,
                 unreadable: found.unreadable,
+                is_plain,
                 device: status.device,
                 inode: status.inode,
             })),

@@ -24,6 +24,7 @@ pub mod owners;
 mod ahead;
 mod directory;
 mod queue;
+pub mod run;
 pub mod scan;
 
 pub mod compare;

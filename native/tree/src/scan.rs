@@ -43,6 +43,11 @@ impl Scan {
         })
     }
 
+    /// The file system of the root.
+    pub fn device(&self) -> u64 {
+        self.root.device
+    }
+
     /// The next frames, as far as they are there already; none may still mean that some follow.
     pub fn ready(&mut self) -> Vec<Frame> {
         self.frames.ready()

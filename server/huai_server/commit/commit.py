@@ -26,13 +26,12 @@ from huai_server.commit.volatile import Volatile
 from huai_server.config import Module
 from huai_server.errors import storage_errors
 from huai_server.paths import ModulePlaces
-from huai_server.scan import scan
+from huai_server.scan import scan_runs
 from huai_server.scan.mounts import Mounts
 from huai_server.scan.types import (
     Problem,
-    ScannedDirectory,
+    Scanned,
     ScanOptions,
-    Unreadable,
     root_error,
 )
 from huai_server.store.pack_writer import PackWriter
@@ -163,13 +162,13 @@ class _Commit:
         head = self._repository.commit(top, info, self._head)
         return self._result(head, counts, changed=True)
 
-    def _scan(self, root: Path, mounts: Mounts) -> Iterable[ScannedDirectory | Unreadable]:
+    def _scan(self, root: Path, mounts: Mounts) -> Scanned:
         options = ScanOptions(
             one_file_system=self._module.one_file_system,
             owners=self._module.owners,
             exclude=tuple(os.fsencode(pattern) for pattern in self._module.exclude),
         )
-        scanned = mounts.guard(scan(root, options))
+        scanned = mounts.guard(scan_runs(root, options, mounts.watched))
         if self._module.digest == "off":
             yield from scanned
             return

@@ -13,6 +13,7 @@ from heapq import heappop, heappush
 from itertools import chain
 from typing import NamedTuple
 
+from huai_native._native import Run
 from huai_schema.codec.commits import Totals
 from huai_schema.codec.digests import join_digests
 from huai_schema.codec.escaping import escape, unescape
@@ -26,6 +27,7 @@ from huai_server.commit import remarks
 from huai_server.commit.hardlinks import FileState, HardlinkGroups
 from huai_server.commit.remarks import Remarks
 from huai_server.scan import types as scan_types
+from huai_server.scan.native import take_apart
 from huai_server.scan.types import IDENTITY, Problem, ScannedDirectory, Unreadable
 
 KEPT = "its old entry stays"
@@ -62,14 +64,34 @@ class TreeBuilder:
         """Of the listings so far."""
         return Totals(self._files, self._directories, self._symlinks, self._bytes)
 
-    def listings(self, scanned: Iterable[ScannedDirectory | Unreadable]) -> Iterator[Listing]:
+    def listings(
+        self, scanned: Iterable[ScannedDirectory | Unreadable | Run]
+    ) -> Iterator[Listing | Run]:
         """The tree to commit, in tree order."""
-        for listing in self._listings(scanned):
-            self._count(listing)
-            yield listing
+        for item in self._listings(scanned):
+            if isinstance(item, Run):
+                self._count_run(item)
+            else:
+                self._count(item)
+            yield item
 
-    def _listings(self, scanned: Iterable[ScannedDirectory | Unreadable]) -> Iterator[Listing]:
+    def _apart(
+        self, scanned: Iterable[ScannedDirectory | Unreadable | Run]
+    ) -> Iterator[ScannedDirectory | Unreadable | Run]:
+        """Runs are taken apart where something may have to stay between their directories."""
         for item in scanned:
+            if isinstance(item, Run) and self._waiting:
+                yield from take_apart(item)
+            else:
+                yield item
+
+    def _listings(
+        self, scanned: Iterable[ScannedDirectory | Unreadable | Run]
+    ) -> Iterator[Listing | Run]:
+        for item in self._apart(scanned):
+            if isinstance(item, Run):
+                yield item
+                continue
             path = item.path if isinstance(item, Unreadable) else item.listing.path
             while self._waiting and self._waiting[0][0] < path_order(path):
                 yield from self._past_subtree(heappop(self._waiting)[1])
@@ -153,6 +175,14 @@ class TreeBuilder:
         if self._hardlinks.leads(entry.link, state):
             return leaf
         return leaf._replace(line=alone + b"\n")
+
+    def _count_run(self, run: Run) -> None:
+        files, symlinks, size, skipped = run.totals
+        self._directories += len(run)
+        self._files += files
+        self._symlinks += symlinks
+        self._bytes += size
+        self.skipped += skipped
 
     def _count(self, listing: Listing) -> None:
         files = count_files(listing.leaves)

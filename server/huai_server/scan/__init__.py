@@ -4,12 +4,18 @@ Follows no symlink and reads no content.  A path that cannot be read is reported
 without a word.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
-from huai_schema.paths import ROOT, show
+from huai_schema.paths import show
 from huai_server.scan import native
-from huai_server.scan.types import ScanError, ScannedDirectory, ScanOptions, Unreadable
+from huai_server.scan.types import (
+    ScanError,
+    Scanned,
+    ScannedDirectory,
+    ScanOptions,
+    Unreadable,
+)
 
 
 def scan(root: Path, options: ScanOptions | None = None) -> Iterator[ScannedDirectory | Unreadable]:
@@ -19,18 +25,26 @@ def scan(root: Path, options: ScanOptions | None = None) -> Iterator[ScannedDire
     A root that cannot be read is a `ScanError`, raised when the first element is asked for.
     Closing the iterator early stops the scan.
     """
-    return _check_root(root, native.scan(root, options or ScanOptions()))
-
-
-def _check_root(
-    root: Path, found: Iterator[ScannedDirectory | Unreadable]
-) -> Iterator[ScannedDirectory | Unreadable]:
-    first = next(found, None)
-    if first is None or (isinstance(first, Unreadable) and first.path == ROOT):
-        reason = "it vanished" if first is None else first.reason
-        raise ScanError(
-            f"cannot read the tree at {show(bytes(root))}: {reason}",
-            hint="let the user that runs this command read it, or run it as another one",
-        )
-    yield first
+    found = native.scan(root, options or ScanOptions())
+    yield _root(root, next(found, None))
     yield from found
+
+
+def scan_runs(root: Path, options: ScanOptions, watched: Collection[bytes]) -> Scanned:
+    """The same, but directories about which nothing has to be decided come together.
+
+    The root, another file system, and each path that is `watched` come one by one, with all below.
+    """
+    found = native.scan_runs(root, options, watched)
+    yield _root(root, next(found, None))
+    yield from found
+
+
+def _root(root: Path, first: object) -> ScannedDirectory:
+    if isinstance(first, ScannedDirectory):
+        return first
+    reason = first.reason if isinstance(first, Unreadable) else "it vanished"
+    raise ScanError(
+        f"cannot read the tree at {show(bytes(root))}: {reason}",
+        hint="let the user that runs this command read it, or run it as another one",
+    )

@@ -7,16 +7,17 @@ last commit, which the metadata do not say; without that file a missing mount is
 """
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
+from huai_native._native import Run
 from huai_schema.codec.escaping import escape, unescape
 from huai_schema.errors import FormatError
 from huai_schema.layout.snapshot import Snapshot
 from huai_schema.paths import RelPath, basename, parent
 from huai_schema.program.durable import replace_file
 from huai_schema.program.packs import TEMPORARY
-from huai_server.scan.types import ScannedDirectory, Unreadable
+from huai_server.scan.types import Scanned, ScannedDirectory, Unreadable
 
 NOT_ENTERED = "another file system is mounted there, which is not entered"
 MOUNTED_OVER = "another file system is mounted there, and nothing of what was there is in it"
@@ -42,12 +43,18 @@ class Mounts:
         self._now: set[bytes] = set()
         self._above: list[tuple[RelPath, int]] = []
 
-    def guard(
-        self, scanned: Iterable[ScannedDirectory | Unreadable]
-    ) -> Iterator[ScannedDirectory | Unreadable]:
+    @property
+    def watched(self) -> Collection[bytes]:
+        """Paths that have to come one by one: the mount points of the last commit."""
+        return self._before
+
+    def guard(self, scanned: Iterable[ScannedDirectory | Unreadable | Run]) -> Scanned:
         """The same sequence, but for directories whose old entries have to stay."""
         kept: RelPath | None = None
         for item in scanned:
+            if isinstance(item, Run):  # all on the root's file system, as before
+                yield item
+                continue
             path = item.path if isinstance(item, Unreadable) else item.listing.path
             if kept is not None and _is_within(path, kept):
                 continue

@@ -6,11 +6,11 @@ directory.  A maintainer has to keep `_REASONS` in step with `_native.pyi`.
 
 import errno
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import TypeAlias
 
-from huai_native._native import Scan
+from huai_native._native import Run, Scan
 from huai_schema.codec.listing import Listing
 from huai_schema.paths import RelPath, join
 from huai_server.scan import exclude
@@ -25,6 +25,7 @@ from huai_server.scan.types import (
     TOO_LARGE,
     Problem,
     ScanError,
+    Scanned,
     ScannedDirectory,
     ScanOptions,
     Unreadable,
@@ -47,17 +48,35 @@ _REASONS = {
 
 def scan(root: Path, options: ScanOptions) -> Iterator[ScannedDirectory | Unreadable]:
     """Every directory below `root` in tree order, as `huai_server.scan.scan` describes it."""
+    for item in scan_runs(root, options, None):
+        if not isinstance(item, Run):
+            yield item
+
+
+def scan_runs(root: Path, options: ScanOptions, watched: Collection[bytes] | None) -> Scanned:
+    """The same, as `huai_server.scan.scan_runs` describes it; `watched` None: without runs."""
     found = _open(root, options)
+    if watched is not None:
+        found.watch(list(watched))
     try:
         for batch in found:
             for frame in batch:
-                if len(frame) == 2:
+                if isinstance(frame, Run):
+                    yield frame
+                elif len(frame) == 2:
                     path, reason = frame
                     yield Unreadable(RelPath(path), _reason(reason))
                 else:
                     yield _directory(frame)
     except (MemoryError, OSError) as error:
         raise _exhausted(error) from None
+
+
+def take_apart(run: Run) -> Iterator[ScannedDirectory]:
+    """The directories of a run one by one, with the digests that are known."""
+    for frame, digests in run.directories():
+        found = _directory(frame)
+        yield found._replace(listing=found.listing._replace(digests=digests))
 
 
 def _open(root: Path, options: ScanOptions) -> Scan:

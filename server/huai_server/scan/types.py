@@ -5,9 +5,11 @@ Values only; `huai_server.scan.scan` makes them.
 
 import os
 import struct
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
+from huai_native._native import Run
 from huai_schema.codec.listing import Listing
 from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.paths import RelPath, show
@@ -67,6 +69,10 @@ class ScannedDirectory(NamedTuple):
     """Files of the listing that others may not read."""
     device: int = 0
     inode: int = 0
+
+
+Scanned: TypeAlias = Iterator[ScannedDirectory | Unreadable | Run]
+"""A scan: directories about which nothing has to be decided come together."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,16 +11,18 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
-from huai_native._native import Contents, Digests
+from huai_native._native import Contents, Digests, Run
 from huai_schema.codec.escaping import unescape
 from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.limits import DIGEST_BYTES
 from huai_schema.paths import RelPath, join
+from huai_server.scan.native import take_apart
 from huai_server.scan.types import (
     CHANGED,
     IDENTITY,
     VOLATILE,
     Problem,
+    Scanned,
     ScannedDirectory,
     Unreadable,
     root_error,
@@ -29,7 +31,7 @@ from huai_server.scan.types import (
 _WINDOW = 4096
 """Directories or files that are held at a time; one huge directory comes in batches as well."""
 
-_Scanned: TypeAlias = ScannedDirectory | Unreadable
+_Item: TypeAlias = ScannedDirectory | Unreadable
 _Part: TypeAlias = tuple[ScannedDirectory, bytes]
 """A directory and some of its records."""
 _Known: TypeAlias = tuple[int, bytes] | None
@@ -76,7 +78,7 @@ class DigestColumns:
         self.hashed_files = 0
         self.hashed_bytes = 0
 
-    def fill(self, scanned: Iterable[_Scanned]) -> Iterator[_Scanned]:
+    def fill(self, scanned: Iterable[_Item | Run]) -> Scanned:
         """The same sequence, with digests in the listings."""
         with self._keeping():
             self._digests = Digests(os.fsencode(self._folder))
@@ -86,14 +88,39 @@ class DigestColumns:
             raise root_error(self._root_path, error) from None
         try:
             for window in _windows(scanned):
-                yield from self._fill_window(window)
+                if isinstance(window, Run):
+                    yield from self._fill_run(window)
+                else:
+                    yield from self._fill_window(window)
             with self._keeping():
                 self._digests.finish()
         finally:
             with suppress(OSError):  # what is lost is read again
                 self._digests.flush()
 
-    def _fill_window(self, window: list[_Scanned]) -> Iterator[_Scanned]:
+    def _fill_run(self, run: Run) -> Scanned:
+        with self._keeping():
+            doubts = self._digests.look_up_run(run)
+        files = [
+            _File(RelPath(path), identity, known)
+            for (path, identity), known in (
+                (run.file(directory, number), known) for directory, number, known in doubts
+            )
+        ]
+        results = self._find_out(files)
+        with self._keeping():
+            self._digests.settle_run(run, _found(results))
+        problems: dict[int, list[Problem]] = {}
+        for (directory, *_), file, found in zip(doubts, files, results, strict=True):
+            if isinstance(found, str) and found != VOLATILE:
+                problems.setdefault(directory, []).append(Problem(file.path, found))
+        if not problems:
+            yield run
+            return
+        for number, item in enumerate(take_apart(run)):
+            yield item._replace(problems=tuple(problems.get(number, ())))
+
+    def _fill_window(self, window: list[_Item]) -> Iterator[_Item]:
         found = self._columns(_parts(window))
         for item in window:
             if not isinstance(item, ScannedDirectory) or not item.identities:
@@ -118,9 +145,7 @@ class DigestColumns:
             files = [(part, _file(*batch[part], number, known)) for part, number, known in doubts]
             results = self._find_out([file for _, file in files])
             with self._keeping():
-                columns = self._digests.settle(
-                    [None if isinstance(found, str) else found for found in results]
-                )
+                columns = self._digests.settle(_found(results))
             problems: list[list[Problem]] = [[] for _ in batch]
             for (part, file), found in zip(files, results, strict=True):
                 if isinstance(found, str) and found != VOLATILE:
@@ -161,10 +186,20 @@ class DigestColumns:
             ) from error
 
 
-def _windows(scanned: Iterable[_Scanned]) -> Iterator[list[_Scanned]]:
-    window: list[_Scanned] = []
+def _found(results: Iterable[_Found]) -> list[tuple[int | None, bytes] | None]:
+    return [None if isinstance(found, str) else found for found in results]
+
+
+def _windows(scanned: Iterable[_Item | Run]) -> Iterator[list[_Item] | Run]:
+    window: list[_Item] = []
     size = 0
     for item in scanned:
+        if isinstance(item, Run):
+            if window:
+                yield window
+            yield item
+            window, size = [], 0
+            continue
         window.append(item)
         size += 1
         if isinstance(item, ScannedDirectory):
@@ -175,7 +210,7 @@ def _windows(scanned: Iterable[_Scanned]) -> Iterator[list[_Scanned]]:
     yield window
 
 
-def _parts(window: Iterable[_Scanned]) -> Iterator[_Part]:
+def _parts(window: Iterable[_Item]) -> Iterator[_Part]:
     """The directories that hold files, large ones piece by piece."""
     for item in window:
         if isinstance(item, ScannedDirectory):

@@ -107,7 +107,8 @@ class _Check:
     def _listed(self, generation: Path) -> Iterator[Listing]:
         assembly = TreeBuilder(None)
         options = ScanOptions(owners=self._module.owners)
-        yield from assembly.listings(scan(generation, options))
+        found = assembly.listings(scan(generation, options))
+        yield from (each for each in found if isinstance(each, Listing))
         for problem in assembly.problems:
             self._fault(f"{show(problem.path)}: {problem.reason}")
 

@@ -1,0 +1,69 @@
+//! Directories about which nothing has to be decided, on their way through a commit.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use huai_format::escape::unescape;
+use huai_format::path::RelPath;
+use huai_tree::run;
+use pyo3::exceptions::PyIndexError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyTuple};
+
+use crate::errors::refuse;
+use crate::scan::directory;
+
+/// Directories one after the other, with their digests as soon as these are known.
+#[pyclass(frozen, module = "huai_native._native")]
+pub(crate) struct Run(Mutex<run::Run>);
+
+impl Run {
+    pub(crate) fn new(directories: Vec<huai_tree::Directory>) -> Self {
+        Self(Mutex::new(run::Run::from(directories)))
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, run::Run> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[pymethods]
+impl Run {
+    fn __len__(&self) -> usize {
+        self.lock().directories.len()
+    }
+
+    /// Files, symlinks, bytes, and what no snapshot holds.
+    #[getter]
+    fn totals(&self) -> (u64, u64, u64, u64) {
+        let found = self.lock().totals();
+        (found.files, found.symlinks, found.bytes, found.skipped)
+    }
+
+    fn file<'py>(
+        &self,
+        py: Python<'py>,
+        directory: usize,
+        number: usize,
+    ) -> PyResult<(Bound<'py, PyBytes>, Bound<'py, PyBytes>)> {
+        let run = self.lock();
+        let found = run.file(directory, number);
+        let (path, name, identity) = found.ok_or_else(|| PyIndexError::new_err("no such file"))?;
+        let name = unescape(name).map_err(refuse)?;
+        let path = RelPath::trusted(path.to_vec()).join(&name);
+        Ok((
+            PyBytes::new(py, path.as_bytes()),
+            PyBytes::new(py, identity),
+        ))
+    }
+
+    fn directories<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> PyResult<Vec<(Bound<'py, PyTuple>, Bound<'py, PyBytes>)>> {
+        let run = self.lock();
+        let pairs = run.directories.iter().zip(&run.columns);
+        pairs
+            .map(|(found, column)| Ok((directory(py, found)?, PyBytes::new(py, column))))
+            .collect()
+    }
+}
