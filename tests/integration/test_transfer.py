@@ -256,6 +256,25 @@ def test_the_next_url_is_tried_for_what_the_first_has_not(
     assert outcome.missing == [neither]
 
 
+@pytest.mark.parametrize(("version", "runs"), [("3.2.4", 3), ("3.2.5", 2)])
+def test_only_an_rsync_that_trusts_its_sender_gets_many_names(
+    upstream: Path, down: Downstream, tmp_path: Path, version: str, runs: int
+) -> None:
+    said, wrapper = tmp_path / "said", tmp_path / "rsync"
+    wrapper.write_text(
+        "#!/bin/sh\n"
+        f'[ "$1" != --version ] || {{ echo "rsync  version {version}"; exit; }}\n'
+        f'echo "$@" >> {said}\nexec rsync "$@"\n'
+    )
+    wrapper.chmod(0o755)
+    files = [put(upstream, b"%d" % i, b"") for i in range(2001)]
+    options = TransferOptions(program=str(wrapper))
+    assert down.fetch(files, str(upstream), options).arrived == files
+    lines = said.read_text().splitlines()
+    assert len(lines) == runs
+    assert all(("--trust-sender" in line) == (version == "3.2.5") for line in lines)
+
+
 def test_bandwidth_is_shared_by_the_streams_that_there_are(
     upstream: Path, down: Downstream, tmp_path: Path
 ) -> None:

@@ -9,7 +9,9 @@ from dataclasses import dataclass, field
 from huai_client.transfer.staging import Arrival
 from huai_schema.entries import File
 
-MAX_FILES = 1000
+MAX_FILES = 5000
+MAX_FILES_COMPARED = 1000
+"""Where rsync compares each name that comes with each that was asked for."""
 MAX_BYTES = 1 << 30
 
 

@@ -61,7 +61,7 @@ def arguments(
     command = [options.program, *extra, *_FIXED, f"--timeout={options.timeout}"]
     if url.transport is Transport.DAEMON and not has_shell(extra):
         command.append(f"--contimeout={options.contimeout}")
-    if version >= _TRUSTS_FROM:
+    if trusts_sender(version):
         command.append("--trust-sender")
     if bwlimit:
         command.append(f"--bwlimit={bwlimit}")
@@ -70,6 +70,11 @@ def arguments(
     if compare_dest:
         encoded.append(b"--compare-dest=" + compare_dest)
     return [*encoded, b"--", os.fsencode(url.module[0]), b"./"]
+
+
+def trusts_sender(version: tuple[int, int, int]) -> bool:
+    """Whether an rsync of `version` can be told not to compare names."""
+    return version >= _TRUSTS_FROM
 
 
 def has_shell(extra: Sequence[str]) -> bool:

@@ -8,10 +8,12 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import InitVar, dataclass, field
 
-from huai_client.transfer.batch import Batch, batches
+from huai_client.transfer.batch import MAX_FILES_COMPARED, Batch, batches
 from huai_client.transfer.limits import Admission, BusyBackoff
 from huai_client.transfer.options import TransferOptions
 from huai_client.transfer.process_group import ProcessGroup
+from huai_client.transfer.rsync import require_rsync
+from huai_client.transfer.rsync_arguments import trusts_sender
 from huai_client.transfer.sources import Sources
 from huai_client.transfer.staging import Staging
 from huai_client.transfer.tally import Tally
@@ -52,6 +54,8 @@ class Shared:
         options = self.options
         even = max(_FEW_FILES, -(-len(files) // options.streams))
         max_files = min(options.batch_files, even)
+        if not trusts_sender(require_rsync(options.program)):
+            max_files = min(max_files, MAX_FILES_COMPARED)
         cut = batches(files, max_files=max_files, max_bytes=options.batch_bytes)
         self.queue = deque(map(Batch, cut))
         self.width = max(1, min(options.streams, len(self.queue)))
