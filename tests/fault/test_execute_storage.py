@@ -79,8 +79,7 @@ def test_another_file_system_inside_is_not_entered(small_disk: Path) -> None:
     dest = small_disk.parent
     (small_disk / "f").touch()
     with Tree(dest) as tree:
-        tree.set_directory(directory(b"disk"))
-        tree.set_directory(directory(b""))
+        assert tree.settle_directories([directory(b"disk"), directory(b"")]).failure is None
         wanted = (directory(b""), directory(b"disk"), file(b"disk/f"), file(b"disk/g"))
         found = list(verify(tree, wanted, content=False, owners=True))
     reason = "on another file system, which is not entered"

@@ -254,12 +254,11 @@ def test_a_run_that_is_cut_while_it_deletes(pair: tuple[Upstream, Downstream]) -
         "import os\n"
         "from huai_client.tree import Tree\n"
         "from huai_client.cli.main import main\n"
-        "done = []\n"
-        "remove = Tree.remove\n"
-        "def limited(self, path):\n"
-        "    if len(done) == 3: os._exit(9)\n"
-        "    done.append(path); remove(self, path)\n"
-        "Tree.remove = limited\n"
+        "remove = Tree.remove_entries\n"
+        "def limited(self, items):\n"
+        "    assert remove(self, items[:3]).done == 3\n"
+        "    os._exit(9)\n"
+        "Tree.remove_entries = limited\n"
         "main()\n"
     )
     command = [sys.executable, "-c", cut, "--root", str(down.root), "sync", down.name]

@@ -1,25 +1,30 @@
 """Executing what a plan says gives the wanted tree, whatever stood there before."""
 
 import tempfile
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import takewhile
 from pathlib import Path
 from stat import S_ISREG
+from typing import TypeVar
 
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from huai_client.plan.operations import Plan, Stage
+from huai_client.plan.operations import Plan, Remove, Stage
 from huai_client.plan.order.order import PublishOrder
 from huai_client.plan.withhold import Withholding
 from huai_client.profiles.load import profiles
 from huai_client.publish.executor import execute
-from huai_client.tree import PathError, Tree
+from huai_client.tree import PathError, Row, Tree
+from huai_client.tree.tree import Removal
 from huai_schema.codec.publish_rules import STAGES, own_rules
 from huai_schema.entries import Directory, Entry, File, Symlink
 from huai_schema.paths import RelPath, join, parent, path_order, tree_order
 from tests.support.comparing import verify
 from tests.support.local_trees import Staged, directory, file, in_order, linked, plan_for, symlink
 
+T = TypeVar("T")
 NAMES = st.sampled_from([b"a", b"b", b"a\n", b"a.b", b"-", b"\xff", b"\1"])
 MODES = st.sampled_from([0o644, 0o600, 0o4755, 0])
 TIMES = st.sampled_from([0, -1, 1_600_000_000_000_000_001])
@@ -81,33 +86,38 @@ class Failing(Tree):
 
     broken: frozenset[bytes] = frozenset()
 
-    def _check(self, path: RelPath) -> None:
-        if path in self.broken:
-            raise PathError(path, "broken")
+    def _whole(self, items: Sequence[T], do: Callable[[Sequence[T]], Row]) -> Row:
+        """`do` all items before the first that is broken."""
+        good = [*takewhile(lambda item: path_of(item) not in self.broken, items)]
+        row = do(good) if good else Row(0, None)
+        if row.failure is None and len(good) < len(items):
+            return Row(row.done, PathError(path_of(items[len(good)]), "broken"))
+        return row
 
-    def make_directory(self, path: RelPath, like: Directory | None = None) -> None:
-        self._check(path)
-        super().make_directory(path, like)
+    def make_directories(self, items: Sequence[tuple[RelPath, Directory | None]]) -> Row:
+        return self._whole(items, super().make_directories)
 
-    def remove_directory(self, path: RelPath) -> None:
-        self._check(path)
-        super().remove_directory(path)
+    def prepare_files(self, items: Sequence[tuple[int, bytes, File]]) -> Row:
+        return self._whole(items, super().prepare_files)
 
-    def set_metadata(self, staged: tuple[int, bytes], wanted: File) -> None:
-        self._check(wanted.path)
-        super().set_metadata(staged, wanted)
+    def make_links(self, items: Sequence[File]) -> Row:
+        return self._whole(items, super().make_links)
 
-    def link(self, wanted: File) -> None:
-        self._check(wanted.path)
-        super().link(wanted)
+    def make_symlinks(self, items: Sequence[Symlink]) -> Row:
+        return self._whole(items, super().make_symlinks)
 
-    def symlink(self, wanted: Symlink) -> None:
-        self._check(wanted.path)
-        super().symlink(wanted)
+    def remove_entries(self, items: Sequence[Removal]) -> Row:
+        return self._whole(items, super().remove_entries)
 
-    def remove(self, path: RelPath) -> None:
-        self._check(path)
-        super().remove(path)
+
+def path_of(item: object) -> RelPath:
+    """Of whatever a row is made of."""
+    if not isinstance(item, tuple):
+        raise TypeError(item)
+    last = item[-1]
+    if isinstance(item, File | Symlink | Remove):
+        return item.path
+    return last.path if isinstance(last, File) else RelPath(item[0])
 
 
 class Nowhere:

@@ -25,6 +25,7 @@ GROUPS: Mapping[str, tuple[int, ...]] = {
         "owner": (92, 93, 94, 260),
         "read": (0, 17),
         "rename": (82, 264, 316),
+        "rename by flags": (316,),
         "send": (40,),
         "symlink": (88, 266),
         "sync": (74, 75),
@@ -49,6 +50,7 @@ GROUPS: Mapping[str, tuple[int, ...]] = {
         "owner": (54, 55),
         "read": (63, 67),
         "rename": (38, 276),
+        "rename by flags": (276,),
         "send": (71,),
         "symlink": (36,),
         "sync": (82, 83),
@@ -60,8 +62,9 @@ GROUPS: Mapping[str, tuple[int, ...]] = {
     },
 }[_MACHINE]
 """`attributes` are extended ones, `clone` shares blocks by ioctl; `copy` names its target in the
-third argument, `send` in the first.  `open beneath` is openat2(2) alone, which a kernel may lack.
-`mark` changes nothing: a child says with it where it is."""
+third argument, `send` in the first.  What a kernel may lack stands alone as well: openat2(2) is
+`open beneath`, renameat2(2) `rename by flags`.  `mark` changes nothing: a child says with it where
+it is."""
 
 REQUESTS: Mapping[str, tuple[int, ...]] = {"clone": (0x4004_9409, 0x4020_940D)}
 """Those of ioctl(2): FICLONE, FICLONERANGE."""

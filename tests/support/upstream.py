@@ -37,7 +37,6 @@ from huai_client.state.state import State, load
 from huai_client.sync.result import Observer, SyncResult
 from huai_client.sync.sync import Sync
 from huai_client.transfer.listener import SilentProgress
-from huai_schema.paths import RelPath
 from huai_schema.program.ending import conclude
 from huai_server import config as server_config
 from huai_server.commit.commit import CommitResult, commit_tree
@@ -193,18 +192,14 @@ class Downstream:
         """The same, until it ends."""
         return ended(self.spawn(*arguments, environment=environment))
 
-    def observed(
-        self,
-        planned: Callable[[Prepared], None] = lambda _: None,
-        step: Callable[[str, RelPath], None] = lambda *_: None,
-    ) -> SyncResult:
-        """A sync in this process that calls back: with its plan, and after each step."""
+    def observed(self, planned: Callable[[Prepared], None] = lambda _: None) -> SyncResult:
+        """A sync in this process that calls back with its plan."""
         places = client_places(self.root, self.name)
         places.folder.mkdir(parents=True, exist_ok=True)
         module = client_config.load(self.root).module(self.name)
         mirror = Mirror.of(self.root, self.name, module)
         sync = Sync(mirror, SyncOptions(), metadata.Upstream.of(mirror))
-        return sync.run(Observer(SilentProgress(), planned, step), lambda _: None)
+        return sync.run(Observer(SilentProgress(), planned, lambda *_: None), lambda _: None)
 
     @property
     def state_file(self) -> Path:

@@ -84,8 +84,8 @@ class Withholding:
 
     @property
     def nothing(self) -> bool:
-        """Whether nothing waits."""
-        return not self._waits
+        """Whether nothing waits or was kept, so that each operation may be done."""
+        return not self._waits and not self._kept
 
     @property
     def paths(self) -> set[RelPath]:
@@ -160,7 +160,7 @@ class Withholding:
 
     def removes(self, item: Remove) -> bool:
         """Whether a deletion may be made; to be asked deepest first."""
-        if not self._waits and not self._kept:
+        if self.nothing:
             return True
         path = item.path
         holds = item.directory and (path in self._above or path in self._kept)

@@ -5,6 +5,7 @@ Only composes.
 
 import time
 from dataclasses import replace
+from functools import partial
 
 from huai_client.durations import seconds
 from huai_client.metadata.commit import Commit
@@ -29,7 +30,7 @@ class Destination:
 
     def open(self, state: State) -> Tree:
         """The tree to change; what it deletes goes to the trash, under the applied serial."""
-        keep = self.trash.new_batch(state.serial) if self.keeps else None
+        keep = partial(self.trash.new_batch, state.serial) if self.keeps else None
         return Tree(self._dest, owners=self._module.owners, keep=keep)
 
     def before_changes(self, state: State) -> State:
@@ -46,6 +47,8 @@ class Destination:
             since = self.trash.purge(self._module.trash, int(time.time()))
             state = replace(state, trash=since)
         if top := commit.snapshot.directory(ROOT):
-            tree.set_directory(modes.of_directory(top))
+            _, failure = tree.settle_directories([modes.of_directory(top)])
+            if failure is not None:
+                raise failure
         tree.sync_top()
         return state

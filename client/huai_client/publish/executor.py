@@ -1,27 +1,28 @@
 """Carries out a plan: the order of the steps.
 
-Knows no policy: the plan decides what to do, `Tree` does each step safely, and `plan.withhold`
-decides what has to wait for a path that failed.  Rule: ask `Withholding` before each step, and
-report each failure to it.  All files get their attributes before the first is published, so
-publishing a stage is a row of renames.
+Knows no policy: the plan decides what to do, `Tree` does each step safely, in rows of one kind, and
+`plan.withhold` decides what has to wait for a path that failed.  Rule: once something waits, ask
+`Withholding` before each step, and report each failure to it.  All files get their attributes
+before the first is published, so publishing a stage is a row of renames.
 """
 
 import stat
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from enum import StrEnum
-from functools import partial
 from itertools import chain
 from typing import NamedTuple, TypeVar
 
 from huai_client.diff.candidate import Move
 from huai_client.plan.operations import PAYLOAD, Plan, Remove, Stage
 from huai_client.plan.withhold import Withholding, sites
+from huai_client.publish.rows import in_rows
 from huai_client.tree import (
     NotEmptyError,
     PathError,
+    Row,
     Staged,
     StorageError,
     Tree,
@@ -107,7 +108,7 @@ def execute(
     on_step: Callable[[str, RelPath], None],
     withholding: Withholding | None = None,
 ) -> Report:
-    """Carry out `plan`; calls `on_step` after each step.
+    """Carry out `plan`; calls `on_step` for each step, when the row that it is in was done.
 
     `staged` gives the staged content of a file.  `withholding` knows what has failed already.
     After an interrupted run a new plan, made from the tree as it is then, finishes the work.
@@ -160,23 +161,21 @@ class _Run:
     def _each(
         self,
         step: StepKind,
-        items: Iterable[T],
+        items: Sequence[T],
         path: Callable[[T], RelPath],
-        do: Callable[[T], bool | None],
-        may: Callable[[T], bool] = lambda _: True,
+        do: Callable[[list[T]], Row],
+        may: Callable[[T], bool],
     ) -> None:
-        """Do one kind of step for all items that `may` allows; `do` returns False to skip one."""
-        for item in items:
-            if not may(item):
-                continue
-            try:
-                done = do(item)
-            except PathError as error:
-                self._failed(error, step, path(item), item)
-                continue
-            if done is not False:
-                self._done[step] += 1
-                self._on_step(step, path(item))
+        """Do one kind of step for all items that `may` allows."""
+        for item, failure in in_rows(items, do, may, self._withholding):
+            if failure is None:
+                self._count(step, path(item))
+            else:
+                self._failed(failure, step, path(item), item)
+
+    def _count(self, step: StepKind, path: RelPath) -> None:
+        self._done[step] += 1
+        self._on_step(step, path)
 
     def _failed(self, error: PathError, step: StepKind, path: RelPath, item: object = None) -> None:
         self.problems.append(FailedPath(error.path, error.reason))
@@ -200,14 +199,17 @@ class _Run:
             StepKind.MAKE,
             plan.make,
             lambda path: path,
-            lambda path: tree.make_directory(path, final.get(path)),
+            lambda paths: tree.make_directories([(path, final.get(path)) for path in paths]),
             waiting.makes,
         )
+        forwards = plan.forwards
         self._each(
             StepKind.MOVE,
             plan.moves,
             lambda move: move.new,
-            lambda move: tree.move(move.old, move.new, plan.forwards.get(move.old)),
+            lambda moves: tree.move_directories(
+                [(move.old, move.new, forwards.get(move.old)) for move in moves]
+            ),
             waiting.moves,
         )
 
@@ -226,7 +228,14 @@ class _Run:
             self.problems.append(FailedPath(site, reason))
             self._withholding.fail(site)
             return
-        self._each(StepKind.CLEAR, items, _path, partial(self._remove_at, site))
+        waiting, remove = self._withholding, self._tree.remove_entries
+        for item, failure in in_rows(items, remove, self._goes_on, waiting):
+            if failure is None:
+                self._count(StepKind.CLEAR, item.path)
+            else:
+                # What cannot go keeps the site from being anything else.
+                waiting.fail(site)
+                self._failed(failure, StepKind.CLEAR, item.path)
 
     def _extraneous_below(self, items: list[Remove]) -> RelPath | None:
         """A path in a directory of `items` that is not in `items` itself; None: there is none."""
@@ -240,21 +249,25 @@ class _Run:
                     return join(item.path, name)
         return None
 
-    def _waits(self, path: RelPath) -> bool:
-        return self._withholding.waits(path)
+    def _goes_on(self, item: Remove | File) -> bool:
+        return not self._withholding.waits(item.path)
 
     def set_metadata(self, plan: Plan) -> None:
         """Give what was staged its owner, mode and times."""
+
+        def prepare(files: list[File]) -> Row:
+            return self._tree.prepare_files(self._where(files))
+
+        waiting = self._withholding
         for stage in plan.stages:
-            for file in stage.fetches:
-                if self._waits(file.path):
-                    continue
-                try:
-                    self._tree.set_metadata(self._staged(file), file)
-                except PathError as error:
-                    self._failed(error, StepKind.PUBLISH, file.path)
-        if not self._withholding.nothing:
-            self._withholding.foresee(plan)
+            for file, failure in in_rows(stage.fetches, prepare, self._goes_on, waiting):
+                if failure is not None:
+                    self._failed(failure, StepKind.PUBLISH, file.path)
+        if not waiting.nothing:
+            waiting.foresee(plan)
+
+    def _where(self, files: list[File]) -> list[tuple[int, bytes, File]]:
+        return [(*self._staged(file), file) for file in files]
 
     def publish(self, stage: Stage, number: int) -> None:
         """Content, attributes, hardlinks, symlinks."""
@@ -263,25 +276,35 @@ class _Run:
         def may(entry: Entry) -> bool:
             return waiting.publishes(entry, number)
 
+        def put(files: list[File]) -> Row:
+            return tree.publish_files(self._where(files))
+
         begun, before = time.perf_counter(), self._done.total()
-        self._each(StepKind.PUBLISH, stage.fetches, _path, self._publish, may)
+        self._each(StepKind.PUBLISH, stage.fetches, _path, put, may)
         # Before the hardlinks: those are made only of what is as it should be.
         settles = waiting.settles
-        self._each(StepKind.ATTRIBUTES, stage.attributes, _path, tree.set_attributes, settles)
-        self._each(StepKind.LINK, stage.links, _path, tree.link, may)
-        self._each(StepKind.SYMLINK, stage.symlinks, _path, tree.symlink, may)
+        self._each(StepKind.ATTRIBUTES, stage.attributes, _path, tree.settle_leaves, settles)
+        self._each(StepKind.LINK, stage.links, _path, tree.make_links, may)
+        self._each(StepKind.SYMLINK, stage.symlinks, _path, tree.make_symlinks, may)
         if changes := self._done.total() - before:
             seconds = time.perf_counter() - begun
             self._published.append(Published(stage.name, changes, seconds))
 
     def remove(self, removals: list[Remove]) -> None:
         """Delete; a directory with extraneous files stays and is named."""
-        removes = self._withholding.removes
-        self._each(StepKind.REMOVE, removals, _path, self._remove_or_leave, removes)
+        waiting, remove = self._withholding, self._tree.remove_entries
+        for item, failure in in_rows(removals, remove, waiting.removes, waiting):
+            if failure is None:
+                self._count(StepKind.REMOVE, item.path)
+            elif isinstance(failure, NotEmptyError):
+                self._extraneous.append(failure.path)
+            else:
+                self._failed(failure, StepKind.REMOVE, item.path)
 
     def finish(self, plan: Plan) -> None:
         """Final attributes of directories, also after problems; then everything to disk."""
-        self._each(StepKind.DIRECTORY, plan.directories, _path, self._set_directory)
+        settle = self._tree.settle_directories
+        self._each(StepKind.DIRECTORY, plan.directories, _path, settle, self._is_made)
         if self._done:
             self._tree.sync()
 
@@ -299,42 +322,10 @@ class _Run:
             unmoved=self._unmoved,
         )
 
-    def _remove(self, item: Remove) -> None:
-        if item.directory:
-            self._tree.remove_directory(item.path)
-        else:
-            self._tree.remove(item.path)
-
-    def _remove_at(self, site: RelPath, item: Remove) -> bool:
-        """What cannot go keeps the site from being anything else."""
-        if self._waits(item.path):
-            return False
-        try:
-            self._remove(item)
-        except PathError:
-            self._withholding.fail(site)
-            raise
-        return True
-
-    def _remove_or_leave(self, item: Remove) -> bool:
-        try:
-            self._remove(item)
-        except NotEmptyError as error:
-            self._extraneous.append(error.path)
-            return False
-        return True
-
-    def _publish(self, file: File) -> None:
-        self._tree.rename_into_place(self._staged(file), file)
-
-    def _set_directory(self, wanted: Directory) -> bool:
-        if not self._withholding.nothing:
-            found = self._tree.stat(wanted.path)
-            if found is None or not stat.S_ISDIR(found.st_mode):
-                # Never made, for a reason that is reported already.
-                return False
-        self._tree.set_directory(wanted)
-        return True
+    def _is_made(self, wanted: Directory) -> bool:
+        """Whether it is there; if not, it was never made, for a reason that is reported already."""
+        found = self._tree.stat(wanted.path)
+        return found is not None and stat.S_ISDIR(found.st_mode)
 
 
 def _path(item: Remove | Entry) -> RelPath:

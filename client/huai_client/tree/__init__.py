@@ -12,7 +12,7 @@ from huai_client.tree.errors import (
     is_other_file_system,
 )
 from huai_client.tree.reserved import STAGING, STAGING_NAME, NotOursError
-from huai_client.tree.tree import Staged, Tree
+from huai_client.tree.tree import Row, Staged, Tree
 from huai_client.tree.view import View
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "NotEmptyError",
     "NotOursError",
     "PathError",
+    "Row",
     "Staged",
     "StorageError",
     "Tree",

@@ -33,20 +33,20 @@ class PathError(HuaiError):
 
     exit_code: ClassVar[ExitCode] = ExitCode.FILE_IO
 
-    def __init__(self, path: RelPath, reason: str) -> None:
-        """`reason` follows the path and a colon in the message."""
+    def __init__(self, path: RelPath, reason: str, code: int = 0) -> None:
+        """`reason` follows the path and a colon in the message; `code` is an errno."""
         super().__init__(f"{show(path)}: {reason}", hint="repair the path by hand and run again")
         self.path = path
         self.reason = reason
+        self.code = code
 
 
 def is_other_file_system(error: PathError) -> bool:
-    """Whether a rename failed because the new path is on another file system (EXDEV).
+    """Whether a rename failed because the new path is on another file system.
 
     On an overlay, renaming a directory of a lower layer fails in the same way.
     """
-    cause = error.__cause__
-    return isinstance(cause, OSError) and cause.errno == errno.EXDEV
+    return error.code == errno.EXDEV
 
 
 class NotEmptyError(PathError):
@@ -82,4 +82,4 @@ def path_error(path: RelPath, code: int) -> PathError | StorageError:
     """The error for a call that failed at `path` with errno `code`."""
     if code in _STORAGE:
         return StorageError(path, code)
-    return PathError(path, _REASONS.get(code) or os.strerror(code))
+    return PathError(path, _REASONS.get(code) or os.strerror(code), code)

@@ -30,11 +30,6 @@ class NotOursError(HuaiError):
     exit_code: ClassVar[ExitCode] = ExitCode.DESTINATION
 
 
-def is_reserved(path: bytes) -> bool:
-    """Whether any component of `path` is the reserved name, in upper or lower case."""
-    return RESERVED in path.lower() and RESERVED in path.lower().split(b"/")
-
-
 def open_own(dest: int, place: Path, path: RelPath) -> int:
     """A handle of the directory `path` in `dest`; missing components are made (0700).
 

@@ -7,15 +7,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Self, TypeVar
 
+from huai_client.modes import Kept
 from huai_client.tree.destination import open_destination
 from huai_client.tree.errors import PathError, at
 from huai_client.tree.handles import listing
 from huai_client.tree.owners import Names, Owners
 from huai_native import _native
 from huai_schema.paths import RelPath, basename, parent
-
-ABSENT = (errno.ENOENT, errno.ENOTDIR)
-"""The errors of a missing path: nothing stands there, or a path above is no directory."""
 
 _CONTENT = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 T = TypeVar("T")
@@ -32,10 +30,16 @@ class View:
         """
         self.dest = dest
         self._root = open_destination(dest, write=write)
-        self._folders = _native.Tree(self._root, loosens=os.geteuid() if write else None)
         self.names = Names()
         self.owners = Owners() if owners and os.geteuid() == 0 else None
         """Numbers of owners to set; None: they cannot be set (not root), or must not be."""
+        self._native = _native.Tree(
+            self._root,
+            loosens=os.geteuid() if write else None,
+            umask=_umask() if write else 0,
+            owners=None if self.owners is None else (self.owners.user, self.owners.group),
+            kept=Kept,
+        )
 
     @property
     def handle(self) -> int:
@@ -52,13 +56,13 @@ class View:
 
     def close(self) -> None:
         """Close all handles; directories that got u+rwx get their modes back."""
-        self._folders.restore_modes()
-        self._folders.close()
+        self._native.restore_modes()
+        self._native.close()
         os.close(self._root)
 
     def refresh(self) -> None:
         """Drop the cached handles, so that renames by others are seen."""
-        self._folders.refresh()
+        self._native.refresh()
 
     def stat(self, path: RelPath) -> os.stat_result | None:
         """The status of `path`; None: nothing stands there, or a path above is no directory."""
@@ -81,22 +85,22 @@ class View:
         folder, _, name = path.rpartition(b"/")
         if not name:
             return os.fstat(self._root)
-        return os.stat(name, dir_fd=self._folders.open(RelPath(folder)), follow_symlinks=False)
+        return os.stat(name, dir_fd=self._native.open(RelPath(folder)), follow_symlinks=False)
 
     def target(self, path: RelPath) -> bytes:
         """The target of a symlink."""
         with at(path):
-            return os.readlink(basename(path), dir_fd=self._folders.open(parent(path)))
+            return os.readlink(basename(path), dir_fd=self._native.open(parent(path)))
 
     def listing(self, path: RelPath) -> tuple[list[bytes], list[bytes]]:
         """The names in a directory, unsorted: leaves, then subdirectories."""
         with at(path):
-            return self._permitted(lambda: listing(self._folders.open(path)), path)
+            return self._permitted(lambda: listing(self._native.open(path)), path)
 
     def open_file(self, path: RelPath) -> int:
         """A handle for reading a regular file, which the caller closes."""
         with at(path):
-            handle = os.open(basename(path), _CONTENT, dir_fd=self._folders.open(parent(path)))
+            handle = os.open(basename(path), _CONTENT, dir_fd=self._native.open(parent(path)))
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             os.close(handle)
             raise PathError(path, "not a regular file")
@@ -109,7 +113,14 @@ class View:
         except PermissionError as error:
             if error.errno != errno.EACCES:
                 raise
-            loosened = [self._folders.make_writable(folder) for folder in folders]
+            loosened = [self._native.make_writable(folder) for folder in folders]
             if not any(loosened):
                 raise
             return operation()
+
+
+def _umask() -> int:
+    """The umask of this process, which can only be read by setting it."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask

@@ -378,18 +378,77 @@ class TreeComparison:
     def forget(self, paths: AbstractSet[bytes]) -> None:
         """These need not be told of any more."""
 
+class _Entry(Protocol):
+    @property
+    def path(self) -> bytes: ...
+    @property
+    def mtime(self) -> int: ...
+    @property
+    def mode(self) -> int: ...
+    @property
+    def owner(self) -> bytes: ...
+    @property
+    def group(self) -> bytes: ...
+
+class _FileEntry(_Entry, Protocol):
+    @property
+    def size(self) -> int: ...
+    @property
+    def link(self) -> bytes | None: ...
+
+class _Symlink(_Entry, Protocol):
+    @property
+    def target(self) -> bytes: ...
+
+class _Removal(Protocol):
+    @property
+    def path(self) -> bytes: ...
+    @property
+    def directory(self) -> bool: ...
+
+_Staged: TypeAlias = tuple[int, bytes, _FileEntry]
+"""The handle of the directory that a complete file lies in, its name there, what it becomes."""
+_Refusal: TypeAlias = Literal[
+    "errno",
+    "leader differs",
+    "leader missing",
+    "no directory",
+    "no leader",
+    "not a file",
+    "not a symlink",
+    "not empty",
+    "not kept",
+    "occupied",
+    "reserved",
+]
+_Row: TypeAlias = tuple[int, tuple[bytes, _Refusal, int, bytes | None] | None]
+"""How many were done; path, reason, errno or 0, and another path, of the one that failed."""
+_Number: TypeAlias = Callable[[bytes], int | None]
+"""The number of a user or group; None: unknown here."""
+
 @final
 class Tree:
-    """One tree, and its open directories: no component that is a symlink is followed.
+    """One tree that is worked in: no component of a path that is a symlink is followed.
 
-    What fails is an `OSError`: ENOENT, ENOTDIR (a symlink or another non-directory on the way),
-    EACCES, EBADF after `close`.
+    A row of operations is done in order until its end or the first that fails, on one thread.
+    What fails outside of a row is an `OSError`: ENOENT, ENOTDIR (a symlink or another non-directory
+    on the way), EACCES, EBADF after `close`.
     """
 
-    def __new__(cls, root: int, *, loosens: int | None) -> Tree:
+    def __new__(
+        cls,
+        root: int,
+        *,
+        loosens: int | None,
+        umask: int,
+        owners: tuple[_Number, _Number] | None,
+        kept: type[int],
+    ) -> Tree:
         """The tree below the open directory `root`, which stays the caller's.
 
         Directories of the user `loosens` get u+rwx when they need it, until `restore_modes`.
+        Without `owners` no owner is set.  A mode of the class `kept` is for what is made anew, less
+        the `umask`; what is there already keeps its own.
         """
 
     def open(self, path: bytes) -> int:
@@ -398,20 +457,62 @@ class Tree:
     def make_writable(self, path: bytes) -> bool:
         """Give a directory u+rwx; False if this is not allowed, or it has them."""
 
-    def settled(self, path: bytes) -> None:
-        """Record that the directory has its final mode, which `restore_modes` must not change."""
+    def stage_in(self, area: int) -> None:
+        """Make temporary names in the open directory `area`, to which nobody else may write."""
+
+    def keep_below(self, top: bytes) -> None:
+        """Keep leaves that are removed or replaced, from now on: at the same path below `top`."""
+
+    def make_directories(self, items: Sequence[tuple[bytes, _Entry | None]]) -> _Row:
+        """Make directories, unless they exist, with owner and mode; their owner may write there."""
+
+    def move_directories(self, items: Sequence[tuple[bytes, bytes, _Symlink | None]]) -> _Row:
+        """Rename directories, from old to new path where nothing stands.
+
+        A symlink takes the place of the old one at the same moment.
+        """
+
+    def prepare_files(self, items: Sequence[_Staged]) -> _Row:
+        """Set owner, mode and times of staged files."""
+
+    def publish_files(self, items: Sequence[_Staged]) -> _Row:
+        """Rename staged files to their paths."""
+
+    def make_links(self, items: Sequence[_FileEntry]) -> _Row:
+        """Make hardlinks of the files at `link`, which have to be as stated, replacing leaves."""
+
+    def make_symlinks(self, items: Sequence[_Symlink]) -> _Row:
+        """Make symlinks, replacing leaves."""
+
+    def settle_leaves(self, items: Sequence[_FileEntry | _Symlink]) -> _Row:
+        """Set owner, mode and times of files and symlinks that are there."""
+
+    def remove_entries(self, items: Sequence[_Removal]) -> _Row:
+        """Remove what exists: an empty directory, or anything else."""
+
+    def settle_directories(self, items: Sequence[_Entry]) -> _Row:
+        """Give directories their final attributes, times included."""
 
     def restore_modes(self) -> list[bytes]:
         """Restore the modes of directories that got u+rwx; returns the paths where this failed."""
 
-    def forget(self, old: bytes, new: bytes | None = None) -> None:
-        """Record that `old` was removed, or renamed to `new`, with everything below it."""
+    def sync(self) -> None:
+        """Write all changes of the file system to disk: syncfs(2)."""
+
+    def sync_root(self) -> None:
+        """Write the names in the root and its attributes to disk: fsync(2)."""
 
     def refresh(self) -> None:
         """Let go of the handles that are kept, so that renames by others are seen."""
 
     def close(self) -> None:
         """Let go of all handles."""
+
+def rename_noreplace(folder: int, old: bytes, new: bytes) -> bool:
+    """Rename within an open directory; `FileExistsError` if something has the new name.
+
+    False, and nothing done, where kernel or file system cannot refuse that.
+    """
 
 @final
 class Walk(Iterator[_Listing]):

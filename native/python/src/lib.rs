@@ -12,6 +12,7 @@ mod errors;
 mod filter;
 mod hash;
 mod layout;
+mod operations;
 mod packs;
 mod reader;
 mod run;
@@ -52,7 +53,7 @@ mod _native {
     #[pymodule_export]
     use crate::stage::{only_directories, verify_arrived};
     #[pymodule_export]
-    use crate::tree::Tree;
+    use crate::tree::{Tree, rename_noreplace};
     #[pymodule_export]
     use crate::tree_comparison::TreeComparison;
 }

@@ -1,26 +1,49 @@
 //! Working in one downstream tree.
 
 use std::os::fd::RawFd;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use huai_tree::error::{Errno, Error};
-use huai_tree::publish;
+use huai_tree::publish::{self, Options, Row};
+use huai_tree::stop::Stop;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyList};
+use pyo3::types::{PyBytes, PyList, PySequence, PyType};
 
-use crate::errors::raise;
+use crate::errors::{in_use, raise};
+use crate::operations::{Entries, Outcome, outcome};
+use crate::wait::wait;
 
-/// One tree, opened once; None: closed.
+/// One tree, opened once.
 #[pyclass(frozen, module = "huai_native._native")]
-pub(crate) struct Tree(Mutex<Option<publish::Tree>>);
+pub(crate) struct Tree {
+    /// None: closed.
+    tree: Mutex<Option<publish::Tree>>,
+    entries: Mutex<Entries>,
+}
 
 #[pymethods]
 impl Tree {
     #[new]
-    #[pyo3(signature = (root, *, loosens))]
-    fn new(py: Python<'_>, root: RawFd, loosens: Option<u32>) -> PyResult<Self> {
-        py.detach(|| publish::Tree::new(root, loosens))
-            .map(|tree| Self(Mutex::new(Some(tree))))
+    #[pyo3(signature = (root, *, loosens, umask, owners, kept))]
+    fn new(
+        py: Python<'_>,
+        root: u32,
+        loosens: Option<u32>,
+        umask: u32,
+        owners: Option<(Py<PyAny>, Py<PyAny>)>,
+        kept: Py<PyType>,
+    ) -> PyResult<Self> {
+        let entries = Entries::new(owners, kept);
+        let options = Options {
+            loosens,
+            umask,
+            owners: entries.set_owners(),
+        };
+        py.detach(|| publish::Tree::new(root, options))
+            .map(|tree| Self {
+                tree: Mutex::new(Some(tree)),
+                entries: Mutex::new(entries),
+            })
             .map_err(|error| raise(py, &error))
     }
 
@@ -32,9 +55,13 @@ impl Tree {
         self.with(py, |tree| tree.make_writable(path))
     }
 
-    fn settled(&self, py: Python<'_>, path: &[u8]) -> PyResult<()> {
+    fn stage_in(&self, py: Python<'_>, area: u32) -> PyResult<()> {
+        self.with(py, |tree| tree.stage_in(area))
+    }
+
+    fn keep_below(&self, py: Python<'_>, top: Vec<u8>) -> PyResult<()> {
         self.with(py, |tree| {
-            tree.settled(path);
+            tree.keep_below(top);
             Ok(())
         })
     }
@@ -44,14 +71,6 @@ impl Tree {
         PyList::new(py, failed.iter().map(|path| PyBytes::new(py, path)))
     }
 
-    #[pyo3(signature = (old, new = None))]
-    fn forget(&self, py: Python<'_>, old: &[u8], new: Option<&[u8]>) -> PyResult<()> {
-        self.with(py, |tree| {
-            tree.forget(old, new);
-            Ok(())
-        })
-    }
-
     fn refresh(&self, py: Python<'_>) -> PyResult<()> {
         self.with(py, |tree| {
             tree.refresh();
@@ -59,29 +78,152 @@ impl Tree {
         })
     }
 
+    fn make_directories<'py>(
+        &self,
+        py: Python<'py>,
+        items: &Bound<'py, PySequence>,
+    ) -> PyResult<Outcome<'py>> {
+        self.row(py, items, Entries::made, publish::Tree::make_directories)
+    }
+
+    fn move_directories<'py>(
+        &self,
+        py: Python<'py>,
+        items: &Bound<'py, PySequence>,
+    ) -> PyResult<Outcome<'py>> {
+        self.row(py, items, Entries::moved, publish::Tree::move_directories)
+    }
+
+    fn prepare_files<'py>(
+        &self,
+        py: Python<'py>,
+        items: &Bound<'py, PySequence>,
+    ) -> PyResult<Outcome<'py>> {
+        self.row(py, items, Entries::staged, publish::Tree::prepare_files)
+    }
+
+    fn publish_files<'py>(
+        &self,
+        py: Python<'py>,
+        items: &Bound<'py, PySequence>,
+    ) -> PyResult<Outcome<'py>> {
+        self.row(py, items, Entries::staged, publish::Tree::publish_files)
+    }
+
+    fn make_links<'py>(
+        &self,
+        py: Python<'py>,
+        items: &Bound<'py, PySequence>,
+    ) -> PyResult<Outcome<'py>> {
+        self.row(py, items, Entries::link, publish::Tree::make_links)
+    }
+
+    fn make_symlinks<'py>(
+        &self,
+        py: Python<'py>,
+        items: &Bound<'py, PySequence>,
+    ) -> PyResult<Outcome<'py>> {
+        self.row(py, items, Entries::symlink, publish::Tree::make_symlinks)
+    }
+
+    fn settle_leaves<'py>(
+        &self,
+        py: Python<'py>,
+        items: &Bound<'py, PySequence>,
+    ) -> PyResult<Outcome<'py>> {
+        self.row(py, items, Entries::leaf, publish::Tree::settle_leaves)
+    }
+
+    fn remove_entries<'py>(
+        &self,
+        py: Python<'py>,
+        items: &Bound<'py, PySequence>,
+    ) -> PyResult<Outcome<'py>> {
+        self.row(py, items, Entries::removal, publish::Tree::remove_entries)
+    }
+
+    fn settle_directories<'py>(
+        &self,
+        py: Python<'py>,
+        items: &Bound<'py, PySequence>,
+    ) -> PyResult<Outcome<'py>> {
+        self.row(
+            py,
+            items,
+            Entries::directory,
+            publish::Tree::settle_directories,
+        )
+    }
+
+    fn sync(&self, py: Python<'_>) -> PyResult<()> {
+        wait(py, |_| self.opened(|tree| tree.sync()))?.map_err(|error| raise(py, &error))
+    }
+
+    fn sync_root(&self, py: Python<'_>) -> PyResult<()> {
+        wait(py, |_| self.opened(|tree| tree.sync_root()))?.map_err(|error| raise(py, &error))
+    }
+
     fn close(&self, py: Python<'_>) {
-        py.detach(|| self.0.lock().unwrap_or_else(PoisonError::into_inner).take());
+        py.detach(|| self.lock().take());
     }
 }
 
 impl Tree {
-    /// Waits for others detached: who works here may be waiting for Python.
+    fn lock(&self) -> MutexGuard<'_, Option<publish::Tree>> {
+        self.tree.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// To be called detached: who works here may be waiting for Python.
+    fn opened<T>(
+        &self,
+        work: impl FnOnce(&mut publish::Tree) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        match &mut *self.lock() {
+            Some(tree) => work(tree),
+            None => Err(Error {
+                doing: "use",
+                path: Vec::new(),
+                errno: Errno::BADF,
+            }),
+        }
+    }
+
+    /// For what takes microseconds.
     fn with<T: Send>(
         &self,
         py: Python<'_>,
         work: impl FnOnce(&mut publish::Tree) -> Result<T, Error> + Send,
     ) -> PyResult<T> {
-        let outcome = py.detach(|| {
-            let mut tree = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            match &mut *tree {
-                Some(tree) => work(tree),
-                None => Err(Error {
-                    doing: "use",
-                    path: Vec::new(),
-                    errno: Errno::BADF,
-                }),
-            }
-        });
-        outcome.map_err(|error| raise(py, &error))
+        py.detach(|| self.opened(work))
+            .map_err(|error| raise(py, &error))
     }
+
+    fn row<'py, T: Sync>(
+        &self,
+        py: Python<'py>,
+        items: &Bound<'py, PySequence>,
+        convert: impl Fn(&mut Entries, &Bound<'py, PyAny>) -> PyResult<T>,
+        work: impl FnOnce(&mut publish::Tree, &[T], &Stop) -> Row + Send,
+    ) -> PyResult<Outcome<'py>> {
+        let items = {
+            let mut entries = self.entries.try_lock().map_err(|_| in_use())?;
+            let items = items.try_iter()?;
+            let items = items.map(|item| convert(&mut entries, &item?));
+            items.collect::<PyResult<Vec<T>>>()?
+        };
+        let row = wait(py, |stop| self.opened(|tree| Ok(work(tree, &items, stop))))?;
+        row.map(|row| outcome(py, row))
+            .map_err(|error| raise(py, &error))
+    }
+}
+
+/// Rename within an open directory, unless something has the new name.
+#[pyfunction]
+pub(crate) fn rename_noreplace(
+    py: Python<'_>,
+    folder: u32,
+    old: &[u8],
+    new: &[u8],
+) -> PyResult<bool> {
+    publish::rename_noreplace(folder, old, new).map_err(|error| raise(py, &error))
 }

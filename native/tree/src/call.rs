@@ -6,7 +6,7 @@
 
 use std::ffi::CStr;
 use std::mem::MaybeUninit;
-use std::os::fd::{BorrowedFd, OwnedFd, RawFd};
+use std::os::fd::{BorrowedFd, OwnedFd};
 
 use rustix::fs::{
     AtFlags, FileType, Mode, OFlags, ResolveFlags, SeekFrom, Statx, StatxFlags, StatxTimestamp,
@@ -121,15 +121,6 @@ pub(crate) fn look_here(from: BorrowedFd<'_>, name: &[u8]) -> Outcome<OwnedFd> {
     })
 }
 
-/// Opens a directory that this process has open already, to be read.
-pub(crate) fn open_again(number: RawFd) -> Outcome<OwnedFd> {
-    let flags = TO_READ.difference(OFlags::NOFOLLOW);
-    let path = format!("/proc/self/fd/{number}");
-    again(Errno::INTR, || {
-        rustix::fs::open(&path, flags, Mode::empty())
-    })
-}
-
 /// Opens a file of our own, to be read.
 pub(crate) fn open_file(path: &[u8]) -> Outcome<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -150,6 +141,14 @@ pub(crate) fn open_file_at(from: BorrowedFd<'_>, name: &[u8]) -> Outcome<OwnedFd
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     again(Errno::INTR, || {
         rustix::fs::openat(from, name, flags, Mode::empty())
+    })
+}
+
+/// Opens whatever `name` is, without a right to read it and without an effect on it.
+pub(crate) fn open_inode(directory: BorrowedFd<'_>, name: &[u8]) -> Outcome<OwnedFd> {
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    again(Errno::INTR, || {
+        rustix::fs::openat(directory, name, flags, Mode::empty())
     })
 }
 

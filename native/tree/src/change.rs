@@ -6,10 +6,12 @@
 
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 
-use rustix::fs::{AtFlags, Gid, Mode, OFlags, RenameFlags, Timespec, Timestamps, UTIME_OMIT, Uid};
+use rustix::fs::{
+    AtFlags, CWD, Gid, Mode, OFlags, RenameFlags, Timespec, Timestamps, UTIME_OMIT, Uid,
+};
 use rustix::io::Errno;
 
-use crate::call::{Outcome, Time, again};
+use crate::call::{self, Outcome, Time, again};
 
 /// Stands for "leave it as it is", for users and groups alike.
 pub(crate) const LEAVE: u32 = u32::MAX;
@@ -50,6 +52,16 @@ pub(crate) fn make_link(
     rustix::fs::linkat(from, leader, directory, name, AtFlags::empty())
 }
 
+/// Gives a file, opened without a right to read it, one more name.
+pub(crate) fn make_link_by_path(
+    leader: BorrowedFd<'_>,
+    directory: BorrowedFd<'_>,
+    name: &[u8],
+) -> Outcome<()> {
+    let flags = AtFlags::SYMLINK_FOLLOW;
+    rustix::fs::linkat(CWD, handle_path(leader), directory, name, flags)
+}
+
 pub(crate) fn set_size(file: BorrowedFd<'_>, size: u64) -> Outcome<()> {
     again(Errno::INTR, || rustix::fs::ftruncate(file, size))
 }
@@ -63,12 +75,22 @@ pub(crate) fn set_mode_by_path(of: BorrowedFd<'_>, mode: u32) -> Outcome<()> {
     rustix::fs::chmod(handle_path(of), Mode::from_raw_mode(mode))
 }
 
+/// Of the entry `name`; follows a symlink, so only where nobody else can put one.
+pub(crate) fn set_mode_at(directory: BorrowedFd<'_>, name: &[u8], mode: u32) -> Outcome<()> {
+    rustix::fs::chmodat(directory, name, Mode::from_raw_mode(mode), AtFlags::empty())
+}
+
 pub(crate) fn set_owner(of: BorrowedFd<'_>, user: u32, group: u32) -> Outcome<()> {
     rustix::fs::fchown(of, uid(user), gid(group))
 }
 
-/// Of the symlink `name` itself.
-pub(crate) fn set_symlink_owner(
+/// Of an inode that was opened without a right to read it.
+pub(crate) fn set_owner_by_path(of: BorrowedFd<'_>, user: u32, group: u32) -> Outcome<()> {
+    rustix::fs::chown(handle_path(of), uid(user), gid(group))
+}
+
+/// Of the entry `name`; a symlink stands for itself.
+pub(crate) fn set_owner_at(
     directory: BorrowedFd<'_>,
     name: &[u8],
     user: u32,
@@ -82,12 +104,13 @@ pub(crate) fn set_mtime(of: BorrowedFd<'_>, mtime: Time) -> Outcome<()> {
     rustix::fs::futimens(of, &timestamps(mtime))
 }
 
-/// Of the symlink `name` itself.
-pub(crate) fn set_symlink_mtime(
-    directory: BorrowedFd<'_>,
-    name: &[u8],
-    mtime: Time,
-) -> Outcome<()> {
+/// Of an inode that was opened without a right to read it.
+pub(crate) fn set_mtime_by_path(of: BorrowedFd<'_>, mtime: Time) -> Outcome<()> {
+    rustix::fs::utimensat(CWD, handle_path(of), &timestamps(mtime), AtFlags::empty())
+}
+
+/// Of the entry `name`; a symlink stands for itself.
+pub(crate) fn set_mtime_at(directory: BorrowedFd<'_>, name: &[u8], mtime: Time) -> Outcome<()> {
     let flags = AtFlags::SYMLINK_NOFOLLOW;
     rustix::fs::utimensat(directory, name, &timestamps(mtime), flags)
 }
@@ -97,6 +120,32 @@ pub(crate) type Place<'a> = (BorrowedFd<'a>, &'a [u8]);
 
 pub(crate) fn rename(from: Place<'_>, to: Place<'_>) -> Outcome<()> {
     rustix::fs::renameat(from.0, from.1, to.0, to.1)
+}
+
+/// Renames; `EXIST` where something has the new name already.
+///
+/// Where kernel or file system cannot refuse that, it is looked first: a name that appears after
+/// the look is replaced.
+pub(crate) fn rename_to_nothing(from: Place<'_>, to: Place<'_>) -> Outcome<()> {
+    match rename_noreplace(from, to) {
+        Err(errno) if lacks(errno) => {}
+        outcome => return outcome,
+    }
+    match call::status_at(to.0, to.1) {
+        Ok(_) => Err(Errno::EXIST),
+        Err(Errno::NOENT) => rename(from, to),
+        Err(errno) => Err(errno),
+    }
+}
+
+/// The same without a stand-in.
+pub(crate) fn rename_noreplace(from: Place<'_>, to: Place<'_>) -> Outcome<()> {
+    rustix::fs::renameat_with(from.0, from.1, to.0, to.1, RenameFlags::NOREPLACE)
+}
+
+/// Whether an error says that the call or its flag is not known here.
+pub(crate) fn lacks(errno: Errno) -> bool {
+    matches!(errno, Errno::NOSYS | Errno::INVAL | Errno::NOTSUP)
 }
 
 pub(crate) fn exchange(one: Place<'_>, other: Place<'_>) -> Outcome<()> {
@@ -111,6 +160,21 @@ pub(crate) fn unlink(directory: BorrowedFd<'_>, name: &[u8]) -> Outcome<()> {
 /// A path of the opened inode (proc(5)).
 fn handle_path(of: BorrowedFd<'_>) -> String {
     format!("/proc/self/fd/{}", of.as_raw_fd())
+}
+
+/// Removes an empty directory.
+pub(crate) fn remove_directory(directory: BorrowedFd<'_>, name: &[u8]) -> Outcome<()> {
+    rustix::fs::unlinkat(directory, name, AtFlags::REMOVEDIR)
+}
+
+/// Writes the names in a directory, and its attributes, to disk.
+pub(crate) fn sync(directory: BorrowedFd<'_>) -> Outcome<()> {
+    again(Errno::INTR, || rustix::fs::fsync(directory))
+}
+
+/// Writes all changes of the file system of an open file to disk.
+pub(crate) fn sync_file_system(of: BorrowedFd<'_>) -> Outcome<()> {
+    again(Errno::INTR, || rustix::fs::syncfs(of))
 }
 
 fn uid(number: u32) -> Option<Uid> {

@@ -56,6 +56,11 @@ impl Folders {
         })
     }
 
+    /// The root itself, open to be read.
+    pub(crate) fn root(&self) -> BorrowedFd<'_> {
+        self.root.as_fd()
+    }
+
     /// A handle to go further down from.  `NOTDIR`: a symlink or another non-directory on the way.
     pub(crate) fn open(&mut self, path: &[u8]) -> Outcome<Arc<OwnedFd>> {
         if path.is_empty() {
@@ -142,6 +147,23 @@ impl Folders {
         change::set_mode_by_path(handle, status.mode | OWNER_MAY_ALL)?;
         self.loosened.entry(path.to_vec()).or_insert(status.mode);
         Ok(true)
+    }
+
+    /// Calls `operation`; if it fails for lack of permission, gives `folders` u+rwx and repeats.
+    pub(crate) fn permitted<T>(
+        &mut self,
+        folders: &[&[u8]],
+        mut operation: impl FnMut(&mut Self) -> Outcome<T>,
+    ) -> Outcome<T> {
+        let outcome = operation(self);
+        if !matches!(outcome, Err(Errno::ACCESS)) {
+            return outcome;
+        }
+        let mut any = false;
+        for folder in folders {
+            any |= self.make_writable(folder)?;
+        }
+        if any { operation(self) } else { outcome }
     }
 
     /// A directory has its final mode, which `restore_modes` must not change.

@@ -8,6 +8,7 @@ pub mod digests;
 pub mod error;
 pub mod stop;
 
+mod attributes;
 mod call;
 mod change;
 mod folders;

@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 
 from huai_client.inspect.doctor.finding import Finding, fail, ok, warn
-from huai_client.tree.system import rename_noreplace
+from huai_native._native import rename_noreplace
 from huai_schema.errors import ExitCode
 
 _FICLONE = 0x4004_9409
@@ -51,9 +51,9 @@ def noreplace(folder: Path) -> Finding:
     (folder / "taken").touch()
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        known = rename_noreplace(handle, b"old", handle, b"new")
+        known = rename_noreplace(handle, b"old", b"new")
         if known:
-            rename_noreplace(handle, b"new", handle, b"taken")
+            rename_noreplace(handle, b"new", b"taken")
     except FileExistsError:
         return ok("known")
     finally:

@@ -89,19 +89,12 @@ class Trash:
         ):
             os.unlink(basename(path), dir_fd=folder)
 
-    def new_batch(self, serial: int) -> Callable[[RelPath], RelPath]:
-        """A function from a path to its place in a new batch, which begins with the first call.
+    def new_batch(self, serial: int) -> RelPath:
+        """The folder of a new batch, below which files are kept under their paths; not yet made.
 
         `serial` is that of the applied commit.
         """
-        folder: list[RelPath] = []
-
-        def kept_at(path: RelPath) -> RelPath:
-            if not folder:
-                folder.append(join(TRASH, self._free_name(serial)))
-            return RelPath(folder[0] + b"/" + path)
-
-        return kept_at
+        return join(TRASH, self._free_name(serial))
 
     def _free_name(self, serial: int) -> bytes:
         taken = {batch.name for batch in self.batches()}

@@ -32,9 +32,9 @@ impl Attributes {
         unowned: &mut u64,
     ) -> Result<(), Errno> {
         self.own(unowned, || {
-            change::set_symlink_owner(directory, name, self.user, self.group)
+            change::set_owner_at(directory, name, self.user, self.group)
         })?;
-        change::set_symlink_mtime(directory, name, self.mtime)?;
+        change::set_mtime_at(directory, name, self.mtime)?;
         must_fit(self.mtime, || call::status_at(directory, name))
     }
 

@@ -1,27 +1,71 @@
 //! The tree that is worked in, and its directories.
 
-use std::os::fd::{AsRawFd, RawFd};
+use std::collections::HashSet;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 
+use huai_format::path::parent;
+use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use crate::call;
+use super::former::Former;
+use super::row::{At, Failure};
+use crate::attributes::Mode;
+use crate::call::{self, Outcome, Status};
+use crate::change::{self, Place};
 use crate::error::{Error, Result};
 use crate::folders::Folders;
+
+/// The name in the staging area under which hardlinks and symlinks are made.
+const MAKING: &[u8] = b"making";
+
+/// How a tree is worked in.
+#[derive(Debug, Clone, Copy)]
+pub struct Options {
+    /// The user whose directories get u+rwx where they need it, until `restore_modes`.
+    pub loosens: Option<u32>,
+    /// What modes of new entries lack that are not stated.
+    pub umask: u32,
+    /// Whether what is moved entry by entry keeps its owner.
+    pub owners: bool,
+}
 
 /// One tree, opened once.
 #[derive(Debug)]
 pub struct Tree {
     pub(super) folders: Folders,
+    pub(super) options: Options,
+    /// Directories made here whose mode is kept: it is set once, less the umask.
+    pub(super) fresh: HashSet<Vec<u8>>,
+    /// The staging area.
+    area: Option<OwnedFd>,
+    pub(super) former: Former,
 }
 
 impl Tree {
     /// The tree below the open directory `root` of this process, which the caller may close.
-    /// Directories of the user `loosens` get u+rwx where they need it, until `restore_modes`.
-    pub fn new(root: RawFd, loosens: Option<u32>) -> Result<Self> {
-        call::open_again(root)
-            .and_then(|root| Folders::new(root, loosens))
-            .map(|folders| Self { folders })
-            .map_err(|errno| Error::new("open", b"", errno))
+    pub fn new(root: u32, options: Options) -> Result<Self> {
+        let folders = call::reopen(root).and_then(|root| Folders::new(root, options.loosens));
+        Ok(Self {
+            folders: folders.map_err(|errno| Error::new("open", b"", errno))?,
+            options,
+            fresh: HashSet::new(),
+            area: None,
+            former: Former::default(),
+        })
+    }
+
+    /// Temporary names are made in the open directory `area` of this process, which nobody else
+    /// may write to, and the caller may close.
+    pub fn stage_in(&mut self, area: u32) -> Result<()> {
+        let area = call::reopen(area).map_err(|errno| Error::new("open", b"", errno))?;
+        self.area = Some(area);
+        Ok(())
+    }
+
+    /// From now on leaves that are removed or replaced go to, or are linked to, the same path below
+    /// `top`, which may be huai's own.
+    pub fn keep_below(&mut self, top: Vec<u8>) {
+        self.former = Former::below(top);
     }
 
     /// The number of a handle (`O_PATH`) of a directory, valid during the next few calls.
@@ -29,7 +73,7 @@ impl Tree {
         self.folders
             .open(path)
             .map(|handle| handle.as_raw_fd())
-            .map_err(|errno: Errno| Error::new("open", path, errno))
+            .map_err(|errno| Error::new("open", path, errno))
     }
 
     /// Gives a directory u+rwx; false if this is not allowed, or it has them.
@@ -39,23 +83,101 @@ impl Tree {
             .map_err(|errno| Error::new("open", path, errno))
     }
 
-    /// A directory has its final mode, which `restore_modes` must not change.
-    pub fn settled(&mut self, path: &[u8]) {
-        self.folders.settled(path);
-    }
-
     /// Restores the modes of directories that got u+rwx; gives the paths where this failed.
     pub fn restore_modes(&mut self) -> Vec<Vec<u8>> {
         self.folders.restore_modes()
-    }
-
-    /// `old` was removed, or renamed to `new`, with everything below it.
-    pub fn forget(&mut self, old: &[u8], new: Option<&[u8]>) {
-        self.folders.forget(old, new);
     }
 
     /// Lets go of the handles that are kept, so that renames by others are seen.
     pub fn refresh(&mut self) {
         self.folders.refresh();
     }
+
+    /// Writes all changes to disk.
+    pub fn sync(&self) -> Result<()> {
+        change::sync_file_system(self.folders.root())
+            .map_err(|errno| Error::new("sync", b"", errno))
+    }
+
+    /// Writes the names in the root and its attributes to disk.
+    pub fn sync_root(&self) -> Result<()> {
+        change::sync(self.folders.root()).map_err(|errno| Error::new("sync", b"", errno))
+    }
+
+    /// What stands at `path`; None: nothing, or a path above is no directory.
+    pub(super) fn status(&mut self, path: &[u8]) -> Outcome<Option<Status>> {
+        let (above, name) = split(path);
+        let found = self.folders.permitted(&[above], |folders| {
+            if name.is_empty() {
+                return call::status(folders.root());
+            }
+            call::status_at(folders.open(above)?.as_fd(), name)
+        });
+        match found {
+            Ok(status) => Ok(Some(status)),
+            Err(errno) if is_absence(errno) => Ok(None),
+            Err(errno) => Err(errno),
+        }
+    }
+
+    pub(super) fn is_directory(&mut self, path: &[u8]) -> Outcome<bool> {
+        let status = self.status(path)?;
+        Ok(status.is_some_and(|status| status.kind == FileType::Directory))
+    }
+
+    /// The mode of what is made anew.
+    pub(super) fn anew(&self, mode: Mode) -> u32 {
+        match mode {
+            Mode::Exact(mode) => mode,
+            Mode::Kept(mode) => mode & !self.options.umask,
+        }
+    }
+
+    /// Renames `from` to `path`; the former file there is kept, if any is.
+    pub(super) fn put(&mut self, from: Place<'_>, path: &[u8]) -> std::result::Result<(), Failure> {
+        self.keep_former(path)?;
+        let (above, name) = split(path);
+        self.folders
+            .permitted(&[above], |folders| {
+                change::rename(from, (folders.open(above)?.as_fd(), name))
+            })
+            .at(path)
+    }
+
+    /// Makes an entry under a temporary name, then renames it to `path`.
+    pub(super) fn replace(
+        &mut self,
+        path: &[u8],
+        make: impl Fn(Place<'_>) -> Outcome<()>,
+    ) -> std::result::Result<(), Failure> {
+        let area = self.area.take().ok_or(Errno::BADF).at(path)?;
+        let making = (area.as_fd(), MAKING);
+        let mut outcome = make(making);
+        if outcome == Err(Errno::EXIST) {
+            // Left behind by a run that was killed here.
+            outcome = change::unlink(making.0, making.1).and_then(|()| make(making));
+        }
+        let put = outcome.at(path).and_then(|()| self.put(making, path));
+        let tidied = match &put {
+            Ok(()) => Ok(()),
+            Err(_) => match change::unlink(making.0, making.1) {
+                Err(Errno::NOENT) => Ok(()),
+                outcome => outcome,
+            },
+        };
+        self.area = Some(area);
+        tidied.at(path).and(put)
+    }
+}
+
+/// The directory above the last name of a path, and that name.
+pub(super) fn split(path: &[u8]) -> (&[u8], &[u8]) {
+    let above = parent(path);
+    let begin = above.len() + usize::from(!above.is_empty());
+    (above, path.get(begin..).unwrap_or_default())
+}
+
+/// Whether nothing stands there, or a path above is no directory.
+pub(super) fn is_absence(errno: Errno) -> bool {
+    matches!(errno, Errno::NOENT | Errno::NOTDIR)
 }

@@ -2,6 +2,7 @@
 
 import os
 import stat
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,8 @@ from huai_client.plan.order.order import PublishOrder
 from huai_client.plan.withhold import Withholding
 from huai_client.profiles.load import profiles
 from huai_client.publish.executor import Report, StepCounts, execute
-from huai_client.tree import PathError, Tree
+from huai_client.tree import PathError, Row, Tree
+from huai_client.tree.tree import Removal
 from huai_schema.entries import Entry, File
 from huai_schema.paths import RelPath
 from tests.support.comparing import verify
@@ -184,10 +186,14 @@ class Nowhere:
 
 def test_a_file_that_cannot_be_deleted_keeps_no_other(short_path: Path) -> None:
     class Stubborn(Tree):
-        def remove(self, path: RelPath) -> None:
-            if path == b"gone/f":
-                raise PathError(path, "immutable")
-            super().remove(path)
+        def remove_entries(self, items: Sequence[Removal]) -> Row:
+            paths = [item.path for item in items]
+            if b"gone/f" not in paths:
+                return super().remove_entries(items)
+            count = paths.index(at(b"gone/f"))
+            if count:
+                assert super().remove_entries(items[:count]) == (count, None)
+            return Row(count, PathError(paths[count], "immutable"))
 
     build(short_path)
     (short_path / "bye").touch()

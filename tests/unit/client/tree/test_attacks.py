@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from huai_client.tree import NotOursError, PathError, Tree
+from huai_client.tree import NotOursError, PathError
 from huai_schema.paths import RelPath
 from tests.support.local_trees import T0, Staged, at, directory, file, fingerprint, linked, symlink
+from tests.support.single_tree import SingleTree
 
 LEADER, VICTIM = file(b"leader", 0), file(b"victim", 8)
-OPERATIONS: dict[str, Callable[[Tree, RelPath], object]] = {
+OPERATIONS: dict[str, Callable[[SingleTree, RelPath], object]] = {
     "make_directory": lambda tree, sub: tree.make_directory(at(sub + b"/new")),
     "make_directory over": lambda tree, sub: tree.make_directory(
         at(sub + b"/folder"), directory(sub + b"/folder", mode=0o700)
@@ -68,7 +69,7 @@ def test_a_component_that_became_a_symlink(
     (dest / "own").mkdir()
     settled(dest / "leader", b"")
     before = fingerprint(outside)
-    with Tree(dest) as tree:
+    with SingleTree(dest) as tree:
         if opened_before:
             tree.listing(at(depth))
         (dest / "sub").rename(dest / "aside")
@@ -88,7 +89,7 @@ def test_every_operation_does_something_where_no_symlink_is(short_path: Path, na
     settled(short_path / "leader", b"")
     Staged(short_path)(file(b"s"))
     before = fingerprint(short_path)
-    with Tree(short_path) as tree:
+    with SingleTree(short_path) as tree:
         OPERATIONS[name](tree, at(b"sub"))
     assert fingerprint(short_path) != before
 
@@ -108,14 +109,14 @@ def test_every_operation_does_something_where_no_symlink_is(short_path: Path, na
 )
 @pytest.mark.parametrize("target", ["victim", "folder"])
 def test_the_last_component_is_a_symlink(
-    short_path: Path, operation: Callable[[Tree], object], target: str
+    short_path: Path, operation: Callable[[SingleTree], object], target: str
 ) -> None:
     dest, outside = short_path / "dest", short_path / "outside"
     dest.mkdir()
     build(outside)
     (dest / "x").symlink_to(outside / target)
     before = fingerprint(outside)
-    with Tree(dest) as tree, pytest.raises(PathError):
+    with SingleTree(dest) as tree, pytest.raises(PathError):
         operation(tree)
     assert fingerprint(outside) == before
     assert (dest / "x").is_symlink()
@@ -129,7 +130,7 @@ def test_a_symlink_planted_as_the_staging_folder(short_path: Path, planted: str)
     (dest / planted).parent.mkdir(parents=True)
     (dest / planted).symlink_to(outside)
     before = fingerprint(outside)
-    with Tree(dest) as tree, pytest.raises(NotOursError, match="not a directory"):
+    with SingleTree(dest) as tree, pytest.raises(NotOursError, match="not a directory"):
         tree.symlink(symlink(b"l"))
     assert fingerprint(outside) == before
 
@@ -139,7 +140,7 @@ def test_replacing_a_symlink_replaces_the_link_itself(short_path: Path) -> None:
     dest.mkdir()
     build(outside)
     before = fingerprint(outside)
-    with Tree(dest) as tree:
+    with SingleTree(dest) as tree:
         for name in "abcd":
             (dest / name).symlink_to(outside / "victim")
         tree.publish(Staged(dest)(file(b"a")), file(b"a"))

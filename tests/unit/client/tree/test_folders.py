@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from huai_client.tree import PathError, Tree, View
+from huai_client.tree import PathError, View
 from huai_schema.paths import join
 from tests.support.local_trees import at, directory, open_handles
+from tests.support.single_tree import SingleTree
 from tests.support.system_calls import Call, supervise
 from tests.support.unprivileged import run_unprivileged
 
@@ -64,7 +65,7 @@ def test_nothing_leads_out(short_path: Path, refusal: int | None) -> None:
     (short_path / "dest/to").symlink_to(short_path / "outside")
 
     def work() -> str:
-        with Tree(short_path / "dest") as tree:
+        with SingleTree(short_path / "dest") as tree:
             for path in (b"to", b"to/in", b"..", b"../outside", b"a//b", b"/outside", b"."):
                 with pytest.raises(PathError):
                     tree.listing(at(path))
@@ -115,7 +116,7 @@ def steps_in_a_closed_directory(folder: Path) -> None:
     (folder / "a/b/c").mkdir(parents=True)
     for path in ("a/b", "a"):
         (folder / path).chmod(0)
-    with Tree(folder) as tree:
+    with SingleTree(folder) as tree:
         assert tree.stat(at(b"a/b/c")) is not None
         assert stat.S_IMODE((folder / "a").stat().st_mode) == 0o700
         tree.move(at(b"a"), at(b"moved"))

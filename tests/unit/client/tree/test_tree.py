@@ -1,4 +1,4 @@
-"""Each operation of `Tree` on real file systems."""
+"""Each operation of `SingleTree` on real file systems."""
 
 import os
 import stat
@@ -13,7 +13,6 @@ from huai_client.tree import (
     NotEmptyError,
     NotOursError,
     PathError,
-    Tree,
     View,
 )
 from huai_schema.entries import File
@@ -31,6 +30,7 @@ from tests.support.local_trees import (
     open_handles,
     symlink,
 )
+from tests.support.single_tree import SingleTree
 from tests.support.unprivileged import run_unprivileged
 
 LOOK = {"content": False, "owners": False}
@@ -47,16 +47,16 @@ ODD_NAMES = [
 
 
 @pytest.fixture
-def tree(short_path: Path) -> Iterator[Tree]:
-    with Tree(short_path) as opened:
+def tree(short_path: Path) -> Iterator[SingleTree]:
+    with SingleTree(short_path) as opened:
         yield opened
 
 
-def publish(tree: Tree, wanted: File) -> None:
+def publish(tree: SingleTree, wanted: File) -> None:
     tree.publish(Staged(tree.dest)(wanted), wanted)
 
 
-def here(tree: Tree, path: bytes) -> os.stat_result:
+def here(tree: SingleTree, path: bytes) -> os.stat_result:
     status = tree.stat(at(path))
     assert status is not None
     return status
@@ -67,7 +67,7 @@ def here(tree: Tree, path: bytes) -> os.stat_result:
 
 def test_a_missing_dest_is_not_created(short_path: Path) -> None:
     with pytest.raises(DestinationError, match="does not exist") as caught:
-        Tree(short_path / "no")
+        SingleTree(short_path / "no")
     assert "mkdir" in caught.value.hint
     assert not (short_path / "no").exists()
 
@@ -75,28 +75,28 @@ def test_a_missing_dest_is_not_created(short_path: Path) -> None:
 def test_dest_has_to_be_a_directory(short_path: Path) -> None:
     (short_path / "f").touch()
     with pytest.raises(DestinationError, match="not a directory"):
-        Tree(short_path / "f")
+        SingleTree(short_path / "f")
 
 
 def test_dest_as_a_symlink_names_the_real_path(short_path: Path) -> None:
     (short_path / "real").mkdir()
     (short_path / "ln").symlink_to("real")
     with pytest.raises(DestinationError, match="symlink") as caught:
-        Tree(short_path / "ln")
+        SingleTree(short_path / "ln")
     assert str(short_path / "real") in caught.value.hint
 
 
 def test_dest_may_lie_below_a_symlink(short_path: Path) -> None:
     (short_path / "real" / "dest").mkdir(parents=True)
     (short_path / "ln").symlink_to("real")
-    with Tree(short_path / "ln" / "dest") as opened:
+    with SingleTree(short_path / "ln" / "dest") as opened:
         publish(opened, file(b"a"))
     assert (short_path / "real" / "dest" / "a").exists()
 
 
 def steps_in_a_dest_of_root(folder: Path) -> None:
     with pytest.raises(DestinationError, match="belongs to root"):
-        Tree(folder / "roots")
+        SingleTree(folder / "roots")
     with View(folder / "roots") as view:
         assert view.stat(ROOT) is not None
 
@@ -108,7 +108,7 @@ def test_a_dest_of_another_user_can_be_read_but_not_changed(short_path: Path) ->
 
 def test_no_handle_stays_open(short_path: Path) -> None:
     before = open_handles()
-    with Tree(short_path) as opened:
+    with SingleTree(short_path) as opened:
         for number in range(300):
             opened.make_directory(at(b"%d" % number))
             opened.make_directory(at(b"%d/in" % number))
@@ -120,7 +120,7 @@ def test_no_handle_stays_open(short_path: Path) -> None:
 # Publishing
 
 
-def test_publish_sets_everything(tree: Tree) -> None:
+def test_publish_sets_everything(tree: SingleTree) -> None:
     wanted = file(b"f", 100, mode=0o6751)._replace(mtime=-1_500_000_000, owner=b"#4321")
     publish(tree, wanted)
     status = here(tree, b"f")
@@ -130,7 +130,7 @@ def test_publish_sets_everything(tree: Tree) -> None:
     assert (tree.dest / "f").read_bytes() == content(b"f", 100)
 
 
-def test_publish_replaces_by_rename(tree: Tree) -> None:
+def test_publish_replaces_by_rename(tree: SingleTree) -> None:
     publish(tree, file(b"f", 5))
     with (tree.dest / "f").open("rb") as reader:
         publish(tree, file(b"f", 50))
@@ -138,28 +138,28 @@ def test_publish_replaces_by_rename(tree: Tree) -> None:
     assert here(tree, b"f").st_size == 50
 
 
-def test_publish_breaks_a_hardlink_instead_of_writing_through_it(tree: Tree) -> None:
+def test_publish_breaks_a_hardlink_instead_of_writing_through_it(tree: SingleTree) -> None:
     publish(tree, file(b"f", 5))
     os.link(tree.dest / "f", tree.dest / "g")
     publish(tree, file(b"f", 50))
     assert here(tree, b"g").st_size == 5
 
 
-def test_publish_never_replaces_a_directory(tree: Tree) -> None:
+def test_publish_never_replaces_a_directory(tree: SingleTree) -> None:
     (tree.dest / "d").mkdir()
     with pytest.raises(PathError, match="directory is in the way"):
         publish(tree, file(b"d"))
     assert (tree.dest / "d").is_dir()
 
 
-def test_a_staged_symlink_is_refused(tree: Tree) -> None:
+def test_a_staged_symlink_is_refused(tree: SingleTree) -> None:
     (tree.dest / "staged").symlink_to("/etc/passwd")
     with pytest.raises(PathError, match="not a regular file"):
         tree.publish((tree._root, b"staged"), file(b"f"))
 
 
 @pytest.mark.parametrize("mode", [0, 0o1644, 0o2755, 0o4755, 0o7777, 0o444])
-def test_every_bit_of_the_mode(tree: Tree, mode: int) -> None:
+def test_every_bit_of_the_mode(tree: SingleTree, mode: int) -> None:
     publish(tree, file(b"f", mode=mode))
     tree.make_directory(at(b"d"))
     tree.set_directory(directory(b"d", mode=mode))
@@ -167,7 +167,7 @@ def test_every_bit_of_the_mode(tree: Tree, mode: int) -> None:
     assert stat.S_IMODE(here(tree, b"d").st_mode) == mode
 
 
-def test_setuid_survives_a_change_of_owner(tree: Tree) -> None:
+def test_setuid_survives_a_change_of_owner(tree: SingleTree) -> None:
     publish(tree, file(b"f", mode=0o4755))
     tree.set_attributes(file(b"f", mode=0o4755)._replace(owner=b"#77", group=b"#78"))
     status = here(tree, b"f")
@@ -176,7 +176,7 @@ def test_setuid_survives_a_change_of_owner(tree: Tree) -> None:
         assert (status.st_uid, status.st_gid) == (77, 78)
 
 
-def test_unknown_owners_are_kept_and_counted_once(tree: Tree) -> None:
+def test_unknown_owners_are_kept_and_counted_once(tree: SingleTree) -> None:
     for name in (b"a", b"b"):
         publish(tree, file(name)._replace(owner=b"no-such-user", group=b"no-such-group"))
     assert here(tree, b"a").st_uid == os.geteuid()
@@ -185,7 +185,7 @@ def test_unknown_owners_are_kept_and_counted_once(tree: Tree) -> None:
         assert tree.owners.unknown_groups == {b"no-such-group"}
 
 
-def test_a_new_directory_does_not_inherit_setgid(tree: Tree) -> None:
+def test_a_new_directory_does_not_inherit_setgid(tree: SingleTree) -> None:
     tree.make_directory(at(b"d"))
     tree.set_directory(directory(b"d", mode=0o2755))
     tree.make_directory(at(b"d/e"), directory(b"d/e"))
@@ -193,7 +193,7 @@ def test_a_new_directory_does_not_inherit_setgid(tree: Tree) -> None:
     assert stat.S_IMODE(here(tree, b"d/e").st_mode) == 0o755
 
 
-def test_a_made_directory_can_be_read_before_it_is_final(tree: Tree) -> None:
+def test_a_made_directory_can_be_read_before_it_is_final(tree: SingleTree) -> None:
     tree.make_directory(at(b"d"), directory(b"d", mode=0o555))
     assert stat.S_IMODE(here(tree, b"d").st_mode) == 0o755
 
@@ -201,7 +201,7 @@ def test_a_made_directory_can_be_read_before_it_is_final(tree: Tree) -> None:
 # Symlinks, hardlinks, attributes
 
 
-def test_symlink_replaces_anything_but_a_directory(tree: Tree) -> None:
+def test_symlink_replaces_anything_but_a_directory(tree: SingleTree) -> None:
     publish(tree, file(b"f"))
     os.mkfifo(tree.dest / "p")
     (tree.dest / "l").symlink_to("old")
@@ -215,7 +215,7 @@ def test_symlink_replaces_anything_but_a_directory(tree: Tree) -> None:
     assert tree.listing(STAGING) == ([], [b"ready"])
 
 
-def test_a_temporary_left_behind_is_replaced(tree: Tree) -> None:
+def test_a_temporary_left_behind_is_replaced(tree: SingleTree) -> None:
     tree.symlink(symlink(b"a"))
     (tree.dest / ".~tmp~" / "huai" / "making").touch()
     tree.symlink(symlink(b"b"))
@@ -223,7 +223,7 @@ def test_a_temporary_left_behind_is_replaced(tree: Tree) -> None:
     assert tree.listing(STAGING) == ([], [])
 
 
-def test_link_replaces_and_is_idempotent(tree: Tree) -> None:
+def test_link_replaces_and_is_idempotent(tree: SingleTree) -> None:
     publish(tree, file(b"f"))
     publish(tree, file(b"g", 99))
     for _ in range(2):
@@ -234,7 +234,7 @@ def test_link_replaces_and_is_idempotent(tree: Tree) -> None:
     assert tree.listing(STAGING)[0] == []
 
 
-def test_link_to_a_symlink_or_to_nothing_is_refused(tree: Tree) -> None:
+def test_link_to_a_symlink_or_to_nothing_is_refused(tree: SingleTree) -> None:
     (tree.dest / "l").symlink_to("/etc/passwd")
     for leader, reason in ((b"l", "is not what it should be"), (b"none", "is missing")):
         with pytest.raises(PathError, match=f"the file to link to {reason}"):
@@ -247,7 +247,7 @@ def test_link_to_a_symlink_or_to_nothing_is_refused(tree: Tree) -> None:
     [{"size": 11}, {"mtime": T0 + 1}, {"mode": 0o600}, {"owner": b"#77"}, {"group": b"#78"}],
 )
 def test_a_hardlink_is_made_of_nothing_but_what_the_metadata_state(
-    tree: Tree, changed: dict[str, object]
+    tree: SingleTree, changed: dict[str, object]
 ) -> None:
     if os.geteuid() != 0 and not changed.keys().isdisjoint({"owner", "group"}):
         changed = {"size": 11}  # owners are root's business
@@ -285,7 +285,7 @@ RESERVED_PATHS = [b".~tmp~", b".~tmp~/huai/ready", b"d/.~TMP~", b".~Tmp~/huai-tr
     ],
 )
 def test_no_path_leads_into_the_staging_area(
-    tree: Tree, operation: Callable[[Tree, RelPath], None], path: bytes
+    tree: SingleTree, operation: Callable[[SingleTree, RelPath], None], path: bytes
 ) -> None:
     tree.make_directory(at(b"d"))
     publish(tree, file(b"f"))
@@ -298,7 +298,7 @@ def test_no_path_leads_into_the_staging_area(
     assert (fingerprint(tree.dest / ".~tmp~/huai/ready"), fingerprint(tree.dest / "d")) == before
 
 
-def test_nothing_is_made_in_a_staging_area_that_others_may_write_to(tree: Tree) -> None:
+def test_nothing_is_made_in_a_staging_area_that_others_may_write_to(tree: SingleTree) -> None:
     (tree.dest / ".~tmp~/huai").mkdir(parents=True)
     (tree.dest / ".~tmp~").chmod(0o777)
     with pytest.raises(NotOursError, match="other users can write to"):
@@ -306,7 +306,7 @@ def test_nothing_is_made_in_a_staging_area_that_others_may_write_to(tree: Tree) 
     assert tree.stat(at(b"l")) is None
 
 
-def test_what_was_staged_is_published_although_its_folder_was_exchanged(tree: Tree) -> None:
+def test_what_was_staged_is_published_although_its_folder_was_exchanged(tree: SingleTree) -> None:
     wanted = file(b"f")
     staged = Staged(tree.dest)(wanted)
     tree.set_metadata(staged, wanted)
@@ -318,7 +318,7 @@ def test_what_was_staged_is_published_although_its_folder_was_exchanged(tree: Tr
     assert (tree.dest / "f").read_bytes() == content(b"f", 10)
 
 
-def test_attributes_of_a_symlink_leave_its_target_alone(tree: Tree) -> None:
+def test_attributes_of_a_symlink_leave_its_target_alone(tree: SingleTree) -> None:
     publish(tree, file(b"f"))
     tree.symlink(symlink(b"l", b"f", mtime=5))
     before = here(tree, b"f")
@@ -327,7 +327,7 @@ def test_attributes_of_a_symlink_leave_its_target_alone(tree: Tree) -> None:
     assert here(tree, b"f") == before
 
 
-def test_attributes_are_for_the_right_type_only(tree: Tree) -> None:
+def test_attributes_are_for_the_right_type_only(tree: SingleTree) -> None:
     publish(tree, file(b"f"))
     (tree.dest / "l").symlink_to("f")
     (tree.dest / "d").mkdir()
@@ -337,7 +337,7 @@ def test_attributes_are_for_the_right_type_only(tree: Tree) -> None:
             tree.set_attributes(wanted)
 
 
-def test_equal_attributes_are_not_written_again(tree: Tree) -> None:
+def test_equal_attributes_are_not_written_again(tree: SingleTree) -> None:
     publish(tree, file(b"f"))
     before = here(tree, b"f").st_ctime_ns
     tree.set_attributes(file(b"f"))
@@ -347,7 +347,7 @@ def test_equal_attributes_are_not_written_again(tree: Tree) -> None:
 # Removing and moving
 
 
-def test_removing_twice_is_fine(tree: Tree) -> None:
+def test_removing_twice_is_fine(tree: SingleTree) -> None:
     publish(tree, file(b"f"))
     os.mkfifo(tree.dest / "p")
     tree.make_directory(at(b"d"))
@@ -358,7 +358,7 @@ def test_removing_twice_is_fine(tree: Tree) -> None:
     assert tree.listing(ROOT) == ([], [b".~tmp~"])
 
 
-def test_remove_is_not_remove_directory(tree: Tree) -> None:
+def test_remove_is_not_remove_directory(tree: SingleTree) -> None:
     publish(tree, file(b"f"))
     tree.make_directory(at(b"d"))
     with pytest.raises(PathError, match="directory is in the way"):
@@ -369,7 +369,7 @@ def test_remove_is_not_remove_directory(tree: Tree) -> None:
     assert tree.stat(at(b"f"))
 
 
-def test_a_directory_with_extraneous_files_stays(tree: Tree) -> None:
+def test_a_directory_with_extraneous_files_stays(tree: SingleTree) -> None:
     tree.make_directory(at(b"d"))
     (tree.dest / "d" / "mine").touch()
     with pytest.raises(NotEmptyError):
@@ -377,7 +377,7 @@ def test_a_directory_with_extraneous_files_stays(tree: Tree) -> None:
     assert (tree.dest / "d" / "mine").exists()
 
 
-def test_a_removed_directory_is_forgotten(tree: Tree) -> None:
+def test_a_removed_directory_is_forgotten(tree: SingleTree) -> None:
     for _ in range(2):
         tree.make_directory(at(b"d"))
         tree.make_directory(at(b"d/e"))
@@ -388,7 +388,7 @@ def test_a_removed_directory_is_forgotten(tree: Tree) -> None:
     assert tree.stat(at(b"d")) is None
 
 
-def test_move_takes_everything_along_and_forgets_the_old_handles(tree: Tree) -> None:
+def test_move_takes_everything_along_and_forgets_the_old_handles(tree: SingleTree) -> None:
     tree.make_directory(at(b"a"))
     tree.make_directory(at(b"a/b"))
     publish(tree, file(b"a/b/f"))
@@ -402,7 +402,7 @@ def test_move_takes_everything_along_and_forgets_the_old_handles(tree: Tree) -> 
 
 
 @pytest.mark.parametrize("there", ["file", "directory", "symlink"])
-def test_move_never_replaces(tree: Tree, there: str) -> None:
+def test_move_never_replaces(tree: SingleTree, there: str) -> None:
     tree.make_directory(at(b"a"))
     target = tree.dest / "b"
     if there == "file":
@@ -416,7 +416,7 @@ def test_move_never_replaces(tree: Tree, there: str) -> None:
     assert tree.stat(at(b"a"))
 
 
-def test_move_is_for_directories(tree: Tree) -> None:
+def test_move_is_for_directories(tree: SingleTree) -> None:
     publish(tree, file(b"f"))
     (tree.dest / "l").symlink_to(".")
     for old in (b"f", b"l", b"none"):
@@ -425,7 +425,7 @@ def test_move_is_for_directories(tree: Tree) -> None:
 
 
 @pytest.mark.parametrize("mtime", [-(1 << 40), 1 << 62, (1 << 63) - 1])
-def test_no_time_is_clamped_without_a_word(tree: Tree, mtime: int) -> None:
+def test_no_time_is_clamped_without_a_word(tree: SingleTree, mtime: int) -> None:
     """A file system may hold less; then that is what is seen, and `verify` tells it."""
     tree.make_directory(at(b"d"))
     tree.set_directory(directory(b"d", mtime=mtime))
@@ -440,7 +440,7 @@ def test_no_time_is_clamped_without_a_word(tree: Tree, mtime: int) -> None:
 
 
 @pytest.mark.parametrize("name", ODD_NAMES)
-def test_odd_names(tree: Tree, name: bytes) -> None:
+def test_odd_names(tree: SingleTree, name: bytes) -> None:
     tree.make_directory(at(name))
     inner = join(name, name)
     publish(tree, file(inner))
@@ -452,7 +452,7 @@ def test_odd_names(tree: Tree, name: bytes) -> None:
     assert here(tree, name[:-1] + b"3").st_mtime_ns == 1
 
 
-def test_paths_that_are_longer_than_the_kernel_takes_at_once(tree: Tree) -> None:
+def test_paths_that_are_longer_than_the_kernel_takes_at_once(tree: SingleTree) -> None:
     path = ROOT
     for letter in b"abcdefghijklmno":
         path = join(path, bytes([letter]) * 255)
@@ -479,17 +479,17 @@ MODES = {"a": 0, "to": 0o500, "to/b": 0o500, "to/shut": 0o500}
 
 
 def steps_in_read_only_directories(folder: Path) -> None:
-    with Tree(folder) as tree:
+    with SingleTree(folder) as tree:
         for path in (b"a", b"a/b", b"to", b"gone", b"shut"):
             tree.make_directory(at(path))
         publish(tree, file(b"a/b/old"))
         publish(tree, file(b"gone/f"))
         for path in (b"a/b", b"a", b"to", b"gone", b"shut"):
             tree.set_directory(directory(path, mode=0o500 if path != b"a" else 0))
-    with Tree(folder) as tree:
+    with SingleTree(folder) as tree:
         assert tree.stat(at(b"a/never")) is None
     assert stat.S_IMODE((folder / "a").stat().st_mode) == 0
-    with Tree(folder) as tree:
+    with SingleTree(folder) as tree:
         publish(tree, file(b"a/b/new", mode=0))
         tree.link(linked(b"a/b/link", file(b"a/b/new", mode=0)))
         tree.symlink(symlink(b"a/b/sym"))

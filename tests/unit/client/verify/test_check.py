@@ -8,7 +8,7 @@ import pytest
 
 from huai_client.diff.findings import Difference, Kind
 from huai_client.publish.executor import execute
-from huai_client.tree import Tree, View
+from huai_client.tree import View
 from huai_schema.entries import Entry, File
 from tests.support.comparing import verify
 from tests.support.local_trees import (
@@ -22,6 +22,7 @@ from tests.support.local_trees import (
     plan_for,
     symlink,
 )
+from tests.support.single_tree import SingleTree
 from tests.support.unprivileged import run_unprivileged
 
 LEADER = file(b"a/leader", 2000)
@@ -42,30 +43,32 @@ WANTED = in_order(
 
 
 @pytest.fixture
-def tree(short_path: Path) -> Iterator[Tree]:
-    with Tree(short_path) as opened:
+def tree(short_path: Path) -> Iterator[SingleTree]:
+    with SingleTree(short_path) as opened:
         report = execute(plan_for(opened, WANTED), opened, Staged(short_path), lambda *_: None)
         assert not report.problems
         yield opened
 
 
-def check(tree: Tree, wanted: list[Entry] = WANTED, *, content: bool = True) -> list[Difference]:
+def check(
+    tree: SingleTree, wanted: list[Entry] = WANTED, *, content: bool = True
+) -> list[Difference]:
     return sorted(verify(tree, wanted, content=content, owners=True))
 
 
-def settle(tree: Tree, *paths: bytes) -> None:
+def settle(tree: SingleTree, *paths: bytes) -> None:
     """Give directories their times back after a test has changed something in them."""
     for entry in WANTED:
         if entry.path in paths:
             tree.set_directory(directory(entry.path))
 
 
-def test_an_equal_tree_has_no_differences(tree: Tree) -> None:
+def test_an_equal_tree_has_no_differences(tree: SingleTree) -> None:
     assert check(tree) == []
     assert check(tree, content=False) == []
 
 
-def test_missing(tree: Tree) -> None:
+def test_missing(tree: SingleTree) -> None:
     (tree.dest / "e").unlink()
     (tree.dest / "a/b/f").unlink()
     settle(tree, b"", b"a/b")
@@ -76,14 +79,14 @@ def test_missing(tree: Tree) -> None:
 
 
 def test_everything_missing(tmp_path: Path) -> None:
-    with Tree(tmp_path) as empty:
+    with SingleTree(tmp_path) as empty:
         found = check(empty)
     assert [item.path for item in found if item.kind == Kind.MISSING] == sorted(
         entry.path for entry in WANTED[1:]
     )
 
 
-def test_extraneous_files_of_every_type(tree: Tree) -> None:
+def test_extraneous_files_of_every_type(tree: SingleTree) -> None:
     (tree.dest / "a/new/deep").mkdir(parents=True)
     (tree.dest / "a/new/deep/f").touch()
     (tree.dest / "a/b/zz").symlink_to("x")
@@ -95,7 +98,7 @@ def test_extraneous_files_of_every_type(tree: Tree) -> None:
     ]
 
 
-def test_what_differs(tree: Tree) -> None:
+def test_what_differs(tree: SingleTree) -> None:
     (tree.dest / "e").write_bytes(b"1")
     (tree.dest / "c").chmod(0o700)
     (tree.dest / "a/leader").chmod(0o600)
@@ -107,7 +110,7 @@ def test_what_differs(tree: Tree) -> None:
     ]
 
 
-def test_content_changed_in_place_with_size_and_time_kept(tree: Tree) -> None:
+def test_content_changed_in_place_with_size_and_time_kept(tree: SingleTree) -> None:
     wanted = {entry.path: entry for entry in WANTED}
     for name in ("a/b/f", "a/leader"):
         with (tree.dest / name).open("r+b") as out:
@@ -123,7 +126,7 @@ def test_content_changed_in_place_with_size_and_time_kept(tree: Tree) -> None:
     ]
 
 
-def test_a_directory_where_a_file_should_be(tree: Tree) -> None:
+def test_a_directory_where_a_file_should_be(tree: SingleTree) -> None:
     (tree.dest / "e").unlink()
     (tree.dest / "e").mkdir()
     (tree.dest / "e/in").touch()
@@ -135,7 +138,7 @@ def test_a_directory_where_a_file_should_be(tree: Tree) -> None:
 
 
 @pytest.mark.parametrize("kind", ["file", "symlink", "fifo"])
-def test_a_leaf_where_a_directory_should_be(tree: Tree, kind: str) -> None:
+def test_a_leaf_where_a_directory_should_be(tree: SingleTree, kind: str) -> None:
     (tree.dest / "c").rename(tree.dest / ".~tmp~" / "c")
     if kind == "file":
         (tree.dest / "c").touch()
@@ -150,7 +153,7 @@ def test_a_leaf_where_a_directory_should_be(tree: Tree, kind: str) -> None:
     assert len(found) == 41
 
 
-def test_leaves_of_another_type(tree: Tree) -> None:
+def test_leaves_of_another_type(tree: SingleTree) -> None:
     (tree.dest / "e").unlink()
     (tree.dest / "e").symlink_to("s")
     (tree.dest / "s").unlink()
@@ -162,7 +165,7 @@ def test_leaves_of_another_type(tree: Tree) -> None:
     ]
 
 
-def test_a_hardlink_that_became_a_copy(tree: Tree) -> None:
+def test_a_hardlink_that_became_a_copy(tree: SingleTree) -> None:
     wanted = LEADER._replace(path=at(b"a/b/also"))
     (tree.dest / "a/b/also").unlink()
     (tree.dest / "a/b/also").write_bytes((tree.dest / "a/leader").read_bytes())
@@ -171,19 +174,19 @@ def test_a_hardlink_that_became_a_copy(tree: Tree) -> None:
     assert check(tree) == [Difference(at(b"a/b/also"), Kind.DIFFERS, ("link",))]
 
 
-def test_two_files_that_should_not_be_one(tree: Tree) -> None:
+def test_two_files_that_should_not_be_one(tree: SingleTree) -> None:
     (tree.dest / "c/1").unlink()
     os.link(tree.dest / "c/0", tree.dest / "c/1")
     settle(tree, b"c")
     assert check(tree) == [Difference(at(b"c/1"), Kind.DIFFERS, ("digest", "link"))]
 
 
-def test_a_hardlink_from_outside_is_nobodys_business(tree: Tree) -> None:
+def test_a_hardlink_from_outside_is_nobodys_business(tree: SingleTree) -> None:
     os.link(tree.dest / "e", tree.dest / ".~tmp~" / "e")
     assert check(tree) == []
 
 
-def test_stopping_early_closes_every_file(tree: Tree) -> None:
+def test_stopping_early_closes_every_file(tree: SingleTree) -> None:
     (tree.dest / "c/0").chmod(0o600)
     before = open_handles()
     differences = verify(tree, WANTED, content=True, owners=True)
@@ -195,7 +198,7 @@ def test_stopping_early_closes_every_file(tree: Tree) -> None:
 
 
 def steps_with_unreadable_paths(folder: Path) -> None:
-    with Tree(folder) as tree:
+    with SingleTree(folder) as tree:
         execute(plan_for(tree, WANTED), tree, Staged(folder), lambda *_: None)
     (folder / "a/b").chmod(0)
     (folder / "e").chmod(0)

@@ -1,53 +1,66 @@
 """A directory that moves and leaves a symlink behind, on file systems that can and cannot."""
 
-import os
+import errno
 from pathlib import Path
 
 import pytest
 
-from huai_client.tree import PathError, Tree, system
+from huai_client.tree import PathError
 from tests.support.local_trees import at, symlink
+from tests.support.single_tree import SingleTree
+from tests.support.system_calls import supervise
 
 FORWARD = symlink(b"x/old", b"../new")
+REFUSALS = pytest.mark.parametrize("refusal", [None, errno.ENOSYS, errno.EINVAL, errno.ENOTSUP])
+"""What renameat2(2) says where two names cannot be exchanged."""
 
 
-@pytest.fixture(params=[True, False], ids=["exchange", "no exchange"])
-def moved(
-    request: pytest.FixtureRequest, short_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Path:
-    """A folder `x/old` that is to move, where two names can or cannot be exchanged."""
-    if not request.param:
-        monkeypatch.setattr(system, "exchange", lambda *_: False)
+@pytest.fixture
+def dest(short_path: Path) -> Path:
+    """A folder with `x/old`, which is to move."""
     (short_path / "x/old/in").mkdir(parents=True)
     (short_path / "x/old/in/f").touch()
     return short_path
 
 
-def test_it_is_found_under_both_names(moved: Path) -> None:
-    with Tree(moved) as tree:
-        tree.move(at(b"x/old"), at(b"new"), FORWARD)
-    assert (moved / "new/in/f").exists()
-    assert not (moved / "new").is_symlink()
-    assert (moved / "x/old").readlink() == Path("../new")
-    assert (moved / "x/old").lstat().st_mtime_ns == FORWARD.mtime
-    assert (moved / "x/old/in/f").exists()
+def moved(dest: Path, refusal: int | None) -> object:
+    """Why it was not moved; "": it was."""
+
+    def work() -> str:
+        with SingleTree(dest) as tree:
+            try:
+                tree.move(at(b"x/old"), at(b"new"), FORWARD)
+            except PathError as error:
+                return error.reason
+        return ""
+
+    return supervise(("rename by flags",), work, lambda _: refusal).result
 
 
-def test_nothing_is_replaced(moved: Path) -> None:
-    (moved / "new").mkdir()
-    with Tree(moved) as tree, pytest.raises(PathError, match="already"):
-        tree.move(at(b"x/old"), at(b"new"), FORWARD)
-    assert (moved / "x/old/in/f").exists()
-    assert not (moved / "x/old").is_symlink()
+@REFUSALS
+def test_it_is_found_under_both_names(dest: Path, refusal: int | None) -> None:
+    assert moved(dest, refusal) == ""
+    assert (dest / "new/in/f").exists()
+    assert not (dest / "new").is_symlink()
+    assert (dest / "x/old").readlink() == Path("../new")
+    assert (dest / "x/old").lstat().st_mtime_ns == FORWARD.mtime
+    assert (dest / "x/old/in/f").exists()
 
 
-def test_the_kernel_exchanges_two_names(short_path: Path) -> None:
-    (short_path / "a").mkdir()
-    (short_path / "b").symlink_to("a")
-    handle = os.open(short_path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        assert system.exchange(handle, b"a", handle, b"b")
-    finally:
-        os.close(handle)
-    assert (short_path / "a").is_symlink()
-    assert (short_path / "b").is_dir()
+@REFUSALS
+def test_nothing_is_replaced(dest: Path, refusal: int | None) -> None:
+    (dest / "new").mkdir()
+    assert moved(dest, refusal) == "something stands there already"
+    assert (dest / "x/old/in/f").exists()
+    assert not (dest / "x/old").is_symlink()
+
+
+def test_the_kernel_exchanges_two_names(dest: Path) -> None:
+    with SingleTree(dest) as tree:
+        calls = supervise(
+            ("rename by flags", "rename", "unlink"),
+            lambda: tree.move(at(b"x/old"), at(b"new"), FORWARD),
+            lambda _: None,
+        ).calls
+    # The symlink's own rename from the staging area, then both names at once.
+    assert [call.name for call in calls] == ["rename", "rename by flags"]

@@ -1,15 +1,17 @@
 """A tree in which nothing is lost, and what becomes of the trash."""
 
+import errno
 import os
 import shutil
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from huai_client.publish.executor import execute
 from huai_client.publish.trash.trash import Trash, TrashBatch, parse_name
-from huai_client.tree import PathError, Tree
+from huai_client.tree import PathError
 from huai_client.tree.destination import NoSpaceError
 from tests.support.local_trees import (
     T0,
@@ -23,6 +25,8 @@ from tests.support.local_trees import (
     plan_for,
     symlink,
 )
+from tests.support.single_tree import SingleTree
+from tests.support.system_calls import supervise
 from tests.support.unprivileged import run_unprivileged
 
 LEADER = file(b"leader", 30)
@@ -61,9 +65,9 @@ AFTER = in_order(
 )
 
 
-def keeping(dest: Path, serial: int) -> Tree:
+def keeping(dest: Path, serial: int) -> SingleTree:
     """A tree of which nothing is lost."""
-    return Tree(dest, owners=True, keep=Trash(dest).new_batch(serial))
+    return SingleTree(dest, owners=True, keep=partial(Trash(dest).new_batch, serial))
 
 
 @pytest.fixture(name="dest")
@@ -159,15 +163,15 @@ def test_what_is_only_touched_leaves_nothing(dest: Path) -> None:
     assert Trash(dest).batches() == []
 
 
-def test_where_no_hardlink_can_be_made_nothing_is_replaced(
-    dest: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(*_: object, **__: object) -> None:
-        raise PermissionError(1, "not here")
+@pytest.mark.parametrize("refusal", [errno.EPERM, errno.EMLINK, errno.ENOTSUP])
+def test_where_no_hardlink_can_be_made_nothing_is_replaced(dest: Path, refusal: int) -> None:
+    def work() -> str:
+        with keeping(dest, 1) as tree, pytest.raises(PathError) as caught:
+            tree.symlink(symlink(b"turns", b"right"))
+        return caught.value.reason
 
-    monkeypatch.setattr(os, "link", refuse)
-    with keeping(dest, 1) as tree, pytest.raises(PathError, match="trash"):
-        tree.symlink(symlink(b"turns", b"right"))
+    reason = supervise(("link",), work, lambda _: refusal).result
+    assert reason == "cannot be kept in the trash: no hardlink can be made"
     assert (dest / "turns").readlink() == Path("left")
 
 

@@ -1,0 +1,198 @@
+//! Operations of a plan, from Python's own tuples; and what became of them.
+
+use std::collections::HashMap;
+
+use huai_tree::publish::{
+    Attributes, Directory, Failure, File, Leaf, Link, Mode, Move, Reason, Remove, Row, Staged,
+    Symlink,
+};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyInt, PyType};
+
+/// How many were done; path, reason, errno or 0, and another path, of what failed.
+pub(crate) type Outcome<'py> = (
+    usize,
+    Option<(
+        Bound<'py, PyBytes>,
+        &'static str,
+        i32,
+        Option<Bound<'py, PyBytes>>,
+    )>,
+);
+
+/// Turns entries into what the engine works with.
+pub(crate) struct Entries {
+    owners: Option<Owners>,
+    /// The class of modes that what is there already keeps.
+    kept: Py<PyType>,
+}
+
+/// Numbers of owners by name; None: unknown here.
+struct Owners {
+    user: Names,
+    group: Names,
+}
+
+/// Those of users, or of groups.
+struct Names {
+    look_up: Py<PyAny>,
+    known: HashMap<Vec<u8>, Option<u32>>,
+}
+
+impl Names {
+    fn number(&mut self, name: &Bound<'_, PyAny>) -> PyResult<Option<u32>> {
+        let bytes: &[u8] = name.extract()?;
+        if let Some(number) = self.known.get(bytes) {
+            return Ok(*number);
+        }
+        let number = self.look_up.call1(name.py(), (name,))?;
+        let number = number.extract(name.py())?;
+        self.known.insert(bytes.to_vec(), number);
+        Ok(number)
+    }
+}
+
+impl Entries {
+    pub(crate) fn new(owners: Option<(Py<PyAny>, Py<PyAny>)>, kept: Py<PyType>) -> Self {
+        let names = |look_up| Names {
+            look_up,
+            known: HashMap::new(),
+        };
+        let owners = owners.map(|(user, group)| Owners {
+            user: names(user),
+            group: names(group),
+        });
+        Self { owners, kept }
+    }
+
+    pub(crate) fn set_owners(&self) -> bool {
+        self.owners.is_some()
+    }
+
+    fn attributes(&mut self, entry: &Bound<'_, PyAny>) -> PyResult<Attributes> {
+        let py = entry.py();
+        let (user, group) = match &mut self.owners {
+            None => (None, None),
+            Some(owners) => (
+                owners.user.number(&entry.getattr(intern!(py, "owner"))?)?,
+                owners.group.number(&entry.getattr(intern!(py, "group"))?)?,
+            ),
+        };
+        let mode = entry.getattr(intern!(py, "mode"))?;
+        let is_kept =
+            !mode.is_exact_instance_of::<PyInt>() && mode.is_instance(self.kept.bind(py))?;
+        let bits = mode.extract()?;
+        Ok(Attributes {
+            user,
+            group,
+            mode: if is_kept {
+                Mode::Kept(bits)
+            } else {
+                Mode::Exact(bits)
+            },
+            mtime: entry.getattr(intern!(py, "mtime"))?.extract()?,
+        })
+    }
+
+    pub(crate) fn file(&mut self, entry: &Bound<'_, PyAny>) -> PyResult<File> {
+        Ok(File {
+            path: path(entry)?,
+            attributes: self.attributes(entry)?,
+        })
+    }
+
+    /// A file or symlink that is there; a file has a size.
+    pub(crate) fn leaf(&mut self, entry: &Bound<'_, PyAny>) -> PyResult<Leaf> {
+        let file = self.file(entry)?;
+        Ok(if entry.hasattr(intern!(entry.py(), "size"))? {
+            Leaf::File(file)
+        } else {
+            Leaf::Symlink(file)
+        })
+    }
+
+    /// Of the handle of its folder, its name there, and the entry.
+    pub(crate) fn staged(&mut self, item: &Bound<'_, PyAny>) -> PyResult<Staged> {
+        let (folder, name, entry): (u32, Vec<u8>, Bound<'_, PyAny>) = item.extract()?;
+        let file = self.file(&entry)?;
+        Ok(Staged { folder, name, file })
+    }
+
+    pub(crate) fn link(&mut self, entry: &Bound<'_, PyAny>) -> PyResult<Link> {
+        Ok(Link {
+            file: self.file(entry)?,
+            size: entry.getattr(intern!(entry.py(), "size"))?.extract()?,
+            leader: entry.getattr(intern!(entry.py(), "link"))?.extract()?,
+        })
+    }
+
+    pub(crate) fn symlink(&mut self, entry: &Bound<'_, PyAny>) -> PyResult<Symlink> {
+        Ok(Symlink {
+            path: path(entry)?,
+            target: entry.getattr(intern!(entry.py(), "target"))?.extract()?,
+            attributes: self.attributes(entry)?,
+        })
+    }
+
+    pub(crate) fn directory(&mut self, entry: &Bound<'_, PyAny>) -> PyResult<Directory> {
+        Ok(Directory {
+            path: path(entry)?,
+            attributes: Some(self.attributes(entry)?),
+        })
+    }
+
+    /// Of a path, and the entry or None.
+    pub(crate) fn made(&mut self, item: &Bound<'_, PyAny>) -> PyResult<Directory> {
+        let (path, entry): (Vec<u8>, Option<Bound<'_, PyAny>>) = item.extract()?;
+        let attributes = entry.map(|entry| self.attributes(&entry)).transpose()?;
+        Ok(Directory { path, attributes })
+    }
+
+    /// Of the old path, the new one, and a symlink or None.
+    pub(crate) fn moved(&mut self, item: &Bound<'_, PyAny>) -> PyResult<Move> {
+        let (old, new, forward): (_, _, Option<Bound<'_, PyAny>>) = item.extract()?;
+        let forward = forward.map(|entry| self.symlink(&entry)).transpose()?;
+        Ok(Move { old, new, forward })
+    }
+
+    #[expect(clippy::unused_self, reason = "called like the others")]
+    pub(crate) fn removal(&mut self, item: &Bound<'_, PyAny>) -> PyResult<Remove> {
+        let directory = item.getattr(intern!(item.py(), "directory"))?.extract()?;
+        Ok(Remove {
+            path: path(item)?,
+            directory,
+        })
+    }
+}
+
+fn path(entry: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
+    entry.getattr(intern!(entry.py(), "path"))?.extract()
+}
+
+/// What became of a row, for Python.
+pub(crate) fn outcome(py: Python<'_>, row: Row) -> Outcome<'_> {
+    let failure = row.failure.map(|Failure { path, reason }| {
+        let (word, errno, other) = told(&reason);
+        let other = other.map(|path| PyBytes::new(py, path));
+        (PyBytes::new(py, &path), word, errno, other)
+    });
+    (row.done, failure)
+}
+
+/// As `_native.pyi` lists them.
+fn told(reason: &Reason) -> (&'static str, i32, Option<&[u8]>) {
+    match reason {
+        Reason::Errno(errno) => ("errno", errno.raw_os_error(), None),
+        Reason::Reserved => ("reserved", 0, None),
+        Reason::NotEmpty => ("not empty", 0, None),
+        Reason::NotRegular => ("not a file", 0, None),
+        Reason::NotSymlink => ("not a symlink", 0, None),
+        Reason::NoDirectory => ("no directory", 0, None),
+        Reason::Occupied => ("occupied", 0, None),
+        Reason::NoLeader => ("no leader", 0, None),
+        Reason::LeaderMissing(leader) => ("leader missing", 0, Some(leader)),
+        Reason::LeaderDiffers(leader) => ("leader differs", 0, Some(leader)),
+        Reason::NotKept(errno) => ("not kept", errno.raw_os_error(), None),
+    }
+}

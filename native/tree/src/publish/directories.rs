@@ -1,0 +1,110 @@
+//! Making and removing directories, and their attributes.
+
+use std::os::fd::AsFd;
+
+use rustix::io::Errno;
+
+use super::row::{At, Done, Reason, Row, at, check, row};
+use super::tree::{Tree, is_absence, split};
+use crate::attributes::{Attributes, Mode, Of};
+use crate::call::{self, Outcome};
+use crate::change;
+use crate::stop::Stop;
+
+const OWNER_MAY_ALL: u32 = 0o700;
+
+/// A directory that is to be.
+#[derive(Debug)]
+pub struct Directory {
+    /// Where.
+    pub path: Vec<u8>,
+    /// What it is to have; None: whatever it gets, or has.
+    pub attributes: Option<Attributes>,
+}
+
+impl Tree {
+    /// Makes directories, unless they exist; their owner can write to them until they get their
+    /// final attributes, and others can read them.
+    pub fn make_directories(&mut self, items: &[Directory], stop: &Stop) -> Row {
+        row(items, stop, |item| {
+            check(&item.path)?;
+            let made = self.make(&item.path).at(&item.path)?;
+            match &item.attributes {
+                Some(wanted) => self.settle_first(&item.path, wanted, made).at(&item.path),
+                None => Ok(()),
+            }
+        })
+    }
+
+    fn settle_first(&mut self, path: &[u8], wanted: &Attributes, made: bool) -> Outcome<()> {
+        let is_kept = matches!(wanted.mode, Mode::Kept(_));
+        if made && is_kept {
+            self.fresh.insert(path.to_vec());
+        }
+        let handle = self.folders.open(path)?;
+        let (of, status) = (Of::Inode(handle.as_fd()), call::status(handle.as_fd())?);
+        let chowned = wanted.set_owner(of, &status)?;
+        if is_kept && !self.fresh.contains(path) {
+            return Ok(());
+        }
+        let mut first = *wanted;
+        first.mode = Mode::Exact(self.anew(wanted.mode) | OWNER_MAY_ALL);
+        first.set_mode(of, &status, chowned)
+    }
+
+    /// Makes a directory; false: it existed.
+    pub(super) fn make(&mut self, path: &[u8]) -> Outcome<bool> {
+        let (above, name) = split(path);
+        let made = self.folders.permitted(&[above], |folders| {
+            change::make_directory(folders.open(above)?.as_fd(), name)
+        });
+        match made {
+            Ok(()) => Ok(true),
+            Err(Errno::EXIST) if self.is_directory(path)? => Ok(false),
+            Err(errno) => Err(errno),
+        }
+    }
+
+    /// Gives directories their final attributes, times included.
+    pub fn settle_directories(&mut self, items: &[Directory], stop: &Stop) -> Row {
+        row(items, stop, |item| {
+            check(&item.path)?;
+            match item.attributes {
+                Some(wanted) => self.settle(&item.path, wanted).at(&item.path),
+                None => Ok(()),
+            }
+        })
+    }
+
+    fn settle(&mut self, path: &[u8], mut wanted: Attributes) -> Outcome<()> {
+        if self.fresh.contains(path) {
+            wanted.mode = Mode::Exact(self.anew(wanted.mode));
+        }
+        let handle = self.folders.open(path)?;
+        let status = call::status(handle.as_fd())?;
+        wanted.set(Of::Inode(handle.as_fd()), &status)?;
+        if matches!(wanted.mode, Mode::Exact(_)) {
+            self.folders.settled(path);
+        }
+        Ok(())
+    }
+
+    /// Removes an empty directory, if it exists.
+    pub(super) fn remove_directory(&mut self, path: &[u8]) -> Done {
+        match self.rmdir(path) {
+            Ok(()) => {}
+            Err(Errno::NOTEMPTY | Errno::EXIST) => return Err(at(path, Reason::NotEmpty)),
+            Err(errno) if is_absence(errno) && self.status(path).at(path)?.is_none() => {}
+            Err(errno) => return Err(at(path, errno)),
+        }
+        self.folders.forget(path, None);
+        Ok(())
+    }
+
+    pub(super) fn rmdir(&mut self, path: &[u8]) -> Outcome<()> {
+        let (above, name) = split(path);
+        self.folders.permitted(&[above], |folders| {
+            change::remove_directory(folders.open(above)?.as_fd(), name)
+        })
+    }
+}

@@ -1,0 +1,196 @@
+//! Moving directories.
+
+use std::os::fd::AsFd;
+
+use rustix::fs::FileType;
+use rustix::io::Errno;
+
+use super::leaves::Symlink;
+use super::row::{At, Done, Reason, Row, at, check, row};
+use super::tree::{Tree, split};
+use crate::attributes::{Attributes, Mode, Of};
+use crate::call::{self, Outcome, Status};
+use crate::change;
+use crate::error::{Error, Result};
+use crate::line;
+use crate::listing::Names;
+use crate::stop::Stop;
+
+/// A directory that is to be renamed, with everything below it, to a path where nothing stands.
+#[derive(Debug)]
+pub struct Move {
+    /// Where it is.
+    pub old: Vec<u8>,
+    /// Where it is to be.
+    pub new: Vec<u8>,
+    /// The symlink that takes the place of `old` at the same moment.
+    pub forward: Option<Symlink>,
+}
+
+impl Tree {
+    /// Moves directories.
+    pub fn move_directories(&mut self, items: &[Move], stop: &Stop) -> Row {
+        row(items, stop, |item| self.move_one(item))
+    }
+
+    fn move_one(&mut self, item: &Move) -> Done {
+        let (old, new) = (&item.old, &item.new);
+        check(new)?;
+        check(old)?;
+        if !self.is_directory(old).at(new)? {
+            return Err(at(old, Reason::NoDirectory));
+        }
+        if let Some(forward) = &item.forward {
+            if self.status(new).at(new)?.is_some() {
+                return Err(at(new, Reason::Occupied));
+            }
+            self.put_symlink(forward, new)?;
+        }
+        match self.rename_directory(item) {
+            Err(Errno::XDEV) if self.is_one_file_system(old, new).at(new)? => {
+                // An overlay renames no directory of a lower layer.
+                if item.forward.is_some() {
+                    self.unlink(new).at(new)?;
+                }
+                self.move_by_entry(old, new).at(new)?;
+            }
+            outcome => outcome.at(new)?,
+        }
+        self.folders.forget(old, Some(new));
+        match &item.forward {
+            Some(forward) if self.status(old).at(old)?.is_none() => self.put_symlink(forward, old),
+            _ => Ok(()),
+        }
+    }
+
+    fn put_symlink(&mut self, symlink: &Symlink, path: &[u8]) -> Done {
+        self.symlink_one(&Symlink {
+            path: path.to_vec(),
+            target: symlink.target.clone(),
+            attributes: symlink.attributes,
+        })
+    }
+
+    fn unlink(&mut self, path: &[u8]) -> Outcome<()> {
+        let (above, name) = split(path);
+        change::unlink(self.folders.open(above)?.as_fd(), name)
+    }
+
+    fn is_one_file_system(&mut self, old: &[u8], new: &[u8]) -> Outcome<bool> {
+        let old = call::status(self.folders.open(old)?.as_fd())?;
+        let new = call::status(self.folders.open(split(new).0)?.as_fd())?;
+        Ok(old.device == new.device)
+    }
+
+    /// With a forward, which stands at the new path, exchanges the two.
+    fn rename_directory(&mut self, item: &Move) -> Outcome<()> {
+        let ((old_above, old), (new_above, new)) = (split(&item.old), split(&item.new));
+        // The moved directory has to be writable too, because its ".." changes.
+        let writable = [old_above, new_above, &item.old];
+        self.folders.permitted(&writable, |folders| {
+            let (source, target) = (folders.open(old_above)?, folders.open(new_above)?);
+            let (from, to) = ((source.as_fd(), old), (target.as_fd(), new));
+            if item.forward.is_some() {
+                match change::exchange(from, to) {
+                    Err(errno) if change::lacks(errno) => {}
+                    outcome => return outcome,
+                }
+                match change::unlink(to.0, to.1) {
+                    Ok(()) | Err(Errno::NOENT) => {}
+                    outcome => return outcome,
+                }
+            }
+            change::rename_to_nothing(from, to)
+        })
+    }
+
+    /// Moves a directory where the kernel cannot rename it: makes it again, renames its leaves.
+    /// An interruption leaves entries in both places.
+    fn move_by_entry(&mut self, old: &[u8], new: &[u8]) -> Outcome<()> {
+        let mut pending = vec![(old.to_vec(), new.to_vec())];
+        let mut done = Vec::new();
+        while let Some((source, target)) = pending.pop() {
+            let status = call::status(self.folders.open(&source)?.as_fd())?;
+            self.make_there(&target)?;
+            for (name, is_directory) in self.listing(&source)? {
+                if is_directory {
+                    pending.push((join(&source, &name), join(&target, &name)));
+                } else {
+                    self.rename_leaf(&source, &target, &name)?;
+                }
+            }
+            done.push((source, target, status));
+        }
+        for (source, target, status) in done.iter().rev() {
+            self.take_over(target, status)?;
+            self.rmdir(source)?;
+            self.folders.forget(source, Some(target));
+        }
+        Ok(())
+    }
+
+    fn make_there(&mut self, path: &[u8]) -> Outcome<()> {
+        let (above, name) = split(path);
+        self.folders.permitted(&[above], |folders| {
+            change::make_directory(folders.open(above)?.as_fd(), name)
+        })
+    }
+
+    fn rename_leaf(&mut self, source: &[u8], target: &[u8], name: &[u8]) -> Outcome<()> {
+        self.folders.permitted(&[source], |folders| {
+            let (from, to) = (folders.open(source)?, folders.open(target)?);
+            change::rename_to_nothing((from.as_fd(), name), (to.as_fd(), name))
+        })
+    }
+
+    /// Names with whether they are directories.
+    fn listing(&mut self, path: &[u8]) -> Outcome<Vec<(Vec<u8>, bool)>> {
+        let mut names = Names::default();
+        let directory = self.folders.permitted(&[path], |folders| {
+            let directory = call::open_here(folders.open(path)?.as_fd(), b".")?;
+            names.read(directory.as_fd(), |_, _| true)?;
+            Ok(directory)
+        })?;
+        names
+            .iter()
+            .map(|(name, kind)| {
+                let kind = match kind {
+                    FileType::Unknown => call::status_at(directory.as_fd(), name)?.kind,
+                    known => known,
+                };
+                Ok((name.to_bytes().to_vec(), kind == FileType::Directory))
+            })
+            .collect()
+    }
+
+    fn take_over(&mut self, path: &[u8], status: &Status) -> Outcome<()> {
+        let handle = self.folders.open(path)?;
+        let now = call::status(handle.as_fd())?;
+        let owner = |id: u32| self.options.owners.then_some(id);
+        let attributes = Attributes {
+            user: owner(status.user),
+            group: owner(status.group),
+            mode: Mode::Exact(status.mode),
+            mtime: line::nearest_nanoseconds(status.mtime),
+        };
+        attributes.set(Of::Inode(handle.as_fd()), &now)
+    }
+}
+
+/// Renames within an open directory of this process; false, and nothing done, where that cannot
+/// refuse to replace something (`EXIST`).
+pub fn rename_noreplace(folder: u32, old: &[u8], new: &[u8]) -> Result<bool> {
+    let renamed = call::reopen(folder).and_then(|folder| {
+        let folder = folder.as_fd();
+        change::rename_noreplace((folder, old), (folder, new))
+    });
+    match renamed {
+        Ok(()) => Ok(true),
+        Err(errno) if change::lacks(errno) => Ok(false),
+        Err(errno) => Err(Error::new("rename", old, errno)),
+    }
+}
+
+fn join(folder: &[u8], name: &[u8]) -> Vec<u8> {
+    [folder, b"/", name].concat()
+}

@@ -1,0 +1,51 @@
+"""A tree whose operations are done one by one, as rows of one: what fails is raised."""
+
+from huai_client.plan.operations import Remove
+from huai_client.tree import Row, Staged, Tree
+from huai_schema.entries import Directory, File, Symlink
+from huai_schema.paths import RelPath
+
+
+class SingleTree(Tree):
+    """`Tree`, and a method for each single operation."""
+
+    def make_directory(self, path: RelPath, like: Directory | None = None) -> None:
+        _done(self.make_directories([(path, like)]))
+
+    def set_directory(self, wanted: Directory) -> None:
+        _done(self.settle_directories([wanted]))
+
+    def remove_directory(self, path: RelPath) -> None:
+        _done(self.remove_entries([Remove(path, directory=True)]))
+
+    def move(self, old: RelPath, new: RelPath, forward: Symlink | None = None) -> None:
+        _done(self.move_directories([(old, new, forward)]))
+
+    def set_metadata(self, staged: Staged, wanted: File) -> None:
+        _done(self.prepare_files([(*staged, wanted)]))
+
+    def rename_into_place(self, staged: Staged, wanted: File) -> None:
+        _done(self.publish_files([(*staged, wanted)]))
+
+    def publish(self, staged: Staged, wanted: File) -> None:
+        self.set_metadata(staged, wanted)
+        self.rename_into_place(staged, wanted)
+
+    def link(self, wanted: File) -> None:
+        _done(self.make_links([wanted]))
+
+    def symlink(self, wanted: Symlink) -> None:
+        _done(self.make_symlinks([wanted]))
+
+    def set_attributes(self, wanted: File | Symlink) -> None:
+        _done(self.settle_leaves([wanted]))
+
+    def remove(self, path: RelPath) -> None:
+        _done(self.remove_entries([Remove(path, directory=False)]))
+
+
+def _done(row: Row) -> None:
+    if row.failure is not None:
+        assert row.done == 0
+        raise row.failure
+    assert row.done == 1

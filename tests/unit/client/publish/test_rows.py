@@ -1,0 +1,97 @@
+"""`in_rows`: how long rows are, and who is asked before them."""
+
+import errno
+
+import pytest
+
+from huai_client.plan.withhold import Withholding
+from huai_client.publish.rows import in_rows
+from huai_client.tree import PathError, Row, StorageError
+from huai_schema.paths import RelPath
+from tests.support.local_trees import at
+
+
+class Steps:
+    """Does steps but those that are broken; knows its rows."""
+
+    def __init__(self, *broken: bytes) -> None:
+        self.rows: list[int] = []
+        self._broken = broken
+
+    def __call__(self, items: list[RelPath]) -> Row:
+        self.rows.append(len(items))
+        for count, item in enumerate(items):
+            if item in self._broken:
+                return Row(count, PathError(item, "broken"))
+        return Row(len(items), None)
+
+
+def paths(count: int) -> list[RelPath]:
+    return [at(b"%05d" % number) for number in range(count)]
+
+
+def run(items: list[RelPath], steps: Steps) -> tuple[list[RelPath], list[RelPath], list[RelPath]]:
+    """What was done, what failed, what was asked for."""
+    withholding = Withholding()
+    done: list[RelPath] = []
+    failed: list[RelPath] = []
+    asked: list[RelPath] = []
+
+    def may(path: RelPath) -> bool:
+        asked.append(path)
+        return not path.endswith(b"7")
+
+    for item, failure in in_rows(items, steps, may, withholding):
+        if failure is None:
+            done.append(item)
+        else:
+            failed.append(item)
+            withholding.fail(item)
+    return done, failed, asked
+
+
+def test_nobody_is_asked_while_nothing_waits() -> None:
+    steps = Steps()
+    items = paths(2500)
+    assert run(items, steps) == (items, [], [])
+    assert steps.rows == [1000, 1000, 500]
+
+
+def test_nothing_is_no_row() -> None:
+    steps = Steps()
+    assert run([], steps) == ([], [], [])
+    assert steps.rows == []
+
+
+def test_all_after_a_failure_are_asked_for_and_each_is_done_once() -> None:
+    steps = Steps(b"00500", b"01003")
+    items = paths(1100)
+    done, failed, asked = run(items, steps)
+    assert failed == [b"00500", b"01003"]
+    assert done == [
+        path
+        for number, path in enumerate(items)
+        if path not in failed and (number < 500 or number % 10 != 7)
+    ]
+    assert set(asked) == {*items[501:]}
+    # Little is asked for again: short rows come after a failure.
+    assert len(asked) < 2 * 599
+
+
+def test_each_fails() -> None:
+    items = [path for path in paths(300) if not path.endswith(b"7")]
+    steps = Steps(*items)
+    done, failed, asked = run(items, steps)
+    assert (done, failed) == ([], items)
+    assert asked == items[1:]
+
+
+def test_what_is_done_is_told_before_the_disk_is_full() -> None:
+    def full(_: list[RelPath]) -> Row:
+        return Row(2, StorageError(at(b"x"), errno.ENOSPC))
+
+    items = paths(5)
+    told = in_rows(items, full, lambda _: True, Withholding())
+    assert [next(told), next(told)] == [(items[0], None), (items[1], None)]
+    with pytest.raises(StorageError, match="x: No space"):
+        next(told)
