@@ -128,3 +128,19 @@ def test_any_one_operation_fails(ground: Ground, number: int) -> None:
         ground.prove_nothing_lost(call)
         ground.prove_finishable(call)
     assert told > 25
+
+
+@pytest.mark.parametrize("lacking", ["open beneath", "rename by flags"])
+@pytest.mark.parametrize("number", [errno.ENOSYS, errno.EPERM])
+def test_a_kernel_without_a_call(ground: Ground, lacking: str, number: int) -> None:
+    if (lacking, number) == ("rename by flags", errno.EPERM):
+        number = errno.EINVAL  # a file system without the flag
+    ground.reset()
+    outcome = supervise((lacking,), ground.run, lambda _: number)
+    assert outcome.calls
+    assert isinstance(outcome.result, tuple)
+    message, report = outcome.result
+    assert message == ""
+    finish(report)
+    with Tree(ground.dest) as tree:
+        assert list(verify(tree, AFTER, content=True, owners=True)) == []
