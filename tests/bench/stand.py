@@ -63,6 +63,11 @@ class Stand:
         self._maker.submit(trees.make_tree, root, self.entries, 1, _BYTES).result()
         return root
 
+    def make(self, maker: Callable[..., None], root: Path, *arguments: int) -> None:
+        """Make a tree of another shape."""
+        say(f"making {root.name}")
+        self._maker.submit(maker, root, *arguments).result()
+
     def churn(self, *, clustered: bool = False) -> trees.Churn:
         """Change half a percent of the tree, otherwise every time."""
         self._seed += 1

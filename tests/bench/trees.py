@@ -52,6 +52,35 @@ def make_tree(root: Path, entries: int, seed: int = 1, size: int = 0) -> None:
     maker.fill_pool(root / "pool")
 
 
+def make_directories(root: Path, directories: int, entries: int) -> None:
+    """Make `root` with so many entries in it, most of them in small directories of their own.
+
+    A few hundred directories hold the others; files hold a few bytes.
+    """
+    tops = [root / f"{number:03}" for number in range(min(300, directories))]
+    others = range(len(tops), directories)
+    made = tops + [tops[number % len(tops)] / f"{number:06}" for number in others]
+    for path in made:
+        path.mkdir(parents=True)
+    for number in range(entries - directories):
+        (made[number % directories] / f"f{number}").write_text(str(number))
+
+
+def make_crowd(root: Path, files: int) -> None:
+    """Make `root` with so many files in one directory, a byte each."""
+    crowd = root / "crowd"
+    crowd.mkdir(parents=True)
+    handle = os.open(crowd, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        for number in range(files):
+            name = f"file-{number:07}.tar.gz"
+            file = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644, dir_fd=handle)
+            os.write(file, b"x")
+            os.close(file)
+    finally:
+        os.close(handle)
+
+
 def copy_real(root: Path, files: int) -> int:
     """Copy so many small files of this machine below `root`, in their directories; how many."""
     root.mkdir(parents=True)
