@@ -82,7 +82,7 @@ impl Scan {
         let items: Vec<_> = match &mut *lock(&self.watch) {
             None => {
                 let tuples = frames
-                    .iter()
+                    .into_iter()
                     .map(|frame| tuple(py, frame).map(Bound::into_any));
                 tuples.collect::<PyResult<_>>()?
             }
@@ -116,7 +116,7 @@ fn runs<'py>(
             Frame::Read(found) if watch.is_ordinary(&found) => run.push(found),
             other => {
                 put(&mut run, &mut items)?;
-                items.push(tuple(py, &other)?.into_any());
+                items.push(tuple(py, other)?.into_any());
             }
         }
     }
@@ -159,22 +159,38 @@ impl Scan {
     }
 }
 
-fn tuple<'py>(py: Python<'py>, frame: &Frame) -> PyResult<Bound<'py, PyTuple>> {
+fn tuple(py: Python<'_>, frame: Frame) -> PyResult<Bound<'_, PyTuple>> {
     match frame {
-        Frame::Read(found) => directory(py, found),
+        Frame::Read(mut found) => {
+            // Each is let go as soon as it is copied: there may be a million lines.
+            let leaves = bytes(py, &std::mem::take(&mut found.leaves))?;
+            let identities = bytes(py, &std::mem::take(&mut found.identities))?;
+            assemble(py, &found, leaves, identities)
+        }
         Frame::Unreadable { path, reason } => {
-            (PyBytes::new(py, path), number(*reason)).into_pyobject(py)
+            (PyBytes::new(py, &path), number(reason)).into_pyobject(py)
         }
     }
 }
 
+/// A directory that others go on with.
 pub(crate) fn directory<'py>(py: Python<'py>, found: &Directory) -> PyResult<Bound<'py, PyTuple>> {
+    let leaves = bytes(py, &found.leaves)?;
+    assemble(py, found, leaves, bytes(py, &found.identities)?)
+}
+
+fn assemble<'py>(
+    py: Python<'py>,
+    found: &Directory,
+    leaves: Bound<'py, PyBytes>,
+    identities: Bound<'py, PyBytes>,
+) -> PyResult<Bound<'py, PyTuple>> {
     let problem = |problem: &Problem| (PyBytes::new(py, &problem.name), number(problem.reason));
     (
         bytes(py, &found.path)?,
         bytes(py, &found.attributes)?,
-        bytes(py, &found.leaves)?,
-        bytes(py, &found.identities)?,
+        leaves,
+        identities,
         found.hardlinks,
         found.skipped,
         PyList::new(py, found.problems.iter().map(problem))?,

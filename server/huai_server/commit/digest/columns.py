@@ -8,6 +8,7 @@ seen them: their inodes are still in memory.
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from io import BytesIO
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
@@ -126,13 +127,13 @@ class DigestColumns:
             if not isinstance(item, ScannedDirectory) or not item.identities:
                 yield item
                 continue
-            column = b""
+            column = BytesIO()
             problems = list(item.problems)
-            while len(column) < len(item.identities) // IDENTITY.size * DIGEST_BYTES:
+            while column.tell() < len(item.identities) // IDENTITY.size * DIGEST_BYTES:
                 more, reasons = next(found)
-                column = column + more if column else more
+                column.write(more)
                 problems += reasons
-            listing = item.listing._replace(digests=column)
+            listing = item.listing._replace(digests=column.getvalue())
             yield item._replace(listing=listing, problems=tuple(problems))
 
     def _columns(self, parts: Iterable[_Part]) -> Iterator[tuple[bytes, list[Problem]]]:
