@@ -44,10 +44,19 @@ def everything(view: View, folder: RelPath = ROOT) -> Iterator[tuple[RelPath, bo
             yield from everything(view, join(folder, name))
 
 
-def path_by_path(view: View, wanted: list[Entry]) -> Iterator[Finding]:
-    """What differs, by a look at each path of either side."""
+def path_by_path(
+    view: View, wanted: list[Entry], top: bytes = b"", after: bytes = b""
+) -> Iterator[Finding]:
+    """What differs, by a look at each path of either side, from `after` on, of `top`."""
+
+    def within(path: RelPath, *, directory: bool) -> bool:
+        key = tree_order(path, directory=directory)
+        return key.startswith(top) and (key > after or not after)
+
     inodes: set[tuple[int, int]] = set()
     for entry in wanted:
+        if not within(entry.path, directory=isinstance(entry, Directory)):
+            continue
         here = stat_entry(view, entry.path)
         if here is None:
             yield Missing(entry)
@@ -61,7 +70,7 @@ def path_by_path(view: View, wanted: list[Entry]) -> Iterator[Finding]:
             yield Match(entry, here, names)
     known = {entry.path for entry in wanted}
     for path, directory in everything(view):
-        if path not in known:
+        if path not in known and within(path, directory=directory):
             yield Extraneous(path, directory)
 
 
@@ -106,15 +115,11 @@ def test_a_part_of_a_tree_and_from_the_middle(
     listings = [*selection.snapshot.subtree(top)]
     with tempfile.TemporaryDirectory() as folder, Tree(Path(folder)) as tree:
         execute(plan_for(tree, have), tree, Staged(tree.dest), lambda *_: None)
-        here = [*path_by_path(tree, want)]
-        retyped = {each.wanted.path for each in here if isinstance(each, Match)}
+        differing = path_by_path(tree, want)
+        retyped = {each.wanted.path for each in differing if isinstance(each, Match)}
         for begin in (b"", after):
             key = tree_order(top, directory=True)
-            expected = [
-                each
-                for each in here
-                if (order(each) > begin or not begin) and order(each).startswith(key)
-            ]
+            expected = list(path_by_path(tree, want, key, begin))
             found = compared(tree, selection, Part(listings, Scope(top, after=begin)))
             # Behind the place of a wanted leaf nobody remembers that a directory is there instead.
             again = [e for e in found if isinstance(e, Extraneous) and e.path in retyped]

@@ -7,7 +7,8 @@ taken for absent.
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache
+from errno import EACCES
+from functools import cache, partial
 from itertools import islice
 from struct import Struct
 from typing import NamedTuple, TypeAlias
@@ -119,8 +120,13 @@ class TreeComparison:
             scope=scope,
             owners=None if owners is None else (owners.user, owners.group),
             content=content,
+            opens_up=view.opens_up,
             threads=_THREADS,
         )
+        self._below = partial(
+            TreeComparison, view, selection, owners=owners, protected=protected, content=content
+        )
+        self._snapshot = snapshot
 
     def steps(
         self, tick: Callable[[], None] = _nothing, *, size: int | None = None
@@ -164,9 +170,23 @@ class TreeComparison:
                 yield Match(entry, here, _names(record.attributes))
             elif kind in (_EXTRANEOUS, _EXTRANEOUS_DIRECTORY):
                 yield Extraneous(RelPath(said), directory=kind == _EXTRANEOUS_DIRECTORY)
+            elif kind == _UNREADABLE_DIRECTORY:
+                path = RelPath(said)
+                if record.errno == EACCES and self._view.open_up(path):
+                    yield from self._opened_up(path)
+                else:
+                    yield _unreadable(path, record.errno, directory=True)
             else:
-                directory = kind == _UNREADABLE_DIRECTORY
-                yield _unreadable(RelPath(said), record.errno, directory=directory)
+                yield _unreadable(RelPath(said), record.errno, directory=False)
+
+    def _opened_up(self, top: RelPath) -> Iterator[Finding]:
+        """What is below a directory that could not be looked into before."""
+        tree = self._snapshot.own_tree(top)
+        wanted = [*self._snapshot.subtree(top)] if tree is None else (top, tree, True)
+        for finding in self._below(Part(wanted, Scope(top))).findings():
+            # The directory itself was compared, with the mode that it had.
+            if _path(finding) != top:
+                yield finding
 
     def _here(self, path: RelPath, record: "_Record", target: bytes) -> LocalEntry:
         mtime, mode = record.mtime, record.mode
@@ -202,6 +222,10 @@ class _Record(NamedTuple):
     """Or how many entries are missing."""
     device: int
     inode: int
+
+
+def _path(finding: Finding) -> RelPath:
+    return finding.wanted.path if isinstance(finding, Match | Missing) else finding.path
 
 
 @cache

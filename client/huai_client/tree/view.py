@@ -29,6 +29,8 @@ class View:
             DestinationError: DEST cannot be used.
         """
         self.dest = dest
+        self.opens_up = write
+        """Whether directories of this user get u+rwx where they are needed."""
         self._root = open_destination(dest, write=write)
         self.names = Names()
         self.owners = Owners() if owners and os.geteuid() == 0 else None
@@ -59,6 +61,14 @@ class View:
         self._native.restore_modes()
         self._native.close()
         os.close(self._root)
+
+    def open_up(self, path: RelPath) -> bool:
+        """Give a directory of this user u+rwx; False if this is not allowed, or it has them."""
+        with at(path):
+            try:
+                return self.opens_up and self._native.make_writable(path)
+            except PermissionError:
+                return False
 
     def refresh(self) -> None:
         """Drop the cached handles, so that renames by others are seen."""

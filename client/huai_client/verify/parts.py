@@ -40,14 +40,10 @@ class Part(NamedTuple):
 
 def part_at(selection: Selection, path: RelPath) -> Part | None:
     """The part at `path`; None if the directory is not a part, or the filter leaves it out."""
-    snapshot = selection.snapshot
-    here, tree = ROOT, snapshot.tree
-    for name in path.split(b"/") if path else ():
-        children = snapshot.own_directory(here, tree).children
-        if name not in children:
-            return None
-        here, tree = join(here, name), children[name]
-    return None if selection.rules.excludes_whole(path) else make_part(selection, path, tree)
+    if selection.rules.excludes_whole(path):
+        return None
+    tree = selection.snapshot.own_tree(path)
+    return None if tree is None else make_part(selection, path, tree)
 
 
 def make_part(selection: Selection, path: RelPath, tree: bytes) -> Part:

@@ -351,6 +351,7 @@ class TreeComparison:
         scope: tuple[bytes, AbstractSet[bytes], bytes],
         owners: tuple[Callable[[bytes], int | None], Callable[[bytes], int | None]] | None,
         content: bool,
+        opens_up: bool,
         threads: int,
     ) -> TreeComparison:
         """`snapshot`: where its objects are, how many entries it may have, what of it is wanted.
@@ -358,7 +359,8 @@ class TreeComparison:
         All filters have to let an entry through.  `scope`: a path with all below it, directories
         that are apart, the place behind which it begins.  `owners` give the number of a user and
         of a group; None: owners are not compared.  With `content`, files that are to be read come
-        too, though nothing may differ.
+        too, though nothing may differ.  With `opens_up`, a batch ends at a directory that may not
+        be looked into, which is told as a whole.
         """
 
     def batch(

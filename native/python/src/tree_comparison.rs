@@ -59,7 +59,7 @@ pub(crate) struct TreeComparison {
 #[pymethods]
 impl TreeComparison {
     #[new]
-    #[pyo3(signature = (handle, snapshot, selection, *, scope, owners, content, threads))]
+    #[pyo3(signature = (handle, snapshot, selection, *, scope, owners, content, opens_up, threads))]
     #[expect(clippy::too_many_arguments, reason = "named ones, of Python")]
     fn new(
         py: Python<'_>,
@@ -69,6 +69,7 @@ impl TreeComparison {
         scope: Part,
         owners: Option<(Py<PyAny>, Py<PyAny>)>,
         content: bool,
+        opens_up: bool,
         threads: usize,
     ) -> PyResult<Self> {
         let (filters, modes) = selection;
@@ -78,6 +79,7 @@ impl TreeComparison {
             modes: modes_of(modes),
             owners: owners.is_some(),
             content,
+            opens_up,
             threads,
         };
         let opened = compare::TreeComparison::open(handle, selected(snapshot, &filters)?, options);

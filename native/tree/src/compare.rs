@@ -43,6 +43,8 @@ pub struct Options {
     pub owners: bool,
     /// Tell of each file whose content is to be read, even if nothing differs.
     pub content: bool,
+    /// End a batch at a directory that may not be looked into: the caller opens it up.
+    pub opens_up: bool,
     /// Directories looked at at the same time.
     pub threads: usize,
 }
@@ -182,7 +184,7 @@ impl<R: ObjectReader> TreeComparison<R> {
         }
         if self.batch.is_empty() && self.has_frames {
             let Place { root, options, .. } = &self.place;
-            let reader = || LocalReader::new(root, &options.scope, stop);
+            let reader = || LocalReader::new(root, &options.scope, options.opens_up, stop);
             let batch = self.frames.next(options.threads, reader);
             self.batch = batch
                 .map_err(|error| FormatError::Lent(Box::new(error)))?
@@ -292,6 +294,9 @@ impl Place {
         if let Some(why) = closed {
             to.add_unreadable(path, why, true);
             self.blind = Some(key);
+            if self.options.opens_up {
+                to.fill();
+            }
         }
         Ok(())
     }

@@ -111,6 +111,11 @@ impl Findings {
         self.steps = self.steps.saturating_sub(1);
     }
 
+    /// It is time to hand over what was found.
+    pub(crate) fn fill(&mut self) {
+        self.steps = 0;
+    }
+
     pub(crate) fn add_match(
         &mut self,
         (directory, entry): (&RelPath, &Entry<'_>),

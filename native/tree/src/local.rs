@@ -106,6 +106,14 @@ impl Local {
         })
     }
 
+    /// Nothing is known of what is in it.
+    fn close(&mut self, errno: Errno) {
+        self.closed = Some(Closed::Errno(errno));
+        self.children.clear();
+        self.text.clear();
+        self.leaves.clear();
+    }
+
     fn add(&mut self, name: &[u8], seen: Outcome<Seen>, target: &[u8]) -> Outcome<()> {
         reserve(&mut self.text, name.len() + target.len())?;
         reserve(&mut self.leaves, 1)?;
@@ -161,15 +169,18 @@ fn try_look(folders: &mut Folders, path: &[u8]) -> Outcome<Found> {
 pub(crate) struct LocalReader<'a> {
     root: &'a Root,
     scope: &'a Scope,
+    /// A directory of which an entry may not be looked at is closed as a whole.
+    closes: bool,
     stop: &'a Stop,
     names: Names,
 }
 
 impl<'a> LocalReader<'a> {
-    pub(crate) fn new(root: &'a Root, scope: &'a Scope, stop: &'a Stop) -> Self {
+    pub(crate) fn new(root: &'a Root, scope: &'a Scope, closes: bool, stop: &'a Stop) -> Self {
         Self {
             root,
             scope,
+            closes,
             stop,
             names: Names::default(),
         }
@@ -213,19 +224,26 @@ impl<'a> LocalReader<'a> {
             local.closed = Some(Closed::Errno(errno));
         } else {
             let names = std::mem::take(&mut self.names);
-            let mut below = path.to_vec();
-            if !below.is_empty() {
-                below.push(b'/');
-            }
-            for (name, kind) in names.iter() {
-                self.add(&mut local, &mut below, handle, (name, kind))?;
-            }
+            let added = self.add_all(&mut local, handle, &names);
             self.names = names;
             self.names.relax();
+            match added {
+                Err(Errno::ACCESS) => local.close(Errno::ACCESS),
+                added => added?,
+            }
         }
         let children = local.children.clone();
         let frame = Some(local);
         Ok(Reading { frame, children })
+    }
+
+    fn add_all(&self, local: &mut Local, handle: BorrowedFd<'_>, names: &Names) -> Outcome<()> {
+        let mut below = local.path.clone();
+        if !below.is_empty() {
+            below.push(b'/');
+        }
+        let mut each = names.iter();
+        each.try_for_each(|entry| self.add(local, &mut below, handle, entry))
     }
 
     /// `below`: the path of the directory, with its slash.
@@ -261,6 +279,9 @@ impl<'a> LocalReader<'a> {
                 return Ok(());
             }
             seen = call::status_at(handle, name).map(|status| Seen::new(&status));
+            if self.closes && seen.is_err_and(|errno| errno == Errno::ACCESS) {
+                return Err(Errno::ACCESS);
+            }
             kind = seen.map_or(kind, |seen| seen.kind);
         }
         if kind == FileType::Directory {

@@ -57,6 +57,16 @@ class Snapshot:
             self._recent_children -= len(oldest.children)
         return found
 
+    def own_tree(self, path: RelPath) -> bytes | None:
+        """The id of the tree that the directory at `path` has for itself; None: it has none."""
+        here, tree = ROOT, self.tree
+        for name in path.split(b"/") if path else ():
+            children = self.own_directory(here, tree).children
+            if name not in children:
+                return None
+            here, tree = join(here, name), children[name]
+        return tree
+
     def listings(self) -> Iterator[Listing]:
         """The whole tree, in tree order."""
         return self._listings_below(ROOT, self.tree)
