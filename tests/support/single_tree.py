@@ -25,7 +25,7 @@ class SingleTree(Tree):
         _done(self.prepare_files([(*staged, wanted)]))
 
     def rename_into_place(self, staged: Staged, wanted: File) -> None:
-        _done(self.publish_files([(*staged, wanted)]))
+        _done(self.publish_files([(*staged, wanted.path)]))
 
     def publish(self, staged: Staged, wanted: File) -> None:
         self.set_metadata(staged, wanted)

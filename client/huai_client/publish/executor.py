@@ -256,7 +256,7 @@ class _Run:
         """Give what was staged its owner, mode and times."""
 
         def prepare(files: list[File]) -> Row:
-            return self._tree.prepare_files(self._where(files))
+            return self._tree.prepare_files([(*self._staged(file), file) for file in files])
 
         waiting = self._withholding
         for stage in plan.stages:
@@ -266,9 +266,6 @@ class _Run:
         if not waiting.nothing:
             waiting.foresee(plan)
 
-    def _where(self, files: list[File]) -> list[tuple[int, bytes, File]]:
-        return [(*self._staged(file), file) for file in files]
-
     def publish(self, stage: Stage, number: int) -> None:
         """Content, attributes, hardlinks, symlinks."""
         tree, waiting = self._tree, self._withholding
@@ -277,7 +274,7 @@ class _Run:
             return waiting.publishes(entry, number)
 
         def put(files: list[File]) -> Row:
-            return tree.publish_files(self._where(files))
+            return tree.publish_files([(*self._staged(file), file.path) for file in files])
 
         begun, before = time.perf_counter(), self._done.total()
         self._each(StepKind.PUBLISH, stage.fetches, _path, put, may)

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from huai_native._native import _Row
 
 Staged: TypeAlias = tuple[int, bytes]
-"""A file to publish: the handle of its directory in the staging area, and its name there."""
+"""A file to publish: the handle of a directory of the staging area, and the path below it.
+
+No symlink is on the way."""
 
 _REASONS = {
     "leader differs": "the file to link to is not what it should be: {}",
@@ -114,9 +116,9 @@ class Tree(View):
         """
         return _row(self._native.prepare_files(items))
 
-    def publish_files(self, items: Sequence[tuple[int, bytes, File]]) -> Row:
+    def publish_files(self, items: Sequence[tuple[int, bytes, RelPath]]) -> Row:
         """Rename prepared files to their paths, replacing leaves."""
-        return self._begin_keeping(items[0][2].path) or _row(self._native.publish_files(items))
+        return self._begin_keeping(items[0][2]) or _row(self._native.publish_files(items))
 
     def make_links(self, items: Sequence[File]) -> Row:
         """Make hardlinks of the files at `File.link`, replacing leaves.

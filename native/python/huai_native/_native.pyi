@@ -409,7 +409,7 @@ class _Removal(Protocol):
     def directory(self) -> bool: ...
 
 _Staged: TypeAlias = tuple[int, bytes, _FileEntry]
-"""The handle of the directory that a complete file lies in, its name there, what it becomes."""
+"""A complete file: the handle of a directory, the path below, no symlink on the way; the entry."""
 _Refusal: TypeAlias = Literal[
     "errno",
     "leader differs",
@@ -477,8 +477,8 @@ class Tree:
     def prepare_files(self, items: Sequence[_Staged]) -> _Row:
         """Set owner, mode and times of staged files."""
 
-    def publish_files(self, items: Sequence[_Staged]) -> _Row:
-        """Rename staged files to their paths."""
+    def publish_files(self, items: Sequence[tuple[int, bytes, bytes]]) -> _Row:
+        """Rename staged files, as `_Staged`, to the path that comes last."""
 
     def make_links(self, items: Sequence[_FileEntry]) -> _Row:
         """Make hardlinks of the files at `link`, which have to be as stated, replacing leaves."""

@@ -112,11 +112,17 @@ impl Entries {
         })
     }
 
-    /// Of the handle of its folder, its name there, and the entry.
-    pub(crate) fn staged(&mut self, item: &Bound<'_, PyAny>) -> PyResult<Staged> {
+    /// Of a handle, a path below it, and the entry.
+    pub(crate) fn staged(&mut self, item: &Bound<'_, PyAny>) -> PyResult<(Staged, File)> {
         let (folder, name, entry): (u32, Vec<u8>, Bound<'_, PyAny>) = item.extract()?;
-        let file = self.file(&entry)?;
-        Ok(Staged { folder, name, file })
+        Ok((Staged { folder, name }, self.file(&entry)?))
+    }
+
+    /// Of a handle, a path below it, and the path it gets.
+    #[expect(clippy::unused_self, reason = "called like the others")]
+    pub(crate) fn prepared(&mut self, item: &Bound<'_, PyAny>) -> PyResult<(Staged, Vec<u8>)> {
+        let (folder, name, path) = item.extract()?;
+        Ok((Staged { folder, name }, path))
     }
 
     pub(crate) fn link(&mut self, entry: &Bound<'_, PyAny>) -> PyResult<Link> {

@@ -107,7 +107,7 @@ impl Tree {
         py: Python<'py>,
         items: &Bound<'py, PySequence>,
     ) -> PyResult<Outcome<'py>> {
-        self.row(py, items, Entries::staged, publish::Tree::publish_files)
+        self.row(py, items, Entries::prepared, publish::Tree::publish_files)
     }
 
     fn make_links<'py>(

@@ -38,7 +38,7 @@ pub enum Mode {
 pub(crate) enum Of<'a> {
     /// An inode, by any handle of it.
     Inode(BorrowedFd<'a>),
-    /// A name in a directory in which nobody else can change names.
+    /// A path below a directory where nobody else can change names; no symlink is on the way.
     Own(BorrowedFd<'a>, &'a [u8]),
     /// A name in any directory; a symlink stands for itself.
     Name(BorrowedFd<'a>, &'a [u8]),

@@ -7,7 +7,7 @@ use rustix::fs::FileType;
 use super::row::{At, Done, Failure, Reason, Row, at, check, row};
 use super::tree::Tree;
 use crate::attributes::{Attributes, Mode, Of};
-use crate::call;
+use crate::call::{self, Outcome};
 use crate::stop::Stop;
 
 /// A file that is to be.
@@ -19,16 +19,14 @@ pub struct File {
     pub attributes: Attributes,
 }
 
-/// A file that is complete and verified, and what it is to become.
+/// Where a file lies that is complete and verified.
 #[derive(Debug)]
 pub struct Staged {
-    /// The open directory of this process that it lies in: on the file system of the tree, and
-    /// nobody else may write to it.
+    /// An open directory of this process: on the file system of the tree, and nobody else may write
+    /// to it or below it.
     pub folder: u32,
-    /// Its name there.
+    /// From there; no symlink is on the way.
     pub name: Vec<u8>,
-    /// What it is to become.
-    pub file: File,
 }
 
 /// The folder of the last file: nearly always that of the next one as well.
@@ -36,37 +34,35 @@ pub struct Staged {
 struct LastFolder(Option<(u32, OwnedFd)>);
 
 impl LastFolder {
-    fn open(&mut self, staged: &Staged) -> Result<BorrowedFd<'_>, Failure> {
-        let known = self.0.take().filter(|(number, _)| *number == staged.folder);
+    fn open(&mut self, folder: u32) -> Outcome<BorrowedFd<'_>> {
+        let known = self.0.take().filter(|(number, _)| *number == folder);
         let found = match known {
             Some(known) => known,
-            None => (
-                staged.folder,
-                call::reopen(staged.folder).at(&staged.file.path)?,
-            ),
+            None => (folder, call::reopen(folder)?),
         };
         Ok(self.0.insert(found).1.as_fd())
     }
 }
 
 impl Tree {
-    /// Sets owner, mode and times of staged files.
-    pub fn prepare_files(&mut self, items: &[Staged], stop: &Stop) -> Row {
+    /// Sets owner, mode and times of staged files, to what they are to become.
+    pub fn prepare_files(&mut self, items: &[(Staged, File)], stop: &Stop) -> Row {
         let mut last = LastFolder::default();
-        row(items, stop, |item| {
-            check(&item.file.path)?;
-            let wanted = self.with_mode(&item.file)?;
-            set(last.open(item)?, &item.name, &wanted, &item.file.path)
+        row(items, stop, |(staged, file)| {
+            check(&file.path)?;
+            let wanted = self.with_mode(file)?;
+            let folder = last.open(staged.folder).at(&file.path)?;
+            set(folder, &staged.name, &wanted, &file.path)
         })
     }
 
     /// Renames staged files to their paths.
-    pub fn publish_files(&mut self, items: &[Staged], stop: &Stop) -> Row {
+    pub fn publish_files(&mut self, items: &[(Staged, Vec<u8>)], stop: &Stop) -> Row {
         let mut last = LastFolder::default();
-        row(items, stop, |item| {
-            check(&item.file.path)?;
-            let place = (last.open(item)?, item.name.as_slice());
-            self.put(place, &item.file.path)
+        row(items, stop, |(staged, path)| {
+            check(path)?;
+            let folder = last.open(staged.folder).at(path)?;
+            self.put((folder, &staged.name), path)
         })
     }
 
