@@ -14,7 +14,7 @@ from pathlib import Path
 NOBODY = 65534
 _TOP = Path(__file__).parents[2]
 _LATE = {
-    "huai_client": ("blake3", "encodings.idna", "tenacity"),
+    "huai_client": ("encodings.idna", "tenacity"),
     "huai_server": (
         *("encodings.idna", "fastapi.telemetry._runtime", "httptools", "uvicorn.lifespan.on"),
         *("uvicorn.loops.auto", "uvicorn.loops.uvloop", "uvloop"),

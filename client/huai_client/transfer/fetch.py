@@ -114,6 +114,9 @@ def fetch(
 
 def _outcome(files: Sequence[File], not_arrived: Failed, shared: Shared) -> Outcome:
     verdicts, late = dict(not_arrived.verdicts), set(not_arrived.late)
+    received, newer = shared.tally.received, shared.newer
+    if not verdicts and not late:
+        return Outcome(list(files), [], [], received, newer=newer)
     kept = [file for file in files if file in verdicts and file.path in shared.options.volatile]
     failed = {file: verdict for file, verdict in verdicts.items() if file not in kept}
     missing = [file for file in files if failed.get(file) is Arrival.MISSING]
@@ -122,10 +125,10 @@ def _outcome(files: Sequence[File], not_arrived: Failed, shared: Shared) -> Outc
         arrived=[file for file in files if file not in verdicts and file not in late],
         missing=[file for file in missing if file.path not in refusals],
         mismatched=[file for file in files if failed.get(file) is Arrival.MISMATCH],
-        bytes_received=shared.tally.received,
+        bytes_received=received,
         late=[file for file in files if file in late],
         refused=[Refused(file, refusals[file.path]) for file in missing if file.path in refusals],
-        newer=shared.newer,
+        newer=newer,
         kept=kept,
     )
 

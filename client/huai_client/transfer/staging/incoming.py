@@ -20,6 +20,7 @@ from huai_schema.entries import File
 from huai_schema.paths import RelPath, basename, join, parent
 
 _ABSENT = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO, errno.EACCES}
+_OURS = 0o600
 _PATH_MOST = 4095
 """Bytes of the longest path that a system call takes (PATH_MAX less its NUL)."""
 
@@ -223,10 +224,14 @@ class Incoming:
             with handles.opened(self._handle, place) as folder:
                 for name in leaves:
                     file = wanted.get(RelPath(join(place, name)[len(top) + 1 :]))
-                    if os.stat(name, dir_fd=folder, follow_symlinks=False).st_nlink > 1:
+                    found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+                    if found.st_nlink > 1:
                         # After a crash it may be in the tree as well, and what happens to its
                         # attributes would happen there.
                         os.unlink(name, dir_fd=folder)
                     elif file and (trusted or file.digest is not None):
+                        if stat.S_ISREG(found.st_mode) and not found.st_mode & stat.S_IRUSR:
+                            # It got its final mode, and was about to be published.
+                            os.chmod(name, _OURS, dir_fd=folder)
                         files.append(file)
         self.accept(files, run, cut=True)

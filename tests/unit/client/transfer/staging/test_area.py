@@ -121,6 +121,25 @@ def test_what_a_crash_left_in_the_tree_as_well_is_let_alone(root: Path) -> None:
         assert (path.stat().st_nlink, path.stat().st_mtime_ns) == (1, T0)
 
 
+def what_nobody_may_read_is_recovered(folder: Path) -> None:
+    """Run as nobody, too: a run was cut when the file had its final mode already."""
+    file = _file(b"d/shut")
+    root = folder / ".~tmp~" / "huai"
+    with Staging(root, boot=b"1") as staging:
+        _arrive(staging, file).chmod(0o044)
+    with Staging(root, boot=b"1") as staging:
+        staging.incoming.recover([file])
+        assert staging.ready(file)
+
+
+def test_what_nobody_may_read_is_recovered(short_path: Path) -> None:
+    if os.geteuid() != 0:
+        what_nobody_may_read_is_recovered(short_path)
+        return
+    short_path.chmod(0o777)
+    run_unprivileged(__name__, "what_nobody_may_read_is_recovered", short_path)
+
+
 def test_what_another_thread_left_is_taken_over_in_the_same_process(root: Path) -> None:
     first, second = _file(b"first"), _file(b"second")
     with Staging(root, boot=b"1") as staging:
