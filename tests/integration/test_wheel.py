@@ -41,7 +41,7 @@ def test_its_programs_start_without_the_checkout(wheel: Path, tmp_path: Path) ->
     with zipfile.ZipFile(wheel) as opened:
         opened.extractall(tmp_path)
     code = (
-        "import huai_native._native as engine; print(engine.__file__)\n"
+        "import huai_native._native as engine; print(engine.__file__, flush=True)\n"
         "from huai_client.__main__ import main; main()"
     )
     done = subprocess.run(
