@@ -15,6 +15,8 @@ from tests.bench.stand import Stand
 
 def figures(stand: Stand) -> Iterator[Figure]:
     """Time of an adoption beside `rsync -an`, and of `verify` beside find; memory of both."""
+    assert stand.modules
+    stand.commit("plain")  # other benchmarks change the tree
     dest = str(stand.copy("adopted"))
     client = Program("huai-client", stand.folder / "adopting")
     url = f"http://127.0.0.1:{stand.port}"
