@@ -1,12 +1,15 @@
 """Checking a metadata repository: reads all of it, and lays out the newest tree once more.
 
-Writes nothing.  Every read verifies the git id; beyond that the descriptor, the trailers, the
+Writes nothing.  Every read verifies the git id, and each pack has to match its checksum: some bits
+of compressed data mean nothing to who reads it.  Beyond that the descriptor, the trailers, the
 hardlinks and the layout have to be what FORMAT.md says.
 """
 
+import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 from huai_schema.codec.commits import Totals
 from huai_schema.codec.listing import Listing
@@ -17,6 +20,8 @@ from huai_schema.git.objects import Kind, decode_tree, object_id
 from huai_schema.layout import layout
 from huai_schema.layout.snapshot import Snapshot, decode_listing
 from huai_server.store.repository import Head, Repository, StoreError
+
+_BLOCK = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +72,9 @@ class _Check:
                 newer = head
                 with self._collecting():
                     self._read_all(head)
+        for pack in sorted(self._repository.packs.glob("*.pack")):
+            if not _is_whole(pack):
+                self._faults.append(f"{pack}: does not match its checksum")
         entries = self._files + self._directories + self._symlinks
         return CheckReport(commits, len(self._seen), entries, tuple(self._faults))
 
@@ -113,3 +121,15 @@ class _Check:
                     case Symlink():
                         self._symlinks += 1
             yield listing
+
+
+def _is_whole(pack: Path) -> bool:
+    """Whether a pack ends with the SHA-1 of all that stands before."""
+    size = hashlib.sha1(usedforsecurity=False).digest_size
+    left = pack.stat().st_size - size
+    summed = hashlib.sha1(usedforsecurity=False)
+    with pack.open("rb") as source:
+        while left > 0 and (block := source.read(min(left, _BLOCK))):
+            summed.update(block)
+            left -= len(block)
+        return source.read() == summed.digest()
