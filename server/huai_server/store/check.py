@@ -5,10 +5,10 @@ of compressed data mean nothing to who reads it.  Beyond that the descriptor, th
 hardlinks and the layout have to be what FORMAT.md says.
 """
 
-import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from hashlib import sha1
 from pathlib import Path
 
 from huai_schema.codec.commits import Totals
@@ -17,6 +17,7 @@ from huai_schema.diff.hardlinks import check_hardlinks
 from huai_schema.entries import Directory, File, Symlink
 from huai_schema.errors import FormatError
 from huai_schema.git.objects import Kind, decode_tree, object_id
+from huai_schema.git.packfile import CHECKSUM_BYTES
 from huai_schema.layout import layout
 from huai_schema.layout.snapshot import Snapshot, decode_listing
 from huai_server.store.repository import Head, Repository, StoreError
@@ -125,9 +126,8 @@ class _Check:
 
 def _is_whole(pack: Path) -> bool:
     """Whether a pack ends with the SHA-1 of all that stands before."""
-    size = hashlib.sha1(usedforsecurity=False).digest_size
-    left = pack.stat().st_size - size
-    summed = hashlib.sha1(usedforsecurity=False)
+    left = pack.stat().st_size - CHECKSUM_BYTES
+    summed = sha1(usedforsecurity=False)
     with pack.open("rb") as source:
         while left > 0 and (block := source.read(min(left, _BLOCK))):
             summed.update(block)
