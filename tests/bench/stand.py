@@ -63,8 +63,8 @@ class Stand:
         self._maker.submit(trees.make_tree, root, self.entries, 1, _BYTES).result()
         return root
 
-    def make(self, maker: Callable[..., None], root: Path, *arguments: int) -> None:
-        """Make a tree of another shape."""
+    def make(self, maker: Callable[..., object], root: Path, *arguments: float) -> None:
+        """Make, or change, a tree of another shape."""
         say(f"making {root.name}")
         self._maker.submit(maker, root, *arguments).result()
 
@@ -112,7 +112,7 @@ class Stand:
     def daemon(self) -> str:
         """The URL of the tree at a stock rsync daemon."""
         with _joined(self.daemon_reads):
-            return self._served("tree", self.tree)
+            return self.rsync_daemon("tree", self.tree)
 
     @cached_property
     def client(self) -> Program:
@@ -134,13 +134,13 @@ class Stand:
         files = self._maker.submit(trees.copy_real, tree, trees.REAL_FILES).result()
         self.server.run("add", module, tree, "--digest", "now")
         self.commit(module)
-        return Program("huai-client", self.folder / "first"), self._served(module, tree), files
+        return Program("huai-client", self.folder / "first"), self.rsync_daemon(module, tree), files
 
-    def copy(self, name: str) -> Path:
-        """A copy of the tree as it is now, made without anybody's daemon."""
+    def copy(self, name: str, tree: Path | None = None) -> Path:
+        """A copy of a tree as it is now (None: the mirror's), made without anybody's daemon."""
         say(f"copying it to {name}")
         dest = self.folder / name
-        subprocess.run(["cp", "-a", str(self.tree), str(dest)], check=True)
+        subprocess.run(["cp", "-a", str(tree or self.tree), str(dest)], check=True)
         return dest
 
     def rest(self) -> None:
@@ -148,7 +148,7 @@ class Stand:
         if self.cold:
             drop_caches()
 
-    def _served(self, module: str, tree: Path) -> str:
+    def rsync_daemon(self, module: str, tree: Path) -> str:
         """The URL of `tree` at a stock rsync daemon."""
         url = self._closing.enter_context(rsync_daemon({module: tree}))
         return f"rsync://127.0.0.1:{self._far(urlsplit(url).port or 0)}/{module}"
