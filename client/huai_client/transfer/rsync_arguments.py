@@ -8,8 +8,8 @@ Pure.  Every option is known to rsync 3.1.3.  What each is for:
     --sparse --partial       holes stay holes; what came before an interruption stays
     --from0 --files-from=-   the names, by a handle: no list file that somebody could exchange
     --no-implied-dirs        parents are made here, not copied: no foreign modes or symlinks
-    --compare-dest           the present file is the basis; absolute, since several security
-                             fixes to rsync refuse a relative one with `..`
+    --compare-dest           the present file is the basis, if any is there; absolute, since
+                             several security fixes to rsync refuse a relative one with `..`
     --max-size --info=skip   what has grown since the metadata were made is no use, and is told
     --trust-sender           where rsync knows it: else it compares each name that comes with each
                              that was asked for, as patterns, and refuses some names outright.  What

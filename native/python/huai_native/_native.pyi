@@ -313,8 +313,8 @@ def resolve_pack(
 _File: TypeAlias = tuple[bytes, int, int, int, bytes, bytes, bytes | None, bytes | None]
 """See huai_schema.entries.File."""
 
-def only_directories(root: bytes, directories: Sequence[bytes]) -> bool:
-    """Whether nothing else is in the place of any of them, or of one above, below `root`."""
+def may_compare(root: bytes, files: Sequence[bytes]) -> bool:
+    """Whether any of them is below `root`, and above all of them only directories, or nothing."""
 
 def verify_arrived(
     folder: bytes,

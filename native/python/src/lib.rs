@@ -51,7 +51,7 @@ mod _native {
     #[pymodule_export]
     use crate::snapshot::{EntryLimit, Level, OwnDirectory, Walk};
     #[pymodule_export]
-    use crate::stage::{only_directories, verify_arrived};
+    use crate::stage::{may_compare, verify_arrived};
     #[pymodule_export]
     use crate::tree::{Tree, rename_noreplace};
     #[pymodule_export]

@@ -10,15 +10,11 @@ use pyo3::types::{PyBytes, PyTuple};
 use crate::errors::raise;
 use crate::wait::{wait, wait_asking};
 
-/// Whether no symlink and no file is where directories are expected.
+/// Whether any file is there, and no symlink and no file where directories are expected.
 #[pyfunction]
-pub(crate) fn only_directories(
-    py: Python<'_>,
-    root: &[u8],
-    directories: Vec<Vec<u8>>,
-) -> PyResult<bool> {
-    wait(py, |stop| stage::only_directories(root, directories, stop))?
-        .map_err(|error| raise(py, &error))
+pub(crate) fn may_compare(py: Python<'_>, root: &[u8], files: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let files: Vec<Vec<u8>> = files.extract()?;
+    wait(py, |stop| stage::may_compare(root, &files, stop))?.map_err(|error| raise(py, &error))
 }
 
 /// Whether each file arrived, as the metadata say.

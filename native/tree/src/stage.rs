@@ -4,7 +4,7 @@
 //! changes it any more.
 
 use std::collections::HashMap;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rustix::fs::FileType;
@@ -55,19 +55,28 @@ pub struct Run {
     pub placed: HashMap<Vec<u8>, u64>,
 }
 
-/// Whether each of `directories` below `root` is one, reached through directories alone, or nothing
-/// is there.
-pub fn only_directories(root: &[u8], directories: Vec<Vec<u8>>, stop: &Stop) -> Result<bool> {
+/// Whether any of `files` below `root` is there, and above all of them there are directories alone,
+/// or nothing.  Files of one directory should follow each other.
+pub fn may_compare(root: &[u8], files: &[Vec<u8>], stop: &Stop) -> Result<bool> {
     let root = Root::open(root)?;
-    for path in directories {
+    let mut last: Option<Last<'_>> = None;
+    let mut any = false;
+    for path in files {
         if stop.is_set() {
-            return Err(Error::new("open", &path, Errno::CANCELED));
+            return Err(Error::new("open", path, Errno::CANCELED));
         }
-        if !matches!(root.directory(&path), Ok(_) | Err(Errno::NOENT)) {
-            return Ok(false);
+        let (parent, name) = split(path);
+        match directory(&root, parent, &mut last) {
+            Ok(_) if any => {}
+            Ok(above) => {
+                let found = call::status_at(above.as_fd(), name);
+                any = found.is_ok_and(|found| found.kind == FileType::RegularFile);
+            }
+            Err(Errno::NOENT) => {}
+            Err(_) => return Ok(false),
         }
     }
-    Ok(true)
+    Ok(any)
 }
 
 /// What became of each of `files` below the directory `folder`.  Files of one directory should
@@ -147,21 +156,9 @@ impl<'a> Batch<'a> {
         if self.stop.is_set() {
             return Err(Error::new("verify", &file.path, Errno::CANCELED));
         }
-        let (parent, name) = match file.path.iter().rposition(|byte| *byte == b'/') {
-            Some(slash) => {
-                let (parent, name) = file.path.split_at(slash);
-                (parent, name.get(1..).unwrap_or_default())
-            }
-            None => (b"".as_slice(), file.path.as_slice()),
-        };
-        if last.as_ref().is_none_or(|(path, _)| *path != parent) {
-            *last = Some((parent, self.root.directory(parent)));
-        }
-        let found = match last {
-            Some((_, Ok(directory))) => self.judge(file, directory, name, reader),
-            Some((_, Err(errno))) => Err(*errno),
-            None => Err(Errno::NOENT),
-        };
+        let (parent, name) = split(&file.path);
+        let found = directory(&self.root, parent, last)
+            .and_then(|directory| self.judge(file, directory, name, reader));
         match found {
             Ok(arrival) => Ok(arrival),
             Err(Errno::NOENT) => Ok(Arrival::Missing),
@@ -174,11 +171,11 @@ impl<'a> Batch<'a> {
     fn judge(
         &self,
         file: &Wanted,
-        directory: &OwnedFd,
+        directory: BorrowedFd<'_>,
         name: &[u8],
         reader: &mut Reader,
     ) -> Outcome<Arrival> {
-        let found = call::status_at(directory.as_fd(), name)?;
+        let found = call::status_at(directory, name)?;
         if self.run.placed.get(&file.path) == Some(&found.inode) {
             return Ok(Arrival::Missing);
         }
@@ -188,7 +185,7 @@ impl<'a> Batch<'a> {
         let same = match file.digest {
             None => !(self.run.cut && found.mtime.seconds == 0),
             Some(digest) => {
-                let content = call::open_file_at(directory.as_fd(), name)?;
+                let content = call::open_file_at(directory, name)?;
                 let read = reader.hash(content.as_fd(), found.size, self.threads, self.stop)?;
                 read == digest
             }
@@ -198,6 +195,28 @@ impl<'a> Batch<'a> {
         } else {
             Arrival::Mismatch
         })
+    }
+}
+
+/// The directory at `path`, opened anew if it is another than the `last` one.
+fn directory<'a, 'b>(
+    root: &Root,
+    path: &'a [u8],
+    last: &'b mut Option<Last<'a>>,
+) -> Outcome<BorrowedFd<'b>> {
+    let known = last.take().filter(|(known, _)| *known == path);
+    let (_, opened) = last.insert(known.unwrap_or_else(|| (path, root.directory(path))));
+    opened.as_ref().map(AsFd::as_fd).map_err(|errno| *errno)
+}
+
+/// The path above the last name of `path`, and that name.
+fn split(path: &[u8]) -> (&[u8], &[u8]) {
+    match path.iter().rposition(|byte| *byte == b'/') {
+        Some(slash) => {
+            let (parent, name) = path.split_at(slash);
+            (parent, name.get(1..).unwrap_or_default())
+        }
+        None => (b"", path),
     }
 }
 

@@ -17,7 +17,7 @@ from huai_client.transfer.staging.root import StagingError, locked_file, open_ro
 from huai_client.tree import handles
 from huai_native import _native
 from huai_schema.entries import File
-from huai_schema.paths import RelPath, parent
+from huai_schema.paths import RelPath
 
 LOCK_PATIENCE = 30.0
 _MAKING = b"copying"
@@ -134,15 +134,15 @@ class Staging:
         return locked_file(self._root, b"lock", patience)
 
     def may_compare(self, files: Iterable[File]) -> bool:
-        """Whether no symlink stands above any of `files` in the tree: what rsync looks through.
+        """Whether rsync may look for `files` in the tree: any is there, and no symlink above one.
 
         It looks later, and by path; this keeps what the metadata themselves can bring about from
-        leading it out of the tree.
+        leading it out of the tree.  To look where nothing is costs it a dozen system calls a file.
         """
         dest = os.open("../..", os.O_RDONLY | os.O_DIRECTORY, dir_fd=self._root)
         try:
-            folders = sorted({parent(file.path) for file in files})
-            return _native.only_directories(os.fsencode(handles.handle_path(dest)), folders)
+            paths = [file.path for file in files]
+            return _native.may_compare(os.fsencode(handles.handle_path(dest)), paths)
         finally:
             os.close(dest)
 

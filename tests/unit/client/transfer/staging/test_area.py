@@ -400,11 +400,22 @@ def test_no_basis_is_looked_for_behind_a_symlink(root: Path, tmp_path: Path) -> 
     (outside / "deep").mkdir(parents=True)
     with Staging(root) as staging:
         (dest / "d").mkdir()
+        (dest / "d/f").touch()
         (dest / "l").symlink_to(outside)
         (dest / "f").touch()
         assert staging.may_compare([_file(b"top"), _file(b"d/f"), _file(b"new/deep/f")])
         for path in (b"l/f", b"l/deep/f", b"f/below"):
-            assert not staging.may_compare([_file(b"top"), _file(path)])
+            assert not staging.may_compare([_file(b"d/f"), _file(path)])
+
+
+def test_no_basis_is_looked_for_where_nothing_is(root: Path) -> None:
+    dest = root.parent.parent
+    with Staging(root) as staging:
+        (dest / "d").mkdir()
+        (dest / "l").symlink_to("d")
+        assert not staging.may_compare([_file(b"top"), _file(b"d/f"), _file(b"l"), _file(b"new/f")])
+        (dest / "d/f").touch()
+        assert staging.may_compare([_file(b"top"), _file(b"d/f"), _file(b"new/f")])
 
 
 def test_a_tree_that_changed_its_shape_finds_nothing_in_its_way(root: Path) -> None:
