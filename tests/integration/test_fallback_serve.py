@@ -262,6 +262,29 @@ def test_many_clients_and_huge_filters(site: Site) -> None:
                 assert real[name] == data
 
 
+def test_an_image_stays_in_memory(site: Site) -> None:
+    def is_kept() -> bool:
+        """Whether the image, and no other one, is in memory as a whole."""
+        smaps = Path(f"/proc/{process.pid}/smaps").read_text()
+        mapped = re.findall(r"/attr-\S+\.erofs(?: \(deleted\))?\n(?:\w+: .*\n)+", smaps)
+        images = [*(site.root / f"modules/{NAME}").glob("attr-*.erofs")]
+        if len(mapped) != 1 or len(images) != 1 or images[0].name not in mapped[0]:
+            return False
+        locked = re.search(r"^Locked: +(\d+) kB", mapped[0], re.MULTILINE)
+        return locked is not None and int(locked[1]) << 10 == images[0].stat().st_size
+
+    site.add(NAME, site.tree, kind="erofs")
+    try:
+        with serving(site) as process:
+            until(is_kept)
+            assert site.fetch().returncode == 0
+            (site.tree / "new").write_text("new")
+            assert run_server(site.root, "commit", NAME).returncode == 0
+            until(is_kept)
+    finally:
+        run_server(site.root, "fallback", "remove", NAME)
+
+
 def test_two_services_of_one_folder(site: Site) -> None:
     with serving(site):
         assert run_server(site.root, "fallback", "serve").returncode == ExitCode.LOCKED

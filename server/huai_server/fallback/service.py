@@ -24,6 +24,7 @@ from huai_server.fallback import programs
 from huai_server.fallback.attr import AttrTreeResult
 from huai_server.fallback.attr.generations import make_folder
 from huai_server.fallback.conf import render
+from huai_server.fallback.erofs.resident import ResidentImages
 from huai_server.fallback.redirect import preload_library
 from huai_server.fallback.selftest import self_test
 from huai_server.fallback.trees import Trees
@@ -112,6 +113,7 @@ class _Service:
             callbacks.error,
             self._building,
         )
+        self._resident = ResidentImages(callbacks.error)
         self._program = programs.find(config.fallback.rsync)
         self._library = preload_library()
         self._daemon: programs.Daemon | None = None
@@ -142,6 +144,7 @@ class _Service:
 
     def _serve(self) -> None:
         self._trees.refresh()
+        self._resident.keep(self._trees.images())
         self._write()
         self._start()
         while not self._stopping:
@@ -158,6 +161,7 @@ class _Service:
         self._watch()
         self._reload()
         self._trees.refresh()
+        self._resident.keep(self._trees.images())
         self._trees.scrub()
         interval = self._settings.check_interval
         if interval and time.monotonic() - self._proved > interval:

@@ -17,6 +17,7 @@ from huai_server.fallback.attr.ensure import Building
 from huai_server.fallback.attr.remove import remove_forgotten
 from huai_server.fallback.attr.scrub import Scrub
 from huai_server.fallback.conf import FallbackModule
+from huai_server.fallback.erofs.kind import ErofsKind
 from huai_server.paths import FallbackPlaces, ModulePlaces, fallback_places, module_places
 from huai_server.store.repository import read_head
 
@@ -86,6 +87,16 @@ class Trees:
             ):
                 found[name] = FallbackModule(module, fallback.served)
         return found
+
+    def images(self) -> Iterator[Path]:
+        """The images of the modules that can be served now."""
+        for name, served in self.served().items():
+            if served.module.fallback.kind == "erofs":
+                places, fallback = self._places(name)
+                generation = generations.served_generation(fallback)
+                image = generation and ErofsKind(places.folder).image(Path(generation))
+                if image:
+                    yield image
 
     def left_out(self) -> Iterator[tuple[str, str]]:
         """The modules that should be served and are not, each with the reason."""

@@ -12,8 +12,8 @@ from huai_server.fallback.kind import AttrTreeError
 from huai_server.fallback.owners import OwnerIds, OwnerLookup
 
 ENTRY_BYTES = 150
-"""Measured: 139 to 148 an entry with names of up to 40 bytes.  On the disk; what is read is also in
-the page cache, which the kernel can free."""
+"""Measured: 139 to 148 an entry with names of up to 40 bytes.  On the disk, and in memory while it
+is served (`resident`)."""
 
 
 class _NoOwners:
@@ -61,6 +61,10 @@ class ErofsKind:
         generation.mkdir()
         mount(image, generation)
         return 0
+
+    def image(self, generation: Path) -> Path | None:
+        """The image that is mounted at `generation`; None: there is none."""
+        return next(self._images.glob(f"attr-{generation.name}-*.erofs"), None)
 
     def plan(self, generation: Path, old: Snapshot, new: Snapshot, owners: OwnerIds | None) -> None:
         """None: an image is never changed in place."""
