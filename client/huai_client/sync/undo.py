@@ -33,7 +33,7 @@ from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.paths import show
 from huai_schema.program.humanize import counted
 
-_ALWAYS = 1 << 63
+_ALWAYS = (1 << 63) - 1
 _MISSING = ("file that was there before is", "files that were there before are")
 _SHOWN = 3
 
@@ -72,6 +72,7 @@ class TrashContent:
         """Stage the content from this machine; raises `NotUndoableError` if some is missing."""
         files = wanted_content(prepared.plan)
         staging.prune(files)
+        staging.recover(files)
         reuses = prepared.plan.reuses
         with LocalContent(tree, staging, ReusePolicy(_ALWAYS, hardlink=False)) as local:
             taken = local.take(files, reuses)

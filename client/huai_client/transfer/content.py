@@ -86,6 +86,7 @@ class UpstreamContent:
         plan, volatile = prepared.plan, prepared.volatile
         files = sorted(wanted_content(plan), key=lambda file: file.path in volatile)
         staging.prune(files)
+        staging.recover(files)
         options = replace(self._options, volatile=volatile)
         until = (synced + _CLOCK_STEP) * 10**9
         policy = ReusePolicy(until, self._hardlink, options.deadline)
@@ -110,16 +111,14 @@ def _still_absent(
 ) -> list[File]:
     """The files of `wanted` that have to be transferred; raises `NoSpaceError`.
 
-    Files that an interrupted run left are recovered first.  Partials are dropped, but for those of
-    `files`, the files of the whole plan; if room lacks, all partials are: they only save transfer.
+    Partials are dropped, but for those of `files`, the files of the whole plan; if room lacks, all
+    partials are: they only save transfer.
     """
     absent = [file for file in wanted if not staging.ready(file)]
     if not absent:
         return []
     with staging.exclusive():
-        staging.incoming.recover(absent)
         staging.drop_partials([file.path for file in files])
-        absent = [file for file in absent if not staging.ready(file)]
         try:
             check_space(dest, absent)
         except NoSpaceError:

@@ -1,4 +1,4 @@
-"""Stages the content of wanted files from local files.
+"""Stages the content of wanted files from local files: says to the engine which, and counts.
 
 A source is used without reading only if `Reuse.sure` and the time of its last change allow it; any
 other one is read and compared with the digest.  Rule: a wrong source costs a transfer, and never
@@ -9,24 +9,29 @@ will be deleted gives its inode, if its owner, mode and times are the wanted one
 import errno
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import NamedTuple, Self, TypeAlias, TypeVar
 
-from huai_client.deadline import NEVER, Deadline, TimeUpError
+from huai_client.deadline import NEVER, Deadline
 from huai_client.diff.reuse.value import Reuse
-from huai_client.transfer.copy import clone, copy
-from huai_client.transfer.staging import Staging
-from huai_client.tree import PathError, StorageError, View
-from huai_client.tree.hashing import digest_of
-from huai_client.tree.local_entry import LocalEntry, differences, stat_entry
+from huai_client.transfer.staging import Staging, key_of
+from huai_client.tree import StorageError, View
+from huai_native import _native
 from huai_schema.entries import File
 from huai_schema.errors import HuaiError
 from huai_schema.paths import RelPath
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
+_AT_ONCE = 5000
+"""Files that the engine is handed at a time."""
+_THREADS = min(4, os.cpu_count() or 1)
+"""That hash a large file."""
+_Area: TypeAlias = tuple[int, int, int]
+_Ways: TypeAlias = tuple[bytes, tuple[bytes, int] | None]
+_Item = TypeVar("_Item")
 
 
 class ReuseMethod(StrEnum):
@@ -37,6 +42,10 @@ class ReuseMethod(StrEnum):
     CLONED = "cloned"
     """A new file shares its blocks: a reflink."""
     COPIED = "copied"
+
+
+_METHODS = (None, *ReuseMethod)
+"""As the engine numbers them; None: it was not staged."""
 
 
 class Reused(NamedTuple):
@@ -76,10 +85,6 @@ class ReusePolicy(NamedTuple):
     """No file is staged after it."""
 
 
-class _OtherContentError(Exception):
-    """The content of the source is not the wanted one."""
-
-
 class LocalContent:
     """The local sources of one run; counts the files that were staged from them."""
 
@@ -88,9 +93,8 @@ class LocalContent:
         self._view = view
         self._staging = staging
         self._policy = policy
-        self._done: Counter[ReuseMethod] = Counter()
+        self._done: Counter[ReuseMethod | None] = Counter()
         self._bytes = 0
-        self._others: dict[str, View | None] = {}
         self._open = ExitStack()
 
     def __enter__(self) -> Self:
@@ -100,17 +104,24 @@ class LocalContent:
         self._open.close()
 
     def take(self, files: Sequence[File], reuses: Mapping[RelPath, Reuse]) -> Taken:
-        """Stage those of `files` that have a local source, in their order.
+        """Stage those of `files` that have a local source; each list is in their order.
 
         Raises:
             StorageError: there is no room for a copy.
         """
+        trees: dict[str, list[File]] = {}
+        for file in files if reuses else ():
+            reuse = reuses.get(file.path)
+            if reuse is not None and not reuse.twin and not self._staging.ready(file):
+                trees.setdefault(reuse.tree, []).append(file)
+        for tree, wanted in trees.items():
+            self._take_from(tree, wanted, reuses)
         taken = Taken([], [], [])
         for file in files:
             reuse = reuses.get(file.path)
             if reuse is not None and reuse.twin:
                 taken.twins.append(file)
-            elif reuse is not None and self.reuse(file, reuse):
+            elif reuse is not None and self._staging.ready(file):
                 taken.here.append(file)
             else:
                 taken.absent.append(file)
@@ -119,120 +130,92 @@ class LocalContent:
     def copy_twins(
         self, twins: Sequence[File], files: Sequence[File], reuses: Mapping[RelPath, Reuse]
     ) -> None:
-        """Stage `twins` from those of `files` that are ready now; the other twins stay absent."""
-        known = {file.path: file for file in files} if twins else {}
-        for file in twins:
-            self.duplicate(file, known[reuses[file.path].source])
-
-    def reused(self) -> Reused:
-        """The files that were staged so far."""
-        linked, cloned, copied = (self._done[how] for how in ReuseMethod)
-        return Reused(linked, cloned, copied, self._bytes)
-
-    def reuse(self, file: File, reuse: Reuse) -> bool:
-        """Stage `file` if its source still has the wanted content; returns whether it is ready.
+        """Stage `twins` from those of `files` that are ready now; the other twins stay absent.
 
         Raises:
             StorageError: there is no room for a copy.
         """
-        if self._staging.ready(file):
-            return True
-        view = self._view_of(reuse.tree)
-        if view is None or self._policy.deadline.over:
-            return False
-        try:
-            found = stat_entry(view, reuse.source)
-            if found is None or not _is(found, file.size, reuse.mtime):
-                return False
-            handle = view.open_file(reuse.source)
-        except PathError:
-            return False
-        try:
-            status = os.fstat(handle)
-            if (status.st_dev, status.st_ino) != (found.device, found.inode):
-                return False
-            sure = reuse.sure and status.st_ctime_ns < self._policy.until
-            link = self._may_link(file, reuse, found)
-            return (sure or file.digest is not None) and self._made(
-                file, handle, sure=sure, link=link
-            )
-        finally:
-            os.close(handle)
+        known = {file.path: file for file in files} if twins else {}
+        staging = self._staging
 
-    def duplicate(self, file: File, first: File) -> None:
-        """Stage `file` with the content of `first`, if that is ready."""
-        over = self._policy.deadline.over
-        if over or self._staging.ready(file) or not self._staging.ready(first):
-            return
-        folder, name = self._staging.locate(first)
-        handle = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
-        try:
-            link = self._policy.hardlink and first._replace(path=file.path) == file
-            self._made(file, handle, sure=True, link=link)
-        finally:
-            os.close(handle)
+        def item(file: File) -> tuple[File, int, bytes, bytes | None]:
+            first = known[reuses[file.path].source]
+            alike = self._policy.hardlink and first[1:] == file[1:]
+            return file, *staging.locate(first), _key(file) if alike else None
 
-    def _may_link(self, file: File, reuse: Reuse, found: LocalEntry) -> bool:
-        if reuse.tree or reuse.source == file.path:
-            return False
-        free = found.nlinks <= reuse.names
-        return free and not differences(found, file, owners=self._view.owners)
+        absent = [
+            file
+            for file in twins
+            if not staging.ready(file) and staging.ready(known[reuses[file.path].source])
+        ]
+        self._stage(absent, lambda some, area: _native.copy_twins(some, area, self._goes_on), item)
 
-    def _made(self, file: File, handle: int, *, sure: bool, link: bool) -> bool:
-        """Stage the file `handle` as the content of `file`; returns whether it is ready."""
-        how = self._how(file, handle, sure=sure, link=link)
-        if how is None:
-            return False
-        self._done[how] += 1
-        self._bytes += file.size
-        return True
+    def reused(self) -> Reused:
+        """The files that were staged so far."""
+        methods = (ReuseMethod.LINKED, ReuseMethod.CLONED, ReuseMethod.COPIED)
+        linked, cloned, copied = (self._done[method] for method in methods)
+        return Reused(linked, cloned, copied, self._bytes)
 
-    def _how(self, file: File, handle: int, *, sure: bool, link: bool) -> ReuseMethod | None:
-        """Stage it; None if the content is another one, or cannot be read."""
-        try:
-            if link and (sure or digest_of(handle) == file.digest):
-                # Not every file system, and not every file of other users, can be linked.
-                with suppress(OSError):
-                    self._staging.link(file, handle)
-                    return ReuseMethod.LINKED
-            return self._copied(file, handle, sure=sure)
-        except (_OtherContentError, TimeUpError):
-            return None
-        except OSError as error:
-            if error.errno in _NO_ROOM:
-                raise StorageError(file.path, error.errno) from error
-            return None
-
-    def _copied(self, file: File, handle: int, *, sure: bool) -> ReuseMethod:
-        before = os.fstat(handle)
-        with self._staging.making(file) as target:
-            if clone(handle, target):
-                how, digest = ReuseMethod.CLONED, None if sure else digest_of(target)
-            else:
-                how, digest = ReuseMethod.COPIED, copy(handle, target, self._policy.deadline)
-            if file.digest is None:
-                right = _unchanged(before, os.fstat(handle))
-            else:
-                right = digest in (None, file.digest)
-            if not right or os.fstat(target).st_size != file.size:
-                raise _OtherContentError
-        return how
-
-    def _view_of(self, tree: str) -> View | None:
-        if not tree:
-            return self._view
-        if tree not in self._others:
+    def _take_from(self, tree: str, files: list[File], reuses: Mapping[RelPath, Reuse]) -> None:
+        """Stage `files` from sources that are all in `tree`."""
+        view = self._view
+        if tree:
             try:
-                self._others[tree] = self._open.enter_context(View(Path(tree)))
+                view = self._open.enter_context(View(Path(tree)))
             except HuaiError:
-                self._others[tree] = None
-        return self._others[tree]
+                return
+
+        def item(file: File) -> tuple[File, tuple[bytes, int, int, bool], bytes | None]:
+            reuse = reuses[file.path]
+            may_link = reuse.names and not tree and reuse.source != file.path
+            return file, reuse[:4], _key(file) if may_link and file.link is None else None
+
+        until = self._policy.until
+        self._stage(files, lambda some, area: view.stage(some, until, area, self._goes_on), item)
+
+    def _stage(
+        self,
+        files: list[File],
+        stage: Callable[[list[_Item], _Area], _Ways],
+        item: Callable[[File], _Item],
+    ) -> None:
+        """Hand `files` to the engine, as many at a time as it likes, and keep what it staged."""
+        if not files or not self._goes_on():
+            return
+        with _storage_errors(files[0]):
+            run = self._staging.incoming.begin(())
+            with self._staging.folders(run) as folders:
+                for begin in range(0, len(files), _AT_ONCE):
+                    some = files[begin : begin + _AT_ONCE]
+                    ways, failure = stage([item(file) for file in some], (*folders, _THREADS))
+                    self._keep(run, some, [_METHODS[way] for way in ways])
+                    if failure is not None:
+                        raise StorageError(RelPath(failure[0]), failure[1])
+                    if not self._goes_on():
+                        return
+
+    def _keep(self, run: int, files: list[File], ways: list[ReuseMethod | None]) -> None:
+        """`files` were staged in these ways."""
+        self._done.update(ways)
+        pairs = [*zip(files, ways, strict=True)]
+        self._bytes += sum(file.size for file, way in pairs if way is not None)
+        linked = [file for file, way in pairs if way is ReuseMethod.LINKED]
+        made = [file for file, way in pairs if way not in (None, ReuseMethod.LINKED)]
+        self._staging.keep(run, made, linked)
+
+    def _goes_on(self, _read: int = 0) -> bool:
+        return not self._policy.deadline.over
 
 
-def _is(found: LocalEntry, size: int, mtime: int) -> bool:
-    entry = found.entry
-    return isinstance(entry, File) and (entry.size, entry.mtime) == (size, mtime)
+@contextmanager
+def _storage_errors(file: File) -> Iterator[None]:
+    """End the block at an `OSError`; it becomes a `StorageError` at `file` where room lacks."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in _NO_ROOM:
+            raise StorageError(file.path, error.errno) from error
 
 
-def _unchanged(before: os.stat_result, after: os.stat_result) -> bool:
-    return (before.st_size, before.st_ctime_ns) == (after.st_size, after.st_ctime_ns)
+def _key(file: File) -> bytes:
+    return key_of(file).encode()

@@ -3,7 +3,7 @@
 import errno
 import os
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Self, TypeVar
 
@@ -13,6 +13,7 @@ from huai_client.tree.errors import PathError, at
 from huai_client.tree.handles import listing
 from huai_client.tree.owners import Names, Owners
 from huai_native import _native
+from huai_schema.entries import File
 from huai_schema.paths import RelPath, basename, parent
 
 _CONTENT = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
@@ -115,6 +116,16 @@ class View:
             os.close(handle)
             raise PathError(path, "not a regular file")
         return handle
+
+    def stage(
+        self,
+        items: Sequence[tuple[File, tuple[bytes, int, int, bool], bytes | None]],
+        until: int,
+        area: tuple[int, int, int],
+        hear: Callable[[int], bool],
+    ) -> tuple[bytes, tuple[bytes, int] | None]:
+        """As the engine's `stage_copies`, from files of this tree."""
+        return self._native.stage_copies(items, until, area, hear)
 
     def _permitted(self, operation: Callable[[], T], *folders: RelPath) -> T:
         """Call `operation`; if it fails for lack of permission, give `folders` u+rwx and repeat."""

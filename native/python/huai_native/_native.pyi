@@ -330,6 +330,38 @@ def verify_arrived(
     `check` is called ten times a second; an exception of it ends the call.
     """
 
+_Area: TypeAlias = tuple[int, int, int]
+"""Open directories for copies and for links, to which nobody else writes; threads that hash."""
+_Hear: TypeAlias = Callable[[int], bool]
+"""Told ten times a second how many bytes were read; false ends the call, as an exception does."""
+_Ended: TypeAlias = tuple[bytes, int] | None
+"""Path and errno of what ended a row before its end."""
+
+def copy_files(
+    source: bytes,
+    files: Iterable[_File],
+    folder: int,
+    limits: tuple[int, dict[int, int]],
+    hear: _Hear,
+) -> tuple[bytes, _Ended]:
+    """Copy files of the directory `source` to the same paths below the open directory `folder`.
+
+    A byte for each: 0 it is here, 1 nothing is there, 2 something else is, 3 it may not be read,
+    4 the call ended before.  `limits`: bytes a second (0: as many as there are); files that may be
+    other ones than the metadata say, by number, with the bytes that such a one may have: it is
+    copied as it is, and stays 2.  What cannot be written ends the row; a directory that cannot be
+    opened is an `OSError`.
+    """
+
+def copy_twins(
+    items: Sequence[tuple[_File, int, bytes, bytes | None]], area: _Area, hear: _Hear
+) -> tuple[bytes, _Ended]:
+    """Stage files with the content of others that are staged.
+
+    The staged one is a path below an open directory.  A link gets the key, if there is one.  For
+    the result see `Tree.stage_copies`.
+    """
+
 _Own: TypeAlias = tuple[bytes, bytes, bool]
 """Path and tree of an own directory, and whether all below it belongs to it."""
 _Modes: TypeAlias = tuple[tuple[int, int], tuple[int, int], bool]
@@ -458,6 +490,21 @@ class Tree:
 
     def make_writable(self, path: bytes) -> bool:
         """Give a directory u+rwx; False if this is not allowed, or it has them."""
+
+    def stage_copies(
+        self,
+        items: Sequence[tuple[_File, tuple[bytes, int, int, bool], bytes | None]],
+        until: int,
+        area: _Area,
+        hear: _Hear,
+    ) -> tuple[bytes, _Ended]:
+        """Stage files whose content other files of this tree have.
+
+        A byte for each: 0 it is not staged, 1 as a link, 2 as a clone, 3 as a copy; only a lack of
+        room ends the row.  Of a source: path, time, the most names that the inode of a link has,
+        and whether size and time are enough if it was not changed after `until`.  A link gets the
+        key, if there is one.
+        """
 
     def stage_in(self, area: int) -> None:
         """Make temporary names in the open directory `area`, to which nobody else may write."""

@@ -6,6 +6,7 @@ mod attr_tree;
 mod columns;
 mod compare;
 mod contents;
+mod copy;
 mod digests;
 mod entries;
 mod errors;
@@ -32,6 +33,8 @@ mod _native {
     use crate::compare::{Comparison, check_hardlinks};
     #[pymodule_export]
     use crate::contents::Contents;
+    #[pymodule_export]
+    use crate::copy::{copy_files, copy_twins};
     #[pymodule_export]
     use crate::digests::Digests;
     #[pymodule_export]

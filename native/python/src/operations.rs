@@ -2,13 +2,16 @@
 
 use std::collections::HashMap;
 
+use huai_tree::copy::Reuse;
 use huai_tree::publish::{
     Attributes, Directory, Failure, File, Leaf, Link, Mode, Move, Reason, Remove, Row, Staged,
     Symlink,
 };
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyInt, PyType};
+use pyo3::types::{PyBytes, PyInt, PyTuple, PyType};
+
+use crate::stage::wanted;
 
 /// How many were done; path, reason, errno or 0, and another path, of what failed.
 pub(crate) type Outcome<'py> = (
@@ -92,6 +95,20 @@ impl Entries {
                 Mode::Exact(bits)
             },
             mtime: entry.getattr(intern!(py, "mtime"))?.extract()?,
+        })
+    }
+
+    /// Of the entry, its source as `huai_client.diff.reuse.value` has it, and a key or None.
+    pub(crate) fn reuse(&mut self, item: &Bound<'_, PyAny>) -> PyResult<Reuse> {
+        let (entry, source, key): (Bound<'_, PyAny>, Bound<'_, PyTuple>, _) = item.extract()?;
+        Ok(Reuse {
+            wanted: wanted(&entry)?,
+            attributes: self.attributes(&entry)?,
+            source: source.get_item(0)?.extract()?,
+            mtime: source.get_item(1)?.extract()?,
+            names: source.get_item(2)?.extract()?,
+            sure: source.get_item(3)?.extract()?,
+            key,
         })
     }
 

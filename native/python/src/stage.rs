@@ -28,7 +28,7 @@ pub(crate) fn verify_arrived<'py>(
     threads: usize,
     check: &Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyBytes>> {
-    let files: Vec<Wanted> = files.try_iter()?.map(wanted).collect::<PyResult<_>>()?;
+    let files = all_wanted(files)?;
     let (placed, cut) = run;
     let run = Run { cut, placed };
     let work = |stop: &_| stage::verify(folder, &files, &run, threads, stop);
@@ -38,9 +38,14 @@ pub(crate) fn verify_arrived<'py>(
     Ok(PyBytes::new(py, &verdicts))
 }
 
+/// Of many.
+pub(crate) fn all_wanted(files: &Bound<'_, PyAny>) -> PyResult<Vec<Wanted>> {
+    files.try_iter()?.map(|file| wanted(&file?)).collect()
+}
+
 /// A `huai_schema.entries.File`.
-fn wanted(file: PyResult<Bound<'_, PyAny>>) -> PyResult<Wanted> {
-    let file = file?.cast_into::<PyTuple>()?;
+pub(crate) fn wanted(file: &Bound<'_, PyAny>) -> PyResult<Wanted> {
+    let file = file.cast::<PyTuple>()?;
     let path = file.get_item(0)?;
     let digest = file.get_item(7)?;
     let digest = digest.extract::<Option<&[u8]>>()?.map(Digest::try_from);

@@ -9,9 +9,10 @@ use huai_tree::stop::Stop;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PySequence, PyType};
 
+use crate::copy::{Folders, Ways, opened, ways};
 use crate::errors::{in_use, raise};
 use crate::operations::{Entries, Outcome, outcome};
-use crate::wait::wait;
+use crate::wait::{wait, wait_telling};
 
 /// One tree, opened once.
 #[pyclass(frozen, module = "huai_native._native")]
@@ -155,6 +156,21 @@ impl Tree {
         )
     }
 
+    fn stage_copies<'py>(
+        &self,
+        py: Python<'py>,
+        items: &Bound<'py, PySequence>,
+        until: i64,
+        area: Folders,
+        hear: &Bound<'py, PyAny>,
+    ) -> PyResult<Ways<'py>> {
+        let items = self.converted(items, Entries::reuse)?;
+        let staged = wait_telling(py, hear.as_unbound(), |done, stop| {
+            self.opened(|tree| tree.stage_copies(&items, until, opened(area, done), stop))
+        })?;
+        ways(py, staged)
+    }
+
     fn sync(&self, py: Python<'_>) -> PyResult<()> {
         wait(py, |_| self.opened(|tree| tree.sync()))?.map_err(|error| raise(py, &error))
     }
@@ -198,6 +214,16 @@ impl Tree {
             .map_err(|error| raise(py, &error))
     }
 
+    fn converted<'py, T>(
+        &self,
+        items: &Bound<'py, PySequence>,
+        convert: impl Fn(&mut Entries, &Bound<'py, PyAny>) -> PyResult<T>,
+    ) -> PyResult<Vec<T>> {
+        let mut entries = self.entries.try_lock().map_err(|_| in_use())?;
+        let items = items.try_iter()?;
+        items.map(|item| convert(&mut entries, &item?)).collect()
+    }
+
     fn row<'py, T: Sync>(
         &self,
         py: Python<'py>,
@@ -205,12 +231,7 @@ impl Tree {
         convert: impl Fn(&mut Entries, &Bound<'py, PyAny>) -> PyResult<T>,
         work: impl FnOnce(&mut publish::Tree, &[T], &Stop) -> Row + Send,
     ) -> PyResult<Outcome<'py>> {
-        let items = {
-            let mut entries = self.entries.try_lock().map_err(|_| in_use())?;
-            let items = items.try_iter()?;
-            let items = items.map(|item| convert(&mut entries, &item?));
-            items.collect::<PyResult<Vec<T>>>()?
-        };
+        let items = self.converted(items, convert)?;
         let row = wait(py, |stop| self.opened(|tree| Ok(work(tree, &items, stop))))?;
         row.map(|row| outcome(py, row))
             .map_err(|error| raise(py, &error))

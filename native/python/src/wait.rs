@@ -4,6 +4,7 @@
 //! runs on a thread of its own, and the caller's thread looks for signals meanwhile.
 
 use std::panic::resume_unwind;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread::{self, Builder};
 use std::time::Duration;
@@ -27,7 +28,35 @@ pub(crate) fn wait_asking<T: Send>(
     ask: Option<&Py<PyAny>>,
     work: impl FnOnce(&Stop) -> T + Send,
 ) -> PyResult<T> {
+    let ask = |py: Python<'_>, _: &Stop| ask.map_or(Ok(()), |ask| ask.call0(py).map(drop));
+    wait_asked(py, ask, work)
+}
+
+/// The same; `hear` is told how far the work is, as often, and ends it by saying false: then what
+/// was done until then is what `work` returns.
+pub(crate) fn wait_telling<T: Send>(
+    py: Python<'_>,
+    hear: &Py<PyAny>,
+    work: impl FnOnce(&AtomicU64, &Stop) -> T + Send,
+) -> PyResult<T> {
+    let done = AtomicU64::new(0);
+    let tell = |py: Python<'_>, stop: &Stop| {
+        let goes_on = hear.call1(py, (done.load(Ordering::Relaxed),))?;
+        if !goes_on.is_truthy(py)? {
+            stop.set();
+        }
+        Ok(())
+    };
+    wait_asked(py, tell, |stop| work(&done, stop))
+}
+
+fn wait_asked<T: Send>(
+    py: Python<'_>,
+    ask: impl Fn(Python<'_>, &Stop) -> PyResult<()> + Sync,
+    work: impl FnOnce(&Stop) -> T + Send,
+) -> PyResult<T> {
     let stop = Stop::default();
+    let ask = &ask;
     py.detach(|| {
         thread::scope(|scope| {
             let (working, worker_ended) = mpsc::channel::<()>();
@@ -40,7 +69,7 @@ pub(crate) fn wait_asking<T: Send>(
             while raised.is_ok()
                 && worker_ended.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout)
             {
-                raised = look(ask).inspect_err(|_| stop.set());
+                raised = look(ask, stop).inspect_err(|_| stop.set());
             }
             let outcome = worker.join().unwrap_or_else(|panic| resume_unwind(panic));
             raised.map(|()| outcome)
@@ -48,9 +77,9 @@ pub(crate) fn wait_asking<T: Send>(
     })
 }
 
-fn look(ask: Option<&Py<PyAny>>) -> PyResult<()> {
+fn look(ask: impl Fn(Python<'_>, &Stop) -> PyResult<()>, stop: &Stop) -> PyResult<()> {
     Python::attach(|py| {
         py.check_signals()?;
-        ask.map_or(Ok(()), |ask| ask.call0(py).map(drop))
+        ask(py, stop)
     })
 }

@@ -46,11 +46,7 @@ pub(crate) enum Of<'a> {
 
 impl Attributes {
     pub(crate) fn time(&self) -> Time {
-        let nanoseconds = u32::try_from(self.mtime.rem_euclid(SECOND)).unwrap_or_default();
-        Time {
-            seconds: self.mtime.div_euclid(SECOND),
-            nanoseconds,
-        }
+        time_of(self.mtime)
     }
 
     /// Sets all of a file or directory that now has this `status`.
@@ -131,5 +127,13 @@ impl Attributes {
             && status.mtime == time
             && has_mode
             && self.has_owner(status)
+    }
+}
+
+/// A time in nanoseconds since the epoch as the kernel has it.
+pub(crate) fn time_of(nanoseconds: i64) -> Time {
+    Time {
+        seconds: nanoseconds.div_euclid(SECOND),
+        nanoseconds: u32::try_from(nanoseconds.rem_euclid(SECOND)).unwrap_or_default(),
     }
 }

@@ -37,7 +37,8 @@ const FIELDS: StatxFlags = StatxFlags::TYPE
     .union(StatxFlags::MTIME)
     .union(StatxFlags::CTIME)
     .union(StatxFlags::INO)
-    .union(StatxFlags::SIZE);
+    .union(StatxFlags::SIZE)
+    .union(StatxFlags::BLOCKS);
 
 /// How is looked at what may be no file: opens no device and no fifo.
 pub(crate) const TO_LOOK: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
@@ -63,6 +64,8 @@ pub(crate) struct Status {
     pub(crate) user: u32,
     pub(crate) group: u32,
     pub(crate) size: u64,
+    /// Units of 512 bytes that are allocated.
+    pub(crate) blocks: u64,
     pub(crate) mtime: Time,
     pub(crate) ctime: Time,
 }
@@ -210,6 +213,7 @@ fn told(found: &Statx) -> Status {
         user: found.stx_uid,
         group: found.stx_gid,
         size: found.stx_size,
+        blocks: found.stx_blocks,
         mtime: time(found.stx_mtime),
         ctime: time(found.stx_ctime),
     }

@@ -18,7 +18,7 @@ pub(crate) const LEAVE: u32 = u32::MAX;
 
 /// Makes an empty file that only its owner may open; it must not exist.
 pub(crate) fn make_file(directory: BorrowedFd<'_>, name: &[u8]) -> Outcome<OwnedFd> {
-    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     again(Errno::INTR, || {
         rustix::fs::openat(directory, name, flags, Mode::from_raw_mode(0o600))
     })
@@ -31,6 +31,24 @@ pub(crate) fn write(file: BorrowedFd<'_>, mut bytes: &[u8]) -> Outcome<()> {
         bytes = bytes.get(written..).unwrap_or_default();
     }
     Ok(())
+}
+
+/// Writes all of `bytes` from `offset` on.
+pub(crate) fn write_at(file: BorrowedFd<'_>, mut offset: u64, mut bytes: &[u8]) -> Outcome<()> {
+    while !bytes.is_empty() {
+        let written = again(Errno::INTR, || rustix::io::pwrite(file, bytes, offset))?;
+        if written == 0 {
+            return Err(Errno::IO);
+        }
+        bytes = bytes.get(written..).unwrap_or_default();
+        offset += written as u64;
+    }
+    Ok(())
+}
+
+/// Lets the empty file `target` share all blocks of `source`, where the file system can do this.
+pub(crate) fn clone(target: BorrowedFd<'_>, source: BorrowedFd<'_>) -> Outcome<()> {
+    again(Errno::INTR, || rustix::fs::ioctl_ficlone(target, source))
 }
 
 /// Makes an empty directory that only its owner may enter.

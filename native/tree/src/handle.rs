@@ -86,6 +86,19 @@ impl Root {
             .then(|| call::open_beneath(self.handle(), path, TO_PASS))
     }
 
+    /// Opens the directory at `path` to go further down; empty: the root again.
+    pub(crate) fn enter(&self, path: &[u8]) -> Outcome<OwnedFd> {
+        if !path.is_empty() {
+            if let Some(outcome) = self.pass(path).filter(|it| !is_too_long(it)) {
+                return outcome;
+            }
+        }
+        let top = call::step(self.handle(), b".")?;
+        let names = path.split(|byte| *byte == b'/');
+        let mut names = names.filter(|name| !name.is_empty());
+        names.try_fold(top, |here, name| call::step(here.as_fd(), name))
+    }
+
     /// The root once more.
     pub(crate) fn again(&self) -> Outcome<OwnedFd> {
         call::open_here(self.handle(), b".")
@@ -94,6 +107,11 @@ impl Root {
     pub(crate) fn handle(&self) -> BorrowedFd<'_> {
         self.handle.as_fd()
     }
+}
+
+/// Whether the kernel takes a path only piece by piece.
+fn is_too_long(outcome: &Outcome<OwnedFd>) -> bool {
+    matches!(outcome, Err(Errno::NAMETOOLONG))
 }
 
 /// The kernel's look-up of such a path would go elsewhere; as openat2 says of what leads out.

@@ -96,22 +96,23 @@ impl Reader {
             }
         }
         let mut hasher = Hasher::new();
-        self.read(file, 0..u64::MAX, size, stop, |block| {
+        self.read(file, 0..u64::MAX, size, stop, |_, block| {
             hasher.update(block);
+            Ok::<_, Errno>(())
         })?;
         Ok(hasher.finalize().into())
     }
 
-    /// Hands over what stands in `range` of a file of about `size` bytes, as far as the file goes;
-    /// how much that was.
-    fn read(
+    /// Hands over what stands in `range` of a file of about `size` bytes, as far as the file goes,
+    /// each block with its offset; how much that was.
+    pub(crate) fn read<E: From<Errno>>(
         &mut self,
         file: BorrowedFd<'_>,
         range: Range<u64>,
         size: u64,
         stop: &Stop,
-        mut each: impl FnMut(&[u8]),
-    ) -> Outcome<u64> {
+        mut each: impl FnMut(u64, &[u8]) -> std::result::Result<(), E>,
+    ) -> std::result::Result<u64, E> {
         let room = usize::try_from(size.saturating_add(1)).map_or(BLOCK, |all| all.min(BLOCK));
         if self.block.len() < room {
             let more = room - self.block.len();
@@ -123,7 +124,7 @@ impl Reader {
         let mut offset = range.start;
         while offset < range.end {
             if stop.is_set() {
-                return Err(Errno::CANCELED);
+                return Err(Errno::CANCELED.into());
             }
             let left = usize::try_from(range.end - offset).unwrap_or(usize::MAX);
             let asked = left.min(self.block.len());
@@ -132,7 +133,7 @@ impl Reader {
             if count == 0 {
                 break;
             }
-            each(room.get(..count).unwrap_or_default());
+            each(offset, room.get(..count).unwrap_or_default())?;
             offset += count as u64;
             // The last bytes came, and one more was asked for.
             if count < asked && offset == size {
@@ -180,8 +181,9 @@ fn hash_some(
         let end = size.min(offset + PIECE);
         let mut hasher = Hasher::new();
         hasher.set_input_offset(offset);
-        let count = reader.read(file, offset..end, size, stop, |block| {
+        let count = reader.read(file, offset..end, size, stop, |_, block| {
             hasher.update(block);
+            Ok::<_, Errno>(())
         })?;
         if count < end - offset {
             return Ok(values);

@@ -35,6 +35,7 @@ mod local;
 pub mod numbers;
 pub mod scope;
 
+pub mod copy;
 pub mod hash;
 pub mod stage;
 

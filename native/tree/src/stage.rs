@@ -14,6 +14,7 @@ use crate::call::{self, Outcome, Status, Time};
 use crate::error::{Error, Result};
 use crate::handle::Root;
 use crate::hash::{Digest, Reader};
+use crate::publish::split;
 use crate::stop::Stop;
 use crate::workers;
 
@@ -209,18 +210,7 @@ fn directory<'a, 'b>(
     opened.as_ref().map(AsFd::as_fd).map_err(|errno| *errno)
 }
 
-/// The path above the last name of `path`, and that name.
-fn split(path: &[u8]) -> (&[u8], &[u8]) {
-    match path.iter().rposition(|byte| *byte == b'/') {
-        Some(slash) => {
-            let (parent, name) = path.split_at(slash);
-            (parent, name.get(1..).unwrap_or_default())
-        }
-        None => (b"", path),
-    }
-}
-
-fn fits(found: &Status, file: &Wanted) -> bool {
+pub(crate) fn fits(found: &Status, file: &Wanted) -> bool {
     found.kind == FileType::RegularFile
         && found.size == file.size
         && is_same_time(found.mtime, file.mtime)

@@ -1,17 +1,17 @@
 """The staging area: where content arrives, is verified and waits to be published.
 
     DEST/.~tmp~/huai/           0700, ours alone
-        incoming/N/PATH         what the Nth rsync writes, under the module's paths; what was
-                                verified stays there until it is published
+        incoming/N/PATH         what the Nth rsync writes, or the engine copies, under the module's
+                                paths; what was verified stays there until it is published
         partial/HASH-OF-PATH    what an interrupted run left: a basis for deltas, never trusted
-        ready/KEY               content of local files, verified; a rename enters it
-        copying                 a copy of a local file that is being made
+        ready/KEY               links to files of the tree whose content is known, and what was
+                                verified and could not stay where it arrived
         unverified/KEY          was ready before the machine went down; verified again on demand
         boot, lock              the boot that `ready` belongs to; held while rsync may write
 
 Everything is reached through directory handles, never through a symlink.  The rule to
 keep: nothing is ready except by `Incoming.accept`, the second look at `unverified`, and what
-`local` has checked.
+the engine has checked while it made it.
 """
 
 from huai_client.transfer.staging.area import Staging

@@ -5,7 +5,7 @@ May be used by several threads as long as each run of rsync is used by one at a 
 """
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Self
@@ -20,7 +20,6 @@ from huai_schema.entries import File
 from huai_schema.paths import RelPath
 
 LOCK_PATIENCE = 30.0
-_MAKING = b"copying"
 
 
 class Staging:
@@ -84,30 +83,31 @@ class Staging:
         """
         self._ready.prune(wanted)
 
-    def link(self, file: File, handle: int) -> None:
-        """Take the very file that `handle` is of, whose content is known to be that of `file`.
-
-        Raises `OSError` where that is not possible.
-        """
-        self._ready.link(file, handle)
-
     @contextmanager
-    def making(self, file: File) -> Iterator[int]:
-        """A handle to write the content of `file` to; ready when the block ends well."""
-        with suppress(FileNotFoundError):
-            os.unlink(_MAKING, dir_fd=self._root)  # a run was killed here
-        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        target = os.open(_MAKING, flags, 0o600, dir_fd=self._root)
+    def folders(self, run: int) -> Iterator[tuple[int, int]]:
+        """Handles of the folder for the copies of `run`, and of that for links under their keys."""
+        folder = self.incoming.open(run)
         try:
-            yield target
-            os.utime(target, ns=(file.mtime, file.mtime))
-            self._ready.enter(file, self._root, _MAKING)
-        except BaseException:
-            with suppress(OSError):  # what went wrong first is what to tell
-                os.unlink(_MAKING, dir_fd=self._root)
-            raise
+            yield folder, self._ready.handle
         finally:
-            os.close(target)
+            os.close(folder)
+
+    def keep(self, run: int, made: Sequence[File], linked: Iterable[File] = ()) -> None:
+        """The engine has made or linked these, and knows their content; `run` holds nothing else.
+
+        A link is the very file of a tree.
+        """
+        self.incoming.keep(made, run)
+        self._ready.add(linked)
+
+    def recover(self, files: Iterable[File]) -> None:
+        """Take over what interrupted runs left of `files`.
+
+        Raises `StagingBusyError` if one of their rsyncs still writes.
+        """
+        if self.incoming.has_more or self._ready.has_unverified:
+            with self.exclusive():
+                self.incoming.recover([file for file in files if not self.ready(file)])
 
     def clear(self) -> None:
         """Drop everything; the area itself stays and can be used on."""

@@ -46,6 +46,11 @@ class Incoming:
         """Give the handle back."""
         os.close(self._handle)
 
+    @property
+    def has_more(self) -> bool:
+        """Whether there may be more than verified files."""
+        return bool(self._unsettled)
+
     # ------------------------------------------------------------ verified content
 
     def __contains__(self, file: File) -> bool:
@@ -58,6 +63,17 @@ class Incoming:
         No symlink is on the way.
         """
         return self._handle, join(b"%d" % self._arrived[file], file.path)
+
+    def keep(self, files: Sequence[File], run: int) -> None:
+        """`files` are verified, and nothing else is in the folder of `run`."""
+        self._unsettled.discard(b"%d" % run)
+        most = _PATH_MOST - len(b"%d/" % run)
+        self._arrived.update((file, run) for file in files if len(file.path) <= most)
+        longer = [file for file in files if len(file.path) > most]
+        if longer:
+            with handles.opened(self._handle, b"%d" % run) as folder:
+                for file in longer:
+                    self._keep(file, run, folder, ended=True)
 
     # ------------------------------------------------------------ one run of rsync
 

@@ -72,12 +72,14 @@ class ReadyStore:
         os.rename(name, key, src_dir_fd=handle, dst_dir_fd=self.handle)
         self._keys.add(key)
 
-    def link(self, file: File, handle: int) -> None:
-        """Take the file that `handle` is of, just verified, as the content of `file`."""
-        # Its name may have become another file's since it was opened.
-        key = os.fsencode(key_of(file))
-        os.link(handles.handle_path(handle), key, dst_dir_fd=self.handle)
-        self._keys.add(key)
+    def add(self, files: Iterable[File]) -> None:
+        """`files` were linked here, under their keys."""
+        self._keys.update(os.fsencode(key_of(file)) for file in files)
+
+    @property
+    def has_unverified(self) -> bool:
+        """Whether anything is to be looked at again."""
+        return bool(self._unverified_keys)
 
     def take_unverified(self, file: File) -> tuple[int, bytes] | None:
         """Give up the unverified content of `file`: where it lies, for use as a basis; or None."""

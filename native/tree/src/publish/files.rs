@@ -31,10 +31,10 @@ pub struct Staged {
 
 /// The folder of the last file: nearly always that of the next one as well.
 #[derive(Default)]
-struct LastFolder(Option<(u32, OwnedFd)>);
+pub(crate) struct LastFolder(Option<(u32, OwnedFd)>);
 
 impl LastFolder {
-    fn open(&mut self, folder: u32) -> Outcome<BorrowedFd<'_>> {
+    pub(crate) fn open(&mut self, folder: u32) -> Outcome<BorrowedFd<'_>> {
         let known = self.0.take().filter(|(number, _)| *number == folder);
         let found = match known {
             Some(known) => known,

@@ -19,4 +19,7 @@ pub use moves::{Move, rename_noreplace};
 pub use row::{Failure, Reason, Row};
 pub use tree::{Options, Tree};
 
+pub(crate) use files::LastFolder;
+pub(crate) use tree::split;
+
 pub use crate::attributes::{Attributes, Mode};

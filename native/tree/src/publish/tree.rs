@@ -32,7 +32,7 @@ pub struct Options {
 /// One tree, opened once.
 #[derive(Debug)]
 pub struct Tree {
-    pub(super) folders: Folders,
+    pub(crate) folders: Folders,
     pub(super) options: Options,
     /// Directories made here whose mode is kept: it is set once, less the umask.
     pub(super) fresh: HashSet<Vec<u8>>,
@@ -105,7 +105,7 @@ impl Tree {
     }
 
     /// What stands at `path`; None: nothing, or a path above is no directory.
-    pub(super) fn status(&mut self, path: &[u8]) -> Outcome<Option<Status>> {
+    pub(crate) fn status(&mut self, path: &[u8]) -> Outcome<Option<Status>> {
         let (above, name) = split(path);
         let found = self.folders.permitted(&[above], |folders| {
             if name.is_empty() {
@@ -171,7 +171,7 @@ impl Tree {
 }
 
 /// The directory above the last name of a path, and that name.
-pub(super) fn split(path: &[u8]) -> (&[u8], &[u8]) {
+pub(crate) fn split(path: &[u8]) -> (&[u8], &[u8]) {
     let above = parent(path);
     let begin = above.len() + usize::from(!above.is_empty());
     (above, path.get(begin..).unwrap_or_default())

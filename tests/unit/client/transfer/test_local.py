@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from blake3 import blake3
 
 from huai_client.deadline import Deadline
 from huai_client.diff.reuse.matching import ANY_NUMBER
@@ -49,7 +50,7 @@ class Ground:
 
     def reuse(self, wanted: File, reuse: Reuse, until: int = EVER) -> Reused:
         with LocalContent(self.tree, self.staging, ReusePolicy(until, hardlink=False)) as local:
-            local.reuse(wanted, reuse)
+            local.take([wanted], {wanted.path: reuse})
             return either(local.reused())
 
     def inode_of(self, wanted: File) -> int:
@@ -58,6 +59,14 @@ class Ground:
     def close(self) -> None:
         self.staging.close()
         self.tree.close()
+
+
+def clones(ground: Ground) -> bool:
+    """Whether its file system makes reflinks."""
+    with LocalContent(ground.tree, ground.staging, ReusePolicy(EVER, hardlink=False)) as local:
+        probe = OLD._replace(path=at(b"probe"))
+        local.take([probe], {probe.path: COPY})
+        return local.reused().cloned > 0
 
 
 @pytest.fixture
@@ -127,11 +136,12 @@ def test_other_content_under_the_same_size_and_time(ground: Ground, reuse: Reuse
     assert not ground.staging.ready(NEW)
 
 
-def test_a_copy_is_always_compared(ground: Ground, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("huai_client.transfer.local.clone", lambda *_: False)  # as on most disks
+def test_a_copy_is_always_compared(ground: Ground) -> None:
+    """What shares its blocks with a file that is believed needs no look."""
+    believed = clones(ground)
     ground.write(content(b"something else", SIZE))
-    assert ground.reuse(NEW, COPY) == DONE[""]
-    assert not ground.staging.ready(NEW)
+    assert ground.reuse(NEW, COPY) == DONE["copied" if believed else ""]
+    assert ground.staging.ready(NEW) == believed
 
 
 def test_without_a_digest_nothing_that_was_changed(ground: Ground) -> None:
@@ -188,13 +198,15 @@ def test_content_is_repeated(ground: Ground) -> None:
     ground.reuse(NEW, COPY)
     twin = NEW._replace(path=at(b"twin"), mode=0o600, mtime=9)
     alike = NEW._replace(path=at(b"alike"))
+    lost = NEW._replace(path=at(b"lost"))
+    files = [NEW, twin, alike, lost._replace(path=at(b"absent"))]
+    first = Reuse(NEW.path, T0, twin=True)
+    reuses = {twin.path: first, alike.path: first, lost.path: Reuse(at(b"absent"), T0, twin=True)}
     with LocalContent(ground.tree, ground.staging, ReusePolicy(EVER, hardlink=True)) as local:
-        local.duplicate(twin, NEW)
-        local.duplicate(alike, NEW)
-        local.duplicate(alike, NEW)
+        local.copy_twins([twin, alike, lost], files, reuses)
+        local.copy_twins([alike], files, reuses)
         assert either(local.reused()) == Reused(1, 0, 1, 2 * SIZE)
-        local.duplicate(NEW._replace(path=at(b"x")), NEW._replace(path=at(b"absent")))
-        assert local.reused().files == 2
+    assert not ground.staging.ready(lost)
     assert ready(ground.staging, twin).read_bytes() == content(OLD.path, SIZE)
     assert ground.inode_of(alike) == ground.inode_of(NEW)
 
@@ -202,30 +214,56 @@ def test_content_is_repeated(ground: Ground) -> None:
 def test_nothing_is_taken_when_the_time_is_up(ground: Ground) -> None:
     over = ReusePolicy(EVER, hardlink=False, deadline=Deadline(0))
     with LocalContent(ground.tree, ground.staging, over) as local:
-        local.reuse(NEW, MOVE)
-        local.duplicate(OLD, NEW)
+        local.take([NEW], {NEW.path: MOVE})
         assert local.reused() == Reused()
+    assert not ground.staging.ready(NEW)
 
 
-def test_a_copy_ends_when_the_time_is_up(ground: Ground, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_copy_ends_when_the_time_is_up(ground: Ground) -> None:
     """What is half copied is neither ready nor left."""
-    monkeypatch.setattr("huai_client.transfer.local.clone", lambda *_: False)
-    looks = iter([1.0, -1.0])
-    deadline = Deadline(0)
-    monkeypatch.setattr(Deadline, "left", property(lambda _: next(looks)))
+    huge = OLD._replace(size=1 << 40, digest=bytes(32))
+    with ground.old.open("r+b") as sparse:
+        sparse.truncate(huge.size)
+    os.utime(ground.old, ns=(T0, T0))
+    deadline = Deadline.after(0.3)
     with LocalContent(
         ground.tree, ground.staging, ReusePolicy(EVER, hardlink=False, deadline=deadline)
     ) as local:
-        local.reuse(NEW, COPY)
+        wanted = huge._replace(path=NEW.path)
+        local.take([wanted], {wanted.path: COPY._replace(sure=False)})
         assert local.reused() == Reused()
-    assert not ground.staging.ready(NEW)
-    assert not (ground.staging.root / "copying").exists()
+    assert not ground.staging.ready(wanted)
+    assert [path for path in ground.staging.root.rglob("new") if path.is_file()] == []
 
 
-def test_a_copy_that_was_cut_is_no_hindrance(ground: Ground) -> None:
-    (ground.staging.root / "copying").write_bytes(b"half of it")
-    assert ground.reuse(NEW, COPY) == DONE["copied"]
-    assert not (ground.staging.root / "copying").exists()
+def test_holes_stay_holes(ground: Ground) -> None:
+    content = b"begins" + bytes(1 << 22) + b"ends"
+    with ground.old.open("wb") as sparse:
+        sparse.write(b"begins")
+        sparse.seek(len(content) - 4)
+        sparse.write(b"ends")
+    os.utime(ground.old, ns=(T0, T0))
+    wanted = NEW._replace(size=len(content), digest=blake3(content).digest())
+    assert ground.reuse(wanted, COPY).files == 1
+    staged = ready(ground.staging, wanted)
+    assert staged.read_bytes() == content
+    assert staged.stat().st_blocks * 512 < 1 << 20
+
+
+def test_what_a_cut_run_copied_is_taken_over(ground: Ground) -> None:
+    ground.reuse(NEW, COPY)
+    before = ground.inode_of(NEW)
+    half = NEW._replace(path=at(b"half"))
+    (ready(ground.staging, NEW).parent / "half").write_bytes(b"half of it")
+    ground.staging.close()
+    with Staging(ground.dest / ".~tmp~" / "huai") as staging:
+        staging.recover([NEW, half])
+        assert ready(staging, NEW).stat().st_ino == before
+        assert not staging.ready(half)
+        with LocalContent(ground.tree, staging, ReusePolicy(EVER, hardlink=False)) as local:
+            taken = local.take([NEW, half], {NEW.path: COPY, half.path: COPY})
+            assert taken.here == [NEW, half]
+            assert local.reused().files == 1
 
 
 def test_links_of_a_cut_run_are_dropped_and_copies_kept(ground: Ground) -> None:

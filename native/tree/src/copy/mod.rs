@@ -1,0 +1,17 @@
+//! Staging content that is on this machine: from the tree, from another staged file, or from the
+//! path of a content URL.
+//!
+//! Rules to keep: a source is opened without following a symlink below its root, and only read.
+//! What is staged is known to be the content that is wanted, or is removed again; a copy gets its
+//! time last, so that a killed run leaves nothing that looks whole.  Copies go to a folder of the
+//! staging area that is theirs alone, which one thread changes.
+
+mod content;
+mod pace;
+mod reuse;
+mod source;
+mod targets;
+
+pub use content::Way;
+pub use reuse::{Area, Reuse, Staged, Ways, copy_twins};
+pub use source::{Arrival, Copies, Limits, Origin};

@@ -1,0 +1,198 @@
+//! Content from a path of this machine that a content URL names.
+//!
+//! Whoever may write there may change it at any time: what is copied is proved by its digest, or by
+//! a file that is the same before and after.  An opened file below the path was reached through
+//! directories alone.
+
+use std::collections::HashMap;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::AtomicU64;
+
+use rustix::fs::FileType;
+use rustix::io::Errno;
+
+use super::content::{Copier, Fault, New, Source};
+use super::targets::Targets;
+use crate::attributes::time_of;
+use crate::call::{self, Outcome, Status};
+use crate::error::{Error, Result};
+use crate::handle::Root;
+use crate::publish::split;
+use crate::stage::{Wanted, fits};
+use crate::stop::Stop;
+
+/// What became of a file that was asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Arrival {
+    /// It is here, with size, time and content of the metadata.
+    Arrived,
+    /// Nothing is there, or nothing that has content.
+    Missing,
+    /// Something else is there; what it holds is here if that was asked for.
+    Mismatch,
+    /// It may not be read.
+    Denied,
+    /// The call ended before.
+    Unreached,
+}
+
+/// What became of a row of files.
+#[derive(Debug)]
+pub struct Copies {
+    /// In the order of the files.
+    pub arrivals: Vec<Arrival>,
+    /// Why the row ended before its end: the file could not be written.
+    pub failure: Option<Error>,
+}
+
+/// What a row is held to.
+#[derive(Debug)]
+pub struct Limits {
+    /// Bytes a second; 0: as many as there are.
+    pub rate: u64,
+    /// Files that may be other ones than the metadata say, by number, and the bytes of such a one.
+    pub newer: HashMap<usize, u64>,
+}
+
+/// The directory that content is copied from.
+#[derive(Debug)]
+pub struct Origin {
+    root: Root,
+}
+
+/// The directory of the last file, nearly always that of the next one as well.
+type Last<'a> = Option<(&'a [u8], Outcome<OwnedFd>)>;
+
+impl Origin {
+    /// The directory at `path`, which may be a symlink.
+    pub fn open(path: &[u8]) -> Result<Self> {
+        let root = Root::open(path)?;
+        Ok(Self { root })
+    }
+
+    /// Copies files to the same paths below `folder`, an open directory of this process to which
+    /// nobody else writes.  `done` counts bytes.
+    pub fn copy(
+        &self,
+        files: &[Wanted],
+        folder: u32,
+        limits: &Limits,
+        done: &AtomicU64,
+        stop: &Stop,
+    ) -> Result<Copies> {
+        let targets = Targets::below(folder).map_err(|errno| Error::new("open", b"", errno))?;
+        let mut copier = Copier::new(targets, 1, done, stop);
+        copier.hold_to(limits.rate);
+        let mut last = None;
+        let mut arrivals = vec![Arrival::Unreached; files.len()];
+        let mut failure = None;
+        for (number, (arrival, file)) in arrivals.iter_mut().zip(files).enumerate() {
+            if stop.is_set() {
+                break;
+            }
+            let newer = limits.newer.get(&number).copied();
+            match self.copy_one(file, newer, &mut last, &mut copier) {
+                Ok(found) => *arrival = found,
+                Err(Fault::Stopped) => break,
+                Err(Fault::Other) => *arrival = Arrival::Mismatch,
+                Err(Fault::Target(errno)) => {
+                    failure = Some(Error::new("write", &file.path, errno));
+                    break;
+                }
+                Err(Fault::Source(errno)) if is_shortage(errno) => {
+                    failure = Some(Error::new("open", &file.path, errno));
+                    break;
+                }
+                Err(Fault::Source(errno)) => *arrival = unreadable(errno),
+            }
+        }
+        Ok(Copies { arrivals, failure })
+    }
+
+    fn copy_one<'a>(
+        &self,
+        file: &'a Wanted,
+        newer: Option<u64>,
+        last: &mut Last<'a>,
+        copier: &mut Copier<'_>,
+    ) -> std::result::Result<Arrival, Fault> {
+        let (above, name) = split(&file.path);
+        if last.as_ref().is_none_or(|(path, _)| *path != above) {
+            *last = Some((above, self.root.enter(above)));
+        }
+        let directory = match last.as_ref() {
+            Some((_, Ok(directory))) => directory.as_fd(),
+            Some((_, Err(errno))) => return Err(Fault::Source(*errno)),
+            None => return Ok(Arrival::Missing),
+        };
+        // Looked at first: to open a device may do something.
+        let status = call::status_at(directory, name)?;
+        match status.kind {
+            FileType::RegularFile => {}
+            FileType::Directory => return Ok(Arrival::Mismatch),
+            _ => return Ok(Arrival::Missing),
+        }
+        let may_be = fits(&status, file);
+        if may_be && file.size == 0 {
+            copier.make(&as_wanted(file), None)?;
+            return Ok(Arrival::Arrived);
+        }
+        if !may_be && newer.is_none_or(|most| status.size > most) {
+            return Ok(Arrival::Mismatch);
+        }
+        let content = call::open_file_at(directory, name)?;
+        let from = Source {
+            file: content.as_fd(),
+            status: call::status(content.as_fd())?,
+        };
+        if !is_same(&from.status, &status) {
+            return Ok(Arrival::Mismatch);
+        }
+        if may_be {
+            match copier.make(&as_wanted(file), Some(&from)) {
+                Ok(_) => return Ok(Arrival::Arrived),
+                Err(Fault::Other) if newer.is_some() => {}
+                Err(fault) => return Err(fault),
+            }
+        }
+        let as_it_is = New {
+            path: &file.path,
+            mtime: status.mtime,
+            digest: None,
+            sure: false,
+        };
+        copier.make(&as_it_is, Some(&from))?;
+        Ok(Arrival::Mismatch)
+    }
+}
+
+fn as_wanted(file: &Wanted) -> New<'_> {
+    New {
+        path: &file.path,
+        mtime: time_of(file.mtime),
+        digest: file.digest,
+        sure: false,
+    }
+}
+
+/// Whether what was opened is what was looked at.
+fn is_same(opened: &Status, found: &Status) -> bool {
+    let known = |status: &Status| {
+        let identity = (status.device, status.inode, status.size);
+        (identity, status.mtime, status.ctime)
+    };
+    known(opened) == known(found)
+}
+
+/// Whether this process lacks something, and no file is at fault.
+fn is_shortage(errno: Errno) -> bool {
+    matches!(errno, Errno::MFILE | Errno::NFILE | Errno::NOMEM)
+}
+
+fn unreadable(errno: Errno) -> Arrival {
+    match errno {
+        Errno::ACCESS | Errno::PERM => Arrival::Denied,
+        Errno::IO => Arrival::Mismatch,
+        _ => Arrival::Missing,
+    }
+}
