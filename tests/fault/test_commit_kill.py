@@ -62,7 +62,7 @@ class Cuts:
         assert partly or result.changed == (found == self.before), context
         assert (upstream.entries_id, result.problems) == (self.tree, ()), context
         left = [path.name for path in upstream.root.rglob("tmp_*")]
-        packs = list(upstream.repository.packs.iterdir())
+        packs = list(upstream.repository.pack_folder.iterdir())
         assert not left, (context, left)
         assert {path.suffix for path in packs} == {".pack", ".idx"}, context
         assert len(packs) % 2 == 0, context

@@ -14,9 +14,10 @@ from huai_schema.diff.changes import Change, joined
 from huai_schema.diff.diff import diff
 from huai_schema.entries import Entry, File
 from huai_schema.errors import FormatError
-from huai_schema.git.objects import Kind, object_id
+from huai_schema.git.objects import Kind
 from huai_schema.layout.snapshot import Snapshot
 from tests.fuzz.target import Target
+from tests.support.git_objects import object_id
 from tests.support.packs import Held, pack, resolved, whole
 from tests.support.schema.memory import MemoryObjects
 from tests.support.schema.trees import directory, file, files, random_tree, snapshot

@@ -25,7 +25,7 @@ from huai_schema.codec.commits import CommitInfo, Counts, Totals, decode_commit
 from huai_schema.codec.descriptor import Descriptor
 from huai_schema.codec.publish_rules import own_rules, usable_rules
 from huai_schema.errors import FormatError, HuaiError
-from huai_schema.git.objects import TreeItem, decode_tree, encode_tree, object_id
+from huai_schema.git.objects import TreeItem, decode_tree, encode_tree
 from huai_schema.layout.snapshot import Snapshot
 from huai_schema.paths import RelPath
 from huai_server.config import load as load_server
@@ -40,6 +40,7 @@ from tests.fuzz.metadata import METADATA
 from tests.fuzz.server import SERVER
 from tests.fuzz.state_files import STATE_FILES
 from tests.fuzz.target import Outcome, Target
+from tests.support.git_objects import object_id
 from tests.support.http_fixtures import fetch_all, ls_refs, packet
 from tests.support.packs import (
     Held,

@@ -17,9 +17,10 @@ from huai_schema.codec import publish_rules as publishing
 from huai_schema.codec.commits import CommitInfo, Counts, Totals
 from huai_schema.codec.descriptor import Descriptor, read_root, write_root
 from huai_schema.entries import Directory, File, Symlink
-from huai_schema.git.objects import TreeItem, encode_tree, object_id
+from huai_schema.git.objects import TreeItem, encode_tree
 from huai_schema.layout.snapshot import Snapshot
 from huai_schema.paths import ROOT, RelPath
+from tests.support.git_objects import object_id
 from tests.support.schema.memory import MemoryObjects
 from tests.support.schema.oracle import piece_key
 from tests.support.schema.trees import Tree, directory, file, files, random_tree, snapshot, tree_of

@@ -13,8 +13,8 @@ from huai_client.metadata.git.limits import Work
 from huai_client.metadata.git.protocol import pack_of
 from huai_native._native import Packs, ResolvedPack
 from huai_schema.errors import FormatError, HuaiError
-from huai_schema.git.objects import object_id
 from huai_schema.git.pktline import packet
+from tests.support.git_objects import object_id
 from tests.support.http_fixtures import git
 from tests.support.packs import Held, appended, on_name, on_offset, pack, resolve, resolved, whole
 from tests.support.schema.damage import damaged

@@ -7,9 +7,9 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from huai_schema.git.objects import object_id
-from huai_server.store.pack_writer import PackWriter
+from huai_native._native import PackWriter
 from tests.support.committing import ENVIRONMENT, SECONDS
+from tests.support.git_objects import object_id
 
 SIZES = st.one_of(
     st.integers(0, 40), st.sampled_from([127, 128, 2047, 2048, 65_535]), st.integers(0, 300_000)
@@ -20,16 +20,17 @@ BLOBS = st.lists(
 
 
 @settings(max_examples=25)
-@given(blobs=BLOBS, level=st.sampled_from([0, 1, 6, 9]))
-def test_git_indexes_it_to_the_same_bytes(blobs: list[bytes], level: int) -> None:
+@given(blobs=BLOBS, threads=st.integers(1, 3))
+def test_git_indexes_it_to_the_same_bytes(blobs: list[bytes], threads: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        writer = PackWriter(Path(folder), (), level=level)
+        writer = PackWriter(folder.encode(), b"tmp_x", threads=threads)
         oids = [writer.write("blob", blob) for blob in blobs]
         assert oids == [object_id("blob", blob) for blob in blobs]
-        path = writer.finish()
-        if path is None:
+        name = writer.finish()
+        if name is None:
             assert not blobs
             return
+        path = Path(folder) / f"{name.decode()}.pack"
         again = Path(folder) / "again.idx"
         done = subprocess.run(
             ["git", "index-pack", "--strict", "-o", str(again), str(path)],

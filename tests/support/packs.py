@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 from huai_client.metadata.git.objects import GitObject, MissingObjectError
 from huai_native._native import ResolvedPack, resolve_pack
-from huai_schema.git.objects import Kind, TreeItem, encode_tree, object_id
+from huai_schema.git.objects import Kind, TreeItem, encode_tree
 from huai_schema.git.packfile import KIND_CODES, object_header, pack_header
+from tests.support.git_objects import object_id
 
 
 class Place(NamedTuple):

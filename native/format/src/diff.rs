@@ -113,6 +113,11 @@ impl<R: ObjectReader> Comparison<R> {
         Ok(false)
     }
 
+    /// The new one of the two.
+    pub fn new_snapshot(&self) -> &Snapshot<R> {
+        &self.new.snapshot
+    }
+
     fn open_pair(&mut self, path: RelPath, old: Oid, new: Oid) -> Result<()> {
         self.old.limit.spend(1, &path)?;
         self.new.limit.spend(1, &path)?;

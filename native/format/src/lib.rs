@@ -41,6 +41,7 @@ pub mod entry_limit;
 pub mod level;
 pub mod snapshot;
 
+pub mod count;
 pub mod diff;
 pub mod hardlink;
 pub mod listing_diff;

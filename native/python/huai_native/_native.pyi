@@ -38,6 +38,9 @@ class Comparison:
 def check_hardlinks(reader: _Reader, tree: bytes, limit: int) -> None:
     """Refuse a snapshot with a hardlink group that is not whole."""
 
+def count_changes(old: _Snapshot, new: _Snapshot) -> tuple[int, int, int, int]:
+    """How many entries were added, removed, changed, and came along below a moved directory."""
+
 @final
 class Contents:
     """Reads files that a scan has seen, to find out their digests."""
@@ -136,10 +139,11 @@ _Listing: TypeAlias = tuple[bytes, bytes, bytes, bytes]
 class Layout:
     """The git objects of a module, made of its directories in tree order.
 
-    Objects leave as soon as they are complete.  Exceptions of the writer come through unchanged.
+    Objects leave as soon as they are complete.  Exceptions of the writer come through unchanged;
+    without a writer only ids are found.
     """
 
-    def __new__(cls, writer: _Writer) -> Layout: ...
+    def __new__(cls, writer: _Writer | None) -> Layout: ...
     def add(self, path: bytes, attributes: bytes, leaves: bytes, digests: bytes) -> None:
         """The next directory: `FormatError` if it is not the next one in tree order."""
 
@@ -252,6 +256,28 @@ class Blake3:
 
 def hash_file(handle: int, threads: int) -> bytes:
     """The BLAKE3-256 of an open file; `threads` hash a large one, other calls go on meanwhile."""
+
+@final
+class PackWriter:
+    """Collects objects that a folder of packs does not have yet, for one pack.
+
+    What the disk refuses is an `OSError`, an index that is damaged a `FormatError`.
+    """
+
+    def __new__(cls, folder: bytes, name: bytes, *, threads: int) -> PackWriter:
+        """`folder` is some `objects/pack`; unfinished, the pack is called `name` there."""
+
+    def __len__(self) -> int:
+        """How many objects were written."""
+
+    def write(self, kind: _Kind, data: bytes) -> bytes:
+        """Add an object unless the folder has it; its id."""
+
+    def finish(self) -> bytes | None:
+        """Make the pack durable and visible; its name without a suffix, or None if it is empty."""
+
+    def abort(self) -> None:
+        """Drop everything; may be called at any time."""
 
 @final
 class Packs:

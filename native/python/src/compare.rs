@@ -4,12 +4,13 @@ use std::sync::Mutex;
 
 use huai_format::columns::Columns;
 use huai_format::snapshot::Snapshot;
-use huai_format::{diff, hardlink};
+use huai_format::{count, diff, hardlink};
 use pyo3::prelude::*;
 
 use crate::columns::{Batch, batch};
 use crate::errors::{in_use, refuse};
 use crate::reader::{Reader, snapshot};
+use crate::wait::wait;
 
 /// A snapshot that is read through a reader, and how many entries it may have.
 type Side<'a> = (Py<PyAny>, &'a [u8], u64);
@@ -44,4 +45,17 @@ impl Comparison {
 pub(crate) fn check_hardlinks(reader: Py<PyAny>, tree: &[u8], limit: u64) -> PyResult<()> {
     let (snapshot, limit) = side((reader, tree, limit))?;
     hardlink::check_hardlinks(&snapshot, limit).map_err(refuse)
+}
+
+/// How many entries were added, removed, changed, and came along below a directory that moved.
+#[pyfunction]
+pub(crate) fn count_changes(
+    py: Python<'_>,
+    old: Side<'_>,
+    new: Side<'_>,
+) -> PyResult<(u64, u64, u64, u64)> {
+    let (old, new) = (side(old)?, side(new)?);
+    let counted = wait(py, |stop| count::count(old, new, &|| stop.is_set()))?;
+    let found = counted.map_err(refuse)?.unwrap_or_default();
+    Ok((found.added, found.removed, found.changed, found.moved))
 }

@@ -1,32 +1,55 @@
 //! Listings to git objects.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use huai_format::error::{Error, Result};
 use huai_format::git::object::Kind;
 use huai_format::git::oid::Oid;
 use huai_format::layout::{self, Listing};
-use huai_format::objects::ObjectWriter;
+use huai_format::objects::{Ids, ObjectWriter};
+use huai_tree::stop::Stop;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::errors::refuse;
+use crate::pack_writer::PackWriter;
+use crate::packs::parse_oid;
 use crate::run::Run;
+use crate::wait::wait;
+
+/// Bytes of a listing that is laid out in less time than the one door to long calls takes.
+const SHORT: usize = 64 << 10;
 
 /// The trees and manifests of a module.
 #[pyclass(frozen, module = "huai_native._native")]
 pub(crate) struct Layout {
-    writer: Py<PyAny>,
+    writer: Writer,
     /// None: it is finished.
     open: Mutex<Option<layout::Layout>>,
+}
+
+/// Where objects go.
+enum Writer {
+    /// Nowhere: only ids are wanted.
+    Nowhere,
+    Pack(Py<PackWriter>),
+    /// Whatever has `write(kind, data)`.
+    Lent(Py<PyAny>),
 }
 
 #[pymethods]
 impl Layout {
     #[new]
-    fn new(writer: Py<PyAny>) -> Self {
+    fn new(py: Python<'_>, writer: Option<Py<PyAny>>) -> Self {
+        let writer = match writer {
+            None => Writer::Nowhere,
+            Some(given) => match given.bind(py).cast::<PackWriter>() {
+                Ok(pack) => Writer::Pack(pack.clone().unbind()),
+                Err(_) => Writer::Lent(given),
+            },
+        };
         let open = Mutex::new(Some(layout::Layout::default()));
         Self { writer, open }
     }
@@ -45,31 +68,42 @@ impl Layout {
             leaves,
             digests,
         };
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        let layout = open.as_mut().ok_or_else(is_finished)?;
-        let mut writer = Lent(py, &self.writer);
-        layout.add(&listing, &mut writer).map_err(refuse)
+        let add = |stop: &Stop| {
+            let mut open = self.lock();
+            let layout = open.as_mut().ok_or_else(is_finished)?;
+            let done = layout.add(&listing, &mut self.writer.until(stop));
+            done.map_err(refuse)
+        };
+        if leaves.len() < SHORT {
+            return py.detach(|| add(&Stop::default()));
+        }
+        wait(py, add)?
     }
 
-    fn add_run(&self, py: Python<'_>, run: &Run) -> PyResult<()> {
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        let layout = open.as_mut().ok_or_else(is_finished)?;
-        let mut writer = Lent(py, &self.writer);
-        for listing in run.lock().listings() {
-            layout.add(&listing, &mut writer).map_err(refuse)?;
-        }
-        Ok(())
+    fn add_run(&self, py: Python<'_>, run: &Bound<'_, Run>) -> PyResult<()> {
+        let run = run.get();
+        wait(py, |stop| {
+            let mut open = self.lock();
+            let layout = open.as_mut().ok_or_else(is_finished)?;
+            let mut writer = self.writer.until(stop);
+            let run = run.lock();
+            let done = run
+                .listings()
+                .try_for_each(|listing| layout.add(&listing, &mut writer));
+            done.map_err(refuse)
+        })?
     }
 
     fn finish<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let open = self
-            .open
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
-        let mut writer = Lent(py, &self.writer);
-        let root = open.ok_or_else(is_finished)?.finish(&mut writer);
+        let layout = self.lock().take().ok_or_else(is_finished)?;
+        let root = wait(py, |stop| layout.finish(&mut self.writer.until(stop)))?;
         Ok(PyBytes::new(py, root.map_err(refuse)?.as_bytes()))
+    }
+}
+
+impl Layout {
+    fn lock(&self) -> MutexGuard<'_, Option<layout::Layout>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -77,19 +111,38 @@ fn is_finished() -> PyErr {
     PyRuntimeError::new_err("the layout is finished")
 }
 
-/// Whatever has `write(kind, data)`.  Its exceptions come through unchanged.
-struct Lent<'a, 'py>(Python<'py>, &'a Py<PyAny>);
-
-impl ObjectWriter for Lent<'_, '_> {
-    fn write(&mut self, kind: Kind, content: &[u8]) -> Result<Oid> {
-        let Self(py, writer) = *self;
-        let arguments = (kind.name(), PyBytes::new(py, content));
-        let write = || {
-            let oid = writer
-                .bind(py)
-                .call_method1(intern!(py, "write"), arguments)?;
-            crate::packs::parse_oid(oid.cast::<PyBytes>()?.as_bytes())
-        };
-        write().map_err(|error: PyErr| Error::Lent(Box::new(error)))
+impl Writer {
+    fn until<'a>(&'a self, stop: &'a Stop) -> Until<'a> {
+        Until { writer: self, stop }
     }
+}
+
+/// A writer, as long as the call goes on.
+struct Until<'a> {
+    writer: &'a Writer,
+    stop: &'a Stop,
+}
+
+impl ObjectWriter for Until<'_> {
+    fn write(&mut self, kind: Kind, content: &[u8]) -> Result<Oid> {
+        if self.stop.is_set() {
+            return Err(Error::Stopped);
+        }
+        match self.writer {
+            Writer::Nowhere => Ids.write(kind, content),
+            Writer::Pack(writer) => writer.get().lock().write(kind, content),
+            Writer::Lent(writer) => Python::attach(|py| lend(writer.bind(py), kind, content)),
+        }
+    }
+}
+
+/// The writer's exceptions come through unchanged.
+fn lend(writer: &Bound<'_, PyAny>, kind: Kind, content: &[u8]) -> Result<Oid> {
+    let py = writer.py();
+    let arguments = (kind.name(), PyBytes::new(py, content));
+    let write = || {
+        let oid = writer.call_method1(intern!(py, "write"), arguments)?;
+        parse_oid(oid.cast::<PyBytes>()?.as_bytes())
+    };
+    write().map_err(|error: PyErr| Error::Lent(Box::new(error)))
 }

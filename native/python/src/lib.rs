@@ -14,6 +14,7 @@ mod filter;
 mod hash;
 mod layout;
 mod operations;
+mod pack_writer;
 mod packs;
 mod reader;
 mod run;
@@ -30,7 +31,7 @@ mod _native {
     #[pymodule_export]
     use crate::attr_tree::Maker;
     #[pymodule_export]
-    use crate::compare::{Comparison, check_hardlinks};
+    use crate::compare::{Comparison, check_hardlinks, count_changes};
     #[pymodule_export]
     use crate::contents::Contents;
     #[pymodule_export]
@@ -45,6 +46,8 @@ mod _native {
     use crate::hash::{Blake3, hash_file};
     #[pymodule_export]
     use crate::layout::Layout;
+    #[pymodule_export]
+    use crate::pack_writer::PackWriter;
     #[pymodule_export]
     use crate::packs::{Packs, ResolvedPack, pack_index, resolve_pack};
     #[pymodule_export]

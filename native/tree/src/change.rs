@@ -185,9 +185,9 @@ pub(crate) fn remove_directory(directory: BorrowedFd<'_>, name: &[u8]) -> Outcom
     rustix::fs::unlinkat(directory, name, AtFlags::REMOVEDIR)
 }
 
-/// Writes the names in a directory, and its attributes, to disk.
-pub(crate) fn sync(directory: BorrowedFd<'_>) -> Outcome<()> {
-    again(Errno::INTR, || rustix::fs::fsync(directory))
+/// Writes a file, or the names in a directory, and its attributes, to disk.
+pub(crate) fn sync(of: BorrowedFd<'_>) -> Outcome<()> {
+    again(Errno::INTR, || rustix::fs::fsync(of))
 }
 
 /// Writes all changes of the file system of an open file to disk.

@@ -39,6 +39,7 @@ pub mod copy;
 pub mod hash;
 pub mod stage;
 
+pub mod pack_writer;
 pub mod packs;
 mod recent;
 

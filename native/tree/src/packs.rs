@@ -81,14 +81,20 @@ impl Pack {
     }
 
     fn read(&mut self, place: &Place) -> Parsed<Object> {
-        let reader = match &mut self.reader {
-            Some(reader) => reader,
-            closed => {
-                let file = PackFile::open(&[&self.path, &b".pack"[..]].concat()).map_err(boxed)?;
-                closed.insert(PackReader::new(file))
-            }
-        };
-        reader.read(place, &self.index)
+        opened(&mut self.reader, &self.path)?.read(place, &self.index)
+    }
+}
+
+fn opened<'a>(
+    reader: &'a mut Option<PackReader<PackFile>>,
+    path: &[u8],
+) -> Parsed<&'a mut PackReader<PackFile>> {
+    match reader {
+        Some(reader) => Ok(reader),
+        closed => {
+            let file = PackFile::open(&[path, &b".pack"[..]].concat()).map_err(boxed)?;
+            Ok(closed.insert(PackReader::new(file)))
+        }
     }
 }
 
@@ -139,7 +145,19 @@ impl Packs {
         Ok(known)
     }
 
-    fn known(&mut self, oid: &Oid) -> Option<Place> {
+    /// The packs that are there now, and no others; an index alone holds nothing.
+    pub(crate) fn now(folder: &[u8]) -> Parsed<Self> {
+        let mut packs = Self::default();
+        packs.add(folder.to_vec());
+        packs.list()?;
+        packs
+            .opened
+            .retain_mut(|pack| opened(&mut pack.reader, &pack.path).is_ok());
+        Ok(packs)
+    }
+
+    /// Where an object stands in a pack that is known; its pack comes first then.
+    pub(crate) fn known(&mut self, oid: &Oid) -> Option<Place> {
         let has = |(number, pack): (usize, &Pack)| Some((number, pack.index.find(oid)?));
         let (number, place) = self.opened.iter().enumerate().find_map(has)?;
         self.opened.swap(0, number);

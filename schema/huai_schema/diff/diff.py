@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 from huai_native import _native
 from huai_schema.codec.columns import BATCH, BEFORE, GONE, MOVED, entries
+from huai_schema.codec.commits import Counts
 from huai_schema.diff.changes import Change, Moved
 from huai_schema.git.objects import ObjectReader
 from huai_schema.layout.snapshot import Snapshot
@@ -34,6 +35,11 @@ def diff(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
             else:
                 yield Change(entry.path, before, entry)
                 before = None
+
+
+def count(old: Snapshot, new: Snapshot) -> Counts:
+    """How many entries were added, removed, changed, and came along below a moved directory."""
+    return Counts(*_native.count_changes(_side(old), _side(new)))
 
 
 def _side(snapshot: Snapshot) -> tuple[ObjectReader, bytes, int]:

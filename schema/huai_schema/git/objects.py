@@ -4,7 +4,6 @@ Only what the layout needs: object ids are 20 bytes (SHA-1), trees hold blobs an
 """
 
 from collections.abc import Iterable, Iterator
-from hashlib import sha1
 from typing import Literal, NamedTuple, Protocol, TypeAlias
 
 from huai_schema.errors import FormatError
@@ -46,11 +45,6 @@ class ObjectWriter(Protocol):
     def write(self, kind: Kind, data: bytes) -> bytes:
         """Keep an object, return its id."""
         ...
-
-
-def object_id(kind: Kind, data: bytes) -> bytes:
-    """The id that git gives to this content."""
-    return sha1(b"%s %d\0" % (kind.encode(), len(data)) + data, usedforsecurity=False).digest()
 
 
 def encode_tree(items: Iterable[TreeItem]) -> bytes:

@@ -11,11 +11,11 @@ from huai_schema.codec.listing import Listing
 from huai_schema.git.objects import ObjectWriter
 
 
-def build(listings: Iterable[Listing | _native.Run], writer: ObjectWriter) -> bytes:
+def build(listings: Iterable[Listing | _native.Run], writer: ObjectWriter | None) -> bytes:
     """Write the trees and manifests of a module; returns the id of its root tree.
 
-    The listings come in tree order, the module's root first; else it is a `FormatError`.
-    Those of a run come together.
+    Without a writer only that id is found.  The listings come in tree order, the module's root
+    first; else it is a `FormatError`.  Those of a run come together.
     """
     layout = _native.Layout(writer)
     for listing in listings:

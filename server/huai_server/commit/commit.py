@@ -6,19 +6,19 @@ A run killed anywhere leaves the last commit as it was, and at most an unused pa
 
 import os
 import secrets
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from huai_native._native import PackWriter
 from huai_schema.codec.commits import CommitInfo, Counts
 from huai_schema.codec.descriptor import Descriptor, write_root
-from huai_schema.diff.changes import Change
-from huai_schema.diff.diff import Difference, diff
+from huai_schema.diff.diff import count
 from huai_schema.errors import ExitCode, FormatError, HuaiError
 from huai_schema.layout import layout
 from huai_schema.layout.snapshot import Snapshot
 from huai_schema.paths import show
 from huai_schema.program.locking import locked
+from huai_schema.program.packs import TEMPORARY
 from huai_server.commit.digest.columns import DigestColumns
 from huai_server.commit.remarks import Remark
 from huai_server.commit.tree_builder import TreeBuilder
@@ -34,7 +34,6 @@ from huai_server.scan.types import (
     ScanOptions,
     root_error,
 )
-from huai_server.store.pack_writer import PackWriter
 from huai_server.store.repository import Head, Repository, StoreError
 
 _HASH_THREADS = 2 * (os.cpu_count() or 1)
@@ -133,8 +132,11 @@ class _Commit:
         self._hashed = (0, 0)
 
     def run(self, root: Path, *, allow_empty: bool, accept_mounts: bool) -> CommitResult:
-        known = self._repository.objects(self._head.tree) if self._head else set()
-        writer = PackWriter(self._repository.packs, known)
+        writer = PackWriter(
+            os.fsencode(self._repository.pack_folder),
+            os.fsencode(TEMPORARY + secrets.token_hex(8)),
+            threads=os.cpu_count() or 1,
+        )
         mounts = Mounts(
             root,
             self._places.mounts,
@@ -200,25 +202,9 @@ class _Commit:
     def _counts(self, tree: bytes) -> Counts:
         if self._past is None:
             return Counts(added=self._assembly.totals.entries)
-        new = Snapshot(self._repository, tree)
-        return count(diff(self._past, new), new)
+        return count(self._past, Snapshot(self._repository, tree))
 
     def _result(self, head: Head, counts: Counts, *, changed: bool) -> CommitResult:
         problems = tuple(self._assembly.problems)
         remarks = self._assembly.remarks.found()
         return CommitResult(head, changed, counts, problems, remarks, *self._hashed)
-
-
-def count(differences: Iterable[Difference], new: Snapshot) -> Counts:
-    """How many entries were added, removed, changed, and came along below a renamed directory."""
-    added = removed = changed = moved = 0
-    for difference in differences:
-        if not isinstance(difference, Change):
-            moved += sum(1 + each.leaves.count(b"\n") for each in new.subtree(difference.new))
-        elif difference.old is None:
-            added += 1
-        elif difference.new is None:
-            removed += 1
-        else:
-            changed += 1
-    return Counts(added, removed, changed, moved)

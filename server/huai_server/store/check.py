@@ -16,7 +16,7 @@ from huai_schema.codec.listing import Listing
 from huai_schema.diff.hardlinks import check_hardlinks
 from huai_schema.entries import Directory, File, Symlink
 from huai_schema.errors import FormatError
-from huai_schema.git.objects import Kind, decode_tree, object_id
+from huai_schema.git.objects import decode_tree
 from huai_schema.git.packfile import CHECKSUM_BYTES
 from huai_schema.layout import layout
 from huai_schema.layout.snapshot import Snapshot, decode_listing
@@ -38,13 +38,6 @@ class CheckReport:
 def check_repository(name: str, repository: Repository) -> CheckReport:
     """Read back all of `repository`, which holds the module `name`."""
     return _Check(name, repository).run()
-
-
-class _HashOnly:
-    """An `ObjectWriter` that keeps nothing."""
-
-    def write(self, kind: Kind, data: bytes) -> bytes:
-        return object_id(kind, data)
 
 
 class _Check:
@@ -73,7 +66,7 @@ class _Check:
                 newer = head
                 with self._collecting():
                     self._read_all(head)
-        for pack in sorted(self._repository.packs.glob("*.pack")):
+        for pack in sorted(self._repository.pack_folder.glob("*.pack")):
             if not _is_whole(pack):
                 self._faults.append(f"{pack}: does not match its checksum")
         entries = self._files + self._directories + self._symlinks
@@ -103,7 +96,7 @@ class _Check:
         descriptor, snapshot = self._repository.snapshot(head)
         if descriptor.module != self._name:
             self._faults.append(f"the repository is of module {descriptor.module!r}")
-        if layout.build(self._counted(snapshot), _HashOnly()) != snapshot.tree:
+        if layout.build(self._counted(snapshot), None) != snapshot.tree:
             self._faults.append(f"{head.commit}: the layout is not canonical")
         totals = Totals(self._files, self._directories, self._symlinks, self._bytes)
         if totals != head.info.totals:

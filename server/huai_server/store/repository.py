@@ -15,10 +15,11 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+from huai_native._native import Packs
 from huai_schema.codec.commits import CommitInfo
 from huai_schema.codec.descriptor import Descriptor, read_root
 from huai_schema.errors import ExitCode, FormatError, HuaiError
-from huai_schema.git.objects import BRANCH, Kind, decode_tree
+from huai_schema.git.objects import BRANCH, Kind
 from huai_schema.layout.snapshot import Snapshot
 from huai_schema.limits import OBJECT_BYTES
 from huai_schema.program.durable import sync_folder
@@ -92,6 +93,9 @@ class Repository:
         # Without the flag libgit2 would look for a repository in the folders above, too.
         with _reading(f"{path}: cannot open the metadata repository"):
             self._git = pygit2.Repository(str(path), RepositoryOpenFlag.NO_SEARCH)
+        self.packs = Packs()
+        """What the engine reads without asking `read` (`ObjectReader`)."""
+        self.packs.add(os.fsencode(self.pack_folder))
 
     @classmethod
     def create(cls, path: Path) -> "Repository":
@@ -103,14 +107,14 @@ class Repository:
         return cls(path)
 
     @property
-    def packs(self) -> Path:
+    def pack_folder(self) -> Path:
         """Where packs live."""
         return self.path / "objects" / "pack"
 
     def remove_unfinished(self) -> None:
         """Delete what a killed run left; the caller holds the module's lock."""
         with storage_errors(self.path):
-            remove_unfinished(self.packs)
+            remove_unfinished(self.pack_folder)
             for path in (self.path / "objects").glob("tmp_object_*"):
                 path.unlink(missing_ok=True)
             # All writers hold the module's lock, so git's own lock is left from a killed one.
@@ -156,17 +160,6 @@ class Repository:
         """The descriptor and the snapshot of a commit."""
         descriptor, tree = read_root(bytes.fromhex(head.tree), self)
         return descriptor, Snapshot(self, tree)
-
-    def objects(self, tree: str) -> set[bytes]:
-        """The ids of a tree and all below it; reads trees, no blobs."""
-        pending, found = [bytes.fromhex(tree)], {bytes.fromhex(tree)}
-        while pending:
-            for item in decode_tree(self.read(pending.pop(), "tree")):
-                if item.oid not in found:
-                    found.add(item.oid)
-                    if item.is_tree:
-                        pending.append(item.oid)
-        return found
 
     def commit(self, tree: bytes, info: CommitInfo, parent: Head | None) -> Head:
         """Make a commit and move the branch to it; its objects are on the disk already."""

@@ -1,7 +1,8 @@
 """Git objects in memory: the real interface, with a record of what was read."""
 
 from huai_schema.errors import FormatError
-from huai_schema.git.objects import Kind, object_id
+from huai_schema.git.objects import Kind
+from tests.support.git_objects import object_id
 
 
 class MemoryObjects:

@@ -9,7 +9,7 @@ import pytest
 
 from huai_native._native import Packs, pack_index
 from huai_schema.errors import FormatError
-from huai_schema.git.objects import object_id
+from tests.support.git_objects import object_id
 from tests.support.packs import appended, on_name, on_offset, pack, record, whole
 
 TEXT = b"a line of text\n" * 20

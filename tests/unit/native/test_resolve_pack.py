@@ -11,9 +11,9 @@ import pytest
 from huai_client.metadata.git.objects import GitObject, MissingObjectError
 from huai_native._native import ResolvedPack, resolve_pack
 from huai_schema.errors import FormatError
-from huai_schema.git.objects import object_id
 from huai_schema.git.packfile import pack_header
 from huai_schema.limits import OBJECT_BYTES
+from tests.support.git_objects import object_id
 from tests.support.packs import (
     Held,
     appended,

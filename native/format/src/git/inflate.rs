@@ -1,4 +1,5 @@
-//! Unpacks the compressed bytes of one object.  Only this file and the CRC-32s know zlib.
+//! Unpacks the compressed bytes of one object.  Only this file, `deflate` and the
+//! CRC-32s know zlib.
 
 use zlib_rs::{Inflate, InflateFlush, Status};
 

@@ -38,6 +38,14 @@ impl Kind {
         self != Self::Blob
     }
 
+    fn code(self) -> u8 {
+        match self {
+            Self::Commit => 1,
+            Self::Tree => 2,
+            Self::Blob => 3,
+        }
+    }
+
     fn of(code: u8) -> Option<Self> {
         match code {
             1 => Some(Self::Commit),
@@ -93,6 +101,47 @@ pub fn take_header(from: &mut Cursor<'_>) -> Result<(Form, usize)> {
         }
     };
     Ok((form, within_limit(size)?))
+}
+
+/// What a record is made from, as it is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Made {
+    /// Nothing: it is a whole object.
+    Whole(Kind),
+    /// This object, which is a delta's base.
+    From(Oid),
+}
+
+/// What stands before the compressed bytes of a record; `take_header` reads it.
+pub fn put_header(made: Made, size: u64, to: &mut Vec<u8>) {
+    let code = match made {
+        Made::Whole(kind) => kind.code(),
+        Made::From(_) => ON_NAME,
+    };
+    let first = low_bits(size, 15) | code.wrapping_shl(4);
+    let rest = size >> 4;
+    if rest == 0 {
+        to.push(first);
+    } else {
+        to.push(first | MORE);
+        put_size(rest, to);
+    }
+    if let Made::From(base) = made {
+        to.extend_from_slice(base.as_bytes());
+    }
+}
+
+/// The opposite of `take_size`.
+pub fn put_size(mut size: u64, to: &mut Vec<u8>) {
+    while size >= u64::from(MORE) {
+        to.push(low_bits(size, !MORE) | MORE);
+        size >>= 7;
+    }
+    to.push(low_bits(size, !MORE));
+}
+
+fn low_bits(value: u64, mask: u8) -> u8 {
+    u8::try_from(value & u64::from(mask)).unwrap_or_default()
 }
 
 /// How far before a record its base begins; as good as endless if that is more than a number holds.

@@ -13,12 +13,18 @@ use crate::git::window::{Source, Window};
 use crate::limits::PACK_OBJECTS;
 
 const MAGIC: [u8; 8] = *b"PACK\0\0\0\x02";
-const HEADER_BYTES: u64 = 12;
+/// What stands before the first record.
+pub const HEADER_BYTES: u64 = 12;
 const CHECKSUM_BYTES: u64 = OID_BYTES as u64;
 /// No record is shorter: a byte of header, and zlib's shortest stream.
 const RECORD_BYTES: u64 = 9;
 /// The place of an error that is about the pack as a whole.
 pub(crate) const REPLY: &str = "the upstream's reply";
+
+/// The first bytes of a pack of so many objects.
+pub fn header(objects: u32) -> Vec<u8> {
+    [MAGIC.as_slice(), &objects.to_be_bytes()].concat()
+}
 
 /// What a record is made from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

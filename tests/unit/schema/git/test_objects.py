@@ -1,8 +1,9 @@
 import pytest
 
 from huai_schema.errors import ExitCode, FormatError, HuaiError
-from huai_schema.git.objects import TreeItem, decode_tree, encode_tree, object_id
+from huai_schema.git.objects import TreeItem, decode_tree, encode_tree
 from huai_schema.paths import RelPath
+from tests.support.git_objects import object_id
 from tests.support.schema.single import read_own_directory
 
 OID = b"i" * 20

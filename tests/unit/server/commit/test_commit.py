@@ -55,11 +55,11 @@ def test_the_first_commit_holds_everything(upstream: Upstream) -> None:
 
 def test_an_unchanged_tree_makes_no_commit(upstream: Upstream) -> None:
     first = upstream.commit()
-    packs = sorted(upstream.repository.packs.iterdir())
+    packs = sorted(upstream.repository.pack_folder.iterdir())
     again = upstream.commit()
     assert not again.changed
     assert (again.head, again.exit_code) == (first.head, 0)
-    assert sorted(upstream.repository.packs.iterdir()) == packs
+    assert sorted(upstream.repository.pack_folder.iterdir()) == packs
 
 
 def test_what_changed_is_counted_and_committed(upstream: Upstream) -> None:
@@ -90,12 +90,14 @@ def test_a_renamed_directory_keeps_its_tree(upstream: Upstream) -> None:
     for number in range(200):
         upstream.write(f"big/{number}")
     upstream.commit()
-    packs = set(upstream.repository.packs.iterdir())
+    packs = set(upstream.repository.pack_folder.iterdir())
     (upstream.tree / "big").rename(upstream.tree / "huge")
     result = upstream.commit()
     assert result.counts == Counts(changed=1, moved=201)
     (added,) = [
-        path for path in set(upstream.repository.packs.iterdir()) - packs if path.suffix == ".pack"
+        path
+        for path in set(upstream.repository.pack_folder.iterdir()) - packs
+        if path.suffix == ".pack"
     ]
     assert added.stat().st_size < 1000
     assert result.hashed_files == 0

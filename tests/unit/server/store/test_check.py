@@ -50,8 +50,8 @@ def test_the_wrong_module(upstream: Upstream) -> None:
 def loosened(upstream: Upstream) -> None:
     """All objects as files of their own, so that single ones can be damaged."""
     packs = upstream.root / "packs"
-    upstream.repository.packs.rename(packs)
-    upstream.repository.packs.mkdir()
+    upstream.repository.pack_folder.rename(packs)
+    upstream.repository.pack_folder.mkdir()
     for pack in packs.glob("*.pack"):
         git(upstream.places.repository, "unpack-objects", "-q", stdin=pack.read_bytes())
     shutil.rmtree(packs)
@@ -112,7 +112,7 @@ def judgement(upstream: Upstream) -> tuple[str, ...]:
 
 
 def test_every_byte_of_a_pack_matters(upstream: Upstream) -> None:
-    pack = max(upstream.repository.packs.glob("*.pack"), key=lambda path: path.stat().st_size)
+    pack = max(upstream.repository.pack_folder.glob("*.pack"), key=lambda path: path.stat().st_size)
     pack.chmod(0o644)
     good = pack.read_bytes()
     for place in range(12, len(good) - 20, max(1, len(good) // 60)):

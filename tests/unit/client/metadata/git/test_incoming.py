@@ -10,7 +10,7 @@ from huai_client.metadata.git.incoming import IncomingPack
 from huai_client.metadata.git.limits import Work
 from huai_native._native import ResolvedPack
 from huai_schema.errors import FormatError
-from huai_schema.git.objects import object_id
+from tests.support.git_objects import object_id
 from tests.support.http_fixtures import git
 from tests.support.packs import Held, appended, on_name, pack, whole
 

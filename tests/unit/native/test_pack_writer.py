@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from huai_native._native import pack_index
-from huai_schema.git.objects import object_id
+from huai_native._native import PackWriter, pack_index
+from huai_schema.errors import FormatError
 from huai_schema.program.packs import TEMPORARY, remove_unfinished
-from huai_server.store.pack_writer import PackWriter
 from tests.support.committing import fsck, git
+from tests.support.git_objects import object_id
 from tests.support.system_calls import CHANGING, KILL, Call, at, from_on, never, supervise
 
 SIZES = [0, 1, 15, 16, 17, 2047, 2048, 2049, 262_143, 262_144, 5 << 20]
@@ -35,13 +35,21 @@ def content(size: int) -> bytes:
     return (sha1(b"%d" % size, usedforsecurity=False).digest() * (size // 20 + 1))[:size]
 
 
+def open_writer(packs: Path, threads: int = 2) -> PackWriter:
+    return PackWriter(os.fsencode(packs), os.fsencode(TEMPORARY + "x"), threads=threads)
+
+
+def finish(packs: Path, writer: PackWriter) -> Path:
+    name = writer.finish()
+    assert name is not None
+    return packs / f"{name.decode()}.pack"
+
+
 def finished(packs: Path, *blobs: bytes) -> Path:
-    writer = PackWriter(packs, ())
+    writer = open_writer(packs)
     for blob in blobs:
         writer.write("blob", blob)
-    path = writer.finish()
-    assert path is not None
-    return path
+    return finish(packs, writer)
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -56,7 +64,7 @@ def test_every_size_of_object(repository: Path, packs: Path, size: int) -> None:
 
 
 def test_many_objects_of_all_kinds(repository: Path, packs: Path) -> None:
-    writer = PackWriter(packs, ())
+    writer = open_writer(packs)
     blobs = [writer.write("blob", content(size)) for size in (*SIZES, *range(3000, 4000))]
     tree = writer.write("tree", b"".join(b"100644 %05d\0" % n + oid for n, oid in enumerate(blobs)))
     message = b"tree %s\nauthor a <a> 1 +0000\ncommitter a <a> 1 +0000\n\nm\n" % tree.hex().encode()
@@ -69,21 +77,49 @@ def test_many_objects_of_all_kinds(repository: Path, packs: Path) -> None:
 
 
 def test_nothing_written_is_no_pack(packs: Path) -> None:
-    assert PackWriter(packs, ()).finish() is None
+    assert open_writer(packs).finish() is None
     assert list(packs.iterdir()) == []
 
 
 def test_each_object_is_written_once_and_known_ones_never(packs: Path) -> None:
-    known = object_id("blob", b"known")
-    writer = PackWriter(packs, {known})
-    assert writer.write("blob", b"known") == known
+    finished(packs, b"known")
+    writer = open_writer(packs)
+    assert writer.write("blob", b"known") == object_id("blob", b"known")
     assert writer.write("blob", b"new") == writer.write("blob", b"new") == object_id("blob", b"new")
     assert len(writer) == 1
     writer.abort()
 
 
+def test_what_an_index_without_its_pack_names_is_written(packs: Path) -> None:
+    finished(packs, b"known").unlink()
+    writer = open_writer(packs)
+    writer.write("blob", b"known")
+    assert len(writer) == 1
+
+
+def test_a_damaged_index_is_told(packs: Path) -> None:
+    path = finished(packs, b"known").with_suffix(".idx")
+    path.chmod(0o644)
+    path.write_bytes(path.read_bytes()[:-1] + b"?")
+    with pytest.raises(FormatError, match="a damaged pack index"):
+        open_writer(packs)
+
+
+def test_the_number_of_threads_changes_no_byte(packs: Path) -> None:
+    blobs = [content(size) for size in (*SIZES, *range(3000, 3100))]
+    packed = set()
+    for threads in (1, 2, 5):
+        writer = open_writer(packs, threads)
+        for blob in blobs:
+            writer.write("blob", blob)
+        path = finish(packs, writer)
+        packed.add((path, path.read_bytes()))
+        path.unlink()
+    assert len(packed) == 1
+
+
 def test_an_aborted_one_leaves_nothing(packs: Path) -> None:
-    writer = PackWriter(packs, ())
+    writer = open_writer(packs)
     writer.write("blob", content(3 << 20))
     writer.abort()
     writer.abort()
@@ -91,12 +127,19 @@ def test_an_aborted_one_leaves_nothing(packs: Path) -> None:
 
 
 def test_the_same_pack_again_replaces_itself(repository: Path, packs: Path) -> None:
-    one = finished(packs, b"a", b"b")
-    os.chmod(one, 0o644)
+    writers = [open_writer(packs), PackWriter(os.fsencode(packs), b"tmp_y", threads=1)]
+    third = PackWriter(os.fsencode(packs), b"tmp_z", threads=1)
+    for blob in (b"a", b"b"):
+        for writer in writers:
+            writer.write("blob", blob)
+    one = finish(packs, writers[0])
+    one.chmod(0o644)
     one.write_bytes(b"damaged")
-    assert finished(packs, b"a", b"b") == one
+    assert finish(packs, writers[1]) == one
     # The same objects in another order are other bytes: neither may get the other's index.
-    assert finished(packs, b"b", b"a") != one
+    for blob in (b"b", b"a"):
+        third.write("blob", blob)
+    assert finish(packs, third) != one
     fsck(repository)
 
 
@@ -128,7 +171,7 @@ def test_what_a_killed_run_left_is_removed(packs: Path) -> None:
 
 def write_one(packs: Path) -> str:
     """As a commit does it: whatever goes wrong, the pack is aborted."""
-    writer = PackWriter(packs, ())
+    writer = open_writer(packs)
     try:
         writer.write("blob", content(5 << 20))
         return str(writer.finish())
