@@ -16,6 +16,7 @@ from huai_client.publish.executor import execute
 from huai_client.tree import Tree, View
 from huai_client.tree.local_entry import Unreadable, differences_here, stat_entry
 from huai_client.tree.scope import Scope
+from huai_client.tree.survey import survey
 from huai_schema.entries import Directory, Entry, File
 from huai_schema.paths import ROOT, RelPath, join, tree_order
 from tests.property.test_apply import trees
@@ -99,6 +100,27 @@ def test_a_comparison_finds_what_differs(
         assert compared(tree, selection, size=1) == found
     keys = [order(each) for each in found if not isinstance(each, Extraneous) or each.directory]
     assert keys == sorted(keys)
+
+
+@FEW
+@given(trees(), trees(), rules_of(SENDING, 3), st.sampled_from(Modes))
+def test_a_survey_sees_what_a_look_at_each_path_does(
+    have: list[Entry], want: list[Entry], lines: list[bytes], modes: Modes
+) -> None:
+    selection = Selection(selection_of(want).snapshot, Rules(Rules.parse(lines).rules, modes))
+    with tempfile.TemporaryDirectory() as folder, Tree(Path(folder)) as tree:
+        execute(plan_for(tree, have), tree, Staged(tree.dest), lambda *_: None)
+        places: list[tuple[RelPath, Entry | None]] = [
+            (entry.path, entry) for entry in selection.entries()
+        ]
+        places += [(entry.path, None) for entry in want]
+        for (path, wanted), seen in zip(places, survey(tree, places), strict=True):
+            here = stat_entry(tree, path)
+            assert seen.found == here
+            if here is not None and wanted is not None:
+                assert seen.differing == differences_here(tree, here, wanted)
+            else:
+                assert not seen.differing
 
 
 @FEW

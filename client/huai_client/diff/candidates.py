@@ -6,7 +6,7 @@ compared as a whole.
 """
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 
 from huai_client.diff.candidate import Candidate, Move, TreeDiff, replaces, worth_hashing
 from huai_client.diff.compare import Extraneous, Match, Missing, TreeComparison
@@ -15,10 +15,11 @@ from huai_client.diff.moves import ChangedPaths, anywhere, gone
 from huai_client.diff.selection import Selection
 from huai_client.tree import PathError, View
 from huai_client.tree.hashing import digest_of
-from huai_client.tree.local_entry import LocalEntry, Unreadable, differences_here, stat_entry
+from huai_client.tree.local_entry import Unreadable, stat_entry
+from huai_client.tree.survey import Observed, survey
 from huai_schema.entries import Directory, Entry, File
 from huai_schema.errors import ExitCode, HuaiError
-from huai_schema.paths import ROOT, RelPath, ancestors, parent, show
+from huai_schema.paths import ROOT, RelPath, ancestors, parent, path_order, show
 
 
 class UnreadableTreeError(HuaiError):
@@ -48,21 +49,22 @@ def diff_whole(
     """
     candidates: list[Candidate] = []
     extraneous: list[RelPath] = []
+    going: dict[RelPath, Entry | None] = {}
     ours = gone(past, wanted)
     for finding in TreeComparison(view, wanted, owners=view.owners).findings(tick):
         if isinstance(finding, Match):
-            candidates.append(
-                _candidate(view, finding.wanted, finding.observed, (), finding.attributes)
-            )
+            here = Observed(finding.observed, finding.attributes)
+            candidates.append(_candidate(view, finding.wanted.path, finding.wanted, here))
         elif isinstance(finding, Missing):
             candidates.append(Candidate(finding.wanted.path, None, finding.wanted))
         elif isinstance(finding, Extraneous):
             if not delete_extraneous and finding.path not in ours:
                 extraneous.append(finding.path)
             else:
-                candidates.append(_observed(view, finding.path, None, ()))
+                going[finding.path] = None
         else:
             raise _unreadable(finding)
+    candidates += _observed(view, going)
     return TreeDiff(_with_members(view, candidates, wanted), [], extraneous)
 
 
@@ -81,23 +83,24 @@ def diff_changes(
         collected = ChangedPaths(view, past, wanted, may_move)
     except PathError as error:
         raise _unreadable(Unreadable(error.path, error.reason)) from error
-    found: dict[RelPath, Candidate] = {}
-    for path, entry in collected.paths.items():
-        before = tuple(collected.past.get(path, ()))
-        if path in collected.vacated:
-            found[path] = Candidate(path, None, entry, before)
-        else:
-            found[path] = _observed(view, path, entry, before)
+    vacated, before = collected.vacated, collected.past
+    there = {path: each for path, each in collected.paths.items() if path not in vacated}
+    found = {candidate.path: candidate for candidate in _observed(view, there, before)}
+    for path in collected.paths.keys() & vacated:
+        found[path] = Candidate(path, None, collected.paths[path], tuple(before.get(path, ())))
     # An interrupted run may have left other times and modes on these directories.
     disturbed = {ROOT, *collected.parents} if len(past) > 1 else {ROOT}
-    for path in disturbed - found.keys():
-        candidate = _observed(view, path, wanted.directory(path), ())
+    directories = {path: wanted.directory(path) for path in disturbed - found.keys()}
+    for candidate in _observed(view, directories):
         if isinstance(candidate.have, Directory) and candidate.wanted is not None:
-            found[path] = candidate
-    for path in _lost_directories(view, found.values()):
-        for entry in wanted.entries_below(path):
-            if entry.path not in found:
-                found[entry.path] = _observed(view, entry.path, entry, ())
+            found[candidate.path] = candidate
+    lost = {
+        entry.path: entry
+        for path in _lost_directories(view, found.values())
+        for entry in wanted.entries_below(path)
+        if entry.path not in found
+    }
+    found.update((candidate.path, candidate) for candidate in _observed(view, lost))
     candidates = _with_leaders(view, list(found.values()), wanted, collected.moves)
     return TreeDiff(candidates, collected.moves, [])
 
@@ -106,24 +109,17 @@ def diff_damage(
     view: View, damage: Iterable[Difference], wanted: Selection, *, delete_extraneous: bool
 ) -> TreeDiff:
     """Look at the paths that `verify` found, to repair them."""
-    candidates: list[Candidate] = []
-    extraneous: list[RelPath] = []
-    damage = list(damage)
-    entries = wanted.entries_at(difference.path for difference in damage)
-    for difference in damage:
-        path = difference.path
-        entry = entries.get(path)
-        if entry is None:
-            if not delete_extraneous:
-                extraneous.append(path)
-            else:
-                candidates.append(_observed(view, path, None, ()))
-            continue
-        candidate = _observed(view, path, entry, ())
-        if "digest" in difference.attributes:
-            # Size and time are right; this digest tells the planner that the content is wrong.
-            candidate = candidate._replace(digest=_DAMAGED)
-        candidates.append(candidate)
+    found = list(damage)
+    paths = {difference.path for difference in found}
+    # Size and time are right; another digest tells the planner that the content is wrong.
+    damaged = {difference.path for difference in found if "digest" in difference.attributes}
+    entries = wanted.entries_at(paths)
+    extraneous = [] if delete_extraneous else sorted(paths - entries.keys(), key=path_order)
+    looked_at = paths if delete_extraneous else entries
+    candidates = [
+        each._replace(digest=_DAMAGED) if each.wanted and each.path in damaged else each
+        for each in _observed(view, {path: entries.get(path) for path in looked_at})
+    ]
     return TreeDiff(_with_members(view, candidates, wanted), [], extraneous)
 
 
@@ -155,12 +151,8 @@ def _with_members(view: View, candidates: list[Candidate], wanted: Selection) ->
     """Add all hardlinks of files that are replaced: they have to become links of the new file."""
     leaders = {each.path for each in candidates if each.links > 1 and replaces(each)}
     known = {candidate.path for candidate in candidates}
-    members = [
-        _observed(view, entry.path, entry, ())
-        for entry in (wanted.entries() if leaders else ())
-        if isinstance(entry, File) and entry.link in leaders and entry.path not in known
-    ]
-    return candidates + members
+    members = _members(wanted, leaders, known)
+    return [*candidates, *_observed(view, members)]
 
 
 def _with_leaders(
@@ -179,63 +171,67 @@ def _with_leaders(
     }
     moved = {move.new for move in moves}
     unseen = {path for path in named - known if moved.isdisjoint(ancestors(path))}
-    found = [
-        _observed(view, path, entry, (entry,))
-        for path, entry in wanted.entries_at(unseen).items()
-        if isinstance(entry, File)
-    ]
+    named_here = wanted.entries_at(unseen)
+    files = {path: each for path, each in named_here.items() if isinstance(each, File)}
+    found = _observed(view, files, _as_past(files))
     broken = [each for each in found if each.have is None or each.differing]
-    leaders = {each.path for each in broken}
-    members = [
-        _observed(view, entry.path, entry, (entry,))
+    members = _members(wanted, {each.path for each in broken}, known)
+    return [*candidates, *broken, *_observed(view, members, _as_past(members))]
+
+
+def _members(
+    wanted: Selection, leaders: Collection[RelPath], known: Container[RelPath]
+) -> dict[RelPath, File]:
+    """The hardlinks of `leaders`, without those that are `known`."""
+    return {
+        entry.path: entry
         for entry in (wanted.entries() if leaders else ())
         if isinstance(entry, File) and entry.link in leaders and entry.path not in known
-    ]
-    return candidates + broken + members
+    }
+
+
+def _as_past(entries: Mapping[RelPath, File]) -> dict[RelPath, list[Entry]]:
+    """`entries` as those of the only past snapshot."""
+    return {path: [entry] for path, entry in entries.items()}
 
 
 def _observed(
-    view: View, path: RelPath, wanted: Entry | None, past: tuple[Entry, ...]
-) -> Candidate:
+    view: View,
+    wanted: Mapping[RelPath, Entry | None],
+    past: Mapping[RelPath, Sequence[Entry]] | None = None,
+) -> Iterator[Candidate]:
+    """What is at each path of `wanted`, in tree order; `past`: the entries of past snapshots."""
+    before = past or {}
+    places = sorted(wanted.items(), key=lambda place: path_order(place[0]))
     try:
-        found = stat_entry(view, path)
-        if found is None:
-            return Candidate(path, None, wanted, past)
-        if wanted is None:
-            return Candidate(
-                path,
-                found.entry,
-                None,
-                past,
-                special=found.entry is None,
-                links=found.nlinks,
-                inode=(found.device, found.inode),
-            )
-        differing = differences_here(view, found, wanted)
+        for (path, entry), here in zip(places, survey(view, places), strict=True):
+            yield _candidate(view, path, entry, here, tuple(before.get(path, ())))
     except PathError as error:
         raise _unreadable(Unreadable(error.path, error.reason)) from error
-    return _candidate(view, wanted, found, past, differing)
 
 
 def _candidate(
     view: View,
-    wanted: Entry,
-    found: LocalEntry,
-    past: tuple[Entry, ...],
-    differing: frozenset[str],
+    path: RelPath,
+    wanted: Entry | None,
+    here: Observed,
+    past: tuple[Entry, ...] = (),
 ) -> Candidate:
+    found = here.found
+    if found is None:
+        return Candidate(path, None, wanted, past)
     candidate = Candidate(
-        wanted.path,
+        path,
         found.entry,
         wanted,
         past,
         special=found.entry is None,
-        differing=differing,
+        differing=here.differing,
         links=found.nlinks,
         inode=(found.device, found.inode),
     )
     if worth_hashing(candidate):
-        return candidate._replace(digest=digest_here(view, wanted.path))
+        return candidate._replace(digest=digest_here(view, path))
     return candidate
 
 

@@ -8,9 +8,8 @@ taken for absent.
 import os
 from collections.abc import Callable, Iterator, Sequence
 from errno import EACCES
-from functools import cache, partial
+from functools import partial
 from itertools import islice
-from struct import Struct
 from typing import NamedTuple, TypeAlias
 
 from huai_client.diff.selection import Selection
@@ -18,18 +17,16 @@ from huai_client.filters.rules import Rules
 from huai_client.tree import PathError, View
 from huai_client.tree.errors import path_error
 from huai_client.tree.local_entry import LocalEntry, Unreadable
+from huai_client.tree.observed import MATCH, MISSING, RECORD, Record, attributes, seen
 from huai_client.tree.owners import Owners
 from huai_client.tree.scope import WHOLE, Scope
 from huai_native import _native
 from huai_schema.codec import columns
 from huai_schema.codec.listing import Listing
-from huai_schema.entries import Directory, Entry, File, Symlink
+from huai_schema.entries import Entry
 from huai_schema.paths import ROOT, RelPath
 
-_RECORD = Struct("<BBBxIIIIIiqQQQ")
-_MATCH, _MISSING, _EXTRANEOUS, _EXTRANEOUS_DIRECTORY, _UNREADABLE_DIRECTORY = 1, 2, 3, 4, 6
-_ATTRIBUTES = ("type", "size", "mtime", "mode", "owner", "group", "target", "link")
-_FILE, _DIRECTORY, _SYMLINK = 1, 2, 3
+_EXTRANEOUS, _EXTRANEOUS_DIRECTORY, _UNREADABLE_DIRECTORY = 3, 4, 6
 _MOUNT_POINT = -1
 _THREADS = min(8, os.cpu_count() or 1)
 STEP = 1 << 16
@@ -159,15 +156,15 @@ class TreeComparison:
         found = (entry for _, entry, _ in columns.entries(batch)) if batch else ()
         wanted = map(self._modes.of, found)
         begin = 0
-        for record in map(_Record._make, _RECORD.iter_unpack(records)):
+        for record in map(Record._make, RECORD.iter_unpack(records)):
             said, begin = text[begin : record.text_end], record.text_end
             kind = record.kind
-            if kind == _MISSING:
+            if kind == MISSING:
                 yield from map(Missing, islice(wanted, record.size))
-            elif kind == _MATCH:
+            elif kind == MATCH:
                 entry = next(wanted)
-                here = self._here(entry.path, record, said)
-                yield Match(entry, here, _names(record.attributes))
+                here = seen(entry.path, record, said, self._view.names)
+                yield Match(entry, here, attributes(record.attributes))
             elif kind in (_EXTRANEOUS, _EXTRANEOUS_DIRECTORY):
                 yield Extraneous(RelPath(said), directory=kind == _EXTRANEOUS_DIRECTORY)
             elif kind == _UNREADABLE_DIRECTORY:
@@ -188,49 +185,9 @@ class TreeComparison:
             if _path(finding) != top:
                 yield finding
 
-    def _here(self, path: RelPath, record: "_Record", target: bytes) -> LocalEntry:
-        mtime, mode = record.mtime, record.mode
-        owner, group = self._view.names.user(record.uid), self._view.names.group(record.gid)
-        entry: Entry | None = None
-        if record.type == _FILE:
-            entry = File(path, record.size, mtime, mode, owner, group)
-        elif record.type == _DIRECTORY:
-            entry = Directory(path, mtime, mode, owner, group)
-        elif record.type == _SYMLINK:
-            entry = Symlink(path, target, mtime, mode, owner, group)
-        return LocalEntry(
-            path, entry, record.device, record.inode, record.links, record.uid, record.gid
-        )
-
-
-class _Record(NamedTuple):
-    """The fields of `_RECORD`."""
-
-    kind: int
-    attributes: int
-    """One bit for each of `_ATTRIBUTES` that differs."""
-    type: int
-    """Of what is there."""
-    mode: int
-    links: int
-    uid: int
-    gid: int
-    text_end: int
-    errno: int
-    mtime: int
-    size: int
-    """Or how many entries are missing."""
-    device: int
-    inode: int
-
 
 def _path(finding: Finding) -> RelPath:
     return finding.wanted.path if isinstance(finding, Match | Missing) else finding.path
-
-
-@cache
-def _names(attributes: int) -> frozenset[str]:
-    return frozenset(name for bit, name in enumerate(_ATTRIBUTES) if attributes >> bit & 1)
 
 
 def _unreadable(path: RelPath, code: int, *, directory: bool) -> Unreadable:

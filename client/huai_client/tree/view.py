@@ -13,8 +13,8 @@ from huai_client.tree.errors import PathError, at
 from huai_client.tree.handles import listing
 from huai_client.tree.owners import Names, Owners
 from huai_native import _native
-from huai_schema.entries import File
-from huai_schema.paths import RelPath, basename, parent
+from huai_schema.entries import Entry, File
+from huai_schema.paths import ROOT, RelPath, basename, parent
 
 _CONTENT = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 T = TypeVar("T")
@@ -97,6 +97,11 @@ class View:
         if not name:
             return os.fstat(self._root)
         return os.stat(name, dir_fd=self._native.open(RelPath(folder)), follow_symlinks=False)
+
+    def survey(self, places: Sequence[tuple[RelPath, Entry | None]]) -> tuple[bytes, bytes]:
+        """What stands at each place, against what should: records and text of `observed`."""
+        with at(ROOT):
+            return self._native.survey(places)
 
     def target(self, path: RelPath) -> bytes:
         """The target of a symlink."""

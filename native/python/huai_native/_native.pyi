@@ -466,6 +466,10 @@ class _Removal(Protocol):
     @property
     def directory(self) -> bool: ...
 
+_Wanted: TypeAlias = (
+    _File | tuple[bytes, bytes, int, int, bytes, bytes] | tuple[bytes, int, int, bytes, bytes]
+)
+"""See huai_schema.entries: File, Symlink, Directory."""
 _Staged: TypeAlias = tuple[int, bytes, _FileEntry]
 """A complete file: the handle of a directory, the path below, no symlink on the way; the entry."""
 _Refusal: TypeAlias = Literal[
@@ -537,6 +541,13 @@ class Tree:
 
     def keep_below(self, top: bytes) -> None:
         """Keep leaves that are removed or replaced, from now on: at the same path below `top`."""
+
+    def survey(self, items: Sequence[tuple[bytes, _Wanted | None]]) -> tuple[bytes, bytes]:
+        """What stands at each path, against what should: records and text of `TreeComparison`.
+
+        A match where anything stands, whatever differs; else missing, or unreadable, which may be
+        the path of a hardlink's leader.
+        """
 
     def make_directories(self, items: Sequence[tuple[bytes, _Entry | None]]) -> _Row:
         """Make directories, unless they exist, with owner and mode; their owner may write there."""

@@ -7,11 +7,16 @@ use huai_tree::publish::{
     Attributes, Directory, Failure, File, Leaf, Link, Mode, Move, Reason, Remove, Row, Staged,
     Symlink,
 };
+use huai_tree::survey::{Body, Place, Wanted};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyInt, PyTuple, PyType};
 
 use crate::stage::wanted;
+
+/// See `huai_schema.entries`.
+const DIRECTORY_FIELDS: usize = 5;
+const SYMLINK_FIELDS: usize = 6;
 
 /// How many were done; path, reason, errno or 0, and another path, of what failed.
 pub(crate) type Outcome<'py> = (
@@ -75,14 +80,23 @@ impl Entries {
 
     fn attributes(&mut self, entry: &Bound<'_, PyAny>) -> PyResult<Attributes> {
         let py = entry.py();
+        self.attributes_of([
+            entry.getattr(intern!(py, "mtime"))?,
+            entry.getattr(intern!(py, "mode"))?,
+            entry.getattr(intern!(py, "owner"))?,
+            entry.getattr(intern!(py, "group"))?,
+        ])
+    }
+
+    fn attributes_of(
+        &mut self,
+        [mtime, mode, owner, group]: [Bound<'_, PyAny>; 4],
+    ) -> PyResult<Attributes> {
+        let py = mode.py();
         let (user, group) = match &mut self.owners {
             None => (None, None),
-            Some(owners) => (
-                owners.user.number(&entry.getattr(intern!(py, "owner"))?)?,
-                owners.group.number(&entry.getattr(intern!(py, "group"))?)?,
-            ),
+            Some(owners) => (owners.user.number(&owner)?, owners.group.number(&group)?),
         };
-        let mode = entry.getattr(intern!(py, "mode"))?;
         let is_kept =
             !mode.is_exact_instance_of::<PyInt>() && mode.is_instance(self.kept.bind(py))?;
         let bits = mode.extract()?;
@@ -94,7 +108,7 @@ impl Entries {
             } else {
                 Mode::Exact(bits)
             },
-            mtime: entry.getattr(intern!(py, "mtime"))?.extract()?,
+            mtime: mtime.extract()?,
         })
     }
 
@@ -110,6 +124,29 @@ impl Entries {
             sure: source.get_item(3)?.extract()?,
             key,
         })
+    }
+
+    /// Of a path, and the entry or None.
+    pub(crate) fn place(&mut self, item: &Bound<'_, PyAny>) -> PyResult<Place> {
+        let (path, entry): (Vec<u8>, Option<Bound<'_, PyTuple>>) = item.extract()?;
+        let wanted = entry.map(|entry| self.wanted(&entry)).transpose()?;
+        Ok(Place { path, wanted })
+    }
+
+    /// Entries are tuples, of which each type has a length of its own.
+    fn wanted(&mut self, entry: &Bound<'_, PyTuple>) -> PyResult<Wanted> {
+        let (body, before) = match entry.len() {
+            DIRECTORY_FIELDS => (Body::Directory, 1),
+            SYMLINK_FIELDS => (Body::Symlink(entry.get_item(1)?.extract()?), 2),
+            _ => {
+                let size = entry.get_item(1)?.extract()?;
+                let link = entry.get_item(6)?.extract()?;
+                (Body::File { size, link }, 2)
+            }
+        };
+        let field = |number: usize| entry.get_item(before + number);
+        let attributes = self.attributes_of([field(0)?, field(1)?, field(2)?, field(3)?])?;
+        Ok(Wanted { body, attributes })
     }
 
     pub(crate) fn file(&mut self, entry: &Bound<'_, PyAny>) -> PyResult<File> {

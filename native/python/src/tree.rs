@@ -4,6 +4,7 @@ use std::os::fd::RawFd;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use huai_tree::error::{Errno, Error};
+use huai_tree::findings::Findings;
 use huai_tree::publish::{self, Options, Row};
 use huai_tree::stop::Stop;
 use pyo3::prelude::*;
@@ -77,6 +78,18 @@ impl Tree {
             tree.refresh();
             Ok(())
         })
+    }
+
+    /// What stands at each of `items`: records and their text.
+    fn survey<'py>(
+        &self,
+        py: Python<'py>,
+        items: &Bound<'py, PySequence>,
+    ) -> PyResult<(Bound<'py, PyBytes>, Bound<'py, PyBytes>)> {
+        let places = self.converted(items, Entries::place)?;
+        let found = wait(py, |stop| self.opened(|tree| tree.survey(&places, stop)))?;
+        let Findings { records, text, .. } = found.map_err(|error| raise(py, &error))?;
+        Ok((PyBytes::new(py, &records), PyBytes::new(py, &text)))
     }
 
     fn make_directories<'py>(

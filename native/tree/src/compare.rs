@@ -20,7 +20,9 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use crate::ahead::Ahead;
+use crate::attributes::{self, Mode};
 use crate::call::{self, Outcome};
+use crate::difference::{self, differences};
 use crate::error::Error;
 use crate::extraneous::Extraneous;
 use crate::findings::{Attribute, Attributes, Findings};
@@ -472,38 +474,50 @@ impl Place {
         target: &[u8],
         number_of: &NumberOf<'_>,
     ) -> Outcome<Attributes> {
-        use Attribute as At;
-        let mut found = Attributes::default();
-        match (&entry.body, seen.kind) {
-            (Body::File { size, link, .. }, FileType::RegularFile) => {
-                found.add_if(At::Size, *size != seen.size);
-                let mut is_leader = |link: &RelPath| {
-                    let leader = look(&mut self.folders, link.as_bytes());
-                    let leader = leader.ok().flatten().map(|found| found.seen);
-                    leader.is_some_and(|it| (it.device, it.inode) == (seen.device, seen.inode))
-                };
-                found.add_if(At::Link, link.as_ref().is_some_and(|link| !is_leader(link)));
-            }
-            (Body::Symlink { target: wanted }, FileType::Symlink) => {
-                found.add_if(At::Target, **wanted != *target);
-            }
-            (Body::Directory, FileType::Directory) => {}
-            _ => {
-                found.add_if(At::Type, true);
-                return Ok(found);
-            }
-        }
-        found.add_if(At::Mtime, entry.mtime != seen.mtime);
-        let mode = self.options.modes.of(entry);
-        found.add_if(At::Mode, mode.is_some_and(|mode| mode != seen.mode));
-        if self.options.owners {
-            let Self { numbers, .. } = self;
-            let user = numbers.differ(Kind::User, &entry.owner, seen.user, number_of)?;
-            found.add_if(At::Owner, user);
-            let group = numbers.differ(Kind::Group, &entry.group, seen.group, number_of)?;
-            found.add_if(At::Group, group);
+        let wanted = self.wanted(entry, number_of)?;
+        let body = match &entry.body {
+            Body::File { size, .. } => difference::Body::File(*size),
+            Body::Directory => difference::Body::Directory,
+            Body::Symlink { target } => difference::Body::Symlink(target),
+        };
+        let mut found = differences(body, &wanted, seen, target);
+        if let (
+            Body::File {
+                link: Some(link), ..
+            },
+            FileType::RegularFile,
+        ) = (&entry.body, seen.kind)
+        {
+            let leader = look(&mut self.folders, link.as_bytes()).ok().flatten();
+            let is_leader = leader.is_some_and(|it| it.seen.is_inode_of(seen));
+            found.add_if(Attribute::Link, !is_leader);
         }
         Ok(found)
+    }
+
+    /// The attributes of an entry here.
+    fn wanted(
+        &mut self,
+        entry: &Entry<'_>,
+        number_of: &NumberOf<'_>,
+    ) -> Outcome<attributes::Attributes> {
+        let Self {
+            options, numbers, ..
+        } = self;
+        let mut number = |kind, name| {
+            if options.owners {
+                numbers.number(kind, name, number_of)
+            } else {
+                Ok(None)
+            }
+        };
+        let mode = options.modes.of(entry).map(u32::from);
+        Ok(attributes::Attributes {
+            user: number(Kind::User, &entry.owner)?,
+            group: number(Kind::Group, &entry.group)?,
+            mode: mode.map_or(Mode::Kept(0), Mode::Exact),
+            mtime: entry.mtime,
+        })
     }
 }
 

@@ -123,14 +123,24 @@ impl Findings {
         seen: &Seen,
         target: &[u8],
     ) {
-        self.finish();
         self.wanted.push(Role::New, directory, entry);
+        self.add_present(attributes, seen, target);
+    }
+
+    /// As a match, of what the caller knows.
+    pub(crate) fn add_present(&mut self, attributes: Attributes, seen: &Seen, target: &[u8]) {
+        self.finish();
         self.text.extend_from_slice(target);
         self.put(Kind::Match, attributes, Some(seen), 0);
     }
 
     pub(crate) fn add_missing(&mut self, directory: &RelPath, entry: &Entry<'_>) {
         self.wanted.push(Role::New, directory, entry);
+        self.add_absent();
+    }
+
+    /// As missing, of what the caller knows.
+    pub(crate) fn add_absent(&mut self) {
         self.missing += 1;
     }
 

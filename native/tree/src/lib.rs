@@ -29,11 +29,13 @@ pub mod run;
 pub mod scan;
 
 pub mod compare;
+mod difference;
 mod extraneous;
 pub mod findings;
 mod local;
 pub mod numbers;
 pub mod scope;
+pub mod survey;
 
 pub mod copy;
 pub mod hash;

@@ -56,6 +56,10 @@ impl Seen {
     pub(crate) fn is_directory(&self) -> bool {
         self.kind == FileType::Directory
     }
+
+    pub(crate) fn is_inode_of(&self, other: &Self) -> bool {
+        (self.device, self.inode) == (other.device, other.inode)
+    }
 }
 
 /// An entry that is no directory.

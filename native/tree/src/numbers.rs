@@ -25,19 +25,18 @@ pub(crate) struct Numbers {
 }
 
 impl Numbers {
-    /// Whether `name` is known, and by another number.
-    pub(crate) fn differ(
+    /// The number of `name`; none: it is unknown.
+    pub(crate) fn number(
         &mut self,
         kind: Kind,
         name: &[u8],
-        number: u32,
         number_of: &NumberOf<'_>,
-    ) -> Outcome<bool> {
+    ) -> Outcome<Option<u32>> {
         let known = match kind {
             Kind::User => &mut self.users,
             Kind::Group => &mut self.groups,
         };
-        let found = match &known.last {
+        Ok(match &known.last {
             Some((last, found)) if *last == name => *found,
             _ => {
                 let found = match known.all.get(name) {
@@ -48,7 +47,6 @@ impl Numbers {
                 known.last = Some((name.to_vec(), found));
                 found
             }
-        };
-        Ok(found.is_some_and(|found| found != number))
+        })
     }
 }

@@ -13,7 +13,10 @@ use crate::attributes::Mode;
 use crate::call::{self, Outcome, Status};
 use crate::change::{self, Place};
 use crate::error::{Error, Result};
+use crate::findings::Findings;
 use crate::folders::Folders;
+use crate::stop::Stop;
+use crate::survey;
 
 /// The name in the staging area under which hardlinks and symlinks are made.
 const MAKING: &[u8] = b"making";
@@ -81,6 +84,14 @@ impl Tree {
         self.folders
             .make_writable(path)
             .map_err(|errno| Error::new("open", path, errno))
+    }
+
+    /// Looks at single places, whose findings come in their order.
+    pub fn survey(&mut self, places: &[survey::Place], stop: &Stop) -> Result<Findings> {
+        let mut found = Findings::default();
+        survey::survey(&mut self.folders, places, stop, &mut found)
+            .map_err(|errno| Error::new("look", b"", errno))?;
+        Ok(found)
     }
 
     /// Restores the modes of directories that got u+rwx; gives the paths where this failed.
