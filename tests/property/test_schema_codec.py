@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 from huai_schema.codec.commits import CommitInfo, Counts, Totals
 from huai_schema.codec.descriptor import CONTENT_URLS, Descriptor
 from huai_schema.codec.escaping import escape, unescape
-from huai_schema.codec.lines import decode_directory, decode_leaves, encode_directory
+from huai_schema.codec.lines import decode_directory, decode_leaves
 from huai_schema.entries import Directory, File, Symlink
 from huai_schema.errors import FormatError
 from huai_schema.git.objects import TreeItem, decode_tree, encode_tree
 from huai_schema.limits import TOTAL_ENTRIES
 from huai_schema.paths import ROOT, RelPath, basename, rel_path
 from tests.support.schema.damage import damaged
-from tests.support.schema.lines import encode_leaf
+from tests.support.schema.lines import encode_directory, encode_leaf
 from tests.support.schema.memory import MemoryObjects
 from tests.support.schema.single import manifest_text, read_manifest, read_own_directory
 from tests.support.schema.strategies import RANDOMS, directories, leaves, trees

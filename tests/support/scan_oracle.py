@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from huai_schema.codec.lines import encode_directory
 from huai_schema.codec.listing import Listing
 from huai_schema.entries import ROOT_OWNER, Directory, File, Symlink
 from huai_schema.limits import NAME_BYTES, PATH_BYTES
@@ -31,7 +30,7 @@ from huai_server.scan.types import (
     root_error,
 )
 from tests.support import scan_exclude
-from tests.support.schema.lines import encode_leaf
+from tests.support.schema.lines import encode_directory, encode_leaf
 
 MTIME_MAX = (1 << 63) - 1
 TARGET_BYTES = 4095

@@ -1,6 +1,8 @@
 //! How a hardlink names the leader of its group (FORMAT.md, "Lines").
 
 use crate::error::{Error, Result};
+use crate::escape::put_escaped;
+use crate::find::split_before;
 use crate::path::{RelPath, parent, quote_bytes};
 
 /// The leader that `relative` names, seen from the hardlink `name` in `directory`.
@@ -31,6 +33,32 @@ pub(crate) fn resolve(relative: &[u8], directory: &RelPath, name: &[u8]) -> Resu
     Ok(leader)
 }
 
+/// Adds the field, its tab included, that makes a leaf of `directory` a hardlink.
+///
+/// The leader is named relative to that directory, so that a directory which moves with the whole
+/// group in it keeps its manifests.
+pub fn put_link(line: &mut Vec<u8>, directory: &[u8], leader: &[u8]) {
+    line.extend_from_slice(b"\th");
+    let (mut here, mut there) = (directory, leader);
+    while let (Some((one, below)), Some((other, rest))) = (split_first(here), split_first(there)) {
+        if one != other || rest.is_empty() {
+            break;
+        }
+        (here, there) = (below, rest);
+    }
+    while let Some((_, below)) = split_first(here) {
+        line.extend_from_slice(b"../");
+        here = below;
+    }
+    put_escaped(line, there);
+}
+
+/// The first component of a path and what is below; none if there is no component.
+fn split_first(path: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (first, rest) = split_before(path, b'/');
+    (!first.is_empty()).then(|| (first, rest.get(1..).unwrap_or_default()))
+}
+
 /// Whether one leaf comes before another in tree order: leaves, then subdirectories.
 fn precedes(leader: &[u8], path: &[u8]) -> bool {
     let mut here = leader.split(|&byte| byte == b'/').peekable();
@@ -45,4 +73,30 @@ fn precedes(leader: &[u8], path: &[u8]) -> bool {
         }
     }
     false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_put_is_resolved() {
+        let cases: [(&[u8], &[u8], &[u8]); 6] = [
+            (b"", b"a", b"a"),
+            (b"x", b"a", b"../a"),
+            (b"x/y", b"x/a", b"../a"),
+            (b"x/y", b"w/y/a\n", b"../../w/y/a\\x0a"),
+            (b"x/y", b"x/y/a", b"a"),
+            (b"x/y/z", b"x/m", b"../../m"),
+        ];
+        for (directory, leader, relative) in cases {
+            let mut line = Vec::new();
+            put_link(&mut line, directory, leader);
+            assert_eq!(line, [b"\th", relative].concat());
+            let directory = RelPath::parse(directory).unwrap();
+            let relative = crate::escape::unescape(relative).unwrap();
+            let found = resolve(&relative, &directory, b"zz").unwrap();
+            assert_eq!(found.as_bytes(), leader);
+        }
+    }
 }

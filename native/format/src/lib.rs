@@ -22,7 +22,7 @@ pub mod digests;
 pub mod entry;
 pub mod escape;
 mod fields;
-mod leader;
+pub mod leader;
 pub mod line;
 
 pub mod manifest;

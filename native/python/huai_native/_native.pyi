@@ -136,6 +136,27 @@ _Listing: TypeAlias = tuple[bytes, bytes, bytes, bytes]
 """Path, attributes, leaves, digests."""
 
 @final
+class HardlinkGroups:
+    """Finds the hardlink groups of one scan, whose directories come in tree order."""
+
+    def __new__(cls) -> HardlinkGroups: ...
+    def resolve(self, listing: _Listing, records: bytes, unsure: set[bytes]) -> bytes | None:
+        """The leaves with their hardlink fields; None: as they are.
+
+        `records`: one `huai_server.scan.types.IDENTITY` for each file.  Names in `unsure`, as they
+        stand in their lines, get no field.
+        """
+
+    def resolve_run(self, run: Run) -> None:
+        """The same for all directories of a run."""
+
+    def leads(self, path: bytes, fields: bytes, digest: bytes) -> bool:
+        """Whether a path leads an open group of this state.
+
+        `fields`: its line without its name and without a hardlink field; no digest: not known.
+        """
+
+@final
 class Layout:
     """The git objects of a module, made of its directories in tree order.
 

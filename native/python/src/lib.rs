@@ -11,6 +11,7 @@ mod digests;
 mod entries;
 mod errors;
 mod filter;
+mod hardlinks;
 mod hash;
 mod layout;
 mod operations;
@@ -42,6 +43,8 @@ mod _native {
     use crate::entries::Entries;
     #[pymodule_export]
     use crate::filter::Filter;
+    #[pymodule_export]
+    use crate::hardlinks::HardlinkGroups;
     #[pymodule_export]
     use crate::hash::{Blake3, hash_file};
     #[pymodule_export]

@@ -61,7 +61,7 @@ pub struct Directory {
     pub skipped: u64,
     /// Files that others may not read.
     pub unreadable: u64,
-    /// No problems, no hardlinks, and others may read all of it.
+    /// No problems, and others may read all of it.
     pub is_plain: bool,
     /// Its file system.
     pub device: u64,
@@ -245,7 +245,6 @@ impl Reader {
     fn finish(&mut self, path: &[u8], status: &Status) -> Result<Reading<Frame>, Errno> {
         let found = &mut self.found;
         let is_plain = found.problems.is_empty()
-            && !found.hardlinks
             && found.unreadable == 0
             && status.mode & OTHERS_ENTER == OTHERS_ENTER;
         let reading = Reading {

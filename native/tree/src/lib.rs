@@ -24,6 +24,7 @@ pub mod owners;
 
 mod ahead;
 mod directory;
+pub mod hardlinks;
 mod queue;
 pub mod run;
 pub mod scan;

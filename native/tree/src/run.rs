@@ -6,7 +6,7 @@ use huai_format::layout::Listing;
 use crate::directory::Directory;
 
 /// Bytes of a file's record: `huai_server.scan.types.IDENTITY`.
-const RECORD: usize = 64;
+pub(crate) const RECORD: usize = 64;
 /// Files of a directory that is one of many; a larger one goes its own way.
 const FILES: usize = 4096;
 /// Device, inode, size, mtime, ctime.
@@ -85,6 +85,11 @@ impl From<Vec<Directory>> for Run {
 }
 
 impl Run {
+    /// Whether some file has more than one name.
+    pub fn has_hardlinks(&self) -> bool {
+        self.directories.iter().any(|each| each.hardlinks)
+    }
+
     /// How many files, symlinks and bytes are in it.
     pub fn totals(&self) -> Totals {
         let mut totals = Totals::default();

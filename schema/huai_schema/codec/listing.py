@@ -15,7 +15,7 @@ class Listing(NamedTuple):
 
     path: RelPath
     attributes: bytes
-    """Its own attribute fields (`lines.encode_directory`), no name, no newline."""
+    """Its own attribute fields, no name, no newline."""
     leaves: bytes
     """Encoded lines of files and symlinks, each ended by a newline, sorted by raw name."""
     digests: bytes = b""

@@ -13,7 +13,7 @@ from heapq import heappop, heappush
 from itertools import chain
 from typing import NamedTuple
 
-from huai_native._native import Run
+from huai_native._native import HardlinkGroups, Run
 from huai_schema.codec.commits import Totals
 from huai_schema.codec.digests import join_digests
 from huai_schema.codec.escaping import escape, unescape
@@ -24,7 +24,6 @@ from huai_schema.layout.snapshot import Snapshot
 from huai_schema.limits import DIGEST_BYTES
 from huai_schema.paths import RelPath, ancestors, basename, join, path_order
 from huai_server.commit import remarks
-from huai_server.commit.hardlinks import FileState, HardlinkGroups
 from huai_server.commit.remarks import Remarks
 from huai_server.scan import types as scan_types
 from huai_server.scan.native import take_apart
@@ -70,6 +69,7 @@ class TreeBuilder:
         """The tree to commit, in tree order."""
         for item in self._listings(scanned):
             if isinstance(item, Run):
+                self._hardlinks.resolve_run(item)
                 self._count_run(item)
             else:
                 self._count(item)
@@ -113,7 +113,10 @@ class TreeBuilder:
         unsure = {
             escape(basename(each.path)): each.path for each in item.problems if each.path != here
         }
-        listing = item.listing._replace(leaves=self._hardlinks.resolve(item, unsure))
+        listing = item.listing
+        if item.hardlinks:
+            leaves = self._hardlinks.resolve(listing, item.identities, set(unsure))
+            listing = listing._replace(leaves=leaves or listing.leaves)
         listing = self._with_past_leaves(listing, unsure) if unsure else listing
         self.problems += (
             each._replace(outcome=self._outcome(each, here)) for each in item.problems
@@ -171,8 +174,7 @@ class TreeBuilder:
         if not self._kept.isdisjoint((entry.link, *ancestors(entry.link))):
             return leaf
         alone = leaf.line[: leaf.line.rindex(_LINK)]
-        state = FileState(alone[len(leaf.name) :], leaf.digest)
-        if self._hardlinks.leads(entry.link, state):
+        if self._hardlinks.leads(entry.link, alone[len(leaf.name) :], leaf.digest):
             return leaf
         return leaf._replace(line=alone + b"\n")
 

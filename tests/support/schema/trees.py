@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator
 from random import Random
 from typing import TypeAlias
 
-from huai_schema.codec.lines import encode_directory
 from huai_schema.codec.listing import Listing
 from huai_schema.diff.changes import Change, Moved, differing
 from huai_schema.diff.diff import Difference
@@ -13,7 +12,7 @@ from huai_schema.entries import Directory, Entry, File, Symlink
 from huai_schema.layout.layout import build
 from huai_schema.layout.snapshot import Snapshot
 from huai_schema.paths import ROOT, RelPath, join, parent, path_order
-from tests.support.schema.lines import encode_leaf
+from tests.support.schema.lines import encode_directory, encode_leaf
 from tests.support.schema.memory import MemoryObjects
 
 Tree: TypeAlias = dict[RelPath, Entry]

@@ -14,9 +14,7 @@ from pathlib import Path
 from shutil import rmtree
 from tempfile import TemporaryDirectory
 
-from huai_schema.codec.lines import encode_directory
 from huai_schema.codec.listing import Listing
-from huai_schema.entries import Directory
 from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.paths import ROOT
 from huai_server.errors import storage_errors
@@ -35,7 +33,7 @@ _HINTS = {
 _OTHER = 'the kernel\'s log may say more; fallback.kind = "sparse" needs no mount'
 _PREFIX, _POINT = ".probe-", "point"
 _TIME = 1_000_000_001
-_EMPTY = Listing(ROOT, encode_directory(Directory(ROOT, _TIME)), b"")
+_EMPTY = Listing(ROOT, b"1.000000001", b"")
 
 
 class MountError(HuaiError):

@@ -3,17 +3,11 @@ import re
 import pytest
 
 from huai_schema import limits
-from huai_schema.codec.lines import (
-    count_files,
-    decode_directory,
-    decode_leaves,
-    encode_mtime,
-    link_field,
-)
+from huai_schema.codec.lines import count_files, decode_directory, decode_leaves
 from huai_schema.entries import Directory, File, Symlink
 from huai_schema.errors import FormatError
 from huai_schema.paths import RelPath
-from tests.support.schema.lines import encode_leaf
+from tests.support.schema.lines import encode_leaf, encode_mtime, link_field
 
 HERE = RelPath(b"pool/main")
 

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from huai_schema.codec.lines import encode_directory
 from huai_schema.codec.listing import Listing
 from huai_schema.entries import Directory, File
 from huai_schema.errors import FormatError
@@ -17,7 +16,7 @@ from huai_server.fallback.erofs.children import Child, Children, directory_block
 from huai_server.fallback.erofs.image import write_image
 from huai_server.fallback.erofs.ondisk import BLOCK, crc32c
 from tests.support.erofs_trees import OWNERS, Numbered, make_image
-from tests.support.schema.lines import encode_leaf
+from tests.support.schema.lines import encode_directory, encode_leaf
 from tests.support.schema.trees import directory, file, files, snapshot, tree_of
 
 TREE = tree_of(
