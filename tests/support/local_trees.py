@@ -79,6 +79,30 @@ class Staged:
         return path
 
 
+class Arrived(Staged):
+    """The same, as runs of rsync leave it: at its own path below the folder of a run."""
+
+    def __init__(self, dest: Path, elsewhere: Iterable[bytes] = ()) -> None:
+        """The files `elsewhere` came with another run."""
+        super().__init__(dest)
+        self._ready = dest / ".~tmp~" / "huai" / "incoming"
+        self._elsewhere = frozenset(elsewhere)
+
+    def __call__(self, wanted: File) -> tuple[int, bytes]:
+        handle, _ = super().__call__(wanted)
+        return handle, self._name(wanted)
+
+    def path(self, wanted: File) -> Path:
+        path = self._ready / os.fsdecode(self._name(wanted))
+        if not path.exists() or path.stat().st_size != wanted.size:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content(wanted.path, wanted.size))
+        return path
+
+    def _name(self, wanted: File) -> bytes:
+        return (b"2/" if wanted.path in self._elsewhere else b"1/") + wanted.path
+
+
 def plan_for(tree: Tree, wanted: list[Entry]) -> Plan:
     """What brings `tree` to `wanted` (in tree order), made from what is there now."""
     clear: list[Remove] = []

@@ -4,12 +4,15 @@ Knows no policy: the plan decides what to do, `Tree` does each step safely, in r
 `plan.withhold` decides what has to wait for a path that failed.  Rule: once something waits, ask
 `Withholding` before each step, and report each failure to it.  All files get their attributes
 before the first is published, so publishing a stage is a row of renames.
+
+A new directory is published as a whole where that is possible and nothing waits.  Otherwise it is
+made, and its files are published one by one.
 """
 
 import stat
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from enum import StrEnum
 from itertools import chain
@@ -19,6 +22,7 @@ from huai_client.diff.candidate import Move
 from huai_client.plan.operations import PAYLOAD, Plan, Remove, Stage
 from huai_client.plan.withhold import Withholding, sites
 from huai_client.publish.rows import in_rows
+from huai_client.publish.whole import Whole, whole_directories
 from huai_client.tree import (
     NotEmptyError,
     PathError,
@@ -30,7 +34,7 @@ from huai_client.tree import (
 )
 from huai_schema.codec.publish_rules import STAGES
 from huai_schema.entries import Directory, Entry, File, Symlink
-from huai_schema.paths import RelPath, join, show
+from huai_schema.paths import RelPath, join, parent, show
 
 T = TypeVar("T")
 
@@ -107,10 +111,12 @@ def execute(
     staged: Callable[[File], Staged],
     on_step: Callable[[str, RelPath], None],
     withholding: Withholding | None = None,
+    volatile: Collection[RelPath] = (),
 ) -> Report:
     """Carry out `plan`; calls `on_step` for each step, when the row that it is in was done.
 
     `staged` gives the staged content of a file.  `withholding` knows what has failed already.
+    `volatile` files stay the last of their stage.
     After an interrupted run a new plan, made from the tree as it is then, finishes the work.
 
     Raises:
@@ -119,6 +125,7 @@ def execute(
     run = _Run(tree, staged, on_step, withholding or Withholding())
     try:
         run.set_metadata(plan)
+        run.find_whole(plan, volatile)
         run.prepare(plan)
         if any(stage.fetches for stage in plan.stages):
             # Content goes to the disk before its name: a power cut must not leave empty files.
@@ -157,6 +164,10 @@ class _Run:
         self._extraneous: list[RelPath] = []
         self._published: list[Published] = []
         self._unmoved = False
+        self._final: dict[RelPath, Directory] = {}
+        """The attributes of directories."""
+        self._whole: list[list[Whole]] = []
+        """New directories that are published at once, by stage."""
 
     def _each(
         self,
@@ -191,17 +202,11 @@ class _Run:
     def prepare(self, plan: Plan) -> None:
         """Clear the way, make and move directories."""
         tree, waiting = self._tree, self._withholding
-        final = {directory.path: directory for directory in plan.directories}
         for site, items in sites(plan.clear).items():
             if waiting.makes_way(site, [item.path for item in items]):
                 self._clear(site, items)
-        self._each(
-            StepKind.MAKE,
-            plan.make,
-            lambda path: path,
-            lambda paths: tree.make_directories([(path, final.get(path)) for path in paths]),
-            waiting.makes,
-        )
+        later = {path for stage in self._whole for whole in stage for path in whole.make}
+        self._make([path for path in plan.make if path not in later])
         forwards = plan.forwards
         self._each(
             StepKind.MOVE,
@@ -211,6 +216,16 @@ class _Run:
                 [(move.old, move.new, forwards.get(move.old)) for move in moves]
             ),
             waiting.moves,
+        )
+
+    def _make(self, make: Sequence[RelPath]) -> None:
+        tree, final = self._tree, self._final
+        self._each(
+            StepKind.MAKE,
+            make,
+            lambda path: path,
+            lambda paths: tree.make_directories([(path, final.get(path)) for path in paths]),
+            self._withholding.makes,
         )
 
     def _clear(self, site: RelPath, items: list[Remove]) -> None:
@@ -266,6 +281,12 @@ class _Run:
         if not waiting.nothing:
             waiting.foresee(plan)
 
+    def find_whole(self, plan: Plan, volatile: Collection[RelPath]) -> None:
+        """Find the directories that are published at once."""
+        self._final = {directory.path: directory for directory in plan.directories}
+        if self._withholding.nothing:
+            self._whole = whole_directories(plan, self._staged, volatile)
+
     def publish(self, stage: Stage, number: int) -> None:
         """Content, attributes, hardlinks, symlinks."""
         tree, waiting = self._tree, self._withholding
@@ -276,16 +297,40 @@ class _Run:
         def put(files: list[File]) -> Row:
             return tree.publish_files([(*self._staged(file), file.path) for file in files])
 
-        begun, before = time.perf_counter(), self._done.total()
-        self._each(StepKind.PUBLISH, stage.fetches, _path, put, may)
+        begun, before = time.perf_counter(), self._changes()
+        whole = self._publish_whole(self._whole[number]) if self._whole else set()
+        fetches = [file for file in stage.fetches if parent(file.path) not in whole]
+        self._each(StepKind.PUBLISH, fetches, _path, put, may)
         # Before the hardlinks: those are made only of what is as it should be.
         settles = waiting.settles
         self._each(StepKind.ATTRIBUTES, stage.attributes, _path, tree.settle_leaves, settles)
         self._each(StepKind.LINK, stage.links, _path, tree.make_links, may)
         self._each(StepKind.SYMLINK, stage.symlinks, _path, tree.make_symlinks, may)
-        if changes := self._done.total() - before:
+        if changes := self._changes() - before:
             seconds = time.perf_counter() - begun
             self._published.append(Published(stage.name, changes, seconds))
+
+    def _changes(self) -> int:
+        """How many steps were done, but for directories that were made."""
+        return self._done.total() - self._done[StepKind.MAKE]
+
+    def _publish_whole(self, wholes: list[Whole]) -> set[RelPath]:
+        """Publish new directories, or only make them; returns those that got their files."""
+
+        def put(row: list[Whole]) -> Row:
+            return self._tree.publish_directories([whole.directory for whole in row])
+
+        published: set[RelPath] = set()
+        # One that fails waits for nothing: it has another way.
+        for whole, failure in in_rows(wholes, put, lambda _: False, self._withholding):
+            if failure is None:
+                published.update(whole.make)
+                for path in whole.make:
+                    self._count(StepKind.MAKE, path)
+                for file in whole.files:
+                    self._count(StepKind.PUBLISH, file.path)
+        self._make([path for whole in wholes for path in whole.make if path not in published])
+        return published
 
     def remove(self, removals: list[Remove]) -> None:
         """Delete; a directory with extraneous files stays and is named."""

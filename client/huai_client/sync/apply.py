@@ -57,7 +57,8 @@ class Applier:
             plan = as_arrived(prepared.plan, prepared.volatile, outcome.newer, kept)
             plan = withhold(plan, withholding)
             self._save_attempt(prepared, accepted)
-            report = execute(plan, tree, staging.locate, observer.step, withholding)
+            volatile = prepared.volatile
+            report = execute(plan, tree, staging.locate, observer.step, withholding, volatile)
             result = result_of(prepared, record, report, staged)
             if result.exit_code == ExitCode.OK:
                 staging.remove()

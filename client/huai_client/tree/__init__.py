@@ -12,7 +12,7 @@ from huai_client.tree.errors import (
     is_other_file_system,
 )
 from huai_client.tree.reserved import STAGING, STAGING_NAME, NotOursError
-from huai_client.tree.tree import Row, Staged, Tree
+from huai_client.tree.tree import Row, Staged, Tree, WholeDirectory
 from huai_client.tree.view import View
 
 __all__ = [
@@ -27,5 +27,6 @@ __all__ = [
     "StorageError",
     "Tree",
     "View",
+    "WholeDirectory",
     "is_other_file_system",
 ]

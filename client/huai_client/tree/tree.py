@@ -26,6 +26,23 @@ Staged: TypeAlias = tuple[int, bytes]
 
 No symlink is on the way."""
 
+
+class WholeDirectory(NamedTuple):
+    """A directory of the staging area to publish with all that is below it."""
+
+    folder: int
+    """As in `Staged`."""
+    name: bytes
+    path: RelPath
+    """Where it is to be."""
+    directories: list[tuple[Directory, int]]
+    """It and those below it, deepest first, with how many names each holds where it lies.
+
+    Those that do not lie there are made."""
+    others: list[tuple[int, bytes, RelPath]]
+    """Files that lie elsewhere: as `Staged`, and the path of each."""
+
+
 _REASONS = {
     "leader differs": "the file to link to is not what it should be: {}",
     "leader missing": "the file to link to is missing: {}",
@@ -34,6 +51,7 @@ _REASONS = {
     "not a file": "not a regular file",
     "not a symlink": "not a symlink",
     "not kept": "cannot be kept in the trash: no hardlink can be made",
+    "not whole": "does not lie ready as a whole",
     "occupied": "something stands there already",
     "reserved": f"the name {show(RESERVED)} is reserved for huai's own files",
 }
@@ -119,6 +137,14 @@ class Tree(View):
     def publish_files(self, items: Sequence[tuple[int, bytes, RelPath]]) -> Row:
         """Rename prepared files to their paths, replacing leaves."""
         return self._begin_keeping(items[0][2]) or _row(self._native.publish_files(items))
+
+    def publish_directories(self, items: Sequence[WholeDirectory]) -> Row:
+        """Rename staged directories, whose files are prepared, to paths where nothing stands.
+
+        Their owner can write there until they are settled.  One that fails can still be published
+        file by file.
+        """
+        return _row(self._native.publish_directories(items))
 
     def make_links(self, items: Sequence[File]) -> Row:
         """Make hardlinks of the files at `File.link`, replacing leaves.

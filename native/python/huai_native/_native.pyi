@@ -493,6 +493,14 @@ _Wanted: TypeAlias = (
 """See huai_schema.entries: File, Symlink, Directory."""
 _Staged: TypeAlias = tuple[int, bytes, _FileEntry]
 """A complete file: the handle of a directory, the path below, no symlink on the way; the entry."""
+_Whole: TypeAlias = tuple[
+    int, bytes, bytes, Sequence[tuple[_Entry, int]], Sequence[tuple[int, bytes, bytes]]
+]
+"""A new directory, its files prepared: the handle of a directory, the path below, the path it gets.
+
+Then it and all directories below it, deepest first, with how many names each holds where it lies;
+and prepared files that lie elsewhere, each with its path.
+"""
 _Refusal: TypeAlias = Literal[
     "errno",
     "leader differs",
@@ -503,6 +511,7 @@ _Refusal: TypeAlias = Literal[
     "not a symlink",
     "not empty",
     "not kept",
+    "not whole",
     "occupied",
     "reserved",
 ]
@@ -584,6 +593,12 @@ class Tree:
 
     def publish_files(self, items: Sequence[tuple[int, bytes, bytes]]) -> _Row:
         """Rename staged files, as `_Staged`, to the path that comes last."""
+
+    def publish_directories(self, items: Sequence[_Whole]) -> _Row:
+        """Rename staged directories with all that is below them to paths where nothing stands.
+
+        Those inside that do not lie there are made.  One that fails can be published by its files.
+        """
 
     def make_links(self, items: Sequence[_FileEntry]) -> _Row:
         """Make hardlinks of the files at `link`, which have to be as stated, replacing leaves."""

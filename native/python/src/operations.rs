@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use huai_tree::copy::Reuse;
 use huai_tree::publish::{
-    Attributes, Directory, Failure, File, Leaf, Link, Mode, Move, Reason, Remove, Row, Staged,
-    Symlink,
+    Attributes, Directory, Failure, File, Held, Leaf, Link, Mode, Move, Reason, Remove, Row,
+    Staged, Symlink, Whole,
 };
 use huai_tree::survey::{Body, Place, Wanted};
 use pyo3::intern;
@@ -179,6 +179,27 @@ impl Entries {
         Ok((Staged { folder, name }, path))
     }
 
+    /// Of a handle, a path below it, the path it gets, its directories, each with how many names it
+    /// holds, and files as `prepared` that lie elsewhere.
+    pub(crate) fn whole(&mut self, item: &Bound<'_, PyAny>) -> PyResult<Whole> {
+        let (folder, name, path, directories, others): (_, _, _, Vec<Bound<'_, PyAny>>, Vec<_>) =
+            item.extract()?;
+        let held = |item: Bound<'_, PyAny>| {
+            let (entry, names): (Bound<'_, PyAny>, usize) = item.extract()?;
+            let directory = self.directory(&entry)?;
+            Ok(Held { directory, names })
+        };
+        Ok(Whole {
+            staged: Staged { folder, name },
+            path,
+            directories: directories.into_iter().map(held).collect::<PyResult<_>>()?,
+            others: others
+                .iter()
+                .map(|other| self.prepared(other))
+                .collect::<PyResult<_>>()?,
+        })
+    }
+
     pub(crate) fn link(&mut self, entry: &Bound<'_, PyAny>) -> PyResult<Link> {
         Ok(Link {
             file: self.file(entry)?,
@@ -253,6 +274,7 @@ fn told(reason: &Reason) -> (&'static str, i32, Option<&[u8]>) {
         Reason::NoLeader => ("no leader", 0, None),
         Reason::LeaderMissing(leader) => ("leader missing", 0, Some(leader)),
         Reason::LeaderDiffers(leader) => ("leader differs", 0, Some(leader)),
+        Reason::NotWhole => ("not whole", 0, None),
         Reason::NotKept(errno) => ("not kept", errno.raw_os_error(), None),
     }
 }

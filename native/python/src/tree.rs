@@ -124,6 +124,19 @@ impl Tree {
         self.row(py, items, Entries::prepared, publish::Tree::publish_files)
     }
 
+    fn publish_directories<'py>(
+        &self,
+        py: Python<'py>,
+        items: &Bound<'py, PySequence>,
+    ) -> PyResult<Outcome<'py>> {
+        self.row(
+            py,
+            items,
+            Entries::whole,
+            publish::Tree::publish_directories,
+        )
+    }
+
     fn make_links<'py>(
         &self,
         py: Python<'py>,

@@ -11,7 +11,7 @@ use crate::call::{self, Outcome};
 use crate::change;
 use crate::stop::Stop;
 
-const OWNER_MAY_ALL: u32 = 0o700;
+pub(super) const OWNER_MAY_ALL: u32 = 0o700;
 
 /// A directory that is to be.
 #[derive(Debug)]

@@ -11,6 +11,7 @@ mod leaves;
 mod moves;
 mod row;
 mod tree;
+mod whole;
 
 pub use directories::Directory;
 pub use files::{File, Staged};
@@ -18,6 +19,7 @@ pub use leaves::{Leaf, Link, Remove, Symlink};
 pub use moves::{Move, rename_noreplace};
 pub use row::{Failure, Reason, Row};
 pub use tree::{Options, Tree};
+pub use whole::{Held, Whole};
 
 pub(crate) use files::LastFolder;
 pub(crate) use tree::split;

@@ -47,6 +47,8 @@ pub enum Reason {
     LeaderMissing(Vec<u8>),
     /// The file to link to is not what it should be: this one.
     LeaderDiffers(Vec<u8>),
+    /// A new directory is to be made by itself: it does not lie ready as a whole.
+    NotWhole,
     /// The former file cannot be kept: no hardlink can be made.
     NotKept(Errno),
 }

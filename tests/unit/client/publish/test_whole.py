@@ -1,0 +1,224 @@
+"""New directories that are published at once: which they are, and that it happens so."""
+
+import os
+import stat
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from huai_client.diff.candidate import Move
+from huai_client.plan.operations import Plan, Stage
+from huai_client.plan.withhold import Withholding
+from huai_client.publish.executor import Report, execute
+from huai_client.publish.whole import whole_directories
+from huai_client.tree import Tree
+from huai_schema.entries import Directory, Entry, File
+from tests.support.comparing import verify
+from tests.support.local_trees import (
+    Arrived,
+    at,
+    directory,
+    file,
+    in_order,
+    linked,
+    plan_for,
+    symlink,
+)
+from tests.support.system_calls import CHANGING, never, supervise
+
+NEW: list[Entry] = in_order(
+    [
+        directory(b""),
+        directory(b"new", mode=0o555),
+        directory(b"new/empty", mode=0o2555),
+        directory(b"new/in", mtime=5),
+        file(b"new/in/f"),
+        file(b"new/in/g", mode=0o4444),
+        file(b"new/top"),
+    ]
+)
+
+
+def plan_of(entries: Iterable[Entry], stages: int = 1) -> Plan:
+    """Makes all of `entries`; files whose name begins with a digit in that stage."""
+    found = [Stage(str(number)) for number in range(stages)]
+    directories = []
+    for entry in entries:
+        if isinstance(entry, Directory):
+            directories.append(entry)
+        elif isinstance(entry, File):
+            digit = entry.path.rpartition(b"/")[2][:1]
+            found[int(digit) if digit.isdigit() else 0].fetches.append(entry)
+    make = [each.path for each in directories if each.path]
+    return Plan([], make, [], found, [], directories[::-1])
+
+
+def lies(wanted: File) -> tuple[int, bytes]:
+    return 7, b"1/" + wanted.path
+
+
+def paths(plan: Plan, **options: Iterable[bytes]) -> list[list[bytes]]:
+    volatile = [at(path) for path in options.get("volatile", ())]
+    found = whole_directories(plan, lies, volatile)
+    return [[whole.directory.path for whole in stage] for stage in found]
+
+
+def test_the_outermost_is_taken_with_all_below_it() -> None:
+    [[whole]] = whole_directories(plan_of(NEW), lies)
+    assert whole.directory.folder == 7
+    assert whole.directory.name == b"1/new"
+    assert whole.make == [b"new", b"new/empty", b"new/in"]
+    assert {item.path for item in whole.files} == {b"new/top", b"new/in/f", b"new/in/g"}
+    held = [(entry.path, names) for entry, names in whole.directory.directories]
+    assert held == [(b"new/in", 2), (b"new/empty", 0), (b"new", 3)]
+
+
+def test_directories_of_several_stages_are_made_by_themselves() -> None:
+    entries: list[Entry] = [
+        *(directory(path) for path in (b"r", b"r/a", b"r/b", b"r/c")),
+        *(file(path) for path in (b"r/a/0", b"r/b/1", b"r/c/0", b"r/c/1")),
+    ]
+    assert paths(plan_of(entries, stages=2)) == [[b"r/a"], [b"r/b"]]
+
+
+def test_what_else_the_plan_has_below_one_keeps_it_from_being_whole() -> None:
+    plan = plan_of(NEW)
+    [stage] = plan.stages
+    link, here = linked(b"new/in/l", file(b"f")), b"new/in/s"
+    for other in (
+        replace(plan, stages=[replace(stage, links=[link])]),
+        replace(plan, stages=[replace(stage, symlinks=[symlink(here)])]),
+        replace(plan, moves=[Move(at(b"old"), at(b"new/in/moved"))]),
+        replace(plan, directories=[each for each in plan.directories if each.path != b"new/in"]),
+    ):
+        assert paths(other) == [[]]
+    assert paths(plan, volatile=[b"new/in/f"]) == [[]]
+    assert paths(plan, volatile=[b"new/top"]) == [[b"new/in"]]
+
+
+def test_files_of_other_places_join_but_directories_do_not() -> None:
+    def elsewhere(wanted: File) -> tuple[int, bytes]:
+        if wanted.path == b"new/in/g":
+            return 8, b"key"
+        return (7, b"2/new/top") if wanted.path == b"new/top" else lies(wanted)
+
+    [wholes] = whole_directories(plan_of(NEW), elsewhere)
+    assert [whole.directory.path for whole in wholes] == [b"new/in"]
+    assert wholes[0].directory.others == [(8, b"key", b"new/in/g")]
+    assert wholes[0].directory.directories[0][1] == 1
+
+
+def test_without_a_staged_directory_there_is_nothing_to_rename() -> None:
+    found = whole_directories(plan_of(NEW), lambda wanted: (7, wanted.path[-1:] + b"-key"))
+    assert found == [[]]
+
+
+# ------------------------------------------------------------ carried out
+
+
+def run(dest: Path, wanted: list[Entry], content: Arrived) -> Report:
+    with Tree(dest) as tree:
+        plan = plan_for(tree, wanted)
+        for item in plan.stages[0].fetches:
+            content.path(item)
+        report = execute(plan, tree, content, lambda *_: None)
+        assert report.problems == ()
+        assert list(verify(tree, wanted, content=True, owners=True)) == []
+    return report
+
+
+def names_of(dest: Path, content: Arrived) -> list[str]:
+    """The calls that carry out `NEW` and change names."""
+
+    def work() -> None:
+        run(dest, NEW, content)
+
+    changing = [name for name in CHANGING if name in {"rename", "mkdir", "link", "unlink"}]
+    with Tree(dest) as tree:
+        for item in plan_for(tree, NEW).stages[0].fetches:
+            content.path(item)
+    return [call.name for call in supervise(changing, work, never).calls]
+
+
+def test_one_rename_publishes_a_directory(short_path: Path) -> None:
+    assert names_of(short_path, Arrived(short_path)) == ["mkdir", "rename"]  # the empty one is made
+    assert list((short_path / ".~tmp~/huai/incoming/1").iterdir()) == []
+
+
+def test_a_file_of_another_run_joins_first(short_path: Path) -> None:
+    content = Arrived(short_path, elsewhere=[b"new/in/g"])
+    assert names_of(short_path, content) == ["mkdir", "rename", "rename"]
+
+
+def test_all_steps_are_told_and_counted(short_path: Path) -> None:
+    report = run(short_path, NEW, Arrived(short_path))
+    assert (report.counts.made, report.counts.published) == (3, 3)
+    assert [each.changes for each in report.published] == [3]
+
+
+def test_what_nobody_wants_is_not_published(short_path: Path) -> None:
+    new = short_path / ".~tmp~/huai/incoming/1/new"
+    for name in ("in", "empty"):
+        (new / name).mkdir(parents=True)
+        (new / name / "extra").touch()
+    run(short_path, NEW, Arrived(short_path))  # which finds nothing extraneous
+    assert (new / "in/extra").exists()
+
+
+@pytest.mark.parametrize("kind", ["symlink", "file"])
+def test_no_symlink_stands_for_a_directory(short_path: Path, kind: str) -> None:
+    outside = short_path / ".~tmp~/outside"
+    outside.mkdir(parents=True)
+    place = short_path / ".~tmp~/huai/incoming/1/new/empty"
+    place.parent.mkdir(parents=True)
+    if kind == "symlink":
+        place.symlink_to(outside)
+    else:
+        place.touch()
+    before = outside.stat()
+    run(short_path, NEW, Arrived(short_path))
+    assert (short_path / "new/empty").is_dir()
+    assert stat.S_IMODE(outside.stat().st_mode) == stat.S_IMODE(before.st_mode)
+
+
+def test_a_directory_that_appeared_meanwhile_is_filled(short_path: Path) -> None:
+    content = Arrived(short_path, elsewhere=[b"new/in/g"])
+    with Tree(short_path) as tree:
+        plan = plan_for(tree, NEW)
+        for item in plan.stages[0].fetches:
+            content.path(item)
+        (short_path / "new/in").mkdir(parents=True)
+        report = execute(plan, tree, content, lambda *_: None)
+        assert report.problems == ()
+        assert list(verify(tree, NEW, content=True, owners=True)) == []
+    assert report.counts.published == 3
+
+
+def test_a_directory_that_hands_down_its_group_gets_no_ready_ones(short_path: Path) -> None:
+    wanted = [directory(b"", mode=0o2755), *NEW[1:]]
+    short_path.chmod(0o2755)
+    with Tree(short_path) as tree:
+        made = [path for path in plan_for(tree, wanted).make if path]
+    report = run(short_path, wanted, Arrived(short_path))
+    assert report.counts.made == len(made)
+    assert (short_path / ".~tmp~/huai/incoming/1/new/in").is_dir()  # its files alone have left
+
+
+def test_nothing_is_whole_once_something_waits(short_path: Path) -> None:
+    content, waiting = Arrived(short_path), Withholding()
+    waiting.fail(at(b"other"))
+    with Tree(short_path) as tree:
+        plan = plan_for(tree, NEW)
+        for item in plan.stages[0].fetches:
+            content.path(item)
+        report = execute(plan, tree, content, lambda *_: None, waiting)
+    assert (report.counts.made, report.counts.published) == (3, 3)
+    assert (short_path / ".~tmp~/huai/incoming/1/new/in").is_dir()
+
+
+def test_directories_are_closed_to_their_owner_at_the_very_end(short_path: Path) -> None:
+    run(short_path, NEW, Arrived(short_path))
+    modes = {name: stat.S_IMODE(os.stat(short_path / name).st_mode) for name in ("new", "new/in")}
+    assert modes == {"new": 0o555, "new/in": 0o755}
