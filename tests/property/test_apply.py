@@ -12,17 +12,16 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from huai_client.plan.operations import Plan, Remove, Stage
-from huai_client.plan.order.order import PublishOrder
 from huai_client.plan.withhold import Withholding
-from huai_client.profiles.load import profiles
 from huai_client.publish.executor import execute
 from huai_client.tree import PathError, Row, Tree
 from huai_client.tree.tree import Removal
-from huai_schema.codec.publish_rules import STAGES, own_rules
+from huai_schema.codec.publish_rules import STAGES
 from huai_schema.entries import Directory, Entry, File, Symlink
 from huai_schema.paths import RelPath, join, parent, path_order, tree_order
 from tests.support.comparing import verify
 from tests.support.local_trees import Staged, directory, file, in_order, linked, plan_for, symlink
+from tests.support.orders import order_of
 
 T = TypeVar("T")
 NAMES = st.sampled_from([b"a", b"b", b"a\n", b"a.b", b"-", b"\xff", b"\1"])
@@ -120,14 +119,7 @@ def path_of(item: object) -> RelPath:
     return last.path if isinstance(last, File) else RelPath(item[0])
 
 
-class Nowhere:
-    """A snapshot without any repository."""
-
-    def has(self, _folder: RelPath, _marker: str) -> bool:
-        return False
-
-
-ORDER = PublishOrder(Nowhere(), profiles(), own_rules(("indices a.b", "pointers -")), [])
+ORDER = order_of("indices a.b", "pointers -")
 
 
 def staged_plan(tree: Tree, wanted: list[Entry]) -> Plan:

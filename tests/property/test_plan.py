@@ -12,12 +12,12 @@ from huai_client.plan.pending import DelayPolicy, delay_deletions, reappeared
 from huai_client.plan.planner import changed_directories, make_plan, with_directories
 from huai_client.plan.prepared import summarize
 from huai_client.plan.withhold import Withholding, withhold
-from huai_client.profiles.load import known_volatile, profiles
 from huai_client.state.delayed_deletion import DelayedDeletion
 from huai_schema.diff.changes import differing
 from huai_schema.entries import Directory, Entry, File, Symlink
 from huai_schema.paths import RelPath, ancestors, join, path_order
 from tests.support.memory_tree import Inode, MemoryTree, assert_same, digest_of
+from tests.support.orders import order_of
 
 NAMES = st.sampled_from([b"a", b"b", b"c", b"dists", b"Release", b"latest"])
 CONTENTS = st.sampled_from([b"1", b"2", b"33", b"44"])
@@ -85,18 +85,11 @@ def compared(have: Described, want: Described) -> list[Candidate]:
     return [tree.candidate(path, want.entries.get(path)) for path in paths]
 
 
-class Flat:
-    """A snapshot in which each directory is the top of an apt archive."""
-
-    def has(self, _folder: RelPath, marker: str) -> bool:
-        return marker == "dists/*/Release"
-
-
-stage_of = PublishOrder(Flat(), profiles(), [], []).stage_of
+stages_of = order_of(apt=[b"", b"a", b"b", b"a/b", b"b/a", b"c"]).stages_of
 
 
 def whole_plan(candidates: list[Candidate], moves: list[Move], want: Described) -> Plan:
-    plan = make_plan(candidates, moves, stage_of)
+    plan = make_plan(candidates, moves, stages_of)
     found = (want.entries.get(path) for path in changed_directories(plan))
     return with_directories(plan, [entry for entry in found if isinstance(entry, Directory)])
 
@@ -167,7 +160,7 @@ def _sync_with_delay(
         reappeared(each, lambda path: _digest_in(tree, path)) if each.path in waits else each
         for each in candidates
     ]
-    plan = make_plan(candidates, [], stage_of)
+    plan = make_plan(candidates, [], stages_of)
     policy = DelayPolicy(now, 10, lambda _: False, lambda path: path in want.entries)
     changed, left, _ = delay_deletions(plan, waiting, policy)
     found = (want.entries.get(path) for path in changed_directories(changed))
@@ -261,16 +254,6 @@ def test_what_is_not_proven_is_fetched(have: Described, want: Described) -> None
             assert have.contents[present.link or present.path] == want.contents[wanted.path]
 
 
-class Some:
-    """A snapshot in which some directories are tops of apt archives."""
-
-    def __init__(self, tops: set[bytes]) -> None:
-        self._tops = tops
-
-    def has(self, folder: RelPath, marker: str) -> bool:
-        return marker == "dists/*/Release" and folder in self._tops
-
-
 TOPS = st.sets(st.sampled_from([b"", b"a", b"b", b"a/b", b"c"]), max_size=3)
 
 
@@ -279,8 +262,8 @@ TOPS = st.sets(st.sampled_from([b"", b"a", b"b", b"a/b", b"c"]), max_size=3)
 def test_what_is_withheld(
     have: Described, want: Described, tops: set[bytes], data: st.DataObject
 ) -> None:
-    order = PublishOrder(Some(tops), profiles(), [], [], known_volatile())
-    plan = make_plan(changed(have, want), [], order.stage_of)
+    order = order_of(apt=tops)
+    plan = make_plan(changed(have, want), [], order.stages_of)
     found = (want.entries.get(path) for path in changed_directories(plan))
     plan = with_directories(plan, [entry for entry in found if isinstance(entry, Directory)])
     fetches = [file for stage in plan.stages for file in stage.fetches]

@@ -3,8 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from huai_client.plan.order.patterns import Matcher, Named
+from huai_client.plan.order.patterns import Matcher
 from huai_schema.codec.publish_rules import Pattern
+from huai_schema.paths import RelPath
 
 NAMES = st.text("ab*?", min_size=1, max_size=5).filter(lambda name: "**" not in name)
 COMPONENTS = st.lists(st.one_of(NAMES, st.just("**")), min_size=1, max_size=5)
@@ -38,7 +39,7 @@ def wanted(written: list[str], names: list[str]) -> bool:
 def test_patterns(components: list[str], names: list[str], symlink: bool, symlinks: bool) -> None:
     pattern = Pattern(tuple(components), symlinks)
     matcher = Matcher([(pattern, "found")])
-    found = matcher.find(Named("/".join(names).encode(), symlink))
+    found = matcher.find(RelPath("/".join(names).encode()), symlink=symlink)
     assert (found is not None) == (wanted(components, names) and (symlink or not symlinks))
 
 
@@ -46,12 +47,12 @@ def test_patterns(components: list[str], names: list[str], symlink: bool, symlin
 def test_the_first_counts(patterns: list[list[str]], names: list[str]) -> None:
     matcher = Matcher((Pattern(tuple(each), symlinks=False), n) for n, each in enumerate(patterns))
     first = next((n for n, each in enumerate(patterns) if wanted(each, names)), None)
-    assert matcher.find(Named("/".join(names).encode(), symlink=False)) == first
+    assert matcher.find(RelPath("/".join(names).encode()), symlink=False) == first
 
 
 def test_no_pattern_takes_for_ever() -> None:
     """Would run for longer than any test may if a star could be tried again and again."""
     stars = Pattern.parse("/" + "*a" * 60 + "b")
-    assert Matcher([(stars, 1)]).find(Named(b"a" * 255, symlink=False)) is None
+    assert Matcher([(stars, 1)]).find(RelPath(b"a" * 255), symlink=False) is None
     deep = Pattern.parse("/" + "**/a/" * 60 + "b")
-    assert Matcher([(deep, 1)]).find(Named(b"/".join([b"a"] * 2000), symlink=False)) is None
+    assert Matcher([(deep, 1)]).find(RelPath(b"/".join([b"a"] * 2000)), symlink=False) is None

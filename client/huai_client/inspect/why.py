@@ -16,7 +16,6 @@ from huai_client.inspect.path_log import Event, path_events
 from huai_client.metadata.commit import Commit
 from huai_client.mirror import Mirror
 from huai_client.plan.build import applied_selection, publish_order
-from huai_client.plan.order.lookup import Lookup
 from huai_client.plan.order.order import GENERIC, Placement, PublishOrder
 from huai_client.plan.protect.protection import Protection
 from huai_client.run_options import SyncOptions
@@ -89,7 +88,7 @@ def reasons(path: RelPath, mirror: Mirror, commits: Commits) -> Reasons:
     rules = rules_of(mirror, SyncOptions())
     delayed = delayed_record.load(mirror.paths.delayed)
     mine = next((each for each in delayed if each.path == path), None)
-    order = publish_order(module, applied, Lookup(applied.snapshot))
+    order = publish_order(module, applied)
     placement = _placement(path, entry, order)
     volatile = isinstance(entry, File) and order.is_volatile(path)
     return Reasons(

@@ -31,7 +31,6 @@ from huai_client.plan.deletions import (
 )
 from huai_client.plan.inodes import split_shared_inodes
 from huai_client.plan.operations import Plan
-from huai_client.plan.order.lookup import Lookup
 from huai_client.plan.order.order import PublishOrder
 from huai_client.plan.pending import (
     DelayPolicy,
@@ -139,8 +138,7 @@ class PlanBuilder:
         `sure`: whether local files may be taken to have the content that the metadata state.
         """
         module, commit = self._module, goal.commit
-        lookup = Lookup(commit.snapshot)
-        order = publish_order(module, commit, lookup)
+        order = publish_order(module, commit)
         pending = self._pending()
 
         diff = drop_protected(diff, self._protection, view)
@@ -149,12 +147,12 @@ class PlanBuilder:
             diff = with_reappeared(diff, pending, partial(digest_here, view))
         if module.safe_links:
             diff = without_unsafe(diff)
-        plan = make_plan(diff.candidates, diff.moves, order.stage_of)
+        plan = make_plan(diff.candidates, diff.moves, order.stages_of)
         refused = self._check_limits(plan, diff, goal)
         changed = changed_directories(plan)
         delayed = 0
         if delays:
-            policy = self._delay_policy(order, lookup, goal.selection.rules)
+            policy = self._delay_policy(order, goal.selection.rules)
             before = pending
             present, gone = present_and_gone(pending, view)
             plan, pending, delayed = delay_deletions(plan, present, policy)
@@ -209,10 +207,10 @@ class PlanBuilder:
             return error.message
         return ""
 
-    def _delay_policy(self, order: PublishOrder, lookup: Lookup, rules: Rules) -> DelayPolicy:
+    def _delay_policy(self, order: PublishOrder, rules: Rules) -> DelayPolicy:
         def named(path: RelPath) -> bool:
-            directory = lookup.is_directory(path)
-            return (directory or lookup.names(path)) and rules.reaches(path, directory=directory)
+            directory = order.is_directory(path)
+            return (directory or order.has_entry(path)) and rules.reaches(path, directory=directory)
 
         delay = seconds(self._module.delete_after)
         return DelayPolicy(int(time.time()), delay, order.deletes_at_once, named)
@@ -279,7 +277,7 @@ def applied_selection(commit: Commit, state: State) -> Selection:
     return Selection(commit.snapshot, Rules.from_key(state.filter))
 
 
-def publish_order(module: Module, commit: Commit, lookup: Lookup) -> PublishOrder:
+def publish_order(module: Module, commit: Commit) -> PublishOrder:
     """The stages of the paths of `commit`: by client.toml, by the upstream, by known profiles.
 
     Repositories are recognised in the whole snapshot: a filter may exclude their markers.
@@ -294,7 +292,7 @@ def publish_order(module: Module, commit: Commit, lookup: Lookup) -> PublishOrde
             )
     upstream = usable_rules(commit.descriptor.publish)
     volatile = volatile_files(module, commit.descriptor)
-    return PublishOrder(lookup, profiles(), own, upstream, volatile)
+    return PublishOrder(commit.snapshot, profiles(), own, upstream, volatile)
 
 
 def _extent(

@@ -4,9 +4,9 @@ Pure.  The input is one `Candidate` for each path that may differ.  `content_is_
 whether a file needs a transfer.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Protocol
+from typing import TypeAlias
 
 from huai_client.diff.candidate import Candidate, Move, content_is_here
 from huai_client.plan.operations import Plan, Remove, Stage
@@ -14,25 +14,23 @@ from huai_schema.codec.publish_rules import STAGES
 from huai_schema.entries import Directory, Entry, File, Symlink
 from huai_schema.paths import RelPath, ancestors, parent, path_order
 
+StagesOf: TypeAlias = Callable[[Sequence[tuple[RelPath, bool]]], Sequence[int]]
+"""Says in which stages files and symlinks are published: indices into `STAGES`.
 
-class StageOf(Protocol):
-    """Says in which stage a file or symlink is published: an index into `STAGES`."""
-
-    def __call__(self, path: RelPath, *, symlink: bool = False) -> int:
-        """The stage of `path`, which is in the wanted snapshot or was deleted from it."""
+Is asked with paths of the wanted snapshot, and whether they are symlinks."""
 
 
 def make_plan(
     candidates: Iterable[Candidate],
     moves: Iterable[Move],
-    stage_of: StageOf,
+    stages_of: StagesOf,
 ) -> Plan:
     """The operations for `candidates`."""
     ordered = sorted(candidates, key=lambda candidate: path_order(candidate.path))
-    planner = _Planner(ordered, stage_of)
+    planner = _Planner(ordered)
     for candidate in ordered:
         planner.add(candidate)
-    return planner.plan(sorted(moves, key=lambda move: path_order(move.new)))
+    return planner.plan(sorted(moves, key=lambda move: path_order(move.new)), stages_of)
 
 
 def changed_directories(plan: Plan) -> set[RelPath]:
@@ -55,10 +53,10 @@ def with_directories(plan: Plan, directories: Iterable[Directory]) -> Plan:
 
 
 class _Planner:
-    def __init__(self, candidates: list[Candidate], stage_of: StageOf) -> None:
-        self._stage_of = stage_of
+    def __init__(self, candidates: list[Candidate]) -> None:
         self._present = {each.path for each in candidates if each.have is not None}
-        self._stages = [Stage(name) for name in STAGES]
+        self._leaves: list[tuple[File | Symlink, bool]] = []
+        """Each that is to be published, and whether more than its attributes."""
         self._clear: list[Remove] = []
         self._make: list[RelPath] = []
         self._removals: list[Remove] = []
@@ -78,12 +76,12 @@ class _Planner:
         else:
             self._update(candidate, wanted)
 
-    def plan(self, moves: list[Move]) -> Plan:
+    def plan(self, moves: list[Move], stages_of: StagesOf) -> Plan:
         return Plan(
             clear=self._clear[::-1],
             make=self._make,
             moves=moves,
-            stages=[self._linked(stage) for stage in self._stages],
+            stages=self._stages(stages_of),
             removals=self._removals[::-1],
             directories=self._directories[::-1],
         )
@@ -102,16 +100,11 @@ class _Planner:
             self._clear.append(Remove(candidate.path, isinstance(candidate.have, Directory)))
 
     def _create(self, wanted: Entry) -> None:
-        stage = self._stage(wanted)
         if isinstance(wanted, Directory):
             self._make.append(wanted.path)
             self._directories.append(wanted)
-        elif isinstance(wanted, Symlink):
-            stage.symlinks.append(wanted)
-        elif wanted.link is not None:
-            stage.links.append(wanted)
         else:
-            stage.fetches.append(wanted)
+            self._leaves.append((wanted, True))
 
     def _update(self, candidate: Candidate, wanted: Entry) -> None:
         if isinstance(wanted, Directory):
@@ -121,37 +114,59 @@ class _Planner:
             if "target" in candidate.differing:
                 self._create(wanted)
             elif candidate.differing:
-                self._stage(wanted).attributes.append(wanted)
+                self._leaves.append((wanted, False))
         elif wanted.link is not None:
             self._groups.members.append((candidate, wanted))
         elif not content_is_here(candidate) or self._groups.must_part(candidate):
             self._create(wanted)
         elif candidate.differing:
-            self._stage(wanted).attributes.append(wanted)
+            self._leaves.append((wanted, False))
 
-    def _linked(self, stage: Stage) -> Stage:
-        """Add the hardlinks to make again: of a leader that is replaced, or of another inode.
+    def _stages(self, stages_of: StagesOf) -> list[Stage]:
+        """All leaves in their stages.
 
         New files come before replaced ones: from the first replacement on the old indices are
         wrong, and until the last one the new indices are.
         """
-        stage.fetches.sort(key=lambda file: file.path in self._present)
-        replaced = {file.path for each in self._stages for file in each.fetches}
-        for candidate, wanted in self._groups.members:
-            mine = self._stage(wanted) is stage
-            if mine and ("link" in candidate.differing or wanted.link in replaced):
-                stage.links.append(wanted)
-        return stage
+        stages = [Stage(name) for name in STAGES]
+        members = self._groups.members
+        leaves = [*(leaf for leaf, _ in self._leaves), *(wanted for _, wanted in members)]
+        numbers = iter(_numbers(leaves, stages_of))
+        for (leaf, made), number in zip(self._leaves, numbers, strict=False):
+            _add(stages[number], leaf, made=made)
+        for stage in stages:
+            stage.fetches.sort(key=lambda file: file.path in self._present)
+        replaced = {file.path for stage in stages for file in stage.fetches}
+        # The hardlinks to make again: of a leader that is replaced, or of another inode.
+        for (candidate, wanted), number in zip(members, numbers, strict=True):
+            if "link" in candidate.differing or wanted.link in replaced:
+                stages[number].links.append(wanted)
+        return stages
 
-    def _stage(self, wanted: Entry) -> Stage:
-        return self._stages[self._number(wanted)]
 
-    def _number(self, wanted: Entry) -> int:
-        """The stage of `wanted`; a hardlink comes no earlier than its leader."""
-        number = self._stage_of(wanted.path, symlink=isinstance(wanted, Symlink))
-        if isinstance(wanted, File) and wanted.link is not None:
-            return max(number, self._stage_of(wanted.link))
-        return number
+def _add(stage: Stage, leaf: File | Symlink, *, made: bool) -> None:
+    if not made:
+        stage.attributes.append(leaf)
+    elif isinstance(leaf, Symlink):
+        stage.symlinks.append(leaf)
+    elif leaf.link is not None:
+        stage.links.append(leaf)
+    else:
+        stage.fetches.append(leaf)
+
+
+def _numbers(leaves: Sequence[File | Symlink], stages_of: StagesOf) -> Sequence[int]:
+    """The stages of `leaves`; a hardlink comes no earlier than its leader."""
+    own = stages_of([(leaf.path, isinstance(leaf, Symlink)) for leaf in leaves])
+    leaders = [leaf.link if isinstance(leaf, File) else None for leaf in leaves]
+    known = dict.fromkeys(leader for leader in leaders if leader is not None)
+    if not known:
+        return own
+    stages = dict(zip(known, stages_of([(leader, False) for leader in known]), strict=True))
+    return [
+        number if leader is None else max(number, stages[leader])
+        for number, leader in zip(own, leaders, strict=True)
+    ]
 
 
 class _Groups:

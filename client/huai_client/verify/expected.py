@@ -16,7 +16,7 @@ from huai_client.filters.rules import Rules
 from huai_client.metadata.repository import Repository
 from huai_client.mirror import Mirror
 from huai_client.plan.build import applied_selection
-from huai_client.plan.order.patterns import Matcher, Named
+from huai_client.plan.order.patterns import Matcher
 from huai_client.plan.protect.protection import Protection
 from huai_client.plan.protect.shield import without_expected
 from huai_client.profiles.load import volatile_files
@@ -89,7 +89,7 @@ class ExpectedTree:
         found = difference.kind is Kind.MISSING or (
             difference.kind is Kind.DIFFERS and _OF_CONTENT.issuperset(difference.attributes)
         )
-        return found and self._volatile.find(Named(wanted.path, symlink=False)) is not None
+        return found and self._volatile.find(wanted.path, symlink=False) is not None
 
     def tolerated(self, differences: Iterable[Difference], view: View) -> Iterable[Difference]:
         """The differences that count: all but those of protected paths."""

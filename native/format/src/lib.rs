@@ -51,6 +51,7 @@ pub mod runs;
 pub mod columns;
 
 pub mod filter;
+pub mod order;
 mod pattern;
 pub mod selection;
 mod wildmatch;

@@ -50,6 +50,21 @@ impl Glob {
         Self::of(text.iter().map(|&byte| Token::Byte(byte)).collect())
     }
 
+    /// A text in which only `?` and `*` are special.
+    pub(crate) fn of_stars(text: &[u8]) -> Self {
+        let token = |&byte: &u8| match byte {
+            b'?' => Token::One,
+            b'*' => Token::Star,
+            byte => Token::Byte(byte),
+        };
+        Self::of(text.iter().map(token).collect())
+    }
+
+    /// The only text that matches, if there is only one.
+    pub(crate) fn text(&self) -> Option<&[u8]> {
+        (self.head.len() == self.tokens.len()).then_some(&*self.head)
+    }
+
     fn of(tokens: Vec<Token>) -> Self {
         let bytes = |token: &Token| match token {
             Token::Byte(byte) => Some(*byte),

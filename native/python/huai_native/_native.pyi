@@ -1,4 +1,4 @@
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Literal, Protocol, TypeAlias, final
 
@@ -299,6 +299,65 @@ class PackWriter:
 
     def abort(self) -> None:
         """Drop everything; may be called at any time."""
+
+_Pattern: TypeAlias = tuple[Sequence[bytes], bool]
+"""Components with `?` and `*`, or `**`; whether it is about symlinks only."""
+
+@final
+class PublishPatterns:
+    """Patterns of publish rules; none takes more than quadratic time."""
+
+    def __new__(cls, patterns: Sequence[_Pattern]) -> PublishPatterns: ...
+    def first(self, path: bytes, *, symlink: bool) -> int | None:
+        """The place of the first that matches."""
+
+_Places: TypeAlias = tuple[int, int]
+"""Where some of the rules begin and end."""
+
+@final
+class PublishOrder:
+    """In which stage the paths of a snapshot are published; it reads what it is asked for.
+
+    Exceptions of the reader come through unchanged.
+    """
+
+    def __new__(
+        cls,
+        lent: tuple[_Reader, bytes, int],
+        rules: Sequence[tuple[_Pattern, int]],
+        *,
+        volatile: _Places,
+        stated: _Places,
+        generic: _Places,
+        profiles: Sequence[tuple[Sequence[Sequence[bytes]], _Places]],
+        assigned: Mapping[bytes, int | None],
+    ) -> PublishOrder:
+        """`lent`: a reader, the root's tree, how many entries there may be.
+
+        `rules` with their stages, and of which kind they are.  `profiles`: lists of markers, and
+        rules.  `assigned`: tops, and the numbers of their profiles (None: no repository).
+        """
+
+    def stages(self, items: Sequence[tuple[bytes, bool]]) -> bytes:
+        """A byte for each path and whether it is a symlink."""
+
+    def placement(self, path: bytes, *, symlink: bool) -> tuple[int, int | None, int | None]:
+        """The stage; the rule that decided; the repository of that rule, or else around `path`."""
+
+    def around(self, folder: bytes) -> list[int]:
+        """The repositories that a directory is in, outermost first."""
+
+    def found(self) -> int:
+        """How many repositories were found so far."""
+
+    def repository(self, number: int) -> tuple[bytes, int, int | None]:
+        """Its top, its profile, which list of markers is there; None: it was assigned."""
+
+    def is_directory(self, path: bytes) -> bool:
+        """Whether the snapshot has a directory there."""
+
+    def has_entry(self, path: bytes) -> bool:
+        """Whether it has anything there."""
 
 @final
 class Packs:

@@ -15,6 +15,7 @@ mod hardlinks;
 mod hash;
 mod layout;
 mod operations;
+mod order;
 mod pack_writer;
 mod packs;
 mod reader;
@@ -49,6 +50,8 @@ mod _native {
     use crate::hash::{Blake3, hash_file};
     #[pymodule_export]
     use crate::layout::Layout;
+    #[pymodule_export]
+    use crate::order::{PublishOrder, PublishPatterns};
     #[pymodule_export]
     use crate::pack_writer::PackWriter;
     #[pymodule_export]

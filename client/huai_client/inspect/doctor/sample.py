@@ -25,7 +25,6 @@ from huai_client.metadata.repository import Repository
 from huai_client.mirror import Mirror
 from huai_client.plan.build import publish_order
 from huai_client.plan.operations import PAYLOAD
-from huai_client.plan.order.lookup import Lookup
 from huai_client.run_options import SyncOptions
 from huai_client.state import state as states
 from huai_client.transfer import ContentUrl, TransferOptions, fetch
@@ -112,7 +111,7 @@ def _fetched(
 def _chosen(mirror: Mirror, commit: Commit) -> File | None:
     """A file of the payload, if there is one: a commit made meanwhile may change the indices."""
     rules = rules_of(mirror, SyncOptions())
-    order = publish_order(mirror.config, commit, Lookup(commit.snapshot))
+    order = publish_order(mirror.config, commit)
     entries = islice(Selection(commit.snapshot, rules).entries(), _ENTRIES)
     small = [each for each in entries if isinstance(each, File) and 0 < each.size <= _BYTES_MAX]
     small.sort(key=lambda file: (file.mtime, file.path), reverse=True)

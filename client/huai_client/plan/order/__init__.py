@@ -1,5 +1,4 @@
 """The order in which a tree is published.
 
-`order` finds the stage of a path, `lookup` the names around it in a snapshot, `patterns` the
-publish rule that matches it.
+`order` finds the stage of a path, `patterns` the publish rule that matches it.
 """

@@ -1,6 +1,7 @@
 """Finds the stage in which a path is published, and the rule that decides it.
 
-Pure: a `MarkerLookup` looks into the snapshot.  The first of these that matches decides:
+Pure: the engine applies the rules, which it has as a table, and looks into the snapshot.  The
+first of these that matches decides:
 
 1. volatile files are pointers;
 2. the stage rules of client.toml, then those of the upstream;
@@ -13,26 +14,21 @@ that place none is looked for; a rule of client.toml replaces the upstream's at 
 Elsewhere a repository is where the markers of a profile are.
 """
 
-from collections.abc import Iterable, Mapping
-from typing import NamedTuple, Protocol
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from huai_client.plan.operations import PAYLOAD, POINTERS, Remove
-from huai_client.plan.order.patterns import Matcher, Named, below
+from huai_client.plan.order.patterns import Matcher, row
 from huai_client.profiles.profile import Profile
+from huai_native import _native
 from huai_schema.codec.publish_rules import Pattern, ProfileRule, Rule, StageRule, VolatileRule
+from huai_schema.layout.snapshot import Snapshot
 from huai_schema.paths import ROOT, RelPath, ancestors, parent, path_order
 
 Rules = Iterable[Rule]
 
 GENERIC = "generic"
 """The profile of paths outside of repositories."""
-
-
-class MarkerLookup(Protocol):
-    """Finds the markers of profiles in a snapshot; `lookup.Lookup` implements it."""
-
-    def has(self, folder: RelPath, marker: str) -> bool:
-        """Whether `marker` fits in `folder`."""
 
 
 class PackageRepository(NamedTuple):
@@ -60,7 +56,7 @@ class PublishOrder:
 
     def __init__(
         self,
-        markers: MarkerLookup,
+        snapshot: Snapshot,
         profiles: Mapping[str, Profile],
         own: Rules,
         upstream: Rules,
@@ -70,34 +66,47 @@ class PublishOrder:
 
         `volatile` are the rules for volatile files, whoever made them.
         """
-        own, upstream = list(own), list(upstream)
+        own, upstream, volatile = list(own), list(upstream), list(volatile)
         self._volatile = Matcher((rule.pattern, rule) for rule in volatile)
-        self._markers = markers
-        self._profiles = profiles
-        self._explicit = _matcher(each for each in (*own, *upstream) if isinstance(each, StageRule))
-        self._matchers = {name: _matcher(each.rules) for name, each in profiles.items()}
-        mine = self._profile_rules(own)
-        theirs = self._profile_rules(upstream)
-        for path in list(theirs):
-            if not mine.keys().isdisjoint((path, *ancestors(path))):
-                del theirs[path]
-        self._assigned = {**theirs, **mine}
-        self._known: dict[RelPath, tuple[PackageRepository, ...]] = {}
+        self._profiles = list(profiles.values())
+        self._assigned = _assigned(own, upstream, profiles)
+        self._rules: list[StageRule | VolatileRule] = []
+        changing = self._place(volatile)
+        self._stated = self._place(
+            each for each in (*own, *upstream) if isinstance(each, StageRule)
+        )
+        places = {each.name: self._place(each.rules) for each in self._profiles}
+        numbers = {each.name: number for number, each in enumerate(self._profiles)}
+        self._engine = _native.PublishOrder(
+            (snapshot.reader, snapshot.tree, snapshot.limit),
+            [(row(rule.pattern), _stage(rule)) for rule in self._rules],
+            volatile=changing,
+            stated=self._stated,
+            generic=places[GENERIC],
+            profiles=[(_markers(each), places[each.name]) for each in self._profiles],
+            assigned={
+                path: None if rule.profile == GENERIC else numbers[rule.profile]
+                for path, rule in self._assigned.items()
+            },
+        )
 
-    def _profile_rules(self, rules: Rules) -> dict[RelPath, ProfileRule]:
-        found: dict[RelPath, ProfileRule] = {}
-        for rule in rules:
-            if isinstance(rule, ProfileRule) and rule.profile in self._profiles:
-                found.setdefault(rule.path, rule)
-        return found
+    def _place(self, rules: Iterable[StageRule | VolatileRule]) -> tuple[int, int]:
+        """Put `rules` behind the others; where they begin and end."""
+        begin = len(self._rules)
+        self._rules += rules
+        return begin, len(self._rules)
+
+    def stages_of(self, items: Sequence[tuple[RelPath, bool]]) -> bytes:
+        """The stages of files and symlinks: of each path, and whether it is a symlink."""
+        return self._engine.stages(items)
 
     def stage_of(self, path: RelPath, *, symlink: bool = False) -> int:
         """The stage, an index into `STAGES`, in which a file or symlink is published."""
-        return self.placement_of(path, symlink=symlink).stage
+        return self._engine.placement(path, symlink=symlink)[0]
 
     def is_volatile(self, path: RelPath) -> bool:
         """Whether the file at `path` changes without a commit."""
-        return self._volatile.find(Named(path, symlink=False)) is not None
+        return self._volatile.find(path, symlink=False) is not None
 
     def deletes_at_once(self, item: Remove) -> bool:
         """Whether a deletion is never delayed: that of a pointer."""
@@ -105,84 +114,75 @@ class PublishOrder:
 
     def repository_of(self, path: RelPath) -> RelPath | None:
         """The top of the outermost repository that `path` is in; None: it is in none."""
-        inside = self._around(parent(path))
-        return inside[0].top if inside else None
+        inside = self._engine.around(parent(path))
+        return self._repository(inside[0]).top if inside else None
 
     def names_below(self, path: RelPath, *, symlink: bool = False) -> RelPath | None:
         """The directory whose paths the index or pointer `path` may name; None: it is payload."""
-        placement = self.placement_of(path, symlink=symlink)
-        if placement.stage == PAYLOAD:
+        stage, rule, repository = self._engine.placement(path, symlink=symlink)
+        if stage == PAYLOAD:
             return None
-        volatile = None if symlink else self._volatile.find(Named(path, symlink=False))
-        if volatile is not None:
-            return _seen_from(path, volatile.pattern)
-        explicit = self._explicit.find(Named(path, symlink))
-        if explicit is not None:
+        if rule is not None and self._stated[0] <= rule < self._stated[1]:
             return self.repository_of(path) or ROOT
-        if placement.repository is not None:
-            return placement.repository.top
-        rule = self._matchers[GENERIC].find(Named(path, symlink))
-        return _seen_from(path, rule.pattern) if rule else ROOT
+        is_volatile = rule is not None and rule < self._stated[0]
+        if repository is not None and not is_volatile:
+            return self._repository(repository).top
+        return ROOT if rule is None else _seen_from(path, self._rules[rule].pattern)
 
     def placement_of(self, path: RelPath, *, symlink: bool = False) -> Placement:
         """The stage in which a file or symlink is published, and the rule that decides it."""
-        inside = self._around(parent(path))
-        volatile = None if symlink else self._volatile.find(Named(path, symlink))
-        if volatile is not None:
-            return Placement(POINTERS, volatile.text, inside[-1] if inside else None)
-        rule = self._explicit.find(Named(path, symlink))
-        if rule is not None:
-            return Placement(rule.stage, rule.text, inside[-1] if inside else None)
-        for repository in inside:
-            found = self._matchers[repository.profile]
-            rule = found.find(Named(below(repository.top, path), symlink))
-            if rule is not None:
-                return Placement(rule.stage, rule.text, repository)
-        if inside:
-            return Placement(PAYLOAD, "", inside[-1])
-        rule = self._matchers[GENERIC].find(Named(path, symlink))
-        return Placement(rule.stage, rule.text, None) if rule else Placement(PAYLOAD, "", None)
+        stage, rule, repository = self._engine.placement(path, symlink=symlink)
+        text = "" if rule is None else self._rules[rule].text
+        around = None if repository is None else self._repository(repository)
+        return Placement(stage, text, around)
 
     @property
     def repositories(self) -> list[PackageRepository]:
         """The repositories found so far, in the order of their paths."""
-        met = {each for around in self._known.values() for each in around}
+        met = map(self._repository, range(self._engine.found()))
         return sorted(met, key=lambda each: path_order(each.top))
 
-    def _around(self, folder: RelPath) -> tuple[PackageRepository, ...]:
-        """The repositories that `folder` is in, outermost first."""
-        if folder in self._known:
-            return self._known[folder]
-        missing, above = [], folder
-        while above not in self._known:
-            missing.append(above)
-            if not above:
-                break
-            above = RelPath(parent(above))
-        for path in reversed(missing):
-            outer = self._known[parent(path)] if path else ()
-            self._known[path] = self._entered(path, outer)
-        return self._known[folder]
+    def is_directory(self, path: RelPath) -> bool:
+        """Whether the snapshot has a directory at `path`."""
+        return self._engine.is_directory(path)
 
-    def _entered(
-        self, path: RelPath, outer: tuple[PackageRepository, ...]
-    ) -> tuple[PackageRepository, ...]:
-        """The repositories around the content of `path`; `outer` are those around `path`."""
-        rule = self._assigned.get(path)
-        if rule is not None:
-            here = PackageRepository(path, rule.profile, rule.text)
-            return () if rule.profile == GENERIC else (here,)
-        if self._assigned and any(above in self._assigned for above in ancestors(path)):
-            return outer
-        top = self._detect(path)
-        return outer if top is None else (*outer, top)
+    def has_entry(self, path: RelPath) -> bool:
+        """Whether the snapshot has anything at `path`."""
+        return self._engine.has_entry(path)
 
-    def _detect(self, path: RelPath) -> PackageRepository | None:
-        for profile in self._profiles.values():
-            for markers in profile.tops:
-                if all(self._markers.has(path, marker) for marker in markers):
-                    return PackageRepository(path, profile.name, ", ".join(markers))
-        return None
+    def _repository(self, number: int) -> PackageRepository:
+        path, kind, markers = self._engine.repository(number)
+        top, profile = RelPath(path), self._profiles[kind]
+        if markers is None:
+            return PackageRepository(top, profile.name, self._assigned[top].text)
+        return PackageRepository(top, profile.name, ", ".join(profile.tops[markers]))
+
+
+def _assigned(
+    own: Rules, upstream: Rules, profiles: Mapping[str, Profile]
+) -> dict[RelPath, ProfileRule]:
+    """The rules that put repositories, by their paths."""
+    mine, theirs = _profile_rules(own, profiles), _profile_rules(upstream, profiles)
+    for path in list(theirs):
+        if not mine.keys().isdisjoint((path, *ancestors(path))):
+            del theirs[path]
+    return {**theirs, **mine}
+
+
+def _profile_rules(rules: Rules, profiles: Mapping[str, Profile]) -> dict[RelPath, ProfileRule]:
+    found: dict[RelPath, ProfileRule] = {}
+    for rule in rules:
+        if isinstance(rule, ProfileRule) and rule.profile in profiles:
+            found.setdefault(rule.path, rule)
+    return found
+
+
+def _markers(profile: Profile) -> list[list[bytes]]:
+    return [[marker.encode() for marker in markers] for markers in profile.tops]
+
+
+def _stage(rule: StageRule | VolatileRule) -> int:
+    return rule.stage if isinstance(rule, StageRule) else POINTERS
 
 
 def _seen_from(path: RelPath, pattern: Pattern) -> RelPath:
@@ -194,7 +194,3 @@ def _seen_from(path: RelPath, pattern: Pattern) -> RelPath:
     if first != "**" or "**" in rest:
         return ROOT
     return ancestors(path)[len(rest) - 1]
-
-
-def _matcher(rules: Iterable[StageRule]) -> Matcher[StageRule]:
-    return Matcher((rule.pattern, rule) for rule in rules)

@@ -6,23 +6,15 @@ from huai_client.diff.candidate import Move
 from huai_client.plan.operations import Plan, Remove, Stage
 from huai_client.plan.order.order import PublishOrder
 from huai_client.plan.withhold import Withholding, withhold
-from huai_client.profiles.load import known_volatile, profiles
-from huai_schema.codec.publish_rules import STAGES, own_rules
+from huai_schema.codec.publish_rules import STAGES
 from huai_schema.entries import Directory, File, Symlink
-from huai_schema.paths import RelPath
 from tests.support.local_trees import at, directory, file, linked, symlink
-
-
-class Tops:
-    """A snapshot in which `deb` is an apt archive and `rpm` one of packages."""
-
-    def has(self, folder: RelPath, marker: str) -> bool:
-        tops = {b"deb": "dists/*/Release", b"rpm": "repodata/repomd.xml"}
-        return tops.get(folder) == marker
+from tests.support.orders import order_of
 
 
 def order(*rules: str) -> PublishOrder:
-    return PublishOrder(Tops(), profiles(), own_rules(rules), [], known_volatile())
+    """Of a snapshot in which `deb` is an apt archive and `rpm` one of packages."""
+    return order_of(*rules, apt=[b"deb"], rpm=[b"rpm"])
 
 
 def plan_of(

@@ -9,9 +9,7 @@ import pytest
 
 from huai_client.diff.candidate import Move
 from huai_client.plan.operations import Plan, Remove, Stage
-from huai_client.plan.order.order import PublishOrder
 from huai_client.plan.withhold import Withholding
-from huai_client.profiles.load import profiles
 from huai_client.publish.executor import Report, StepCounts, execute
 from huai_client.tree import PathError, Row, Tree
 from huai_client.tree.tree import Removal
@@ -28,6 +26,7 @@ from tests.support.local_trees import (
     plan_for,
     symlink,
 )
+from tests.support.orders import order_of
 
 WHOLE = Plan(
     clear=[Remove(at(b"way/in"), directory=False), Remove(at(b"way"), directory=True)],
@@ -162,9 +161,8 @@ def test_an_extraneous_file_below_what_becomes_a_file_costs_that_file_alone(
 ) -> None:
     build(short_path)
     (short_path / "way/unknown").touch()
-    order = PublishOrder(Nowhere(), profiles(), [], [])
     with Tree(short_path) as tree:
-        withholding = Withholding(order)
+        withholding = Withholding(order_of())
         report = execute(WHOLE, tree, Staged(short_path), lambda *_: None, withholding)
     ((path, reason),) = report.problems
     assert path == b"way"
@@ -175,13 +173,6 @@ def test_an_extraneous_file_below_what_becomes_a_file_costs_that_file_alone(
     # `latest`, beside what failed, waits, and may name all that is below.
     assert not (short_path / "latest").is_symlink()
     assert (short_path / "gone/f").exists()
-
-
-class Nowhere:
-    """A snapshot without any repository."""
-
-    def has(self, _folder: RelPath, _marker: str) -> bool:
-        return False
 
 
 def test_a_file_that_cannot_be_deleted_keeps_no_other(short_path: Path) -> None:

@@ -3,7 +3,6 @@
 import pytest
 
 from huai_client.plan.operations import PAYLOAD, POINTERS
-from huai_client.plan.order.lookup import Lookup
 from huai_client.plan.order.order import PublishOrder
 from huai_client.profiles.load import profiles
 from huai_schema.codec.publish_rules import own_rules
@@ -104,7 +103,7 @@ def grown(names: dict[bytes, int], padding: int) -> Tree:
 
 
 def order(tree: Tree, own: tuple[str, ...] = (), upstream: tuple[str, ...] = ()) -> PublishOrder:
-    return PublishOrder(Lookup(snapshot(tree)), profiles(), own_rules(own), own_rules(upstream))
+    return PublishOrder(snapshot(tree), profiles(), own_rules(own), own_rules(upstream))
 
 
 @pytest.mark.parametrize("padding", [0, 20, 300])
@@ -162,18 +161,23 @@ def test_detection_costs_what_is_asked_for() -> None:
             tree[path] = directory(path) if name.count(b"/") == 0 else file(path)
     tree[at(b"large")] = directory(b"large")
     objects = MemoryObjects()
-    judge = PublishOrder(Lookup(snapshot(tree, objects)), profiles(), [], [])
+    judge = PublishOrder(snapshot(tree, objects), profiles(), [], [])
     for _ in range(3):
         assert judge.stage_of(at(b"debian/pool/a/latest.deb")) == PAYLOAD
     assert len(objects.read_ids) < 20
     assert len(objects.objects) > 80
 
 
-def test_lookup_names_what_is_there() -> None:
-    lookup = Lookup(snapshot(grown(MIRROR, 20)))
-    assert lookup.names(ROOT)
-    assert lookup.names(at(b"debian/pool"))
-    assert lookup.names(at(b"debian/pool/a/latest.deb"))
-    assert not lookup.names(at(b"debian/pool/a/latest"))
-    assert not lookup.names(at(b"debian/pool/*"))
-    assert not lookup.names(at(b"nowhere/at/all"))
+@pytest.mark.parametrize("padding", [0, 20, 6000])
+def test_what_is_there(padding: int) -> None:
+    judge = order(grown(MIRROR, padding))
+    assert judge.is_directory(ROOT)
+    assert judge.is_directory(at(b"debian/pool"))
+    assert not judge.is_directory(at(b"debian/pool/a/latest.deb"))
+    assert not judge.is_directory(at(b"debian/poo"))
+    assert judge.has_entry(ROOT)
+    assert judge.has_entry(at(b"debian/pool"))
+    assert judge.has_entry(at(b"debian/pool/a/latest.deb"))
+    assert not judge.has_entry(at(b"debian/pool/a/latest"))
+    assert not judge.has_entry(at(b"debian/pool/*"))
+    assert not judge.has_entry(at(b"nowhere/at/all"))

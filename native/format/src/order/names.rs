@@ -1,0 +1,274 @@
+//! The names in single directories of a snapshot, and the markers by which a directory is known.
+//!
+//! Reads each own directory once, with all that is inlined in it, and keeps the last few: paths are
+//! asked for in tree order, so neighbours follow each other.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::entry_limit::EntryLimit;
+use crate::error::Result;
+use crate::find::split_before;
+use crate::git::object::Kind;
+use crate::git::oid::Oid;
+use crate::line::has_leaf;
+use crate::manifest::Manifest;
+use crate::objects::ObjectReader;
+use crate::own_directory::OwnDirectory;
+use crate::path::{RelPath, at, basename, parent};
+use crate::shared::Shared;
+use crate::snapshot::Snapshot;
+use crate::wildmatch::Glob;
+
+/// How many own directories are kept: taken apart, and with all names.
+const OWN: usize = 64;
+const READ: usize = 32;
+
+/// What stands somewhere in directories of one kind.
+#[derive(Debug, Clone)]
+pub struct Marker {
+    directories: Vec<Glob>,
+    /// A file or symlink; none: the last directory is the marker.
+    leaf: Option<Glob>,
+}
+
+impl Marker {
+    /// `a/b` names a leaf, `a/` a directory; `?` and `*` are special.
+    pub fn new(text: &[u8]) -> Self {
+        let (above, leaf) = text.split_at(text.len().saturating_sub(basename(text).len()));
+        let above = above
+            .strip_suffix(b"/")
+            .map(|above| above.split(|&byte| is_slash(byte)));
+        Self {
+            directories: above.into_iter().flatten().map(Glob::of_stars).collect(),
+            leaf: (!leaf.is_empty()).then(|| Glob::of_stars(leaf)),
+        }
+    }
+}
+
+/// The names in one directory.
+#[derive(Debug, Default)]
+struct Inside {
+    /// Lines of files and symlinks; several parts, if the manifest is cut.
+    leaves: Vec<Shared>,
+    /// Names of subdirectories; sorted.
+    folders: Vec<Vec<u8>>,
+}
+
+impl Inside {
+    fn folders_like<'a>(&'a self, glob: &'a Glob) -> Box<dyn Iterator<Item = &'a [u8]> + 'a> {
+        let folders = self.folders.iter().map(Vec::as_slice);
+        match glob.text() {
+            None => Box::new(folders.filter(|name| glob.matches(name))),
+            Some(name) => Box::new(Some(name).filter(|name| self.has_folder(name)).into_iter()),
+        }
+    }
+
+    fn has_folder(&self, name: &[u8]) -> bool {
+        let place = self.folders.binary_search_by(|each| (**each).cmp(name));
+        place.is_ok()
+    }
+
+    fn has_leaf(&self, name: &[u8]) -> Result<bool> {
+        for leaves in &self.leaves {
+            if has_leaf(leaves, name)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn has_leaf_like(&self, glob: &Glob) -> Result<bool> {
+        match glob.text() {
+            None => Ok(self.leaves.iter().any(|lines| is_among(lines, glob))),
+            Some(name) => self.has_leaf(name),
+        }
+    }
+}
+
+/// Whether a line begins with a name, as it is escaped, that matches.
+fn is_among(lines: &[u8], glob: &Glob) -> bool {
+    let mut rest = lines;
+    while !rest.is_empty() {
+        let (line, after) = split_before(rest, b'\n');
+        if glob.matches(split_before(line, b'\t').0) {
+            return true;
+        }
+        rest = after.get(1..).unwrap_or_default();
+    }
+    false
+}
+
+/// By directory.
+type Names = HashMap<Vec<u8>, Inside>;
+
+/// Answers about the directories of one snapshot.
+#[derive(Debug)]
+pub struct Lookup<R> {
+    snapshot: Snapshot<R>,
+    limit: u64,
+    own: Recent<OwnDirectory>,
+    read: Recent<Names>,
+}
+
+impl<R: ObjectReader> Lookup<R> {
+    /// Reads nothing yet; `limit`: how many entries the snapshot may have.
+    pub fn new(snapshot: Snapshot<R>, limit: u64) -> Self {
+        Self {
+            snapshot,
+            limit,
+            own: Recent::new(OWN),
+            read: Recent::new(READ),
+        }
+    }
+
+    /// Whether a directory stands at `path`.
+    pub fn is_directory(&mut self, path: &[u8]) -> Result<bool> {
+        let has = |inside: &Inside| Ok(inside.has_folder(basename(path)));
+        Ok(path.is_empty() || self.inside(parent(path), has)?)
+    }
+
+    /// Whether anything stands at `path`.
+    pub fn has_entry(&mut self, path: &[u8]) -> Result<bool> {
+        let has = |inside: &Inside| inside.has_leaf(basename(path));
+        Ok(self.is_directory(path)? || self.inside(parent(path), has)?)
+    }
+
+    /// Whether `marker` stands in `folder`.
+    pub(super) fn has_marker(&mut self, folder: &[u8], marker: &Marker) -> Result<bool> {
+        let mut found = vec![folder.to_vec()];
+        for glob in &marker.directories {
+            let mut below = Vec::new();
+            for folder in &found {
+                self.inside(folder, |inside| {
+                    below.extend(inside.folders_like(glob).map(|name| join(folder, name)));
+                    Ok(true)
+                })?;
+            }
+            found = below;
+        }
+        let Some(glob) = &marker.leaf else {
+            return Ok(!found.is_empty());
+        };
+        for folder in found {
+            if self.inside(&folder, |inside| inside.has_leaf_like(glob))? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// What `look` says of the names in a directory; false if there is no such directory.
+    fn inside(
+        &mut self,
+        folder: &[u8],
+        look: impl FnOnce(&Inside) -> Result<bool>,
+    ) -> Result<bool> {
+        let own = self.own_around(folder)?;
+        let path = own.path.as_bytes();
+        let names = match self.read.get(path) {
+            Some(names) => names,
+            None => self.read.keep(path, self.names(&own)?),
+        };
+        names.get(folder).map_or(Ok(false), look)
+    }
+
+    /// The own directory that describes `folder`, if there is one.
+    fn own_around(&mut self, folder: &[u8]) -> Result<Arc<OwnDirectory>> {
+        let mut found = self.own_directory(b"", self.snapshot.tree)?;
+        let slashes = folder
+            .iter()
+            .enumerate()
+            .filter(|(_, byte)| is_slash(**byte));
+        for end in slashes.map(|(end, _)| end).chain([folder.len()]) {
+            let path = folder.get(..end).unwrap_or_default();
+            let Some(tree) = found.child(basename(path)) else {
+                break;
+            };
+            found = self.own_directory(path, tree)?;
+        }
+        Ok(found)
+    }
+
+    fn own_directory(&mut self, path: &[u8], tree: Oid) -> Result<Arc<OwnDirectory>> {
+        if let Some(known) = self.own.get(path) {
+            return Ok(known);
+        }
+        let place = RelPath::trusted(path.to_vec());
+        let found = self.snapshot.own_directory(place, tree)?;
+        Ok(self.own.keep(path, found))
+    }
+
+    fn names(&self, own: &OwnDirectory) -> Result<Names> {
+        let mut limit = EntryLimit::new(self.limit);
+        limit.spend_trees(own.children.len(), &own.path)?;
+        let mut names = Names::new();
+        let here = names.entry(own.path.as_bytes().to_vec()).or_default();
+        here.folders
+            .extend(own.children.iter().map(|(name, _)| name.clone()));
+        for oid in self.snapshot.manifests(own)? {
+            let text = Shared::from(self.snapshot.reader.read(&oid, Kind::Blob)?);
+            let manifest = Manifest::decode(&text, &Shared::default());
+            let manifest = manifest.map_err(|error| at(&own.path, error))?;
+            limit.spend(manifest.entries(), &own.path)?;
+            limit.spend_bytes(manifest.size(), &own.path)?;
+            let here = names.entry(own.path.as_bytes().to_vec()).or_default();
+            here.leaves.push(manifest.own.leaves);
+            for block in manifest.inline.iter().flat_map(|each| &each.blocks) {
+                let listing = block.listing(&own.path)?;
+                let path = listing.path.as_bytes();
+                let above = names.entry(parent(path).to_vec()).or_default();
+                above.folders.push(basename(path).to_vec());
+                let below = names.entry(path.to_vec()).or_default();
+                below.leaves.push(listing.leaves);
+            }
+        }
+        for inside in names.values_mut() {
+            inside.folders.sort_unstable();
+        }
+        Ok(names)
+    }
+}
+
+/// What was made last, by path.
+#[derive(Debug)]
+struct Recent<T> {
+    most: usize,
+    kept: Vec<(Vec<u8>, Arc<T>)>,
+}
+
+impl<T> Recent<T> {
+    fn new(most: usize) -> Self {
+        let kept = Vec::new();
+        Self { most, kept }
+    }
+
+    fn get(&mut self, path: &[u8]) -> Option<Arc<T>> {
+        let place = self.kept.iter().rposition(|(known, _)| known == path)?;
+        let found = self.kept.remove(place);
+        let known = Arc::clone(&found.1);
+        self.kept.push(found);
+        Some(known)
+    }
+
+    fn keep(&mut self, path: &[u8], made: T) -> Arc<T> {
+        if self.kept.len() >= self.most {
+            self.kept.remove(0);
+        }
+        let made = Arc::new(made);
+        self.kept.push((path.to_vec(), Arc::clone(&made)));
+        made
+    }
+}
+
+fn is_slash(byte: u8) -> bool {
+    byte == b'/'
+}
+
+fn join(folder: &[u8], name: &[u8]) -> Vec<u8> {
+    if folder.is_empty() {
+        name.to_vec()
+    } else {
+        [folder, b"/", name].concat()
+    }
+}

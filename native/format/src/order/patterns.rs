@@ -1,0 +1,128 @@
+//! Which paths the pattern of a publish rule matches (FORMAT.md, "Publish rules").
+//!
+//! A pattern has one glob for each component of a path, and `**` for any number of directories.
+//! Rule to keep: no pattern takes more than quadratic time, whoever wrote it.
+
+use crate::wildmatch::Glob;
+
+/// A pattern, taken apart.
+#[derive(Debug, Clone)]
+pub struct Pattern {
+    parts: Vec<Part>,
+    symlinks: bool,
+}
+
+/// What one or more components of a path have to be.
+#[derive(Debug, Clone)]
+enum Part {
+    Name(Glob),
+    /// Any number of directories.
+    AnyDepth,
+}
+
+impl Pattern {
+    /// Of components in which `?` and `*` are special, or that are `**`; with `symlinks` it is
+    /// about symlinks only.
+    pub fn new<'a>(components: impl IntoIterator<Item = &'a [u8]>, symlinks: bool) -> Self {
+        let mut parts: Vec<Part> = Vec::new();
+        for component in components {
+            if component != b"**" {
+                parts.push(Part::Name(Glob::of_stars(component)));
+            } else if !matches!(parts.last(), Some(Part::AnyDepth)) {
+                parts.push(Part::AnyDepth);
+            }
+        }
+        if matches!(parts.last(), Some(Part::AnyDepth)) {
+            // Everything below, but not the directory itself.
+            parts.push(Part::Name(Glob::of_stars(b"*")));
+        }
+        Self { parts, symlinks }
+    }
+
+    /// Whether it matches a path, whose components are `names`.
+    fn matches(&self, names: &[&[u8]], symlink: bool) -> bool {
+        (symlink || !self.symlinks) && fits(&self.parts, names)
+    }
+}
+
+fn fits(parts: &[Part], names: &[&[u8]]) -> bool {
+    // Most patterns end in a name that no other path has.
+    if let (Some(Part::Name(glob)), Some(name)) = (parts.last(), names.last()) {
+        if !glob.matches(name) {
+            return false;
+        }
+    }
+    let (mut pattern, mut rest) = (parts, names);
+    // Where to go on if what follows the last `**` does not match: one directory further.
+    let mut deeper: Option<(&[Part], &[&[u8]])> = None;
+    loop {
+        match (pattern, rest) {
+            ([Part::AnyDepth, after @ ..], _) => {
+                deeper = Some((after, rest));
+                pattern = after;
+                continue;
+            }
+            ([Part::Name(glob), after @ ..], [name, further @ ..]) if glob.matches(name) => {
+                (pattern, rest) = (after, further);
+                continue;
+            }
+            ([], []) => return true,
+            _ => {}
+        }
+        let Some((after, [_, further @ ..])) = deeper else {
+            return false;
+        };
+        deeper = Some((after, further));
+        (pattern, rest) = (after, further);
+    }
+}
+
+/// The place of the first of `patterns` that matches `path`, which is not empty.
+pub fn first<'a>(
+    patterns: impl IntoIterator<Item = &'a Pattern>,
+    path: &[u8],
+    symlink: bool,
+) -> Option<usize> {
+    let names: Vec<&[u8]> = path.split(|&byte| byte == b'/').collect();
+    let mut patterns = patterns.into_iter();
+    patterns.position(|pattern| pattern.matches(&names, symlink))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Pattern, first};
+
+    fn matches(pattern: &str, path: &str, symlink: bool) -> bool {
+        let text = pattern.trim_end_matches('@');
+        let pattern = Pattern::new(text.as_bytes().split(|&byte| byte == b'/'), text != pattern);
+        first([&pattern], path.as_bytes(), symlink).is_some()
+    }
+
+    #[test]
+    fn what_each_kind_of_pattern_matches() {
+        for (pattern, matching, others) in [
+            ("a", "a", "b a/a ab"),
+            ("**/a", "a b/a b/c/a", "ab a/b"),
+            ("a/**/b", "a/b a/x/b a/x/y/b a/b/b", "a x/a/b a/bb"),
+            ("a/**", "a/b a/b/c", "a b/a"),
+            ("**/**/a/**/**", "a/b x/a/b", "a"),
+            ("**", "a a/b", ""),
+            ("?/*.b", "x/.b x/y.b.b", "xy/a.b x/b \u{e9}/a.b"),
+            ("[a]/\\*", "[a]/\\ [a]/\\x", "a/\\ a/x"),
+        ] {
+            for (paths, expected) in [(matching, true), (others, false)] {
+                for path in paths.split_ascii_whitespace() {
+                    let found = matches(pattern, path, false);
+                    assert_eq!(found, expected, "{pattern} {path}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn some_are_about_symlinks_only() {
+        assert!(matches("a@", "a", true));
+        assert!(!matches("a@", "a", false));
+        assert!(matches("a", "a", true));
+    }
+}
