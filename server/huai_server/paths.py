@@ -2,6 +2,7 @@
 
 - `ROOT/server.toml`
 - `ROOT/modules/NAME/repository.git`: the metadata, served
+- `ROOT/modules/NAME/repository.git/steps`: from commit to commit (`store.steps`); may be deleted
 - `ROOT/modules/NAME/digests`: of content that was read; a cache, may be deleted
 - `ROOT/modules/NAME/mounts`: the mount points of the last commit; may be deleted, too
 - `ROOT/modules/NAME/lock`

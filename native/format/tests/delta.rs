@@ -1,6 +1,7 @@
-//! Deltas, the wrong ones above all.
+//! Deltas: those that are made here, and the wrong ones.
 
 use huai_format::git::delta::Delta;
+use huai_format::git::deltify::deltify;
 use huai_format::limits::OBJECT_BYTES;
 
 fn base() -> Vec<u8> {
@@ -97,4 +98,52 @@ fn a_delta_that_goes_on_for_ever_is_stopped_at_its_size() {
     // 64 KiB for each byte: 64 GiB if they were all followed.
     let said = applied(&delta(1000, &[&vec![0x80; 1 << 20]])).unwrap_err();
     assert!(said.contains("another size than it says"), "{said}");
+}
+
+/// How long the delta between the two is.
+fn made(base: &[u8], target: &[u8]) -> usize {
+    let delta = deltify(base, target);
+    let mut made = Vec::new();
+    let applied = Delta::parse(&delta).and_then(|delta| delta.apply(base, &mut made));
+    assert!(applied.is_ok());
+    assert_eq!(made, target);
+    delta.len()
+}
+
+fn lines(numbers: std::ops::Range<u32>) -> Vec<u8> {
+    let line = |number: u32| format!("name-{:x}\t{number}\n", number.wrapping_mul(0x9E37_79B9));
+    numbers
+        .flat_map(|number| line(number).into_bytes())
+        .collect()
+}
+
+#[test]
+fn what_is_the_same_is_copied() {
+    let base = lines(0..1000);
+    assert!(made(&base, &base) < 16);
+    let mut other = base.clone();
+    other[5001] ^= 1;
+    assert!(made(&base, &other) < 24);
+    other.drain(77..99);
+    assert!(made(&base, &other) < 40);
+    other.splice(9000..9000, *b"between two of them");
+    assert!(made(&base, &other) < 80);
+}
+
+#[test]
+fn nothing_in_common_and_nothing_at_all() {
+    let (one, other) = (lines(0..100), lines(500..600));
+    assert!(made(&one, &other) < other.len() * 2);
+    made(&one, b"");
+    made(b"", &one);
+    made(b"", b"");
+}
+
+#[test]
+fn long_copies_are_cut() {
+    let base = vec![7; 0x30005];
+    made(&base, &base);
+    made(&base, &base[..0x10000]);
+    let far = lines(0..2_000_000 / 20);
+    made(&far, &far[1_000_003..]);
 }

@@ -2,8 +2,14 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+use huai_format::cursor::Cursor;
 use huai_format::escape::{escape, unescape};
+use huai_format::git::delta::Delta;
+use huai_format::git::deltify::deltify;
+use huai_format::git::object::{Form, Kind, Made, put_header, take_header};
+use huai_format::git::oid::Oid;
 use huai_format::git::tree::decode_tree;
+use huai_format::limits::OBJECT_BYTES;
 use huai_format::line::{Leaves, decode_directory, has_leaf};
 use huai_format::manifest::Manifest;
 use huai_format::own_directory::OwnDirectory;
@@ -35,7 +41,45 @@ fn lines() -> impl Strategy<Value = Vec<u8>> {
     })
 }
 
+/// Two texts that have much in common: the second is made of parts of the first.
+fn related() -> impl Strategy<Value = (Vec<u8>, Vec<u8>)> {
+    let part = (any::<usize>(), 0..400_usize, vec(any::<u8>(), 0..40));
+    (vec(0..4_u8, 0..3000), vec(part, 0..8)).prop_map(|(base, parts)| {
+        let mut other = Vec::new();
+        for (at, size, new) in parts {
+            let at = at.checked_rem(base.len()).unwrap_or_default();
+            other.extend(base[at..].iter().take(size));
+            other.extend(new);
+        }
+        (base, other)
+    })
+}
+
 proptest! {
+    #[test]
+    fn a_delta_makes_what_it_was_made_from((base, other) in related()) {
+        let delta = deltify(&base, &other);
+        let mut made = Vec::new();
+        Delta::parse(&delta).unwrap().apply(&base, &mut made).unwrap();
+        prop_assert_eq!(made, other);
+    }
+
+    #[test]
+    fn a_header_says_what_was_written(
+        kind in prop::sample::select(vec![Kind::Commit, Kind::Tree, Kind::Blob]),
+        base: Option<[u8; 20]>,
+        size in 0..=OBJECT_BYTES,
+    ) {
+        let base = base.map(Oid::new);
+        let mut header = Vec::new();
+        put_header(base.map_or(Made::Whole(kind), Made::From), size, &mut header);
+        let mut cursor = Cursor::new(&header);
+        let (form, told) = take_header(&mut cursor).unwrap();
+        prop_assert_eq!(form, base.map_or(Form::Whole(kind), Form::OnName));
+        prop_assert_eq!(told as u64, size);
+        prop_assert!(cursor.is_empty());
+    }
+
     #[test]
     fn escaping_has_an_inverse(raw in vec(any::<u8>(), 0..40)) {
         let text = escape(&raw);

@@ -378,6 +378,20 @@ class Packs:
         """An object, if it is here."""
 
     def __contains__(self, oid: bytes, /) -> bool: ...
+    def send(
+        self,
+        commit: bytes,
+        tree: bytes,
+        put: Callable[[bytes], object],
+        *,
+        since: tuple[bytes, bytes] | None = None,
+    ) -> None:
+        """Hand the pack of a commit to `put` in pieces; `FormatError` if something is missing.
+
+        `commit` is its content, `tree` the id of its tree.  `since` makes the pack thin: the id of
+        a tree of which the other side has everything, and the path of a pack without its suffix,
+        of which nothing was there before if it has `tree`.
+        """
 
 @final
 class ResolvedPack:

@@ -8,14 +8,16 @@ use huai_format::git::index::{self, Place};
 use huai_format::git::object::{Kind, Object};
 use huai_format::git::oid::Oid;
 use huai_format::git::resolve::{self, Bases, Outcome, Resolved, Room};
+use huai_format::git::send::Wanted;
 use huai_tree::packs::{self, PackFile};
+use huai_tree::sending::send_from;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
 use pyo3::types::PyBytes;
 
 use crate::errors::{raise, refuse};
-use crate::wait::wait_asking;
+use crate::wait::{wait, wait_asking};
 
 /// An object as Python has it: its kind, its content.
 type Found<'py> = (&'static str, Bound<'py, PyBytes>);
@@ -98,6 +100,36 @@ impl Packs {
         let oid = parse_oid(oid)?;
         let found = py.detach(|| self.locked().locate(&oid));
         Ok(found.map_err(refuse)?.is_some())
+    }
+
+    #[pyo3(signature = (commit, tree, put, *, since=None))]
+    fn send(
+        &self,
+        py: Python<'_>,
+        commit: &[u8],
+        tree: &[u8],
+        put: &Bound<'_, PyAny>,
+        since: Option<(PyBackedBytes, PyBackedBytes)>,
+    ) -> PyResult<()> {
+        let (known, newest) = since.unzip();
+        let wanted = Wanted {
+            commit,
+            tree: parse_oid(tree)?,
+            known: known.map(|known| parse_oid(&known)).transpose()?,
+        };
+        let newest = newest.as_deref();
+        let put = put.as_unbound();
+        let sent = wait(py, |stop| {
+            let stopped = || stop.is_set();
+            // What is read here is our own.
+            let budget = Budget::new(u64::MAX, &stopped);
+            let mut put = |piece: &[u8]| {
+                let given = Python::attach(|py| put.call1(py, (PyBytes::new(py, piece),)));
+                given.map_or_else(|raised| Err(Error::Lent(Box::new(raised))), |_| Ok(()))
+            };
+            send_from(&mut self.locked(), wanted, newest, &budget, &mut put)
+        })?;
+        sent.map_err(refuse)
     }
 }
 

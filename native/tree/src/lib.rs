@@ -45,6 +45,7 @@ pub mod stage;
 pub mod pack_writer;
 pub mod packs;
 mod recent;
+pub mod sending;
 
 pub mod publish;
 

@@ -7,7 +7,7 @@ use huai_format::error::{Error as FormatError, Result as Parsed};
 use huai_format::git::index::{Index, Place};
 use huai_format::git::object::Object;
 use huai_format::git::oid::Oid;
-use huai_format::git::read::PackReader;
+use huai_format::git::read::{PackReader, Packed};
 use huai_format::git::window::Source;
 
 use crate::call;
@@ -83,6 +83,10 @@ impl Pack {
     fn read(&mut self, place: &Place) -> Parsed<Object> {
         opened(&mut self.reader, &self.path)?.read(place, &self.index)
     }
+
+    fn packed(&mut self, place: &Place) -> Parsed<Packed> {
+        opened(&mut self.reader, &self.path)?.packed(place, &self.index)
+    }
 }
 
 fn opened<'a>(
@@ -134,6 +138,21 @@ impl Packs {
         let found = Arc::new(pack.read(&place)?);
         self.recent.keep(*oid, &found);
         Ok(Some(found))
+    }
+
+    /// An object as it lies in its pack, if it is here.
+    pub fn packed(&mut self, oid: &Oid) -> Parsed<Option<Packed>> {
+        let place = self.locate(oid)?;
+        let (Some(place), Some(pack)) = (place, self.opened.first_mut()) else {
+            return Ok(None);
+        };
+        pack.packed(&place).map(Some)
+    }
+
+    /// Whether an object is in the pack of this path.
+    pub(crate) fn is_in(&self, path: &[u8], oid: &Oid) -> bool {
+        let mut packs = self.opened.iter().filter(|pack| pack.path == path);
+        packs.any(|pack| pack.index.find(oid).is_some())
     }
 
     /// Where an object stands, if it is here; its pack comes first then.

@@ -21,6 +21,7 @@ from huai_schema.git.packfile import CHECKSUM_BYTES
 from huai_schema.layout import layout
 from huai_schema.layout.snapshot import Snapshot, decode_listing
 from huai_server.store.repository import Head, Repository, StoreError
+from huai_server.store.steps import list_steps
 
 _BLOCK = 1 << 20
 
@@ -66,7 +67,8 @@ class _Check:
                 newer = head
                 with self._collecting():
                     self._read_all(head)
-        for pack in sorted(self._repository.pack_folder.glob("*.pack")):
+        packs = sorted(self._repository.pack_folder.glob("*.pack"))
+        for pack in [*packs, *list_steps(self._repository.path)]:
             if not _is_whole(pack):
                 self._faults.append(f"{pack}: does not match its checksum")
         entries = self._files + self._directories + self._symlinks

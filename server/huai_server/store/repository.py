@@ -1,8 +1,8 @@
 """The metadata repository of one module on the upstream: the only place that knows pygit2.
 
-Reads objects and refs, moves the one branch.  New objects come as packs (`pack`); the ref
-moves last, when everything it names is on the disk.  Rule: nothing of libgit2 leaves this
-module, neither values nor exceptions.
+Reads objects and refs, moves the one branch.  New objects come as packs (`pack_writer`); the ref
+moves last, when everything it names is on the disk, and what downstreams ask for next (`steps`).
+Rule: nothing of libgit2 leaves this module, neither values nor exceptions.
 """
 
 import os
@@ -10,7 +10,7 @@ import shutil
 import time
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -25,6 +25,13 @@ from huai_schema.limits import OBJECT_BYTES
 from huai_schema.program.durable import sync_folder
 from huai_schema.program.packs import TEMPORARY, remove_unfinished
 from huai_server.errors import storage_error, storage_errors
+from huai_server.store.steps import (
+    Wanted,
+    drop_steps,
+    remove_unfinished_steps,
+    step_path,
+    write_step,
+)
 
 
 class LibraryError(HuaiError):
@@ -115,6 +122,7 @@ class Repository:
         """Delete what a killed run left; the caller holds the module's lock."""
         with storage_errors(self.path):
             remove_unfinished(self.pack_folder)
+            remove_unfinished_steps(self.path)
             for path in (self.path / "objects").glob("tmp_object_*"):
                 path.unlink(missing_ok=True)
             # All writers hold the module's lock, so git's own lock is left from a killed one.
@@ -168,10 +176,24 @@ class Repository:
         root = pygit2.Oid(raw=tree)
         try:
             oid = self._git.create_commit(None, who, who, info.encode(), root, parents)
+            if parent:
+                self._write_step(oid, tree, parent)
             self._git.references.create(BRANCH, oid, force=True)
         except _REFUSALS as error:
             raise storage_error(self.path, OSError(*_system(error))) from error
         return Head(str(oid), tree.hex(), who.time, info)
+
+    def content(self, head: Head) -> Wanted:
+        """A commit as it is sent."""
+        return Wanted(self.read(bytes.fromhex(head.commit), "commit"), bytes.fromhex(head.tree))
+
+    def _write_step(self, commit: pygit2.Oid, tree: bytes, parent: Head) -> None:
+        wanted = Wanted(self._git.odb.read(commit)[1], tree)
+        path = step_path(self.path, parent.commit, str(commit))
+        # Somebody's git has unpacked objects: it makes the packs that are asked for, too.
+        with suppress(FormatError):
+            write_step(self.packs, self.pack_folder, path, wanted, bytes.fromhex(parent.tree))
+        drop_steps(self.path, keep=path, before=parent.commit)
 
     def _branch(self) -> pygit2.Oid | None:
         ref = self._git.references.get(BRANCH)

@@ -89,6 +89,21 @@ impl Index {
         None
     }
 
+    /// The id of the object with this number.
+    pub fn oid(&self, at: usize) -> Option<Oid> {
+        let table = self.bytes.get(..self.crcs)?;
+        Oid::parse(part(table, OIDS, at, OID_BYTES)?)
+    }
+
+    /// Where the records stand, one after the other.
+    pub fn order(&self) -> Order {
+        let mut records: Vec<(u64, usize)> = (0..)
+            .map_while(|at| Some((self.place(at)?.offset, at)))
+            .collect();
+        records.sort_unstable();
+        Order(records)
+    }
+
     /// None if they do not fill the file, or its checksum is another.
     fn tables(bytes: Vec<u8>) -> Option<Self> {
         let end = bytes.len().checked_sub(2 * OID_BYTES)?;
@@ -110,11 +125,6 @@ impl Index {
         })
     }
 
-    fn oid(&self, at: usize) -> Option<Oid> {
-        let table = self.bytes.get(..self.crcs)?;
-        Oid::parse(part(table, OIDS, at, OID_BYTES)?)
-    }
-
     fn place(&self, at: usize) -> Option<Place> {
         let crc = Cursor::new(part(&self.bytes, self.crcs, at, 4)?).u32()?;
         let offset = Cursor::new(part(&self.bytes, self.offsets, at, 4)?).u32()?;
@@ -127,6 +137,24 @@ impl Index {
         };
         let oid = self.oid(at)?;
         Some(Place { oid, offset, crc })
+    }
+}
+
+/// The records of a pack in the order in which they stand there.
+#[derive(Debug)]
+pub struct Order(Vec<(u64, usize)>);
+
+impl Order {
+    /// Where the record ends that begins at `offset`; None for the last one.
+    pub fn end(&self, offset: u64) -> Option<u64> {
+        let next = self.0.partition_point(|(start, _)| *start <= offset);
+        self.0.get(next).map(|(start, _)| *start)
+    }
+
+    /// Which object the record at `offset` is, by its number in the index.
+    pub fn number(&self, offset: u64) -> Option<usize> {
+        let found = self.0.binary_search_by_key(&offset, |(start, _)| *start);
+        self.0.get(found.ok()?).map(|(_, number)| *number)
     }
 }
 

@@ -2,6 +2,7 @@
 
 pub mod deflate;
 pub mod delta;
+pub mod deltify;
 pub mod index;
 pub mod inflate;
 pub mod object;
@@ -9,5 +10,7 @@ pub mod oid;
 pub mod read;
 pub mod records;
 pub mod resolve;
+pub mod send;
 pub mod tree;
 pub mod window;
+pub mod write;

@@ -6,9 +6,9 @@
 use crate::budget::Budget;
 use crate::error::{Error, Result};
 use crate::git::delta::{Delta, STEP_WORK};
-use crate::git::index::{Index, Place};
+use crate::git::index::{Index, Order, Place};
 use crate::git::inflate::Inflater;
-use crate::git::object::{Form, Object};
+use crate::git::object::{Form, Made, Object};
 use crate::git::oid::OID_BYTES;
 use crate::git::window::{Source, Window};
 use crate::limits::{READ_DELTAS, READ_DEPTH, READ_WORK};
@@ -18,6 +18,19 @@ pub struct PackReader<S> {
     window: Window<S>,
     inflater: Inflater,
     end: u64,
+    /// The order of the records, once somebody had to know where one ends.
+    order: Option<Order>,
+}
+
+/// An object as it lies in a pack, in front of which stands what `put_header` writes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Packed {
+    /// What it is made from.
+    pub made: Made,
+    /// Inflated.
+    pub size: usize,
+    /// Compressed.
+    pub data: Vec<u8>,
 }
 
 impl<S: Source> PackReader<S> {
@@ -28,6 +41,7 @@ impl<S: Source> PackReader<S> {
             window: Window::new(source),
             inflater: Inflater::default(),
             end,
+            order: None,
         }
     }
 
@@ -35,6 +49,45 @@ impl<S: Source> PackReader<S> {
     pub fn read(&mut self, place: &Place, index: &Index) -> Result<Object> {
         self.unfold(place, index)
             .map_err(|error| error.within(place.oid))
+    }
+
+    /// The object at `place` without taking it out, if its bytes are what they were.
+    pub fn packed(&mut self, place: &Place, index: &Index) -> Result<Packed> {
+        self.copy(place, index)
+            .map_err(|error| error.within(place.oid))
+    }
+
+    fn copy(&mut self, place: &Place, index: &Index) -> Result<Packed> {
+        let order = self.order.get_or_insert_with(|| index.order());
+        let end = order.end(place.offset).unwrap_or(self.end).min(self.end);
+        self.window.seek(place.offset, end);
+        let (form, size) = self.window.take_header()?;
+        let mut data = Vec::new();
+        loop {
+            let bytes = self.window.bytes()?;
+            if bytes.is_empty() {
+                break;
+            }
+            data.extend_from_slice(bytes);
+            let count = bytes.len();
+            self.window.consume(count);
+        }
+        if self.window.crc() != place.crc {
+            return Err(Error::new("packed bytes are damaged"));
+        }
+        let base = match form {
+            Form::Whole(kind) => {
+                let made = Made::Whole(kind);
+                return Ok(Packed { made, size, data });
+            }
+            Form::OnName(oid) => Some(oid),
+            Form::OnOffset(distance) => place
+                .offset
+                .checked_sub(distance)
+                .and_then(|base| index.oid(order.number(base)?)),
+        };
+        let made = Made::From(base.ok_or_else(|| Error::new("a delta without its base"))?);
+        Ok(Packed { made, size, data })
     }
 
     fn unfold(&mut self, place: &Place, index: &Index) -> Result<Object> {

@@ -1,0 +1,83 @@
+"""The packs from each commit to the next, which most downstreams ask for: files, to be handed out.
+
+`steps/OLD-NEW.pack` in the repository, after the ids of the two commits.  It is thin: its deltas
+are based on objects that whoever has OLD has.  Written before the branch moves to NEW, so it is
+there for the first who asks.
+
+Rule: a file that has its name is complete and durable, and is never written again.
+"""
+
+import os
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from huai_native._native import Packs
+from huai_schema.program.durable import sync_folder
+from huai_schema.program.packs import TEMPORARY
+
+_FOLDER = "steps"
+
+
+class Wanted(NamedTuple):
+    """A commit that is to be sent."""
+
+    commit: bytes
+    """Its content."""
+    tree: bytes
+    """The id of its tree."""
+
+
+def step_path(repository: Path, old: str, new: str) -> Path:
+    """The pack from one commit to the next; `old` and `new` are hex ids."""
+    return repository / _FOLDER / f"{old}-{new}.pack"
+
+
+def list_steps(repository: Path) -> list[Path]:
+    """The packs that are there."""
+    return sorted((repository / _FOLDER).glob("*.pack"))
+
+
+def remove_unfinished_steps(repository: Path) -> None:
+    """Remove what a killed run left; the caller holds the module's lock."""
+    for path in (repository / _FOLDER).glob(f"{TEMPORARY}*"):
+        path.unlink(missing_ok=True)
+
+
+def write_step(packs: Packs, pack_folder: Path, path: Path, wanted: Wanted, known: bytes) -> None:
+    """Make the pack at `path`, for whoever has the tree `known`, of what is in `pack_folder`.
+
+    `FormatError` if an object is in no pack: then there is none, and git makes what is asked for.
+    """
+    folder = path.parent
+    folder.mkdir(exist_ok=True)
+    packed = sorted(pack_folder.glob("*.idx"), key=_written)
+    newest = os.fsencode(packed[-1].with_suffix("")) if packed else b""
+    handle, name = tempfile.mkstemp(prefix=TEMPORARY, dir=folder)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            packs.send(*wanted, file.write, since=(known, newest))
+            file.flush()
+            os.fchmod(file.fileno(), 0o444)
+            os.fsync(file.fileno())
+        Path(name).rename(path)
+    except BaseException:
+        with suppress(OSError):
+            Path(name).unlink(missing_ok=True)
+        raise
+    sync_folder(folder)
+
+
+def drop_steps(repository: Path, *, keep: Path, before: str) -> None:
+    """Remove all packs but `keep` and that which leads to the commit `before`.
+
+    Who heard of that commit and not of the newest asks for it yet.
+    """
+    for path in list_steps(repository):
+        if path != keep and not path.stem.endswith(f"-{before}"):
+            path.unlink(missing_ok=True)
+
+
+def _written(path: Path) -> int:
+    return path.stat().st_mtime_ns
