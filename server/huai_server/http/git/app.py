@@ -19,8 +19,11 @@ from huai_server.http.asgi.errors import ClientGoneError, HttpError
 from huai_server.http.asgi.limiter import Limiter
 from huai_server.http.asgi.responder import Responder, Send, send_error
 from huai_server.http.git.branch_state import read_branch_state
+from huai_server.http.git.plain_fetch import PlainFetch, opening, plain_fetch
+from huai_server.http.git.ready_packs import ReadyPacks
 from huai_server.http.git.reply_cache import Key, ReplyCache
 from huai_server.http.git.request import parse_request
+from huai_server.http.git.side_band import send_ready
 from huai_server.http.git.single_flight import Question, SingleFlight
 from huai_server.http.git.spool import Spool
 from huai_server.http.git.upload_pack import Call, Git
@@ -56,7 +59,9 @@ class GitApp:
         self._cache = ReplyCache(settings.cache_bytes)
         timeout = settings.request_timeout
         self._address_of = address_of(settings.proxies)
-        spool = Spool(settings.spool_folder, settings.spool_bytes)
+        spool = Spool(settings.spool_folder, settings.spool_bytes - settings.spool_bytes // 2)
+        # Half of the room is for what cannot be had again at will.
+        self._ready = ReadyPacks(settings.spool_folder, settings.spool_bytes // 2)
         self.answers = SingleFlight(Git(timeout), self._cache, spool, timeout)
         self._transfers = Limiter(settings.max_transfers, settings.queue, timeout)
         # Their own slots: a poll must not wait behind packs that take minutes.
@@ -110,13 +115,14 @@ class GitApp:
         body = self._body(headers, inbox)
         await body.open()
         version = protocol_version(scope["headers"])
-        key, limiter = None, self._transfers
+        key, limiter, fetch = None, self._transfers, None
         if body.complete:
             request = parse_request(body.head, version)
             limiter = self._listings if request.command == b"ls-refs" else limiter
             state = read_branch_state(repository)
             if state is not None:
                 key = Key(repository, state, version, advert=False, request=request.digest)
+                fetch = None if version else plain_fetch(body.head)
         out = Responder(send, _RESULT_TYPE, b"")
         ready = None if key is None else self._cache.get(key)
         if ready is not None:
@@ -124,7 +130,17 @@ class GitApp:
             return
         call = Call(repository, version, advert=False)
         question = Question(call, key, body, limiter, self._address(scope))
-        await race(self.answers.answer(question, out), body.gone())
+        await race(self._fetched(question, fetch, out), body.gone())
+
+    async def _fetched(self, question: Question, fetch: PlainFetch | None, out: Responder) -> None:
+        """Answer with a file, if there is one for this, or else with what git says."""
+        if fetch and question.key:
+            repository, state = question.key.repository, question.key.state
+            async with self._ready.find(repository, state.decode(), fetch) as pack:
+                if pack is not None:
+                    await send_ready(pack, opening(fetch.want, pack.common), out)
+                    return
+        await self.answers.answer(question, out)
 
     def _address(self, scope: Scope) -> str:
         """The client's address for the limits: from the last trusted proxy, else the socket's."""
