@@ -50,6 +50,8 @@ pub mod runs;
 
 pub mod columns;
 
+pub mod erofs;
+
 pub mod filter;
 pub mod order;
 mod pattern;

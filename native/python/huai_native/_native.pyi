@@ -157,6 +157,32 @@ class HardlinkGroups:
         """
 
 @final
+class ImageBuilder:
+    """Builds an EROFS image from listings in tree order, the root first."""
+
+    def __new__(cls, path: bytes, pair: Callable[[bytes, bytes], tuple[int, int]]) -> ImageBuilder:
+        """Into the empty file at `path`; `pair` knows the numbers of a user and a group.
+
+        Exceptions of `pair` come through unchanged; what the disk refuses is an `OSError`.
+        """
+
+    @property
+    def entries(self) -> int:
+        """How many paths were placed so far."""
+
+    def count_links(self, path: bytes, leaves: bytes) -> None:
+        """Count the names of the hardlink groups of a directory: of all, before the first `add`."""
+
+    def add(self, path: bytes, attributes: bytes, leaves: bytes) -> None:
+        """The next directory; a hardlink to no file is a `FormatError`."""
+
+    def finish(self, uuid: bytes) -> int | None:
+        """Complete the image; its number of blocks, None if it would be larger than 16 TiB."""
+
+    def close(self) -> None:
+        """Let go of the file, whatever has become of it."""
+
+@final
 class Layout:
     """The git objects of a module, made of its directories in tree order.
 

@@ -13,6 +13,7 @@ mod errors;
 mod filter;
 mod hardlinks;
 mod hash;
+mod image;
 mod layout;
 mod operations;
 mod order;
@@ -48,6 +49,8 @@ mod _native {
     use crate::hardlinks::HardlinkGroups;
     #[pymodule_export]
     use crate::hash::{Blake3, hash_file};
+    #[pymodule_export]
+    use crate::image::ImageBuilder;
     #[pymodule_export]
     use crate::layout::Layout;
     #[pymodule_export]

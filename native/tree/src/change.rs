@@ -24,6 +24,12 @@ pub(crate) fn make_file(directory: BorrowedFd<'_>, name: &[u8]) -> Outcome<Owned
     })
 }
 
+/// Opens a file of our own, to be written.
+pub(crate) fn open_file(path: &[u8]) -> Outcome<OwnedFd> {
+    let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    again(Errno::INTR, || rustix::fs::open(path, flags, Mode::empty()))
+}
+
 /// Writes all of `bytes` where the file stands.
 pub(crate) fn write(file: BorrowedFd<'_>, mut bytes: &[u8]) -> Outcome<()> {
     while !bytes.is_empty() {

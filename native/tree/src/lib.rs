@@ -40,6 +40,7 @@ pub mod survey;
 
 pub mod copy;
 pub mod hash;
+pub mod image;
 pub mod stage;
 
 pub mod pack_writer;

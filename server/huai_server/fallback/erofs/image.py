@@ -1,25 +1,30 @@
 """From a snapshot to an image file, which appears whole and durable or not at all.
 
+The engine places what is in it (`native/format/src/erofs`).
+
 Equal trees, and owners with equal numbers, give images that are equal byte for byte.
 """
 
 import os
 from collections.abc import Callable, Iterable
+from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
 from huai_native import _native
-from huai_schema.codec.lines import decode_leaves
 from huai_schema.codec.listing import Listing
-from huai_schema.entries import File
+from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.layout.snapshot import Snapshot
-from huai_schema.paths import RelPath
 from huai_schema.program.durable import sync_folder
 from huai_server.errors import storage_errors
-from huai_server.fallback.erofs.blocks import BlockWriter
-from huai_server.fallback.erofs.builder import ImageBuilder
 from huai_server.fallback.erofs.seal import write_seal
 from huai_server.fallback.owners import OwnerLookup, OwnerNumbers
+
+
+class ImageLimitError(HuaiError):
+    """A tree that no image can hold."""
+
+    exit_code = ExitCode.FALLBACK
 
 
 class Built(NamedTuple):
@@ -50,7 +55,7 @@ def write_image(
             partial, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600
         )
         try:
-            built = _write(listings, tree, handle, owners)
+            built = _write(listings, tree, partial, handle, owners)
             os.fsync(handle)
             partial.rename(image)
         except BaseException:
@@ -63,22 +68,24 @@ def write_image(
 
 
 def _write(
-    listings: Callable[[], Iterable[Listing]], tree: bytes, handle: int, owners: OwnerLookup
+    listings: Callable[[], Iterable[Listing]],
+    tree: bytes,
+    partial: Path,
+    handle: int,
+    owners: OwnerLookup,
 ) -> Built:
     numbers = OwnerNumbers(owners)
-    builder = ImageBuilder(BlockWriter(handle), numbers, _count_links(listings()))
-    for listing in listings():
-        builder.add(listing)
-    blocks = builder.finish(_native.Blake3(tree).digest()[:16])
-    return Built(builder.entries, write_seal(handle, blocks, tree, numbers.table()))
-
-
-def _count_links(listings: Iterable[Listing]) -> dict[RelPath, int]:
-    """How many names each hardlink group has, by its first one."""
-    counts: dict[RelPath, int] = {}
-    for listing in listings:
-        if b"\th" in listing.leaves:
-            for entry in decode_leaves(listing.path, listing.leaves):
-                if isinstance(entry, File) and entry.link is not None:
-                    counts[entry.link] = counts.get(entry.link, 1) + 1
-    return counts
+    with closing(_native.ImageBuilder(os.fsencode(partial), numbers.pair)) as builder:
+        for listing in listings():
+            if b"\th" in listing.leaves:
+                builder.count_links(listing.path, listing.leaves)
+        for path, attributes, leaves, _ in listings():
+            builder.add(path, attributes, leaves)
+        blocks = builder.finish(_native.Blake3(tree).digest()[:16])
+        entries = builder.entries
+    if blocks is None:
+        raise ImageLimitError(
+            f"{entries} entries need an image of more than 16 TiB",
+            hint='serve this module from another kind of attr tree (fallback.kind = "sparse")',
+        )
+    return Built(entries, write_seal(handle, blocks, tree, numbers.table()))

@@ -12,9 +12,8 @@ from huai_schema.errors import FormatError
 from huai_schema.paths import ROOT, RelPath
 from huai_server.errors import StorageError
 from huai_server.fallback.erofs import DamagedImageError, verify_image
-from huai_server.fallback.erofs.children import Child, Children, directory_blocks
 from huai_server.fallback.erofs.image import write_image
-from huai_server.fallback.erofs.ondisk import BLOCK, crc32c
+from huai_server.fallback.erofs.ondisk import BLOCK
 from tests.support.erofs_trees import OWNERS, Numbered, make_image
 from tests.support.schema.lines import encode_directory, encode_leaf
 from tests.support.schema.trees import directory, file, files, snapshot, tree_of
@@ -25,37 +24,6 @@ TREE = tree_of(
     file(b"f", 5, owner=b"ftp", group=b"a\tb"),
     file(b"g", 5, owner=b"www\xff"),
 )
-
-
-def test_the_checksum_is_the_published_one() -> None:
-    # RFC 3720 inverts it at the end.
-    assert crc32c(b"123456789") ^ 0xFFFFFFFF == 0xE3069283
-    assert crc32c(bytes(32)) ^ 0xFFFFFFFF == 0x8A9136AA
-
-
-def test_names_come_back_however_many() -> None:
-    children = Children()
-    names = sorted(b"%d" % number * 30 for number in range(1000, 3000))
-    for number, name in enumerate(names):
-        children.add(name, number, 1)
-    assert list(children) == [Child(name, number, 1) for number, name in enumerate(names)]
-    assert len(children) == 2000
-    assert list(Children()) == []
-
-
-def test_blocks_are_filled_and_never_over() -> None:
-    children = [Child(b"%03d" % number + b"x" * (number % 253), number, 1) for number in range(999)]
-    blocks = list(directory_blocks(children))
-    sizes = [len(block.data) for block in blocks]
-    assert max(sizes) <= BLOCK
-    assert min(sizes[:-1]) > BLOCK - 12 - 255
-    assert sum(sizes) == sum(12 + len(child.name) for child in children)
-
-
-def test_own_names_stand_where_they_sort() -> None:
-    names = [b"!", b"-", b".", b"..", b".a", b"a"]
-    (block,) = directory_blocks(Child(name, 1, 2) for name in names)
-    assert (block.own, block.above) == (24, 36)
 
 
 def test_equal_trees_give_equal_images(tmp_path: Path) -> None:

@@ -1,0 +1,320 @@
+//! Building an image from listings: every entry once, a directory after all that it holds.
+//!
+//! Inodes are written as entries come.  Memory holds one open directory per level, with its names,
+//! and the hardlink groups.  The inode numbers of `.` and `..` are patched in when the directory and
+//! its parent have been placed.
+
+use std::collections::HashMap;
+
+use crate::entry::{Body, Entry};
+use crate::erofs::blocks::{Blocks, Put, offset};
+use crate::erofs::children::{Child, Children, DirectoryBlock, Filling, merge};
+use crate::erofs::ondisk::{
+    Attributes, BLOCK, Data, INODE_BYTES, ROOT, ROOT_NID, SLOT, Type, superblock,
+};
+use crate::error::{Error, Result};
+use crate::line::{Leaves, decode_directory};
+use crate::path::{RelPath, basename, parent, show};
+
+/// Knows the numbers that owners have here.
+pub trait Owners {
+    /// Of a user and a group.
+    fn pair(&mut self, owner: &[u8], group: &[u8]) -> Result<(u32, u32)>;
+}
+
+/// A directory whose subdirectories still come.
+struct Open {
+    path: RelPath,
+    attributes: Attributes,
+    leaves: Children,
+    subdirectories: Children,
+    /// Where in the image its subdirectories name it.
+    upwards: Vec<u64>,
+}
+
+/// A directory in its image; places are offsets.
+#[derive(Default)]
+struct Placed {
+    first: u64,
+    blocks: u64,
+    /// Where the number of `.` stands.
+    own: u64,
+    /// Where the number of `..` stands.
+    above: u64,
+}
+
+/// Takes listings in tree order, the root first.
+pub struct ImageBuilder<P> {
+    blocks: Blocks<P>,
+    numbers: HashMap<(Vec<u8>, Vec<u8>), (u32, u32)>,
+    /// The owner and the group of the last entry, and their numbers: most have the same.
+    last: (Vec<u8>, Vec<u8>),
+    pair: (u32, u32),
+    /// How many names each hardlink group has, by its first one.
+    links: HashMap<RelPath, u32>,
+    leaders: HashMap<RelPath, u64>,
+    open: Vec<Open>,
+    inodes: u64,
+    entries: u64,
+}
+
+impl<P: Put> ImageBuilder<P> {
+    /// Into an empty file.
+    pub fn new(to: P) -> Self {
+        Self {
+            blocks: Blocks::new(to),
+            numbers: HashMap::new(),
+            last: (Vec::new(), Vec::new()),
+            pair: (0, 0),
+            links: HashMap::new(),
+            leaders: HashMap::new(),
+            open: Vec::new(),
+            inodes: 0,
+            entries: 0,
+        }
+    }
+
+    /// Paths that were placed so far.
+    pub fn entries(&self) -> u64 {
+        self.entries
+    }
+
+    /// Count the names of the hardlink groups of a directory: all are counted before the first one
+    /// is added.
+    pub fn count_links(&mut self, path: &[u8], leaves: &[u8]) -> Result<()> {
+        let path = RelPath::trusted(path.to_vec());
+        for entry in Leaves::new(&path, leaves, b"") {
+            if let Body::File {
+                link: Some(leader), ..
+            } = entry?.body
+            {
+                let names = self.links.entry(leader).or_insert(1);
+                *names = names.saturating_add(1);
+            }
+        }
+        Ok(())
+    }
+
+    /// The next directory with its leaves; closes those that it does not lie in.
+    pub fn add(
+        &mut self,
+        path: &[u8],
+        attributes: &[u8],
+        leaves: &[u8],
+        owners: &mut impl Owners,
+    ) -> Result<()> {
+        let above = parent(path);
+        while self.open.len() > 1
+            && self
+                .open
+                .last()
+                .is_some_and(|last| last.path.as_bytes() != above)
+        {
+            self.close()?;
+        }
+        let path = RelPath::trusted(path.to_vec());
+        let entry = decode_directory(&path, attributes)?;
+        let attributes = self.attributes(&entry, Type::Directory, owners)?;
+        let mut names = Children::default();
+        for entry in Leaves::new(&path, leaves, b"") {
+            let entry = entry?;
+            let (nid, kind) = self.leaf(&path, &entry, owners)?;
+            names.add(&entry.name, nid, kind);
+        }
+        self.entries = self.entries.saturating_add(names.len() as u64);
+        self.open.push(Open {
+            path,
+            attributes,
+            leaves: names,
+            subdirectories: Children::default(),
+            upwards: Vec::new(),
+        });
+        Ok(())
+    }
+
+    /// Write all that is still open; the number of blocks, or none if these are too many.
+    pub fn finish(&mut self, uuid: &[u8; 16]) -> Result<Option<u32>> {
+        while !self.open.is_empty() {
+            self.close()?;
+        }
+        self.blocks.flush()?;
+        let Ok(count) = u32::try_from(self.blocks.count) else {
+            return Ok(None);
+        };
+        let first = superblock(&self.blocks.first, count, self.inodes, uuid);
+        self.blocks.finish(&first)?;
+        Ok(Some(count))
+    }
+
+    fn leaf(
+        &mut self,
+        directory: &RelPath,
+        entry: &Entry<'_>,
+        owners: &mut impl Owners,
+    ) -> Result<(u64, Type)> {
+        match &entry.body {
+            Body::Symlink { target } => {
+                let attributes = self.attributes(entry, Type::Symlink, owners)?;
+                Ok((self.symlink(&attributes, target)?, Type::Symlink))
+            }
+            Body::File {
+                link: Some(leader), ..
+            } => {
+                let missing = || {
+                    let path = directory.join(&entry.name);
+                    Error::new("a hardlink to no file").within(show(path.as_bytes()))
+                };
+                let nid = self.leaders.get(leader).ok_or_else(missing)?;
+                Ok((*nid, Type::Regular))
+            }
+            Body::File { size, .. } => {
+                let mut attributes = self.attributes(entry, Type::Regular, owners)?;
+                let path = (!self.links.is_empty()).then(|| directory.join(&entry.name));
+                let names = path.as_ref().and_then(|path| self.links.get(path));
+                attributes.links = names.copied().unwrap_or(1);
+                let nid = self.put(&attributes.file(*size))?;
+                if let Some(path) = path.filter(|_| attributes.links > 1) {
+                    self.leaders.insert(path, nid);
+                }
+                Ok((nid, Type::Regular))
+            }
+            Body::Directory => Err(Error::new("a directory among leaves")),
+        }
+    }
+
+    fn symlink(&mut self, attributes: &Attributes, target: &[u8]) -> Result<u64> {
+        let size = target.len() as u64;
+        if INODE_BYTES.saturating_add(target.len()) <= BLOCK {
+            let inode = attributes.inode(Data::Inline, size, 0);
+            return self.put(&[&inode, target].concat());
+        }
+        let block = self.blocks.put_blocks(target)?;
+        self.put(&attributes.inode(Data::Plain, size, number(block)))
+    }
+
+    /// Place an inode; its number.
+    fn put(&mut self, record: &[u8]) -> Result<u64> {
+        self.inodes = self.inodes.saturating_add(1);
+        Ok(nid(self.blocks.put_record(record)?))
+    }
+
+    /// Write the innermost directory, and name it in the one above.
+    fn close(&mut self) -> Result<()> {
+        let Some(mut directory) = self.open.pop() else {
+            return Ok(());
+        };
+        let subdirectories = u32::try_from(directory.subdirectories.len()).unwrap_or(u32::MAX);
+        directory.attributes.links = subdirectories.saturating_add(2);
+        let is_root = self.open.is_empty();
+        let (placed, nid) = place(&mut self.blocks, &directory, is_root)?;
+        self.entries = self.entries.saturating_add(1);
+        self.inodes = self.inodes.saturating_add(1);
+        for place in directory.upwards.iter().chain([&placed.own]) {
+            self.blocks.patch(*place, &nid.to_le_bytes())?;
+        }
+        if let Some(above) = self.open.last_mut() {
+            above.upwards.push(placed.above);
+            let name = basename(directory.path.as_bytes());
+            above.subdirectories.add(name, nid, Type::Directory);
+        }
+        Ok(())
+    }
+
+    fn attributes(
+        &mut self,
+        entry: &Entry<'_>,
+        kind: Type,
+        owners: &mut impl Owners,
+    ) -> Result<Attributes> {
+        let is_last = *self.last.0 == *entry.owner && *self.last.1 == *entry.group;
+        if self.numbers.is_empty() || !is_last {
+            self.last = (entry.owner.to_vec(), entry.group.to_vec());
+            if !self.numbers.contains_key(&self.last) {
+                let pair = owners.pair(&entry.owner, &entry.group)?;
+                self.numbers.insert(self.last.clone(), pair);
+            }
+            self.pair = self.numbers.get(&self.last).copied().unwrap_or_default();
+        }
+        Ok(Attributes {
+            kind,
+            mode: entry.mode,
+            uid: self.pair.0,
+            gid: self.pair.1,
+            mtime: entry.mtime,
+            links: 1,
+        })
+    }
+}
+
+/// Write a directory: its entries in blocks of their own, the last one behind the inode where it
+/// fits.  `.` and `..` lead to the root, until they are patched.
+fn place<P: Put>(blocks: &mut Blocks<P>, open: &Open, is_root: bool) -> Result<(Placed, u64)> {
+    let dots = [&b"."[..], b".."].map(|name| Child {
+        name,
+        nid: ROOT_NID,
+        kind: Type::Directory,
+    });
+    let leaves = merge(open.leaves.iter(), dots.into_iter());
+    let mut placed = Placed::default();
+    let mut filling = Filling::default();
+    for child in merge(leaves, open.subdirectories.iter()) {
+        if !filling.has_room(&child) {
+            placed.add(&filling.take(), blocks)?;
+        }
+        filling.add(&child);
+    }
+    let last = filling.take();
+    let filled = offset(placed.blocks).saturating_add(last.data.len() as u64);
+    let begin = if is_root { ROOT } else { 0 };
+    let end = begin
+        .saturating_add(INODE_BYTES)
+        .saturating_add(last.data.len());
+    let is_inline = end <= BLOCK;
+    if !is_inline {
+        placed.add(&last, blocks)?;
+    }
+    let data = if is_inline { Data::Inline } else { Data::Plain };
+    let mut record = open.attributes.inode(data, filled, number(placed.first));
+    if is_inline {
+        record.extend_from_slice(&last.data);
+    }
+    let at = if is_root {
+        blocks.put_root(&record)
+    } else {
+        blocks.put_record(&record)?
+    };
+    if is_inline {
+        placed.note(&last, at.saturating_add(INODE_BYTES as u64));
+    }
+    Ok((placed, nid(at)))
+}
+
+impl Placed {
+    /// The blocks of one directory are placed together, so they are consecutive.
+    fn add<P: Put>(&mut self, block: &DirectoryBlock, blocks: &mut Blocks<P>) -> Result<()> {
+        let number = blocks.put_blocks(&block.data)?;
+        if self.blocks == 0 {
+            self.first = number;
+        }
+        self.blocks = self.blocks.saturating_add(1);
+        self.note(block, offset(number));
+        Ok(())
+    }
+
+    /// Remember where `.` and `..` stand, if they are in this block.
+    fn note(&mut self, block: &DirectoryBlock, at: u64) {
+        let place = |within: usize| at.saturating_add(within as u64);
+        self.own = block.own.map_or(self.own, place);
+        self.above = block.above.map_or(self.above, place);
+    }
+}
+
+/// The number of the inode at an offset.
+fn nid(at: u64) -> u64 {
+    at.checked_div(SLOT as u64).unwrap_or_default()
+}
+
+/// The number of a block in an inode; an image with more blocks is not finished.
+fn number(block: u64) -> u32 {
+    u32::try_from(block).unwrap_or(u32::MAX)
+}

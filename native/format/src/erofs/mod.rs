@@ -1,0 +1,9 @@
+//! EROFS images of snapshots: names and attributes without content (Linux: `fs/erofs/erofs_fs.h`).
+
+mod blocks;
+pub mod builder;
+mod children;
+mod ondisk;
+
+pub use blocks::Put;
+pub use builder::{ImageBuilder, Owners};

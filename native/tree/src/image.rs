@@ -1,0 +1,32 @@
+//! The file of an image, written by place.
+
+use std::os::fd::{AsFd, OwnedFd};
+
+use huai_format::erofs::Put;
+use huai_format::error::{Error as FormatError, Result as Made};
+
+use crate::change;
+use crate::error::{Error, Result};
+
+/// A file of our own.
+#[derive(Debug)]
+pub struct ImageFile {
+    file: OwnedFd,
+    path: Vec<u8>,
+}
+
+impl ImageFile {
+    /// The empty one at `path`.
+    pub fn open(path: &[u8]) -> Result<Self> {
+        let file = change::open_file(path).map_err(|errno| Error::new("open", path, errno))?;
+        let path = path.to_vec();
+        Ok(Self { file, path })
+    }
+}
+
+impl Put for ImageFile {
+    fn put(&mut self, at: u64, bytes: &[u8]) -> Made<()> {
+        change::write_at(self.file.as_fd(), at, bytes)
+            .map_err(|errno| FormatError::Lent(Box::new(Error::new("write", &self.path, errno))))
+    }
+}
