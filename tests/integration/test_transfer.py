@@ -1,6 +1,7 @@
 """Transfers from a real rsync daemon, all going well or as well as they can."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from huai_schema.entries import File
 from huai_schema.paths import rel_path
 from tests.support.rsyncd import rsync_daemon
 from tests.support.staged import ready
-from tests.support.transfers import Downstream, described, put
+from tests.support.transfers import BY_RSYNC, Downstream, described, put
 
 T0 = 1_600_000_000_123_456_789
 ODD_NAMES = [
@@ -224,9 +225,11 @@ def test_no_digest_is_needed(upstream: Path, down: Downstream) -> None:
 
 
 def test_a_local_path_is_an_upstream(upstream: Path, down: Downstream) -> None:
+    """By rsync: what only rsync can do was asked for."""
     files = [put(upstream, name, name) for name in ODD_NAMES]
     absent = File(rel_path(b"absent"), 1, T0)
-    outcome = down.fetch([*files, absent], str(upstream))
+    options = TransferOptions(extra=BY_RSYNC)
+    outcome = down.fetch([*files, absent], str(upstream), options)
     assert outcome.arrived == files
     assert outcome.missing == [absent]
 
@@ -268,7 +271,7 @@ def test_only_an_rsync_that_trusts_its_sender_gets_many_names(
     )
     wrapper.chmod(0o755)
     files = [put(upstream, b"%d" % i, b"") for i in range(2001)]
-    options = TransferOptions(program=str(wrapper))
+    options = TransferOptions(program=str(wrapper), extra=BY_RSYNC)
     assert down.fetch(files, str(upstream), options).arrived == files
     lines = said.read_text().splitlines()
     assert len(lines) == runs
@@ -283,6 +286,7 @@ def test_bandwidth_is_shared_by_the_streams_that_there_are(
     wrapper.write_text(f'#!/bin/sh\necho "$@" >> {said}\nexec rsync "$@"\n')
     wrapper.chmod(0o755)
     files = [put(upstream, b"%d" % i, b"") for i in range(4)]
-    options = TransferOptions(streams=2, batch_files=1, bwlimit=900, program=str(wrapper))
+    limits = TransferOptions(streams=2, batch_files=1, bwlimit=900)
+    options = replace(limits, program=str(wrapper), extra=BY_RSYNC)
     down.fetch(files, str(upstream), options)
     assert said.read_text().count("--bwlimit=450 ") == 4

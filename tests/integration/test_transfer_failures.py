@@ -23,7 +23,7 @@ from huai_client.transfer import (
 from huai_schema.errors import ExitCode, HuaiError
 from tests.support.listening import listening
 from tests.support.rsyncd import rsync_daemon
-from tests.support.transfers import TEST_OPTIONS, Downstream, put
+from tests.support.transfers import BY_RSYNC, TEST_OPTIONS, Downstream, put
 
 T0 = 1_600_000_000_123_456_789
 
@@ -57,8 +57,9 @@ def test_an_unknown_module_is_not_asked_for_twice(upstream: Path, down: Downstre
 
 def test_a_missing_folder_is_no_missing_file(upstream: Path, down: Downstream) -> None:
     file = put(upstream, b"a", b"1")
+    options = replace(TEST_OPTIONS, extra=BY_RSYNC)
     with pytest.raises(UpstreamRefusedError, match="change_dir"):
-        down.fetch([file], f"{upstream}/absent")
+        down.fetch([file], f"{upstream}/absent", options)
 
 
 def test_below_a_missing_folder_of_a_module_nothing_is_there(
@@ -119,7 +120,7 @@ def test_an_option_that_the_daemon_refuses(upstream: Path, down: Downstream) -> 
 
 
 def test_rsync_is_missing(upstream: Path, down: Downstream) -> None:
-    options = TransferOptions(program="rsync-that-is-not-installed")
+    options = TransferOptions(program="rsync-that-is-not-installed", extra=BY_RSYNC)
     with pytest.raises(RsyncRequirementError) as caught:
         down.fetch([put(upstream, b"a", b"1")], str(upstream), options)
     assert caught.value.exit_code == ExitCode.REQUIREMENT
@@ -146,7 +147,7 @@ def test_old_rsyncs_are_refused(
     )
     program.chmod(0o755)
     file = put(upstream, b"a", b"1")
-    options = TransferOptions(program=str(program))
+    options = TransferOptions(program=str(program), extra=BY_RSYNC)
     if accepted:
         assert down.fetch([file], str(upstream), options).complete
     else:
@@ -166,9 +167,13 @@ def _small_disk(place: Path) -> Iterator[None]:
         subprocess.run(["umount", str(place)], check=True, timeout=30)
 
 
-def test_a_full_disk_ends_it_at_once_and_room_finishes_it(upstream: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("extra", [(), BY_RSYNC])
+def test_a_full_disk_ends_it_at_once_and_room_finishes_it(
+    upstream: Path, tmp_path: Path, extra: tuple[str, ...]
+) -> None:
     files = [put(upstream, b"%d" % i, os.urandom(500_000)) for i in range(6)]
-    options = replace(TEST_OPTIONS, streams=1, batch_files=1, retries=5, backoff=60)
+    one = replace(TEST_OPTIONS, streams=1, batch_files=1, extra=extra)
+    options = replace(one, retries=5, backoff=60)
     with _small_disk(tmp_path / "dest"):
         down = Downstream(tmp_path / "dest")
         with pytest.raises(DiskFullError) as caught:

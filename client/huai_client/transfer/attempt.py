@@ -1,30 +1,34 @@
-"""One attempt at a batch: one run of rsync at one URL, and the check of the files that arrived."""
+"""One attempt at a batch: one run of rsync at one URL, and the check of the files that arrived.
+
+A path of this machine needs no rsync: `copy`.
+"""
 
 import os
 
 from huai_client.transfer import rsync_arguments as command
 from huai_client.transfer.batch import Batch
 from huai_client.transfer.confinement import domain
+from huai_client.transfer.copy import copy_batch, is_copied
 from huai_client.transfer.errors import TransferError
 from huai_client.transfer.exit_status import classify_exit
 from huai_client.transfer.limits import Grant, StallDetector
 from huai_client.transfer.rsync import Bounds, RsyncProcess, require_rsync
-from huai_client.transfer.shared import Shared
+from huai_client.transfer.shared import NOT_READABLE, Shared
 from huai_client.transfer.staging import Arrival
 from huai_client.transfer.urls import ContentUrl
 from huai_schema.codec.publish_rules import VOLATILE_BYTES
 from huai_schema.entries import File
 from huai_schema.errors import HuaiError
 
-_NOT_READABLE = "permission denied at the upstream"
-
 
 def attempt(shared: Shared, batch: Batch, url: ContentUrl, stream: int) -> TransferError | None:
-    """Ask `url` for the open files of `batch`; returns the error of rsync, None if it succeeded.
+    """Ask `url` for the open files of `batch`; returns the error, None if it succeeded.
 
     Files that arrived leave the batch in both cases.  Raises `OutOfTimeError` at the deadline, and
-    `LocalWriteError` if the local disk could not take the files.
+    `LocalWriteError` or `OSError` if the local disk could not take the files.
     """
+    if is_copied(url, shared.options.extra):
+        return copy_batch(shared, batch, url, stream)
     processes, tally = shared.processes, shared.tally
 
     def heard(size: int) -> None:
@@ -46,7 +50,7 @@ def attempt(shared: Shared, batch: Batch, url: ContentUrl, stream: int) -> Trans
     asked = {file.path: file for file in batch.open}
     _verify(shared, batch, number, run, failure)
     for path in run.output.denied_of(file.path for file in batch.open):
-        shared.refusals[path] = _NOT_READABLE
+        shared.refusals[path] = NOT_READABLE
     if batch.open or failure:  # else nothing of use is left but what was verified
         still_open = {file.path: file for file in batch.open}
         incoming.salvage(number, still_open, asked.keys() - still_open.keys())

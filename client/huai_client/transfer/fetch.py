@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
+from huai_client.transfer.copy import is_copied
 from huai_client.transfer.errors import DiskFullError, LocalWriteError
 from huai_client.transfer.listener import Listener
 from huai_client.transfer.options import TransferOptions
@@ -97,13 +98,15 @@ def fetch(
         if not wanted:
             return Outcome(list(files), [], [], 0)
         sources = Sources(urls, options.hosts.health)
-        require_rsync(options.program)
+        by_rsync = not all(is_copied(url, options.extra) for url in urls)
+        if by_rsync:
+            require_rsync(options.program)
         tally = Tally(listener)
         with staging.exclusive() as lock:
             staging.incoming.recover(wanted)
             wanted = _not_ready(wanted, staging)
             older = os.path.abspath(os.fsencode(dest))
-            shared = Shared(wanted, sources, staging, options, tally, older, lock)
+            shared = Shared(wanted, sources, staging, options, tally, older, lock, by_rsync)
             tally.started(len(wanted), sum(file.size for file in wanted))
             try:
                 failed = Streams(shared).run()

@@ -1,6 +1,6 @@
 """The administrator's options for transfers, checked when they are made."""
 
-from collections.abc import Container
+from collections.abc import Container, Iterable
 from dataclasses import dataclass, field
 
 from huai_client.deadline import NEVER, Deadline
@@ -27,6 +27,19 @@ _LETTERS = frozenset("bnuCFfTV")
 """The short forms of such options."""
 _WITH_VALUE = frozenset("eMB@")
 """Short options that take a value."""
+_SEPARATE = frozenset(("-e", "--rsh", "--password-file"))
+"""Options whose value may be the next argument."""
+_CONNECTION = frozenset(
+    (
+        *("--rsync-path", "--ipv4", "--ipv6", "--address", "--port", "--sockopts", "--contimeout"),
+        *("--blocking-io", "--no-blocking-io", "--no-motd", "--outbuf", "--early-input"),
+        *("--compress", "--no-compress", "--no-z", "--compress-choice", "--compress-level"),
+        *("--zc", "--zl", "--old-compress", "--new-compress", "--skip-compress"),
+        *("--secluded-args", "--protect-args", "--no-s", "--old-args"),
+        *("--whole-file", "--no-whole-file", "--no-W", "--verbose", "--quiet"),
+    )
+)
+_CONNECTION_LETTERS = frozenset("46zsWvq")
 
 _HINT = "change it in the module's table of client.toml, or leave it out"
 
@@ -95,6 +108,24 @@ def is_owned(argument: str) -> bool:
         if letter in _LETTERS:
             return True
     return False
+
+
+def concerns_connections(extra: Iterable[str]) -> bool:
+    """Whether all of `extra` is about how to reach an rsync, and what passes between two."""
+    arguments = iter(extra)
+    for argument in arguments:
+        name, equals, _ = argument.partition("=")
+        if name in _SEPARATE:
+            if not equals:
+                next(arguments, None)
+        elif argument.startswith("--"):
+            if name not in _CONNECTION:
+                return False
+        elif not argument.startswith("-e"):
+            letters = argument.removeprefix("-")
+            if letters in ("", argument) or not _CONNECTION_LETTERS.issuperset(letters):
+                return False
+    return True
 
 
 def without_secrets(extra: tuple[str, ...]) -> tuple[str, ...]:

@@ -20,6 +20,7 @@ from huai_client.transfer.tally import Tally
 from huai_schema.entries import File
 from huai_schema.paths import RelPath
 
+NOT_READABLE = "permission denied at the upstream"
 _FEW_FILES = 100
 """So many are not worth a connection of their own; more are spread evenly over the streams."""
 
@@ -37,6 +38,8 @@ class Shared:
     """The tree that holds older content, an absolute path."""
     lock: int
     """The handle of the staging area's lock."""
+    by_rsync: bool
+    """Whether rsync is run at all."""
     queue: deque[Batch] = field(init=False)
     """Batches that no stream has taken yet."""
     width: int = field(init=False)
@@ -54,7 +57,7 @@ class Shared:
         options = self.options
         even = max(_FEW_FILES, -(-len(files) // options.streams))
         max_files = min(options.batch_files, even)
-        if not trusts_sender(require_rsync(options.program)):
+        if self.by_rsync and not trusts_sender(require_rsync(options.program)):
             max_files = min(max_files, MAX_FILES_COMPARED)
         cut = batches(files, max_files=max_files, max_bytes=options.batch_bytes)
         self.queue = deque(map(Batch, cut))

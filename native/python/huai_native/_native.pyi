@@ -484,19 +484,18 @@ _Ended: TypeAlias = tuple[bytes, int] | None
 """Path and errno of what ended a row before its end."""
 
 def copy_files(
-    source: bytes,
+    source: int,
     files: Iterable[_File],
     folder: int,
     limits: tuple[int, dict[int, int]],
     hear: _Hear,
 ) -> tuple[bytes, _Ended]:
-    """Copy files of the directory `source` to the same paths below the open directory `folder`.
+    """Copy files of the open directory `source` to the same paths below another one, `folder`.
 
     A byte for each: 0 it is here, 1 nothing is there, 2 something else is, 3 it may not be read,
     4 the call ended before.  `limits`: bytes a second (0: as many as there are); files that may be
     other ones than the metadata say, by number, with the bytes that such a one may have: it is
-    copied as it is, and stays 2.  What cannot be written ends the row; a directory that cannot be
-    opened is an `OSError`.
+    copied as it is, and stays 2.  What cannot be written ends the row.
     """
 
 def copy_twins(

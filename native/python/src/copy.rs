@@ -77,12 +77,12 @@ fn failure(py: Python<'_>, error: Option<Error>) -> Failure<'_> {
     error.map(|error| (PyBytes::new(py, &error.path), error.errno.raw_os_error()))
 }
 
-/// Copy files from a path of this machine.
+/// Copy files of an open directory.
 #[pyfunction]
 #[pyo3(signature = (source, files, folder, limits, hear))]
 pub(crate) fn copy_files<'py>(
     py: Python<'py>,
-    source: &[u8],
+    source: u32,
     files: &Bound<'py, PyAny>,
     folder: u32,
     limits: (u64, HashMap<usize, u64>),
@@ -92,7 +92,7 @@ pub(crate) fn copy_files<'py>(
     let (rate, newer) = limits;
     let limits = Limits { rate, newer };
     let copies = wait_telling(py, hear.as_unbound(), |done, stop| {
-        Origin::open(source)?.copy(&files, folder, &limits, done, stop)
+        Origin::reopen(source)?.copy(&files, folder, &limits, done, stop)
     })?;
     let copies = copies.map_err(|error| raise(py, &error))?;
     let arrivals: Vec<u8> = copies.arrivals.into_iter().map(verdict).collect();

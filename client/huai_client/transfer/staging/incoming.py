@@ -185,7 +185,7 @@ class Incoming:
             self._accept_left(run, wanted)
             kept = {file.path for file, number in self._arrived.items() if number == run}
             self.salvage(run, wanted, kept)
-        for file in wanted.values():
+        for file in wanted.values() if self._ready.has_unverified else ():
             if unverified := self._ready.take_unverified(file):
                 self._partials.keep(file.path, *unverified)
 

@@ -66,7 +66,7 @@ class Partials:
 
     def prune(self, wanted: Iterable[bytes]) -> None:
         """Drop what is kept for any path that is not `wanted`."""
-        for name in self._names - {_name(path) for path in wanted}:
+        for name in self._names - {_name(path) for path in wanted if self._names}:
             handles.remove_all(self._handle, name)
             self._names.discard(name)
 

@@ -64,10 +64,11 @@ pub struct Origin {
 type Last<'a> = Option<(&'a [u8], Outcome<OwnedFd>)>;
 
 impl Origin {
-    /// The directory at `path`, which may be a symlink.
-    pub fn open(path: &[u8]) -> Result<Self> {
-        let root = Root::open(path)?;
-        Ok(Self { root })
+    /// The open directory `source` of this process.
+    pub fn reopen(source: u32) -> Result<Self> {
+        let root = call::reopen(source).and_then(Root::try_of);
+        root.map(|root| Self { root })
+            .map_err(|errno| Error::new("open", b"", errno))
     }
 
     /// Copies files to the same paths below `folder`, an open directory of this process to which

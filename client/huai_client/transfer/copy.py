@@ -1,0 +1,105 @@
+"""One attempt at a batch at a path of this machine: the engine copies it, without rsync.
+
+Files get the verdicts that rsync would bring them.  Nothing below the path is reached through a
+symlink.
+"""
+
+import os
+from collections.abc import Sequence
+
+from huai_client.transfer.batch import Batch
+from huai_client.transfer.errors import TransferError, UpstreamRefusedError
+from huai_client.transfer.options import concerns_connections
+from huai_client.transfer.shared import NOT_READABLE, Shared
+from huai_client.transfer.staging import Arrival
+from huai_client.transfer.urls import ContentUrl, Transport
+from huai_native import _native
+from huai_schema.codec.publish_rules import VOLATILE_BYTES
+from huai_schema.entries import File
+
+_KIBIBYTE = 1024
+_VERDICTS = (Arrival.ARRIVED, Arrival.MISSING, Arrival.MISMATCH, Arrival.MISSING, Arrival.MISSING)
+"""By the engine's numbers; the last two: it may not be read, the call ended before."""
+_DENIED = 3
+
+
+def is_copied(url: ContentUrl, extra: Sequence[str]) -> bool:
+    """Whether the engine copies from `url`: `extra` does not ask rsync for more than it does."""
+    return url.transport is Transport.LOCAL and concerns_connections(extra)
+
+
+def copy_batch(shared: Shared, batch: Batch, url: ContentUrl, stream: int) -> TransferError | None:
+    """Copy the open files of `batch` from `url`; returns an error if that cannot be opened.
+
+    Files that arrived leave the batch.  Raises `OutOfTimeError` at the deadline, and `OSError` if
+    the local disk could not take the files.
+    """
+    processes, incoming = shared.processes, shared.staging.incoming
+    with shared.admission.admit(url, processes.pause) as grant:
+        processes.begin()
+        try:
+            source = os.open(url.source, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except OSError as error:
+            return UpstreamRefusedError(
+                f"{url}: {error.strerror}", hint="check the content URL and its access rules"
+            )
+        run = incoming.begin(())
+        try:
+            place = source, run, stream
+            verdicts, failure = _copied(shared, batch.open, place, grant.bwlimit)
+        finally:
+            os.close(source)
+    shared.tally.completed(stream, _size(batch, verdicts))
+    _conclude(shared, batch, run, verdicts)
+    if failure is not None:
+        path, number = failure
+        raise OSError(number, os.strerror(number), path)
+    if batch.open:
+        processes.begin()  # some were not reached if it is over
+    return None
+
+
+def _copied(
+    shared: Shared, files: Sequence[File], place: tuple[int, int, int], rate: int
+) -> tuple[bytes, tuple[bytes, int] | None]:
+    """The engine's verdicts, and what ended the row; `rate` in KiB/s."""
+    source, run, stream = place
+    processes, volatile = shared.processes, shared.options.volatile
+
+    def heard(read: int) -> bool:
+        shared.tally.in_flight(stream, read)
+        return not (processes.over or processes.late)
+
+    newer = {i: VOLATILE_BYTES for i, file in enumerate(files) if file.path in volatile}
+    with shared.staging.folders(run) as (folder, _):
+        return _native.copy_files(source, files, folder, (rate * _KIBIBYTE, newer), heard)
+
+
+def _conclude(shared: Shared, batch: Batch, run: int, verdicts: bytes) -> None:
+    """Take over what arrived; the others stay open."""
+    incoming, volatile = shared.staging.incoming, shared.options.volatile
+    arrived = [file for file, verdict in zip(batch.open, verdicts, strict=True) if not verdict]
+    shared.staging.keep(run, arrived)
+    others = [
+        (file, verdict) for file, verdict in zip(batch.open, verdicts, strict=True) if verdict
+    ]
+    batch.verdicts = []
+    for file, verdict in others:
+        if verdict == _DENIED:
+            shared.refusals[file.path] = NOT_READABLE
+        newer = incoming.accept_newer(file, run) if file.path in volatile else None
+        if newer is None:
+            batch.verdicts.append((file, _VERDICTS[verdict]))
+        else:
+            shared.newer[file.path] = newer
+            arrived.append(file)
+    shared.tally.arrived(arrived)
+    batch.open = [file for file, _ in batch.verdicts]
+    if any(file.path in volatile for file in batch.open):
+        still_open = {file.path: file for file in batch.open}
+        incoming.salvage(run, still_open, {file.path for file in arrived})
+
+
+def _size(batch: Batch, verdicts: bytes) -> int:
+    """Bytes that arrived."""
+    return sum(file.size for file, verdict in zip(batch.open, verdicts, strict=True) if not verdict)

@@ -1,0 +1,320 @@
+"""Content from a path of this machine, which the engine copies: no rsync is there."""
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from huai_client.deadline import Deadline
+from huai_client.transfer import RsyncRequirementError, TransferOptions, UpstreamRefusedError
+from huai_schema.entries import File
+from huai_schema.paths import rel_path
+from tests.support.scanners import without_openat2
+from tests.support.transfers import Downstream, Recorder, described, put, put_many
+from tests.support.unprivileged import run_unprivileged
+
+T0 = 1_600_000_000_123_456_789
+NONE = TransferOptions(program="rsync-that-is-not-installed", retries=0)
+ODD_NAMES = [
+    b"plain",
+    b"-rf",
+    b"new\nline",
+    b"not utf-8 \xff\xfe",
+    b"*",
+    b"n" * 255,
+    b"deep/" * 50 + b"file",
+    b"deep/" * 49 + b"other",
+    b"deep/file",
+    b".hidden.ABCDEF",
+]
+
+
+def test_every_name_and_time_arrives(upstream: Path, down: Downstream) -> None:
+    times = [T0, 0, -1_500_000_000, 5_000_000_000 * 10**9 + 1]
+    files = [put(upstream, name, name, mtime=times[i % 4]) for i, name in enumerate(ODD_NAMES)]
+    files.append(put(upstream, b"empty", b"", mtime=T0))
+    outcome = down.fetch(files, str(upstream), NONE)
+    assert outcome.complete
+    assert outcome.arrived == files
+    assert outcome.bytes_received == sum(file.size for file in files)
+    assert sorted(down.listener.arrived) == sorted(file.path for file in files)
+    assert down.listener.sizes[-1] == sum(file.size for file in files)
+    again = down.fetch(files, str(upstream / "gone"), NONE)
+    assert (again.arrived, again.bytes_received) == (files, 0)
+
+
+def test_many_files_by_several_streams(upstream: Path, down: Downstream) -> None:
+    files = [put(upstream, b"%d/%d" % (i % 7, i), os.urandom(i)) for i in range(300)]
+    options = replace(NONE, streams=3, batch_files=9)
+    assert down.fetch(files, str(upstream), options).arrived == files
+
+
+@pytest.mark.parametrize("digest", [True, False])
+def test_what_is_something_else(upstream: Path, down: Downstream, *, digest: bool) -> None:
+    for name in (b"good", b"longer", b"later", b"folder", b"symlink", b"fifo", b"below/file"):
+        put(upstream, name, b"content", mtime=T0)
+    names = sorted(path for path in upstream.rglob("*") if path.is_file())
+    files = {
+        path.name: described(upstream, os.fsencode(path.relative_to(upstream)), digest=digest)
+        for path in names
+    }
+    put(upstream, b"longer", b"content and more", mtime=T0)
+    os.utime(upstream / "later", ns=(T0, T0 + 1))
+    for gone in ("folder", "symlink", "fifo"):
+        (upstream / gone).unlink()
+    (upstream / "folder").mkdir()
+    (upstream / "symlink").symlink_to("good")
+    os.mkfifo(upstream / "fifo")
+    (upstream / "below").rename(upstream / "real")
+    (upstream / "below").symlink_to("real")
+    outcome = down.fetch([*files.values()], str(upstream), NONE)
+    assert outcome.arrived == [files["good"]]
+    assert outcome.mismatched == [
+        files[name] for name in files if name in {"folder", "later", "longer"}
+    ]
+    assert outcome.missing == [files[name] for name in files if name in {"fifo", "file", "symlink"}]
+    assert [path.name for path in down.root.rglob("incoming/*/*") if path.is_file()] == ["good"]
+
+
+def test_other_content_under_the_same_size_and_time(upstream: Path, down: Downstream) -> None:
+    file = put(upstream, b"a/b", b"content", mtime=T0)
+    put(upstream, b"a/b", b"CONTENT", mtime=T0)
+    assert down.fetch([file], str(upstream), NONE).mismatched == [file]
+    put(upstream, b"a/b", b"content", mtime=T0)
+    assert down.fetch([file], str(upstream), NONE).arrived == [file]
+
+
+def test_an_empty_file_has_the_digest_of_nothing(upstream: Path, down: Downstream) -> None:
+    file = put(upstream, b"a", b"", mtime=T0)._replace(digest=bytes(32))
+    assert down.fetch([file], str(upstream), NONE).mismatched == [file]
+
+
+def test_the_next_url_is_tried(upstream: Path, down: Downstream, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    both, second = put(upstream, b"both", b"1"), put(other, b"second", b"2")
+    stale = put(other, b"stale", b"new", mtime=T0)
+    put(upstream, b"stale", b"old", mtime=T0)
+    neither = File(rel_path(b"neither"), 1, T0)
+    urls = [str(tmp_path / "absent"), str(upstream), str(other)]
+    outcome = down.fetch([both, second, stale, neither], urls, NONE)
+    assert outcome.arrived == [both, second, stale]
+    assert outcome.missing == [neither]
+    assert len(down.listener.retries) == 1
+
+
+def test_a_path_that_is_not_there(upstream: Path, down: Downstream) -> None:
+    file = put(upstream, b"a", b"1")
+    for path in (upstream / "absent", upstream / "a"):
+        with pytest.raises(UpstreamRefusedError) as caught:
+            down.fetch([file], str(path), NONE)
+        assert str(path) in caught.value.message
+
+
+def test_the_path_itself_may_be_a_symlink(upstream: Path, down: Downstream, tmp_path: Path) -> None:
+    file = put(upstream, b"a", b"1")
+    (tmp_path / "link").symlink_to(upstream)
+    assert down.fetch([file], str(tmp_path / "link"), NONE).arrived == [file]
+
+
+def test_holes_stay_holes(upstream: Path, down: Downstream) -> None:
+    with (upstream / "sparse").open("wb") as sparse:
+        sparse.seek(5_000_000)
+        sparse.write(b"data")
+        sparse.truncate(10_000_000)
+    for digest in (True, False):
+        file = described(upstream, b"sparse", digest=digest)
+        arrived = Downstream(down.dest / str(digest))
+        assert arrived.fetch([file], str(upstream), NONE).arrived == [file]
+        [copy] = arrived.root.rglob("incoming/*/sparse")
+        assert copy.read_bytes() == (upstream / "sparse").read_bytes()
+        assert copy.stat().st_blocks * 512 < 1_000_000
+
+
+def test_a_volatile_file_may_be_newer(upstream: Path, down: Downstream) -> None:
+    names = (b"newer", b"older", b"larger", b"as-it-was", b"other-content")
+    files = {name: put(upstream, name, b"content", mtime=T0) for name in names}
+    newer = put(upstream, b"newer", b"other", mtime=T0 + 10**10)
+    put(upstream, b"older", b"other", mtime=T0 - 10**10)
+    put(upstream, b"larger", bytes(2_000_000), mtime=T0 + 10**10)
+    put(upstream, b"other-content", b"CONTENT", mtime=T0)
+    options = replace(NONE, volatile={file.path for file in files.values()})
+    outcome = down.fetch([*files.values()], str(upstream), options)
+    arrived = {b"newer", b"as-it-was", b"other-content"}
+    assert outcome.arrived == [files[name] for name in names if name in arrived]
+    assert outcome.kept == [files[b"older"], files[b"larger"]]
+    assert outcome.newer[newer.path] == newer._replace(digest=None)
+    assert {*outcome.newer} == {b"newer", b"other-content"}
+
+
+def test_time_is_up_in_the_middle_of_a_file(upstream: Path, down: Downstream) -> None:
+    small, large = put(upstream, b"a", b"1"), put(upstream, b"b", bytes(1 << 20))
+    options = replace(NONE, bwlimit=1, streams=1, deadline=Deadline.after(1))
+    outcome = down.fetch([small, large], str(upstream), options)
+    assert outcome.late == [large]
+    assert outcome.arrived == [small]
+    assert not [path for path in down.root.rglob("b") if path.is_file()]
+    assert down.fetch([small, large], str(upstream), NONE).arrived == [small, large]
+
+
+def forbidden(folder: Path) -> None:
+    """Runs as an ordinary user."""
+    upstream = folder / "upstream"
+    names = (b"a", b"closed/b", b"closed/c", b"readable")
+    files = [put(upstream, name, b"content") for name in names]
+    (upstream / "a").chmod(0)
+    (upstream / "closed").chmod(0)
+    outcome = Downstream(folder / "dest").fetch(files, str(upstream), NONE)
+    (upstream / "closed").chmod(0o700)
+    assert outcome.arrived == files[3:]
+    assert [each.file for each in outcome.refused] == files[:3]
+    assert {each.reason for each in outcome.refused} == {"permission denied at the upstream"}
+
+
+def test_what_may_not_be_read_is_refused(short_path: Path) -> None:
+    run_unprivileged(__name__, forbidden.__name__, short_path)
+
+
+def test_a_kernel_without_openat2(upstream: Path, down: Downstream) -> None:
+    files = [put(upstream, name, name) for name in ODD_NAMES]
+    put(upstream, b"below/file", b"content")
+    (upstream / "link").symlink_to("below")
+    linked = described(upstream, b"link/file")
+
+    def fetch() -> bool:
+        outcome = down.fetch([*files, linked], str(upstream), NONE)
+        return (outcome.arrived, outcome.missing) == (files, [linked])
+
+    assert without_openat2(fetch)
+
+
+class Interrupted(Recorder):
+    """Stands for a person who has seen enough."""
+
+    def progressed(self, size: int) -> None:
+        super().progressed(size)
+        raise KeyboardInterrupt
+
+
+def test_an_interruption_ends_it(upstream: Path, down: Downstream) -> None:
+    files = put_many(upstream, 3, 1 << 20)
+    down.listener = Interrupted()
+    with pytest.raises(KeyboardInterrupt):
+        down.fetch(files, str(upstream), replace(NONE, bwlimit=10, streams=3))
+    down.listener = Recorder()
+    assert down.fetch(files, str(upstream), NONE).arrived == files
+
+
+@pytest.mark.parametrize(
+    ("extra", "copied"),
+    [
+        (("-4", "--password-file", "/secret", "-e", "ssh -i KEY", "--rsh=ssh", "-z"), True),
+        (("-essh", "--compress-level=3", "-46z", "--contimeout=7"), True),
+        (("--bwlimit=5",), False),
+        (("--fuzzy",), False),
+        (("-zH",), False),
+        (("--password-file=/secret", "--fake-super"), False),
+    ],
+)
+def test_options_that_only_rsync_knows_need_it(
+    upstream: Path, down: Downstream, extra: tuple[str, ...], *, copied: bool
+) -> None:
+    file = put(upstream, b"a", b"1")
+    options = replace(NONE, extra=extra)
+    if copied:
+        assert down.fetch([file], str(upstream), options).arrived == [file]
+        return
+    with pytest.raises(RsyncRequirementError):
+        down.fetch([file], str(upstream), options)
+
+
+@pytest.fixture
+def swapping() -> Iterator[Callable[[Callable[[], None]], None]]:
+    """Repeats something on a thread until the test ends."""
+    over = threading.Event()
+    threads: list[threading.Thread] = []
+
+    def start(action: Callable[[], None]) -> None:
+        def repeat() -> None:
+            while not over.is_set():
+                action()
+
+        threads.append(threading.Thread(target=repeat))
+        threads[-1].start()
+
+    yield start
+    over.set()
+    for thread in threads:
+        thread.join(60)
+
+
+def test_a_directory_that_becomes_a_symlink_leads_nowhere(
+    upstream: Path,
+    down: Downstream,
+    tmp_path: Path,
+    swapping: Callable[[Callable[[], None]], None],
+) -> None:
+    """Size and time outside are the same, and no digest would tell."""
+    secret = put(tmp_path / "outside", b"file", b"secret!", mtime=T0)
+    put(upstream, b"a/real/file", b"content", mtime=T0)
+    file = described(upstream, b"a/real/file", digest=False)._replace(path=rel_path(b"a/b/file"))
+    assert (file.size, file.mtime) == (secret.size, secret.mtime)
+    above = upstream / "a"
+    (above / "link").symlink_to(tmp_path / "outside")
+
+    def swap() -> None:
+        for name in ("real", "link"):
+            (above / name).rename(above / "b")
+            (above / "b").rename(above / name)
+
+    swapping(swap)
+    came = 0
+    for number in range(150):
+        each = Downstream(down.dest / str(number))
+        outcome = each.fetch([file], str(upstream), NONE)
+        assert outcome.arrived in ([], [file])
+        came += len(outcome.arrived)
+        for path in each.root.rglob("file"):
+            assert path.read_bytes() == b"content"
+    assert came < 150
+
+
+def test_a_file_that_changes_while_it_is_read(
+    upstream: Path, down: Downstream, swapping: Callable[[Callable[[], None]], None]
+) -> None:
+    """Whatever arrives is whole: of one version, or not at all."""
+    size = 1 << 19
+    place = upstream / "file"
+    put(upstream, b"file", b"a" * size, mtime=T0)
+    file = described(upstream, b"file", digest=False)
+    proved = described(upstream, b"file")
+
+    def change() -> None:
+        for letter in (b"b", b"a"):
+            with place.open("r+b") as target:
+                for begin in range(0, size, 1 << 16):
+                    target.seek(begin)
+                    target.write(letter * (1 << 16))
+            os.utime(place, ns=(T0, T0))
+
+    swapping(change)
+    for number in range(60):
+        each = Downstream(down.dest / str(number))
+        outcome = each.fetch([proved], str(upstream), NONE)
+        assert outcome.arrived in ([], [proved])  # and `fetch` has compared the digest
+        each = Downstream(down.dest / f"without-{number}")
+        assert each.fetch([file], str(upstream), NONE).arrived in ([], [file])
+
+
+def test_unfinished_copies_of_a_killed_run_are_no_hindrance(
+    upstream: Path, down: Downstream
+) -> None:
+    file = put(upstream, b"a/b", os.urandom(5000), mtime=T0)
+    left = down.root / "incoming" / "1" / "a"
+    left.mkdir(parents=True)
+    for folder in (down.root.parent, down.root):
+        folder.chmod(0o700)
+    (left / "b").write_bytes(b"the beginning")
+    assert down.fetch([file], str(upstream), NONE).arrived == [file]
