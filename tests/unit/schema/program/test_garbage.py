@@ -1,0 +1,17 @@
+"""What a run holds is not looked through for garbage."""
+
+import gc
+
+from huai_schema.program.garbage import collect_rarely
+
+
+def test_what_stays_is_not_looked_through() -> None:
+    before = gc.get_threshold()
+    looks = gc.get_stats()[2]["collections"]
+    collect_rarely()
+    try:
+        held = [(number,) for number in range(300_000)]
+        assert gc.get_stats()[2]["collections"] == looks
+    finally:
+        gc.set_threshold(*before)
+    assert len(held) == 300_000
