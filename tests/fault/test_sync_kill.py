@@ -12,7 +12,11 @@ import pytest
 from tests.fault.story import CUTS, LONG, Story, cut, finish
 from tests.support.processes import descendants, until
 from tests.support.rsyncd import rsync_daemon
+from tests.support.staged import bytes_in
 from tests.support.upstream import Downstream, Site, Upstream, ended, serving
+
+LARGE = 100_000
+"""Bytes of a file that takes a while."""
 
 
 @pytest.mark.slow
@@ -56,15 +60,15 @@ def test_cut_again_and_again(story: Story, tmp_path: Path) -> None:
 def large_pair(place: Site) -> tuple[Upstream, Downstream]:
     up = place.upstream()
     for number in range(30):
-        up.put(b"large/%d" % number, os.urandom(100_000))
+        up.put(b"large/%d" % number, os.urandom(LARGE))
     up.commit()
     return up, place.downstream(up, bwlimit=800, batch_files=3)
 
 
 def some_are_ready(down: Downstream, number: int) -> bool:
-    """Whether rsync has renamed so many files to their names."""
+    """Whether rsync has written so many files to their end."""
     arrived = (down.dest / ".~tmp~" / "huai" / "incoming").glob("*/large/[0-9]*")
-    return len(list(arrived)) >= number
+    return sum(bytes_in([path]) == LARGE for path in arrived) >= number
 
 
 def test_nothing_complete_is_fetched_twice(large: tuple[Upstream, Downstream]) -> None:

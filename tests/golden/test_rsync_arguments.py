@@ -3,7 +3,7 @@
 import pytest
 
 from huai_client.transfer.options import TransferOptions
-from huai_client.transfer.rsync_arguments import arguments, names
+from huai_client.transfer.rsync_arguments import Basis, arguments, most, names
 from huai_client.transfer.urls import ContentUrl
 from huai_schema.entries import File
 from huai_schema.paths import rel_path
@@ -22,18 +22,37 @@ FULL = TransferOptions(bwlimit=1000, extra=("-e", "ssh -p 22"), program="/opt/rs
 )
 def test_arguments(golden: Golden, name: str, options: TransferOptions, url: str) -> None:
     own = ContentUrl.parse(url)._replace(own=True)
-    line = arguments(options, own, b"/dest", options.bwlimit // 2, 5000)
+    line = arguments(options, own, Basis(b"/dest"), options.bwlimit // 2, 5000)
     golden.check(f"rsync_{name}.txt", b"\n".join([*line, b""]).decode())
 
 
 def test_a_url_of_the_upstream_gets_no_login_of_ours() -> None:
     secret = ("--password-file=/etc/p", "-z", "-e", "ssh -i key", "--rsh=ssh", "-essh")
     url = ContentUrl.parse("rsync://h/m")
-    theirs = arguments(TransferOptions(extra=secret), url, b"/dest", 0, 5000)
-    assert theirs == arguments(TransferOptions(extra=("-z",)), url, b"/dest", 0, 5000)
-    ours = arguments(TransferOptions(extra=secret), url._replace(own=True), b"/dest", 0, 5000)
+    theirs = arguments(TransferOptions(extra=secret), url, Basis(b"/dest"), 0, 5000)
+    assert theirs == arguments(TransferOptions(extra=("-z",)), url, Basis(b"/dest"), 0, 5000)
+    ours = arguments(
+        TransferOptions(extra=secret), url._replace(own=True), Basis(b"/dest"), 0, 5000
+    )
     assert ours[1:7] == [each.encode() for each in secret]
     assert not any(each.startswith(b"--contimeout") for each in ours)  # rsync refuses it with -e
+
+
+@pytest.mark.parametrize(
+    ("basis", "size", "inplace"),
+    [
+        (Basis(), 256 << 10, True),
+        (Basis(), (256 << 10) + 1, False),
+        (Basis(b"/dest"), 1, False),
+        (Basis(partials=True), 1, False),
+    ],
+)
+def test_only_small_files_without_a_basis_are_written_in_place(
+    basis: Basis, size: int, inplace: bool
+) -> None:
+    largest, _ = most([1, size])
+    line = arguments(TransferOptions(), ContentUrl.parse("rsync://h/m"), basis, 0, largest)
+    assert (b"--inplace" in line, b"--sparse" in line) == (inplace, not inplace)
 
 
 def test_names_end_with_nul_and_begin_like_nothing_else() -> None:

@@ -114,8 +114,8 @@ def test_a_server_that_stays_full_is_given_up(upstream: Path, down: Downstream) 
 def test_an_option_that_the_daemon_refuses(upstream: Path, down: Downstream) -> None:
     file = put(upstream, b"a", b"1")
     # 3.1 loses the daemon's words when the connection is reset; it is a failure all the same.
-    refused = pytest.raises(TransferError, match=r"refuse --sparse|reset by peer")
-    with rsync_daemon({"m": upstream}, refuse_options="sparse") as url, refused:
+    refused = pytest.raises(TransferError, match=r"refuse --inplace|reset by peer")
+    with rsync_daemon({"m": upstream}, refuse_options="inplace") as url, refused:
         down.fetch([file], f"{url}/m")
 
 

@@ -70,12 +70,13 @@ def _start(
     folder = staging.incoming.open(number)
     try:
         # rsync follows symlinks of the local tree on the way to its basis.
-        compare_dest = shared.compare_dest if staging.may_compare(batch.open) else b""
+        tree = shared.compare_dest if staging.may_compare(batch.open) else b""
+        basis = command.Basis(tree, staging.incoming.has_basis(number))
         version = require_rsync(options.program)
         largest, total = command.most(_size_limit(shared, file) for file in batch.open)
-        confined = domain(url, options.program, options.extra, compare_dest, folder)
+        confined = domain(url, options.program, options.extra, tree, folder)
         return RsyncProcess(
-            command.arguments(options, url, compare_dest, grant.bwlimit, largest, version),
+            command.arguments(options, url, basis, grant.bwlimit, largest, version),
             names=command.names(batch.open, url),
             folder=folder,
             locks=(shared.lock, *grant.slots),

@@ -93,6 +93,10 @@ class Incoming:
         """
         return handles.own_directory(self._handle, b"%d" % run)
 
+    def has_basis(self, run: int) -> bool:
+        """Whether anything that earlier runs left lies in the folder of `run`."""
+        return run in self._placed
+
     def accept(
         self,
         files: Sequence[File],
