@@ -23,14 +23,25 @@ pub(crate) struct Names {
     entries: Vec<Entry>,
 }
 
+/// Sixteen bytes: a directory may hold millions.
 #[derive(Debug, Clone, Copy)]
 struct Entry {
     /// The first bytes of the name: comparing these decides nearly always.
     key: u64,
-    begin: usize,
+    begin: u32,
     /// Without its NUL.
-    length: usize,
+    length: u16,
     kind: FileType,
+}
+
+impl Entry {
+    fn begin(&self) -> usize {
+        self.begin as usize
+    }
+
+    fn end(&self) -> usize {
+        self.begin() + usize::from(self.length)
+    }
 }
 
 impl Names {
@@ -59,7 +70,7 @@ impl Names {
     /// Every name in order, with what the directory says it is.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&CStr, FileType)> {
         self.entries.iter().filter_map(|entry| {
-            let bytes = self.text.get(entry.begin..=entry.begin + entry.length)?;
+            let bytes = self.text.get(entry.begin()..=entry.end())?;
             Some((CStr::from_bytes_with_nul(bytes).ok()?, entry.kind))
         })
     }
@@ -94,8 +105,8 @@ fn add(
     }
     entries.push(Entry {
         key: u64::from_be_bytes(key),
-        begin: text.len(),
-        length: bytes.len() - 1,
+        begin: u32::try_from(text.len()).map_err(|_| Errno::NOMEM)?,
+        length: u16::try_from(bytes.len() - 1).map_err(|_| Errno::NAMETOOLONG)?,
         kind,
     });
     text.extend_from_slice(bytes);
@@ -109,6 +120,5 @@ fn compare(text: &[u8], one: &Entry, other: &Entry) -> Ordering {
 }
 
 fn name<'a>(text: &'a [u8], entry: &Entry) -> &'a [u8] {
-    text.get(entry.begin..entry.begin + entry.length)
-        .unwrap_or_default()
+    text.get(entry.begin()..entry.end()).unwrap_or_default()
 }
