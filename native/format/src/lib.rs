@@ -36,6 +36,7 @@ pub mod piece;
 mod cut;
 pub mod layout;
 mod radix;
+pub mod totals;
 
 pub mod entry_limit;
 pub mod level;

@@ -156,6 +156,9 @@ class HardlinkGroups:
         `fields`: its line without its name and without a hardlink field; no digest: not known.
         """
 
+def leaf_totals(leaves: bytes) -> tuple[int, int, int]:
+    """Files, symlinks, and bytes of the files, in lines that a scan or a snapshot gave."""
+
 @final
 class ImageBuilder:
     """Builds an EROFS image from listings in tree order, the root first."""

@@ -42,7 +42,7 @@ mod _native {
     #[pymodule_export]
     use crate::digests::Digests;
     #[pymodule_export]
-    use crate::entries::Entries;
+    use crate::entries::{Entries, leaf_totals};
     #[pymodule_export]
     use crate::filter::Filter;
     #[pymodule_export]

@@ -13,7 +13,7 @@ from heapq import heappop, heappush
 from itertools import chain
 from typing import NamedTuple
 
-from huai_native._native import HardlinkGroups, Run
+from huai_native._native import HardlinkGroups, Run, leaf_totals
 from huai_schema.codec.commits import Totals
 from huai_schema.codec.digests import join_digests
 from huai_schema.codec.escaping import escape, unescape
@@ -37,7 +37,6 @@ _LINK = b"\th"
 _KINDS = {scan_types.TEMPORARY: remarks.TEMPORARY, scan_types.RESERVED: remarks.RESERVED}
 _MODE = re.compile(rb"\tm([0-7]+)")
 _OTHERS_ENTER = stat.S_IROTH | stat.S_IXOTH
-_SIZE = re.compile(rb"^[^\t\n]*\t([0-9]+)\t", re.MULTILINE)
 
 
 class TreeBuilder:
@@ -187,11 +186,11 @@ class TreeBuilder:
         self.skipped += skipped
 
     def _count(self, listing: Listing) -> None:
-        files = count_files(listing.leaves)
+        files, symlinks, size = leaf_totals(listing.leaves)
         self._directories += 1
         self._files += files
-        self._symlinks += listing.leaves.count(b"\n") - files
-        self._bytes += _content_bytes(listing.leaves)
+        self._symlinks += symlinks
+        self._bytes += size
 
 
 class _Leaf(NamedTuple):
@@ -225,7 +224,3 @@ def _unreadable_files(item: ScannedDirectory) -> Iterator[RelPath]:
         *_, offset, mode, _, _ = record
         if not mode & stat.S_IROTH:
             yield join(item.listing.path, unescape(leaves[offset : leaves.index(b"\t", offset)]))
-
-
-def _content_bytes(leaves: bytes) -> int:
-    return sum(map(int, _SIZE.findall(leaves)))
