@@ -29,9 +29,14 @@ class Held:
 
     def __init__(self) -> None:
         self.objects: dict[bytes, GitObject] = {}
+        self.records: dict[bytes, bytes] = {}
+        """Those that lie in a pack."""
 
     def find(self, oid: bytes) -> GitObject | None:
         return self.objects.get(oid)
+
+    def record(self, oid: bytes) -> bytes | None:
+        return self.records.get(oid)
 
     def __contains__(self, oid: bytes) -> bool:
         return oid in self.objects

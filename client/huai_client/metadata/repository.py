@@ -296,6 +296,13 @@ class Repository:
             raise self._damaged(str(error), oid.hex()) from error
         return GitObject(*found) if found else None
 
+    def record(self, oid: bytes) -> bytes | None:
+        """An object as it stands in a pack, if it does so whole (`Packed`)."""
+        try:
+            return self.packs.record(oid)
+        except (FormatError, OSError) as error:
+            raise self._damaged(str(error), oid.hex()) from error
+
     def __contains__(self, oid: bytes) -> bool:
         """Whether an object is here (`Objects`)."""
         try:

@@ -406,6 +406,9 @@ class Packs:
     def find(self, oid: bytes) -> tuple[_Kind, bytes] | None:
         """An object, if it is here."""
 
+    def record(self, oid: bytes) -> bytes | None:
+        """An object as it lies in its pack, if it is here and lies there whole."""
+
     def __contains__(self, oid: bytes, /) -> bool: ...
     def send(
         self,

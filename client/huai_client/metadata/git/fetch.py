@@ -13,7 +13,7 @@ from huai_client.deadline import NEVER, Deadline
 from huai_client.metadata.git.connectivity import CommitHead, check_connected, read_commit
 from huai_client.metadata.git.incoming import IncomingPack
 from huai_client.metadata.git.limits import Work
-from huai_client.metadata.git.objects import MissingObjectError, Objects, WithReceived
+from huai_client.metadata.git.objects import MissingObjectError, Packed, WithReceived
 from huai_client.metadata.git.protocol import encode_request, receive_pack
 from huai_client.metadata.http import Newest
 from huai_schema.program.durable import replace_file
@@ -38,7 +38,7 @@ class LocalRepository(NamedTuple):
     """The bare repository that a commit is brought to."""
 
     path: Path
-    objects: Objects
+    objects: Packed
     """Reads it."""
     complete: Collection[str]
     """The commits (hex ids) that refs name; everything but history is here of each."""

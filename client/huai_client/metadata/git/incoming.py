@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Self
 
 from huai_client.metadata.git.limits import HELD_BYTES, NAMING_BYTES, REPLY_BYTES, Work
-from huai_client.metadata.git.objects import GitObject, MissingObjectError, Objects
+from huai_client.metadata.git.objects import GitObject, MissingObjectError, Packed
 from huai_native._native import ResolvedPack, resolve_pack
 from huai_schema.errors import FormatError
 from huai_schema.git.packfile import (
@@ -65,7 +65,7 @@ class IncomingPack:
             raise FormatError(f"a pack of more than {REPLY_BYTES} bytes", "the upstream's reply")
         self._file.write(data)
 
-    def complete(self, objects: Objects, work: Work) -> ResolvedPack:
+    def complete(self, objects: Packed, work: Work) -> ResolvedPack:
         """Check the pack, and add what its deltas need of what is here; nobody sees it yet."""
         self._file.flush()
         if not self._size:
@@ -91,13 +91,13 @@ class IncomingPack:
         bases = [(oid, *place) for oid, place in self._bases.items()]
         return self._publish(pack.index(bases, checksum), checksum.hex())
 
-    def _resolve(self, objects: Objects, work: Work) -> ResolvedPack:
+    def _resolve(self, objects: Packed, work: Work) -> ResolvedPack:
         """The pack as it came; each base that is here is added to the file as it is found."""
 
         def base(oid: bytes) -> GitObject | None:
             found = objects.find(oid)
             if found is not None and oid not in self._bases:
-                self._append(oid, found)
+                self._append(oid, objects.record(oid) or _record(found))
             return found
 
         work.check()
@@ -110,13 +110,12 @@ class IncomingPack:
         work.spend(pack.spent)
         return pack
 
-    def _append(self, oid: bytes, base: GitObject) -> None:
+    def _append(self, oid: bytes, record: bytes) -> None:
         """Add an object that deltas need: a pack has to be readable on its own."""
         if not self._bases:
             # In the place of the checksum, which has been checked and is read no more.
             self._size -= CHECKSUM_BYTES
             self._file.seek(self._size)
-        record = object_header(KIND_CODES[base.kind], len(base.data)) + _compressed(base.data)
         self._bases[oid] = self._size, zlib.crc32(record)
         self._size += self._file.write(record)
 
@@ -153,13 +152,16 @@ class IncomingPack:
         return final if new else None
 
 
-def _compressed(data: bytes) -> bytes:
-    """Quick beats small: it is here once more in another pack, and maintenance will drop this.
+def _record(found: GitObject) -> bytes:
+    """An object as it stands in a pack.
 
-    Most of the time goes into setting up the stream's memory, so that is kept small.
+    Quick beats small: it is here once more in another pack, and maintenance will drop this.  Most
+    of the time goes into setting up the stream's memory, so that is kept small.
     """
+    data = found.data
     if len(set(data[:_SAMPLE_BYTES])) > _SAMPLE_VALUES:  # digests; nothing would come of it
         stream = zlib.compressobj(0, zlib.DEFLATED, 9, 1)
     else:
         stream = zlib.compressobj(1, zlib.DEFLATED, 12, 5, zlib.Z_HUFFMAN_ONLY)
-    return stream.compress(data) + stream.flush()
+    compressed = stream.compress(data) + stream.flush()
+    return object_header(KIND_CODES[found.kind], len(data)) + compressed

@@ -39,6 +39,14 @@ class Objects(Protocol):
         ...
 
 
+class Packed(Objects, Protocol):
+    """A repository of which packs are made."""
+
+    def record(self, oid: bytes) -> bytes | None:
+        """An object as it stands in a pack; None if it is not here, or in no pack as a whole."""
+        ...
+
+
 class WithReceived:
     """A repository (`Objects`), and a pack that is not in it yet."""
 

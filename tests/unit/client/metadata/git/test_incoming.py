@@ -8,7 +8,7 @@ import pytest
 from huai_client.metadata.git.fetch import write_shallow
 from huai_client.metadata.git.incoming import IncomingPack
 from huai_client.metadata.git.limits import Work
-from huai_native._native import ResolvedPack
+from huai_native._native import Packs, ResolvedPack
 from huai_schema.errors import FormatError
 from tests.support.git_objects import object_id
 from tests.support.http_fixtures import git
@@ -50,6 +50,35 @@ def test_a_thin_pack_gets_its_bases(tmp_path: Path, base: bytes) -> None:
     assert {oid.hex(), *(each.hex() for each in sent)} <= set(said.split())
     git("index-pack", "--strict", "-o", tmp_path / "again.idx", index.with_suffix(".pack"))
     assert (tmp_path / "again.idx").read_bytes() == index.read_bytes()
+
+
+def test_a_base_that_lies_in_a_pack_is_copied(tmp_path: Path) -> None:
+    here = Held()
+    oid = here.blob(NOISE)
+    here.records[oid] = whole(NOISE)
+    install(tmp_path, pack([on_name(oid, appended(NOISE, b"x"))]), here)
+    (index,) = tmp_path.glob("*.idx")
+    assert index.with_suffix(".pack").read_bytes()[:-20].endswith(whole(NOISE))
+    git("index-pack", "--strict", "-o", tmp_path / "again.idx", index.with_suffix(".pack"))
+    assert (tmp_path / "again.idx").read_bytes() == index.read_bytes()
+
+
+def test_only_what_lies_in_a_pack_as_a_whole_is_a_record(tmp_path: Path) -> None:
+    oid = object_id("blob", TEXT)
+    install(tmp_path, pack([whole(TEXT), on_name(oid, appended(TEXT, b"x"))]))
+    packs = Packs()
+    packs.add(bytes(tmp_path))
+    assert packs.record(oid) == whole(TEXT)
+    assert packs.record(object_id("blob", TEXT + b"x")) is None
+    assert packs.record(object_id("blob", b"missing")) is None
+    (path,) = tmp_path.glob("*.pack")
+    path.chmod(0o644)
+    data = bytearray(path.read_bytes())
+    data[20] ^= 1
+    path.write_bytes(data)
+    packs.forget()
+    with pytest.raises(FormatError, match="damaged"):
+        packs.record(oid)
 
 
 def test_an_empty_pack_leaves_nothing(tmp_path: Path) -> None:
