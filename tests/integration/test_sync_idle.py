@@ -39,6 +39,19 @@ def test_one_request(place: Site, pair: tuple[Upstream, Downstream]) -> None:
     assert down.state.total_bytes == 50
 
 
+def test_two_requests_where_there_is_something_new(
+    place: Site, pair: tuple[Upstream, Downstream]
+) -> None:
+    up, down = pair
+    up.many(b"other", 2)
+    up.commit()
+    with counting(place.url) as counted:
+        down.configure(url=counted.url)
+        ended = down.process("sync", down.name)
+    assert ended.code == 0, ended
+    assert [line.split()[0] for line in counted.requests] == [b"GET", b"POST"]
+
+
 def loaded(down: Downstream) -> str:
     """Which heavy modules a sync has imported when it ends."""
     code = (

@@ -19,7 +19,13 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from huai_client.deadline import NEVER, Deadline
-from huai_client.metadata.http import MetadataUrl, NotServedError, UpstreamDownError, UpstreamError
+from huai_client.metadata.http import (
+    MetadataUrl,
+    Newest,
+    NotServedError,
+    UpstreamDownError,
+    UpstreamError,
+)
 from huai_client.retry import Backoff, retry
 from huai_client.state.upstream_health import UpstreamHealth
 from huai_schema.errors import FormatError
@@ -70,11 +76,23 @@ class Failover:
         self._deadline = deadline
         self._pause = pause
         self._answered: MetadataUrl | None = None
+        self._heard: Newest | None = None
 
     @property
     def first(self) -> MetadataUrl:
         """The one that decides."""
         return self.urls[0]
+
+    def hear(self, newest: Newest) -> None:
+        """Remember what the URL that answered last said of its newest commit."""
+        self._heard = newest
+
+    def take_heard(self, url: MetadataUrl) -> Newest | None:
+        """What was heard from `url`, once: whoever fetches again has to ask again."""
+        if url != self._answered:
+            return None
+        heard, self._heard = self._heard, None
+        return heard
 
     def first_answer(
         self,

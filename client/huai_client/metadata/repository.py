@@ -19,6 +19,7 @@ from huai_client.metadata.commit import Commit
 from huai_client.metadata.git import GitObject, LocalRepository, fetch_commit, write_shallow
 from huai_client.metadata.http import (
     MetadataUrl,
+    Newest,
     NotServedError,
     UpstreamError,
     find_newest,
@@ -141,11 +142,18 @@ class Repository:
             raise _no_commits_yet(metadata)
         return heads[BRANCH]
 
-    def fetch(self, metadata: MetadataUrl, deadline: Deadline = NEVER) -> Commit:
-        """Bring the newest commit here; only what this side does not have is sent."""
+    def fetch(
+        self, metadata: MetadataUrl, deadline: Deadline = NEVER, newest: Newest | None = None
+    ) -> Commit:
+        """Bring the newest commit here; only what this side does not have is sent.
+
+        `newest` is what the upstream has just said of it; None: it is asked first.
+        """
         drop_unfinished(self._path)
         if is_http(metadata.url):
-            return self._fetch_over_http(metadata, deadline)
+            timeout = self._timeout
+            newest = newest or find_newest(metadata, timeout=timeout, deadline=deadline)
+            return self._fetch_over_http(newest, deadline)
         from huai_client.metadata.libgit2 import FAILURES
 
         self._set_aside()
@@ -160,8 +168,7 @@ class Repository:
             raise _no_commits_yet(metadata)
         return self.commit(self.fetched)
 
-    def _fetch_over_http(self, metadata: MetadataUrl, deadline: Deadline) -> Commit:
-        newest = find_newest(metadata, timeout=self._timeout, deadline=deadline)
+    def _fetch_over_http(self, newest: Newest, deadline: Deadline) -> Commit:
         try:
             complete = self._named(_FETCHED, _BEFORE, _KEPT)
             here = LocalRepository(

@@ -10,7 +10,7 @@ from typing import NamedTuple, Self
 
 from huai_client.deadline import NEVER, Deadline
 from huai_client.metadata.failover import Failover
-from huai_client.metadata.http import MetadataUrl, is_http, newest_commit
+from huai_client.metadata.http import MetadataUrl, find_newest, is_http
 from huai_client.mirror import Mirror
 from huai_client.state.hosts import Hosts
 from huai_client.state.state import State
@@ -51,11 +51,14 @@ def is_up_to_date(
 ) -> bool:
     """Whether the tree is whole and at the upstream's newest commit: one request, no walk.
 
-    `timeout` in seconds, for each of the upstreams; `TimeUpError` at the deadline.
+    `timeout` in seconds, for each of the upstreams; `TimeUpError` at the deadline.  What was said
+    is remembered for the fetch that follows (`Failover.take_heard`).
     """
     if state.applied is None or state.attempted:
         return False
     if not all(is_http(url.url) for url in metadata.urls):
         return False
-    fetch = partial(newest_commit, timeout=timeout, deadline=deadline)
-    return metadata.first_answer(fetch) == state.applied
+    fetch = partial(find_newest, timeout=timeout, deadline=deadline)
+    newest = metadata.first_answer(fetch)
+    metadata.hear(newest)
+    return newest.commit == state.applied

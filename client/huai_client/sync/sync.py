@@ -5,7 +5,6 @@ Fetch, plan, approve, apply, record; again while the upstream changes (`follow`)
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 
 from huai_client.deadline import NEVER, Deadline
 from huai_client.diff.findings import Difference
@@ -20,6 +19,7 @@ from huai_client.metadata.checks import (
 )
 from huai_client.metadata.commit import Commit
 from huai_client.metadata.git import MissingObjectError
+from huai_client.metadata.http import MetadataUrl
 from huai_client.metadata.repository import DamagedRepositoryError, Repository
 from huai_client.metadata.upstream import Upstream
 from huai_client.mirror import Mirror
@@ -141,9 +141,13 @@ class Sync:
 
     def _fetch_and_plan(self, view: View) -> Prepared:
         state, deadline = self._record.state, self._upstream.deadline
-        fetch = partial(self._repository.fetch, deadline=deadline)
+        metadata = self._upstream.metadata
+
+        def fetch(url: MetadataUrl) -> Commit:
+            return self._repository.fetch(url, deadline, metadata.take_heard(url))
+
         try:
-            commit = self._upstream.metadata.first_answer(fetch, self._is_behind)
+            commit = metadata.first_answer(fetch, self._is_behind)
             check_module_name(commit, self._mirror.upstream_name)
             if not self._options.accept_rollback:
                 check_serial(commit, state)

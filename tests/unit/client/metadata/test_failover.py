@@ -7,7 +7,13 @@ import pytest
 
 from huai_client.deadline import Deadline
 from huai_client.metadata.failover import BehindError, Failover
-from huai_client.metadata.http import MetadataUrl, NotServedError, UpstreamDownError, UpstreamError
+from huai_client.metadata.http import (
+    MetadataUrl,
+    Newest,
+    NotServedError,
+    UpstreamDownError,
+    UpstreamError,
+)
 from huai_client.state.upstream_health import UpstreamHealth
 from huai_schema.errors import FormatError, HuaiError
 
@@ -67,6 +73,18 @@ def test_who_answered_is_asked_first_from_then_on() -> None:
     scene.answers[A] = 1
     assert scene.ask() == 2
     assert scene.asked == [A, B, B]
+
+
+def test_what_was_heard_is_taken_once_and_from_who_said_it() -> None:
+    scene = Scene(A, B)
+    scene.answers = {A: DOWN, B: 2}
+    newest = Newest("1" * 40, B)
+    assert scene.ask() == 2
+    assert scene.upstreams.take_heard(B) is None
+    scene.upstreams.hear(newest)
+    assert scene.upstreams.take_heard(A) is None
+    assert scene.upstreams.take_heard(B) == newest
+    assert scene.upstreams.take_heard(B) is None
 
 
 def test_who_was_down_is_asked_last_by_the_next_run(tmp_path: Path) -> None:
