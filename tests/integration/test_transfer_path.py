@@ -318,3 +318,16 @@ def test_unfinished_copies_of_a_killed_run_are_no_hindrance(
         folder.chmod(0o700)
     (left / "b").write_bytes(b"the beginning")
     assert down.fetch([file], str(upstream), NONE).arrived == [file]
+
+
+def test_a_copy_has_its_final_mode_and_stays_ours(upstream: Path, down: Downstream) -> None:
+    modes = {b"a": 0o755, b"b": 0o644, b"c": 0o4755, b"d": 0o444}
+    files = [put(upstream, name, name)._replace(mode=mode) for name, mode in modes.items()]
+    before = os.umask(0o022)
+    try:
+        assert down.fetch(files, str(upstream), NONE).arrived == files
+    finally:
+        os.umask(before)
+    staged = {path.name: path.stat().st_mode & 0o7777 for path in down.root.rglob("incoming/*/*")}
+    assert staged == {"a": 0o755, "b": 0o644, "c": 0o755, "d": 0o644}
+    assert down.root.stat().st_mode & 0o777 == 0o700

@@ -53,6 +53,7 @@ pub(crate) fn wanted(file: &Bound<'_, PyAny>) -> PyResult<Wanted> {
         path: path.extract::<&[u8]>()?.to_vec(),
         size: file.get_item(1)?.extract()?,
         mtime: file.get_item(2)?.extract()?,
+        mode: file.get_item(3)?.extract()?,
         digest: digest.transpose()?,
     })
 }

@@ -18,9 +18,18 @@ pub(crate) const LEAVE: u32 = u32::MAX;
 
 /// Makes an empty file that only its owner may open; it must not exist.
 pub(crate) fn make_file(directory: BorrowedFd<'_>, name: &[u8]) -> Outcome<OwnedFd> {
+    make_file_with(directory, name, 0o600)
+}
+
+/// The same with the permission bits of `mode`, less the umask.
+pub(crate) fn make_file_with(
+    directory: BorrowedFd<'_>,
+    name: &[u8],
+    mode: u32,
+) -> Outcome<OwnedFd> {
     let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     again(Errno::INTR, || {
-        rustix::fs::openat(directory, name, flags, Mode::from_raw_mode(0o600))
+        rustix::fs::openat(directory, name, flags, Mode::from_raw_mode(mode))
     })
 }
 

@@ -31,6 +31,8 @@ pub struct Wanted {
     pub size: u64,
     /// Nanoseconds since the epoch.
     pub mtime: i64,
+    /// Permission bits.
+    pub mode: u32,
     /// None: size and time decide.
     pub digest: Option<Digest>,
 }

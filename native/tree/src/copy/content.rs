@@ -56,6 +56,7 @@ impl From<Errno> for Fault {
 pub(crate) struct New<'a> {
     pub(crate) path: &'a [u8],
     pub(crate) mtime: Time,
+    pub(crate) mode: u32,
     /// None: the source must not change meanwhile.
     pub(crate) digest: Option<Digest>,
     /// A clone need not be read.
@@ -111,7 +112,10 @@ impl<'a> Copier<'a> {
     /// Makes `new` with the content of `from`; None: it is empty.  Nothing is left of it if that
     /// fails.
     pub(crate) fn make(&mut self, new: &New<'_>, from: Option<&Source<'_>>) -> Result<Way, Fault> {
-        let target = self.targets.make(new.path).map_err(Fault::Target)?;
+        let target = self
+            .targets
+            .make(new.path, new.mode)
+            .map_err(Fault::Target)?;
         let made = self.fill(target.as_fd(), new, from).and_then(|way| {
             change::set_mtime(target.as_fd(), new.mtime).map_err(Fault::Target)?;
             Ok(way)

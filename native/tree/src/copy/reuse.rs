@@ -182,6 +182,7 @@ impl<'a> Desk<'a> {
         let new = New {
             path: &wanted.path,
             mtime: time_of(wanted.mtime),
+            mode: wanted.mode,
             digest: wanted.digest,
             sure,
         };

@@ -159,6 +159,7 @@ impl Origin {
         let as_it_is = New {
             path: &file.path,
             mtime: status.mtime,
+            mode: file.mode,
             digest: None,
             sure: false,
         };
@@ -171,6 +172,7 @@ fn as_wanted(file: &Wanted) -> New<'_> {
     New {
         path: &file.path,
         mtime: time_of(file.mtime),
+        mode: file.mode,
         digest: file.digest,
         sure: false,
     }

@@ -8,6 +8,10 @@ use crate::call::{self, Outcome};
 use crate::change;
 use crate::publish::split;
 
+/// What a file may have before it is published.
+const MODES: u32 = 0o777;
+const OURS: u32 = 0o600;
+
 /// Makes files and the directories above them; those above the last file stay open.
 #[derive(Debug)]
 pub(crate) struct Targets {
@@ -28,10 +32,12 @@ impl Targets {
         })
     }
 
-    /// Makes an empty file, which must not exist.
-    pub(crate) fn make(&mut self, path: &[u8]) -> Outcome<OwnedFd> {
+    /// Makes an empty file, which must not exist.  It is ours alone because the folder is, so that
+    /// it may have its final `mode` from the beginning; but its owner can read and write it.
+    pub(crate) fn make(&mut self, path: &[u8], mode: u32) -> Outcome<OwnedFd> {
         let (above, name) = split(path);
-        change::make_file(self.enter(above)?, name)
+        let mode = mode & MODES | OURS;
+        change::make_file_with(self.enter(above)?, name, mode)
     }
 
     /// Removes what `make` made.
