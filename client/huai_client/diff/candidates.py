@@ -136,8 +136,9 @@ def _expected_directory(candidate: Candidate) -> RelPath:
     """The directory that a candidate shows to be missing, or perhaps missing; ROOT: none."""
     if candidate.wanted is None or not candidate.past or isinstance(candidate.have, Directory):
         return ROOT
-    was_directory = any(isinstance(entry, Directory) for entry in candidate.past)
-    if was_directory and isinstance(candidate.wanted, Directory):
+    if isinstance(candidate.wanted, Directory) and any(
+        isinstance(entry, Directory) for entry in candidate.past
+    ):
         return candidate.path
     return parent(candidate.path) if candidate.have is None else ROOT
 
@@ -163,12 +164,14 @@ def _with_leaders(
     A leader that did not change upstream is no candidate otherwise; a hardlink is only made of a
     file that is right.  A leader that is going to be moved is looked at where it is now.
     """
-    known = {candidate.path for candidate in candidates}
     named = {
         each.wanted.link
         for each in candidates
         if isinstance(each.wanted, File) and each.wanted.link is not None
     }
+    if not named:
+        return candidates
+    known = {candidate.path for candidate in candidates}
     moved = {move.new for move in moves}
     unseen = {path for path in named - known if moved.isdisjoint(ancestors(path))}
     named_here = wanted.entries_at(unseen)
@@ -220,15 +223,9 @@ def _candidate(
     found = here.found
     if found is None:
         return Candidate(path, None, wanted, past)
+    entry, inode = found.entry, (found.device, found.inode)
     candidate = Candidate(
-        path,
-        found.entry,
-        wanted,
-        past,
-        special=found.entry is None,
-        differing=here.differing,
-        links=found.nlinks,
-        inode=(found.device, found.inode),
+        path, entry, wanted, past, entry is None, here.differing, found.nlinks, None, inode
     )
     if worth_hashing(candidate):
         return candidate._replace(digest=digest_here(view, path))

@@ -79,7 +79,8 @@ class Selection:
         """An entry of the snapshot as the selection has it; None if the filter leaves it out."""
         if entry is None:
             return None
-        if not self.rules.reaches(entry.path, directory=isinstance(entry, Directory)):
+        directory = isinstance(entry, Directory)
+        if self.rules and not self.rules.reaches(entry.path, directory=directory):
             return None
         return self._as_here(entry)
 
@@ -96,7 +97,7 @@ class Selection:
     def _as_here(self, entry: Entry) -> Entry:
         """The entry with its mode; not a hardlink if the filter leaves out the leader."""
         entry = self.rules.modes.of(entry)
-        if not isinstance(entry, File) or entry.link is None:
+        if not self.rules or not isinstance(entry, File) or entry.link is None:
             return entry
         here = self.rules.reaches(entry.link, directory=False)
         return entry if here else entry._replace(link=None)

@@ -185,8 +185,10 @@ class _Groups:
         """
         if "link" in candidate.differing:
             return True
+        if candidate.links < 2:
+            return False
         leaders = {entry.link for entry in candidate.past if isinstance(entry, File) and entry.link}
-        if candidate.links < 2 or not leaders:
+        if not leaders:
             return False
         if leaders <= self._gone and self._heirs.isdisjoint(leaders):
             self._heirs |= leaders

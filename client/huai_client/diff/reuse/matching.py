@@ -40,10 +40,12 @@ class Matching:
         """`fetches` are the files to find; `may_share`: equal files may share an inode."""
         self._fetches = fetches
         self._may_share = may_share
+        # Of a large change most candidates are no source: content of equal size is looked for.
+        sizes = {file.size for file in fetches if file.size}
         present = [
             (each, each.have)
             for each in candidates
-            if isinstance(each.have, File) and each.have.size
+            if isinstance(each.have, File) and each.have.size in sizes
         ]
         replaced = {file.path for file in fetches} if present else set()
         self._here = [
