@@ -102,6 +102,11 @@ def first(up: Upstream) -> None:
 def second(up: Upstream) -> None:
     up.at(b"moves").rename(up.at(b"moved"))
     os.symlink("moved", up.at(b"moves"))
+    up.put(b"moved/1", b"rewritten in what moved", mtime=2)
+    up.at(b"moved/2").unlink()
+    up.at(b"moved/3").unlink()
+    up.put(b"moved/3/instead", b"2")
+    up.put(b"moved/new/file", b"2")
     up.at(b"becomes-folder").unlink()
     up.put(b"becomes-folder/x/y", b"2")
     shutil.rmtree(up.at(b"becomes-file"))
@@ -123,6 +128,8 @@ def second(up: Upstream) -> None:
 def third(up: Upstream) -> None:
     up.at(b"moves").unlink()
     up.at(b"moved").rename(up.at(b"archive"))
+    up.at(b"archive/4").unlink()
+    up.put(b"archive/1", b"3", mtime=3)
     up.at(b"only-in-b").unlink()
     up.at(b"becomes-file").unlink()
     up.put(b"becomes-file/again", b"3")

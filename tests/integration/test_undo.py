@@ -32,6 +32,9 @@ def first(up: Upstream) -> None:
 
 def second(up: Upstream) -> None:
     up.at(b"moves").rename(up.at(b"moved"))
+    up.put(b"moved/1", b"rewritten 2", mtime=T0 + 5)
+    up.at(b"moved/2").unlink()
+    up.put(b"moved/new", b"2")
     up.at(b"becomes-folder").unlink()
     up.put(b"becomes-folder/x", b"2")
     shutil.rmtree(up.at(b"becomes-file"))

@@ -1,3 +1,4 @@
+from itertools import pairwise
 from random import Random
 
 from hypothesis import given, settings
@@ -5,6 +6,7 @@ from hypothesis import strategies as st
 
 from huai_schema.diff.changes import Change, Moved
 from huai_schema.diff.diff import diff
+from huai_schema.paths import RelPath
 from tests.support.schema.memory import MemoryObjects
 from tests.support.schema.strategies import RANDOMS, trees
 from tests.support.schema.trees import (
@@ -13,9 +15,11 @@ from tests.support.schema.trees import (
     directory,
     file,
     files,
+    put,
     random_tree,
     replay,
     same,
+    settle_links,
     snapshot,
     tree_of,
 )
@@ -111,3 +115,40 @@ def test_a_renamed_tree_is_moved_not_read(random: Random, size: int) -> None:
             tree[at] = moved
     differences = list(diff(snapshot(old, objects), snapshot(new, objects)))
     assert differences == [Moved(file(b"old").path, file(b"new").path)]
+
+
+PLACES = st.sampled_from([b"old", b"new", b"a/old", b"a/b/new", b"small"])
+
+
+@settings(max_examples=60)
+@given(RANDOMS, st.sampled_from([130, 300, 1500]), STEPS, st.lists(PLACES, min_size=2))
+def test_renamed_trees_with_changes_inside(
+    random: Random, size: int, steps: int, places: list[bytes]
+) -> None:
+    """Each place in turn is the old and the new one of another tree."""
+    old, new = tree_of(), tree_of()
+    for before, after in pairwise(places):
+        inside = random_tree(random, size)
+        inside_now = changed_tree(random, inside, steps)
+        for tree, where, part in ((old, before, inside), (new, after, inside_now)):
+            if RelPath(where) not in tree:
+                put(tree, where, part)
+    settle_links(old)
+    settle_links(new)
+    assert_replays(old, new)
+
+
+@settings(max_examples=20)
+@given(RANDOMS, st.sampled_from([150, 1000, 5000]), st.integers(0, 3))
+def test_a_renamed_tree_with_few_changes_moves(random: Random, size: int, edits: int) -> None:
+    objects = MemoryObjects()
+    inside = tree_of(*files(b"", size))
+    before, after = tree_of(), tree_of()
+    put(before, b"a/old", inside)
+    for path in random.sample(sorted(inside), edits):
+        inside[path] = inside[path]._replace(mtime=-1)
+    put(after, b"b/new", inside)
+    found = list(diff(snapshot(before, objects), snapshot(after, objects)))
+    assert Moved(RelPath(b"a/old"), RelPath(b"b/new")) in found
+    # The directories that they are in are gone and new.
+    assert len(found) == edits + 3

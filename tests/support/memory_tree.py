@@ -1,8 +1,10 @@
 """A tree in memory that carries out plans, as strict as a file system: for tests of the planner."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from huai_client.diff.candidate import Candidate, Move, worth_hashing
+from huai_client.diff.renames import Renames
 from huai_client.plan.operations import Plan, Remove, Stage
 from huai_schema.entries import Directory, Entry, File, Symlink
 from huai_schema.paths import ROOT, RelPath, parent
@@ -82,18 +84,23 @@ class MemoryTree:
 
     def execute(self, plan: Plan, contents: dict[RelPath, bytes]) -> None:
         """Carry out a plan; an `AssertionError` where a file system would refuse."""
-        self._remove_all(plan.clear)
-        for path in plan.make:
-            assert isinstance(self.nodes.get(path), Directory | None), path
-            self._put(path, Directory(path, DISTURBED, 0))
+        arrives = Renames(plan.moves).arrives
+        self._make_room(plan, lambda path: not arrives(path))
         for move in plan.moves:
             self._move(move)
+        self._make_room(plan, arrives)
         for stage in plan.stages:
             self._publish(stage, contents)
         self._remove_all(plan.removals)
         for directory in plan.directories:
             assert isinstance(self.nodes[directory.path], Directory), directory
             self.nodes[directory.path] = directory
+
+    def _make_room(self, plan: Plan, concerns: Callable[[RelPath], bool]) -> None:
+        self._remove_all([item for item in plan.clear if concerns(item.path)])
+        for path in filter(concerns, plan.make):
+            assert isinstance(self.nodes.get(path), Directory | None), path
+            self._put(path, Directory(path, DISTURBED, 0))
 
     def _publish(self, stage: Stage, contents: dict[RelPath, bytes]) -> None:
         for file in stage.fetches:

@@ -93,6 +93,7 @@ class TreeDiff(NamedTuple):
     """How the tree differs from the wanted one: the input of the planner."""
 
     candidates: list[Candidate]
+    """Of the tree as it is after `moves`."""
     moves: list[Move]
     extraneous: list[RelPath]
     """Paths that no snapshot names and that stay; found only when the whole tree was compared."""

@@ -8,10 +8,11 @@ compared as a whole.
 import os
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 
-from huai_client.diff.candidate import Candidate, Move, TreeDiff, replaces, worth_hashing
+from huai_client.diff.candidate import Candidate, TreeDiff, replaces, worth_hashing
 from huai_client.diff.compare import Extraneous, Match, Missing, TreeComparison
 from huai_client.diff.findings import Difference
 from huai_client.diff.moves import ChangedPaths, anywhere, gone
+from huai_client.diff.renames import RenamedView
 from huai_client.diff.selection import Selection
 from huai_client.tree import PathError, View
 from huai_client.tree.hashing import digest_of
@@ -77,12 +78,14 @@ def diff_changes(
     """Look at the paths in which any selection of `past` differs from `wanted`.
 
     The first of `past` is the applied one; the others are those of interrupted runs.  `may_move`
-    says which directories may be renamed as a whole.
+    says which directories may be renamed as a whole.  The candidates are the tree as it is after
+    the moves.
     """
     try:
         collected = ChangedPaths(view, past, wanted, may_move)
     except PathError as error:
         raise _unreadable(Unreadable(error.path, error.reason)) from error
+    view = RenamedView(view, collected.moves)
     vacated, before = collected.vacated, collected.past
     there = {path: each for path, each in collected.paths.items() if path not in vacated}
     found = {candidate.path: candidate for candidate in _observed(view, there, before)}
@@ -101,7 +104,7 @@ def diff_changes(
         if entry.path not in found
     }
     found.update((candidate.path, candidate) for candidate in _observed(view, lost))
-    candidates = _with_leaders(view, list(found.values()), wanted, collected.moves)
+    candidates = _with_leaders(view, list(found.values()), wanted)
     return TreeDiff(candidates, collected.moves, [])
 
 
@@ -156,13 +159,11 @@ def _with_members(view: View, candidates: list[Candidate], wanted: Selection) ->
     return [*candidates, *_observed(view, members)]
 
 
-def _with_leaders(
-    view: View, candidates: list[Candidate], wanted: Selection, moves: Sequence[Move]
-) -> list[Candidate]:
+def _with_leaders(view: View, candidates: list[Candidate], wanted: Selection) -> list[Candidate]:
     """Add the leaders of hardlinks that have to be made, if they are not as they should be.
 
     A leader that did not change upstream is no candidate otherwise; a hardlink is only made of a
-    file that is right.  A leader that is going to be moved is looked at where it is now.
+    file that is right.
     """
     named = {
         each.wanted.link
@@ -172,9 +173,7 @@ def _with_leaders(
     if not named:
         return candidates
     known = {candidate.path for candidate in candidates}
-    moved = {move.new for move in moves}
-    unseen = {path for path in named - known if moved.isdisjoint(ancestors(path))}
-    named_here = wanted.entries_at(unseen)
+    named_here = wanted.entries_at(named - known)
     files = {path: each for path, each in named_here.items() if isinstance(each, File)}
     found = _observed(view, files, _as_past(files))
     broken = [each for each in found if each.have is None or each.differing]

@@ -1,12 +1,19 @@
 """The paths in which past snapshots differ from the wanted one, and directories to rename.
 
 Reads metadata; reads the tree only to see whether a directory is where a snapshot has it.
-Rule: a directory is renamed as a whole only if nothing else changes in it, at its old path and its
-new one; otherwise its entries are candidates one by one, and files that are there are kept.
+What differs in a renamed directory are paths below its new one.  Rule: a directory is renamed as a
+whole only if nothing else happens below its old path, and no other one is renamed into it or out
+of it; otherwise its entries are candidates one by one, and files that are there are kept.
+
+A run that is cut after a rename leaves at the new path what it would have changed there, and no
+snapshot says so.  After a power cut, changes made there may stand at the old path.  So the
+snapshots of runs that were cut are compared with each other as well.
 """
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from itertools import permutations
 from typing import NamedTuple
 
 from huai_client.diff.candidate import Move
@@ -49,6 +56,7 @@ class ChangedPaths:
         self._view = view
         self._may_move = may_move
         self._wanted = wanted
+        past = list(past)
         self.paths: dict[RelPath, Entry | None] = {}
         """What each path should be; None: nothing."""
         self.past: dict[RelPath, list[Entry]] = {}
@@ -63,6 +71,7 @@ class ChangedPaths:
         self.parents = {parent(path) for move in moves for path in (move.old, move.new)}
         """The directories in which a name changes."""
         self.moves = self._settle(moves)
+        self._add_left_behind(past)
         self.parents |= {parent(path) for path in self.paths if path}
         self.vacated = {move.old for move in self.moves}
         """The old paths of moved directories, which are free before files are published."""
@@ -72,6 +81,19 @@ class ChangedPaths:
         if change.old is not None:
             self.past.setdefault(change.path, []).append(change.old)
 
+    def _add_left_behind(self, past: list[Selection]) -> None:
+        """Add what runs may have left in directories; it moves along with them."""
+        targets = {move.old: move.new for move in self.moves}
+        left: dict[RelPath, list[Entry]] = {}
+        for path, before in left_behind(past).items():
+            old = next((above for above in ancestors(path) if above in targets), None)
+            place = path if old is None else RelPath(targets[old] + path[len(old) :])
+            left.setdefault(place, []).extend(before)
+        entries = self._wanted.entries_at(left)
+        for path, before in left.items():
+            self.paths.setdefault(path, entries.get(path))
+            self.past.setdefault(path, []).extend(before)
+
     def _settle(self, moves: list[_PastMove]) -> list[Move]:
         """Decide what is renamed; a move that is dropped may hinder another one, so repeat."""
         possible = self._possible(moves)
@@ -80,8 +102,8 @@ class ChangedPaths:
             for move in moves:
                 if move.new in given_up:
                     self._expand(move)
-            touched = sorted({*self.paths, *(path for move in possible for path in move)})
-            given_up = {move.new for move in possible if self._hindered(move, possible, touched)}
+            touched = _Touched(self.paths, possible)
+            given_up = {move.new for move in possible if self._hindered(move, moves, touched)}
             possible = [move for move in possible if move.new not in given_up]
         return possible
 
@@ -95,27 +117,26 @@ class ChangedPaths:
                 found.append(Move(present[0], target))
         return found
 
-    def _hindered(self, move: Move, possible: list[Move], touched: list[RelPath]) -> bool:
-        """Whether the directory cannot be renamed as a whole: something else changes with it."""
+    def _hindered(self, move: Move, moves: list[_PastMove], touched: "_Touched") -> bool:
+        """Whether the directory cannot be renamed as a whole: something else happens to it."""
         vacant = self.paths.get(move.old)
         return (
-            _any_below(move.old, touched)
-            or _any_below(move.new, touched)
-            or move.new in self.paths
+            _any_below(move.old, touched.paths)
+            or _any_below(move.new, touched.named)
+            or (move.new in self.paths and not isinstance(self.paths[move.new], Directory))
             or isinstance(vacant, Directory)
-            or sum(other.old == move.old for other in possible) > 1
+            or touched.sources[move.old] > 1
             or any(_is_leaf(self.paths.get(above)) for above in ancestors(move.old))
             or not self._may_move(move.old, move.new)
-            or self._links_out(move.new)
+            or _links_out(self._wanted, move.new)
+            # Without changes inside it holds the same links as before.
+            or (_any_below(move.new, touched.paths) and self._linked_out(move, moves))
         )
 
-    def _links_out(self, new: RelPath) -> bool:
-        """Whether a file in it is a hardlink of a file outside of it."""
-        inside = new + b"/"
-        return any(
-            isinstance(entry, File) and entry.link and not entry.link.startswith(inside)
-            for entry in self._wanted.linked_below(new)
-        )
+    def _linked_out(self, move: Move, moves: list[_PastMove]) -> bool:
+        """Whether a file in the directory was a hardlink of a file outside of it."""
+        of_it = (each.past for each in moves if (each.old, each.new) == move)
+        return any(_links_out(past, move.old) for past in of_it)
 
     def _is_directory(self, path: RelPath) -> bool:
         found = stat_entry(self._view, path)
@@ -129,9 +150,48 @@ class ChangedPaths:
             self._add(Change(entry.path, None, entry))
 
 
+class _Touched:
+    """What is named by moves that are still possible, and all paths that change; sorted."""
+
+    def __init__(self, paths: Iterable[RelPath], possible: list[Move]) -> None:
+        named = {path for move in possible for path in move}
+        self.named = sorted(named)
+        self.paths = sorted(named.union(paths))
+        self.sources = Counter(move.old for move in possible)
+
+
+def left_behind(past: Sequence[Selection]) -> dict[RelPath, list[Entry]]:
+    """What runs may have left in directories that they renamed, by its path.
+
+    None of `past` may have it at this path: the run to one of them moved it along from another.
+    """
+    found: dict[RelPath, list[Entry]] = {}
+    onward: dict[RelPath, set[RelPath]] = defaultdict(set)
+    for former, later in permutations(past, 2):
+        arrived: set[RelPath] = set()
+        for difference in diff_selections(former, later):
+            if not isinstance(difference, Change):
+                arrived.add(difference.new)
+                onward[difference.old].add(difference.new)
+            elif difference.old is not None and not arrived.isdisjoint(ancestors(difference.path)):
+                found.setdefault(difference.path, []).append(difference.old)
+    fresh = dict(found)
+    for _ in past:  # each run may have moved it on
+        fresh = {
+            RelPath(new + path[len(above) :]): entries
+            for path, entries in fresh.items()
+            for above in ancestors(path)
+            for new in onward.get(above, ())
+        }
+        fresh = {path: entries for path, entries in fresh.items() if path not in found}
+        found |= fresh
+    return found
+
+
 def gone(past: Iterable[Selection], wanted: Selection) -> set[RelPath]:
     """The paths in one of `past` that are not in `wanted`."""
-    paths: set[RelPath] = set()
+    past = list(past)
+    paths: set[RelPath] = {*left_behind(past)}
     kept: set[RelPath] = set()
     for selection in past:
         for difference in diff_selections(selection, wanted):
@@ -142,6 +202,15 @@ def gone(past: Iterable[Selection], wanted: Selection) -> set[RelPath]:
             else:
                 kept.add(difference.path)
     return paths - kept
+
+
+def _links_out(selection: Selection, path: RelPath) -> bool:
+    """Whether a file in the directory `path` is a hardlink of a file outside of it."""
+    inside = path + b"/"
+    return any(
+        isinstance(entry, File) and entry.link and not entry.link.startswith(inside)
+        for entry in selection.linked_below(path)
+    )
 
 
 def _any_below(path: RelPath, among: list[RelPath]) -> bool:

@@ -5,27 +5,33 @@ metadata of all that one of them lets through.
 """
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from huai_client.diff.selection import Selection, listings_reached
 from huai_client.filters.rules import Rules
 from huai_schema.diff.changes import Change, Moved
 from huai_schema.diff.diff import Difference, diff
 from huai_schema.layout.snapshot import decode_listing
+from huai_schema.paths import ancestors
+
+if TYPE_CHECKING:
+    from huai_schema.paths import RelPath
 
 
 def diff_selections(past: Selection, wanted: Selection) -> Iterator[Difference]:
     """Everything that takes `past` to `wanted`, as `diff` does for snapshots.
 
-    A moved directory is one step if the filter is the same and treats both places alike; otherwise
-    it comes entry by entry.
+    A moved directory is one step, before what differs in it, if the filter is the same and treats
+    both places alike; otherwise it comes entry by entry.
     """
     if past.rules != wanted.rules:
         yield from _across_filters(past, wanted)
         return
+    apart = _Apart()
     for difference in diff(past.snapshot, wanted.snapshot):
         if isinstance(difference, Moved) and _moves_whole(difference, wanted.rules):
             yield difference
-        else:
+        elif not apart.covers(difference):
             yield from _by_entry(difference, past, wanted)
 
 
@@ -33,7 +39,10 @@ def _across_filters(past: Selection, wanted: Selection) -> Iterator[Change]:
     """First the paths in which the snapshots differ, then those in which only the filters do."""
     hidden = past.rules.modes.hides(wanted.rules.modes)
     seen: set[bytes] = set()
+    apart = _Apart()
     for difference in diff(past.snapshot, wanted.snapshot):
+        if apart.covers(difference):
+            continue
         if isinstance(difference, Change):
             seen.add(difference.path)
         else:
@@ -46,6 +55,21 @@ def _across_filters(past: Selection, wanted: Selection) -> Iterator[Change]:
                 change = Change(entry.path, past.shown(entry), wanted.shown(entry))
                 if change.old != change.new or (hidden and change.new):
                     yield change
+
+
+class _Apart:
+    """Moved directories that come entry by entry."""
+
+    def __init__(self) -> None:
+        self._new: set[RelPath] = set()
+
+    def covers(self, difference: Difference) -> bool:
+        """Whether `difference` is one in such a directory, of which all entries came already."""
+        if isinstance(difference, Moved):
+            self._new.add(difference.new)
+            return False
+        path = difference.path
+        return bool(self._new) and not self._new.isdisjoint((path, *ancestors(path)))
 
 
 def _by_entry(difference: Difference, past: Selection, wanted: Selection) -> Iterator[Change]:

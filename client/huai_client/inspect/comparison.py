@@ -1,9 +1,10 @@
 """The changes between two snapshots, as `diff` shows them, and their totals.
 
 Pure, and streams: changes come as they are found, in no particular order.  A directory that moved
-is one change, whatever it holds.  A file that was removed at one path and added at another with the
-same digest has moved; to find these pairs, the differences are read twice.  A path that became a
-directory, or was one, is removed and added.
+is one change, whatever it holds; what differs in it is shown where it is now, and what is gone from
+it where it was.  A file that was removed at one path and added at another with the same digest has
+moved; to find these pairs, the differences are read twice.  A path that became a directory, or was
+one, is removed and added.
 """
 
 from collections import Counter
@@ -13,10 +14,10 @@ from itertools import islice
 from typing import NamedTuple
 
 from huai_schema.diff.changes import Change, Moved, differing
-from huai_schema.diff.diff import diff
+from huai_schema.diff.diff import Difference, diff
 from huai_schema.entries import Entry, File
 from huai_schema.layout.snapshot import Snapshot
-from huai_schema.paths import RelPath, path_order
+from huai_schema.paths import RelPath, ancestors, path_order
 from huai_schema.program.humanize import human
 
 _GONE_MOST = 1_000_000
@@ -59,7 +60,7 @@ def compare_snapshots(old: Snapshot, new: Snapshot) -> Iterator[SnapshotChange]:
     known = _digests_on_both_sides(old, new)
     gone: list[File] = []
     arrived: list[File] = []
-    for each in diff(old, new):
+    for each in _differences(old, new):
         if isinstance(each, Moved):
             yield SnapshotChange(Sign.MOVED, each.new, source=each.old)
         elif (file := _lone(each)) is not None and file.digest in known:
@@ -67,6 +68,26 @@ def compare_snapshots(old: Snapshot, new: Snapshot) -> Iterator[SnapshotChange]:
         else:
             yield _step(each)
     yield from _paired(gone, arrived)
+
+
+def _differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
+    """As `diff`; what is gone from a directory that moved is at its old path."""
+    sources: dict[RelPath, RelPath] = {}
+    for each in diff(old, new):
+        if isinstance(each, Moved):
+            sources[each.new] = each.old
+        elif sources and each.new is None and each.old is not None:
+            yield _as_it_was(each.old, sources)
+            continue
+        yield each
+
+
+def _as_it_was(gone: Entry, sources: dict[RelPath, RelPath]) -> Change:
+    path = gone.path
+    above = next((each for each in ancestors(path) if each in sources), None)
+    if above is not None:
+        path = RelPath(sources[above] + path[len(above) :])
+    return Change(path, gone._replace(path=path), None)
 
 
 def by_path(steps: Iterable[SnapshotChange]) -> Iterator[SnapshotChange]:
@@ -92,7 +113,7 @@ def _digests_on_both_sides(old: Snapshot, new: Snapshot) -> set[bytes | None]:
     """Digests of files that were removed at one path and added at another."""
     gone: set[bytes | None] = set()
     arrived: set[bytes | None] = set()
-    for each in diff(old, new):
+    for each in _differences(old, new):
         file = _lone(each) if isinstance(each, Change) else None
         if isinstance(each, Change) and file is not None:
             (gone if each.new is None else arrived).add(file.digest)

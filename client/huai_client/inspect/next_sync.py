@@ -3,6 +3,7 @@
 Calls the planner, so it costs what a plan costs; fetches nothing, and changes nothing.
 """
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from huai_client.diff.active_filter import same_filter
@@ -12,6 +13,7 @@ from huai_client.inspect.plan_lines import delayed_lines, plan_lines
 from huai_client.metadata.commit import Commit
 from huai_client.mirror import Mirror
 from huai_client.plan.build import PlanBuilder
+from huai_client.plan.operations import Plan
 from huai_client.plan.prepared import Prepared
 from huai_client.run_options import SyncOptions
 from huai_client.state.state import HELD
@@ -54,17 +56,25 @@ def preview(path: RelPath, mirror: Mirror, commits: Commits) -> Preview:
     return _of_path(path, prepared, seconds(mirror.config.delete_after))
 
 
+def _after(path: RelPath, plan: Plan) -> Iterator[RelPath]:
+    """Where a path is after the plan moved a directory above it."""
+    for move in plan.moves:
+        if move.old in ancestors(path):
+            yield RelPath(move.new + path[len(move.old) :])
+
+
 def _of_path(path: RelPath, prepared: Prepared, patience: int) -> Preview:
     below = 0
     inside = path + b"/"
     around = {path, *ancestors(path)}
+    places = {path, *_after(path, prepared.plan)}
     concerned = [
         ("move", f"{show(move.old)} to {show(move.new)}")
         for move in prepared.plan.moves
         if move.old in around
     ]
     for what, each, detail, _ in plan_lines(prepared):
-        if each == path or (what == "move" and each in around):
+        if each in places or (what == "move" and each in around):
             concerned.append((what, detail))
         elif each.startswith(inside):
             below += 1

@@ -49,10 +49,14 @@ def _between(older: Commit, newer: Commit, path: RelPath) -> SnapshotChange | No
         if step.sign is Sign.MOVED and step.source is not None:
             if new is not None and _covers(step.path, path):
                 source = RelPath(step.source + path[len(step.path) :])
-                return SnapshotChange(Sign.MOVED, path, older.snapshot.entry(source), new, source)
+                before = older.snapshot.entry(source)
+                if before is not None:
+                    return SnapshotChange(Sign.MOVED, path, before, new, source)
             if old is not None and _covers(step.source, path):
                 target = RelPath(step.path + path[len(step.source) :])
-                return SnapshotChange(Sign.MOVED, target, old, newer.snapshot.entry(target), path)
+                after = newer.snapshot.entry(target)
+                if after is not None:
+                    return SnapshotChange(Sign.MOVED, target, old, after, path)
     return SnapshotChange(Sign.ADDED if old is None else Sign.REMOVED, path, old, new)
 
 

@@ -15,6 +15,7 @@ from huai_client.diff.candidates import diff_changes, diff_damage, diff_whole, d
 from huai_client.diff.findings import Difference
 from huai_client.diff.moves import nowhere
 from huai_client.diff.remains import check_destination
+from huai_client.diff.renames import RenamedView
 from huai_client.diff.reuse.sources import ReuseSources, Wanted
 from huai_client.diff.selection import Extent, Selection
 from huai_client.diff.selections import diff_selections
@@ -37,6 +38,7 @@ from huai_client.plan.pending import (
     delay_deletions,
     due_by_run,
     emptied_directories,
+    moved_along,
     present_and_gone,
     with_reappeared,
 )
@@ -139,12 +141,13 @@ class PlanBuilder:
         """
         module, commit = self._module, goal.commit
         order = publish_order(module, commit)
-        pending = self._pending()
+        pending = moved_along(self._pending(), diff.moves)
+        ahead = RenamedView(view, diff.moves)
 
-        diff = drop_protected(diff, self._protection, view)
-        diff = self._undeletable.drop_kept(diff, view)
+        diff = drop_protected(diff, self._protection, ahead)
+        diff = self._undeletable.drop_kept(diff, ahead)
         if delays:
-            diff = with_reappeared(diff, pending, partial(digest_here, view))
+            diff = with_reappeared(diff, pending, partial(digest_here, ahead))
         if module.safe_links:
             diff = without_unsafe(diff)
         plan = make_plan(diff.candidates, diff.moves, order.stages_of)
@@ -154,9 +157,9 @@ class PlanBuilder:
         if delays:
             policy = self._delay_policy(order, goal.selection.rules)
             before = pending
-            present, gone = present_and_gone(pending, view)
+            present, gone = present_and_gone(pending, ahead)
             plan, pending, delayed = delay_deletions(plan, present, policy)
-            changed = changed_directories(plan) | emptied_directories(gone, view)
+            changed = changed_directories(plan) | emptied_directories(gone, ahead)
             self._limits.check_due(due_by_run(plan, before), goal.extent.entries, goal.former)
         plan = with_directories(plan, _directories_of(changed, plan, goal.selection))
         plan = self._with_reuses(plan, diff, view, commit, sure=sure)

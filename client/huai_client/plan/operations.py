@@ -50,6 +50,8 @@ class Plan:
     make: list[RelPath]
     """Directories to create, parents first; their owner can write to them until the end."""
     moves: list[Move]
+    """Before this, ways are cleared and directories made; in what is moved only after it.  All
+    other operations name what is in a moved directory by its new path."""
     stages: list[Stage]
     removals: list[Remove]
     """All other deletions, deepest first."""

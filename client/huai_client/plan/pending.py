@@ -81,8 +81,11 @@ def reappeared(candidate: Candidate, digest_of: Callable[[RelPath], bytes]) -> C
 
 
 def delay_deletions(plan: Plan, pending: Iterable[DelayedDeletion], policy: DelayPolicy) -> Delayed:
-    """Take deletions out of `plan` that have to wait, and add delayed ones that are due."""
-    known = {each.path: each for each in _moved(pending, plan.moves) if not policy.named(each.path)}
+    """Take deletions out of `plan` that have to wait, and add delayed ones that are due.
+
+    `pending` has paths as they are after the moves of `plan`.
+    """
+    known = {each.path: each for each in pending if not policy.named(each.path)}
     cleared = {item.path for item in plan.clear}
     in_the_way = [each for each in known.values() if not cleared.isdisjoint(ancestors(each.path))]
     for path in cleared | {each.path for each in in_the_way}:
@@ -156,7 +159,7 @@ def _is_due(pending: DelayedDeletion, policy: DelayPolicy) -> bool:
     return policy.delay <= 0 or (pending.since or policy.now) + policy.delay <= policy.now
 
 
-def _moved(pending: Iterable[DelayedDeletion], moves: list[Move]) -> list[DelayedDeletion]:
+def moved_along(pending: Iterable[DelayedDeletion], moves: list[Move]) -> list[DelayedDeletion]:
     """`pending` with the paths that they have after the renames."""
     targets = {move.old: move.new for move in moves}
     found: list[DelayedDeletion] = []

@@ -19,6 +19,7 @@ from itertools import chain
 from typing import NamedTuple, TypeVar
 
 from huai_client.diff.candidate import Move
+from huai_client.diff.renames import Renames
 from huai_client.plan.operations import PAYLOAD, Plan, Remove, Stage
 from huai_client.plan.withhold import Withholding, sites
 from huai_client.publish.rows import in_rows
@@ -200,14 +201,10 @@ class _Run:
             self._unmoved |= is_other_file_system(error)
 
     def prepare(self, plan: Plan) -> None:
-        """Clear the way, make and move directories."""
-        tree, waiting = self._tree, self._withholding
-        for site, items in sites(plan.clear).items():
-            if waiting.makes_way(site, [item.path for item in items]):
-                self._clear(site, items)
-        later = {path for stage in self._whole for whole in stage for path in whole.make}
-        self._make([path for path in plan.make if path not in later])
-        forwards = plan.forwards
+        """Clear the way, make and move directories; then the same in those that were moved."""
+        tree, waiting, forwards = self._tree, self._withholding, plan.forwards
+        arrives = Renames(plan.moves).arrives
+        self._make_room(plan, lambda path: not arrives(path))
         self._each(
             StepKind.MOVE,
             plan.moves,
@@ -217,6 +214,16 @@ class _Run:
             ),
             waiting.moves,
         )
+        if plan.moves:
+            self._make_room(plan, arrives)
+
+    def _make_room(self, plan: Plan, concerns: Callable[[RelPath], bool]) -> None:
+        """Clear the way and make directories at the paths that this `concerns`."""
+        for site, items in sites(item for item in plan.clear if concerns(item.path)).items():
+            if self._withholding.makes_way(site, [item.path for item in items]):
+                self._clear(site, items)
+        later = {path for stage in self._whole for whole in stage for path in whole.make}
+        self._make([path for path in plan.make if path not in later and concerns(path)])
 
     def _make(self, make: Sequence[RelPath]) -> None:
         tree, final = self._tree, self._final

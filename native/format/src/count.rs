@@ -1,5 +1,7 @@
 //! How many entries differ between two snapshots.
 
+use std::collections::HashSet;
+
 use crate::diff::Comparison;
 use crate::entry::Entry;
 use crate::entry_limit::EntryLimit;
@@ -20,7 +22,7 @@ pub struct Counts {
     pub removed: u64,
     /// Entries that are different.
     pub changed: u64,
-    /// Entries that came along below a directory that moved, that directory included.
+    /// Entries that came along unchanged below a directory that moved, that directory included.
     pub moved: u64,
 }
 
@@ -28,7 +30,9 @@ pub struct Counts {
 struct Tally<'a> {
     counts: Counts,
     /// Where directories stand that moved.
-    moved: Vec<RelPath>,
+    moved: HashSet<RelPath>,
+    /// Entries in them that are new or different.
+    differing: u64,
     is_stopped: &'a dyn Fn() -> bool,
 }
 
@@ -37,7 +41,10 @@ impl Sink for Tally<'_> {
         (self.is_stopped)()
     }
 
-    fn change(&mut self, _: &RelPath, old: Option<&Entry<'_>>, new: Option<&Entry<'_>>) {
+    fn change(&mut self, directory: &RelPath, old: Option<&Entry<'_>>, new: Option<&Entry<'_>>) {
+        if new.is_some() && self.is_moved(directory) {
+            self.differing = self.differing.saturating_add(1);
+        }
         let count = match (old, new) {
             (None, _) => &mut self.counts.added,
             (_, None) => &mut self.counts.removed,
@@ -47,7 +54,15 @@ impl Sink for Tally<'_> {
     }
 
     fn moved(&mut self, _: &RelPath, new: &RelPath) {
-        self.moved.push(new.clone());
+        self.moved.insert(new.clone());
+    }
+}
+
+impl Tally<'_> {
+    fn is_moved(&self, directory: &RelPath) -> bool {
+        let is_one = |path: &[u8]| self.moved.contains(&RelPath::trusted(path.to_vec()));
+        !self.moved.is_empty()
+            && (is_one(directory.as_bytes()) || directory.ancestors().any(is_one))
     }
 }
 
@@ -62,7 +77,8 @@ pub fn count<R: ObjectReader>(
     let mut comparison = Comparison::new(old, new);
     let mut tally = Tally {
         counts: Counts::default(),
-        moved: Vec::new(),
+        moved: HashSet::new(),
+        differing: 0,
         is_stopped,
     };
     if !comparison.advance(&mut tally)? {
@@ -89,6 +105,7 @@ pub fn count<R: ObjectReader>(
             counts.moved = counts.moved.saturating_add(entries);
         }
     }
+    counts.moved = counts.moved.saturating_sub(tally.differing);
     Ok(Some(counts))
 }
 

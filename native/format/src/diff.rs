@@ -3,13 +3,15 @@
 //! Driven by unequal ids: what has one id on both sides is never read.  Goes on from where it was,
 //! so that what is found can be handed over in batches; no more is held than what is being looked
 //! at, and the own directories that stand on one side only.  A path that turned from a directory
-//! into something else, or back, comes twice: as gone and as new.
+//! into something else, or back, comes twice: as gone and as new.  A directory that moved comes
+//! before what differs in it, which is stated as if the directory had always been where it is now.
 
 use std::collections::{BTreeSet, HashSet};
 use std::vec::IntoIter;
 
 use crate::entry_limit::EntryLimit;
 use crate::error::Result;
+use crate::forest::Tree;
 use crate::git::oid::Oid;
 use crate::level::{Level, Step};
 use crate::listing_diff::{ListingPair, Sink};
@@ -21,19 +23,13 @@ use crate::path::{RelPath, path_order};
 use crate::runs::{PieceRun, Runs, Side};
 use crate::snapshot::Snapshot;
 
-/// A directory with a tree of its own that stands on one side only.
-#[derive(Debug)]
-struct Tree {
-    path: RelPath,
-    oid: Oid,
-}
-
 /// Two snapshots and what is still to be looked at.
 #[derive(Debug)]
 pub struct Comparison<R> {
     old: Side<R>,
     new: Side<R>,
-    old_entries: u64,
+    /// How many entries each side may have.
+    entries: (u64, u64),
     pairs: Vec<(RelPath, Oid, Oid)>,
     open: Option<OpenPair>,
     branches: Option<(Branch, Branch)>,
@@ -41,6 +37,7 @@ pub struct Comparison<R> {
     gone: Vec<Tree>,
     added: Vec<Tree>,
     alone: Alone,
+    moves: Moves,
 }
 
 /// What is done with the directories that stand on one side only, one after the other.
@@ -48,8 +45,8 @@ pub struct Comparison<R> {
 enum Alone {
     /// Nothing yet: they are still being found.
     Found,
-    Arrived(Moves),
-    Left(Moves),
+    Arrived,
+    Left,
     Done,
 }
 
@@ -72,14 +69,14 @@ impl<R: ObjectReader> Comparison<R> {
             snapshot,
             limit: EntryLimit::new(limit),
         };
-        let old_entries = old.1;
+        let entries = (old.1, new.1);
         let (old, new) = (side(old), side(new));
         let (one, other) = (old.snapshot.tree, new.snapshot.tree);
         let differ = one != other;
         Self {
             old,
             new,
-            old_entries,
+            entries,
             pairs: differ
                 .then_some((RelPath::root(), one, other))
                 .into_iter()
@@ -90,6 +87,7 @@ impl<R: ObjectReader> Comparison<R> {
             gone: Vec::new(),
             added: Vec::new(),
             alone: Alone::Found,
+            moves: Moves::default(),
         }
     }
 
@@ -167,9 +165,14 @@ impl<R: ObjectReader> Comparison<R> {
         open.inline
             .extend(names.iter().copied().filter(own).cloned());
         open.names = names.into_iter().cloned().collect::<Vec<_>>().into_iter();
-        let listings = (before.own.clone(), after.own.clone());
-        self.listings = Some(ListingPair::new(Some(listings.0), Some(listings.1)));
+        let (old, new) = (before.own.clone(), after.own.clone());
+        self.compare(Some(old), Some(new));
         Ok(())
+    }
+
+    fn compare(&mut self, old: Option<Listing>, new: Option<Listing>) {
+        let moved = old.as_ref().and_then(|old| self.moves.around(&old.path));
+        self.listings = Some(ListingPair::new(old, new, moved));
     }
 
     /// Note the subdirectories that have trees of their own.
@@ -185,12 +188,12 @@ impl<R: ObjectReader> Comparison<R> {
                 Some(other) if other == *oid => {}
                 Some(other) => self.pairs.push((old.path.join(name), *oid, other)),
                 None if inline.contains(name) => {}
-                None => self.gone.push(Tree::new(&old.path, name, *oid)),
+                None => self.gone.push(Tree::below(&old.path, name, *oid)),
             }
         }
         for (name, oid) in &new.children {
             if old.child(name).is_none() && !inline.contains(name) {
-                self.added.push(Tree::new(&new.path, name, *oid));
+                self.added.push(Tree::below(&new.path, name, *oid));
             }
         }
     }
@@ -221,32 +224,40 @@ impl<R: ObjectReader> Comparison<R> {
         } else {
             None
         };
-        self.listings = Some(ListingPair::new(old, new));
+        self.compare(old, new);
         Ok(())
     }
 
     /// The next directory that stands on one side only; false if there is none.
     fn next_alone(&mut self, sink: &mut impl Sink) -> Result<bool> {
-        match &mut self.alone {
-            Alone::Found => self.alone = Alone::Arrived(self.moves()?),
-            Alone::Arrived(moves) => {
+        match self.alone {
+            Alone::Found => {
+                let gone = (&self.old.snapshot, &*self.gone, self.entries.0);
+                let added = (&self.new.snapshot, &*self.added, self.entries.1);
+                self.moves = Moves::find(gone, added)?;
+                self.alone = Alone::Arrived;
+            }
+            Alone::Arrived => {
                 let Some(tree) = self.added.pop() else {
-                    self.alone = Alone::Left(std::mem::take(moves));
+                    self.alone = Alone::Left;
                     return Ok(true);
                 };
-                if let Some(source) = moves.take(&tree.oid) {
-                    sink.moved(&source, &tree.path);
+                if let Some(source) = self.moves.source(&tree.path) {
+                    sink.moved(&source.path, &tree.path);
+                    if source.oid != tree.oid {
+                        self.pairs.push((tree.path, source.oid, tree.oid));
+                    }
                 } else {
                     let branch = Branch::level(&mut self.new, tree)?;
                     self.branches = Some((Branch::default(), branch));
                 }
             }
-            Alone::Left(moves) => {
+            Alone::Left => {
                 let Some(tree) = self.gone.pop() else {
                     self.alone = Alone::Done;
                     return Ok(false);
                 };
-                if !moves.has_taken(&tree.path) {
+                if !self.moves.has_taken(&tree.path) {
                     let branch = Branch::level(&mut self.old, tree)?;
                     self.branches = Some((branch, Branch::default()));
                 }
@@ -254,33 +265,6 @@ impl<R: ObjectReader> Comparison<R> {
             Alone::Done => return Ok(false),
         }
         Ok(true)
-    }
-
-    /// What left and may have arrived elsewhere: every own directory; reads no manifest.
-    fn moves(&self) -> Result<Moves> {
-        let mut moves = Moves::default();
-        if self.added.is_empty() {
-            return Ok(moves);
-        }
-        let mut limit = EntryLimit::new(self.old_entries);
-        let again = |tree: &Tree| (tree.path.clone(), tree.oid);
-        let mut pending: Vec<(RelPath, Oid)> = self.gone.iter().map(again).collect();
-        while let Some((path, oid)) = pending.pop() {
-            limit.spend(1, &path)?;
-            moves.offer(path.clone(), oid);
-            let directory = self.old.snapshot.own_directory(path, oid)?;
-            limit.spend_trees(directory.children.len(), &directory.path)?;
-            let below = directory.children.iter();
-            pending.extend(below.map(|(name, oid)| (directory.path.join(name), *oid)));
-        }
-        Ok(moves)
-    }
-}
-
-impl Tree {
-    fn new(directory: &RelPath, name: &[u8], oid: Oid) -> Self {
-        let path = directory.join(name);
-        Self { path, oid }
     }
 }
 

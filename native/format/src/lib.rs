@@ -44,7 +44,9 @@ pub mod snapshot;
 
 pub mod count;
 pub mod diff;
+pub mod forest;
 pub mod hardlink;
+mod likeness;
 pub mod listing_diff;
 pub mod moves;
 pub mod runs;

@@ -1,9 +1,10 @@
 //! One directory against itself: what differs between two listings, or of one that is alone.
 
-use crate::entry::Entry;
+use crate::entry::{Body, Entry};
 use crate::error::Result;
 use crate::line::{Bookmark, Leaves, decode_directory};
 use crate::manifest::Listing;
+use crate::moves::Move;
 use crate::path::RelPath;
 
 /// Takes the differences as they are found.
@@ -14,7 +15,7 @@ pub trait Sink {
     /// An entry that is new, gone or different; a directory's name is empty, it is `directory`.
     fn change(&mut self, directory: &RelPath, old: Option<&Entry<'_>>, new: Option<&Entry<'_>>);
 
-    /// A directory that stands elsewhere, with all below it, unchanged.
+    /// A directory that stands elsewhere, with all below it; what differs in it comes later.
     fn moved(&mut self, old: &RelPath, new: &RelPath);
 }
 
@@ -23,15 +24,18 @@ pub trait Sink {
 pub struct ListingPair {
     old: Option<Listing>,
     new: Option<Listing>,
+    /// What brought the old one to its path.
+    moved: Option<Move>,
     reached: Option<(Bookmark, Bookmark)>,
 }
 
 impl ListingPair {
-    /// Listings of one path.
-    pub fn new(old: Option<Listing>, new: Option<Listing>) -> Self {
+    /// Listings of one path; `moved` if the old one was at another path.
+    pub fn new(old: Option<Listing>, new: Option<Listing>, moved: Option<Move>) -> Self {
         Self {
             old,
             new,
+            moved,
             reached: None,
         }
     }
@@ -41,6 +45,7 @@ impl ListingPair {
         let start = Bookmark::start(&new.leaves, &new.digests);
         Self {
             old: None,
+            moved: None,
             reached: Some((Bookmark::start(b"", b""), start)),
             new: Some(new),
         }
@@ -63,7 +68,10 @@ impl ListingPair {
             }
         }
         let (from_old, from_new) = self.reached.take().unzip();
-        let mut old = Reading::new(&path, self.old.as_ref(), from_old.as_ref())?;
+        // Its hardlinks name their leaders from where it was.
+        let moved = self.moved.as_ref();
+        let before = moved.map_or_else(|| path.clone(), |moved| moved.before(&path));
+        let mut old = Reading::new(&before, self.old.as_ref(), from_old.as_ref())?;
         let mut new = Reading::new(&path, self.new.as_ref(), from_new.as_ref())?;
         while !sink.is_full() {
             let order = match (&old.entry, &new.entry) {
@@ -72,8 +80,11 @@ impl ListingPair {
                 (Some(_), None) => std::cmp::Ordering::Less,
                 (None, Some(_)) => std::cmp::Ordering::Greater,
             };
-            let before = if order.is_le() { old.take()? } else { None };
+            let mut before = if order.is_le() { old.take()? } else { None };
             let after = if order.is_ge() { new.take()? } else { None };
+            if let (Some(moved), Some(before)) = (moved, &mut before) {
+                see_from_here(moved, before);
+            }
             if differ(before.as_ref(), after.as_ref()) {
                 sink.change(&path, before.as_ref(), after.as_ref());
             }
@@ -138,6 +149,12 @@ impl<'a> Reading<'a> {
         self.place = self.leaves.clone();
         let next = self.leaves.next().transpose()?;
         Ok(std::mem::replace(&mut self.entry, next))
+    }
+}
+
+fn see_from_here(moved: &Move, entry: &mut Entry<'_>) {
+    if let Body::File { link, .. } = &mut entry.body {
+        *link = link.take().map(|leader| moved.seen(leader));
     }
 }
 

@@ -14,7 +14,6 @@ use huai_format::git::oid::Oid;
 use huai_format::hardlink::check_hardlinks;
 use huai_format::level::Walk;
 use huai_format::listing_diff::Sink;
-use huai_format::moves::Moves;
 use huai_format::objects::ObjectReader;
 use huai_format::path::RelPath;
 use huai_format::piece::piece_key;
@@ -166,29 +165,145 @@ fn an_own_directory_that_is_inlined_is_compared_by_path() {
 fn a_directory_that_came_back_elsewhere_is_moved() {
     let objects = Objects::default();
     let inner = objects.own("x\t1\t0\n", &[]);
-    let old = objects.own("", &[("a", objects.own("", &[("i", inner)])), ("b", inner)]);
-    let new = objects.own("", &[("c", objects.own("y\t1\t0\n", &[("i", inner)]))]);
+    let old = objects.own("", &[("a", inner), ("b", inner)]);
+    let new = objects.own(
+        "",
+        &[("c", objects.own("y\t1\t0\nz\t1\t0\n", &[("i", inner)]))],
+    );
     assert_eq!(
         compare(&objects, old, new),
-        ["+c", "+c/y", "b to c/i", "-a", "-a/i", "-a/i/x"]
+        ["+c", "+c/y", "+c/z", "a to c/i", "-b", "-b/x"]
     );
 }
 
+/// So many lines, of which none is in what begins with another letter.
+fn lines(letter: char, count: usize) -> String {
+    let line = |number| format!("{letter}{number:04}\t{number}\t0\n");
+    (0..count).map(line).collect::<Vec<_>>().concat()
+}
+
 #[test]
-fn a_directory_that_lost_a_part_cannot_move_whole() {
-    let path = |raw: &[u8]| RelPath::parse(raw).unwrap();
-    let oid = |byte| Oid::new([byte; 20]);
-    let mut moves = Moves::default();
-    moves.offer(path(b"a"), oid(1));
-    moves.offer(path(b"a/b"), oid(2));
-    assert_eq!(moves.take(&oid(2)), Some(path(b"a/b")));
-    assert_eq!(moves.take(&oid(1)), None);
-    assert_eq!(moves.take(&oid(2)), None);
-    moves.offer(path(b"c"), oid(1));
-    moves.offer(path(b"c/d"), oid(3));
-    assert_eq!(moves.take(&oid(1)), Some(path(b"c")));
-    assert_eq!(moves.take(&oid(3)), None);
-    assert!(moves.has_taken(&path(b"c")));
+fn a_directory_that_changed_on_the_way_is_compared_where_it_is_now() {
+    let objects = Objects::default();
+    let text = lines('f', 200);
+    let changed = text
+        .replace("f0003\t3", "f0003\t4")
+        .replace("f0005\t5\t0\n", "");
+    let inner = objects.own(&lines('i', 130), &[]);
+    let other = objects.own(&lines('o', 130), &[]);
+    let old = objects.own(
+        "",
+        &[("a", objects.own(&text, &[("i", inner), ("o", other)]))],
+    );
+    let moved = objects.own(&changed, &[("i", inner), ("p", other)]);
+    let new = objects.own("", &[("z", objects.own("", &[("b", moved)]))]);
+    let mut found = compare(&objects, old, new);
+    assert_eq!(found[..4], ["+z", "a to z/b", "~z/b/f0003", "-z/b/f0005"]);
+    found.drain(..4);
+    found.sort();
+    let (gone, come) = (["-z/b/o", "-z/b/o/o0000"], ["+z/b/p", "+z/b/p/o0000"]);
+    assert_eq!(found.len(), 2 * 131);
+    for each in gone.iter().chain(&come) {
+        assert!(found.contains(&(*each).to_string()), "{found:?}");
+    }
+}
+
+#[test]
+fn half_of_a_directory_has_to_be_there_for_a_move() {
+    let objects = Objects::default();
+    let old = objects.own("", &[("a", objects.own(&lines('f', 10), &[]))]);
+    let with = |kept: usize, more: usize| {
+        let text = lines('f', kept) + &lines('g', more);
+        objects.own("", &[("b", objects.own(&text, &[]))])
+    };
+    // The directory's own line counts as well.
+    assert_eq!(compare(&objects, old, with(5, 5))[0], "a to b");
+    assert_eq!(compare(&objects, old, with(4, 6))[0], "+b");
+    assert_eq!(compare(&objects, old, with(10, 11))[0], "a to b");
+    assert_eq!(compare(&objects, old, with(10, 12))[0], "+b");
+}
+
+#[test]
+fn what_is_most_alike_moves() {
+    let objects = Objects::default();
+    let own = |text: &str| objects.own(text, &[]);
+    let old = objects.own(
+        "",
+        &[("a", own(&lines('f', 20))), ("b", own(&lines('f', 18)))],
+    );
+    let new = objects.own("", &[("c", own(&lines('f', 19)))]);
+    let found = compare(&objects, old, new);
+    assert_eq!(found[..2], ["a to c", "-c/f0019"]);
+    assert_eq!(found.len(), 2 + 19);
+    // An equal one first.
+    let new = objects.own(
+        "",
+        &[("c", own(&lines('f', 19))), ("d", own(&lines('f', 20)))],
+    );
+    let mut found = compare(&objects, old, new);
+    found.sort();
+    assert_eq!(found, ["+c/f0018", "a to d", "b to c"]);
+}
+
+#[test]
+fn a_directory_gives_way_to_parts_that_move_elsewhere() {
+    let objects = Objects::default();
+    let part = |letter| objects.own(&lines(letter, 130), &[]);
+    let top = |text: &str, letters: &str| {
+        let names: Vec<String> = letters.chars().map(String::from).collect();
+        let parts: Vec<(&str, Oid)> = names
+            .iter()
+            .map(|name| (&**name, part(name.chars().next().unwrap())))
+            .collect();
+        objects.own(text, &parts)
+    };
+    let old = objects.own("", &[("old", top(&lines('z', 2), "abcde"))]);
+    let new = objects.own(
+        "",
+        &[("n", top(&lines('z', 2), "abc")), ("o", top("", "de"))],
+    );
+    let mut found = compare(&objects, old, new);
+    found.sort();
+    let words = [
+        "+n",
+        "+n/z0000",
+        "+n/z0001",
+        "+o",
+        "-old",
+        "-old/z0000",
+        "-old/z0001",
+    ];
+    let moves = ["a to n/a", "b to n/b", "c to n/c", "d to o/d", "e to o/e"];
+    let moves = moves.map(|each| format!("old/{each}"));
+    assert_eq!(found[..7], words);
+    assert_eq!(found[7..], moves);
+    // All but a small one stay together: they move as one.
+    let new = objects.own(
+        "",
+        &[("n", top(&lines('z', 200), "abcd")), ("o", top("", "e"))],
+    );
+    let old = objects.own("", &[("old", top(&lines('z', 190), "abcde"))]);
+    let found = compare(&objects, old, new);
+    assert!(found.contains(&"old to n".to_string()), "{found:?}");
+    assert!(found.contains(&"-n/e/e0000".to_string()), "{found:?}");
+}
+
+#[test]
+fn a_hardlink_that_leads_out_of_a_directory_that_moves_is_seen_from_there() {
+    let objects = Objects::default();
+    let text = |link: &str, size: usize| lines('f', 9) + &format!("z\t{size}\t0\th{link}\n");
+    let own = |text: &str| objects.own(text, &[]);
+    let at =
+        |directory: Oid| objects.own("a\t1\t0\n", &[("p", objects.own("", &[("d", directory)]))]);
+    // Seen from the new place it would lead out of the module.
+    let old = at(own(&text("../../a", 1)));
+    let new = objects.own("a\t1\t0\n", &[("n", own(&text("../a", 1)))]);
+    let found = compare(&objects, old, new);
+    assert_eq!(found, ["p/d to n", "-p"]);
+    let new = objects.own("a\t1\t0\n", &[("n", own(&text("f0000", 1)))]);
+    let mut found = compare(&objects, old, new);
+    found.sort();
+    assert_eq!(found, ["-p", "p/d to n", "~n/z"]);
 }
 
 #[test]

@@ -33,7 +33,7 @@ impl Entries {
             digests: shared(digests),
         };
         let pair = match attributes {
-            Some(_) => ListingPair::new(None, Some(listing)),
+            Some(_) => ListingPair::new(None, Some(listing), None),
             None => ListingPair::leaves(listing),
         };
         Self(Mutex::new(Some(pair)))

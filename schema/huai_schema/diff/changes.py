@@ -24,10 +24,11 @@ class Change(NamedTuple):
 
 
 class Moved(NamedTuple):
-    """A directory that stands at another path with all below it, unchanged.
+    """A directory that stands at another path with all below it.
 
-    Leaders of hardlinks are stated relative to the link: one that leads out of the moved
-    directory names another path than before.
+    What differs in it is stated as if the directory had always been at the new path.  Leaders of
+    hardlinks are stated relative to the link: one that leads out of the moved directory names
+    another path than before.
     """
 
     old: RelPath

@@ -1,9 +1,10 @@
 """Comparing two snapshots (FORMAT.md, "Comparing").
 
 The engine compares: driven by unequal ids, so that what has one id on both sides is never read,
-and in batches, so that no more is held than what is being looked at.  The order of what is
-yielded is not defined.  A path that turned from a directory into something else, or back, is
-yielded twice: as gone and as new (`changes.joined` brings them together).
+and in batches, so that no more is held than what is being looked at.  A directory that moved comes
+before what differs in it; the order of what is yielded is not defined otherwise.  A path that
+turned from a directory into something else, or back, is yielded twice: as gone and as new
+(`changes.joined` brings them together).
 """
 
 from collections.abc import Iterator

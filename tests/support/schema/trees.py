@@ -165,6 +165,19 @@ def _add(random: Random, tree: Tree, _path: RelPath) -> None:
         add_random(random, tree, random.choice(directories))
 
 
+def put(tree: Tree, place: bytes, part: Tree) -> None:
+    """Put a whole tree into another one, with the directories above it."""
+    *above, _ = place.split(b"/")
+    for count in range(len(above)):
+        path = RelPath(b"/".join(above[: count + 1]))
+        tree.setdefault(path, Directory(path, 0))
+    for path, entry in part.items():
+        target = join(RelPath(place), path) if path else RelPath(place)
+        tree[target] = entry._replace(path=target)
+        if isinstance(entry, File) and entry.link is not None:
+            tree[target] = entry._replace(path=target, link=join(RelPath(place), entry.link))
+
+
 def _at_or_below(tree: Tree, path: bytes) -> list[RelPath]:
     return [each for each in tree if each == path or each.startswith(path + b"/")]
 
@@ -176,8 +189,9 @@ def _moved(tree: Tree, old: bytes, new: bytes) -> Tree:
         link = entry.link if isinstance(entry, File) else None
         if isinstance(entry, File) and link is not None:
             seen = posixpath.relpath(b"/" + link, b"/" + parent(path))
-            again = posixpath.normpath(posixpath.join(b"/" + parent(target), seen))
-            moved[target] = entry._replace(path=target, link=RelPath(again[1:]))
+            again = posixpath.normpath(posixpath.join(parent(target), seen))
+            leaves = again == b".." or again.startswith(b"../")
+            moved[target] = entry._replace(path=target, link=link if leaves else RelPath(again))
         else:
             moved[target] = entry._replace(path=target)
     return moved
@@ -191,16 +205,27 @@ def replay(tree: Tree, differences: Iterable[Difference]) -> Tree:
         if isinstance(step, Moved):
             moved = {path: found.pop(path) for path in _at_or_below(found, step.old)}
             assert moved, step
+            assert not any(_is_in(change.path, step.new) for change in _before(step, differences))
             arrived.update(_moved(moved, step.old, step.new))
     for change in differences:
         if isinstance(change, Change) and change.old is not None:
-            assert found.pop(change.path) == change.old
+            here = found if found.get(change.path) == change.old else arrived
+            assert here.pop(change.path) == change.old
     for change in differences:
         if isinstance(change, Change) and change.new is not None:
-            assert change.path not in found
+            assert change.path not in found.keys() | arrived.keys()
             found[change.path] = change.new
     assert not found.keys() & arrived.keys()
     return found | arrived
+
+
+def _before(step: Moved, differences: list[Difference]) -> Iterator[Change]:
+    before = differences[: differences.index(step)]
+    return (each for each in before if isinstance(each, Change))
+
+
+def _is_in(path: RelPath, directory: RelPath) -> bool:
+    return path.startswith(directory + b"/")
 
 
 def same(one: Tree, other: Tree) -> bool:

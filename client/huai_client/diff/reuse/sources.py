@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from huai_client import config
 from huai_client.diff.candidate import Candidate, Move
+from huai_client.diff.renames import Renames
 from huai_client.diff.reuse.matching import ANY_NUMBER, Matching, twins
 from huai_client.diff.reuse.value import Reuse
 from huai_client.metadata.commit import Commit
@@ -26,7 +27,7 @@ from huai_schema.entries import File
 from huai_schema.errors import HuaiError
 from huai_schema.layout.snapshot import Snapshot, decode_listing
 from huai_schema.limits import DIGEST_BYTES
-from huai_schema.paths import RelPath, ancestors
+from huai_schema.paths import RelPath
 
 BYTES_AN_ENTRY = 1000
 """Looking at an entry takes about as long as 50 to 200 bytes do at 50 MB/s; of what is new in
@@ -67,10 +68,15 @@ class ReuseSources:
         if not fetches:
             return {}
         may_share = self._module.duplicates == "hardlink"
+        before = _paths_before(wanted.moves)
         matching = Matching(fetches, wanted.candidates, may_share=may_share)
-        search = _Search(fetches, matching.found(), ANY_NUMBER if may_share else 0)
+        found = {
+            path: reuse._replace(source=before(reuse.source))
+            for path, reuse in matching.found().items()
+        }
+        search = _Search(fetches, found, ANY_NUMBER if may_share else 0)
         if wanted.entries < commit.info.totals.files:
-            search.look(view, commit, _paths_before(wanted.moves))
+            search.look(view, commit, before)
         for name in self._module.reuse_from:
             self._look_into(name, search)
         reuses = {**search.found, **dict(twins(search.unfound()))}
@@ -134,15 +140,8 @@ def _digests_only(
 
 
 def _paths_before(moves: list[Move]) -> Callable[[RelPath], RelPath]:
-    sources = {move.new: move.old for move in moves}
-
-    def before(path: RelPath) -> RelPath:
-        for above in ancestors(path) if sources else ():
-            if above in sources:
-                return RelPath(sources[above] + path[len(above) :])
-        return path
-
-    return before
+    renames = Renames(moves)
+    return lambda path: renames.before(path) or path
 
 
 def _stands(view: View, path: RelPath, file: File) -> bool:

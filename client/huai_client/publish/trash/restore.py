@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from stat import S_ISREG
 
 from huai_client.diff.candidates import digest_here
+from huai_client.diff.renames import Renames
 from huai_client.diff.reuse.value import Reuse
 from huai_client.plan.operations import Plan
 from huai_client.publish.trash.trash import TRASH, TrashBatch
@@ -21,11 +22,19 @@ _NAMES = 1
 
 
 def restore(plan: Plan, batches: Sequence[TrashBatch], view: View) -> tuple[Plan, list[File]]:
-    """The plan with the sources of its files, and the files that have none."""
+    """The plan with the sources of its files, and the files that have none.
+
+    The trash has a file of a directory that is moved back where it was when the directory was away.
+    """
     reuses: dict[RelPath, Reuse] = {}
     missing: list[File] = []
+    renames = Renames(plan.moves)
     for file in (file for stage in plan.stages for file in stage.fetches):
-        found = _kept(file, reversed(batches), view) or _elsewhere(file, plan)
+        found = _kept(file, batches, view)
+        away = renames.before(file.path)
+        if found is None and away is not None and away != file.path:
+            found = _kept(file._replace(path=away), batches, view)
+        found = found or _elsewhere(file, plan)
         if found is None:
             missing.append(file)
         else:
@@ -41,13 +50,13 @@ def _elsewhere(file: File, plan: Plan) -> Reuse | None:
     return None if file.digest is None else found._replace(sure=False)
 
 
-def _kept(file: File, batches: Iterable[TrashBatch], view: View) -> Reuse | None:
+def _kept(file: File, batches: Sequence[TrashBatch], view: View) -> Reuse | None:
     """The kept file of this path that may have the wanted content.
 
     There may be several of the same size, because an interrupted undo keeps files as well.  Only
     then they are read.
     """
-    found = list(_of_this_size(file, batches, view))
+    found = list(_of_this_size(file, reversed(batches), view))
     if file.digest is None:
         return next((each for each in found if each.mtime == file.mtime), None)
     if len(found) < 2:

@@ -2,7 +2,8 @@
 
 The attributes of the root come first: a daemon refuses clients until its mtime is the sealed one.
 Then new entries are made, then old ones removed; the times of directories come last.  At each
-moment an entry is the old one or the new one, and never half of each.
+moment an entry is the old one or the new one, and never half of each.  What differs in a directory
+that moved is done where it is then.
 """
 
 from collections.abc import Iterable
@@ -78,12 +79,14 @@ class SparseUpdate:
         """The records of each step, in order."""
         records = _Placed(Records(self._owners))
         wanted = [change.new for change in self._changes if change.new is not None]
-        for change in self._changes:
-            if isinstance(change.new, Directory) and not isinstance(change.old, Directory):
-                records.add(change.new)
+        for directory in self._made(inside=False):
+            records.add(directory)
         yield records.take()
         for move in sorted(self._moves, key=lambda each: path_order(each.new)):
             records.records.move(move.old, move.new)
+        yield records.take()
+        for directory in self._made(inside=True):
+            records.add(directory)
         yield records.take()
         leaves = [entry for entry in wanted if not isinstance(entry, Directory)]
         for leaf in leaves:
@@ -96,6 +99,16 @@ class SparseUpdate:
         for path in self._gone():
             records.remove(path)
         yield records.take()
+
+    def _made(self, *, inside: bool) -> list[Directory]:
+        """New directories, inside those that moved or outside."""
+        moved = {move.new for move in self._moves}
+        made = (
+            change.new
+            for change in self._changes
+            if isinstance(change.new, Directory) and not isinstance(change.old, Directory)
+        )
+        return [each for each in made if inside != moved.isdisjoint(ancestors(each.path))]
 
     def _moved_links(self) -> Iterable[Entry]:
         """Hardlinks below moved directories, which have to be made again for a new leader."""

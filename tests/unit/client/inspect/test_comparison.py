@@ -54,9 +54,9 @@ def test_all_steps_together_lead_from_one_tree_to_the_other(random: Random) -> N
     paths = {carried(path, found): entry for path, entry in old.items()}
     for step in found:
         if step.sign is Sign.REMOVED:
-            assert paths.pop(step.path) == step.old
+            assert paths.pop(carried(step.path, found)) == step.old
         elif step.sign is Sign.MOVED and step.old is not None and step.source is not None:
-            assert paths.pop(step.source) == step.old
+            assert paths.pop(carried(step.source, found)) == step.old
     for step in found:
         if step.new is not None:
             assert new[step.path] == step.new
@@ -100,6 +100,20 @@ def test_a_directory_that_moved_is_one_step() -> None:
     moved = [each._replace(path=RelPath(b"new" + each.path[3:])) for each in inside]
     found = steps(tree_of(directory(b"old"), *inside), tree_of(directory(b"new"), *moved))
     assert [(step.sign, step.path, step.source) for step in found] == [(Sign.MOVED, b"new", b"old")]
+
+
+def test_what_changed_in_a_directory_that_moved() -> None:
+    inside = files(b"old", 300)
+    moved = [each._replace(path=RelPath(b"new" + each.path[3:])) for each in inside]
+    moved[1] = moved[1]._replace(mtime=7)
+    moved[2] = file(b"new/more", 2)
+    found = steps(tree_of(directory(b"old"), *inside), tree_of(directory(b"new"), *moved))
+    assert [(step.sign, step.path, step.source) for step in found] == [
+        (Sign.MOVED, b"new", b"old"),
+        (Sign.CHANGED, b"new/f000001", None),
+        (Sign.ADDED, b"new/more", None),
+        (Sign.REMOVED, b"old/f000002", None),
+    ]
 
 
 def test_many_steps_are_told_as_they_come() -> None:

@@ -86,6 +86,18 @@ def test_a_touched_file_changes_its_line_and_no_digest(upstream: Upstream) -> No
     assert before.digest is not None
 
 
+def test_what_changed_in_a_renamed_directory_did_not_come_along(upstream: Upstream) -> None:
+    for number in range(200):
+        upstream.write(f"big/{number}")
+    upstream.commit()
+    (upstream.tree / "big").rename(upstream.tree / "back")
+    upstream.write("back/7", "other")
+    (upstream.tree / "back/8").unlink()
+    result = upstream.commit()
+    # The top directory, the renamed one, and one file.
+    assert result.counts == Counts(removed=1, changed=3, moved=198)
+
+
 def test_a_renamed_directory_keeps_its_tree(upstream: Upstream) -> None:
     for number in range(200):
         upstream.write(f"big/{number}")

@@ -1,0 +1,230 @@
+//! How much of the directories that vanished stands in each that is new.
+//!
+//! Weighed in lines.  A subtree that is equal on both sides counts whole, and an equal piece of
+//! several as one of average length; neither is read.  Of pieces that only one side has the lines
+//! are compared.  Costs what stands on one side only: what is looked for is looked up, and what
+//! many directories hold says nothing.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::hash::{DefaultHasher, Hasher};
+
+use crate::error::Result;
+use crate::forest::{Forest, Node};
+use crate::git::object::Kind;
+use crate::git::oid::Oid;
+use crate::limits::PIECE_LINES;
+use crate::objects::ObjectReader;
+use crate::snapshot::Snapshot;
+
+/// Directories that may hold one thing, and with which one may share: what is in more is common.
+const HOLDERS: usize = 16;
+/// Lines of one side that are looked at.
+const LINES_MOST: usize = 1 << 19;
+
+/// One side: what it is read from, and the directories that it has alone.
+pub(crate) type Side<'a, R> = (&'a Snapshot<R>, &'a Forest);
+
+/// How much the directories of two forests have in common.
+#[derive(Debug)]
+pub(crate) struct Likeness {
+    /// For each old directory, the lines at and below it.
+    pub(crate) old: Vec<u64>,
+    /// The same for each new one.
+    pub(crate) new: Vec<u64>,
+    /// For each new directory, the lines that it shares with old ones, at the same places.
+    pub(crate) shared: Vec<BTreeMap<usize, u64>>,
+}
+
+impl Likeness {
+    /// Of `old` and `new`; `known` are the old directories by their ids.
+    pub(crate) fn of<R: ObjectReader>(
+        old: Side<'_, R>,
+        new: Side<'_, R>,
+        known: &HashMap<Oid, Vec<usize>>,
+    ) -> Result<Self> {
+        let arrived: HashSet<Oid> = new.1.nodes.iter().map(|node| node.tree.oid).collect();
+        let equal = |node: &Node| arrived.contains(&node.tree.oid);
+        let mut covered: Vec<bool> = Vec::new();
+        for node in &old.1.nodes {
+            let above = node.above.and_then(|above| covered.get(above));
+            covered.push(equal(node) || above.is_some_and(|above| *above));
+        }
+        let alone = |number: usize| !covered.get(number).is_some_and(|covered| *covered);
+        let pieces = Holders::new(
+            old.1
+                .pieces()
+                .filter(|(_, number)| alone(*number))
+                .collect(),
+        );
+        let common: HashSet<Oid> = new.1.pieces().map(|(piece, _)| piece).collect();
+        let common = |piece: &Oid| pieces.contains(piece) && common.contains(piece);
+        let mut texts = Texts::default();
+        let before = texts.lines(old, |number, piece| alone(number) && !common(piece))?;
+        let after = texts.lines(new, |_, piece| !common(piece))?;
+        texts.count_small(new, common)?;
+        let old_weights = texts.weights(old.1, |_| 0);
+        let weight = |known: &Vec<usize>| known.first().and_then(|first| old_weights.get(*first));
+        let equal = |node: &Node| known.get(&node.tree.oid).and_then(weight).copied();
+        let new_weights = texts.weights(new.1, |node| equal(node).unwrap_or(0));
+        let mut votes = Votes::new(new.1.nodes.len());
+        for (number, node) in new.1.nodes.iter().enumerate() {
+            if let (Some(twins), Some(weight)) = (known.get(&node.tree.oid), equal(node)) {
+                votes.give(number, twins.iter().copied(), weight);
+            }
+        }
+        for (piece, number) in new.1.pieces() {
+            votes.give(number, pieces.of(&piece), texts.count(&piece));
+        }
+        let lines = Holders::new(before);
+        for (line, number) in after {
+            votes.give(number, lines.of(&line), 1);
+        }
+        Ok(Self {
+            old: old_weights,
+            new: new_weights,
+            shared: votes.carried(old.1, new.1),
+        })
+    }
+}
+
+/// Which directories hold something, by what it is.
+struct Holders<K> {
+    sorted: Vec<(K, usize)>,
+}
+
+impl<K: Ord + Copy> Holders<K> {
+    fn new(mut sorted: Vec<(K, usize)>) -> Self {
+        sorted.sort_unstable();
+        sorted.dedup();
+        Self { sorted }
+    }
+
+    fn contains(&self, key: &K) -> bool {
+        self.sorted
+            .binary_search_by(|(held, _)| held.cmp(key))
+            .is_ok()
+    }
+
+    fn of(&self, key: &K) -> impl ExactSizeIterator<Item = usize> {
+        let begin = self.sorted.partition_point(|(held, _)| held < key);
+        let from = self.sorted.get(begin..).unwrap_or_default();
+        let end = from.partition_point(|(held, _)| held == key);
+        let found = from.get(..end).unwrap_or_default();
+        found.iter().map(|(_, holder)| *holder)
+    }
+}
+
+/// How many lines pieces have, of those that were read.
+#[derive(Default)]
+struct Texts(HashMap<Oid, u64>);
+
+impl Texts {
+    /// What the lines of `wanted` pieces say, as numbers, with the directories that they are in;
+    /// not of all, if they are very many.
+    fn lines<R: ObjectReader>(
+        &mut self,
+        side: Side<'_, R>,
+        wanted: impl Fn(usize, &Oid) -> bool,
+    ) -> Result<Vec<(u64, usize)>> {
+        let mut found = Vec::new();
+        for (piece, number) in side.1.pieces() {
+            if found.len() >= LINES_MOST {
+                break;
+            }
+            if wanted(number, &piece) && !self.0.contains_key(&piece) {
+                let text = self.read(side.0, piece)?;
+                let lines = text.split_inclusive(|&byte| byte == b'\n');
+                found.extend(lines.map(|line| (number_of(line), number)));
+            }
+        }
+        Ok(found)
+    }
+
+    /// Read pieces that both sides have, and that may be small: the only ones of a directory.
+    fn count_small<R: ObjectReader>(
+        &mut self,
+        (snapshot, forest): Side<'_, R>,
+        common: impl Fn(&Oid) -> bool,
+    ) -> Result<()> {
+        for node in &forest.nodes {
+            if let [piece] = node.pieces[..] {
+                if common(&piece) && !self.0.contains_key(&piece) {
+                    self.read(snapshot, piece)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn read<R: ObjectReader>(&mut self, snapshot: &Snapshot<R>, piece: Oid) -> Result<Vec<u8>> {
+        let text = snapshot.reader.read(&piece, Kind::Blob)?;
+        let count = text.iter().map(|&byte| u64::from(byte == b'\n')).sum();
+        self.0.insert(piece, count);
+        Ok(text)
+    }
+
+    fn count(&self, piece: &Oid) -> u64 {
+        self.0.get(piece).copied().unwrap_or(PIECE_LINES as u64)
+    }
+
+    /// The lines at and below each directory of `forest`, with what is `known` of one otherwise.
+    fn weights(&self, forest: &Forest, known: impl Fn(&Node) -> u64) -> Vec<u64> {
+        let weigh = |node: &Node| {
+            let pieces = node.pieces.iter().map(|piece| self.count(piece));
+            pieces.fold(known(node), u64::saturating_add)
+        };
+        let mut weights: Vec<u64> = forest.nodes.iter().map(weigh).collect();
+        for number in (0..weights.len()).rev() {
+            let weight = weights.get(number).copied().unwrap_or_default();
+            let above = forest
+                .above(number)
+                .and_then(|above| weights.get_mut(above));
+            if let Some(above) = above {
+                *above = above.saturating_add(weight);
+            }
+        }
+        weights
+    }
+}
+
+/// A line as a number; two lines that have one number only make directories seem more alike.
+fn number_of(line: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    hasher.write(line);
+    hasher.finish()
+}
+
+/// What new directories share with old ones, as it is found.
+struct Votes(Vec<BTreeMap<usize, u64>>);
+
+impl Votes {
+    fn new(count: usize) -> Self {
+        Self(vec![BTreeMap::new(); count])
+    }
+
+    fn give(&mut self, new: usize, old: impl ExactSizeIterator<Item = usize>, weight: u64) {
+        if let Some(votes) = self.0.get_mut(new).filter(|_| old.len() <= HOLDERS) {
+            for old in old {
+                let sum = votes.entry(old).or_default();
+                *sum = sum.saturating_add(weight);
+            }
+        }
+    }
+
+    /// The same with what is shared by directories below that have one name; of each the best.
+    fn carried(mut self, old: &Forest, new: &Forest) -> Vec<BTreeMap<usize, u64>> {
+        for number in (0..self.0.len()).rev() {
+            let Some(above) = new.above(number) else {
+                continue;
+            };
+            let votes = self.0.get(number).into_iter().flatten();
+            let votes = votes.filter(|(twin, _)| old.name(**twin) == new.name(number));
+            let mut best: Vec<(usize, u64)> = votes.map(|(old, sum)| (*old, *sum)).collect();
+            best.sort_unstable_by_key(|&(old, sum)| (std::cmp::Reverse(sum), old));
+            for (twin, weight) in best.into_iter().take(HOLDERS) {
+                self.give(above, old.above(twin).into_iter(), weight);
+            }
+        }
+        self.0
+    }
+}

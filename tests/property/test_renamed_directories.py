@@ -1,0 +1,251 @@
+"""Directories that are renamed and changed: each run, cut anywhere, can be finished by the next."""
+
+import tempfile
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, NamedTuple
+
+from blake3 import blake3
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from huai_client.diff.candidate import TreeDiff
+from huai_client.diff.candidates import diff_changes
+from huai_client.diff.selection import Selection
+from huai_client.plan.inodes import split_shared_inodes
+from huai_client.plan.operations import Plan
+from huai_client.plan.planner import changed_directories, make_plan, with_directories
+from huai_client.publish.executor import execute
+from huai_client.tree import Tree as LocalTree
+from huai_schema.entries import Directory, File, Symlink
+from huai_schema.paths import ROOT, RelPath, join, parent
+from tests.support.comparing import selection_of, verify
+from tests.support.local_trees import Staged
+from tests.support.schema.strategies import RANDOMS, Seeded
+from tests.support.schema.trees import directory, put, settle_links, tree_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from huai_schema.entries import Entry
+    from tests.support.schema.trees import Tree
+
+PLACES = [b"a", b"b", b"x/a", b"x/y/c", b"z"]
+SIZES = st.sampled_from([140, 300])
+
+
+class History:
+    """Versions of a tree, and what their files hold."""
+
+    def __init__(self, random: Random, size: int) -> None:
+        self.contents: dict[bytes, bytes] = {}
+        self._random = random
+        self._clock = 0
+        self.tree = tree_of()
+        part = tree_of(*(self.file(b"f%03d" % number) for number in range(size)))
+        part[RelPath(b"sub")] = directory(b"sub")
+        part[RelPath(b"sub/in")] = self.file(b"sub/in")
+        put(self.tree, b"a", part)
+        for name in (b"k", b"x/l"):
+            put(self.tree, name, {ROOT: self.file(b"")})
+
+    def file(self, path: bytes) -> File:
+        """A new file, or new content of one."""
+        self._clock += 1
+        content = b"%d\n" % self._clock * self._random.choice([1, 1, 200])
+        digest = blake3(content).digest()
+        self.contents[digest] = content
+        return File(RelPath(path), len(content), self._clock, digest=digest)
+
+    def next(self) -> Selection:
+        """The next version: a directory may move, and some things change, in it above all."""
+        random, tree = self._random, self.tree
+        if random.random() < 0.8:
+            self._rename()
+        for _ in range(random.choice([0, 1, 4])):
+            change = random.choice([self._edit, self._add, self._delete, self._retype, self._link])
+            change(random.choice([path for path in sorted(tree) if path]))
+        settle_links(tree)
+        for path, entry in tree.items():
+            if isinstance(entry, Directory) and random.random() < 0.1:
+                tree[path] = entry._replace(mtime=entry.mtime + 1)
+        return selection_of([*tree.values()])
+
+    def _rename(self) -> None:
+        random, tree = self._random, self.tree
+        large = [path for path in sorted(tree) if isinstance(tree[path], Directory) and path]
+        large = [path for path in large if sum(each.startswith(path) for each in tree) > 100]
+        target = random.choice(PLACES)
+        if not large or RelPath(target) in tree:
+            return
+        source = random.choice(large)
+        if any(isinstance(tree.get(above), File | Symlink) for above in _above(target)):
+            return
+        if target.startswith(source + b"/"):
+            return
+        part: Tree = {}
+        for path in [each for each in tree if (each + b"/").startswith(source + b"/")]:
+            entry, inner = tree[path], RelPath(path[len(source) + 1 :])
+            if isinstance(entry, File) and entry.link is not None:
+                inside = entry.link.startswith(source + b"/")
+                link = RelPath(entry.link[len(source) + 1 :]) if inside else None
+                part[inner] = entry._replace(path=inner, link=link)
+                del tree[path]
+                continue
+            part[inner] = entry._replace(path=inner)
+            if random.random() < 0.995:
+                del tree[path]
+        for path in [each for each in tree if each.startswith(source + b"/")]:
+            tree.setdefault(source, Directory(source, 5))
+            if parent(path) not in tree:
+                del tree[path]
+        put(tree, target, part)
+
+    def _edit(self, path: RelPath) -> None:
+        entry = self.tree[path]
+        if isinstance(entry, File):
+            self.tree[path] = self.file(path)
+        else:
+            self.tree[path] = entry._replace(mtime=entry.mtime + 1)
+
+    def _add(self, path: RelPath) -> None:
+        folder = path if isinstance(self.tree[path], Directory) else parent(path)
+        self._clock += 1
+        new = join(folder, b"n%d" % self._clock)
+        if self._random.random() < 0.3:
+            self.tree[new] = Directory(new, self._clock)
+            new = join(new, b"deep")
+        self.tree[new] = self.file(new)
+
+    def _delete(self, path: RelPath) -> None:
+        if path != b"k" and path not in {*map(RelPath, PLACES)}:
+            for each in [each for each in self.tree if (each + b"/").startswith(path + b"/")]:
+                del self.tree[each]
+
+    def _retype(self, path: RelPath) -> None:
+        kept = self.tree[path]
+        if isinstance(kept, Directory) and not path.endswith(b"/sub"):
+            return
+        self._delete(path)
+        kinds: list[Callable[[], Entry]] = [
+            lambda: self.file(path),
+            lambda: Symlink(path, b"k", self._clock),
+            lambda: Directory(path, self._clock),
+        ]
+        self.tree[path] = self._random.choice(kinds)()
+
+    def _link(self, path: RelPath) -> None:
+        leaders = [each for each in self.tree.values() if isinstance(each, File) and not each.link]
+        leader = self._random.choice(leaders)
+        entry = self.tree[path]
+        if isinstance(entry, File) and not self._leads(path):
+            self.tree[path] = leader._replace(path=path, link=leader.path)
+
+    def _leads(self, path: RelPath) -> bool:
+        return any(isinstance(each, File) and each.link == path for each in self.tree.values())
+
+
+def _above(path: bytes) -> list[RelPath]:
+    parts = path.split(b"/")
+    return [RelPath(b"/".join(parts[: count + 1])) for count in range(len(parts))]
+
+
+class Held(Staged):
+    """Stages the content that a digest stands for."""
+
+    def __init__(self, dest: Path, contents: dict[bytes, bytes]) -> None:
+        super().__init__(dest)
+        self._contents = contents
+
+    def path(self, wanted: File) -> Path:
+        self._ready.mkdir(parents=True, exist_ok=True)
+        path = self._ready / f"{wanted.path.hex()[-200:]}"
+        assert wanted.digest is not None
+        content = self._contents[wanted.digest]
+        if not path.exists() or path.read_bytes() != content:
+            path.write_bytes(content)
+        return path
+
+
+class CutError(Exception):
+    """The run ends here."""
+
+
+class Planned(NamedTuple):
+    """A plan, and the comparison that it is made from."""
+
+    plan: Plan
+    diff: TreeDiff
+
+
+def planned(tree: LocalTree, past: list[Selection], wanted: Selection) -> Planned:
+    """As `PlanBuilder` makes it, without limits and protection."""
+    diff = diff_changes(tree, past, wanted)
+    if len(past) > 1:
+        diff = split_shared_inodes(diff, may_share=False)
+    plan = make_plan(diff.candidates, diff.moves, lambda leaves: [int(link) for _, link in leaves])
+    changed = map(wanted.directory, changed_directories(plan))
+    return Planned(with_directories(plan, [each for each in changed if each is not None]), diff)
+
+
+def carry_out(plan: Plan, tree: LocalTree, held: Held, steps: int) -> None:
+    """Carry out a plan; raises `CutError` after so many steps."""
+    left = steps
+
+    def count(*_: object) -> None:
+        nonlocal left
+        left -= 1
+        if left <= 0:
+            raise CutError
+
+    report = execute(plan, tree, held, count)
+    assert report.problems == ()
+    assert report.extraneous == ()
+
+
+ENDLESS = 1 << 40
+NOTHING = selection_of([Directory(ROOT, 0)])
+
+
+@settings(max_examples=60, deadline=None)
+@given(RANDOMS, SIZES, st.lists(st.sampled_from([1, 2, 3, 5, 9, ENDLESS]), min_size=1, max_size=4))
+@example(Seeded(3), 140, [2, 2, 2])
+def test_any_history_of_renames(random: Random, size: int, cuts: list[int]) -> None:
+    history = History(random, size)
+    with tempfile.TemporaryDirectory() as folder:
+        past: list[Selection] = []
+        first = selection_of([*history.tree.values()])
+        versions = [(first, ENDLESS), *((history.next(), cut) for cut in cuts)]
+        held = Held(Path(folder), history.contents)
+        for wanted, cut in [*versions, (history.next(), ENDLESS)]:
+            with LocalTree(Path(folder)) as tree:
+                plan = planned(tree, past or [NOTHING], wanted).plan
+                try:
+                    carry_out(plan, tree, held, cut)
+                except CutError:
+                    past.append(wanted)
+                    continue
+                past = [wanted]
+                assert list(verify(tree, wanted, content=True, owners=False)) == []
+
+
+def test_a_renamed_directory_with_changes_inside_is_one_step() -> None:
+    history = History(Random(1), 300)
+    before = history.tree
+    with tempfile.TemporaryDirectory() as folder, LocalTree(Path(folder)) as tree:
+        held = Held(Path(folder), history.contents)
+        past = selection_of([*before.values()])
+        carry_out(planned(tree, [NOTHING], past).plan, tree, held, ENDLESS)
+        old = {each: before.pop(each) for each in list(before) if (each + b"/").startswith(b"a/")}
+        put(before, b"x/new", {RelPath(path[2:]): each for path, each in old.items()})
+        for name in (b"x/new/f007", b"x/new/sub/in"):
+            before[RelPath(name)] = history.file(name)
+        del before[RelPath(b"x/new/f008")]
+        found = planned(tree, [past], selection_of([*before.values()]))
+        assert found.diff.moves == [(b"a", b"x/new")]
+        assert {each.path for each in found.diff.candidates} == {
+            *(b"", b"x/new/f007", b"x/new/f008", b"x/new/sub/in")
+        }
+        assert [each.path for each in found.plan.removals] == [b"x/new/f008"]
+        carry_out(found.plan, tree, held, ENDLESS)
+        assert list(verify(tree, before.values(), content=True, owners=False)) == []
