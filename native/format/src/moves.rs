@@ -10,8 +10,10 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::error::Result;
 use crate::forest::{Forest, Tree};
+use crate::git::object::Kind;
 use crate::git::oid::Oid;
 use crate::likeness::Likeness;
+use crate::limits::PATH_BYTES;
 use crate::objects::ObjectReader;
 use crate::path::RelPath;
 use crate::snapshot::Snapshot;
@@ -41,7 +43,7 @@ impl Moves {
         let likeness = Likeness::of((old.0, &gone), (new.0, &added), &known)?;
         let mut pairs = Pairs::new(&gone, &added);
         pairs.match_equal(&known, &likeness);
-        pairs.match_alike(&likeness);
+        pairs.match_alike(old.0, &likeness)?;
         Ok(pairs.moves())
     }
 
@@ -163,7 +165,11 @@ impl<'a> Pairs<'a> {
     }
 
     /// Pair directories that have much in common, those first that have most.
-    fn match_alike(&mut self, likeness: &Likeness) {
+    fn match_alike<R: ObjectReader>(
+        &mut self,
+        snapshot: &Snapshot<R>,
+        likeness: &Likeness,
+    ) -> Result<()> {
         let mut found: Vec<(usize, usize, u64)> = Vec::new();
         for (new, votes) in likeness.shared.iter().enumerate() {
             for (&old, &shared) in votes {
@@ -182,20 +188,56 @@ impl<'a> Pairs<'a> {
             (Reverse(shared), renamed, new, old)
         });
         for (new, old, shared) in found {
-            self.try_alike(new, old, shared, likeness);
+            if self.may_pair(new, old) && self.has_room(snapshot, new, old)? {
+                self.try_alike(new, old, shared, likeness);
+            }
         }
+        Ok(())
+    }
+
+    /// Whether neither is in a pair, nor anything above or below it.
+    fn may_pair(&self, new: usize, old: usize) -> bool {
+        let mut line = self.gone.line(old);
+        !line.any(|old| self.equal_of_old.contains_key(&old))
+            && is_free(self.gone, &self.alike_of_old, old)
+            && is_free(self.added, &self.alike, new)
+    }
+
+    /// Whether all that was in the directory can be named at its new path.
+    ///
+    /// Only what is in both snapshots certainly can; the rest is not decoded for this, and taken to
+    /// be as long as two lines.
+    fn has_room<R: ObjectReader>(
+        &self,
+        snapshot: &Snapshot<R>,
+        new: usize,
+        old: usize,
+    ) -> Result<bool> {
+        let length = |forest: &Forest, number: usize| {
+            let node = forest.nodes.get(number);
+            node.map_or(0, |node| node.tree.path.as_bytes().len())
+        };
+        let (now, was) = (length(self.added, new), length(self.gone, old));
+        if now <= was {
+            return Ok(true);
+        }
+        let nodes = self.gone.nodes.get(self.gone.branch(old));
+        for node in nodes.unwrap_or_default() {
+            let above = node.tree.path.as_bytes().len().saturating_sub(was);
+            for piece in &node.pieces {
+                let text = snapshot.reader.read(piece, Kind::Blob)?;
+                let lines = text.split(|&byte| byte == b'\n');
+                let longest = lines.map(<[u8]>::len).max().unwrap_or_default();
+                let below = longest.saturating_add(1).saturating_mul(2);
+                if now.saturating_add(above).saturating_add(below) > PATH_BYTES {
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
     }
 
     fn try_alike(&mut self, new: usize, old: usize, shared: u64, likeness: &Likeness) {
-        let in_equal = self
-            .gone
-            .line(old)
-            .any(|old| self.equal_of_old.contains_key(&old));
-        let free =
-            is_free(self.gone, &self.alike_of_old, old) && is_free(self.added, &self.alike, new);
-        if in_equal || !free {
-            return;
-        }
         let into = self.equal.range(self.added.branch(new));
         let out = self.equal_of_old.range(self.gone.branch(old));
         let pairs = into.map(|(new, old)| (*new, *old));

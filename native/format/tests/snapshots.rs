@@ -209,6 +209,28 @@ fn a_directory_that_changed_on_the_way_is_compared_where_it_is_now() {
 }
 
 #[test]
+fn what_could_not_be_named_at_the_new_path_keeps_a_directory_from_moving() {
+    let objects = Objects::default();
+    let deep = |text: &str, names: usize| {
+        let inner = objects.own(text, &[]);
+        let name = "d".repeat(250);
+        (0..names).fold(inner, |below, _| objects.own("", &[(&name, below)]))
+    };
+    let long = "x".repeat(250);
+    let text = lines('f', 20);
+    // Of 4,095 bytes: 15 times 251 and 326.
+    let old = deep(&format!("{text}{long}\t1\t0\n"), 15);
+    let old = objects.own("", &[("a", old)]);
+    let new = |name: &str| objects.own("", &[(name, deep(&text, 15))]);
+    let same = compare(&objects, old, new("b"));
+    assert_eq!(same[0], "a to b");
+    assert!(same[1].ends_with(&long), "{same:?}");
+    let longer = compare(&objects, old, new(&"b".repeat(100)));
+    assert_eq!(longer[0], format!("+{}", "b".repeat(100)));
+    assert_eq!(longer.len(), 16 + 20 + 16 + 21);
+}
+
+#[test]
 fn half_of_a_directory_has_to_be_there_for_a_move() {
     let objects = Objects::default();
     let old = objects.own("", &[("a", objects.own(&lines('f', 10), &[]))]);
