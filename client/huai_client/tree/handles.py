@@ -1,4 +1,4 @@
-"""Opens, makes, lists and empties directories by handle, without following any symlink.
+"""Opens, makes and lists directories by handle, without following any symlink.
 
 Paths are opened one component at a time, so that no symlink in them is followed and they may be
 longer than PATH_MAX.
@@ -103,41 +103,6 @@ def listing(handle: int) -> tuple[list[bytes], list[bytes]]:
         for entry in found:
             (folders if entry.is_dir(follow_symlinks=False) else leaves).append(entry.name)
     return leaves, folders
-
-
-def remove_all(handle: int, name: bytes) -> None:
-    """Remove `name` in `handle` with everything below it; it may be missing."""
-    try:
-        is_directory = stat.S_ISDIR(os.stat(name, dir_fd=handle, follow_symlinks=False).st_mode)
-    except FileNotFoundError:
-        return
-    if not is_directory:
-        os.unlink(name, dir_fd=handle)
-        return
-    path, current = [name], open_directory(handle, name)
-    try:
-        pending = [_emptied(current)]
-        while path:
-            if pending[-1]:
-                path.append(pending[-1].pop())
-                current = _instead(current, open_directory(current, path[-1]))
-                pending.append(_emptied(current))
-                continue
-            pending.pop()
-            done = path.pop()
-            upper = open_directory(current, b"..") if path else os.dup(handle)
-            current = _instead(current, upper)
-            os.rmdir(done, dir_fd=current)
-    finally:
-        os.close(current)
-
-
-def _emptied(handle: int) -> list[bytes]:
-    """Remove the leaves of a directory; returns the names of its subdirectories."""
-    leaves, folders = listing(handle)
-    for leaf in leaves:
-        os.unlink(leaf, dir_fd=handle)
-    return folders
 
 
 def list_names(handle: int) -> list[bytes]:

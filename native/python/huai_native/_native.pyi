@@ -513,6 +513,12 @@ def copy_twins(
     the result see `Tree.stage_copies`.
     """
 
+def remove_all(folder: int, name: bytes) -> None:
+    """Remove a name in an open directory with everything below it; it may be missing.
+
+    Only for what nobody else can change.  Raises `OSError`.
+    """
+
 _Own: TypeAlias = tuple[bytes, bytes, bool]
 """Path and tree of an own directory, and whether all below it belongs to it."""
 _Modes: TypeAlias = tuple[tuple[int, int], tuple[int, int], bool]

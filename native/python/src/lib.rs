@@ -20,6 +20,7 @@ mod order;
 mod pack_writer;
 mod packs;
 mod reader;
+mod remove;
 mod run;
 mod scan;
 mod snapshot;
@@ -59,6 +60,8 @@ mod _native {
     use crate::pack_writer::PackWriter;
     #[pymodule_export]
     use crate::packs::{Packs, ResolvedPack, pack_index, resolve_pack};
+    #[pymodule_export]
+    use crate::remove::remove_all;
     #[pymodule_export]
     use crate::run::Run;
     #[pymodule_export]

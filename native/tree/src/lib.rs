@@ -49,5 +49,6 @@ mod recent;
 pub mod sending;
 
 pub mod publish;
+pub mod remove;
 
 pub use directory::{Directory, Frame, Problem, Reason};

@@ -17,6 +17,7 @@ from huai_client.durations import overdue
 from huai_client.tree import STAGING_NAME, handles
 from huai_client.tree.destination import NoSpaceError
 from huai_client.tree.errors import at
+from huai_native import _native
 from huai_schema.paths import RelPath, basename, join, parent
 
 _NAME = re.compile(rb"([0-9]{1,19})-(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z(?:-([0-9]{1,9}))?")
@@ -139,7 +140,7 @@ class Trash:
         """Delete a batch; with the last one also the folders above it, if they are empty."""
         if handle is None:
             return
-        handles.remove_all(handle, batch.name)
+        _native.remove_all(handle, batch.name)
         with suppress(OSError), self._dest_opened() as dest:
             with handles.opened(dest, STAGING_NAME) as above:
                 os.rmdir(TRASH_NAME, dir_fd=above)

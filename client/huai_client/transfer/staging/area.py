@@ -113,14 +113,14 @@ class Staging:
         """Drop everything; the area itself stays and can be used on."""
         self._close_folders()
         for name in handles.list_names(self._root):
-            handles.remove_all(self._root, name)
+            _native.remove_all(self._root, name)
         self._open(self._boot)
 
     def remove(self) -> None:
         """Drop everything, the area's own directories too, and close it."""
         self._close_folders()
         for name in handles.list_names(self._root):
-            handles.remove_all(self._root, name)
+            _native.remove_all(self._root, name)
         os.close(self._root)
         self._root = -1
         with suppress(OSError):  # something else lives beside it: not ours to remove

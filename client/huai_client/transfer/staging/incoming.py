@@ -16,6 +16,7 @@ from huai_client.transfer.staging.content import Arrival, go_on, may_stand_for, 
 from huai_client.transfer.staging.partials import Partials, append_rest, intended_path
 from huai_client.transfer.staging.ready_store import ReadyStore
 from huai_client.tree import handles
+from huai_native import _native
 from huai_schema.entries import File
 from huai_schema.paths import RelPath, basename, join, parent
 
@@ -167,7 +168,7 @@ class Incoming:
                 for path, name in found:
                     self._salvage(folder, name, intended_path(path, wanted), wanted)
         if not kept:
-            handles.remove_all(self._handle, top)
+            _native.remove_all(self._handle, top)
         self._placed.pop(run, None)
         self._unsettled.discard(top)
 
@@ -181,7 +182,7 @@ class Incoming:
         wanted = {file.path: file for file in files}
         for name in sorted(self._unsettled):
             if not name.isdigit() or b"%d" % int(name) != name:
-                handles.remove_all(self._handle, name)
+                _native.remove_all(self._handle, name)
                 self._unsettled.discard(name)
                 continue
             run = int(name)

@@ -13,6 +13,7 @@ from contextlib import suppress
 from hashlib import blake2b
 
 from huai_client.tree import handles
+from huai_native import _native
 from huai_schema.paths import basename, join, parent
 
 _TEMPORARY = re.compile(rb"\.(.+)\.[A-Za-z0-9]{6}", re.DOTALL)
@@ -67,7 +68,7 @@ class Partials:
     def prune(self, wanted: Iterable[bytes]) -> None:
         """Drop what is kept for any path that is not `wanted`."""
         for name in self._names - {_name(path) for path in wanted if self._names}:
-            handles.remove_all(self._handle, name)
+            _native.remove_all(self._handle, name)
             self._names.discard(name)
 
     def __bool__(self) -> bool:

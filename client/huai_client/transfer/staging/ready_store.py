@@ -13,6 +13,7 @@ from pathlib import Path
 
 from huai_client.transfer.staging.content import Arrival, verify
 from huai_client.tree import handles
+from huai_native import _native
 from huai_schema.entries import File
 from huai_schema.paths import RelPath
 
@@ -104,7 +105,7 @@ class ReadyStore:
             for name in list(keys):
                 shared = os.stat(name, dir_fd=handle, follow_symlinks=False).st_nlink > 1
                 if shared or name not in keep:
-                    handles.remove_all(handle, name)
+                    _native.remove_all(handle, name)
                     keys.discard(name)
 
     def close(self) -> None:
