@@ -9,7 +9,6 @@ mounting one.
 import ctypes
 import errno
 import os
-from functools import cache
 from pathlib import Path
 from shutil import rmtree
 from tempfile import TemporaryDirectory
@@ -19,6 +18,7 @@ from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.paths import ROOT
 from huai_server.errors import storage_errors
 from huai_server.fallback.erofs.image import write_image
+from huai_server.fallback.erofs.libc import last_error, library
 from huai_server.fallback.erofs.loop import LoopError, loop_device
 
 _READ_ONLY, _NO_SETUID, _NO_DEVICES, _NO_PROGRAMS = 1, 2, 4, 8
@@ -67,30 +67,20 @@ def unmount(folder: Path) -> None:
     Does nothing if nothing is mounted there.  The image may be deleted at once.
     """
     # No check before: between the check and the call the answer could change.
-    if _library().umount2(os.fsencode(folder), _DETACH | _NO_FOLLOW):
-        error = _last_error()
+    if library().umount2(os.fsencode(folder), _DETACH | _NO_FOLLOW):
+        error = last_error()
         if error.errno not in (errno.EINVAL, errno.ENOENT):
             raise _refusal(f"cannot unmount {folder}", error)
 
 
 def _mount(source: Path, folder: Path) -> None:
     names = os.fsencode(source), os.fsencode(folder), b"erofs"
-    if _library().mount(*names, ctypes.c_ulong(_FLAGS), None):
-        raise _last_error()
+    if library().mount(*names, ctypes.c_ulong(_FLAGS), None):
+        raise last_error()
 
 
 def _refusal(what: str, error: OSError) -> MountError:
     return MountError(f"{what}: {error.strerror}", hint=_HINTS.get(error.errno or 0, _OTHER))
-
-
-def _last_error() -> OSError:
-    number = ctypes.get_errno()
-    return OSError(number, os.strerror(number))
-
-
-@cache
-def _library() -> ctypes.CDLL:
-    return ctypes.CDLL(None, use_errno=True)
 
 
 class _NoOwners:

@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+from huai_server.fallback.erofs.libc import last_error, library
 from huai_server.fallback.memory import available_bytes
 
 _STEP = 64 << 20
@@ -80,29 +81,24 @@ class ResidentImages:
 def _lock(handle: int, size: int) -> _Locked:
     """Map the file `handle` and bring it into memory for as long as it is mapped."""
     os.posix_fadvise(handle, 0, size, os.POSIX_FADV_WILLNEED)
-    library = _library()
-    address = library.mmap(None, size, mmap.PROT_READ, mmap.MAP_SHARED, handle, 0)
+    functions = _library()
+    address = functions.mmap(None, size, mmap.PROT_READ, mmap.MAP_SHARED, handle, 0)
     if address == _FAILED:
-        raise _last_error()
+        raise last_error()
     for begin in range(0, size, _STEP):
-        if library.mlock(address + begin, min(_STEP, size - begin)):
-            error = _last_error()
-            library.munmap(address, size)
+        if functions.mlock(address + begin, min(_STEP, size - begin)):
+            error = last_error()
+            functions.munmap(address, size)
             raise error
     return _Locked(address, size)
-
-
-def _last_error() -> OSError:
-    number = ctypes.get_errno()
-    return OSError(number, os.strerror(number))
 
 
 @cache
 def _library() -> ctypes.CDLL:
     """The C library: Python's own mmap knows no mlock, and gives no address for one."""
-    library = ctypes.CDLL(None, use_errno=True)
+    found = library()
     size, pointer = ctypes.c_size_t, ctypes.c_void_p
-    library.mmap.argtypes = [pointer, size, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
-    library.mmap.restype = pointer
-    library.mlock.argtypes = library.munmap.argtypes = [pointer, size]
-    return library
+    found.mmap.argtypes = [pointer, size, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
+    found.mmap.restype = pointer
+    found.mlock.argtypes = found.munmap.argtypes = [pointer, size]
+    return found
