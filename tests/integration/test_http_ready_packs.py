@@ -1,8 +1,13 @@
 """What many downstreams ask for is sent as it lies on the disk: no git starts for it."""
 
+import gzip
 import os
+import shutil
 import subprocess
+import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import httpx
@@ -11,6 +16,7 @@ import pytest
 from huai_client.metadata.git.protocol import encode_request, pack_of
 from huai_client.metadata.http import MetadataUrl
 from huai_client.metadata.repository import Repository
+from huai_schema.git.pktline import FLUSH_PACKET, packet, split
 from huai_server.store.steps import list_steps
 from tests.support.committing import NAME, Upstream
 from tests.support.http_fixtures import ENVIRONMENT, SECONDS, CountingGit, Server, git, running
@@ -70,12 +76,21 @@ def fetch(server: Server, folder: Path) -> str:
 def ask(server: Server, want: str, have: str | None = None) -> bytes:
     """The pack of an answer to what huai-client asks."""
     haves = [have] if have else []
-    body = encode_request(want, haves, haves)
-    address = f"{server.url}/git/{NAME}.git/git-upload-pack"
-    answer = httpx.post(address, content=body, headers=TYPE, timeout=SECONDS)
-    assert answer.status_code == 200
-    stream = iter([answer.content])
+    stream = iter([answer(server, encode_request(want, haves, haves))])
     return b"".join(pack_of(lambda _: next(stream, b""), "the answer"))
+
+
+def answer(server: Server, body: bytes) -> bytes:
+    """What is said to a request."""
+    got = post(server, body)
+    assert got.status_code == 200
+    return got.content
+
+
+def post(server: Server, body: bytes) -> httpx.Response:
+    """The answer to a request, whatever it is."""
+    address = f"{server.url}/git/{NAME}.git/git-upload-pack"
+    return httpx.post(address, content=body, headers=TYPE, timeout=SECONDS)
 
 
 def test_a_first_fetch_and_each_next_one_start_no_git(
@@ -118,13 +133,119 @@ def test_what_was_before_comes_back(upstream: Upstream, server: Server, tmp_path
     assert fetch(server, tmp_path / "one") == head
 
 
+def test_whoever_is_further_behind_gets_a_file_as_well(
+    upstream: Upstream, server: Server, counting: CountingGit, tmp_path: Path
+) -> None:
+    late, new = [], upstream.head.commit
+    for number in range(1, 6):
+        late.append(tmp_path / f"late-{number}")
+        assert fetch(server, late[-1]) == new
+        shutil.copytree(late[-1], tmp_path / f"later-{number}")
+        new = change(upstream, number, 200 + number, 7)
+    starts = counting.starts()
+    for folder in [*late, *tmp_path.glob("later-*")]:
+        assert fetch(server, folder) == new
+    assert counting.starts() == starts + 1, "the advert"
+    head = change(upstream, 10)
+    for folder in late:
+        assert fetch(server, folder) == head
+    # What it was interrupted on its way to is there as well.
+    both = encode_request(head, [new, "1" * 40], [new])
+    assert answer(server, both).startswith(packet(f"shallow {head}".encode()) + b"0000")
+    assert counting.starts() == starts + 2
+
+
+def test_stock_git_reads_these_files(
+    upstream: Upstream, server: Server, counting: CountingGit, tmp_path: Path
+) -> None:
+    clone, main = tmp_path / "clone", "+main:main"
+    with plain_server(f"{server.url}/git/{NAME}.git") as url:
+        git("clone", "--quiet", "--bare", "--depth", "1", url, clone, protocol=0)
+        new = [change(upstream, number, 300 + number, 7) for number in range(1, 4)][-1]
+        asked = counting.starts()
+        git("-C", clone, "fetch", "--quiet", "--depth", "1", url, main, protocol=0)
+    # The advert, and a first question for the boundary, which is no fetch yet.
+    assert counting.starts() == asked + 2
+    assert git("-C", clone, "rev-parse", "main") == new
+    git("-C", clone, "fsck", "--full", "--strict")
+    assert git("-C", clone, "ls-tree", "-rt", "main") == upstream.git("ls-tree", "-rt", new)
+
+
+@contextmanager
+def plain_server(url: str) -> Iterator[str]:
+    """The same repository from a server that offers no more than huai-client makes use of."""
+    offered = b"side-band-64k thin-pack ofs-delta no-progress shallow"
+
+    class Handler(BaseHTTPRequestHandler):
+        """Passes everything on."""
+
+        def do_GET(self) -> None:
+            got = httpx.get(f"{url}{self.path}", timeout=SECONDS)
+            self._answer(got, b"".join(map(self._fewer, split(got.content))))
+
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            if self.headers.get("Content-Encoding") == "gzip":
+                body = gzip.decompress(body)
+            got = httpx.post(f"{url}{self.path}", content=body, headers=TYPE, timeout=SECONDS)
+            self._answer(got, got.content)
+
+        def log_message(self, *_: object) -> None:
+            """Nothing."""
+
+        def _fewer(self, line: bytes | int) -> bytes:
+            if isinstance(line, int):
+                return FLUSH_PACKET
+            ref, nul, _ = line.partition(b"\0")
+            return packet(ref + nul + offered + b"\n" if nul else line)
+
+        def _answer(self, got: httpx.Response, body: bytes) -> None:
+            self.send_response(got.status_code)
+            self.send_header("Content-Type", got.headers["Content-Type"])
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+    listener = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=listener.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{listener.server_address[1]}"
+    finally:
+        listener.shutdown()
+        listener.server_close()
+        thread.join(SECONDS)
+
+
+def test_git_answers_what_is_asked_otherwise(
+    upstream: Upstream, server: Server, counting: CountingGit
+) -> None:
+    first = upstream.head.commit
+    second, third = change(upstream, 1), change(upstream, 2)
+    usual = encode_request(third, [first], [first])
+    want = packet(f"want {second}\n".encode())
+    unusual = [
+        encode_request(third, ["1" * 40], []),
+        usual.replace(packet(b"deepen 1"), b""),
+        usual.replace(packet(b"deepen 1"), packet(b"deepen 2")),
+        usual.replace(packet(b"deepen 1"), want + packet(b"deepen 1")),
+    ]
+    for body in unusual:
+        before = counting.starts()
+        assert b"PACK" in answer(server, body)
+        assert counting.starts() == before + 1
+    before = counting.starts()
+    body = usual.replace(packet(b"deepen 1"), packet(b"filter blob:none"))
+    assert post(server, body).status_code == 400
+    assert counting.starts() == before + 1
+
+
 def test_git_answers_what_no_file_answers(
     upstream: Upstream, server: Server, counting: CountingGit, tmp_path: Path
 ) -> None:
-    first = upstream.head.commit
     fetch(server, tmp_path / "late")
     second, third = change(upstream, 1), change(upstream, 2)
-    for want, have in ((third, first), (second, None), (third, third)):
+    for want, have in ((second, None), (third, "1" * 40)):
         before = counting.starts()
         ask(server, want, have)
         assert counting.starts() == before + 1

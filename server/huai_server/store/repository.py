@@ -187,6 +187,11 @@ class Repository:
         """A commit as it is sent."""
         return Wanted(self.read(bytes.fromhex(head.commit), "commit"), bytes.fromhex(head.tree))
 
+    def tree_of(self, commit: str) -> bytes:
+        """The id of a commit's tree."""
+        with _reading(f"{self.path}: {commit}"):
+            return self._commit(pygit2.Oid(hex=commit)).tree_id.raw
+
     def _write_step(self, commit: pygit2.Oid, tree: bytes, parent: Head) -> None:
         wanted = Wanted(self._git.odb.read(commit)[1], tree)
         path = step_path(self.path, parent.commit, str(commit))

@@ -15,8 +15,8 @@ _SHALLOW = re.compile(rb"shallow ([0-9a-f]{40})\n?")
 _HAVE = re.compile(rb"have ([0-9a-f]{40})\n?")
 _DEEPEN = re.compile(rb"deepen 1\n?")
 _DONE = re.compile(rb"done\n?")
-_NEEDED = {b"side-band-64k", b"shallow", b"thin-pack"}
-_KNOWN = {*_NEEDED, b"ofs-delta", b"no-progress"}
+_NEEDED = {b"side-band-64k", b"thin-pack"}
+_KNOWN = {*_NEEDED, b"ofs-delta", b"no-progress", b"shallow"}
 _AGENT = b"agent="
 _HAVES = 16
 """A client has one, or two where a run was interrupted."""

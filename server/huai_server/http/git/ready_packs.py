@@ -1,8 +1,9 @@
-"""Packs that are there as files: the step from a commit to the next, and all of the newest one.
+"""Packs that are there as files: what the newest commit changed, and all of what it holds.
 
-The steps were written with their commits (`store.steps`).  What a first fetch gets is put together
-for the first who asks, from what lies in the repository, into a file without a name.  Whatever else
-is asked for is git's to answer.
+The step from the commit before it was written with the commit (`store.steps`).  What leads there
+from an older commit, and what a first fetch gets, is put together for the first who asks, from what
+lies in the repository, into a file without a name; the others get the same.  Whatever else is asked
+for is git's to answer.
 """
 
 import asyncio
@@ -10,8 +11,9 @@ import logging
 import os
 import tempfile
 from collections import OrderedDict
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,6 +21,11 @@ from huai_schema.errors import HuaiError
 from huai_server.http.git.plain_fetch import PlainFetch
 from huai_server.store.repository import Repository
 from huai_server.store.steps import step_path
+
+_COMMITS = 64
+"""How many of the newest commits of a module somebody may have to get a file."""
+_FILES = 256
+"""At most of all modules: each is an open file."""
 
 _log = logging.getLogger(__name__)
 
@@ -40,8 +47,8 @@ class ReadyPacks:
         """At most `limit` bytes in `folder`."""
         self._folder = folder
         self._limit = limit
-        self._clones: OrderedDict[Path, _Clone] = OrderedDict()
-        """One of each repository; what was not asked for longest comes first."""
+        self._made: OrderedDict[_Key, _Made] = OrderedDict()
+        """What was not asked for longest comes first."""
         # One after the other: each keeps the disk busy.
         self._turn = asyncio.Semaphore(1)
 
@@ -50,13 +57,9 @@ class ReadyPacks:
         self, repository: Path, head: str, fetch: PlainFetch
     ) -> AsyncIterator[ReadyPack | None]:
         """What answers `fetch`, as long as the block lasts; `head` is the newest commit."""
-        common = None
-        if fetch.haves:
-            handle, common = _open_step(repository, fetch)
-        elif fetch.want == head:
-            handle = await self._open_clone(repository, head)
-        else:
-            handle = None
+        handle, common = _open_step(repository, fetch)
+        if handle is None and fetch.want == head:
+            handle, common = await self._open_made(repository, head, fetch.haves)
         if handle is None:
             yield None
             return
@@ -65,25 +68,34 @@ class ReadyPacks:
         finally:
             os.close(handle)
 
-    async def _open_clone(self, repository: Path, head: str) -> int | None:
-        clone = self._clones.get(repository)
-        if clone is None or clone.head != head:
-            if clone is not None:
-                clone.drop()
-            making = asyncio.create_task(self._make(repository, head))
-            clone = self._clones[repository] = _Clone(head, making)
-        self._clones.move_to_end(repository)
+    async def _open_made(
+        self, repository: Path, head: str, haves: Sequence[str]
+    ) -> tuple[int | None, str | None]:
+        """A handle, and the commit that the other side has to have."""
+        self._forget_others(repository, head)
+        known = (_Key(repository, have) for have in haves or (None,))
+        key = next((each for each in known if each in self._made), None)
+        if key is None:
+            common = await asyncio.to_thread(_common, repository, haves) if haves else None
+            if haves and common is None:
+                return None, None
+            key = _Key(repository, common)
+        found = self._made.get(key)
+        if found is None:
+            making = asyncio.create_task(self._make(key, head))
+            found = self._made[key] = _Made(head, making)
+        self._made.move_to_end(key)
         # Whoever asked first may leave; the others wait for the same.
-        await asyncio.shield(clone.making)
+        await asyncio.shield(found.making)
         self._make_room()
-        return clone.open()
+        return found.open(), key.have
 
-    async def _make(self, repository: Path, head: str) -> int | None:
+    async def _make(self, key: "_Key", head: str) -> int | None:
         async with self._turn:
-            return await asyncio.to_thread(self._write, repository, head)
+            return await asyncio.to_thread(self._write, key, head)
 
-    def _write(self, repository: Path, head: str) -> int | None:
-        """The handle of a file with all of the commit; None: git has to make it."""
+    def _write(self, key: "_Key", head: str) -> int | None:
+        """The handle of a file with what leads to the commit `head`; None: git has to make it."""
         try:
             with tempfile.TemporaryFile(dir=self._folder) as file:
                 left = self._limit
@@ -94,29 +106,47 @@ class ReadyPacks:
                     if left < 0:
                         raise OSError(f"more than {self._limit} bytes")
 
-                store = Repository(repository)
+                store = Repository(key.repository)
                 found = store.head()
                 if found is None or found.commit != head:
                     return None
-                store.packs.send(*store.content(found), put)
+                since = (store.tree_of(key.have), b"") if key.have else None
+                store.packs.send(*store.content(found), put, since=since)
                 file.flush()
                 return os.dup(file.fileno())
         except (HuaiError, OSError) as error:
-            _log.warning("%s: git makes the packs of first fetches: %s", repository, error)
+            what = "late downstreams" if key.have else "first fetches"
+            _log.warning("%s: git makes the packs of %s: %s", key.repository, what, error)
             return None
 
+    def _forget_others(self, repository: Path, head: str) -> None:
+        """Drop what leads to another commit of a repository."""
+        for key, made in list(self._made.items()):
+            if key.repository == repository and made.head != head:
+                self._drop(key)
+
     def _make_room(self) -> None:
-        """Drop what was not asked for longest, beyond the limit."""
-        size = sum(clone.size for clone in self._clones.values())
-        for repository, clone in list(self._clones.items())[:-1]:
-            if size > self._limit:
-                size -= clone.size
-                clone.drop()
-                del self._clones[repository]
+        """Drop what was not asked for longest, beyond the limits."""
+        size = sum(made.size for made in self._made.values())
+        for key, made in list(self._made.items())[:-1]:
+            if size > self._limit or len(self._made) > _FILES:
+                size -= made.size
+                self._drop(key)
+
+    def _drop(self, key: "_Key") -> None:
+        self._made.pop(key).drop()
 
 
-class _Clone:
-    """All of one commit, as a file."""
+class _Key(NamedTuple):
+    """Whom a file is for."""
+
+    repository: Path
+    have: str | None
+    """The commit (hex id) that the other side has, if it has one."""
+
+
+class _Made:
+    """A pack that was made for whoever asked first, as a file."""
 
     def __init__(self, head: str, making: "asyncio.Task[int | None]") -> None:
         self.head = head
@@ -157,3 +187,11 @@ def _open_step(repository: Path, fetch: PlainFetch) -> tuple[int | None, str | N
         except OSError:  # most likely it is not the next commit
             continue
     return None, None
+
+
+def _common(repository: Path, haves: Sequence[str]) -> str | None:
+    """The newest commit (hex id) among `haves`, if it is not too old."""
+    with suppress(HuaiError):
+        newest = islice(Repository(repository).history(), _COMMITS)
+        return next((each.commit for each in newest if each.commit in haves), None)
+    return None

@@ -33,6 +33,7 @@ _FOLLOW_ATTEMPTS = 3
 _CLIENT_FAULTS = (
     *("protocol error", "hung up", "unknown capability", "invalid command", "expected"),
     *("object format", "object-format", "requested", "deepen", "shallow line", "forbidden"),
+    "not negotiated",
 )
 
 _log = logging.getLogger(__name__)

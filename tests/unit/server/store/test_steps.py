@@ -1,8 +1,9 @@
-"""The packs from each commit to the next: as git reads them, named and kept."""
+"""The packs that lead from commit to commit: as git reads them, named and kept."""
 
 import hashlib
 import subprocess
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -72,6 +73,45 @@ def test_what_a_killed_run_left_goes(upstream: Upstream) -> None:
     upstream.commit()
     assert not left.exists()
     assert step.exists()
+
+
+def change_at_random(upstream: Upstream, random: Random) -> None:
+    """Write, remove, move and bring back, so that objects come, go and come again."""
+    for _ in range(random.randrange(1, 6)):
+        number = random.randrange(1500)
+        path = upstream.tree / f"d{number % 5}/f{number}"
+        if path.exists() and random.random() < 0.3:
+            path.unlink()
+        elif path.parent.exists():
+            upstream.write(str(path.relative_to(upstream.tree)), str(number), 1_600_000_000)
+    moved = random.choice(sorted(upstream.tree.iterdir()))
+    name = moved.name.removesuffix("-away")
+    moved.rename(upstream.tree / (name if name != moved.name else f"{name}-away"))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_leads_from_any_commit_to_the_newest(
+    upstream: Upstream, tmp_path: Path, seed: int
+) -> None:
+    random = Random(seed)
+    heads = [upstream.head]
+    for _ in range(6):
+        change_at_random(upstream, random)
+        heads.append(upstream.commit().head)
+    new, repository = heads[-1], upstream.repository
+    for number, old in enumerate(heads[:-1]):
+        copy = tmp_path / f"{number}.git"
+        git(tmp_path, "init", "--quiet", "--bare", copy.name)
+        git(copy, "fetch", "--quiet", "--depth=1", f"file://{repository.path}", old.commit)
+        pieces: list[bytes] = []
+        since = repository.tree_of(old.commit), b""
+        repository.packs.send(*repository.content(new), pieces.append, since=since)
+        index(copy, b"".join(pieces))
+        with (copy / "shallow").open("a") as shallow:
+            shallow.write(f"{new.commit}\n")
+        git(copy, "update-ref", "refs/heads/main", new.commit)
+        git(copy, "fsck", "--full", "--strict", "--no-dangling")
+        assert git(copy, "ls-tree", "-rt", "main") == upstream.git("ls-tree", "-rt", "main")
 
 
 @pytest.mark.parametrize("repack", [False, True])
