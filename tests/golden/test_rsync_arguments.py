@@ -3,7 +3,7 @@
 import pytest
 
 from huai_client.transfer.options import TransferOptions
-from huai_client.transfer.rsync_arguments import Basis, arguments, most, names
+from huai_client.transfer.rsync_arguments import Basis, Sides, arguments, most, names
 from huai_client.transfer.urls import ContentUrl
 from huai_schema.entries import File
 from huai_schema.paths import rel_path
@@ -53,6 +53,23 @@ def test_only_small_files_without_a_basis_are_written_in_place(
     largest, _ = most([1, size])
     line = arguments(TransferOptions(), ContentUrl.parse("rsync://h/m"), basis, 0, largest)
     assert (b"--inplace" in line, b"--sparse" in line) == (inplace, not inplace)
+
+
+@pytest.mark.parametrize(
+    ("refused", "small", "large"),
+    [
+        ({"--inplace"}, {b"--sparse"}, {b"--sparse"}),
+        ({"--sparse"}, {b"--inplace"}, set()),
+        ({"--inplace", "--sparse"}, set(), set()),
+    ],
+)
+def test_what_a_daemon_refuses_is_left_out(
+    refused: set[str], small: set[bytes], large: set[bytes]
+) -> None:
+    for size, expected in ((1, small), (1 << 30, large)):
+        url, sides = ContentUrl.parse("rsync://h/m"), Sides(refused=refused)
+        line = arguments(TransferOptions(), url, Basis(), 0, size, sides)
+        assert {b"--inplace", b"--sparse"} & {*line} == expected
 
 
 def test_names_end_with_nul_and_begin_like_nothing_else() -> None:

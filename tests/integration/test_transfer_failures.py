@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from huai_client.state.hosts import Hosts
 from huai_client.transfer import (
     ConnectionBrokenError,
     DiskFullError,
@@ -71,6 +72,32 @@ def test_below_a_missing_folder_of_a_module_nothing_is_there(
         assert down.fetch([file], [f"{url}/m/absent", f"{url}/m"]).arrived == [file]
 
 
+@pytest.mark.parametrize(
+    "refused", [("--inplace",), ("--sparse",), ("--inplace", "--sparse")], ids=" ".join
+)
+def test_options_that_a_daemon_refuses_are_left_out(
+    upstream: Path, down: Downstream, refused: tuple[str, ...]
+) -> None:
+    small, large = put(upstream, b"a", b"1"), put(upstream, b"b", os.urandom(500_000))
+    # 3.1 does not tell what was refused, and needs a retry for each option.
+    options = replace(TEST_OPTIONS, retries=2, streams=2, batch_bytes=500_000, hosts=Hosts())
+    names = " ".join(option.removeprefix("--") for option in refused)
+    with rsync_daemon({"m": upstream}, refuse_options=names) as url:
+        assert down.fetch([small, large], f"{url}/m", options).arrived == [small, large]
+        assert options.hosts.refused_options(url) >= {*refused}
+        again = replace(options, retries=0)
+        later = put(upstream, b"c", b"2")
+        assert down.fetch([later], f"{url}/m", again).arrived == [later]
+
+
+def test_an_option_that_cannot_be_left_out_is_told(upstream: Path, down: Downstream) -> None:
+    file, options = put(upstream, b"a", b"1"), replace(TEST_OPTIONS, retries=0)
+    # 3.1 loses the daemon's words when the connection is reset; it is a failure all the same.
+    refused = pytest.raises(TransferError, match=r"refuse --files-from|reset by peer")
+    with rsync_daemon({"m": upstream}, refuse_options="files-from") as url, refused:
+        down.fetch([file], f"{url}/m", options)
+
+
 def test_no_url_at_all(upstream: Path, down: Downstream) -> None:
     with pytest.raises(UpstreamRefusedError, match="no content URL"):
         down.fetch([put(upstream, b"a", b"1")], [])
@@ -109,14 +136,6 @@ def test_a_server_that_stays_full_is_given_up(upstream: Path, down: Downstream) 
         down.fetch([put(upstream, b"a", b"1")], url, options)
     assert down.listener.waits
     assert caught.value.hint
-
-
-def test_an_option_that_the_daemon_refuses(upstream: Path, down: Downstream) -> None:
-    file = put(upstream, b"a", b"1")
-    # 3.1 loses the daemon's words when the connection is reset; it is a failure all the same.
-    refused = pytest.raises(TransferError, match=r"refuse --inplace|reset by peer")
-    with rsync_daemon({"m": upstream}, refuse_options="inplace") as url, refused:
-        down.fetch([file], f"{url}/m")
 
 
 def test_rsync_is_missing(upstream: Path, down: Downstream) -> None:

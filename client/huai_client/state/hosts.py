@@ -104,6 +104,7 @@ class Hosts:
         """`root` is the client's; None: no limits, and nothing is remembered on the disk."""
         self._folder = None if root is None else root / "hosts"
         self.health = UpstreamHealth(None if root is None else root / "upstreams.json")
+        self._refused: dict[str, frozenset[str]] = {}
 
     def connection_limit(self, host: str, connections: int, streams: int) -> ConnectionLimit | None:
         """The limit for `host` and a module with so many `streams`; None: no limit.
@@ -114,6 +115,14 @@ class Hosts:
             return None
         limit = connections or max(_CONNECTIONS, streams)
         return ConnectionLimit(self._folder / host.lower()[:_NAME_MAX], limit)
+
+    def refused_options(self, service: str) -> frozenset[str]:
+        """Options of rsync that `service` has refused in this run."""
+        return self._refused.get(service, frozenset())
+
+    def refuse_options(self, service: str, options: frozenset[str]) -> None:
+        """`service` has refused these."""
+        self._refused[service] = self.refused_options(service) | options
 
 
 def service_of(url: str) -> str:

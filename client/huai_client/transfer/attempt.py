@@ -9,7 +9,7 @@ from huai_client.transfer import rsync_arguments as command
 from huai_client.transfer.batch import Batch
 from huai_client.transfer.confinement import domain
 from huai_client.transfer.copy import copy_batch, is_copied
-from huai_client.transfer.errors import TransferError
+from huai_client.transfer.errors import DroppedError, OptionRefusedError, TransferError
 from huai_client.transfer.exit_status import classify_exit
 from huai_client.transfer.limits import Grant, StallDetector
 from huai_client.transfer.rsync import Bounds, RsyncProcess, require_rsync
@@ -29,6 +29,24 @@ def attempt(shared: Shared, batch: Batch, url: ContentUrl, stream: int) -> Trans
     """
     if is_copied(url, shared.options.extra):
         return copy_batch(shared, batch, url, stream)
+    hosts, service = shared.options.hosts, url.service or str(url)
+    refused = hosts.refused_options(service)
+    failure = _ask(shared, batch, url, stream, refused)
+    while isinstance(failure, OptionRefusedError) and failure.option not in refused:
+        refused |= {failure.option}
+        hosts.refuse_options(service, refused)
+        failure = _ask(shared, batch, url, stream, refused)
+    if isinstance(failure, DroppedError):
+        # Perhaps for an option: the next attempt leaves out one more.
+        rest = [option for option in command.OPTIONAL if option not in refused]
+        hosts.refuse_options(service, frozenset(rest[:1]))
+    return failure
+
+
+def _ask(
+    shared: Shared, batch: Batch, url: ContentUrl, stream: int, refused: frozenset[str]
+) -> TransferError | None:
+    """As `attempt`, by rsync without the options that are `refused`."""
     processes, tally = shared.processes, shared.tally
 
     def heard(size: int) -> None:
@@ -42,7 +60,8 @@ def attempt(shared: Shared, batch: Batch, url: ContentUrl, stream: int) -> Trans
     with shared.admission.admit(url, processes.pause) as grant:
         processes.begin()
         number = incoming.begin(batch.open)
-        with processes.running(_start(shared, batch, url, number, grant)) as run:
+        process = _start(shared, batch, url, number, (grant, refused))
+        with processes.running(process) as run:
             code = run.wait(heard)
     tally.completed(stream, run.output.received)
     processes.check()
@@ -63,20 +82,28 @@ def attempt(shared: Shared, batch: Batch, url: ContentUrl, stream: int) -> Trans
 
 
 def _start(
-    shared: Shared, batch: Batch, url: ContentUrl, number: int, grant: Grant
+    shared: Shared,
+    batch: Batch,
+    url: ContentUrl,
+    number: int,
+    terms: tuple[Grant, frozenset[str]],
 ) -> RsyncProcess:
-    """Start rsync in the folder of run `number` in the staging area."""
+    """Start rsync in the folder of run `number` in the staging area.
+
+    `terms`: what it may take, and which options the daemon refuses.
+    """
+    grant, refused = terms
     staging, options = shared.staging, shared.options
     folder = staging.incoming.open(number)
     try:
         # rsync follows symlinks of the local tree on the way to its basis.
         tree = shared.compare_dest if staging.may_compare(batch.open) else b""
         basis = command.Basis(tree, staging.incoming.has_basis(number))
-        version = require_rsync(options.program)
+        sides = command.Sides(require_rsync(options.program), refused)
         largest, total = command.most(_size_limit(shared, file) for file in batch.open)
         confined = domain(url, options.program, options.extra, tree, folder)
         return RsyncProcess(
-            command.arguments(options, url, basis, grant.bwlimit, largest, version),
+            command.arguments(options, url, basis, grant.bwlimit, largest, sides),
             names=command.names(batch.open, url),
             folder=folder,
             locks=(shared.lock, *grant.slots),

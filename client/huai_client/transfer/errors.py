@@ -17,6 +17,13 @@ class ConnectionBrokenError(TransientError):
     """The upstream could not be reached, or the connection broke."""
 
 
+class DroppedError(ConnectionBrokenError):
+    """The other side dropped the connection before anything came.
+
+    rsync before 3.2 reports this where a daemon has refused an option, and loses what it said.
+    """
+
+
 class UpstreamSilentError(TransientError):
     """The upstream stopped sending."""
 
@@ -33,6 +40,15 @@ class OutOfTimeError(Exception):
 
 class UpstreamRefusedError(TransferError):
     """The upstream refused, and will refuse another attempt too."""
+
+
+class OptionRefusedError(UpstreamRefusedError):
+    """The daemon refuses an option of rsync that can be left out."""
+
+    def __init__(self, message: str, *, hint: str, option: str) -> None:
+        """`option` as it was given."""
+        super().__init__(message, hint=hint)
+        self.option = option
 
 
 class NameRefusedError(UpstreamRefusedError):

@@ -6,13 +6,16 @@ Pure.
 from huai_client.transfer.errors import (
     ConnectionBrokenError,
     DiskFullError,
+    DroppedError,
     LocalWriteError,
     NameRefusedError,
+    OptionRefusedError,
     TransferError,
     UpstreamFullError,
     UpstreamRefusedError,
     UpstreamSilentError,
 )
+from huai_client.transfer.rsync_arguments import OPTIONAL
 from huai_client.transfer.rsync_output import RsyncOutput
 from huai_client.transfer.urls import ContentUrl
 from huai_schema.errors import HuaiError
@@ -75,7 +78,15 @@ def _upstream(code: int, output: RsyncOutput, reason: str) -> TransferError:
         hint = "exclude the file with a filter, or have it renamed upstream"
         return NameRefusedError(reason, hint=hint, reason=output.summary())
     if output.denied or (code not in _BROKEN and code >= 0):
-        login = output.denied and "auth failed" in reason
-        hint = _LOGIN if login else "check the content URL and its access rules"
-        return UpstreamRefusedError(reason, hint=hint)
-    return ConnectionBrokenError(reason, hint="sync again: files that have arrived are kept")
+        return _refusal(output, reason)
+    kind = DroppedError if output.dropped and not output.progress else ConnectionBrokenError
+    return kind(reason, hint="sync again: files that have arrived are kept")
+
+
+def _refusal(output: RsyncOutput, reason: str) -> UpstreamRefusedError:
+    if output.refused in OPTIONAL:
+        hint = "have it allowed in the upstream's rsyncd.conf (refuse options)"
+        return OptionRefusedError(reason, hint=hint, option=output.refused)
+    login = output.denied and "auth failed" in reason
+    hint = _LOGIN if login else "check the content URL and its access rules"
+    return UpstreamRefusedError(reason, hint=hint)

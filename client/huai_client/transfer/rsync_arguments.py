@@ -12,6 +12,7 @@ Pure.  Every option is known to rsync 3.1.3.  What each is for:
                              several security fixes to rsync refuse a relative one with `..`
     --inplace                without --sparse, where all files are small and there is no basis: no
                              temporary name and no rename.  What is cut is told by its time
+                             Of a daemon that refuses the one or the other, it is not asked again
     --max-size --info=skip   what has grown since the metadata were made is no use, and is told
     --trust-sender           where rsync knows it: else it compares each name that comes with each
                              that was asked for, as patterns, and refuses some names outright.  What
@@ -21,6 +22,7 @@ Pure.  Every option is known to rsync 3.1.3.  What each is for:
 import os
 import re
 from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
 from huai_client.transfer.options import TransferOptions, without_secrets
@@ -43,6 +45,8 @@ _FIXED = (
 )
 
 
+OPTIONAL = ("--inplace", "--sparse")
+"""What can be left out where a daemon refuses it: both only save work."""
 _TRUSTS_FROM = (3, 2, 5)
 _SMALL = _SLACK + (256 << 10)
 """Of files with less than 256 KiB `most` gives no more.  For them a temporary name costs a tenth of
@@ -58,26 +62,41 @@ class Basis(NamedTuple):
     """Whether any file begins in the folder that rsync writes to."""
 
 
+class Sides(NamedTuple):
+    """What the two sides of a transfer know and allow."""
+
+    version: tuple[int, int, int] = (0, 0, 0)
+    """Of our rsync."""
+    refused: AbstractSet[str] = frozenset()
+    """Those of `OPTIONAL` that the daemon refuses."""
+
+
+_UNKNOWN = Sides()
+
+
 def arguments(
     options: TransferOptions,
     url: ContentUrl,
     basis: Basis,
     bwlimit: int,
     largest: int,
-    version: tuple[int, int, int] = (0, 0, 0),
+    sides: Sides = _UNKNOWN,
 ) -> list[bytes]:
     """The whole command line; `bwlimit` (KiB/s, 0: none) is this run's share.
 
-    `largest` is in bytes, of one file, as by `most`; `version` is that of our rsync.
+    `largest` is in bytes, of one file, as by `most`.
     """
     extra = options.extra if url.own else without_secrets(options.extra)
     command = [options.program, *extra, *_FIXED, f"--timeout={options.timeout}"]
     if url.transport is Transport.DAEMON and not has_shell(extra):
         command.append(f"--contimeout={options.contimeout}")
-    if trusts_sender(version):
+    if trusts_sender(sides.version):
         command.append("--trust-sender")
     # Older daemons refuse the two together, and sparse files are large.
-    command.append("--inplace" if basis == Basis() and largest <= _SMALL else "--sparse")
+    inplace = basis == Basis() and largest <= _SMALL and "--inplace" not in sides.refused
+    writing = "--inplace" if inplace else "--sparse"
+    if writing not in sides.refused:
+        command.append(writing)
     if bwlimit:
         command.append(f"--bwlimit={bwlimit}")
     command.append(f"--max-size={largest}")

@@ -28,7 +28,9 @@ _UNREADABLE = re.compile(
 )
 _ESCAPED = re.compile(rb"\\#([0-7]{3})")
 _NAMES_KEPT = 10_000
-_DENIALS = (b"@ERROR", b"rsync: The server is configured to refuse")
+_REFUSES = b"rsync: The server is configured to refuse "
+_RESET = b" Connection reset by peer (104)"
+_DENIALS = (b"@ERROR", _REFUSES)
 _PROMPT = b"Password: "
 """Where no password was given, what the daemon says stands behind this."""
 _LINE_MAX = 16_384
@@ -49,6 +51,10 @@ class RsyncOutput:
         """The daemon serves as many clients as it may."""
         self.denied = False
         """The daemon said no in another way."""
+        self.refused = ""
+        """The option that the daemon refuses."""
+        self.dropped = False
+        """The other side has reset the connection."""
         self.no_room = False
         """The local file system is full."""
         self.unwritable = False
@@ -91,12 +97,17 @@ class RsyncOutput:
             self.full = True
         elif line.startswith(_DENIALS):
             self.denied = True
+            if line.startswith(_REFUSES):
+                option = line.removeprefix(_REFUSES).partition(b" ")[0]
+                self.refused = option.decode("ascii", "replace")
         elif (unreadable := _UNREADABLE.match(line)) and len(self._unreadable) < _NAMES_KEPT:
             self._unreadable.append(_ESCAPED.sub(_byte, unreadable[1]))
         elif (local := _LOCAL.match(line)) and _WRITING.match(local[1]):
             self.too_much |= _TOO_MUCH.search(line) is not None
             self.no_room |= _NO_ROOM.search(line) is not None
             self.unwritable = True
+        if line.endswith(_RESET):
+            self.dropped = True
         if b" failed verification -- " in line:
             self.unverified = True
         if line:

@@ -3,8 +3,10 @@ import pytest
 from huai_client.transfer.errors import (
     ConnectionBrokenError,
     DiskFullError,
+    DroppedError,
     LocalWriteError,
     NameRefusedError,
+    OptionRefusedError,
     UpstreamFullError,
     UpstreamRefusedError,
     UpstreamSilentError,
@@ -32,6 +34,25 @@ def test_a_run_that_was_ended_for_its_trickle() -> None:
     failure = classify_exit(20, talk, URL)
     assert isinstance(failure, UpstreamSilentError)
     assert failure.message == "rsync://h/m/: sends too slowly"
+
+
+@pytest.mark.parametrize("option", ["--inplace", "--sparse", "--sparse (-S)"])
+def test_an_option_that_can_be_left_out(option: str) -> None:
+    said = f"rsync: The server is configured to refuse {option}\n".encode()
+    reset = b"rsync: [Receiver] read error: Connection reset by peer (104)\n"
+    failure = classify_exit(10, _talk(said + reset), URL)
+    assert isinstance(failure, OptionRefusedError)
+    assert failure.option == option.partition(" ")[0]
+
+
+@pytest.mark.parametrize(("progress", "kind"), [(0, DroppedError), (1, ConnectionBrokenError)])
+def test_a_connection_that_was_dropped_before_anything_came(
+    progress: int, kind: type[HuaiError]
+) -> None:
+    # What rsync 3.1 says of an option that is refused.
+    talk = _talk(b"rsync: read error: Connection reset by peer (104)\n")
+    talk.progress = progress
+    assert type(classify_exit(10, talk, URL)) is kind
 
 
 def _talk(errors: bytes) -> RsyncOutput:
