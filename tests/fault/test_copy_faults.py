@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from blake3 import blake3
 
+from huai_client.modes import Kept
 from huai_client.transfer import TransferOptions
 from huai_client.transfer.staging import Staging
 from huai_schema.entries import File
@@ -19,6 +20,8 @@ from tests.support.transfers import Downstream, described, put
 
 T0 = 1_600_000_000_123_456_789
 OPTIONS = TransferOptions(program="rsync-that-is-not-installed", streams=1, retries=0)
+GROUP = 65534 if os.geteuid() == 0 else os.getegid()
+FINISH = (lambda _: None, lambda _: GROUP), Kept
 FULL = (errno.ENOSPC, errno.EIO)
 
 
@@ -34,7 +37,7 @@ class Ground:
             sparse.seek(1_000_000)
             sparse.write(b"its end")
         self.files.append(described(self.source, b"sparse"))
-        self.files.append(described(self.source, b"d/b", digest=False)._replace(mode=0o600))
+        self.files.append(described(self.source, b"d/b", digest=False)._replace(mode=0o777))
 
     def under(self, decide: Callable[[Call], int | None]) -> tuple[list[Call], object]:
         """Copy everything in a child whose system calls `decide` answers, then once more."""
@@ -43,7 +46,7 @@ class Ground:
         with self.staging():
             pass
         outcome = supervise(CHANGING, self.copied, decide)
-        assert self.copied() == ""
+        self.copied()
         with self.staging() as staging:
             staging.recover(self.wanted)
             for file in self.wanted:
@@ -60,13 +63,14 @@ class Ground:
         return blake3((self.source / os.fsdecode(file.path)).read_bytes()).digest()
 
     def copied(self) -> str:
-        """One transfer; the message of the error that ended it."""
+        """One transfer; what ended it, or the paths that did not get all their attributes."""
         try:
-            outcome = Downstream(self.dest).fetch(self.wanted, str(self.source), OPTIONS)
+            down = Downstream(self.dest, FINISH)
+            outcome = down.fetch(self.wanted, str(self.source), OPTIONS)
         except HuaiError as error:
             return error.message
         assert outcome.arrived == self.wanted
-        return ""
+        return "".join(os.fsdecode(each.path) for each in self.wanted if each not in down.finished)
 
     def staging(self) -> Staging:
         return Staging(self.dest / ".~tmp~" / "huai")
@@ -95,3 +99,15 @@ def test_a_disk_that_takes_no_more(ground: Ground, number: int) -> None:
     for call in steps_of(ground):
         _, result = ground.under(from_on(call.step, number))
         assert os.strerror(number) in str(result), call
+
+
+def test_attributes_that_cannot_be_set_are_left_to_publishing(ground: Ground) -> None:
+    steps = steps_of(ground)
+    area = 0o700  # of the staging area itself
+    modes = [call for call in steps if call.name == "chmod" and call.arguments[1] != area]
+    calls = [*modes, *(call for call in steps if call.name == "owner")]
+    assert modes
+    paths = {os.fsdecode(file.path) for file in ground.wanted}
+    for call in calls:
+        _, result = ground.under(at(call.step, errno.EPERM))
+        assert result in paths, call

@@ -1,6 +1,7 @@
 """Content from a path of this machine, which the engine copies: no rsync is there."""
 
 import os
+import stat
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from huai_client.deadline import Deadline
+from huai_client.modes import Kept
 from huai_client.transfer import RsyncRequirementError, TransferOptions, UpstreamRefusedError
 from huai_schema.entries import File
 from huai_schema.paths import rel_path
@@ -44,6 +46,32 @@ def test_every_name_and_time_arrives(upstream: Path, down: Downstream) -> None:
     assert down.listener.sizes[-1] == sum(file.size for file in files)
     again = down.fetch(files, str(upstream / "gone"), NONE)
     assert (again.arrived, again.bytes_received) == (files, 0)
+
+
+def test_copies_get_owner_and_mode_with_their_content(upstream: Path, down: Downstream) -> None:
+    uid, group = os.geteuid(), 65534 if os.geteuid() == 0 else os.getegid()
+    down.finish = ((lambda _: uid, lambda _: group), Kept)
+    modes = [0o644, 0o777, 0o400, 0o4755, 0o200, Kept(0o644)]
+    files = [
+        put(upstream, b"%d-%d" % (number, len(content)), content, mtime=T0)._replace(mode=mode)
+        for number, mode in enumerate(modes)
+        for content in (b"", b"content")
+    ]
+    assert down.fetch(files, str(upstream), NONE).arrived == files
+    finished = [file for file in files if not isinstance(file.mode, Kept) and file.mode != 0o200]
+    assert down.finished == {*finished}
+    for file in finished:
+        found = (down.root / "incoming" / "1" / os.fsdecode(file.path)).stat()
+        assert (found.st_uid, found.st_gid) == (uid, group)
+        assert stat.S_IMODE(found.st_mode) == file.mode
+        assert found.st_mtime_ns == T0
+
+
+def test_without_owners_and_modes_to_set_nothing_is_finished(
+    upstream: Path, down: Downstream
+) -> None:
+    assert down.fetch(put_many(upstream, 3, 10), str(upstream), NONE).complete
+    assert down.finished == set()
 
 
 def test_many_files_by_several_streams(upstream: Path, down: Downstream) -> None:

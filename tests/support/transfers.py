@@ -8,6 +8,7 @@ from blake3 import blake3
 
 from huai_client.transfer import ContentUrl, Outcome, TransferOptions, fetch
 from huai_client.transfer.staging import Arrival, Staging
+from huai_client.tree import Finish
 from huai_schema.entries import File
 from huai_schema.paths import rel_path
 from tests.support.staged import ready
@@ -83,9 +84,12 @@ class Recorder:
 class Downstream:
     """A destination with its staging area."""
 
-    def __init__(self, dest: Path) -> None:
+    def __init__(self, dest: Path, finish: Finish | None = None) -> None:
         dest.mkdir(exist_ok=True)
         self.dest = dest
+        self.finish = finish
+        self.finished: set[File] = set()
+        """Those of the last transfer."""
         self.root = dest / ".~tmp~" / "huai"
         self.listener = Recorder()
 
@@ -98,10 +102,11 @@ class Downstream:
         """One transfer from our own `urls`, and what arrived is checked once more."""
         texts = [urls] if isinstance(urls, str) else urls
         parsed = [ContentUrl.parse(url)._replace(own=True) for url in texts]
-        with Staging(self.root) as staging:
+        with Staging(self.root, finish=self.finish) as staging:
             outcome = fetch(files, parsed, self.dest, staging, options, self.listener)
             for file in (outcome.newer.get(each.path, each) for each in outcome.arrived):
                 content = ready(staging, file).read_bytes()
                 assert len(content) == file.size
                 assert file.digest in (None, blake3(content).digest())
+            self.finished = staging.finished
         return outcome

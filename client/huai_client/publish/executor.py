@@ -13,6 +13,7 @@ import stat
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from enum import StrEnum
 from itertools import chain
@@ -106,18 +107,29 @@ class Report(NamedTuple):
         return sum(each.seconds for each in self.published if each.stage != STAGES[PAYLOAD])
 
 
+class Known(NamedTuple):
+    """What is known of files that are to be published."""
+
+    volatile: Collection[RelPath] = ()
+    """These stay the last of their stage."""
+    finished: AbstractSet[File] = frozenset()
+    """These have owner, mode and times already."""
+
+
+_NOTHING = Known()
+
+
 def execute(
     plan: Plan,
     tree: Tree,
     staged: Callable[[File], Staged],
     on_step: Callable[[str, RelPath], None],
     withholding: Withholding | None = None,
-    volatile: Collection[RelPath] = (),
+    known: Known = _NOTHING,
 ) -> Report:
     """Carry out `plan`; calls `on_step` for each step, when the row that it is in was done.
 
     `staged` gives the staged content of a file.  `withholding` knows what has failed already.
-    `volatile` files stay the last of their stage.
     After an interrupted run a new plan, made from the tree as it is then, finishes the work.
 
     Raises:
@@ -125,8 +137,8 @@ def execute(
     """
     run = _Run(tree, staged, on_step, withholding or Withholding())
     try:
-        run.set_metadata(plan)
-        run.find_whole(plan, volatile)
+        run.set_metadata(plan, known.finished)
+        run.find_whole(plan, known.volatile)
         run.prepare(plan)
         if any(stage.fetches for stage in plan.stages):
             # Content goes to the disk before its name: a power cut must not leave empty files.
@@ -274,15 +286,16 @@ class _Run:
     def _goes_on(self, item: Remove | File) -> bool:
         return not self._withholding.waits(item.path)
 
-    def set_metadata(self, plan: Plan) -> None:
-        """Give what was staged its owner, mode and times."""
+    def set_metadata(self, plan: Plan, finished: AbstractSet[File]) -> None:
+        """Give what was staged its owner, mode and times, unless it is `finished`."""
 
         def prepare(files: list[File]) -> Row:
             return self._tree.prepare_files([(*self._staged(file), file) for file in files])
 
         waiting = self._withholding
         for stage in plan.stages:
-            for file, failure in in_rows(stage.fetches, prepare, self._goes_on, waiting):
+            files = [file for file in stage.fetches if file not in finished]
+            for file, failure in in_rows(files, prepare, self._goes_on, waiting):
                 if failure is not None:
                     self._failed(failure, StepKind.PUBLISH, file.path)
         if not waiting.nothing:

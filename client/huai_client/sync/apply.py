@@ -13,7 +13,7 @@ from huai_client.plan.prepared import Prepared
 from huai_client.plan.volatile import as_arrived
 from huai_client.plan.withhold import Withholding, withhold
 from huai_client.publish.destination import Destination
-from huai_client.publish.executor import Report, execute
+from huai_client.publish.executor import Known, Report, execute
 from huai_client.sync.record import Accepted, ModuleRecord
 from huai_client.sync.result import Observer, SyncResult
 from huai_client.transfer.content import ContentSource, StagedContent
@@ -48,7 +48,7 @@ class Applier:
             # If the filter is changed back after an interruption, only this record says that the
             # next run has to clean up.  A first sync that ends before any change accepts nothing.
             self._save_attempt(prepared, accepted)
-        with Staging(tree.dest / os.fsdecode(STAGING)) as staging:
+        with Staging(tree.dest / os.fsdecode(STAGING), finish=tree.finish) as staging:
             staged = retrying(lambda: content.stage(prepared, tree, staging, listener, synced))
             outcome, withholding = staged.outcome, Withholding(prepared.territory)
             for file in outcome.failed:
@@ -57,8 +57,8 @@ class Applier:
             plan = as_arrived(prepared.plan, prepared.volatile, outcome.newer, kept)
             plan = withhold(plan, withholding)
             self._save_attempt(prepared, accepted)
-            volatile = prepared.volatile
-            report = execute(plan, tree, staging.locate, observer.step, withholding, volatile)
+            known = Known(prepared.volatile, staging.finished)
+            report = execute(plan, tree, staging.locate, observer.step, withholding, known)
             result = result_of(prepared, record, report, staged)
             if result.exit_code == ExitCode.OK:
                 staging.remove()

@@ -84,7 +84,9 @@ class UpstreamContent:
     ) -> StagedContent:
         """Link, clone or copy the content of local files, and transfer the rest."""
         plan, volatile = prepared.plan, prepared.volatile
-        files = sorted(wanted_content(plan), key=lambda file: file.path in volatile)
+        files = wanted_content(plan)
+        if volatile:
+            files.sort(key=lambda file: file.path in volatile)
         staging.prune(files)
         staging.recover(files)
         options = replace(self._options, volatile=volatile)
@@ -114,7 +116,7 @@ def _still_absent(
     Partials are dropped, but for those of `files`, the files of the whole plan; if room lacks, all
     partials are: they only save transfer.
     """
-    absent = [file for file in wanted if not staging.ready(file)]
+    absent = staging.absent(wanted)
     if not absent:
         return []
     with staging.exclusive():

@@ -11,16 +11,22 @@ from huai_client.transfer.batch import Batch
 from huai_client.transfer.errors import TransferError, UpstreamRefusedError
 from huai_client.transfer.options import concerns_connections
 from huai_client.transfer.shared import NOT_READABLE, Shared
-from huai_client.transfer.staging import Arrival
+from huai_client.transfer.staging import Arrival, Staging
 from huai_client.transfer.urls import ContentUrl, Transport
 from huai_native import _native
 from huai_schema.codec.publish_rules import VOLATILE_BYTES
 from huai_schema.entries import File
 
 _KIBIBYTE = 1024
-_VERDICTS = (Arrival.ARRIVED, Arrival.MISSING, Arrival.MISMATCH, Arrival.MISSING, Arrival.MISSING)
-"""By the engine's numbers; the last two: it may not be read, the call ended before."""
+_VERDICTS = (
+    *(Arrival.ARRIVED, Arrival.MISSING, Arrival.MISMATCH, Arrival.MISSING, Arrival.MISSING),
+    Arrival.ARRIVED,
+)
+"""By the engine's numbers: of 3 it may not be read, at 4 the call ended before."""
 _DENIED = 3
+_FINISHED = 5
+"""It is here with all its attributes."""
+_ARRIVED = (0, _FINISHED)
 
 
 def is_copied(url: ContentUrl, extra: Sequence[str]) -> bool:
@@ -49,8 +55,9 @@ def copy_batch(shared: Shared, batch: Batch, url: ContentUrl, stream: int) -> Tr
             verdicts, failure = _copied(shared, batch.open, place, grant.bwlimit)
         finally:
             os.close(source)
-    shared.tally.completed(stream, _size(batch, verdicts))
-    _conclude(shared, batch, run, verdicts)
+    arrived = _take_over(shared.staging, run, batch.open, verdicts)
+    shared.tally.completed(stream, sum(file.size for file in arrived))
+    _conclude(shared, batch, run, verdicts, arrived)
     if failure is not None:
         path, number = failure
         raise OSError(number, os.strerror(number), path)
@@ -64,25 +71,38 @@ def _copied(
 ) -> tuple[bytes, tuple[bytes, int] | None]:
     """The engine's verdicts, and what ended the row; `rate` in KiB/s."""
     source, run, stream = place
-    processes, volatile = shared.processes, shared.options.volatile
+    processes, volatile, staging = shared.processes, shared.options.volatile, shared.staging
 
     def heard(read: int) -> bool:
         shared.tally.in_flight(stream, read)
         return not (processes.over or processes.late)
 
     newer = {i: VOLATILE_BYTES for i, file in enumerate(files) if file.path in volatile}
-    with shared.staging.folders(run) as (folder, _):
-        return _native.copy_files(source, files, folder, (rate * _KIBIBYTE, newer), heard)
+    limits = rate * _KIBIBYTE, newer
+    with staging.folders(run) as (folder, _):
+        return _native.copy_files(files, (source, folder), limits, staging.finish, heard)
 
 
-def _conclude(shared: Shared, batch: Batch, run: int, verdicts: bytes) -> None:
-    """Take over what arrived; the others stay open."""
+def _take_over(staging: Staging, run: int, files: list[File], verdicts: bytes) -> list[File]:
+    """Those of `files` that are here, and ready from now on."""
+    finished = arrived = files
+    if verdicts.count(_FINISHED) < len(verdicts):
+        pairs = [*zip(files, verdicts, strict=True)]
+        finished = [file for file, verdict in pairs if verdict == _FINISHED]
+        arrived = [file for file, verdict in pairs if verdict in _ARRIVED]
+    staging.keep(run, arrived)
+    staging.finished.update(finished)
+    return arrived
+
+
+def _conclude(shared: Shared, batch: Batch, run: int, verdicts: bytes, arrived: list[File]) -> None:
+    """Count what arrived; the others stay open."""
     incoming, volatile = shared.staging.incoming, shared.options.volatile
-    arrived = [file for file, verdict in zip(batch.open, verdicts, strict=True) if not verdict]
-    shared.staging.keep(run, arrived)
-    others = [
-        (file, verdict) for file, verdict in zip(batch.open, verdicts, strict=True) if verdict
-    ]
+    others: list[tuple[File, int]] = []
+    if len(arrived) < len(verdicts):
+        pairs = zip(batch.open, verdicts, strict=True)
+        others = [(file, verdict) for file, verdict in pairs if verdict not in _ARRIVED]
+        arrived = [*arrived]
     batch.verdicts = []
     for file, verdict in others:
         if verdict == _DENIED:
@@ -98,8 +118,3 @@ def _conclude(shared: Shared, batch: Batch, run: int, verdicts: bytes) -> None:
     if any(file.path in volatile for file in batch.open):
         still_open = {file.path: file for file in batch.open}
         incoming.salvage(run, still_open, {file.path for file in arrived})
-
-
-def _size(batch: Batch, verdicts: bytes) -> int:
-    """Bytes that arrived."""
-    return sum(file.size for file, verdict in zip(batch.open, verdicts, strict=True) if not verdict)

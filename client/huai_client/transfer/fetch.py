@@ -94,7 +94,7 @@ def fetch(
     `StagingBusyError`.  Files that arrived before an error stay ready.
     """
     with _disk_errors(staging):
-        wanted = _not_ready(files, staging)
+        wanted = staging.absent(files)
         if not wanted:
             return Outcome(list(files), [], [], 0)
         sources = Sources(urls, options.hosts.health)
@@ -104,7 +104,7 @@ def fetch(
         tally = Tally(listener)
         with staging.exclusive() as lock:
             staging.incoming.recover(wanted)
-            wanted = _not_ready(wanted, staging)
+            wanted = staging.absent(wanted)
             older = os.path.abspath(os.fsencode(dest))
             shared = Shared(wanted, sources, staging, options, tally, older, lock, by_rsync)
             tally.started(len(wanted), sum(file.size for file in wanted))
@@ -134,10 +134,6 @@ def _outcome(files: Sequence[File], not_arrived: Failed, shared: Shared) -> Outc
         newer=newer,
         kept=kept,
     )
-
-
-def _not_ready(files: Sequence[File], staging: Staging) -> list[File]:
-    return [file for file in files if not staging.ready(file)]
 
 
 @contextmanager

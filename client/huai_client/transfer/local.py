@@ -109,8 +109,10 @@ class LocalContent:
         Raises:
             StorageError: there is no room for a copy.
         """
+        if not reuses:
+            return Taken([], [*files], [])
         trees: dict[str, list[File]] = {}
-        for file in files if reuses else ():
+        for file in files:
             reuse = reuses.get(file.path)
             if reuse is not None and not reuse.twin and not self._staging.ready(file):
                 trees.setdefault(reuse.tree, []).append(file)

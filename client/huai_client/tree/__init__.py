@@ -13,12 +13,13 @@ from huai_client.tree.errors import (
 )
 from huai_client.tree.reserved import STAGING, STAGING_NAME, NotOursError
 from huai_client.tree.tree import Row, Staged, Tree, WholeDirectory
-from huai_client.tree.view import View
+from huai_client.tree.view import Finish, View
 
 __all__ = [
     "STAGING",
     "STAGING_NAME",
     "DestinationError",
+    "Finish",
     "NotEmptyError",
     "NotOursError",
     "PathError",

@@ -5,7 +5,7 @@ import os
 import stat
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Self, TypeVar
+from typing import Self, TypeAlias, TypeVar
 
 from huai_client.modes import Kept
 from huai_client.tree.destination import open_destination
@@ -18,6 +18,10 @@ from huai_schema.paths import ROOT, RelPath, basename, parent
 
 _CONTENT = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 T = TypeVar("T")
+Finish: TypeAlias = tuple[
+    tuple[Callable[[bytes], int | None], Callable[[bytes], int | None]] | None, type[Kept]
+]
+"""What owner and mode of an entry are set by, for the engine."""
 
 
 class View:
@@ -43,6 +47,12 @@ class View:
             owners=None if self.owners is None else (self.owners.user, self.owners.group),
             kept=Kept,
         )
+
+    @property
+    def finish(self) -> Finish:
+        """What owner and mode of an entry of this tree are set by."""
+        owners = self.owners
+        return None if owners is None else (owners.user, owners.group), Kept
 
     @property
     def handle(self) -> int:

@@ -489,19 +489,24 @@ _Hear: TypeAlias = Callable[[int], bool]
 _Ended: TypeAlias = tuple[bytes, int] | None
 """Path and errno of what ended a row before its end."""
 
+_Finish: TypeAlias = tuple[tuple[_Number, _Number] | None, type[int]]
+"""The numbers of users and groups by name (None: owners are not set), and the class of modes that
+what is there already keeps."""
+
 def copy_files(
-    source: int,
     files: Iterable[_File],
-    folder: int,
+    places: tuple[int, int],
     limits: tuple[int, dict[int, int]],
+    finish: _Finish | None,
     hear: _Hear,
 ) -> tuple[bytes, _Ended]:
-    """Copy files of the open directory `source` to the same paths below another one, `folder`.
+    """Copy files of an open directory to the same paths below another one: `places`.
 
     A byte for each: 0 it is here, 1 nothing is there, 2 something else is, 3 it may not be read,
-    4 the call ended before.  `limits`: bytes a second (0: as many as there are); files that may be
-    other ones than the metadata say, by number, with the bytes that such a one may have: it is
-    copied as it is, and stays 2.  What cannot be written ends the row.
+    4 the call ended before, 5 it is here and has owner and mode, as most have with `finish`.
+    `limits`: bytes a second (0: as many as there are); files that may be other ones than the
+    metadata say, by number, with the bytes that such a one may have: it is copied as it is, and
+    stays 2.  What cannot be written ends the row.
     """
 
 def copy_twins(

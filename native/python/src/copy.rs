@@ -3,13 +3,14 @@
 use std::collections::HashMap;
 use std::sync::atomic::AtomicU64;
 
-use huai_tree::copy::{self, Area, Arrival, Limits, Origin, Staged, Way};
+use huai_tree::copy::{self, Area, Arrival, Asked, Limits, Origin, Staged, Way};
 use huai_tree::error::{Error, Result};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PySequence};
+use pyo3::types::{PyBytes, PySequence, PyType};
 
 use crate::errors::raise;
-use crate::stage::{all_wanted, wanted};
+use crate::operations::Entries;
+use crate::stage::wanted;
 use crate::wait::wait_telling;
 
 /// Where copies and links go, and how many threads hash.
@@ -77,18 +78,25 @@ fn failure(py: Python<'_>, error: Option<Error>) -> Failure<'_> {
     error.map(|error| (PyBytes::new(py, &error.path), error.errno.raw_os_error()))
 }
 
+/// Callables for the numbers of users and of groups, or None where owners are not set; and the
+/// class of modes that what is there already keeps.
+type Finish = (Option<(Py<PyAny>, Py<PyAny>)>, Py<PyType>);
+
 /// Copy files of an open directory.
 #[pyfunction]
-#[pyo3(signature = (source, files, folder, limits, hear))]
+#[pyo3(signature = (files, places, limits, finish, hear))]
 pub(crate) fn copy_files<'py>(
     py: Python<'py>,
-    source: u32,
     files: &Bound<'py, PyAny>,
-    folder: u32,
+    places: (u32, u32),
     limits: (u64, HashMap<usize, u64>),
+    finish: Option<Finish>,
     hear: &Bound<'py, PyAny>,
 ) -> PyResult<(Bound<'py, PyBytes>, Failure<'py>)> {
-    let files = all_wanted(files)?;
+    let mut entries = finish.map(|(owners, kept)| Entries::new(owners, kept));
+    let asked = |file: PyResult<Bound<'_, PyAny>>| asked(&file?, entries.as_mut());
+    let files = files.try_iter()?.map(asked).collect::<PyResult<Vec<_>>>()?;
+    let (source, folder) = places;
     let (rate, newer) = limits;
     let limits = Limits { rate, newer };
     let copies = wait_telling(py, hear.as_unbound(), |done, stop| {
@@ -99,6 +107,15 @@ pub(crate) fn copy_files<'py>(
     Ok((PyBytes::new(py, &arrivals), failure(py, copies.failure)))
 }
 
+/// A `huai_schema.entries.File`.
+fn asked(file: &Bound<'_, PyAny>, entries: Option<&mut Entries>) -> PyResult<Asked> {
+    let attributes = entries.map(|entries| entries.attributes_of_file(file));
+    Ok(Asked {
+        wanted: wanted(file)?,
+        attributes: attributes.transpose()?,
+    })
+}
+
 /// As `_native.pyi` lists them.
 fn verdict(arrival: Arrival) -> u8 {
     match arrival {
@@ -107,5 +124,6 @@ fn verdict(arrival: Arrival) -> u8 {
         Arrival::Mismatch => 2,
         Arrival::Denied => 3,
         Arrival::Unreached => 4,
+        Arrival::Finished => 5,
     }
 }

@@ -88,6 +88,13 @@ impl Entries {
         ])
     }
 
+    /// Of a `huai_schema.entries.File`.
+    pub(crate) fn attributes_of_file(&mut self, file: &Bound<'_, PyAny>) -> PyResult<Attributes> {
+        let file = file.cast::<PyTuple>()?;
+        let field = |number| file.get_item(number);
+        self.attributes_of([field(2)?, field(3)?, field(4)?, field(5)?])
+    }
+
     fn attributes_of(
         &mut self,
         [mtime, mode, owner, group]: [Bound<'_, PyAny>; 4],

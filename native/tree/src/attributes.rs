@@ -38,6 +38,8 @@ pub enum Mode {
 pub(crate) enum Of<'a> {
     /// An inode, by any handle of it.
     Inode(BorrowedFd<'a>),
+    /// A file that is open to be read or written.
+    Open(BorrowedFd<'a>),
     /// A path below a directory where nobody else can change names; no symlink is on the way.
     Own(BorrowedFd<'a>, &'a [u8]),
     /// A name in any directory; a symlink stands for itself.
@@ -70,6 +72,7 @@ impl Attributes {
         let (user, group) = (self.user.unwrap_or(LEAVE), self.group.unwrap_or(LEAVE));
         match of {
             Of::Inode(handle) => change::set_owner_by_path(handle, user, group)?,
+            Of::Open(file) => change::set_owner(file, user, group)?,
             Of::Own(directory, name) | Of::Name(directory, name) => {
                 change::set_owner_at(directory, name, user, group)?;
             }
@@ -87,6 +90,7 @@ impl Attributes {
         }
         match of {
             Of::Inode(handle) => change::set_mode_by_path(handle, mode),
+            Of::Open(file) => change::set_mode(file, mode),
             Of::Own(directory, name) => change::set_mode_at(directory, name, mode),
             Of::Name(directory, name) => {
                 let inode = call::open_inode(directory, name)?;
@@ -102,6 +106,7 @@ impl Attributes {
         }
         match of {
             Of::Inode(handle) => change::set_mtime_by_path(handle, time),
+            Of::Open(file) => change::set_mtime(file, time),
             Of::Own(directory, name) | Of::Name(directory, name) => {
                 change::set_mtime_at(directory, name, time)
             }

@@ -9,7 +9,8 @@
         unverified/KEY          was ready before the machine went down; verified again on demand
         boot, lock              the boot that `ready` belongs to; held while rsync may write
 
-What the engine copies has its final permission bits already, where the umask lets it.
+What the engine copies has its final permission bits already, where the umask lets it; from a path
+of this machine, owner and mode.
 Everything is reached through directory handles, never through a symlink.  The rule to
 keep: nothing is ready except by `Incoming.accept`, the second look at `unverified`, and what
 the engine has checked while it made it.

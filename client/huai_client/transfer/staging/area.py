@@ -14,7 +14,7 @@ from huai_client.transfer.staging.incoming import Incoming
 from huai_client.transfer.staging.partials import Partials
 from huai_client.transfer.staging.ready_store import ReadyStore, boot_id, key_of
 from huai_client.transfer.staging.root import StagingError, locked_file, open_root
-from huai_client.tree import handles
+from huai_client.tree import Finish, handles
 from huai_native import _native
 from huai_schema.entries import File
 from huai_schema.paths import RelPath
@@ -25,9 +25,17 @@ LOCK_PATIENCE = 30.0
 class Staging:
     """`root` is DEST/.~tmp~/huai; made 0700, never through a symlink below DEST."""
 
-    def __init__(self, root: Path, *, boot: bytes | None = None) -> None:
-        """Opens the area.  `boot` names this boot of the machine (default: ask the kernel)."""
+    def __init__(
+        self, root: Path, *, boot: bytes | None = None, finish: Finish | None = None
+    ) -> None:
+        """Opens the area.  `boot` names this boot of the machine (default: ask the kernel).
+
+        `finish`: what copies get owner and mode by, as soon as they are made; None: they do not.
+        """
         self.root = root
+        self.finish = finish
+        self.finished: set[File] = set()
+        """Ready files that have all their attributes."""
         self._root = open_root(root)
         try:
             self._open(boot_id() if boot is None else boot)
@@ -72,9 +80,14 @@ class Staging:
 
         There is no symlink on the way.
         """
-        if file in self.incoming:
-            return self.incoming.locate(file)
-        return self._ready.handle, os.fsencode(key_of(file))
+        place = self.incoming.locate(file)
+        return place or (self._ready.handle, os.fsencode(key_of(file)))
+
+    def absent(self, files: Sequence[File]) -> list[File]:
+        """Those of `files` that are not ready."""
+        if not self.incoming and not self._ready:
+            return [*files]
+        return [file for file in files if not self.ready(file)]
 
     def prune(self, wanted: Iterable[File]) -> None:
         """Drop ready content that is not of a `wanted` file, or that a tree shares.
@@ -114,6 +127,7 @@ class Staging:
         self._close_folders()
         for name in handles.list_names(self._root):
             _native.remove_all(self._root, name)
+        self.finished.clear()
         self._open(self._boot)
 
     def remove(self) -> None:

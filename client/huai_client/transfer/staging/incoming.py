@@ -58,20 +58,27 @@ class Incoming:
         """Whether `file` was verified here."""
         return file in self._arrived
 
-    def locate(self, file: File) -> tuple[int, bytes]:
+    def __bool__(self) -> bool:
+        """Whether any file was."""
+        return bool(self._arrived)
+
+    def locate(self, file: File) -> tuple[int, bytes] | None:
         """Where a verified file lies: a directory handle (until `close`) and a path below it.
 
-        No symlink is on the way.
+        No symlink is on the way.  None: it was not verified here.
         """
-        return self._handle, join(b"%d" % self._arrived[file], file.path)
+        run = self._arrived.get(file)
+        return None if run is None else (self._handle, b"%d/%b" % (run, file.path))
 
     def keep(self, files: Sequence[File], run: int) -> None:
         """`files` are verified, and nothing else is in the folder of `run`."""
         self._unsettled.discard(b"%d" % run)
         most = _PATH_MOST - len(b"%d/" % run)
-        self._arrived.update((file, run) for file in files if len(file.path) <= most)
+        self._arrived.update(dict.fromkeys(files, run))
         longer = [file for file in files if len(file.path) > most]
         if longer:
+            for file in longer:
+                del self._arrived[file]
             with handles.opened(self._handle, b"%d" % run) as folder:
                 for file in longer:
                     self._keep(file, run, folder, ended=True)

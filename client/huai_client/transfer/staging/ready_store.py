@@ -50,9 +50,13 @@ class ReadyStore:
         self._keys = set(handles.list_names(self.handle))
         self._unverified_keys = set(handles.list_names(self._unverified))
 
+    def __bool__(self) -> bool:
+        """Whether there may be anything."""
+        return bool(self._keys or self._unverified_keys)
+
     def has(self, file: File) -> bool:
         """Whether the content of `file` was verified; looks again at what is unverified."""
-        if not self._keys and not self._unverified_keys:
+        if not self:
             return False
         key = os.fsencode(key_of(file))
         if key in self._keys:
@@ -95,7 +99,7 @@ class ReadyStore:
 
         What happens to the latter's attributes would happen to a file of the tree.
         """
-        if not self._keys and not self._unverified_keys:
+        if not self:
             return
         keep = {os.fsencode(key_of(file)) for file in wanted}
         for handle, keys in (

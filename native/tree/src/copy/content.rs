@@ -8,6 +8,7 @@ use rustix::io::Errno;
 
 use super::pace::Pace;
 use super::targets::Targets;
+use crate::attributes::{Attributes, Mode, Of};
 use crate::call::{self, Outcome, Status, Time};
 use crate::change;
 use crate::hash::{Digest, Reader};
@@ -17,6 +18,13 @@ use crate::stop::Stop;
 const SECTOR: u64 = 512;
 /// What is a hole, or is none, in the copy of a file that has holes.
 const PAGE: usize = 4096;
+/// Who owns a file may read it.
+const OWNER_READS: u32 = 0o400;
+/// The digest of no content.
+const NOTHING: Digest = [
+    0xaf, 0x13, 0x49, 0xb9, 0xf5, 0xf9, 0xa1, 0xa6, 0xa0, 0x40, 0x4d, 0xea, 0x36, 0xdc, 0xc9, 0x49,
+    0x9b, 0xcb, 0x25, 0xc9, 0xad, 0xc1, 0x12, 0xb7, 0xcc, 0x9a, 0x93, 0xca, 0xe4, 0x1f, 0x32, 0x62,
+];
 
 /// How a new file came about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,6 +69,16 @@ pub(crate) struct New<'a> {
     pub(crate) digest: Option<Digest>,
     /// A clone need not be read.
     pub(crate) sure: bool,
+    /// What it is to have when it is published; None: that is left to be set.
+    pub(crate) attributes: Option<Attributes>,
+}
+
+/// A file that was made.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Made {
+    pub(crate) way: Way,
+    /// It has all its attributes: it can be published as it is.
+    pub(crate) finished: bool,
 }
 
 /// An open file, and what was known of it before it is read.
@@ -68,6 +86,26 @@ pub(crate) struct New<'a> {
 pub(crate) struct Source<'a> {
     pub(crate) file: BorrowedFd<'a>,
     pub(crate) status: Status,
+}
+
+impl New<'_> {
+    /// Sets owner and mode; false if they are left to whoever publishes it.  What fails here fails
+    /// there as well, and is told there.
+    fn finish(&self, target: BorrowedFd<'_>) -> bool {
+        let Some(attributes) = self.attributes else {
+            return false;
+        };
+        // What a new file has that keeps another's mode depends on what is published before it, and
+        // what its owner may not read cannot be the source of a twin.
+        if !matches!(attributes.mode, Mode::Exact(mode) if mode & OWNER_READS != 0) {
+            return false;
+        }
+        let set = call::status(target).and_then(|status| {
+            let chowned = attributes.set_owner(Of::Open(target), &status)?;
+            attributes.set_mode(Of::Open(target), &status, chowned)
+        });
+        set.is_ok()
+    }
 }
 
 /// Makes one file after the other below a folder.
@@ -111,14 +149,15 @@ impl<'a> Copier<'a> {
 
     /// Makes `new` with the content of `from`; None: it is empty.  Nothing is left of it if that
     /// fails.
-    pub(crate) fn make(&mut self, new: &New<'_>, from: Option<&Source<'_>>) -> Result<Way, Fault> {
+    pub(crate) fn make(&mut self, new: &New<'_>, from: Option<&Source<'_>>) -> Result<Made, Fault> {
         let target = self
             .targets
             .make(new.path, new.mode)
             .map_err(Fault::Target)?;
         let made = self.fill(target.as_fd(), new, from).and_then(|way| {
+            let finished = new.finish(target.as_fd());
             change::set_mtime(target.as_fd(), new.mtime).map_err(Fault::Target)?;
-            Ok(way)
+            Ok(Made { way, finished })
         });
         if made.is_err() {
             // What went wrong first is what to tell.
@@ -140,7 +179,7 @@ impl<'a> Copier<'a> {
         from: Option<&Source<'_>>,
     ) -> Result<Way, Fault> {
         let Some(from) = from.filter(|from| from.status.size > 0) else {
-            let is_right = new.digest.is_none_or(|wanted| wanted == nothing());
+            let is_right = new.digest.is_none_or(|wanted| wanted == NOTHING);
             return is_right.then_some(Way::Copied).ok_or(Fault::Other);
         };
         let (way, digest) = if self.clone(target, from) {
@@ -254,7 +293,12 @@ fn is_unchanged(from: &Source<'_>) -> Outcome<bool> {
     Ok((before.size, before.ctime) == (after.size, after.ctime))
 }
 
-/// The digest of no content.
-fn nothing() -> Digest {
-    blake3::hash(b"").into()
+#[cfg(test)]
+mod tests {
+    use super::NOTHING;
+
+    #[test]
+    fn the_digest_of_nothing_is_that_of_no_bytes() {
+        assert_eq!(blake3::hash(b"").as_bytes(), &NOTHING);
+    }
 }

@@ -14,4 +14,4 @@ mod targets;
 
 pub use content::Way;
 pub use reuse::{Area, Reuse, Staged, Ways, copy_twins};
-pub use source::{Arrival, Copies, Limits, Origin};
+pub use source::{Arrival, Asked, Copies, Limits, Origin};

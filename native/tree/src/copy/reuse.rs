@@ -185,8 +185,9 @@ impl<'a> Desk<'a> {
             mode: wanted.mode,
             digest: wanted.digest,
             sure,
+            attributes: None,
         };
-        self.copier.make(&new, Some(from))
+        self.copier.make(&new, Some(from)).map(|made| made.way)
     }
 }
 

@@ -11,9 +11,9 @@ use std::sync::atomic::AtomicU64;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::content::{Copier, Fault, New, Source};
+use super::content::{Copier, Fault, Made, New, Source};
 use super::targets::Targets;
-use crate::attributes::time_of;
+use crate::attributes::{Attributes, time_of};
 use crate::call::{self, Outcome, Status};
 use crate::error::{Error, Result};
 use crate::handle::Root;
@@ -21,11 +21,22 @@ use crate::publish::split;
 use crate::stage::{Wanted, fits};
 use crate::stop::Stop;
 
+/// A file that is asked for.
+#[derive(Debug)]
+pub struct Asked {
+    /// Its metadata.
+    pub wanted: Wanted,
+    /// What it is to have when it is published; None: that is set later.
+    pub attributes: Option<Attributes>,
+}
+
 /// What became of a file that was asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Arrival {
     /// It is here, with size, time and content of the metadata.
     Arrived,
+    /// The same, with owner and mode: it can be published as it is.
+    Finished,
     /// Nothing is there, or nothing that has content.
     Missing,
     /// Something else is there; what it holds is here if that was asked for.
@@ -75,7 +86,7 @@ impl Origin {
     /// nobody else writes.  `done` counts bytes.
     pub fn copy(
         &self,
-        files: &[Wanted],
+        files: &[Asked],
         folder: u32,
         limits: &Limits,
         done: &AtomicU64,
@@ -97,11 +108,11 @@ impl Origin {
                 Err(Fault::Stopped) => break,
                 Err(Fault::Other) => *arrival = Arrival::Mismatch,
                 Err(Fault::Target(errno)) => {
-                    failure = Some(Error::new("write", &file.path, errno));
+                    failure = Some(Error::new("write", &file.wanted.path, errno));
                     break;
                 }
                 Err(Fault::Source(errno)) if is_shortage(errno) => {
-                    failure = Some(Error::new("open", &file.path, errno));
+                    failure = Some(Error::new("open", &file.wanted.path, errno));
                     break;
                 }
                 Err(Fault::Source(errno)) => *arrival = unreadable(errno),
@@ -112,11 +123,12 @@ impl Origin {
 
     fn copy_one<'a>(
         &self,
-        file: &'a Wanted,
+        asked: &'a Asked,
         newer: Option<u64>,
         last: &mut Last<'a>,
         copier: &mut Copier<'_>,
     ) -> std::result::Result<Arrival, Fault> {
+        let file = &asked.wanted;
         let (above, name) = split(&file.path);
         if last.as_ref().is_none_or(|(path, _)| *path != above) {
             *last = Some((above, self.root.enter(above)));
@@ -135,8 +147,7 @@ impl Origin {
         }
         let may_be = fits(&status, file);
         if may_be && file.size == 0 {
-            copier.make(&as_wanted(file), None)?;
-            return Ok(Arrival::Arrived);
+            return copier.make(&as_wanted(asked), None).map(arrival);
         }
         if !may_be && newer.is_none_or(|most| status.size > most) {
             return Ok(Arrival::Mismatch);
@@ -150,10 +161,9 @@ impl Origin {
             return Ok(Arrival::Mismatch);
         }
         if may_be {
-            match copier.make(&as_wanted(file), Some(&from)) {
-                Ok(_) => return Ok(Arrival::Arrived),
+            match copier.make(&as_wanted(asked), Some(&from)) {
                 Err(Fault::Other) if newer.is_some() => {}
-                Err(fault) => return Err(fault),
+                made => return made.map(arrival),
             }
         }
         let as_it_is = New {
@@ -162,19 +172,30 @@ impl Origin {
             mode: file.mode,
             digest: None,
             sure: false,
+            attributes: None,
         };
         copier.make(&as_it_is, Some(&from))?;
         Ok(Arrival::Mismatch)
     }
 }
 
-fn as_wanted(file: &Wanted) -> New<'_> {
+fn arrival(made: Made) -> Arrival {
+    if made.finished {
+        Arrival::Finished
+    } else {
+        Arrival::Arrived
+    }
+}
+
+fn as_wanted(asked: &Asked) -> New<'_> {
+    let file = &asked.wanted;
     New {
         path: &file.path,
         mtime: time_of(file.mtime),
         mode: file.mode,
         digest: file.digest,
         sure: false,
+        attributes: asked.attributes,
     }
 }
 
