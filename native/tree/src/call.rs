@@ -6,7 +6,7 @@
 
 use std::ffi::CStr;
 use std::mem::MaybeUninit;
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{
     AtFlags, FileType, Mode, OFlags, ResolveFlags, SeekFrom, Statx, StatxFlags, StatxTimestamp,
@@ -42,6 +42,10 @@ const FIELDS: StatxFlags = StatxFlags::TYPE
 
 /// How is looked at what may be no file: opens no device and no fifo.
 pub(crate) const TO_LOOK: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+
+const DEFAULT_ACL: &str = "system.posix_acl_default";
+/// Bytes of the longest value of an extended attribute (`XATTR_SIZE_MAX`).
+const ACL_MOST: usize = 64 << 10;
 
 /// What one call gives.
 pub(crate) type Outcome<T> = Result<T, Errno>;
@@ -224,6 +228,26 @@ fn time(found: StatxTimestamp) -> Time {
         seconds: found.tv_sec,
         nanoseconds: found.tv_nsec,
     }
+}
+
+/// The ACL that an opened directory hands down to what is made in it; empty: none.
+pub(crate) fn default_acl(of: BorrowedFd<'_>) -> Outcome<Vec<u8>> {
+    let path = handle_path(of);
+    let mut room = vec![0; ACL_MOST];
+    let read = again(Errno::INTR, || {
+        rustix::fs::getxattr(path.as_str(), DEFAULT_ACL, &mut room[..])
+    });
+    match read {
+        Ok(size) => room.truncate(size),
+        Err(Errno::NODATA | Errno::NOTSUP) => room.clear(),
+        Err(errno) => return Err(errno),
+    }
+    Ok(room)
+}
+
+/// A path of the opened inode (proc(5)).
+pub(crate) fn handle_path(of: BorrowedFd<'_>) -> String {
+    format!("/proc/self/fd/{}", of.as_raw_fd())
 }
 
 /// Where the symlink `name` of a directory leads, as far as `room` goes.

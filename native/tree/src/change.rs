@@ -4,14 +4,14 @@
 
 #![expect(clippy::disallowed_methods, reason = "the one door to what changes")]
 
-use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{BorrowedFd, OwnedFd};
 
 use rustix::fs::{
     AtFlags, CWD, Gid, Mode, OFlags, RenameFlags, Timespec, Timestamps, UTIME_OMIT, Uid,
 };
 use rustix::io::Errno;
 
-use crate::call::{self, Outcome, Time, again};
+use crate::call::{self, Outcome, Time, again, handle_path};
 
 /// Stands for "leave it as it is", for users and groups alike.
 pub(crate) const LEAVE: u32 = u32::MAX;
@@ -188,11 +188,6 @@ pub(crate) fn exchange(one: Place<'_>, other: Place<'_>) -> Outcome<()> {
 /// Removes what is no directory.
 pub(crate) fn unlink(directory: BorrowedFd<'_>, name: &[u8]) -> Outcome<()> {
     rustix::fs::unlinkat(directory, name, AtFlags::empty())
-}
-
-/// A path of the opened inode (proc(5)).
-fn handle_path(of: BorrowedFd<'_>) -> String {
-    format!("/proc/self/fd/{}", of.as_raw_fd())
 }
 
 /// Removes an empty directory.

@@ -71,7 +71,7 @@ impl Tree {
             check(&item.path)?;
             let folder = Folder::open(last.take(), item.staged.folder).at(&item.path)?;
             let root = &last.insert(folder).root;
-            self.may_join(&item.path)?;
+            self.may_join(root, item)?;
             for held in &item.directories {
                 if stop.is_set() {
                     return Err(at(&item.path, Errno::CANCELED));
@@ -92,11 +92,18 @@ impl Tree {
         })
     }
 
-    /// A directory that is made gets more than what is stated if the one above hands it down.
-    fn may_join(&mut self, path: &[u8]) -> Done {
+    /// A directory that is made gets more than what is stated if the one above hands it down: the
+    /// group, or an ACL.  One that lies ready has the ACL of where it was made.
+    fn may_join(&mut self, root: &Root, item: &Whole) -> Done {
+        let path = &item.path;
         let above = self.folders.open(split(path).0).at(path)?;
         let status = call::status(above.as_fd()).at(path)?;
-        if status.mode & SET_GROUP == 0 {
+        let staged = root.directory(&item.staged.name).at(path)?;
+        let is_alike = || {
+            let (wanted, found) = (above.as_fd(), staged.as_fd());
+            Ok(call::default_acl(wanted)? == call::default_acl(found)?)
+        };
+        if status.mode & SET_GROUP == 0 && is_alike().at(path)? {
             Ok(())
         } else {
             Err(at(path, Reason::NotWhole))

@@ -1,7 +1,9 @@
 """New directories that are published at once: which they are, and that it happens so."""
 
+import errno
 import os
 import stat
+import struct
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -28,6 +30,9 @@ from tests.support.local_trees import (
 )
 from tests.support.system_calls import CHANGING, never, supervise
 
+DEFAULT_ACL = "system.posix_acl_default"
+NOBODY = (1 << 32) - 1
+"""Stands where an entry of an ACL names nobody."""
 NEW: list[Entry] = in_order(
     [
         directory(b""),
@@ -204,6 +209,57 @@ def test_a_directory_that_hands_down_its_group_gets_no_ready_ones(short_path: Pa
     report = run(short_path, wanted, Arrived(short_path))
     assert report.counts.made == len(made)
     assert (short_path / ".~tmp~/huai/incoming/1/new/in").is_dir()  # its files alone have left
+
+
+def hand_down(directory: Path) -> bytes:
+    """Give `directory` a default ACL; empty: there are none on this file system."""
+    user, mask = (0x02, 7, 65534), (0x10, 7, NOBODY)
+    entries = [(0x01, 7, NOBODY), user, (0x04, 5, NOBODY), mask, (0x20, 5, NOBODY)]
+    acl = struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *entry) for entry in entries)
+    try:
+        os.setxattr(directory, DEFAULT_ACL, acl)
+    except OSError as error:
+        if error.errno != errno.ENOTSUP:
+            raise
+    return handed_down(directory)
+
+
+def handed_down(directory: Path) -> bytes:
+    try:
+        return os.getxattr(directory, DEFAULT_ACL)
+    except OSError as error:
+        if error.errno not in {errno.ENODATA, errno.ENOTSUP}:
+            raise
+        return b""
+
+
+@pytest.mark.parametrize("where", ["", "top"])
+def test_what_another_default_acl_would_come_with_is_not_whole(
+    short_path: Path, where: str
+) -> None:
+    top = short_path / "top"
+    top.mkdir()
+    acl = hand_down(short_path / where)  # with "", of the staging area alone
+    below = [
+        file(b"top/" + entry.path, entry.size)
+        if isinstance(entry, File)
+        else entry._replace(path=at(b"top/" + entry.path))
+        for entry in NEW[1:]
+    ]
+    run(short_path, [NEW[0], directory(b"top"), *below], Arrived(short_path))
+    found = [handed_down(top / name) for name in ("new", "new/in", "new/empty")]
+    assert found == [handed_down(top)] * 3
+    staged = short_path / ".~tmp~/huai/incoming/1/top/new/in"
+    assert staged.is_dir() == bool(acl)  # its files alone have left
+
+
+def test_where_the_staging_area_has_the_same_default_acl_a_directory_comes_whole(
+    short_path: Path,
+) -> None:
+    acl = hand_down(short_path)
+    run(short_path, NEW, Arrived(short_path))
+    assert [handed_down(short_path / name) for name in ("new", "new/in")] == [acl] * 2
+    assert not (short_path / ".~tmp~/huai/incoming/1/new").exists()
 
 
 def test_nothing_is_whole_once_something_waits(short_path: Path) -> None:
