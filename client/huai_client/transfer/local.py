@@ -28,7 +28,6 @@ _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 _AT_ONCE = 5000
 """Files that the engine is handed at a time."""
 _THREADS = min(4, os.cpu_count() or 1)
-"""That hash a large file."""
 _Area: TypeAlias = tuple[int, int, int]
 _Ways: TypeAlias = tuple[bytes, tuple[bytes, int] | None]
 _Item = TypeVar("_Item")
@@ -83,6 +82,8 @@ class ReusePolicy(NamedTuple):
     """Whether new files of equal content may share an inode."""
     deadline: Deadline = NEVER
     """No file is staged after it."""
+    threads: int = _THREADS
+    """That copy, or hash a large file."""
 
 
 class LocalContent:
@@ -189,7 +190,9 @@ class LocalContent:
             with self._staging.folders(run) as folders:
                 for begin in range(0, len(files), _AT_ONCE):
                     some = files[begin : begin + _AT_ONCE]
-                    ways, failure = stage([item(file) for file in some], (*folders, _THREADS))
+                    ways, failure = stage(
+                        [item(file) for file in some], (*folders, self._policy.threads)
+                    )
                     self._keep(run, some, [_METHODS[way] for way in ways])
                     if failure is not None:
                         raise StorageError(RelPath(failure[0]), failure[1])

@@ -483,7 +483,8 @@ def verify_arrived(
     """
 
 _Area: TypeAlias = tuple[int, int, int]
-"""Open directories for copies and for links, to which nobody else writes; threads that hash."""
+"""Open directories for copies and for links, to which nobody else writes; threads that copy, or
+hash a large file."""
 _Hear: TypeAlias = Callable[[int], bool]
 """Told ten times a second how many bytes were read; false ends the call, as an exception does."""
 _Ended: TypeAlias = tuple[bytes, int] | None

@@ -4,14 +4,17 @@
 //! Rules to keep: a source is opened without following a symlink below its root, and only read.
 //! What is staged is known to be the content that is wanted, or is removed again; a copy gets its
 //! time last, so that a killed run leaves nothing that looks whole.  Copies go to a folder of the
-//! staging area that is theirs alone, which one thread changes.
+//! staging area that is theirs alone: nothing there is anybody's but the one that makes it, so that
+//! several threads may copy; none of them changes anything else.
 
 mod content;
 mod pace;
 mod reuse;
+mod rows;
 mod source;
 mod targets;
 
 pub use content::Way;
-pub use reuse::{Area, Reuse, Staged, Ways, copy_twins};
+pub use reuse::{Reuse, Staged, copy_twins};
+pub use rows::{Area, Ways};
 pub use source::{Arrival, Asked, Copies, Limits, Origin};

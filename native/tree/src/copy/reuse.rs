@@ -4,18 +4,16 @@
 //! not changed since; a wrong one stages nothing.
 
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::atomic::AtomicU64;
+use std::sync::{Mutex, PoisonError};
 
 use rustix::fs::FileType;
-use rustix::io::Errno;
 
-use super::content::{Copier, Fault, New, Source, Way};
-use super::targets::Targets;
+use super::content::{Fault, Source, Way};
+use super::rows::{Area, Desk, Ways, rows};
 use crate::attributes::{Attributes, time_of};
-use crate::call::{self, Time};
-use crate::change;
-use crate::error::{Error, Result};
-use crate::publish::{LastFolder, Tree, split};
+use crate::call::{self, Status, Time};
+use crate::error::Result;
+use crate::publish::{Tree, split};
 use crate::stage::Wanted;
 use crate::stop::Stop;
 
@@ -51,28 +49,6 @@ pub struct Staged {
     pub key: Option<Vec<u8>>,
 }
 
-/// Where files are staged: open directories of this process, to which nobody else writes.
-#[derive(Debug, Clone, Copy)]
-pub struct Area<'a> {
-    /// Copies go below it, under their paths; it is theirs alone.
-    pub folder: u32,
-    /// Links go into it, under their keys.
-    pub ready: u32,
-    /// So many threads hash a large file.
-    pub threads: usize,
-    /// Counts the bytes that were read.
-    pub done: &'a AtomicU64,
-}
-
-/// What became of a row of files.
-#[derive(Debug)]
-pub struct Ways {
-    /// How each was staged; None: it was not.
-    pub ways: Vec<Option<Way>>,
-    /// There is no room: at this file the row ended.
-    pub failure: Option<Error>,
-}
-
 impl Tree {
     /// Stages each file whose source has its content.  `until`, in nanoseconds since the epoch: a
     /// source that was changed later is read.
@@ -84,18 +60,14 @@ impl Tree {
         stop: &Stop,
     ) -> Result<Ways> {
         let until = time_of(until);
-        let mut desk = Desk::new(area, stop)?;
+        let tree = Mutex::new(self);
         let path = |item: &Reuse| item.wanted.path.clone();
-        let stage = |item: &Reuse| self.reuse(item, until, &mut desk);
-        Ok(row(items, stop, path, stage))
+        let stage = |item: &Reuse, desk: &mut Desk<'_>| reuse(&tree, item, until, desk);
+        rows(items, area, stop, path, stage)
     }
 
-    fn reuse(
-        &mut self,
-        item: &Reuse,
-        until: Time,
-        desk: &mut Desk<'_>,
-    ) -> std::result::Result<Way, Fault> {
+    /// What stands at the source of `item`, opened, if it may be the one that is meant.
+    fn open_source(&mut self, item: &Reuse) -> std::result::Result<(Status, OwnedFd), Fault> {
         let found = self.status(&item.source)?.ok_or(Fault::Other)?;
         let is_it = found.kind == FileType::RegularFile
             && found.size == item.wanted.size
@@ -105,31 +77,41 @@ impl Tree {
         }
         let (above, name) = split(&item.source);
         let file = call::open_file_at(self.folders.open(above)?.as_fd(), name)?;
-        let status = call::status(file.as_fd())?;
-        let sure = item.sure && is_before(status.ctime, until);
-        let is_same = (status.device, status.inode) == (found.device, found.inode);
-        if !is_same || !(sure || item.wanted.digest.is_some()) {
-            return Err(Fault::Other);
-        }
-        let may_link = u64::from(found.links) <= item.names
-            && item.attributes.are_of(&found)
-            && item.attributes.time() == found.mtime;
-        let from = Source {
-            file: file.as_fd(),
-            status,
-        };
-        let key = item.key.as_deref().filter(|_| may_link);
-        desk.take(&item.wanted, &from, sure, key)
+        Ok((found, file))
     }
+}
+
+fn reuse(
+    tree: &Mutex<&mut Tree>,
+    item: &Reuse,
+    until: Time,
+    desk: &mut Desk<'_>,
+) -> std::result::Result<Way, Fault> {
+    let mut looked_in = tree.lock().unwrap_or_else(PoisonError::into_inner);
+    let (found, file) = looked_in.open_source(item)?;
+    drop(looked_in);
+    let status = call::status(file.as_fd())?;
+    let sure = item.sure && is_before(status.ctime, until);
+    let is_same = (status.device, status.inode) == (found.device, found.inode);
+    if !is_same || !(sure || item.wanted.digest.is_some()) {
+        return Err(Fault::Other);
+    }
+    let may_link = u64::from(found.links) <= item.names
+        && item.attributes.are_of(&found)
+        && item.attributes.time() == found.mtime;
+    let from = Source {
+        file: file.as_fd(),
+        status,
+    };
+    let key = item.key.as_deref().filter(|_| may_link);
+    desk.take(&item.wanted, &from, sure, key)
 }
 
 /// Stages each file with the content of another one that is staged.
 pub fn copy_twins(items: &[Staged], area: Area<'_>, stop: &Stop) -> Result<Ways> {
-    let mut desk = Desk::new(area, stop)?;
-    let mut last = LastFolder::default();
     let path = |item: &Staged| item.wanted.path.clone();
-    let stage = |item: &Staged| {
-        let file = call::open_file_at(last.open(item.folder)?, &item.name)?;
+    let stage = |item: &Staged, desk: &mut Desk<'_>| {
+        let file = call::open_file_at(desk.last.open(item.folder)?, &item.name)?;
         let status = call::status(file.as_fd())?;
         if status.kind != FileType::RegularFile || status.size != item.wanted.size {
             return Err(Fault::Other);
@@ -140,86 +122,7 @@ pub fn copy_twins(items: &[Staged], area: Area<'_>, stop: &Stop) -> Result<Ways>
         };
         desk.take(&item.wanted, &from, true, item.key.as_deref())
     };
-    Ok(row(items, stop, path, stage))
-}
-
-/// Where files are staged, opened.
-struct Desk<'a> {
-    copier: Copier<'a>,
-    ready: OwnedFd,
-}
-
-impl<'a> Desk<'a> {
-    fn new(area: Area<'a>, stop: &'a Stop) -> Result<Self> {
-        let open = || {
-            let targets = Targets::below(area.folder)?;
-            Ok(Self {
-                copier: Copier::new(targets, area.threads, area.done, stop),
-                ready: call::reopen(area.ready)?,
-            })
-        };
-        open().map_err(|errno| Error::new("open", b"", errno))
-    }
-
-    /// Stages `wanted`; as a link only with a `key`.
-    fn take(
-        &mut self,
-        wanted: &Wanted,
-        from: &Source<'_>,
-        sure: bool,
-        key: Option<&[u8]>,
-    ) -> std::result::Result<Way, Fault> {
-        if let Some(key) = key {
-            if !sure && Some(self.copier.digest(from)?) != wanted.digest {
-                return Err(Fault::Other);
-            }
-            // Not every file system, and not every file of other users, can be linked.  Its name
-            // may have become another file's since it was opened.
-            if change::make_link_by_path(from.file, self.ready.as_fd(), key).is_ok() {
-                return Ok(Way::Linked);
-            }
-        }
-        let new = New {
-            path: &wanted.path,
-            mtime: time_of(wanted.mtime),
-            mode: wanted.mode,
-            digest: wanted.digest,
-            sure,
-            attributes: None,
-        };
-        self.copier.make(&new, Some(from)).map(|made| made.way)
-    }
-}
-
-/// One file after the other, until there is no room, or a stop.
-fn row<T>(
-    items: &[T],
-    stop: &Stop,
-    path: impl Fn(&T) -> Vec<u8>,
-    mut stage: impl FnMut(&T) -> std::result::Result<Way, Fault>,
-) -> Ways {
-    let mut ways = vec![None; items.len()];
-    for (way, item) in ways.iter_mut().zip(items) {
-        if stop.is_set() {
-            break;
-        }
-        match stage(item) {
-            Ok(found) => *way = Some(found),
-            Err(Fault::Target(errno)) if is_no_room(errno) => {
-                let failure = Some(Error::new("copy", &path(item), errno));
-                return Ways { ways, failure };
-            }
-            Err(_) => {} // it is transferred
-        }
-    }
-    Ways {
-        ways,
-        failure: None,
-    }
-}
-
-fn is_no_room(errno: Errno) -> bool {
-    matches!(errno, Errno::NOSPC | Errno::DQUOT | Errno::ROFS)
+    rows(items, area, stop, path, stage)
 }
 
 fn is_before(one: Time, other: Time) -> bool {
