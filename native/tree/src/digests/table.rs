@@ -49,8 +49,8 @@ pub(super) struct Table {
     /// Of the block that was read last, and its number.
     block: Vec<u8>,
     number: Option<u64>,
-    /// Keys with the places of their states, sorted; none: nobody has asked yet.
-    index: Option<Vec<(u64, u32)>>,
+    /// Shortened keys with the places of their states, sorted; none: nobody has asked yet.
+    index: Option<Vec<(u32, u32)>>,
 }
 
 impl Table {
@@ -89,8 +89,9 @@ impl Table {
         Ok(block >= self.blocks || (block + 1 == self.blocks && self.at(place)?.is_none()))
     }
 
-    /// The places of all states with a key.
+    /// The places of all states with a key, and maybe of others.
     pub(super) fn places(&mut self, key: u64) -> Outcome<Vec<u64>> {
+        let key = shortened(key);
         if self.index.is_none() {
             self.index = Some(self.read_index()?);
         }
@@ -110,7 +111,7 @@ impl Table {
         Ok(())
     }
 
-    fn read_index(&mut self) -> Outcome<Vec<(u64, u32)>> {
+    fn read_index(&mut self) -> Outcome<Vec<(u32, u32)>> {
         let mut index = Vec::new();
         for block in 0..self.blocks {
             let states = self.states(block)?;
@@ -119,7 +120,7 @@ impl Table {
             let first = block * BLOCK as u64;
             let places = (first..).map_while(|place| u32::try_from(place).ok());
             let states = states.chunks_exact(STATE).filter_map(State::parse);
-            index.extend(states.map(|state| state.key()).zip(places));
+            index.extend(states.map(|state| shortened(state.key())).zip(places));
         }
         index.sort_unstable();
         Ok(index)
@@ -146,4 +147,11 @@ impl Table {
         }
         Ok(self.block.get(BLOCK_HEADER..).unwrap_or_default())
     }
+}
+
+/// Half of a key that all its bits have a part in: of a few million, two are seldom the same.
+fn shortened(key: u64) -> u32 {
+    // A multiplier that spreads what differs little (Fibonacci hashing).
+    let spread = key.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    u32::try_from(spread >> 32).unwrap_or_default()
 }
