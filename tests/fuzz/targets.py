@@ -140,7 +140,7 @@ class _Installed:
         return index[:-20]
 
     def _read(self) -> object:
-        packs = Packs()
+        packs = Packs(1 << 20)
         packs.add(bytes(self._folder))
         return packs.find(_LONGER) is None or _ID in packs
 

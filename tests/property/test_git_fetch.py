@@ -94,7 +94,7 @@ def test_what_git_packs(random: Random, form: str, depth: str, room: int) -> Non
         index = Path(f"{base}-{name}.idx").read_bytes()
         assert found.index([], packed[-20:]) == index
         assert all(bytes.fromhex(line) in found for line in names.split())
-        packs = Packs()
+        packs = Packs(1 << 20)
         packs.add(bytes(base.parent))
         for oid, content in zip(names.split(), contents, strict=True):
             assert packs.find(bytes.fromhex(oid)) == ("blob", content)

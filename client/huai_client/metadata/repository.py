@@ -45,6 +45,8 @@ _KEPT = "refs/huai/kept/"
 _HISTORY = "refs/huai/history/"
 """Commits that were applied before, numbered: for people, not for the next fetch."""
 _PACKS_MAX = 40
+_KEPT_BYTES = 24 << 20
+"""Of objects: a sync looks at most of them two or three times."""
 _HEAD = b"ref: "
 _CONFIG = b"[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = true\n"
 _FOLDERS = ("objects", "refs")
@@ -73,7 +75,7 @@ class Repository:
         """
         self._path = path
         self._names = Refs(path)
-        self.packs = Packs()
+        self.packs = Packs(_KEPT_BYTES)
         """What the engine reads by itself."""
         self.packs.add(_packs_of(path))
         self._timeout = timeout

@@ -396,7 +396,9 @@ class Packs:
     a `FormatError`.
     """
 
-    def __new__(cls) -> Packs: ...
+    def __new__(cls, keep: int) -> Packs:
+        """So many bytes of the objects that were read last are kept."""
+
     def add(self, folder: bytes) -> None:
         """Read the packs in `folder` as well: some `objects/pack`."""
 

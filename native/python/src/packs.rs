@@ -58,7 +58,6 @@ impl ResolvedPack {
 
 /// The packs of a repository.
 #[pyclass(frozen, module = "huai_native._native")]
-#[derive(Default)]
 pub(crate) struct Packs(Mutex<packs::Packs>);
 
 impl Packs {
@@ -76,8 +75,8 @@ impl Packs {
 #[pymethods]
 impl Packs {
     #[new]
-    fn new() -> Self {
-        Self::default()
+    fn new(keep: usize) -> Self {
+        Self(Mutex::new(packs::Packs::new(keep)))
     }
 
     fn add(&self, folder: &[u8]) {

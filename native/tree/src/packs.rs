@@ -106,7 +106,6 @@ fn opened<'a>(
 ///
 /// They are listed when something is asked for that is in none of those known, so that what comes
 /// later is found; `forget` is for what went, or has another content now.
-#[derive(Default)]
 pub struct Packs {
     folders: Vec<Vec<u8>>,
     /// The one that had the last object comes first.
@@ -115,6 +114,15 @@ pub struct Packs {
 }
 
 impl Packs {
+    /// Of no folder yet; so many bytes of objects that were read are kept.
+    pub fn new(keep: usize) -> Self {
+        Self {
+            folders: Vec::new(),
+            opened: Vec::new(),
+            recent: Recent::new(keep),
+        }
+    }
+
     /// Read what is in `folder` as well.
     pub fn add(&mut self, folder: Vec<u8>) {
         self.folders.push(folder);
@@ -166,7 +174,7 @@ impl Packs {
 
     /// The packs that are there now, and no others; an index alone holds nothing.
     pub(crate) fn now(folder: &[u8]) -> Parsed<Self> {
-        let mut packs = Self::default();
+        let mut packs = Self::new(0);
         packs.add(folder.to_vec());
         packs.list()?;
         packs

@@ -1,5 +1,5 @@
-//! The objects that were read last: a sync looks at most of them two or three times, and taking one
-//! out of its pack again costs ten times as much as finding it here.
+//! The objects that were read last: taking one out of its pack again costs ten times as much as
+//! finding it here.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -7,20 +7,30 @@ use std::sync::Arc;
 use huai_format::git::object::Object;
 use huai_format::git::oid::Oid;
 
-/// Bytes of content that are kept.
-const KEPT_BYTES: usize = 24 << 20;
 /// A larger object is not kept: it would push out too many.
 const OBJECT_BYTES: usize = 1 << 20;
 
 /// Some objects by their ids; the one that came first goes first.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Recent {
+    /// Bytes of content that are kept at most.
+    room: usize,
     objects: BTreeMap<Oid, Arc<Object>>,
     order: VecDeque<Oid>,
     bytes: usize,
 }
 
 impl Recent {
+    /// Keeps so many bytes of content.
+    pub(crate) fn new(room: usize) -> Self {
+        Self {
+            room,
+            objects: BTreeMap::new(),
+            order: VecDeque::new(),
+            bytes: 0,
+        }
+    }
+
     /// An object that was kept, and is still.
     pub(crate) fn get(&self, oid: &Oid) -> Option<Arc<Object>> {
         self.objects.get(oid).cloned()
@@ -34,7 +44,7 @@ impl Recent {
         self.bytes += object.content.len();
         self.objects.insert(oid, Arc::clone(object));
         self.order.push_back(oid);
-        while self.bytes > KEPT_BYTES {
+        while self.bytes > self.room {
             let oldest = self.order.pop_front();
             let Some(gone) = oldest.and_then(|oid| self.objects.remove(&oid)) else {
                 break;
@@ -45,7 +55,7 @@ impl Recent {
 
     /// Keep none.
     pub(crate) fn clear(&mut self) {
-        *self = Self::default();
+        *self = Self::new(self.room);
     }
 }
 
@@ -56,7 +66,9 @@ mod tests {
     use huai_format::git::object::{Kind, Object};
     use huai_format::git::oid::Oid;
 
-    use super::{KEPT_BYTES, OBJECT_BYTES, Recent};
+    use super::{OBJECT_BYTES, Recent};
+
+    const ROOM: usize = 24 << 20;
 
     fn blob(size: usize) -> (Oid, Arc<Object>) {
         let content = vec![b'x'; size];
@@ -69,8 +81,8 @@ mod tests {
 
     #[test]
     fn the_first_goes_first_and_only_when_there_is_no_room() {
-        let mut recent = Recent::default();
-        let room = KEPT_BYTES / OBJECT_BYTES;
+        let mut recent = Recent::new(ROOM);
+        let room = ROOM / OBJECT_BYTES;
         let sizes: Vec<usize> = (0..=room).map(|number| OBJECT_BYTES - number).collect();
         for size in &sizes {
             let (oid, object) = blob(*size);
@@ -78,14 +90,14 @@ mod tests {
         }
         assert_eq!(recent.get(&blob(sizes[0]).0), None);
         assert_eq!(recent.get(&blob(sizes[1]).0), Some(blob(sizes[1]).1));
-        assert!(recent.bytes <= KEPT_BYTES);
+        assert!(recent.bytes <= ROOM);
         recent.clear();
         assert_eq!(recent.get(&blob(sizes[1]).0), None);
     }
 
     #[test]
     fn a_large_one_is_not_kept() {
-        let mut recent = Recent::default();
+        let mut recent = Recent::new(ROOM);
         let (oid, object) = blob(OBJECT_BYTES + 1);
         recent.keep(oid, &object);
         assert_eq!((recent.get(&oid), recent.bytes), (None, 0));

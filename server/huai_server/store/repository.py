@@ -51,6 +51,8 @@ except Exception as failure:  # its class is in the module that cannot be import
         hint="install the certificates of the system (ca-certificates), or correct SSL_CERT_FILE",
     ) from failure
 
+_KEPT_BYTES = 4 << 20
+"""Of objects: a commit reads most of them at most twice, and more kept ones make it no quicker."""
 _KINDS: dict[Kind, ObjectType] = {
     "blob": ObjectType.BLOB,
     "tree": ObjectType.TREE,
@@ -100,7 +102,7 @@ class Repository:
         # Without the flag libgit2 would look for a repository in the folders above, too.
         with _reading(f"{path}: cannot open the metadata repository"):
             self._git = pygit2.Repository(str(path), RepositoryOpenFlag.NO_SEARCH)
-        self.packs = Packs()
+        self.packs = Packs(_KEPT_BYTES)
         """What the engine reads without asking `read` (`ObjectReader`)."""
         self.packs.add(os.fsencode(self.pack_folder))
 

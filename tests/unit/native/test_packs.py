@@ -18,7 +18,7 @@ LONGER, LONGEST = TEXT + b"x", TEXT + b"xy"
 
 
 def opened(folder: Path) -> Packs:
-    packs = Packs()
+    packs = Packs(1 << 20)
     packs.add(os.fsencode(folder))
     return packs
 

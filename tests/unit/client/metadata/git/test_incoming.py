@@ -66,7 +66,7 @@ def test_a_base_that_lies_in_a_pack_is_copied(tmp_path: Path) -> None:
 def test_only_what_lies_in_a_pack_as_a_whole_is_a_record(tmp_path: Path) -> None:
     oid = object_id("blob", TEXT)
     install(tmp_path, pack([whole(TEXT), on_name(oid, appended(TEXT, b"x"))]))
-    packs = Packs()
+    packs = Packs(1 << 20)
     packs.add(bytes(tmp_path))
     assert packs.record(oid) == whole(TEXT)
     assert packs.record(object_id("blob", TEXT + b"x")) is None
