@@ -443,6 +443,9 @@ class ResolvedPack:
     def index(self, bases: Sequence[_Place], checksum: bytes) -> bytes:
         """As `pack_index`, of this pack after `bases` were added to it."""
 
+def encode_tree(items: Sequence[tuple[bytes, bytes, bool]]) -> bytes:
+    """A git tree of items: name, id, whether that is a tree's."""
+
 def pack_index(places: Sequence[_Place], checksum: bytes) -> bytes:
     """A version 2 index of the pack that ends with `checksum`."""
 

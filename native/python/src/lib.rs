@@ -53,7 +53,7 @@ mod _native {
     #[pymodule_export]
     use crate::image::ImageBuilder;
     #[pymodule_export]
-    use crate::layout::Layout;
+    use crate::layout::{Layout, encode_tree};
     #[pymodule_export]
     use crate::order::{PublishOrder, PublishPatterns};
     #[pymodule_export]

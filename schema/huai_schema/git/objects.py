@@ -6,6 +6,7 @@ Only what the layout needs: object ids are 20 bytes (SHA-1), trees hold blobs an
 from collections.abc import Iterable, Iterator
 from typing import Literal, NamedTuple, Protocol, TypeAlias
 
+from huai_native import _native
 from huai_schema.errors import FormatError
 from huai_schema.limits import ITEM_BYTES
 
@@ -49,10 +50,7 @@ class ObjectWriter(Protocol):
 
 def encode_tree(items: Iterable[TreeItem]) -> bytes:
     """A git tree; git sorts a subtree as if its name ended in a slash."""
-    ordered = sorted(items, key=lambda item: item.name + b"/" if item.is_tree else item.name)
-    return b"".join(
-        b"%s %s\0%s" % (_TREE if item.is_tree else _BLOB, item.name, item.oid) for item in ordered
-    )
+    return _native.encode_tree(list(items))
 
 
 def decode_tree(data: bytes, place: str = "") -> Iterator[TreeItem]:
