@@ -111,6 +111,28 @@ def test_a_kill_before_every_system_call(cuts: Cuts) -> None:
 
 
 @pytest.mark.slow
+def test_a_kill_amid_a_large_directory(short_path: Path) -> None:
+    """Of a directory that goes on in parts the pack holds some already."""
+    upstream = Upstream(short_path)
+    upstream.configure(digest="off")
+    for number in range(12_000):
+        upstream.write(f"large/{number:05}-{'x' * 200}")
+    cuts = Cuts(upstream)
+    cuts.reset()
+    outcome = supervise(("write",), lambda: run(upstream), never)
+    assert outcome.result == "changed"
+    grown = 0
+    for call in outcome.calls:
+        cuts.reset()
+        cut = supervise(("write",), lambda: run(upstream), at(call.step, KILL))
+        assert cut.killed, (call, cut.result)
+        left = upstream.places.repository.glob("objects/pack/tmp_*")
+        grown += any(path.stat().st_size > 10_000 for path in left)
+        cuts.prove_harmless(call)
+    assert grown >= 2
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO])
 def test_every_system_call_may_fail(cuts: Cuts, number: int) -> None:
     """Each single one: a clear error, or no difference at all."""

@@ -22,7 +22,6 @@ from huai_server.scan.types import (
     RESERVED,
     TEMPORARY,
     TIME,
-    TOO_LARGE,
     Problem,
     ScannedDirectory,
     ScanOptions,
@@ -37,7 +36,6 @@ TARGET_BYTES = 4095
 _DIRECTORY = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _READINGS = 4
 """How often a directory that changes meanwhile is read before it is given up."""
-_OFFSET_MAX = 0xFFFF_FFFF
 _LINKS_MAX = 0xFFFF_FFFF
 
 
@@ -48,10 +46,6 @@ class _Reading(NamedTuple):
 
 class _ChangedError(Exception):
     """The directory changed while it was read."""
-
-
-class _TooLargeError(Exception):
-    """A line's offset does not fit into an identity."""
 
 
 def scan(root: Path, options: ScanOptions) -> Iterator[ScannedDirectory | Unreadable]:
@@ -88,8 +82,6 @@ class _Tree:
                 yield Unreadable(path, _reason(error))
             except _ChangedError:
                 yield Unreadable(path, KEEPS_CHANGING)
-            except _TooLargeError:
-                yield Unreadable(path, TOO_LARGE)
             else:
                 yield reading.found
                 waiting.extend(join(path, name) for name in reversed(reading.children))
@@ -216,8 +208,6 @@ class _Contents:
 
     def add_file(self, file: File, status: os.stat_result) -> None:
         """Add the line and the identity of a regular file."""
-        if len(self._leaves) > _OFFSET_MAX:
-            raise _TooLargeError
         ctime = max(-MTIME_MAX, min(MTIME_MAX, status.st_ctime_ns))
         links = min(status.st_nlink, _LINKS_MAX)
         self._hardlinks |= links > 1

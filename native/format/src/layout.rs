@@ -1,7 +1,7 @@
 //! Listings to git objects (FORMAT.md, "Layout").
 //!
-//! Streaming: listings come in tree order, objects leave as soon as they are complete, and what is
-//! held is one open directory a level and its unfinished manifest.  Every decision follows from
+//! Streaming: listings come in tree order, those of large directories in parts; objects leave as soon
+//! as they are complete, and what is held is one open directory a level and its unfinished manifest.  Every decision follows from
 //! names and counts alone, so equal trees give equal ids.
 
 use crate::cut::{Cutter, Unit, is_file, write_whole};
@@ -18,12 +18,12 @@ use crate::path::{basename, parent, show};
 /// Begins the name of a directory that has a tree of its own.
 const SUBDIRECTORY: u8 = b'=';
 
-/// One directory as text, without its subdirectories.
+/// One directory as text, without its subdirectories, or a part of it.
 #[derive(Debug, Clone, Copy)]
 pub struct Listing<'a> {
     /// From the module's root.
     pub path: &'a [u8],
-    /// Its own attribute fields, no name, no LF.
+    /// Its own attribute fields, no name, no LF; empty: this goes on with the listing before it.
     pub attributes: &'a [u8],
     /// The lines of its files and symlinks, sorted by raw name.
     pub leaves: &'a [u8],
@@ -38,8 +38,16 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// The next directory; closes those that it does not lie in.
+    /// The next directory; closes those that it does not lie in.  Or more leaves of the last one.
     pub fn add(&mut self, listing: &Listing<'_>, writer: &mut impl ObjectWriter) -> Result<()> {
+        if listing.attributes.is_empty() {
+            return match self.open.last_mut() {
+                Some(last) if last.path == listing.path && last.last.is_empty() => {
+                    last.add_leaves(listing, writer)
+                }
+                _ => Err(out_of_order(listing.path)),
+            };
+        }
         let above = parent(listing.path);
         while self.open.len() > 1 && self.open.last().is_some_and(|last| last.path != above) {
             self.close(writer)?;
@@ -51,8 +59,7 @@ impl Layout {
             }
         };
         if !fits {
-            let rule = "listings are not in tree order";
-            return Err(Error::new(rule).within(show(listing.path)));
+            return Err(out_of_order(listing.path));
         }
         self.open.push(Open::new(listing, writer)?);
         Ok(())
@@ -88,6 +95,10 @@ impl Layout {
     }
 }
 
+fn out_of_order(path: &[u8]) -> Error {
+    Error::new("listings are not in tree order").within(show(path))
+}
+
 /// One directory of a manifest that is not written yet.
 #[derive(Debug)]
 struct Block {
@@ -102,17 +113,27 @@ struct Block {
 
 impl Block {
     fn new(listing: &Listing<'_>, leaves: usize) -> Self {
-        let mut column = listing.digests.to_vec();
-        if column.is_empty() {
-            column.resize(count_files(listing.leaves).saturating_mul(DIGEST_BYTES), 0);
-        }
-        Self {
+        let mut block = Self {
             relative: Vec::new(),
             attributes: listing.attributes.to_vec(),
-            leaves: listing.leaves.to_vec(),
-            column,
-            lines: leaves.saturating_add(1),
+            leaves: Vec::new(),
+            column: Vec::new(),
+            lines: 1,
+        };
+        block.add_leaves(listing, leaves);
+        block
+    }
+
+    /// Adds the leaves of a listing; so many.
+    fn add_leaves(&mut self, listing: &Listing<'_>, leaves: usize) {
+        self.leaves.extend_from_slice(listing.leaves);
+        self.column.extend_from_slice(listing.digests);
+        if listing.digests.is_empty() {
+            let absent = count_files(listing.leaves).saturating_mul(DIGEST_BYTES);
+            let end = self.column.len().saturating_add(absent);
+            self.column.resize(end, 0);
         }
+        self.lines = self.lines.saturating_add(leaves);
     }
 
     fn put(&self, unit: &mut Unit) {
@@ -156,11 +177,7 @@ struct Open {
 
 impl Open {
     fn new(listing: &Listing<'_>, writer: &mut impl ObjectWriter) -> Result<Self> {
-        let leaves: usize = listing
-            .leaves
-            .iter()
-            .map(|&byte| usize::from(byte == b'\n'))
-            .sum();
+        let leaves = count_lines(listing.leaves);
         let mut open = Self {
             path: listing.path.to_vec(),
             last: Vec::new(),
@@ -176,6 +193,22 @@ impl Open {
             open.blocks.push(Block::new(listing, leaves));
         }
         Ok(open)
+    }
+
+    /// Takes more leaves of this directory.
+    fn add_leaves(&mut self, listing: &Listing<'_>, writer: &mut impl ObjectWriter) -> Result<()> {
+        let leaves = count_lines(listing.leaves);
+        self.lines = self.lines.saturating_add(leaves);
+        if let Some(cutter) = &mut self.cutter {
+            return cutter.add_leaves(listing.leaves, listing.digests, writer);
+        }
+        if let Some(own) = self.blocks.first_mut() {
+            own.add_leaves(listing, leaves);
+        }
+        if self.lines > SINGLE_LINES {
+            self.start_cutting(writer)?;
+        }
+        Ok(())
     }
 
     /// Whether a subdirectory may come now: names grow.
@@ -276,6 +309,11 @@ fn add_directories(
 /// The first component of where a block stands.
 fn first(block: &Block) -> &[u8] {
     split_before(&block.relative, b'/').0
+}
+
+fn count_lines(leaves: &[u8]) -> usize {
+    let lines = leaves.iter().map(|&byte| usize::from(byte == b'\n'));
+    lines.sum()
 }
 
 fn count_files(leaves: &[u8]) -> usize {

@@ -195,7 +195,10 @@ class Layout:
 
     def __new__(cls, writer: _Writer | None) -> Layout: ...
     def add(self, path: bytes, attributes: bytes, leaves: bytes, digests: bytes) -> None:
-        """The next directory: `FormatError` if it is not the next one in tree order."""
+        """The next directory: `FormatError` if it is not the next one in tree order.
+
+        Without attributes: more leaves of the last one.
+        """
 
     def add_run(self, run: Run) -> None:
         """The next directories, with the digests that are known of them."""
@@ -231,14 +234,13 @@ class OwnDirectory:
 class Run:
     """Directories one after the other about which nothing has to be decided.
 
-    Nothing is wrong with them, no file in them has several names, others may read all of it, and
-    they are on the root's file system.
+    Nothing is wrong with them, others may read all of it, and they are on the root's file system.
+    A large one may be here in part.
     """
 
-    def __len__(self) -> int: ...
     @property
-    def totals(self) -> tuple[int, int, int, int]:
-        """Files, symlinks, bytes of content, entries that no snapshot holds."""
+    def totals(self) -> list[int]:
+        """Directories, files, symlinks, bytes of content, entries that no snapshot holds."""
     def file(self, directory: int, number: int) -> tuple[bytes, bytes]:
         """Path of a file, and its record (`huai_server.scan.types.IDENTITY`) up to the ctime."""
     def directories(self) -> list[tuple[_Directory, bytes]]:
@@ -248,8 +250,9 @@ class Run:
 class Scan(Iterator[list[_Unreadable | _Directory | Run]]):
     """A whole tree in tree order, in batches.
 
-    A reason is an errno, or: -1 keeps changing, -2 size or time out of range, -3 too large, -4 the
-    directory's time out of range, -5 a reserved name, -6 a temporary file of rsync.
+    A large directory comes in parts, which have no attributes but for the first.
+    A reason is an errno, or: -1 keeps changing, -2 size or time out of range, -3 the directory's
+    time out of range, -4 a reserved name, -5 a temporary file of rsync.
     A root that cannot be opened, and whatever ends the scan, is an `OSError`.
     """
 

@@ -28,15 +28,17 @@ impl Run {
 
 #[pymethods]
 impl Run {
-    fn __len__(&self) -> usize {
-        self.lock().directories.len()
-    }
-
-    /// Files, symlinks, bytes, and what no snapshot holds.
+    /// Directories, files, symlinks, bytes, and what no snapshot holds.
     #[getter]
-    fn totals(&self) -> (u64, u64, u64, u64) {
+    fn totals(&self) -> [u64; 5] {
         let found = self.lock().totals();
-        (found.files, found.symlinks, found.bytes, found.skipped)
+        [
+            found.directories,
+            found.files,
+            found.symlinks,
+            found.bytes,
+            found.skipped,
+        ]
     }
 
     fn file<'py>(

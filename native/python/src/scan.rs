@@ -73,7 +73,8 @@ impl Scan {
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyList>>> {
         let ready = self.frames.try_lock().map(|mut scan| scan.ready());
         let frames = match ready {
-            Ok(frames) if !frames.is_empty() => frames,
+            Ok(Ok(frames)) if !frames.is_empty() => frames,
+            Ok(Err(error)) => return Err(raise(py, &error)),
             _ => self.read(py)?,
         };
         if frames.is_empty() {
@@ -215,9 +216,8 @@ fn number(reason: Reason) -> i32 {
         Reason::Errno(errno) => errno.raw_os_error(),
         Reason::KeepsChanging => -1,
         Reason::OutOfRange => -2,
-        Reason::TooLarge => -3,
-        Reason::Time => -4,
-        Reason::Reserved => -5,
-        Reason::Temporary => -6,
+        Reason::Time => -3,
+        Reason::Reserved => -4,
+        Reason::Temporary => -5,
     }
 }

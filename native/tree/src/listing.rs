@@ -18,30 +18,22 @@ const KEPT_BYTES: usize = 1 << 20;
 #[derive(Debug, Default)]
 pub(crate) struct Names {
     raw: Vec<u8>,
-    /// Each ended by NUL.
+    /// Each after a byte for its type, and ended by NUL.
     text: Vec<u8>,
-    entries: Vec<Entry>,
+    /// How many bytes all names begin with.
+    common: usize,
+    keys: Vec<Key>,
+    /// Where each begins, in the order of the names: a directory may hold millions.
+    order: Vec<u32>,
 }
 
-/// Sixteen bytes: a directory may hold millions.
+/// A name while it is sorted.
 #[derive(Debug, Clone, Copy)]
-struct Entry {
-    /// The first bytes of the name: comparing these decides nearly always.
-    key: u64,
+struct Key {
+    /// What comes behind the bytes that all names begin with: comparing it decides nearly always.
+    next: u64,
     begin: u32,
-    /// Without its NUL.
     length: u16,
-    kind: FileType,
-}
-
-impl Entry {
-    fn begin(&self) -> usize {
-        self.begin as usize
-    }
-
-    fn end(&self) -> usize {
-        self.begin() + usize::from(self.length)
-    }
 }
 
 impl Names {
@@ -51,35 +43,92 @@ impl Names {
         directory: BorrowedFd<'_>,
         mut wanted: impl FnMut(&[u8], FileType) -> bool,
     ) -> Result<(), Errno> {
-        let Self { raw, text, entries } = self;
-        text.clear();
-        entries.clear();
-        reserve(raw, RAW_BYTES)?;
+        self.clear();
+        let mut raw = std::mem::take(&mut self.raw);
+        reserve(&mut raw, RAW_BYTES)?;
         call::read_names(directory, raw.spare_capacity_mut(), |name, kind| {
             if wanted(name.to_bytes(), kind) {
-                add(text, entries, name, kind)?;
+                self.add(name, kind)?;
             }
             Ok(())
         })?;
-        entries.sort_unstable_by(|one, other| compare(text, one, other));
-        // A damaged directory may list a name twice.
-        entries.dedup_by(|one, other| compare(text, one, other) == Ordering::Equal);
+        self.raw = raw;
+        self.sort()
+    }
+
+    fn add(&mut self, name: &CStr, kind: FileType) -> Result<(), Errno> {
+        let bytes = name.to_bytes_with_nul();
+        reserve(&mut self.text, bytes.len() + 1)?;
+        reserve(&mut self.keys, 1)?;
+        let key = Key {
+            next: 0,
+            begin: u32::try_from(self.text.len()).map_err(|_| Errno::NOMEM)?,
+            length: u16::try_from(bytes.len() - 1).map_err(|_| Errno::NAMETOOLONG)?,
+        };
+        let first = self.keys.first();
+        self.common = first.map_or(usize::from(key.length), |first| {
+            let pairs = first.name(&self.text).iter().zip(bytes);
+            let same = pairs
+                .take(self.common)
+                .take_while(|(one, other)| one == other);
+            same.count()
+        });
+        self.keys.push(key);
+        self.text.push(byte_of(kind));
+        self.text.extend_from_slice(bytes);
         Ok(())
+    }
+
+    fn sort(&mut self) -> Result<(), Errno> {
+        let Self {
+            text,
+            common,
+            keys,
+            order,
+            ..
+        } = self;
+        for key in &mut *keys {
+            let mut next = [0; 8];
+            let rest = key.name(text).get(*common..).unwrap_or_default();
+            for (to, from) in next.iter_mut().zip(rest) {
+                *to = *from;
+            }
+            key.next = u64::from_be_bytes(next);
+        }
+        keys.sort_unstable_by(|one, other| compare(text, one, other));
+        // A damaged directory may list a name twice.
+        keys.dedup_by(|one, other| compare(text, one, other) == Ordering::Equal);
+        order.try_reserve(keys.len()).map_err(|_| Errno::NOMEM)?;
+        order.extend(keys.iter().map(|key| key.begin));
+        keys.clear();
+        keys.shrink_to(KEPT_BYTES / size_of::<Key>());
+        Ok(())
+    }
+
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.order.len()
     }
 
     /// Every name in order, with what the directory says it is.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&CStr, FileType)> {
-        self.entries.iter().filter_map(|entry| {
-            let bytes = self.text.get(entry.begin()..=entry.end())?;
-            Some((CStr::from_bytes_with_nul(bytes).ok()?, entry.kind))
-        })
+        let entry = |begin: &u32| {
+            let (kind, rest) = self.text.get(*begin as usize..)?.split_first()?;
+            Some((CStr::from_bytes_until_nul(rest).ok()?, type_of(*kind)))
+        };
+        self.order.iter().filter_map(entry)
+    }
+
+    fn clear(&mut self) {
+        self.text.clear();
+        self.keys.clear();
+        self.order.clear();
     }
 
     /// Gives back what one exceptional directory needed.
     pub(crate) fn relax(&mut self) {
-        self.entries.clear();
-        self.entries.shrink_to(KEPT_BYTES / size_of::<Entry>());
-        self.text.clear();
+        self.clear();
+        self.order.shrink_to(KEPT_BYTES / size_of::<u32>());
         self.text.shrink_to(KEPT_BYTES);
     }
 }
@@ -90,35 +139,96 @@ pub(crate) fn reserve<T>(vector: &mut Vec<T>, more: usize) -> Result<(), Errno> 
     vector.try_reserve(more).map_err(|_| Errno::NOMEM)
 }
 
-fn add(
-    text: &mut Vec<u8>,
-    entries: &mut Vec<Entry>,
-    name: &CStr,
-    kind: FileType,
-) -> Result<(), Errno> {
-    let bytes = name.to_bytes_with_nul();
-    reserve(text, bytes.len())?;
-    reserve(entries, 1)?;
-    let mut key = [0; 8];
-    for (to, from) in key.iter_mut().zip(bytes) {
-        *to = *from;
+impl Key {
+    fn name<'a>(&self, text: &'a [u8]) -> &'a [u8] {
+        let begin = self.begin as usize + 1;
+        let end = begin + usize::from(self.length);
+        text.get(begin..end).unwrap_or_default()
     }
-    entries.push(Entry {
-        key: u64::from_be_bytes(key),
-        begin: u32::try_from(text.len()).map_err(|_| Errno::NOMEM)?,
-        length: u16::try_from(bytes.len() - 1).map_err(|_| Errno::NAMETOOLONG)?,
-        kind,
-    });
-    text.extend_from_slice(bytes);
-    Ok(())
 }
 
-fn compare(text: &[u8], one: &Entry, other: &Entry) -> Ordering {
-    one.key
-        .cmp(&other.key)
-        .then_with(|| name(text, one).cmp(name(text, other)))
+fn compare(text: &[u8], one: &Key, other: &Key) -> Ordering {
+    one.next
+        .cmp(&other.next)
+        .then_with(|| one.name(text).cmp(other.name(text)))
 }
 
-fn name<'a>(text: &'a [u8], entry: &Entry) -> &'a [u8] {
-    text.get(entry.begin()..entry.end()).unwrap_or_default()
+/// The bits of a mode that say what type it is of.
+const TYPE_SHIFT: u32 = 12;
+
+fn byte_of(kind: FileType) -> u8 {
+    u8::try_from(kind.as_raw_mode() >> TYPE_SHIFT).unwrap_or(u8::MAX)
+}
+
+fn type_of(byte: u8) -> FileType {
+    FileType::from_raw_mode(u32::from(byte) << TYPE_SHIFT)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sorted(listed: &[&CStr]) -> Vec<Vec<u8>> {
+        let mut names = Names::default();
+        for name in listed {
+            names.add(name, FileType::Symlink).unwrap();
+        }
+        names.sort().unwrap();
+        assert!(names.iter().all(|(_, kind)| kind == FileType::Symlink));
+        names
+            .iter()
+            .map(|(name, _)| name.to_bytes().to_vec())
+            .collect()
+    }
+
+    #[test]
+    fn names_come_once_in_the_order_of_their_bytes() {
+        let listed = [
+            c"b",
+            c"12345678b",
+            c"12345678",
+            c"12345678a",
+            c"\xff",
+            c"a",
+            c"12345678b",
+            c"b",
+        ];
+        let expected: [&[u8]; 6] = [b"12345678", b"12345678a", b"12345678b", b"a", b"b", b"\xff"];
+        assert_eq!(sorted(&listed), expected);
+    }
+
+    #[test]
+    fn what_all_names_begin_with_does_not_matter() {
+        let listed = [
+            c"prefix-2",
+            c"prefix-",
+            c"prefix-10000000b",
+            c"prefix-10000000a",
+        ];
+        let expected: [&[u8]; 4] = [
+            b"prefix-",
+            b"prefix-10000000a",
+            b"prefix-10000000b",
+            b"prefix-2",
+        ];
+        assert_eq!(sorted(&listed), expected);
+        assert_eq!(sorted(&[c"one", c"one"]), [b"one"]);
+        assert!(sorted(&[]).is_empty());
+    }
+
+    #[test]
+    fn a_type_comes_out_as_it_went_in() {
+        for kind in [
+            FileType::RegularFile,
+            FileType::Directory,
+            FileType::Symlink,
+            FileType::Fifo,
+            FileType::Socket,
+            FileType::CharacterDevice,
+            FileType::BlockDevice,
+            FileType::Unknown,
+        ] {
+            assert_eq!(type_of(byte_of(kind)), kind);
+        }
+    }
 }

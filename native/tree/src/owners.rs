@@ -28,6 +28,14 @@ type Field = Arc<[u8]>;
 #[derive(Debug, Default)]
 pub(crate) struct Owners(Mutex<HashMap<(Kind, u32), Field>>);
 
+/// The fields of the last owner and group: most entries have those of the one before.
+#[derive(Debug, Default)]
+pub(crate) struct LastOwners {
+    /// User and group.
+    ids: Option<(u32, u32)>,
+    fields: Vec<u8>,
+}
+
 impl Owners {
     pub(crate) fn field(&self, kind: Kind, id: u32, look_up: &LookUp<'_>) -> Result<Field, Errno> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -37,6 +45,27 @@ impl Owners {
         let field = spell(kind, &look_up(kind, id)?);
         known.insert((kind, id), Arc::clone(&field));
         Ok(field)
+    }
+}
+
+impl LastOwners {
+    /// The fields of a user and a group.
+    pub(crate) fn fields(
+        &mut self,
+        (user, group): (u32, u32),
+        owners: &Owners,
+        look_up: &LookUp<'_>,
+    ) -> Result<&[u8], Errno> {
+        if self.ids != Some((user, group)) {
+            self.ids = None;
+            self.fields.clear();
+            for (kind, id) in [(Kind::User, user), (Kind::Group, group)] {
+                let field = owners.field(kind, id, look_up)?;
+                self.fields.extend_from_slice(&field);
+            }
+            self.ids = Some((user, group));
+        }
+        Ok(&self.fields)
     }
 }
 

@@ -10,7 +10,7 @@ use rustix::io::Errno;
 /// Bytes that may be ready before the caller asks for them.
 const AHEAD: usize = 8 << 20;
 /// Bytes handed out at once, unless one frame is larger.
-const BATCH: usize = 256 << 10;
+pub(crate) const BATCH: usize = 256 << 10;
 
 /// A path with its components separated by NUL, so that comparing bytes is tree order.
 type Key = Vec<u8>;

@@ -7,8 +7,6 @@ use crate::directory::Directory;
 
 /// Bytes of a file's record: `huai_server.scan.types.IDENTITY`.
 pub(crate) const RECORD: usize = 64;
-/// Files of a directory that is one of many; a larger one goes its own way.
-const FILES: usize = 4096;
 /// Device, inode, size, mtime, ctime.
 const IDENTITY: usize = 40;
 
@@ -42,8 +40,7 @@ impl Watch {
             self.apart = Some(path.to_vec());
             return false;
         }
-        let is_small = directory.identities.len() <= FILES * RECORD;
-        directory.is_plain && is_small && !path.is_empty()
+        directory.is_plain && !path.is_empty()
     }
 }
 
@@ -64,6 +61,8 @@ pub struct Run {
 /// What a run holds.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Totals {
+    /// Directories, each counted where it begins.
+    pub directories: u64,
     /// Regular files.
     pub files: u64,
     /// Symlinks.
@@ -90,7 +89,7 @@ impl Run {
         self.directories.iter().any(|each| each.hardlinks)
     }
 
-    /// How many files, symlinks and bytes are in it.
+    /// How much is in it.
     pub fn totals(&self) -> Totals {
         let mut totals = Totals::default();
         for directory in &self.directories {
@@ -101,6 +100,7 @@ impl Run {
                 .sum();
             let records = directory.identities.chunks_exact(RECORD);
             let files = records.len() as u64;
+            totals.directories += u64::from(!directory.goes_on());
             totals.files += files;
             totals.symlinks += lines.saturating_sub(files);
             totals.skipped += directory.skipped;

@@ -1,13 +1,15 @@
 //! A whole tree, directory by directory, in tree order.
 
+use std::collections::VecDeque;
+
 use crate::ahead::{Ahead, Read};
 use crate::call::Outcome;
-use crate::directory::{Frame, Reader, Tree};
-use crate::error::Result;
+use crate::directory::{Found, Frame, Reader, Tree};
+use crate::error::{Error, Result};
 use crate::exclude::Pattern;
 use crate::handle::Root;
 use crate::owners::{LookUp, Owners};
-use crate::queue::Reading;
+use crate::queue::{BATCH, Reading};
 use crate::stop::Stop;
 
 /// How to scan.
@@ -29,7 +31,9 @@ pub struct Scan {
     root: Root,
     options: Options,
     owners: Owners,
-    frames: Ahead<Frame>,
+    found: Ahead<Found>,
+    /// What comes first of that.
+    first: VecDeque<Found>,
 }
 
 impl Scan {
@@ -39,7 +43,8 @@ impl Scan {
             root: Root::open(root)?,
             options,
             owners: Owners::default(),
-            frames: Ahead::new(b""),
+            found: Ahead::new(b""),
+            first: VecDeque::new(),
         })
     }
 
@@ -49,24 +54,58 @@ impl Scan {
     }
 
     /// The next frames, as far as they are there already; none may still mean that some follow.
-    pub fn ready(&mut self) -> Vec<Frame> {
-        self.frames.ready()
+    pub fn ready(&mut self) -> Result<Vec<Frame>> {
+        if self.first.is_empty() {
+            self.first = self.found.ready().into();
+        }
+        self.take()
     }
 
     /// The next frames; none: that was all.  After an error there is nothing but that error.
     pub fn next(&mut self, look_up: &LookUp<'_>, stop: &Stop) -> Result<Vec<Frame>> {
-        let tree = Tree {
-            root: &self.root,
-            options: &self.options,
-            owners: &self.owners,
-            look_up,
-            stop,
-        };
-        let reader = || Scanner {
-            tree: &tree,
-            reader: Reader::default(),
-        };
-        self.frames.next(self.options.threads, reader)
+        loop {
+            let frames = self.ready()?;
+            if !frames.is_empty() {
+                return Ok(frames);
+            }
+            let tree = Tree {
+                root: &self.root,
+                options: &self.options,
+                owners: &self.owners,
+                look_up,
+                stop,
+            };
+            let reader = || Scanner {
+                tree: &tree,
+                reader: Reader::default(),
+            };
+            self.first = self.found.next(self.options.threads, reader)?.into();
+            if self.first.is_empty() {
+                return Ok(Vec::new());
+            }
+        }
+    }
+
+    /// Of a large directory only as many parts as make a batch.
+    fn take(&mut self) -> Result<Vec<Frame>> {
+        let mut batch = Vec::new();
+        let mut bytes = 0;
+        while bytes < BATCH {
+            let frame = match self.first.pop_front() {
+                None => break,
+                Some(Found::Frame(frame)) => frame,
+                Some(Found::Crowd(mut crowd)) => {
+                    let part = crowd.next();
+                    let part = part.map_err(|errno| Error::new("read", crowd.path(), errno))?;
+                    let Some(part) = part else { continue };
+                    self.first.push_front(Found::Crowd(crowd));
+                    Frame::Read(part)
+                }
+            };
+            bytes += frame.size();
+            batch.push(frame);
+        }
+        Ok(batch)
     }
 }
 
@@ -77,9 +116,9 @@ struct Scanner<'a> {
 }
 
 impl Read for Scanner<'_> {
-    type Frame = Frame;
+    type Frame = Found;
 
-    fn read(&mut self, path: &[u8]) -> Outcome<Reading<Frame>> {
+    fn read(&mut self, path: &[u8]) -> Outcome<Reading<Found>> {
         self.reader.read(self.tree, path)
     }
 }

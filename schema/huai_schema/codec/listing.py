@@ -11,11 +11,14 @@ from huai_schema.paths import RelPath
 
 
 class Listing(NamedTuple):
-    """One directory: its own attributes and its files and symlinks, without subdirectories."""
+    """One directory: its own attributes and its files and symlinks, without subdirectories.
+
+    On its way into a commit a large one comes in parts, one right after the other.
+    """
 
     path: RelPath
     attributes: bytes
-    """Its own attribute fields, no name, no newline."""
+    """Its own attribute fields, no name, no newline; empty in all parts but the first."""
     leaves: bytes
     """Encoded lines of files and symlinks, each ended by a newline, sorted by raw name."""
     digests: bytes = b""

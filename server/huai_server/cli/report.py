@@ -31,7 +31,6 @@ _ADVICE = {
     scan.KEEPS_CHANGING: "commit when the update has ended, or exclude what changes all the time",
     scan.OUT_OF_RANGE: "touch it: times from 1678 to 2262 can be committed; or exclude it",
     scan.TIME: "touch it: times from 1678 to 2262 can be committed",
-    scan.TOO_LARGE: "spread it over several directories, or exclude it",
     mounts.NOT_ENTERED: "unmount it; or set one_file_system = false; or commit it as an empty "
     "directory with --accept-mounts",
     mounts.MOUNTED_OVER: "mount the right file system; or take what is there with --accept-mounts",

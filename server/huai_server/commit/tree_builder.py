@@ -10,6 +10,7 @@ import re
 import stat
 from collections.abc import Iterable, Iterator
 from heapq import heappop, heappush
+from io import BytesIO
 from itertools import chain
 from typing import NamedTuple
 
@@ -50,6 +51,7 @@ class TreeBuilder:
         self._past = past
         self._check_readable = check_readable
         self._hardlinks = HardlinkGroups()
+        self._past_listing: Listing | None = None
         self._kept: set[RelPath] = set()
         self._waiting: list[tuple[bytes, RelPath]] = []
         self.problems: list[Problem] = []
@@ -141,8 +143,7 @@ class TreeBuilder:
 
     def _with_past_leaves(self, listing: Listing, unsure: dict[bytes, RelPath]) -> Listing:
         """The listing with the last commit's lines of the unsure names, or without these names."""
-        past = self._past.listing(listing.path) if self._past else None
-        kept = [leaf for leaf in _leaves(past) if leaf.name in unsure] if past else []
+        kept = [leaf for leaf in self._past_leaves(listing.path) if leaf.name in unsure]
         self._kept |= {unsure[leaf.name] for leaf in kept}
         # In the last commit the name may be a directory: then all below it stays as well.
         for name in unsure.keys() - {leaf.name for leaf in kept}:
@@ -154,6 +155,15 @@ class TreeBuilder:
             leaves=b"".join(leaf.line for leaf in leaves),
             digests=join_digests((count_files(leaf.line), leaf.digest) for leaf in leaves),
         )
+
+    def _past_leaves(self, path: RelPath) -> Iterator["_Leaf"]:
+        """What the last commit has in a directory, which is asked of every part of a large one."""
+        if self._past is None:
+            return
+        if self._past_listing is None or self._past_listing.path != path:
+            self._past_listing = self._past.listing(path)
+        if self._past_listing is not None:
+            yield from _leaves(self._past_listing)
 
     def _past_subtree(self, path: RelPath) -> Iterator[Listing]:
         """The last commit's listings at `path` and below, if it has a directory there."""
@@ -178,8 +188,8 @@ class TreeBuilder:
         return leaf._replace(line=alone + b"\n")
 
     def _count_run(self, run: Run) -> None:
-        files, symlinks, size, skipped = run.totals
-        self._directories += len(run)
+        directories, files, symlinks, size, skipped = run.totals
+        self._directories += directories
         self._files += files
         self._symlinks += symlinks
         self._bytes += size
@@ -187,7 +197,7 @@ class TreeBuilder:
 
     def _count(self, listing: Listing) -> None:
         files, symlinks, size = leaf_totals(listing.leaves)
-        self._directories += 1
+        self._directories += bool(listing.attributes)
         self._files += files
         self._symlinks += symlinks
         self._bytes += size
@@ -203,7 +213,7 @@ class _Leaf(NamedTuple):
 def _leaves(listing: Listing) -> Iterator[_Leaf]:
     """The lines of a listing, each with its digest."""
     files = 0
-    for line in listing.leaves.splitlines(keepends=True):
+    for line in BytesIO(listing.leaves):
         place = DIGEST_BYTES * files
         count = count_files(line)
         digest = listing.digests[place : place + DIGEST_BYTES * count]

@@ -33,7 +33,8 @@ def scan(root: Path, options: ScanOptions | None = None) -> Iterator[ScannedDire
 def scan_runs(root: Path, options: ScanOptions, watched: Collection[bytes]) -> Scanned:
     """The same, but directories about which nothing has to be decided come together.
 
-    The root, another file system, and each path that is `watched` come one by one, with all below.
+    A large directory comes in parts.  The root, another file system, and each path that is
+    `watched` come one by one, with all below.
     """
     found = native.scan_runs(root, options, watched)
     yield _root(root, next(found, None))

@@ -59,6 +59,9 @@ class Mounts:
             if kept is not None and _is_within(path, kept):
                 continue
             kept = None
+            if isinstance(item, ScannedDirectory) and item.goes_on:
+                yield item
+                continue
             found = item if isinstance(item, Unreadable) else self._judge(item)
             if isinstance(found, Unreadable):
                 self._now |= {each for each in self._before if _is_within(each, path)}

@@ -7,6 +7,7 @@ directory.  A maintainer has to keep `_REASONS` in step with `_native.pyi`.
 import errno
 import os
 from collections.abc import Collection, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import TypeAlias
 
@@ -16,13 +17,13 @@ from huai_schema.paths import RelPath, join
 from huai_server.scan import exclude
 from huai_server.scan.owners import OwnerNames
 from huai_server.scan.types import (
+    IDENTITY,
     KEEPS_CHANGING,
     LEFT_OUT,
     OUT_OF_RANGE,
     RESERVED,
     TEMPORARY,
     TIME,
-    TOO_LARGE,
     Problem,
     ScanError,
     Scanned,
@@ -39,18 +40,30 @@ _Directory: TypeAlias = tuple[
 _REASONS = {
     -1: KEEPS_CHANGING,
     -2: OUT_OF_RANGE,
-    -3: TOO_LARGE,
-    -4: TIME,
-    -5: RESERVED,
-    -6: TEMPORARY,
+    -3: TIME,
+    -4: RESERVED,
+    -5: TEMPORARY,
 }
 
 
 def scan(root: Path, options: ScanOptions) -> Iterator[ScannedDirectory | Unreadable]:
     """Every directory below `root` in tree order, as `huai_server.scan.scan` describes it."""
+    begun: list[ScannedDirectory] = []
     for item in scan_runs(root, options, None):
-        if not isinstance(item, Run):
+        if isinstance(item, Run):
+            continue
+        if isinstance(item, ScannedDirectory) and item.goes_on:
+            begun.append(item)
+            continue
+        if begun:
+            yield _whole(begun)
+        begun = []
+        if isinstance(item, ScannedDirectory):
+            begun = [item]
+        else:
             yield item
+    if begun:
+        yield _whole(begun)
 
 
 def scan_runs(root: Path, options: ScanOptions, watched: Collection[bytes] | None) -> Scanned:
@@ -70,6 +83,29 @@ def scan_runs(root: Path, options: ScanOptions, watched: Collection[bytes] | Non
                     yield _directory(frame)
     except (MemoryError, OSError) as error:
         raise _exhausted(error) from None
+
+
+def _whole(parts: list[ScannedDirectory]) -> ScannedDirectory:
+    """The directory that came in these parts."""
+    first = parts[0]
+    if len(parts) == 1:
+        return first
+    identities: list[bytes] = []
+    before = 0
+    for part in parts:
+        identities += (
+            IDENTITY.pack(*record[:6], record[6] + before, *record[7:])
+            for record in IDENTITY.iter_unpack(part.identities)
+        )
+        before += len(part.listing.leaves)
+    return first._replace(
+        listing=first.listing._replace(leaves=b"".join(part.listing.leaves for part in parts)),
+        identities=b"".join(identities),
+        hardlinks=any(part.hardlinks for part in parts),
+        problems=tuple(chain.from_iterable(part.problems for part in parts)),
+        left_out=tuple(chain.from_iterable(part.left_out for part in parts)),
+        unreadable=sum(part.unreadable for part in parts),
+    )
 
 
 def take_apart(run: Run) -> Iterator[ScannedDirectory]:

@@ -21,7 +21,6 @@ mode, uid, gid."""
 # Reasons that have no errno; the native scanner knows them by number.
 KEEPS_CHANGING = "keeps changing while it is read"
 OUT_OF_RANGE = "its size or time is out of range"
-TOO_LARGE = "holds more than one listing can carry"
 TIME = "its time is out of range"
 """Of a directory, which is listed with the nearest time that the format can hold."""
 CHANGED = "changed while it was read"
@@ -51,7 +50,7 @@ class Unreadable(NamedTuple):
 
 
 class ScannedDirectory(NamedTuple):
-    """One directory as it was seen."""
+    """One directory as it was seen, or a part of a large one."""
 
     listing: Listing
     """Without digests."""
@@ -60,7 +59,9 @@ class ScannedDirectory(NamedTuple):
     hardlinks: bool
     """Whether a file here has more than one name, here or elsewhere."""
     skipped: int
-    """How many devices, sockets, fifos and over-long paths are in it: no snapshot can hold them."""
+    """How many devices, sockets, fifos and over-long paths are in it: no snapshot can hold them.
+
+    The first part says it of all."""
     problems: tuple[Problem, ...] = ()
     """Paths in it that could not be read; its own path if its time is out of range."""
     left_out: tuple[Problem, ...] = ()
@@ -70,9 +71,14 @@ class ScannedDirectory(NamedTuple):
     device: int = 0
     inode: int = 0
 
+    @property
+    def goes_on(self) -> bool:
+        """Whether this is more of the directory before it."""
+        return not self.listing.attributes
+
 
 Scanned: TypeAlias = Iterator[ScannedDirectory | Unreadable | Run]
-"""A scan: directories about which nothing has to be decided come together."""
+"""A scan: directories about which nothing has to be decided come together, large ones in parts."""
 
 
 @dataclass(frozen=True, slots=True)

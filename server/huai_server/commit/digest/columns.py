@@ -1,21 +1,19 @@
 """Digest columns for a stream of scanned directories.
 
-Directories pass through in order, a window of them at a time, and their files in batches.  What is
-known already is the engine's to say.  It reads the other files as well, soon after the scan has
-seen them: their inodes are still in memory.
+Directories pass through in order, a window of them at a time.  What is known already is the
+engine's to say.  It reads the other files as well, soon after the scan has seen them: their inodes
+are still in memory.
 """
 
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from io import BytesIO
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 from huai_native._native import Contents, Digests, Run
 from huai_schema.codec.escaping import unescape
 from huai_schema.errors import ExitCode, HuaiError
-from huai_schema.limits import DIGEST_BYTES
 from huai_schema.paths import RelPath, join
 from huai_server.scan.native import take_apart
 from huai_server.scan.types import (
@@ -30,11 +28,9 @@ from huai_server.scan.types import (
 )
 
 _WINDOW = 4096
-"""Directories or files that are held at a time; one huge directory comes in batches as well."""
+"""Directories or files that are held at a time; of a large directory the scan gives no more."""
 
 _Item: TypeAlias = ScannedDirectory | Unreadable
-_Part: TypeAlias = tuple[ScannedDirectory, bytes]
-"""A directory and some of its records."""
 _Known: TypeAlias = tuple[int, bytes] | None
 """A digest, after the time of birth that it holds for."""
 _Found: TypeAlias = tuple[int | None, bytes] | str
@@ -122,36 +118,26 @@ class DigestColumns:
             yield item._replace(problems=tuple(problems.get(number, ())))
 
     def _fill_window(self, window: list[_Item]) -> Iterator[_Item]:
-        found = self._columns(_parts(window))
+        directories = [item for item in window if isinstance(item, ScannedDirectory)]
+        with self._keeping():
+            doubts = self._digests.look_up(
+                [(item.listing.leaves, item.identities, item.inode) for item in directories]
+            )
+        files = [_file(directories[number], file, known) for number, file, known in doubts]
+        results = self._find_out(files)
+        with self._keeping():
+            columns = iter(self._digests.settle(_found(results)))
+        problems: list[list[Problem]] = [list(item.problems) for item in directories]
+        for (number, *_), file, found in zip(doubts, files, results, strict=True):
+            if isinstance(found, str) and found != VOLATILE:
+                problems[number].append(Problem(file.path, found))
+        said = iter(problems)
         for item in window:
-            if not isinstance(item, ScannedDirectory) or not item.identities:
+            if isinstance(item, ScannedDirectory):
+                listing = item.listing._replace(digests=next(columns))
+                yield item._replace(listing=listing, problems=tuple(next(said)))
+            else:
                 yield item
-                continue
-            column = BytesIO()
-            problems = list(item.problems)
-            while column.tell() < len(item.identities) // IDENTITY.size * DIGEST_BYTES:
-                more, reasons = next(found)
-                column.write(more)
-                problems += reasons
-            listing = item.listing._replace(digests=column.getvalue())
-            yield item._replace(listing=listing, problems=tuple(problems))
-
-    def _columns(self, parts: Iterable[_Part]) -> Iterator[tuple[bytes, list[Problem]]]:
-        """For each part its digests, and which files have none."""
-        for batch in _batches(parts):
-            with self._keeping():
-                doubts = self._digests.look_up(
-                    [(item.listing.leaves, records, item.inode) for item, records in batch]
-                )
-            files = [(part, _file(*batch[part], number, known)) for part, number, known in doubts]
-            results = self._find_out([file for _, file in files])
-            with self._keeping():
-                columns = self._digests.settle(_found(results))
-            problems: list[list[Problem]] = [[] for _ in batch]
-            for (part, file), found in zip(files, results, strict=True):
-                if isinstance(found, str) and found != VOLATILE:
-                    problems[part].append(Problem(file.path, found))
-            yield from zip(columns, problems, strict=True)
 
     def _find_out(self, files: list[_File]) -> list[_Found]:
         wanted: dict[bytes, _File] = {}
@@ -211,30 +197,9 @@ def _windows(scanned: Iterable[_Item | Run]) -> Iterator[list[_Item] | Run]:
     yield window
 
 
-def _parts(window: Iterable[_Item]) -> Iterator[_Part]:
-    """The directories that hold files, large ones piece by piece."""
-    for item in window:
-        if isinstance(item, ScannedDirectory):
-            for start in range(0, len(item.identities), _WINDOW * IDENTITY.size):
-                yield item, item.identities[start : start + _WINDOW * IDENTITY.size]
-
-
-def _batches(parts: Iterable[_Part]) -> Iterator[list[_Part]]:
-    batch: list[_Part] = []
-    size = 0
-    for part in parts:
-        batch.append(part)
-        size += len(part[1]) // IDENTITY.size
-        if size >= _WINDOW:
-            yield batch
-            batch, size = [], 0
-    if batch:
-        yield batch
-
-
-def _file(item: ScannedDirectory, records: bytes, number: int, known: _Known) -> _File:
-    """One of the files of a part."""
-    begin = number * IDENTITY.size
+def _file(item: ScannedDirectory, number: int, known: _Known) -> _File:
+    """One of the files of a directory."""
+    records, begin = item.identities, number * IDENTITY.size
     offset = IDENTITY.unpack_from(records, begin)[6]
     leaves = item.listing.leaves
     name = leaves[offset : leaves.index(b"\t", offset)]

@@ -1,3 +1,4 @@
+from collections.abc import Iterator
 from zlib import crc32
 
 import pytest
@@ -33,6 +34,38 @@ def listing(path: bytes, leaves: bytes = b"") -> Listing:
 def test_listings_come_in_tree_order(order: list[bytes]) -> None:
     with pytest.raises(FormatError, match="tree order"):
         build(map(listing, order), MemoryObjects())
+
+
+def in_parts(path: bytes, leaves: list[bytes], size: int) -> Iterator[Listing]:
+    """A listing in parts; every second one has digests."""
+    for start in range(0, len(leaves), size):
+        text = b"".join(leaves[start : start + size])
+        part = Listing(RelPath(path), b"0" if start == 0 else b"", text)
+        digests = b"d" * 32 * text.count(b"\n")
+        yield part._replace(digests=digests if start // size % 2 else b"")
+
+
+@pytest.mark.parametrize("size", [1, 50, 100, 255, 256, 300, 1000])
+@pytest.mark.parametrize("count", [100, 255, 256, 1000])
+def test_a_directory_may_come_in_parts(count: int, size: int) -> None:
+    leaves = [b"%04d\t1\t0\n" % number for number in range(count)]
+    parts = list(in_parts(b"d", leaves, size))
+    zeros = [(part.leaves.count(b"\n"), part.digests) for part in parts]
+    whole = listing(b"d", b"".join(leaves))._replace(digests=join_digests(zeros))
+    rest = [listing(b"d/sub", b"leaf\t1\t0\n"), listing(b"e")]
+    assert build([listing(b""), *parts, *rest], None) == build([listing(b""), whole, *rest], None)
+    top = [listing(b"", b"".join(leaves))._replace(digests=whole.digests), *rest[1:]]
+    assert build([*in_parts(b"", leaves, size), *rest[1:]], None) == build(top, None)
+
+
+@pytest.mark.parametrize(
+    "order", [[b"a"], [b"", b"a", b"b"], [b"", b"a", b"a/b", b"a"], [b"", b"a", b""]]
+)
+def test_parts_come_right_after_the_directory(order: list[bytes]) -> None:
+    *before, last = order
+    more = Listing(RelPath(last), b"", b"leaf\t1\t0\n")
+    with pytest.raises(FormatError, match="tree order"):
+        build([*map(listing, before), more], None)
 
 
 def test_a_tree_has_a_root() -> None:

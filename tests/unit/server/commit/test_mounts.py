@@ -95,6 +95,28 @@ def test_a_directory_that_is_mounted_over_keeps_its_entries(
     assert told(commit(upstream)) == [], "what was accepted is how it is now"
 
 
+def test_a_large_directory_is_judged_as_one(
+    upstream: Upstream, disk: Callable[[str], Disk]
+) -> None:
+    """It comes in parts, which all are of one file system."""
+    upstream.configure(one_file_system=False)
+    commit(upstream)
+    before = below(upstream, "pool/sub")
+    mounted = disk("pool/sub")
+    mounted.mount()
+    for number in range(5000):
+        upstream.write(f"pool/sub/{number}")
+    assert told(commit(upstream)) == [("pool/sub", MOUNTED_OVER)]
+    assert below(upstream, "pool/sub") == before
+    for accept in (True, False):
+        assert told(commit(upstream, accept=accept)) == []
+        assert len(below(upstream, "pool/sub")) == 5001
+    mounted.unmount()
+    (upstream.tree / "pool/sub/f").unlink()
+    assert told(commit(upstream)) == [("pool/sub", NOT_MOUNTED)]
+    assert len(below(upstream, "pool/sub")) == 5001
+
+
 def test_a_mount_that_was_always_there_is_an_empty_directory(
     upstream: Upstream, disk: Callable[[str], Disk]
 ) -> None:

@@ -1,0 +1,163 @@
+//! Reading one directory, again if it changes meanwhile.
+
+use std::os::fd::{AsFd, BorrowedFd};
+
+use rustix::io::Errno;
+
+use super::crowd::{Crowd, PART};
+use super::entries::Entries;
+use super::frame::{Directory, Frame, Reason};
+use crate::call::{self, Outcome, Status};
+use crate::handle::Root;
+use crate::listing::Names;
+use crate::owners::{LastOwners, LookUp, Owners};
+use crate::queue::{self, Reading};
+use crate::scan::Options;
+use crate::stop::Stop;
+
+/// How often a directory that changes meanwhile is read before it is given up.
+const READINGS: usize = 4;
+/// What others need to read a directory.
+const OTHERS_ENTER: u32 = 0o005;
+
+/// What was read of one directory.
+#[derive(Debug)]
+pub(crate) enum Found {
+    /// All that is said of it.
+    Frame(Frame),
+    /// It goes on in parts.
+    Crowd(Crowd),
+}
+
+impl queue::Frame for Found {
+    fn size(&self) -> usize {
+        match self {
+            Self::Frame(frame) => frame.size(),
+            Self::Crowd(crowd) => crowd.size(),
+        }
+    }
+}
+
+/// Why a directory has no listing.
+pub(super) enum Failure {
+    /// That is what the scan says of it.
+    Given(Reason),
+    /// The scan cannot go on.
+    Fatal(Errno),
+}
+
+/// What the kernel says of this directory; memory and owners are not the kernel's.
+fn said(errno: Errno) -> Failure {
+    match errno {
+        Errno::NOMEM => Failure::Fatal(errno),
+        _ => Failure::Given(Reason::Errno(errno)),
+    }
+}
+
+/// What all threads of a scan share.
+pub(crate) struct Tree<'a> {
+    pub(crate) root: &'a Root,
+    pub(crate) options: &'a Options,
+    pub(crate) owners: &'a Owners,
+    pub(crate) look_up: &'a LookUp<'a>,
+    pub(crate) stop: &'a Stop,
+}
+
+/// What one thread needs for its work, kept from directory to directory.
+#[derive(Debug, Default)]
+pub(crate) struct Reader {
+    names: Names,
+    entries: Entries,
+    owners: LastOwners,
+}
+
+/// An open directory while it is read.
+pub(super) struct Place<'a> {
+    pub(super) tree: &'a Tree<'a>,
+    pub(super) path: &'a [u8],
+    pub(super) handle: BorrowedFd<'a>,
+}
+
+impl Reader {
+    /// Reads the directory at `path`; an error is one of the whole scan.
+    pub(crate) fn read(&mut self, tree: &Tree<'_>, path: &[u8]) -> Outcome<Reading<Found>> {
+        match self.try_read(tree, path) {
+            Ok(status) => self.finish(path, &status),
+            Err(Failure::Fatal(errno)) => Err(errno),
+            Err(Failure::Given(Reason::Errno(Errno::NOENT))) => Ok(Reading::default()),
+            Err(Failure::Given(reason)) => Ok(Reading {
+                frame: Some(Found::Frame(Frame::Unreadable {
+                    path: path.to_vec(),
+                    reason,
+                })),
+                children: Vec::new(),
+            }),
+        }
+    }
+
+    fn try_read(&mut self, tree: &Tree<'_>, path: &[u8]) -> Result<Status, Failure> {
+        let handle = tree.root.directory(path).map_err(said)?;
+        let place = Place {
+            tree,
+            path,
+            handle: handle.as_fd(),
+        };
+        let mut status = call::status(place.handle).map_err(said)?;
+        for _ in 0..READINGS {
+            let before = status;
+            self.entries.begin();
+            self.entries
+                .add_itself(tree, &mut self.owners, &before)
+                .map_err(Failure::Fatal)?;
+            if tree.options.one_file_system && before.device != tree.root.device {
+                return Ok(before);
+            }
+            self.read_once(&place)?;
+            status = call::status(place.handle).map_err(said)?;
+            if before.mtime == status.mtime {
+                return Ok(status);
+            }
+        }
+        Err(Failure::Given(Reason::KeepsChanging))
+    }
+
+    fn read_once(&mut self, place: &Place<'_>) -> Result<(), Failure> {
+        let Self {
+            names,
+            entries,
+            owners,
+        } = self;
+        call::rewind(place.handle).map_err(said)?;
+        names
+            .read(place.handle, |name, kind| entries.wants(place, name, kind))
+            .map_err(said)?;
+        if names.len() > PART {
+            entries.expect_many();
+        }
+        for (name, kind) in names.iter() {
+            if place.tree.stop.is_set() {
+                return Err(Failure::Fatal(Errno::CANCELED));
+            }
+            entries
+                .add(place, owners, name, kind)
+                .map_err(Failure::Fatal)?;
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, path: &[u8], status: &Status) -> Outcome<Reading<Found>> {
+        let directory = Directory {
+            path: path.to_vec(),
+            device: status.device,
+            inode: status.inode,
+            ..Directory::default()
+        };
+        let is_open = status.mode & OTHERS_ENTER == OTHERS_ENTER;
+        let reading = Reading {
+            frame: Some(self.entries.end(directory, is_open)?),
+            children: self.entries.take_children()?,
+        };
+        self.names.relax();
+        Ok(reading)
+    }
+}
