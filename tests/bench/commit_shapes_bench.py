@@ -6,16 +6,17 @@
 from collections.abc import Iterator
 
 from tests.bench import trees
-from tests.bench.figures import Figure
+from tests.bench.figures import Figure, Goal
 from tests.bench.spending import Spent, peak, spend, take_turns, wall
-from tests.bench.stand import Stand
+from tests.bench.stand import CHURN, MODULES, Stand
 
 _DIRECTORIES, _ENTRIES = 100_000, 275_000
 _CROWD = 1_000_000
+_CROWD_MEMORY = Goal(100e6, "< 100 MB")
 
 
 def figures(stand: Stand) -> Iterator[Figure]:
-    """A second commit of the one, and the memory of both commits of the other."""
+    """A second commit of the one, and the memory of commits of the other."""
     yield from _directories(stand)
     yield from _crowd(stand)
 
@@ -38,10 +39,16 @@ def _directories(stand: Stand) -> Iterator[Figure]:
 def _crowd(stand: Stand) -> Iterator[Figure]:
     tree = stand.folder / "crowd"
     stand.make(trees.make_crowd, tree, _CROWD)
-    stand.server.run("add", "crowd", tree, "--digest", "now")
-    name = f"commit, {_CROWD:,} entries in one directory, peak memory"
-    yield Figure(f"first {name}", peak([_commit(stand, "crowd")]), "B")
-    yield Figure(f"second {name}", peak([_commit(stand, "crowd")]), "B")
+    for module, digest in MODULES.items():
+        stand.server.run("add", f"crowd-{module}", tree, "--digest", digest)
+    for what in ("first", "nothing changed", "0.5 % changed"):
+        if what == "0.5 % changed":
+            stand.make(trees.change_crowd, tree, CHURN)
+        for module in MODULES:
+            spent = _commit(stand, f"crowd-{module}")
+            name = f"commit, {_CROWD:,} entries in one directory, {module}, {what}"
+            yield Figure(f"{name}, CPU", spent.cpu, "s")
+            yield Figure(f"{name}, peak memory", peak([spent]), "B", goal=_CROWD_MEMORY)
 
 
 def _commit(stand: Stand, module: str) -> Spent:
