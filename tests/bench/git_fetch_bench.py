@@ -16,8 +16,9 @@ from pathlib import Path
 
 import pygit2
 
-from huai_client.metadata.git import LocalRepository, fetch_commit
-from huai_client.metadata.http import MetadataUrl, find_newest
+from huai_client.metadata.git import Fetch, LocalRepository
+from huai_client.metadata.http import MetadataUrl
+from huai_client.metadata.newest import find_newest
 from huai_client.metadata.repository import Repository
 from tests.bench.figures import Figure, Goal
 from tests.bench.stand import Stand, say
@@ -93,7 +94,7 @@ def main() -> None:
         remote.fetch([_BRANCH], depth=1)
     else:
         newest = find_newest(MetadataUrl(url))
-        fetch_commit(newest, LocalRepository(path, store, kept), timeout=_SECONDS)
+        Fetch(newest, LocalRepository(path, store, kept), timeout=_SECONDS).complete()
         store.keep([newest.commit])
     print(time.process_time() - began)
 

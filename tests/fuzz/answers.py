@@ -9,9 +9,10 @@ import contextlib
 import socket
 from unittest.mock import patch
 
-from huai_client.metadata.git.protocol import receive_pack
-from huai_client.metadata.http import MetadataUrl, find_newest
+from huai_client.metadata.git.protocol import ask_for_pack, receive_pack
+from huai_client.metadata.http import MetadataUrl
 from huai_client.metadata.http_connection import Route
+from huai_client.metadata.newest import find_newest
 from huai_client.metadata.served import list_modules
 from huai_schema.errors import HuaiError
 from tests.fuzz.target import Target
@@ -45,13 +46,21 @@ def _answer(data: bytes) -> object:
         upstream = _Upstream(_answers(data), open_ends)
         open_ends.enter_context(patch.object(Route, "connect", upstream.connect))
         if data.startswith(b"1"):
-            receive_pack(MetadataUrl(_BASE), b"0000", lambda _: None, timeout=_SECONDS)
+            receive_pack(ask_for_pack(MetadataUrl(_BASE), b"0000", timeout=_SECONDS), _nowhere)
             return "pack"
         if data.startswith(b"2"):
             return len(list_modules(_BASE, timeout=_SECONDS)) > 0
         newest = find_newest(MetadataUrl(f"{_BASE}/m.git"), timeout=_SECONDS)
         _ = newest.found.service, str(newest.found)
+        if data.startswith(b"3"):
+            asked = ask_for_pack(newest.found, b"0000", timeout=_SECONDS, line=newest.line)
+            receive_pack(asked, _nowhere)
+            return "pack on the same connection"
         return "newest"
+
+
+def _nowhere(_data: bytes) -> None:
+    """Where packs go to."""
 
 
 def _answers(data: bytes) -> list[bytes]:
@@ -94,6 +103,8 @@ ANSWERS = {
             b"0HTTP/1.0 200 OK\n\n" + _ADVERT,
             b"1" + _said(b"200 OK", reply(b"PACK"), _TYPE),
             b"1" + _chunked(reply(b"PACK"), _TYPE),
+            b"3" + _said(b"200 OK", _ADVERT) + _said(b"200 OK", reply(b"PACK"), _TYPE),
+            b"3" + _said(b"200 OK", _ADVERT) + _NEXT + _chunked(reply(b"PACK"), _TYPE),
             b"2" + _said(b"200 OK", _MODULES, b"Content-Type: application/json"),
         ],
         [

@@ -16,7 +16,8 @@ from huai_client.cli.rsync.parse import parse_arguments as parse_command_line
 from huai_client.config import load as load_client
 from huai_client.filters.parser import Parser
 from huai_client.metadata.git.protocol import pack_of
-from huai_client.metadata.http import decode_advert, printable, retry_after
+from huai_client.metadata.http import printable, retry_after
+from huai_client.metadata.newest import decode_advert
 from huai_client.transfer.exit_status import classify_exit
 from huai_client.transfer.rsync_output import RsyncOutput
 from huai_client.transfer.urls import ContentUrl

@@ -9,8 +9,9 @@ from pathlib import Path
 import pygit2
 import pytest
 
-from huai_client.metadata.git import LocalRepository, fetch_commit
-from huai_client.metadata.http import MetadataUrl, find_newest
+from huai_client.metadata.git import Fetch, LocalRepository
+from huai_client.metadata.http import MetadataUrl
+from huai_client.metadata.newest import find_newest
 from huai_client.metadata.repository import Repository
 from tests.support.git_backend import git_backend
 from tests.support.histories import History
@@ -32,7 +33,7 @@ class Client:
         """Fetch; keep so many of the newest commits."""
         newest = find_newest(self.metadata)
         here = LocalRepository(self.path, self.store, frozenset(self.kept))
-        fetch_commit(newest, here, timeout=60)
+        Fetch(newest, here, timeout=60).complete()
         self.kept = [newest.commit, *(each for each in self.kept if each != newest.commit)][:keep]
         self.store.keep(self.kept)
         self.check()

@@ -11,11 +11,12 @@ from typing import Self
 import pytest
 
 from huai_client.deadline import Deadline, TimeUpError
-from huai_client.metadata.git import LocalRepository, fetch_commit
+from huai_client.metadata.git import Fetch, LocalRepository
 from huai_client.metadata.git.objects import MissingObjectError
-from huai_client.metadata.git.protocol import receive_pack
-from huai_client.metadata.http import MetadataUrl, UpstreamError, UpstreamTimeoutError, find_newest
+from huai_client.metadata.git.protocol import ask_for_pack, receive_pack
+from huai_client.metadata.http import MetadataUrl, UpstreamError, UpstreamTimeoutError
 from huai_client.metadata.http_answer import Head
+from huai_client.metadata.newest import find_newest
 from huai_client.metadata.repository import DamagedRepositoryError, Repository
 from huai_client.metadata.slow_http import Request, redirection
 from huai_schema.errors import FormatError, HuaiError
@@ -74,7 +75,7 @@ class Downstream:
 
     def fetch(self, url: str, *, timeout: float = 30) -> str:
         newest = find_newest(MetadataUrl(url))
-        fetch_commit(newest, LocalRepository(self.path, self.store, ()), timeout=timeout)
+        Fetch(newest, LocalRepository(self.path, self.store, ()), timeout=timeout).complete()
         return newest.commit
 
     def traces(self) -> list[str]:
@@ -287,15 +288,16 @@ def test_what_never_ends_is_ended(first: bytes, again: bytes) -> None:
 def test_talk_without_a_pack_is_ended(again: bytes) -> None:
     first = CHUNKED + chunk(FLUSH_PACKET + packet(b"NAK\n"))
     with Endless(first, chunk(again)) as server, pytest.raises(FormatError, match="talk"):
-        receive_pack(MetadataUrl(server.url), b"", lambda _: None, timeout=10)
+        receive_pack(ask_for_pack(MetadataUrl(server.url), b"", timeout=10), lambda _: None)
 
 
 def test_the_deadline_ends_an_answer_that_comes_well() -> None:
     first = CHUNKED + chunk(FLUSH_PACKET + packet(b"NAK\n"))
     with Endless(first, chunk(packet(b"\x01" + b"pack" * 1000))) as server:
-        question = MetadataUrl(server.url)
+        question, deadline = MetadataUrl(server.url), Deadline.after(1)
+        asked = ask_for_pack(question, b"", timeout=60, deadline=deadline)
         with pytest.raises(TimeUpError):
-            receive_pack(question, b"", lambda _: None, timeout=60, deadline=Deadline.after(1))
+            receive_pack(asked, lambda _: None)
 
 
 def test_the_deadline_ends_silence() -> None:

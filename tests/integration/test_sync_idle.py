@@ -50,6 +50,15 @@ def test_two_requests_where_there_is_something_new(
         ended = down.process("sync", down.name)
     assert ended.code == 0, ended
     assert [line.split()[0] for line in counted.requests] == [b"GET", b"POST"]
+    assert counted.connections == 1
+
+
+def test_a_first_sync_has_one_connection(place: Site, pair: tuple[Upstream, Downstream]) -> None:
+    with counting(place.url) as counted:
+        down = place.downstream(pair[0], url=counted.url)
+        assert down.process("sync", down.name).code == 0
+    assert [line.split()[0] for line in counted.requests] == [b"GET", b"POST"]
+    assert counted.connections == 1
 
 
 def loaded(down: Downstream) -> str:

@@ -19,6 +19,7 @@ class Counted:
     url: str = ""
     requests: list[bytes] = field(default_factory=list)
     """First lines."""
+    connections: int = 0
     agents: list[bytes] = field(default_factory=list)
     """What the clients call themselves, in each request that says it."""
     received: int = 0
@@ -35,6 +36,7 @@ def counting(upstream: str) -> Iterator[Counted]:
     counted = Counted()
 
     def hear(client: socket.socket) -> None:
+        counted.connections += 1
         threading.Thread(target=_serve, args=(client, target, counted), daemon=True).start()
 
     with listening(hear) as port:

@@ -26,6 +26,7 @@ from huai_schema.paths import exact, show
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from huai_client.metadata.repository import Repository
     from huai_client.plan.prepared import Prepared
     from huai_client.state.run_record import Kind
     from huai_client.sync.result import Observer, SyncResult
@@ -213,9 +214,23 @@ class Run:
         return bool(reason)
 
     def _sync(self, options: SyncOptions, upstream: Upstream | None = None) -> "Sync":
+        upstream = upstream or self._upstream(options)
+        # Loading the planner takes as long as the answer of a near upstream: it is asked first.
+        repository = self._asked_ahead(upstream)
         from huai_client.sync.sync import Sync
 
-        return Sync(self._mirror, options, upstream or self._upstream(options))
+        return Sync(self._mirror, options, upstream, repository)
+
+    def _asked_ahead(self, upstream: Upstream) -> "Repository | None":
+        """The repository that a newer commit, if one is known of, comes to; opened."""
+        heard = upstream.metadata.heard
+        if heard is None:
+            return None
+        from huai_client.metadata.repository import Repository
+
+        repository = Repository(self._places.repository, timeout=self._module.timeout)
+        repository.ask(heard, upstream.deadline)
+        return repository
 
     def _run_log(self, kind: "Kind") -> RunLog:
         return RunLog(self._places, kind)

@@ -19,13 +19,8 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from huai_client.deadline import NEVER, Deadline
-from huai_client.metadata.http import (
-    MetadataUrl,
-    Newest,
-    NotServedError,
-    UpstreamDownError,
-    UpstreamError,
-)
+from huai_client.metadata.http import MetadataUrl, NotServedError, UpstreamDownError, UpstreamError
+from huai_client.metadata.newest import Newest
 from huai_client.retry import Backoff, retry
 from huai_client.state.upstream_health import UpstreamHealth
 from huai_schema.errors import FormatError
@@ -76,7 +71,8 @@ class Failover:
         self._deadline = deadline
         self._pause = pause
         self._answered: MetadataUrl | None = None
-        self._heard: Newest | None = None
+        self.heard: Newest | None = None
+        """What nobody has taken yet of what was heard."""
 
     @property
     def first(self) -> MetadataUrl:
@@ -85,13 +81,13 @@ class Failover:
 
     def hear(self, newest: Newest) -> None:
         """Remember what the URL that answered last said of its newest commit."""
-        self._heard = newest
+        self.heard = newest
 
     def take_heard(self, url: MetadataUrl) -> Newest | None:
         """What was heard from `url`, once: whoever fetches again has to ask again."""
         if url != self._answered:
             return None
-        heard, self._heard = self._heard, None
+        heard, self.heard = self.heard, None
         return heard
 
     def first_answer(

@@ -1,9 +1,4 @@
-"""Asking the upstream over HTTP, above all for its newest commit: one small request.
-
-Any git server that speaks the smart HTTP protocol will do (git's own documentation:
-gitprotocol-http); the plain advertisement of version 0 is what every one of them can send.
-Other transports are left to `repository`, the fetch itself to `git`.
-"""
+"""Asking the upstream over HTTP, and what its failures mean."""
 
 import os
 import re
@@ -18,15 +13,13 @@ from urllib.parse import unquote_to_bytes, urlsplit
 from huai_client.deadline import NEVER, Deadline
 from huai_client.metadata.http_answer import AnswerError, Head
 from huai_client.metadata.http_connection import NotTlsError, NotTrustedError, basic
-from huai_client.metadata.slow_http import Request, Response, SlowError, StatusError, open_url
+from huai_client.metadata.http_line import Line, SlowError
+from huai_client.metadata.slow_http import Request, Response, Sent, StatusError, good, open_url
 from huai_client.state.hosts import service_of
 from huai_schema import __version__
-from huai_schema.errors import ExitCode, FormatError, HuaiError
-from huai_schema.git.objects import BRANCH
-from huai_schema.git.pktline import FLUSH, split
+from huai_schema.errors import ExitCode, HuaiError
 
-_ANSWER_BYTES = 1 << 20
-_TIMEOUT_SECONDS = 30.0
+TIMEOUT_SECONDS = 30.0
 _PASSING = {408, 429}
 """Statuses: of a request that took too long, of too many of them."""
 _GONE = {404, 410}
@@ -36,8 +29,6 @@ _OF_THE_SERVER = 500
 _NO_ADDRESS = (ValueError, OverflowError)
 """What is raised for an address that is none; the latter for a port beyond all numbers."""
 _TALK = 300
-_ADVERT = "info/refs?service=git-upload-pack"
-_REF = re.compile(rb"^([0-9a-f]{40}) ([^\0\n]+)")
 _DATE = re.compile(
     "[A-Z][a-z]{2}, ([0-9]{2}) ([A-Z][a-z]{2}) ([0-9]{4}) ([0-9]{2}):([0-9]{2}):([0-9]{2}) GMT"
 )
@@ -107,17 +98,6 @@ def is_http(url: str) -> bool:
     return url.startswith(("http://", "https://"))
 
 
-class Newest(NamedTuple):
-    """The newest commit of an upstream."""
-
-    commit: str
-    """Its hex id."""
-    found: MetadataUrl
-    """Where the upstream is, after redirections."""
-    clock: float | None = None
-    """What its clock said, seconds since the epoch; None: it did not say."""
-
-
 class Question(NamedTuple):
     """What an upstream is asked."""
 
@@ -126,6 +106,8 @@ class Question(NamedTuple):
     body: bytes | None = None
     """Sent by POST, if there is one."""
     content_type: str = ""
+    stay: bool = False
+    """Whether another one may follow on the same connection."""
 
 
 class Answer:
@@ -139,6 +121,10 @@ class Answer:
         self.content_type = response.head.content_type
         self.clock = _moment(response.head.headers.get("date", ""))
 
+    def release(self) -> Line | None:
+        """The connection, after the end of the answer; None if it does not stay open."""
+        return self._response.release()
+
     def whole(self, limit: int) -> bytes:
         """All of it, up to `limit` bytes."""
         found = bytearray()
@@ -148,33 +134,35 @@ class Answer:
 
     def read(self, size: int) -> bytes:
         """At most `size` bytes, as soon as there are any; none at the end."""
-        try:
+        with _failures(self._metadata):
             return self._response.read(size)
-        except (OSError, AnswerError) as error:
-            raise _broken(self._metadata, error) from error
 
 
-def newest_commit(
-    metadata: MetadataUrl, *, timeout: float = _TIMEOUT_SECONDS, deadline: Deadline = NEVER
-) -> str:
-    """The hex id of the commit that the branch points to; `UpstreamError` if there is none."""
-    return find_newest(metadata, timeout=timeout, deadline=deadline).commit
+class Asked:
+    """A question that was sent, and whose answer is read later."""
 
+    def __init__(
+        self,
+        metadata: MetadataUrl,
+        question: Question,
+        *,
+        timeout: float,
+        deadline: Deadline = NEVER,
+        line: Line | None = None,
+    ) -> None:
+        """As `ask`, but follows no redirection; on `line`, if that is a connection to there."""
+        self.metadata = metadata
+        with _failures(metadata):
+            request = _request(metadata, question)
+            self._sent = Sent(request, timeout=timeout, deadline=deadline, line=line)
 
-def find_newest(
-    metadata: MetadataUrl, *, timeout: float = _TIMEOUT_SECONDS, deadline: Deadline = NEVER
-) -> Newest:
-    """The commit that the branch points to, and where to fetch it.
-
-    A `timeout` (s) that is longer than what suits so small a question is not made use of.
-    """
-    timeout = min(timeout, _TIMEOUT_SECONDS)
-    with ask(metadata, Question(_ADVERT), timeout=timeout, deadline=deadline) as answer:
-        body, url, clock = answer.whole(_ANSWER_BYTES), answer.url, answer.clock
-    found = metadata
-    if url != f"{str(metadata).rstrip('/')}/{_ADVERT}":
-        found = MetadataUrl(url.removesuffix(f"/{_ADVERT}"))
-    return Newest(decode_advert(body, str(metadata)), found, clock)
+    @contextmanager
+    def answer(self) -> Iterator[Answer]:
+        """What comes."""
+        with _failures(self.metadata):
+            response = good(self._sent.response())
+        with response:
+            yield Answer(response, self.metadata)
 
 
 @contextmanager
@@ -182,7 +170,7 @@ def ask(
     metadata: MetadataUrl,
     question: Question,
     *,
-    timeout: float = _TIMEOUT_SECONDS,
+    timeout: float = TIMEOUT_SECONDS,
     deadline: Deadline = NEVER,
 ) -> Iterator[Answer]:
     """Ask a question.
@@ -191,25 +179,33 @@ def ask(
     deadline it is over anyway.  Every failure is an `UpstreamError`, an `UpstreamDownError` if
     it may pass, or a `TimeUpError`.
     """
-    try:
+    with _failures(metadata):
         response = open_url(_request(metadata, question), timeout=timeout, deadline=deadline)
-    except StatusError as error:
-        raise _refused(metadata, error.head) from error
-    except (OSError, AnswerError, *_NO_ADDRESS) as error:
-        raise _broken(metadata, error) from error
     with response:
         yield Answer(response, metadata)
 
 
+@contextmanager
+def _failures(metadata: MetadataUrl) -> Iterator[None]:
+    """What goes wrong inside as an `UpstreamError`."""
+    try:
+        yield
+    except StatusError as error:
+        raise _refused(metadata, error.head) from error
+    except (OSError, AnswerError, *_NO_ADDRESS) as error:
+        raise _broken(metadata, error) from error
+
+
 def _request(metadata: MetadataUrl, question: Question) -> Request:
     """The question; whoever the upstream redirects to has no business with the login."""
-    login = _LOGIN.match(metadata.url)
+    found = _LOGIN.match(metadata.url)
     headers = {"User-Agent": f"huai-client/{__version__}"}
     if question.content_type:
         headers["Content-Type"] = question.content_type
     url = f"{str(metadata).rstrip('/')}/{question.what}"
-    given = unquote_to_bytes(login[2]) if login else _kept_login(url)
-    return Request(url, question.body, headers, basic(given) if given else "")
+    given = unquote_to_bytes(found[2]) if found else _kept_login(url)
+    login = basic(given) if given else ""
+    return Request(url, question.body, headers, login, question.stay)
 
 
 def _kept_login(url: str) -> bytes:
@@ -283,47 +279,3 @@ def _moment(text: str) -> float | None:
         return email.utils.parsedate_to_datetime(text).timestamp()
     except (ValueError, OverflowError):
         return None
-
-
-def decode_advert(body: bytes, metadata: str) -> str:
-    """The commit that the branch names in an advertisement of refs; pure."""
-    packets = _packets(body)
-    try:
-        if not next(packets, b"").startswith(b"# service=git-upload-pack"):
-            raise _no_repository(metadata)
-    except FormatError:
-        raise _no_repository(metadata) from None
-    try:
-        for packet in packets:
-            found = _REF.match(packet)
-            if found and found[2] == BRANCH.encode():
-                return found[1].decode()
-    except FormatError as error:
-        raise UpstreamError(
-            f"{metadata}: the answer ends in the middle", hint="try again later"
-        ) from error
-    raise NotServedError(
-        f"{metadata}: nothing is committed there yet", hint="run huai-server commit on the upstream"
-    )
-
-
-def _no_repository(metadata: str) -> "UpstreamError":
-    return UpstreamError(
-        f"{metadata}: this is no git repository served over HTTP", hint="look at the URL"
-    )
-
-
-def _packets(body: bytes) -> Iterator[bytes]:
-    """The payloads up to the second flush packet (gitprotocol-http(5), "Smart Clients").
-
-    `FormatError` if the body ends before that.
-    """
-    flushes = 0
-    for packet in split(body):
-        if isinstance(packet, bytes):
-            yield packet
-        elif packet == FLUSH:
-            flushes += 1
-            if flushes == 2:
-                return
-    raise FormatError("an answer that ends before its second flush packet")

@@ -12,9 +12,10 @@ from typing import NamedTuple, Protocol
 _LINE_BYTES = 65_536
 _LINES = 100
 """Headers of an answer, headers after its last chunk, and interim answers before it."""
-_STATUS = re.compile(rb"HTTP/1\.[0-9] ([1-9][0-9]{2})(?: (.*))?")
+_STATUS = re.compile(rb"HTTP/1\.([0-9]) ([1-9][0-9]{2})(?: (.*))?")
 _HEADER = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*(.*)")
 _SIZE = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;.*)?")
+_CLOSE = re.compile(r"\bclose\b", re.IGNORECASE)
 _LENGTH = re.compile("[0-9]{1,18}")
 _SWITCHING = 101
 _INTERIM = range(100, 200)
@@ -42,6 +43,8 @@ class Head(NamedTuple):
     reason: str
     headers: Mapping[str, str]
     """By name in lower case; those of one name as one, with commas."""
+    stays: bool = False
+    """Whether the connection stays open after the answer."""
 
     @property
     def content_type(self) -> str:
@@ -57,7 +60,9 @@ def read_head(stream: Stream) -> Head:
         if not found:
             said = "nothing" if not line else "no status line"
             raise AnswerError(f"the answer begins with {said}")
-        head = Head(int(found[1]), _text(found[2] or b""), _headers(stream))
+        headers = _headers(stream)
+        stays = found[1] != b"0" and not _CLOSE.search(headers.get("connection", ""))
+        head = Head(int(found[2]), _text(found[3] or b""), headers, stays)
         if head.status not in _INTERIM:
             return head
         if head.status == _SWITCHING:
@@ -83,6 +88,11 @@ class Body:
         elif "content-length" in head.headers:
             self._left = _length(head.headers["content-length"])
         self._first = True
+
+    @property
+    def complete(self) -> bool:
+        """Whether it was read to an end that the head or its last chunk told."""
+        return self._over and self._left == 0
 
     def read(self, size: int) -> bytes:
         """At most `size` bytes, as soon as there are any; none at its end, also an early one."""

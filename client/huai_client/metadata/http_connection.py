@@ -49,6 +49,11 @@ class Route(NamedTuple):
         return other.hostname or "" if other.scheme == "https" else ""
 
     @property
+    def place(self) -> tuple[object, ...]:
+        """Where it leads, whatever is asked for there."""
+        return self.url.scheme, self.url.hostname, port_of(self.url), self.proxy
+
+    @property
     def target(self) -> str:
         """What stands in the request: where the other side is to look."""
         where = self.url.path or "/"

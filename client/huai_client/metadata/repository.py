@@ -16,16 +16,9 @@ from typing import TYPE_CHECKING
 
 from huai_client.deadline import NEVER, Deadline
 from huai_client.metadata.commit import Commit
-from huai_client.metadata.git import GitObject, LocalRepository, fetch_commit, write_shallow
-from huai_client.metadata.http import (
-    MetadataUrl,
-    Newest,
-    NotServedError,
-    UpstreamError,
-    find_newest,
-    is_http,
-    newest_commit,
-)
+from huai_client.metadata.git import Fetch, GitObject, LocalRepository, write_shallow
+from huai_client.metadata.http import MetadataUrl, NotServedError, UpstreamError, is_http
+from huai_client.metadata.newest import Newest, find_newest, newest_commit
 from huai_client.metadata.packs import drop_unfinished, exceeds, exchange_packs
 from huai_client.metadata.refs import DamagedRefError, Refs
 from huai_native._native import Packs
@@ -84,6 +77,8 @@ class Repository:
         """Packs that came in this run, and are not accepted yet."""
         self._former: str | None = None
         """What `_FETCHED` was before them."""
+        self._begun: Fetch | None = None
+        """What was asked for ahead."""
         if not _is_repository(path):
             if not make:
                 raise self._damaged("this is no repository", "metadata")
@@ -144,6 +139,14 @@ class Repository:
             raise _no_commits_yet(metadata)
         return heads[BRANCH]
 
+    def ask(self, newest: Newest, deadline: Deadline = NEVER) -> None:
+        """Ask for a commit that `fetch` is going to bring, to have the answer sooner.
+
+        If that fails, `fetch` says why.
+        """
+        with suppress(HuaiError, OSError):
+            self._begun = self._begin(newest, deadline)
+
     def fetch(
         self, metadata: MetadataUrl, deadline: Deadline = NEVER, newest: Newest | None = None
     ) -> Commit:
@@ -172,12 +175,11 @@ class Repository:
 
     def _fetch_over_http(self, newest: Newest, deadline: Deadline) -> Commit:
         try:
-            complete = self._named(_FETCHED, _BEFORE, _KEPT)
-            here = LocalRepository(
-                self._path, self, complete, self._named(_HISTORY) - complete, deadline
-            )
+            begun, self._begun = self._begun, None
+            if begun is None or begun.newest is not newest:
+                begun = self._begin(newest, deadline)
             former = self.fetched
-            pack = fetch_commit(newest, here, timeout=self._timeout)
+            pack = begun.complete()
             if not self._arrived:
                 self._former = former
             if pack:
@@ -190,6 +192,12 @@ class Repository:
         except OSError as error:
             raise self._unwritable(error) from error
         return self.commit(newest.commit)
+
+    def _begin(self, newest: Newest, deadline: Deadline) -> Fetch:
+        complete = self._named(_FETCHED, _BEFORE, _KEPT)
+        older = self._named(_HISTORY) - complete
+        here = LocalRepository(self._path, self, complete, older, deadline)
+        return Fetch(newest, here, timeout=self._timeout)
 
     def _library(self) -> "Library":
         """Libgit2's view of the repository; raises one of its `FAILURES`."""

@@ -64,7 +64,8 @@ def offered(url: str, name: str, *, timeout: float = _PROBE_SECONDS) -> str:
 
 def url_warning(name: str, module: "Module") -> str:
     """What is wrong with the first URL of a module, as one short question finds; empty: nothing."""
-    from huai_client.metadata.http import NotServedError, newest_commit
+    from huai_client.metadata.http import NotServedError
+    from huai_client.metadata.newest import newest_commit
 
     url = MetadataUrl.of(module.urls[0], module.upstream_name or name)
     if not is_http(url.url):

@@ -3,40 +3,29 @@
 A client of its own, because the one of the standard library takes longer to load than the rest of
 a sync that finds nothing new, and because every read has to be watched.
 
-Rules, from the moment a question is sent:
+Rules:
 
-- Its answer has the request's timeout, and a second more for each `MINIMUM_RATE` bytes of its body
-that
-  were handed over.  What else comes (interim answers, headers, trailers) earns no time.
-- The timeout is for each time that nothing comes, too.
-- At the deadline, and after `LONGEST`, it is over however fast it comes.
+- How long an answer may take is what `http_line` says.
 - A redirection is followed for questions without a body, a few times, to HTTP alone, never from
   https to http; its own body is not read.  Other protocols are not spoken at all.
+- Only what changes nothing on the other side is asked: what got no answer because the other side
+  had closed a connection is asked again.
 """
 
 import io
 import re
 import socket
-import time
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 from huai_client.deadline import Deadline
-from huai_client.metadata.http_answer import Body, Head, read_head
+from huai_client.metadata.http_answer import AnswerError, Body, Head, read_head
 from huai_client.metadata.http_connection import Route, host_and_port, port_of, secured
+from huai_client.metadata.http_line import LATE, Line, MinimumRate
 
-MINIMUM_RATE = 1024
-"""Bytes a second that an upstream has to send on average."""
-LONGEST = 86_400.0
-"""Seconds that one answer may take."""
 _REDIRECTIONS = 5
 _ELSEWHERE = (301, 302, 303, 307, 308)
 _GOOD = range(200, 300)
 _NOT_SENT = re.compile(r"[\0-\x20\x7f]")
-_LATE = "the metadata did not come in time, and nothing was changed"
-
-
-class SlowError(TimeoutError):
-    """Something comes, and too little."""
 
 
 class StatusError(Exception):
@@ -57,55 +46,20 @@ class Request(NamedTuple):
     headers: dict[str, str]
     login: str = ""
     """The value of a header for this host alone; empty: none."""
-
-
-class _MinimumRate(io.RawIOBase):
-    """A socket's stream, read only while it sends at least `MINIMUM_RATE`."""
-
-    def __init__(self, sock: socket.socket, deadline: Deadline) -> None:
-        self._raw = sock.makefile("rb", buffering=0)
-        self._sock = sock
-        self._deadline = deadline
-        self._patience = sock.gettimeout() or LONGEST
-        self._began = time.monotonic()
-        self.handed = 0
-        """Bytes of the body that somebody has taken."""
-
-    def readable(self) -> bool:
-        """As `BufferedReader` asks."""
-        return True
-
-    def readinto(self, buffer: Any, /) -> int | None:
-        """What comes next; `SlowError` if that took too long, `TimeUpError` at the deadline."""
-        taken = time.monotonic() - self._began
-        if taken > min(self._patience + self.handed / MINIMUM_RATE, LONGEST):
-            raise SlowError("sends too slowly")
-        self._deadline.check(_LATE)
-        self._sock.settimeout(self._deadline.bound(self._patience))
-        try:
-            return self._raw.readinto(buffer)
-        except TimeoutError:
-            self._deadline.check(_LATE)
-            raise
-
-    def close(self) -> None:
-        """The socket's stream too."""
-        self._raw.close()
-        super().close()
+    stay: bool = False
+    """Whether another question may follow on the same connection."""
 
 
 class Response:
     """An answer; to be closed, as a context manager."""
 
-    def __init__(self, url: str, sock: socket.socket, deadline: Deadline) -> None:
-        """Read its head; `sock` is closed with it, also if that fails."""
+    def __init__(self, url: str, line: Line) -> None:
+        """Read its head; `line` is closed with it, also if that fails."""
         self.url = url
-        self._sock = sock
-        self._rated = _MinimumRate(sock, deadline)
+        self._line: Line | None = line
         try:
-            stream = io.BufferedReader(self._rated)
-            self.head = read_head(stream)
-            self._body = Body(self.head, stream)
+            self.head = read_head(line.stream)
+            self._body = Body(self.head, line.stream)
         except BaseException:
             self.close()
             raise
@@ -120,14 +74,74 @@ class Response:
 
     def close(self) -> None:
         """Whatever of it is still to come."""
-        self._rated.close()
-        self._sock.close()
+        if self._line is not None:
+            self._line.close()
+
+    def release(self) -> Line | None:
+        """The connection for another question; None if it does not stay."""
+        if not (self.head.stays and self._body.complete):
+            return None
+        line, self._line = self._line, None
+        return line
 
     def read(self, size: int) -> bytes:
         """Some of the body, which is what earns more time."""
         data = self._body.read(size)
-        self._rated.handed += len(data)
+        if self._line is not None:
+            self._line.earn(len(data))
         return data
+
+
+class Sent:
+    """A question that is on its way; whoever lets go of it does not want the answer."""
+
+    def __init__(
+        self, request: Request, *, timeout: float, deadline: Deadline, line: Line | None = None
+    ) -> None:
+        """`line`: a connection that stayed open, which is taken if it leads there."""
+        self._request = request
+        self._route = Route.of(request.url)
+        self._data = _encode(request, self._route)
+        self._timeout = deadline.bound(timeout)
+        self._deadline = deadline
+        self._line = (self._follow(line) if line else None) or self._begin()
+        self._follows = self._line is line
+
+    def response(self) -> Response:
+        """The answer, whatever it is."""
+        try:
+            return Response(self._request.url, self._line)
+        except (AnswerError, ConnectionError):
+            if not (self._follows and self._line.silent):
+                raise
+        return Response(self._request.url, self._begin())
+
+    def _follow(self, line: Line) -> Line | None:
+        """Ask on a connection that stayed; None if it does not lead there, or not any more."""
+        if line.leads(self._route):
+            try:
+                line.send(self._data, self._timeout, self._deadline)
+            except OSError:
+                pass
+            else:
+                return line
+        line.close()
+        return None
+
+    def _begin(self) -> Line:
+        route, timeout = self._route, self._timeout
+        sock = route.connect(timeout)
+        try:
+            if route.tunnels:
+                _tunnel(route, sock, timeout, self._deadline)
+            if route.secured_host:
+                sock = secured(sock, route.secured_host)
+            line = Line(sock, route)
+            line.send(self._data, timeout, self._deadline)
+        except BaseException:
+            sock.close()
+            raise
+        return line
 
 
 def open_url(request: Request, *, timeout: float, deadline: Deadline) -> Response:
@@ -137,16 +151,24 @@ def open_url(request: Request, *, timeout: float, deadline: Deadline) -> Respons
     none.
     """
     for _ in range(_REDIRECTIONS):
-        response = _ask(request, deadline.bound(timeout), deadline)
+        response = Sent(request, timeout=timeout, deadline=deadline).response()
         if response.head.status in _GOOD:
             return response
         response.close()
         target = redirection(request, response.head)
         if target is None:
             raise StatusError(response.head)
-        deadline.check(_LATE)
+        deadline.check(LATE)
         request = request._replace(url=target, login="")
     raise OSError(f"more than {_REDIRECTIONS} redirections")
+
+
+def good(response: Response) -> Response:
+    """The answer to a question that no redirection is followed for; `StatusError`."""
+    if response.head.status in _GOOD:
+        return response
+    response.close()
+    raise StatusError(response.head)
 
 
 def redirection(request: Request, head: Head) -> str | None:
@@ -162,30 +184,15 @@ def redirection(request: Request, head: Head) -> str | None:
     return quote(target, safe="!#$%&'()*+,/:;=?@[]~") if scheme in allowed else None
 
 
-def _ask(request: Request, timeout: float, deadline: Deadline) -> Response:
-    route = Route.of(request.url)
-    sent = _encode(request, route)
-    sock = route.connect(timeout)
-    try:
-        if route.tunnels:
-            _tunnel(route, sock, deadline)
-        if route.secured_host:
-            sock = secured(sock, route.secured_host)
-        sock.sendall(sent)
-    except BaseException:
-        sock.close()
-        raise
-    return Response(request.url, sock, deadline)
-
-
 def _encode(request: Request, route: Route) -> bytes:
     """What is sent; `ValueError` for an address that cannot be."""
     headers = {
         "Host": host_and_port(route.url),
         "Accept-Encoding": "identity",
-        "Connection": "close",
         **request.headers,
     }
+    if not request.stay:
+        headers["Connection"] = "close"
     if request.body is not None:
         headers["Content-Length"] = str(len(request.body))
     if request.login:
@@ -196,7 +203,7 @@ def _encode(request: Request, route: Route) -> bytes:
     return _lines(f"{method} {_checked(route.target)} HTTP/1.1", headers) + (request.body or b"")
 
 
-def _tunnel(route: Route, sock: socket.socket, deadline: Deadline) -> None:
+def _tunnel(route: Route, sock: socket.socket, timeout: float, deadline: Deadline) -> None:
     """Let the proxy pass on what comes and goes from now on."""
     host = route.url.hostname or ""
     place = f"[{host}]" if ":" in host else host
@@ -204,9 +211,11 @@ def _tunnel(route: Route, sock: socket.socket, deadline: Deadline) -> None:
     headers = {"Host": place}
     if route.proxy_login:
         headers["Proxy-Authorization"] = route.proxy_login
+    rated = MinimumRate(sock)
+    rated.begin(timeout, deadline)
     sock.sendall(_lines(f"CONNECT {place} HTTP/1.1", headers))
     # The other side of a tunnel says nothing unasked: the buffer takes nothing of that.
-    head = read_head(io.BufferedReader(_MinimumRate(sock, deadline)))
+    head = read_head(io.BufferedReader(rated))
     if head.status not in _GOOD:
         raise OSError(f"the proxy refuses: {head.status} {head.reason}")
 

@@ -10,7 +10,8 @@ from typing import NamedTuple, Self
 
 from huai_client.deadline import NEVER, Deadline
 from huai_client.metadata.failover import Failover
-from huai_client.metadata.http import MetadataUrl, find_newest, is_http
+from huai_client.metadata.http import MetadataUrl, is_http
+from huai_client.metadata.newest import find_newest
 from huai_client.mirror import Mirror
 from huai_client.state.hosts import Hosts
 from huai_client.state.state import State
@@ -51,7 +52,7 @@ def is_up_to_date(
 ) -> bool:
     """Whether the tree is whole and at the upstream's newest commit: one request, no walk.
 
-    `timeout` in seconds, for each of the upstreams; `TimeUpError` at the deadline.  What was said
+    `timeout` in seconds, for each of the upstreams; `TimeUpError` at the deadline.  A newer commit
     is remembered for the fetch that follows (`Failover.take_heard`).
     """
     if state.applied is None or state.attempted:
@@ -60,5 +61,7 @@ def is_up_to_date(
         return False
     fetch = partial(find_newest, timeout=timeout, deadline=deadline)
     newest = metadata.first_answer(fetch)
+    if newest.commit == state.applied:
+        return True
     metadata.hear(newest)
-    return newest.commit == state.applied
+    return False

@@ -45,13 +45,23 @@ Approve = Callable[[Prepared], None]
 class Sync:
     """One run for one module; the caller holds the module's lock."""
 
-    def __init__(self, mirror: Mirror, options: SyncOptions, lines: Upstream) -> None:
-        """Read the state; does not look at the tree."""
+    def __init__(
+        self,
+        mirror: Mirror,
+        options: SyncOptions,
+        lines: Upstream,
+        repository: Repository | None = None,
+    ) -> None:
+        """Read the state; does not look at the tree.
+
+        `repository`: the metadata, if they are opened already.
+        """
         self._mirror = mirror
         self._options = options
         self._upstream = lines
         state = load(mirror.paths.state)  # first: a state that cannot be read leaves nothing behind
-        self._repository = Repository(mirror.paths.repository, timeout=mirror.config.timeout)
+        timeout = mirror.config.timeout
+        self._repository = repository or Repository(mirror.paths.repository, timeout=timeout)
         self._record = ModuleRecord(mirror, self._repository, state)
         self._content = UpstreamContent(mirror.config, lines)
         self._builder = PlanBuilder(mirror, options, self._repository)

@@ -22,7 +22,8 @@ from huai_client.cli.rsync.environment import DISCOVER, UPSTREAM
 from huai_client.cli.rsync.exec_rsync import RsyncNeededError
 from huai_client.cli.rsync.request import RsyncRequest
 from huai_client.config import ClientConfig, Module
-from huai_client.metadata.http import MetadataUrl, UpstreamError, newest_commit
+from huai_client.metadata.http import MetadataUrl, UpstreamError
+from huai_client.metadata.newest import newest_commit
 from huai_client.state.paths import module_places
 from huai_client.state.state import StateError, replace_durably
 from huai_schema.codec.announcement import BYTES_MAX, FILE_NAME, Announcement

@@ -14,8 +14,9 @@ from huai_client.metadata.git.connectivity import CommitHead, check_connected, r
 from huai_client.metadata.git.incoming import IncomingPack
 from huai_client.metadata.git.limits import Work
 from huai_client.metadata.git.objects import MissingObjectError, Packed, WithReceived
-from huai_client.metadata.git.protocol import encode_request, receive_pack
-from huai_client.metadata.http import Newest
+from huai_client.metadata.git.protocol import ask_for_pack, encode_request, receive_pack
+from huai_client.metadata.http import Asked
+from huai_client.metadata.newest import Newest
 from huai_schema.program.durable import replace_file
 
 _FILE = "shallow"
@@ -49,39 +50,63 @@ class LocalRepository(NamedTuple):
     """What has not come by then is not waited for."""
 
 
-def fetch_commit(newest: Newest, here: LocalRepository, *, timeout: float) -> Path | None:
-    """Bring a commit here and all that it holds, without its history; the pack that is new.
+class Fetch:
+    """Of one commit and all that it holds, without its history: what is missing here is asked for.
 
-    `timeout`: see `receive_pack`.  Raises `UpstreamError`, `FormatError`, `TimeUpError`, or an
-    `OSError` of the disk's; then the caller has nothing to record.
+    `timeout`, `deadline`: see `ask_for_pack`.  Methods raise `UpstreamError`, `FormatError`,
+    `TimeUpError`, or an `OSError` of the disk's; then the caller has nothing to record.
     """
-    if newest.commit in here.complete or newest.commit in here.older:
-        return None
-    older = {commit: read_commit(commit, here.objects) for commit in here.older}
-    known = {commit: read_commit(commit, here.objects) for commit in here.complete}
-    try:
-        head, pack = _receive(newest, here, known, timeout)
-    except MissingObjectError:
-        if not known:
-            raise
-        # Either side may be wrong about what is here: all of it, from nothing, settles that.
-        head, pack = _receive(newest, here, {}, timeout)
-    write_shallow(here.path, _shallow({**older, **known, newest.commit: head}))
-    return pack
 
+    def __init__(self, newest: Newest, here: LocalRepository, *, timeout: float) -> None:
+        """Send the question, if there is one."""
+        self.newest = newest
+        self._here = here
+        self._timeout = timeout
+        self._known: dict[str, CommitHead] = {}
+        self._asked: Asked | None = None
+        if newest.commit not in here.complete and newest.commit not in here.older:
+            self._known = {commit: read_commit(commit, here.objects) for commit in here.complete}
+            self._asked = self._ask(self._known)
 
-def _receive(
-    newest: Newest, here: LocalRepository, known: dict[str, CommitHead], timeout: float
-) -> tuple[CommitHead, Path | None]:
-    """Fetch and check, relying on the commits in `known`."""
-    request = encode_request(newest.commit, known, _shallow(known))
-    work = Work(deadline=here.deadline)
-    with IncomingPack(here.path / "objects" / "pack") as pack:
-        receive_pack(newest.found, request, pack.write, timeout=timeout, deadline=here.deadline)
-        objects = WithReceived(pack.complete(here.objects, work), here.objects)
-        head = read_commit(newest.commit, objects)
-        check_connected(head.tree, {each.tree for each in known.values()}, objects, work)
-        return head, pack.install()
+    def complete(self) -> Path | None:
+        """Take the answer; the pack that is new, if there is one."""
+        if self._asked is None:
+            return None
+        newest, here, known = self.newest, self._here, self._known
+        older = {commit: read_commit(commit, here.objects) for commit in here.older}
+        try:
+            head, pack = self._receive(self._asked, known)
+        except MissingObjectError:
+            if not known:
+                raise
+            # Either side may be wrong about what is here: all of it, from nothing, settles that.
+            head, pack = self._receive(self._ask({}), {})
+        write_shallow(here.path, _shallow({**older, **known, newest.commit: head}))
+        return pack
+
+    def _ask(self, known: dict[str, CommitHead]) -> Asked:
+        newest = self.newest
+        request = encode_request(newest.commit, known, _shallow(known))
+        return ask_for_pack(
+            newest.found,
+            request,
+            timeout=self._timeout,
+            deadline=self._here.deadline,
+            line=newest.line,
+        )
+
+    def _receive(
+        self, asked: Asked, known: dict[str, CommitHead]
+    ) -> tuple[CommitHead, Path | None]:
+        """Take and check an answer that relies on the commits in `known`."""
+        here = self._here
+        work = Work(deadline=here.deadline)
+        with IncomingPack(here.path / "objects" / "pack") as pack:
+            receive_pack(asked, pack.write)
+            objects = WithReceived(pack.complete(here.objects, work), here.objects)
+            head = read_commit(self.newest.commit, objects)
+            check_connected(head.tree, {each.tree for each in known.values()}, objects, work)
+            return head, pack.install()
 
 
 def _shallow(commits: dict[str, CommitHead]) -> set[str]:

@@ -18,12 +18,13 @@ from huai_client.deadline import NEVER, Deadline
 from huai_client.metadata.git.limits import REPLY_BYTES, TALK_BYTES
 from huai_client.metadata.http import (
     Answer,
+    Asked,
     MetadataUrl,
     Question,
     UpstreamError,
-    ask,
     printable,
 )
+from huai_client.metadata.http_line import Line
 from huai_schema.errors import FormatError
 from huai_schema.git.pktline import FLUSH, FLUSH_PACKET, HEADER_BYTES, packet, packet_length
 
@@ -101,27 +102,30 @@ def encode_request(wanted: str, complete: Iterable[str], shallow: Iterable[str])
     )
 
 
-def receive_pack(
+def ask_for_pack(
     metadata: MetadataUrl,
     request: bytes,
-    write: Callable[[bytes], object],
     *,
     timeout: float,
     deadline: Deadline = NEVER,
-) -> None:
-    """Send `request`; `write` gets the pack piece by piece.
-
-    `timeout` (s), `deadline`: see `ask`.
-    """
+    line: Line | None = None,
+) -> Asked:
+    """Send `request`; the others: see `Asked`."""
     question = Question(_SERVICE, request, _REQUEST_TYPE)
-    with ask(metadata, question, timeout=timeout, deadline=deadline) as answer:
+    return Asked(metadata, question, timeout=timeout, deadline=deadline, line=line)
+
+
+def receive_pack(asked: Asked, write: Callable[[bytes], object]) -> None:
+    """Read the answer to `ask_for_pack`; `write` gets the pack piece by piece."""
+    place = str(asked.metadata)
+    with asked.answer() as answer:
         if answer.content_type != _RESULT_TYPE:
             raise UpstreamError(
-                f"{metadata}: the answer is of type {answer.content_type!r}, not of git's",
+                f"{place}: the answer is of type {answer.content_type!r}, not of git's",
                 hint="look at the URL",
             )
-        reply = _Bounded(answer, str(metadata))
-        for data in pack_of(reply.read, str(metadata)):
+        reply = _Bounded(answer, place)
+        for data in pack_of(reply.read, place):
             reply.packed += len(data)
             write(data)
 

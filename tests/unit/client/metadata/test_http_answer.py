@@ -46,7 +46,7 @@ def test_a_head() -> None:
 
 def test_interim_answers_are_passed_over() -> None:
     interim = b"HTTP/1.1 100 Continue\r\nA: b\r\n\r\nHTTP/1.1 103 Early Hints\r\n\r\n"
-    assert answer(interim + b"HTTP/1.1 204\r\n\r\nrest") == (Head(204, "", {}), b"")
+    assert answer(interim + b"HTTP/1.1 204\r\n\r\nrest") == (Head(204, "", {}, stays=True), b"")
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,127 @@
+"""Two questions on one connection, if the other side lets it stay; else on two."""
+
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from huai_client.metadata.git.protocol import ask_for_pack, receive_pack
+from huai_client.metadata.http import MetadataUrl, UpstreamDownError, UpstreamTimeoutError
+from huai_client.metadata.newest import Newest, find_newest
+from tests.support.listening import listening
+from tests.support.scripted_upstream import RESULT, advert, reply
+
+HEAD = "1" * 40
+PACK = b"PACK and more"
+SECONDS = 5
+
+
+class Upstream:
+    """Answers as it is told: for each connection one answer after the other."""
+
+    def __init__(self, *connections: list[bytes]) -> None:
+        self._connections = list(connections)
+        self.asked: list[list[bytes]] = []
+        """The methods of the requests on each connection."""
+        self.url = MetadataUrl("")
+
+    @contextmanager
+    def served(self) -> Iterator["Upstream"]:
+        with listening(self._hear) as port:
+            self.url = MetadataUrl(f"http://127.0.0.1:{port}/m.git")
+            yield self
+
+    def _hear(self, client: socket.socket) -> None:
+        asked: list[bytes] = []
+        self.asked.append(asked)
+        with client:
+            client.settimeout(SECONDS)
+            for answer in self._connections.pop(0):
+                asked.append(client.recv(1 << 16).split()[0])
+                client.sendall(answer)
+
+
+def said(body: bytes, *headers: bytes, version: bytes = b"1.1") -> bytes:
+    length = b"Content-Length: %d" % len(body)
+    lines = [b"HTTP/%b 200 OK" % version, length, b"Content-Type: " + RESULT.encode(), *headers]
+    return b"\r\n".join(lines) + b"\r\n\r\n" + body
+
+
+ADVERT, REPLY = advert(HEAD), reply(PACK)
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%b\r\n0\r\n\r\n" % (
+    len(ADVERT),
+    ADVERT,
+)
+
+
+def fetched(newest: Newest, *, timeout: float = SECONDS) -> bytes:
+    """The pack that comes for the newest commit."""
+    pieces: list[bytes] = []
+    asked = ask_for_pack(newest.found, b"0000", timeout=timeout, line=newest.line)
+    receive_pack(asked, pieces.append)
+    return b"".join(pieces)
+
+
+@pytest.mark.parametrize("first", [said(ADVERT), CHUNKED])
+def test_the_second_question_follows_on_the_same_connection(first: bytes) -> None:
+    with Upstream([first, said(REPLY)]).served() as up:
+        assert fetched(find_newest(up.url)) == PACK
+    assert up.asked == [[b"GET", b"POST"]]
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        said(ADVERT, b"Connection: Close"),
+        said(ADVERT, b"Connection: TE, close"),
+        said(ADVERT, version=b"1.0"),
+        b"HTTP/1.1 200 OK\r\n\r\n" + ADVERT,
+    ],
+)
+def test_a_connection_that_does_not_stay_is_not_asked_again(first: bytes) -> None:
+    with Upstream([first], [said(REPLY)]).served() as up:
+        newest = find_newest(up.url)
+        assert newest.line is None
+        assert fetched(newest) == PACK
+    assert up.asked == [[b"GET"], [b"POST"]]
+
+
+@pytest.mark.parametrize("late", [[], [b""]])
+def test_a_connection_that_was_closed_meanwhile_costs_another_one(late: list[bytes]) -> None:
+    with Upstream([said(ADVERT), *late], [said(REPLY)]).served() as up:
+        newest = find_newest(up.url)
+        assert newest.line is not None
+        assert fetched(newest) == PACK
+    assert [methods[-1] for methods in up.asked][-1] == b"POST"
+    assert len(up.asked) == 2
+
+
+def test_an_answer_that_began_is_not_asked_for_again() -> None:
+    with Upstream([said(ADVERT), said(REPLY)[:10]]).served() as up:
+        newest = find_newest(up.url)
+        with pytest.raises(UpstreamDownError):
+            fetched(newest)
+    assert len(up.asked) == 1
+
+
+def test_another_host_has_its_own_connection() -> None:
+    with Upstream([said(ADVERT)]).served() as one, Upstream([said(REPLY)]).served() as other:
+        newest = find_newest(one.url)
+        assert fetched(newest._replace(found=other.url)) == PACK
+    assert (one.asked, other.asked) == ([[b"GET"]], [[b"POST"]])
+
+
+def test_each_question_has_its_own_patience() -> None:
+    def hear(client: socket.socket) -> None:
+        with client:
+            client.recv(1 << 16)
+            client.sendall(said(ADVERT))
+            client.recv(1 << 16)
+            client.recv(1)  # nothing comes until the other side gives up
+
+    with listening(hear) as port:
+        newest = find_newest(MetadataUrl(f"http://127.0.0.1:{port}/m.git"), timeout=SECONDS)
+        assert newest.line is not None
+        with pytest.raises(UpstreamTimeoutError):
+            fetched(newest, timeout=0.2)
