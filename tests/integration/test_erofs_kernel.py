@@ -19,6 +19,7 @@ from huai_server.fallback.erofs import (
     verify_image,
 )
 from huai_server.fallback.erofs.kind import ErofsKind
+from huai_server.fallback.erofs.loop import loop_device
 from huai_server.fallback.owners import OwnerIds
 from tests.support.erofs_trees import OWNERS, make_image, mounted, seen, wanted
 from tests.support.scanners import as_nobody
@@ -82,6 +83,15 @@ def test_a_loop_device_serves_where_a_file_cannot(memory: Path) -> None:
         assert seen(top) == wanted(TREE)
     # Nothing is left of it: whoever has the device now has another file in it.
     assert not backing.exists() or str(memory) not in backing.read_text(encoding="utf-8")
+
+
+def test_a_loop_device_reads_what_is_in_memory_of_its_image(tmp_path: Path) -> None:
+    # An image is kept in memory by its file: a device that reads past it asks the disk again.
+    image = tmp_path / "image"
+    make_image(TREE, image)
+    with loop_device(image) as device:
+        direct = Path("/sys/block", device.name, "loop/dio").read_text(encoding="utf-8")
+        assert direct.strip() == "0"
 
 
 def test_a_mount_lets_nothing_run_and_nothing_change(tmp_path: Path) -> None:

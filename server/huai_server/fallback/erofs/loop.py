@@ -15,7 +15,7 @@ from huai_server.fallback.erofs.ondisk import BLOCK
 
 _CONTROL = "/dev/loop-control"
 _GET_FREE, _CONFIGURE = 0x4C82, 0x4C0A
-_READ_ONLY, _AUTOCLEAR, _DIRECT_IO = 1, 4, 16
+_READ_ONLY, _AUTOCLEAR = 1, 4
 _CONFIG = struct.Struct("=II 52xI 160x 16x 64x")
 """struct loop_config: file, block size, and of struct loop_info64 just the flags."""
 _ATTEMPTS = 16
@@ -59,8 +59,8 @@ def _attach(image: int) -> tuple[int, Path]:
             name = Path(f"/dev/loop{fcntl.ioctl(control, _GET_FREE)}")
             device = os.open(name, os.O_RDONLY | os.O_CLOEXEC)
             try:
-                # Direct: the image's pages need not stand in memory twice.
-                flags = _READ_ONLY | _AUTOCLEAR | _DIRECT_IO
+                # Not direct: that reads past the pages of the image that `resident` keeps.
+                flags = _READ_ONLY | _AUTOCLEAR
                 fcntl.ioctl(device, _CONFIGURE, _CONFIG.pack(image, BLOCK, flags))
             except OSError as error:
                 os.close(device)
