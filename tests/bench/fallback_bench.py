@@ -24,7 +24,6 @@ from tests.bench.spending import spend
 from tests.bench.stand import Stand, say
 
 _CLIENTS = 50
-_IMAGE = "an image that was dropped from memory is read again, from its one file"
 
 
 def figures(stand: Stand) -> Iterator[Figure]:
@@ -59,7 +58,7 @@ def _listing(stand: Stand, daemon: Served) -> Iterator[Figure]:
         what = f"rsync -an, nothing to do, cold, {kind}"
         yield from _compared(what, colds[kind], colds["real"])
         left = _reads(f"{what}, rsync in memory", warms[kind], warms["real"])
-        yield left._replace(goal=Goal(0, "0"), note=_IMAGE if kind == "erofs" else "")
+        yield left._replace(goal=Goal(0, "0"))
     for kind in KINDS:
         command = ["rsync", "-an", "--delete", f"{daemon.url}/{kind}/", f"{dest}/"]
         warms[kind] = [_measured(daemon, command) for _ in range(stand.rounds + 1)][1:]
