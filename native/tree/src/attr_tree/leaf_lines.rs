@@ -196,3 +196,111 @@ fn resolve(directory: &[u8], path: &mut Vec<u8>) -> Option<()> {
     *path = resolved;
     Some(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Kind, LEAVE, LeafLines, OwnerNumbers, PATH_BYTES, TARGET_BYTES};
+    use crate::attr_tree::attributes::Attributes;
+
+    const ROOT: (u32, u32) = (0, 0);
+
+    fn owners() -> OwnerNumbers {
+        OwnerNumbers::from([(b"uann".to_vec(), 7), (b"gftp\\x20users".to_vec(), 8)])
+    }
+
+    /// The only line of the listing at `a/b`, in words; None: it is refused.
+    fn read(line: &[u8], usual: (u32, u32)) -> Option<(Vec<u8>, String, Attributes)> {
+        let owners = owners();
+        let text = [line, b"\n"].concat();
+        let mut lines = LeafLines::new(b"a/b", &text, usual, &owners);
+        let (name, entry) = lines.next().ok()??;
+        let said = |path: &[u8]| String::from_utf8_lossy(path).into_owned();
+        let kind = match entry.kind {
+            Kind::File(size) => format!("file of {size}"),
+            Kind::Symlink(target) => format!("symlink to {}", said(target)),
+            Kind::Link(leader) => format!("link to {}", said(leader)),
+            Kind::Directory => "directory".to_owned(),
+        };
+        let found = (name.to_vec(), kind, entry.attributes);
+        assert!(matches!(lines.next(), Ok(None)));
+        Some(found)
+    }
+
+    #[test]
+    fn each_kind_of_leaf() {
+        for (line, name, kind) in [
+            (&b"f\t5\t1"[..], &b"f"[..], "file of 5"),
+            (b"\\x0a\\xff\t0\t1", b"\n\xff", "file of 0"),
+            (b"s\t>../x\\x09y\t1", b"s", "symlink to ../x\ty"),
+            (b"l\t5\t1\thk", b"l", "link to a/b/k"),
+            (b"l\t5\t1\th../k", b"l", "link to a/k"),
+            (b"l\t5\t1\th../../k/m", b"l", "link to k/m"),
+            (b"f\t5\t1\tzlater", b"f", "file of 5"),
+        ] {
+            let (found, said, _) = read(line, ROOT).unwrap();
+            assert_eq!((&*found, &*said), (name, kind));
+        }
+    }
+
+    #[test]
+    fn attributes_and_what_stands_for_none() {
+        let (_, _, plain) = read(b"f\t0\t-1.05", ROOT).unwrap();
+        assert_eq!((plain.user, plain.group, plain.mode), (0, 0, 0o644));
+        assert_eq!(
+            (plain.mtime.seconds, plain.mtime.nanoseconds),
+            (-1, 50_000_000)
+        );
+        let line = b"f\t0\t1\tm4755\tuann\tgftp\\x20users";
+        let (_, _, all) = read(line, ROOT).unwrap();
+        assert_eq!((all.user, all.group, all.mode), (7, 8, 0o4755));
+        let (_, _, left) = read(line, (LEAVE, LEAVE)).unwrap();
+        assert_eq!((left.user, left.group), (LEAVE, LEAVE));
+        let (_, _, symlink) = read(b"s\t>x\t1", ROOT).unwrap();
+        assert_eq!(symlink.mode, 0o777);
+    }
+
+    #[test]
+    fn what_could_do_harm_or_has_no_meaning_is_refused() {
+        let far = [b"l\t5\t1\th".to_vec(), b"x".repeat(PATH_BYTES - 1)].concat();
+        let long = [
+            b"s\t>".to_vec(),
+            b"x".repeat(TARGET_BYTES + 1),
+            b"\t1".to_vec(),
+        ]
+        .concat();
+        let lines: [&[u8]; 22] = [
+            b"",
+            b"f",
+            b"f\t5",
+            b"\t5\t1",
+            b".\t5\t1",
+            b"..\t5\t1",
+            b"a/b\t5\t1",
+            b"\\x2e\\x2e\t5\t1",
+            b"\\x00\t5\t1",
+            b"\\y\t5\t1",
+            b"f\t-5\t1",
+            b"f\t5\t1.0000000001",
+            b"f\t5\t1.x",
+            b"f\t5\t1\tm8",
+            b"f\t5\t1\tm10000",
+            b"f\t5\t1\tuunknown",
+            b"f\t5\t1\t",
+            b"s\t>\t1",
+            b"l\t5\t1\th../../../k",
+            b"l\t5\t1\th../",
+            &far,
+            &long,
+        ];
+        for line in lines {
+            assert!(
+                read(line, ROOT).is_none(),
+                "{}",
+                String::from_utf8_lossy(line)
+            );
+        }
+        let owners = owners();
+        let mut cut = LeafLines::new(b"", b"f\t5\t1", ROOT, &owners);
+        assert!(cut.next().is_err());
+    }
+}

@@ -113,3 +113,69 @@ fn text(bytes: &[u8], length: u32) -> Option<(&[u8], &[u8])> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Operation, take};
+
+    /// As `records.py` packs it; the lengths may be wrong.
+    fn record(operation: u32, texts: &[u8], lengths: [u32; 2]) -> Vec<u8> {
+        let longs: [i64; 2] = [1 << 40, -1];
+        let words = [5, 1000, 100, 0o644, operation, lengths[0], lengths[1], 0];
+        let longs = longs.iter().flat_map(|long| long.to_ne_bytes());
+        let words = words.iter().flat_map(|word: &u32| word.to_ne_bytes());
+        longs.chain(words).chain(texts.iter().copied()).collect()
+    }
+
+    #[test]
+    fn records_come_back_one_after_the_other() {
+        let link = record(4, b"name\0d/first\0", [5, 8]);
+        let file = record(2, b"\xff\0", [2, 0]);
+        let records = [link, file].concat();
+        let (first, rest) = take(&records).unwrap();
+        assert_eq!(first.operation, Operation::Link);
+        assert_eq!(
+            (first.name, first.other),
+            (&b"name"[..], Some(&b"d/first"[..]))
+        );
+        let (second, rest) = take(rest).unwrap();
+        assert_eq!(second.operation, Operation::File);
+        assert_eq!((second.name, second.other), (&b"\xff"[..], None));
+        assert_eq!(second.size, 1 << 40);
+        let attributes = second.attributes;
+        assert_eq!(
+            (attributes.user, attributes.group, attributes.mode),
+            (1000, 100, 0o644)
+        );
+        assert_eq!(
+            (attributes.mtime.seconds, attributes.mtime.nanoseconds),
+            (-1, 5)
+        );
+        assert!(rest.is_empty());
+    }
+
+    #[test]
+    fn a_part_of_a_record_is_none() {
+        let whole = record(3, b"name\0target\0", [5, 7]);
+        assert!(take(&whole).is_some());
+        for end in 0..whole.len() {
+            assert!(take(&whole[..end]).is_none(), "{end}");
+        }
+    }
+
+    #[test]
+    fn what_has_no_meaning_is_refused() {
+        for (operation, texts, lengths) in [
+            (0, &b"name\0"[..], [5, 0]),
+            (11, b"name\0", [5, 0]),
+            (2, b"name!", [5, 0]),
+            (2, b"name\0", [4, 0]),
+            (3, b"name\0target!", [5, 7]),
+            (2, b"name\0", [u32::MAX, 0]),
+            (2, b"", [0, 0]),
+        ] {
+            let record = record(operation, texts, lengths);
+            assert!(take(&record).is_none(), "{operation} {texts:?} {lengths:?}");
+        }
+    }
+}
