@@ -3,6 +3,8 @@
 //!
 //! Shared by the fuzzers (`native/fuzz`) and by the test that repeats their inputs.
 
+mod filters;
+
 use std::collections::BTreeMap;
 
 use huai_format::budget::Budget;
@@ -36,8 +38,9 @@ const MADE: usize = 1 << 20;
 pub(crate) type Target = (&'static str, fn(&[u8]));
 
 /// Every one; `native/fuzz` has a program for each.
-pub(crate) const TARGETS: [Target; 8] = [
+pub(crate) const TARGETS: [Target; 9] = [
     ("delta", delta),
+    ("filter", filter),
     ("index", index),
     ("inflate", inflate),
     ("line", line),
@@ -54,6 +57,12 @@ fn halves(data: &[u8]) -> (&[u8], &[u8]) {
         Some(middle) => (&data[..=middle], &data[middle + 2..]),
         None => (data, b""),
     }
+}
+
+/// Rules of a filter, and paths that they decide about.
+pub(crate) fn filter(data: &[u8]) {
+    let (rules, paths) = halves(data);
+    filters::filter(rules, paths);
 }
 
 /// Lines of leaves and their digests; the same lines as those of a directory itself.
