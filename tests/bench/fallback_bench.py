@@ -10,8 +10,8 @@ from statistics import median
 
 from tests.bench.disk_reads import NotCountedError, drop_caches
 from tests.bench.fallback_stand import (
-    EMPTY,
     KINDS,
+    SMALL,
     Cost,
     Served,
     memory_file_system,
@@ -52,7 +52,7 @@ def _listing(stand: Stand, daemon: Served) -> Iterator[Figure]:
             drop_caches()
             colds[kind].append(_measured(daemon, command))
             drop_caches()
-            spend(["rsync", "-an", f"{daemon.url}/{EMPTY}/", f"{dest}/"])
+            spend(["rsync", "-an", f"{daemon.url}/{SMALL}/", f"{dest}/"])
             warms[kind].append(_measured(daemon, command))
     for kind in KINDS[1:]:
         what = f"rsync -an, nothing to do, cold, {kind}"

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.bench import trees
 from tests.bench.disk_reads import DiskReads, Reads
 from tests.bench.processor import ProcessorTime
 from tests.bench.programs import Program
@@ -15,8 +16,9 @@ from tests.bench.stand import Stand
 
 KINDS = ("real", "sparse", "erofs")
 """The first is a stock rsyncd on the tree itself."""
-EMPTY = "empty"
-"""A module with an attr tree of nothing: listing it brings all of rsync into memory."""
+SMALL = "small"
+"""A module of some files: listing it brings all of rsync into memory."""
+_SMALL_ENTRIES = 2000
 _GRACE = 60
 
 
@@ -66,14 +68,15 @@ def upstream(stand: Stand, folder: Path) -> Iterator[Program]:
     root.mkdir()
     lines = ["[fallback]", f'folder = "{folder}"', 'address = "127.0.0.1"', "port = 0"]
     lines += ['uid = "root"', 'gid = "root"', 'log_file = "/dev/null"']
-    (root / "nothing").mkdir()
-    lines += [f"[modules.{EMPTY}]", f'path = "{root}/nothing"']
+    small = root / "tree"
+    stand.make(trees.make_tree, small, _SMALL_ENTRIES)
+    lines += [f"[modules.{SMALL}]", f'path = "{small}"']
     for kind in KINDS:
         lines += [f"[modules.{kind}]", f'path = "{stand.tree}"', 'digest = "off"']
         lines += [f'fallback = {{ kind = "{kind}" }}']
     (root / "server.toml").write_text("\n".join(lines) + "\n")
     server = Program("huai-server", root)
-    server.run("commit", EMPTY, "--allow-empty")
+    server.run("commit", SMALL)
     for kind in KINDS[1:]:
         server.run("commit", kind)
     try:
