@@ -14,6 +14,7 @@ from huai_client.modes import Kept
 from huai_client.transfer import RsyncRequirementError, TransferOptions, UpstreamRefusedError
 from huai_schema.entries import File
 from huai_schema.paths import rel_path
+from tests.support.reflinks import is_shared, shares_blocks
 from tests.support.scanners import without_openat2
 from tests.support.transfers import Downstream, Recorder, described, put, put_many
 from tests.support.unprivileged import run_unprivileged
@@ -177,13 +178,27 @@ def test_a_volatile_file_may_be_newer(upstream: Path, down: Downstream) -> None:
     assert {*outcome.newer} == {b"newer", b"other-content"}
 
 
+def test_blocks_are_shared_where_the_file_system_can_do_it(
+    upstream: Path, down: Downstream
+) -> None:
+    files = put_many(upstream, 2, 1 << 20)
+    files.append(files[0]._replace(path=rel_path(b"other"), digest=bytes(32)))
+    put(upstream, b"other", os.urandom(1 << 20), mtime=files[-1].mtime)
+    outcome = down.fetch(files, str(upstream), NONE)
+    assert (outcome.arrived, outcome.mismatched) == (files[:2], files[2:])
+    staged = [down.root / "incoming/1" / os.fsdecode(file.path) for file in files]
+    assert [is_shared(path) for path in staged[:2]] == [shares_blocks(upstream)] * 2
+    assert not staged[2].exists()
+
+
 def test_time_is_up_in_the_middle_of_a_file(upstream: Path, down: Downstream) -> None:
     small, large = put(upstream, b"a", b"1"), put(upstream, b"b", bytes(1 << 20))
     options = replace(NONE, bwlimit=1, streams=1, deadline=Deadline.after(1))
     outcome = down.fetch([small, large], str(upstream), options)
-    assert outcome.late == [large]
-    assert outcome.arrived == [small]
-    assert not [path for path in down.root.rglob("b") if path.is_file()]
+    late = [] if shares_blocks(upstream) else [large]  # nothing is limited where nothing is copied
+    assert outcome.late == late
+    assert outcome.arrived == [each for each in (small, large) if each not in late]
+    assert not late or not [path for path in down.root.rglob("b") if path.is_file()]
     assert down.fetch([small, large], str(upstream), NONE).arrived == [small, large]
 
 
