@@ -1,0 +1,220 @@
+//! Both sides, directory by directory, in tree order.
+
+use std::cmp::Ordering;
+use std::collections::{HashSet, VecDeque};
+
+use huai_format::error::{Error as FormatError, Result};
+use huai_format::line::{Bookmark, Leaves};
+use huai_format::manifest::Listing;
+use huai_format::objects::ObjectReader;
+use huai_format::path::{RelPath, path_order};
+use huai_format::selection::{Modes, Selection};
+use rustix::io::Errno;
+
+use super::failed;
+use super::place::{Pair, Place};
+use crate::ahead::Ahead;
+use crate::call;
+use crate::error::Error;
+use crate::findings::Findings;
+use crate::folders::Folders;
+use crate::handle::Root;
+use crate::local::{Local, LocalReader};
+use crate::numbers::NumberOf;
+use crate::scope::{Scope, tree_order};
+use crate::stop::Stop;
+
+/// How to compare.
+#[derive(Debug)]
+pub struct Options {
+    /// What is compared; all that is selected is in it.
+    pub scope: Scope,
+    /// Which modes are right.
+    pub modes: Modes,
+    /// Compare owners and groups.
+    pub owners: bool,
+    /// Tell of each file whose content is to be read, even if nothing differs.
+    pub content: bool,
+    /// End a batch at a directory that may not be looked into: the caller opens it up.
+    pub opens_up: bool,
+    /// Directories looked at at the same time.
+    pub threads: usize,
+}
+
+/// A comparison and how far it has come.
+#[derive(Debug)]
+pub struct TreeComparison<R> {
+    selection: Selection<R>,
+    listing: Option<Listing>,
+    has_listings: bool,
+    frames: Ahead<Local>,
+    batch: VecDeque<Local>,
+    has_frames: bool,
+    pair: Option<Pair>,
+    place: Place,
+}
+
+impl<R: ObjectReader> TreeComparison<R> {
+    /// Of the directory that this process has open as `handle`.
+    pub fn open(
+        handle: u32,
+        selection: Selection<R>,
+        options: Options,
+    ) -> std::result::Result<Self, Error> {
+        let open = || {
+            let root = Root::try_of(call::reopen(handle)?)?;
+            let folders = Folders::new(root.again()?, None)?;
+            Ok((root, folders))
+        };
+        let (root, folders) = open().map_err(|errno| Error::new("open", b"", errno))?;
+        Ok(Self {
+            selection,
+            listing: None,
+            has_listings: true,
+            frames: Ahead::new(&options.scope.top),
+            batch: VecDeque::new(),
+            has_frames: true,
+            pair: None,
+            place: Place::new(root, options, folders),
+        })
+    }
+
+    /// Compare until the batch is full; whether there is no more to compare.
+    pub fn advance(
+        &mut self,
+        number_of: &NumberOf<'_>,
+        stop: &Stop,
+        to: &mut Findings,
+    ) -> Result<bool> {
+        let mut ended = false;
+        while !to.is_full() && !ended {
+            if stop.is_set() {
+                return Err(failed(b"", Errno::CANCELED));
+            }
+            if let Some(mut pair) = self.pair.take() {
+                if !self.compare(&mut pair, number_of, to)? {
+                    self.pair = Some(pair);
+                }
+            } else if let Some(pair) = self.next_pair(stop)? {
+                self.place.begin(&pair, number_of, to)?;
+                self.pair = Some(pair);
+            } else {
+                self.place.extraneous.leave(None, to);
+                ended = true;
+            }
+        }
+        to.finish();
+        Ok(ended)
+    }
+
+    /// The place in tree order of the last entry that was found or is missing; empty: none.
+    pub fn position(&self) -> Vec<u8> {
+        let last = self.place.last.as_ref();
+        last.map_or_else(Vec::new, |(directory, name, is_directory)| {
+            if *is_directory {
+                tree_order(directory.as_bytes(), true)
+            } else {
+                tree_order(directory.join(name).as_bytes(), false)
+            }
+        })
+    }
+
+    /// Extraneous leaves that were met and are not told of yet.
+    pub fn waiting(&self) -> Vec<Vec<u8>> {
+        self.place.extraneous.waiting()
+    }
+
+    /// These need not be told of any more.
+    pub fn forget(&mut self, paths: HashSet<Vec<u8>>) {
+        for path in paths {
+            self.place.extraneous.take(&path);
+        }
+    }
+
+    fn next_pair(&mut self, stop: &Stop) -> Result<Option<Pair>> {
+        if self.listing.is_none() && self.has_listings {
+            self.listing = self.selection.next_directory()?;
+            self.has_listings = self.listing.is_some();
+        }
+        if self.batch.is_empty() && self.has_frames {
+            let Place { root, options, .. } = &self.place;
+            let reader = || LocalReader::new(root, &options.scope, options.opens_up, stop);
+            let batch = self.frames.next(options.threads, reader);
+            self.batch = batch
+                .map_err(|error| FormatError::Lent(Box::new(error)))?
+                .into();
+            self.has_frames = !self.batch.is_empty();
+        }
+        let order = match (&self.listing, self.batch.front()) {
+            (None, None) => return Ok(None),
+            (Some(listing), Some(local)) => path_order(listing.path.as_bytes(), &local.path),
+            (Some(_), None) => Ordering::Less,
+            (None, Some(_)) => Ordering::Greater,
+        };
+        let wanted = if order.is_le() {
+            self.listing.take()
+        } else {
+            None
+        };
+        let local = if order.is_ge() {
+            self.batch.pop_front()
+        } else {
+            None
+        };
+        let path = match (&wanted, &local) {
+            (Some(listing), _) => listing.path.clone(),
+            (None, local) => RelPath::trusted(
+                local
+                    .as_ref()
+                    .map_or_else(Vec::new, |each| each.path.clone()),
+            ),
+        };
+        let wanted = wanted.map(|listing| {
+            let start = Bookmark::start(&listing.leaves, &listing.digests);
+            (listing, start)
+        });
+        Ok(Some(Pair {
+            path,
+            wanted,
+            local,
+            next: 0,
+            child: 0,
+        }))
+    }
+
+    /// Compare leaves until the batch is full; whether all are done.
+    fn compare(
+        &mut self,
+        pair: &mut Pair,
+        number_of: &NumberOf<'_>,
+        to: &mut Findings,
+    ) -> Result<bool> {
+        let Self {
+            selection, place, ..
+        } = self;
+        let mut wanted = pair.wanted.take();
+        if let Some((listing, bookmark)) = &mut wanted {
+            let (text, digests) = (&listing.leaves, &listing.digests);
+            let mut leaves = Leaves::resume(&listing.path, text, digests, bookmark);
+            while let Some(entry) = leaves.next() {
+                let mut entry = entry?;
+                to.step();
+                if place.wants(&listing.path, &entry) && selection.admits(&listing.path, &mut entry)
+                {
+                    place.leaf(pair, &entry, number_of, to)?;
+                }
+                if to.is_full() {
+                    let reached = leaves.bookmark();
+                    *bookmark = reached;
+                    pair.wanted = wanted;
+                    return Ok(false);
+                }
+            }
+        }
+        while let Some(leaf) = pair.local.as_ref().and_then(|local| local.leaf(pair.next)) {
+            place.only_here(&pair.path, leaf, to);
+            pair.next += 1;
+        }
+        Ok(true)
+    }
+}

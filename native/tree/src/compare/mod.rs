@@ -1,0 +1,21 @@
+//! A downstream tree against a selection of a snapshot: a merge of two streams in tree order.
+//!
+//! Looks at attributes only, and says nothing of what is as it should be.  Memory grows with the
+//! largest directory, the depth and the number of hardlink groups, not with the tree.
+//!
+//! Findings come in tree order, but for extraneous leaves, which come after the directories beside
+//! them: one of those may be wanted under the leaf's name, and that is one finding.
+
+mod found;
+mod merge;
+mod place;
+
+use huai_format::error::Error as FormatError;
+use rustix::io::Errno;
+
+use crate::error::Error;
+pub use merge::{Options, TreeComparison};
+
+fn failed(path: &[u8], errno: Errno) -> FormatError {
+    FormatError::Lent(Box::new(Error::new("compare", path, errno)))
+}

@@ -1,0 +1,257 @@
+//! What is there, what is missing and what is not wanted, and what is remembered for that from one
+//! directory to the next.
+
+use std::collections::HashSet;
+
+use huai_format::entry::{Body, Entry};
+use huai_format::error::Result;
+use huai_format::line::{Bookmark, decode_directory};
+use huai_format::manifest::Listing;
+use huai_format::path::RelPath;
+
+use super::Options;
+use crate::extraneous::Extraneous;
+use crate::findings::Findings;
+use crate::folders::Folders;
+use crate::handle::Root;
+use crate::local::{Closed, Found, Leaf, Local, look};
+use crate::numbers::{NumberOf, Numbers};
+use crate::scope::tree_order;
+
+/// A directory of both sides, or of one, and how far its leaves were compared.
+#[derive(Debug)]
+pub(super) struct Pair {
+    pub(super) path: RelPath,
+    pub(super) wanted: Option<(Listing, Bookmark)>,
+    pub(super) local: Option<Local>,
+    pub(super) next: usize,
+    /// Where in the names of the local subdirectories the next one stands.
+    pub(super) child: usize,
+}
+
+/// What is remembered from one directory to the next.
+#[derive(Debug)]
+pub(super) struct Place {
+    pub(super) root: Root,
+    pub(super) options: Options,
+    pub(super) numbers: Numbers,
+    pub(super) extraneous: Extraneous,
+    /// Directories in the place of a wanted leaf, which were told of already.
+    pub(super) retyped: HashSet<Vec<u8>>,
+    /// The directory that could not be read and that the last one is, or is below: its key.
+    pub(super) blind: Option<Vec<u8>>,
+    /// Inodes with several names that are leaders of groups.
+    pub(super) inodes: HashSet<(u64, u64)>,
+    pub(super) folders: Folders,
+    pub(super) last: Option<(RelPath, Vec<u8>, bool)>,
+}
+
+impl Place {
+    /// Nothing was met yet.
+    pub(super) fn new(root: Root, options: Options, folders: Folders) -> Self {
+        Self {
+            root,
+            options,
+            numbers: Numbers::default(),
+            extraneous: Extraneous::default(),
+            retyped: HashSet::new(),
+            blind: None,
+            inodes: HashSet::new(),
+            folders,
+            last: None,
+        }
+    }
+
+    /// Compare the directory itself.
+    pub(super) fn begin(
+        &mut self,
+        pair: &Pair,
+        number_of: &NumberOf<'_>,
+        to: &mut Findings,
+    ) -> Result<()> {
+        let path = pair.path.as_bytes();
+        let key = tree_order(path, true);
+        to.step();
+        self.extraneous.leave(Some(&key), to);
+        self.blind = self.blind.take().filter(|blind| key.starts_with(blind));
+        let (own, closed) = pair
+            .local
+            .as_ref()
+            .map_or((None, None), |local| (local.own, local.closed));
+        let is_hidden = own.is_none() && closed.is_some();
+        let scope = &self.options.scope;
+        let wanted = pair.wanted.as_ref().filter(|_| {
+            scope.covers(path) && scope.holds(path, true) && !is_hidden && self.blind.is_none()
+        });
+        if let Some((listing, _)) = wanted {
+            let entry = decode_directory(&pair.path, &listing.attributes)?;
+            match own {
+                Some(seen) => self.found((&pair.path, &entry), &seen, b"", number_of, to)?,
+                None => self.directory_alone(&pair.path, &entry, number_of, to)?,
+            }
+        } else if own.is_some() && !self.retyped.remove(path) {
+            to.add_extraneous(path, true);
+        }
+        if let Some(why) = closed {
+            to.add_unreadable(path, why, true);
+            self.blind = Some(key);
+            if self.options.opens_up {
+                to.fill();
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a leaf of the snapshot belongs to the scope, and can be judged.
+    pub(super) fn wants(&self, directory: &RelPath, entry: &Entry<'_>) -> bool {
+        let scope = &self.options.scope;
+        if self.blind.is_some() || (scope.top.is_empty() && scope.after.is_empty()) {
+            return self.blind.is_none();
+        }
+        let path = directory.join(&entry.name);
+        scope.covers(path.as_bytes()) && scope.holds(path.as_bytes(), false)
+    }
+
+    /// Compare a leaf of the snapshot with what is there.
+    pub(super) fn leaf(
+        &mut self,
+        pair: &mut Pair,
+        entry: &Entry<'_>,
+        number_of: &NumberOf<'_>,
+        to: &mut Findings,
+    ) -> Result<()> {
+        let name = &*entry.name;
+        let mut here = None;
+        if let Some(local) = &pair.local {
+            while let Some(leaf) = local.leaf(pair.next).filter(|leaf| leaf.name <= name) {
+                pair.next += 1;
+                if leaf.name == name {
+                    here = Some(leaf);
+                    break;
+                }
+                self.only_here(&pair.path, leaf, to);
+            }
+        }
+        let wanted = (&pair.path, entry);
+        match here {
+            Some(Leaf {
+                seen: Ok(seen),
+                target,
+                ..
+            }) => self.found(wanted, &seen, target, number_of, to),
+            Some(leaf) => {
+                self.only_here(&pair.path, leaf, to);
+                Ok(())
+            }
+            None => {
+                let is_top = || pair.path.join(name).as_bytes() == self.options.scope.top;
+                let may_be_directory = match &pair.local {
+                    Some(local) => has_child(&local.children, &mut pair.child, name),
+                    None => false,
+                };
+                if may_be_directory || is_top() {
+                    self.leaf_alone(wanted, number_of, to)
+                } else {
+                    self.missing(wanted, to);
+                    Ok(())
+                }
+            }
+        }
+    }
+
+    /// A wanted leaf in whose place a directory may be.
+    fn leaf_alone(
+        &mut self,
+        wanted: (&RelPath, &Entry<'_>),
+        number_of: &NumberOf<'_>,
+        to: &mut Findings,
+    ) -> Result<()> {
+        let path = wanted.0.join(&wanted.1.name);
+        match look(&mut self.folders, path.as_bytes()) {
+            Ok(Some(Found { seen, target })) => {
+                self.retyped.insert(path.as_bytes().to_vec());
+                self.found(wanted, &seen, &target, number_of, to)
+            }
+            Ok(None) => {
+                self.missing(wanted, to);
+                Ok(())
+            }
+            Err(errno) => {
+                to.add_unreadable(path.as_bytes(), Closed::Errno(errno), false);
+                Ok(())
+            }
+        }
+    }
+
+    /// A wanted directory that was not met; a leaf may be in its place.
+    fn directory_alone(
+        &mut self,
+        path: &RelPath,
+        entry: &Entry<'_>,
+        number_of: &NumberOf<'_>,
+        to: &mut Findings,
+    ) -> Result<()> {
+        // Nobody remembers the leaves before the place where the scope begins.
+        let from_start = self.options.scope.after.is_empty();
+        if from_start && !self.extraneous.holds(path.as_bytes()) {
+            self.missing((path, entry), to);
+            return Ok(());
+        }
+        match look(&mut self.folders, path.as_bytes()) {
+            Ok(Some(Found { seen, target })) => {
+                self.extraneous.take(path.as_bytes());
+                self.found((path, entry), &seen, &target, number_of, to)
+            }
+            Ok(None) => {
+                self.missing((path, entry), to);
+                Ok(())
+            }
+            Err(errno) => {
+                to.add_unreadable(path.as_bytes(), Closed::Errno(errno), true);
+                Ok(())
+            }
+        }
+    }
+
+    /// A leaf that is wanted nowhere, as far as is known.
+    pub(super) fn only_here(&mut self, directory: &RelPath, leaf: Leaf<'_>, to: &mut Findings) {
+        match leaf.seen {
+            Ok(_) => self.extraneous.add(directory.as_bytes(), leaf.name),
+            Err(errno) => {
+                let path = directory.join(leaf.name);
+                to.add_unreadable(path.as_bytes(), Closed::Errno(errno), false);
+            }
+        }
+    }
+
+    fn missing(&mut self, wanted: (&RelPath, &Entry<'_>), to: &mut Findings) {
+        self.count(wanted, to);
+        to.add_missing(wanted.0, wanted.1);
+    }
+
+    pub(super) fn count(&mut self, (directory, entry): (&RelPath, &Entry<'_>), to: &mut Findings) {
+        to.count(entry);
+        let is_directory = matches!(entry.body, Body::Directory);
+        match &mut self.last {
+            Some((above, name, directories)) if *above == *directory => {
+                name.clear();
+                name.extend_from_slice(&entry.name);
+                *directories = is_directory;
+            }
+            last => *last = Some((directory.clone(), entry.name.to_vec(), is_directory)),
+        }
+    }
+}
+
+/// Whether `name` is among `children`, sorted and each ended by NUL; `from` is where to look on for
+/// a name that comes later.
+fn has_child(children: &[u8], from: &mut usize, name: &[u8]) -> bool {
+    while let Some(rest) = children.get(*from..).filter(|rest| !rest.is_empty()) {
+        let child = rest.split(|byte| *byte == 0).next().unwrap_or_default();
+        if child >= name {
+            return child == name;
+        }
+        *from += child.len() + 1;
+    }
+    false
+}
