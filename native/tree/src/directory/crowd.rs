@@ -113,3 +113,73 @@ impl Crowd {
         }))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::frame::Reason;
+    use super::*;
+    use crate::directory::packed::tests::status;
+
+    fn crowd(leaves: usize, problems_at: &[usize]) -> Crowd {
+        let mut parts = Parts::default();
+        let mut problems = Vec::new();
+        for number in 0..leaves {
+            let name = format!("{number:06}").into_bytes();
+            if problems_at.contains(&number) {
+                let (name, reason) = (name.clone(), Reason::Temporary);
+                problems.push(Problem { name, reason });
+            }
+            let mut status = status(4);
+            status.mode = 0o644;
+            let leaf = Leaf {
+                name: &name,
+                status,
+                owners: b"",
+                target: None,
+            };
+            parts.put(&leaf, &mut problems).unwrap();
+        }
+        let head = Directory {
+            path: b"d".to_vec(),
+            attributes: b"1".to_vec(),
+            skipped: 3,
+            ..Directory::default()
+        };
+        parts.end(head, true, &mut problems).unwrap()
+    }
+
+    fn parts(mut crowd: Crowd) -> Vec<Directory> {
+        std::iter::from_fn(|| crowd.next().unwrap()).collect()
+    }
+
+    #[test]
+    fn parts_are_of_equal_size_and_the_first_speaks_for_all() {
+        for (leaves, sizes) in [
+            (0, &[0][..]),
+            (1, &[1]),
+            (PART, &[PART]),
+            (2 * PART + 7, &[PART, PART, 7]),
+        ] {
+            let found = parts(crowd(leaves, &[]));
+            let lines = |part: &Directory| part.leaves.split(|byte| *byte == b'\n').count() - 1;
+            assert_eq!(found.iter().map(lines).collect::<Vec<_>>(), sizes);
+            for (number, part) in found.iter().enumerate() {
+                assert_eq!(part.goes_on(), number > 0);
+                assert_eq!(part.skipped, if number > 0 { 0 } else { 3 });
+                assert_eq!((&*part.path, part.is_plain), (&b"d"[..], true));
+            }
+        }
+    }
+
+    #[test]
+    fn a_problem_comes_with_its_neighbours() {
+        let found = parts(crowd(2 * PART, &[5, PART + 1]));
+        let plain: Vec<_> = found.iter().map(|part| part.is_plain).collect();
+        assert_eq!(plain, [false, false, true]);
+        for part in found.iter().take(2) {
+            let name = &part.problems.first().unwrap().name;
+            assert_eq!(part.problems.len(), 1);
+            assert!(part.leaves.windows(6).any(|text| text == &**name));
+        }
+    }
+}

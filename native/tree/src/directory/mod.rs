@@ -7,6 +7,7 @@ mod frame;
 mod leaf;
 mod packed;
 mod reader;
+mod varint;
 
 pub use frame::{Directory, Frame, Problem, Reason};
 pub(crate) use leaf::identity;

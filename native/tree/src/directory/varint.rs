@@ -1,0 +1,65 @@
+//! Numbers in as few bytes as they need.
+
+use huai_format::cursor::Cursor;
+
+/// A step up or down as a number that is small where the step is.
+pub(super) fn folded(now: u64, before: u64) -> u64 {
+    let step = now.wrapping_sub(before);
+    if step >> 63 == 0 {
+        step << 1
+    } else {
+        !(step << 1)
+    }
+}
+
+/// What the step led to.
+pub(super) fn unfolded(folded: u64, before: u64) -> u64 {
+    let step = if folded & 1 == 0 {
+        folded >> 1
+    } else {
+        !(folded >> 1)
+    };
+    before.wrapping_add(step)
+}
+
+/// Seven bits a byte, the lowest first; the highest bit of a byte says that more come.
+pub(super) fn put_number(bytes: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        bytes.push(number.to_le_bytes()[0] | 0x80);
+        number >>= 7;
+    }
+    bytes.push(number.to_le_bytes()[0]);
+}
+
+/// The next number; none: the bytes end early, or are no number.
+pub(super) fn take_number(from: &mut Cursor<'_>) -> Option<u64> {
+    let mut number = 0;
+    for shift in (0..u64::BITS).step_by(7) {
+        let byte = from.byte()?;
+        number |= u64::from(byte & 0x7f) << shift;
+        if byte & 0x80 == 0 {
+            return Some(number);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_every_size_come_out_again() {
+        let edges = [0, 1, 0x7f, 0x80, 1 << 32, u64::MAX - 1, u64::MAX];
+        for now in edges {
+            for before in edges {
+                let mut bytes = Vec::new();
+                put_number(&mut bytes, folded(now, before));
+                let mut from = Cursor::new(&bytes);
+                let found = take_number(&mut from).unwrap();
+                assert_eq!(unfolded(found, before), now);
+                assert!(from.is_empty());
+            }
+        }
+    }
+}
