@@ -57,7 +57,7 @@ class Module(msgspec.Struct, frozen=True):
     content_urls: tuple[str, ...] = ()
     """Instead of those that the upstream names."""
     streams: Annotated[int, Meta(ge=1, le=64)] = 2
-    batch_files: Annotated[int, Meta(ge=1)] = 5000
+    batch_files: Annotated[int, Meta(ge=1)] = 1_000_000
     batch_size: Annotated[int, Meta(ge=1)] = 1 << 30
     """Bytes."""
     connections: Annotated[int, Meta(ge=0)] = 0

@@ -186,7 +186,7 @@ def transfer_options(function: F) -> F:
             "--batch-files",
             type=click.IntRange(1),
             metavar="N",
-            help="How many files one run of rsync fetches (default 5000).",
+            help="How many files one run of rsync fetches at most.",
         ),
         click.option(
             "--batch-size",

@@ -1,6 +1,9 @@
 """Batches: files that one run of rsync is asked for.
 
-Pure.  Keeps the order of the plan, in which the files of a directory follow each other.
+Pure.  Keeps the order of the plan, in which the files of a directory follow each other.  A batch
+that has enough ends with a directory: one that came in a single run is published by one rename,
+and each file of another run costs one more.  A directory of larger files is shared among the
+streams instead.
 """
 
 from collections.abc import Iterable, Iterator
@@ -8,11 +11,15 @@ from dataclasses import dataclass, field
 
 from huai_client.transfer.staging import Arrival
 from huai_schema.entries import File
+from huai_schema.paths import parent
 
-MAX_FILES = 5000
+MAX_FILES = 1_000_000
+ENOUGH_FILES = 5000
 MAX_FILES_COMPARED = 1000
 """Where rsync compares each name that comes with each that was asked for."""
 MAX_BYTES = 1 << 30
+_SMALL = 16 << 10
+"""Bytes: the name of a file that holds no more costs more than its content."""
 
 
 @dataclass(slots=True)
@@ -29,13 +36,23 @@ class Batch:
 
 
 def batches(
-    files: Iterable[File], *, max_files: int = MAX_FILES, max_bytes: int = MAX_BYTES
+    files: Iterable[File],
+    *,
+    enough: int = ENOUGH_FILES,
+    max_files: int = MAX_FILES,
+    max_bytes: int = MAX_BYTES,
 ) -> Iterator[list[File]]:
-    """Cut `files` into batches within both bounds; a file above `max_bytes` gets its own."""
+    """Cut `files` into batches within both bounds; a file above `max_bytes` gets its own.
+
+    With `enough` files, a batch goes on for the rest of a directory of small files only.
+    """
     batch: list[File] = []
     size = 0
     for file in files:
-        if batch and (len(batch) >= max_files or size + file.size > max_bytes):
+        full = len(batch) >= max_files or size + file.size > max_bytes
+        if not full and len(batch) >= enough:
+            full = size > len(batch) * _SMALL or parent(file.path) != parent(batch[-1].path)
+        if batch and full:
             yield batch
             batch, size = [], 0
         batch.append(file)

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import InitVar, dataclass, field
 
-from huai_client.transfer.batch import MAX_FILES_COMPARED, Batch, batches
+from huai_client.transfer.batch import ENOUGH_FILES, MAX_FILES_COMPARED, Batch, batches
 from huai_client.transfer.limits import Admission, BusyBackoff
 from huai_client.transfer.options import TransferOptions
 from huai_client.transfer.process_group import ProcessGroup
@@ -56,10 +56,11 @@ class Shared:
         """Cut `files` into batches, and share the limits among the streams."""
         options = self.options
         even = max(_FEW_FILES, -(-len(files) // options.streams))
-        max_files = min(options.batch_files, even)
+        max_files = options.batch_files
         if self.by_rsync and not trusts_sender(require_rsync(options.program)):
             max_files = min(max_files, MAX_FILES_COMPARED)
-        cut = batches(files, max_files=max_files, max_bytes=options.batch_bytes)
+        enough = min(ENOUGH_FILES, even)
+        cut = batches(files, enough=enough, max_files=max_files, max_bytes=options.batch_bytes)
         self.queue = deque(map(Batch, cut))
         self.width = max(1, min(options.streams, len(self.queue)))
         self.processes = ProcessGroup(options.deadline)

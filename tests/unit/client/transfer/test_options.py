@@ -33,4 +33,4 @@ def test_what_makes_no_sense_or_deletes_is_refused(values: dict[str, Any]) -> No
 
 def test_the_defaults_are_modest() -> None:
     options = TransferOptions()
-    assert (options.streams, options.batch_files, options.batch_bytes) == (2, 5000, 1 << 30)
+    assert (options.streams, options.batch_files, options.batch_bytes) == (2, 1_000_000, 1 << 30)
