@@ -1,48 +1,68 @@
-"""A first sync of real small files, beside `rsync -aH` from the same daemon.
+"""A first sync of small files, beside `rsync -aH` from the same daemon.
 
-The files are this machine's own, of at most 64 KiB. Every round makes a fresh copy and deletes
-none: a large tree that was just deleted makes ext4 slow for seconds.
+Files of this machine, of at most 64 KiB; a tree that is mostly directories; and a single directory.
+Every round makes a fresh copy and deletes none: a large tree that was just deleted makes ext4 slow
+for seconds.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
+from tests.bench import trees
 from tests.bench.figures import Figure, Goal
+from tests.bench.programs import Program
 from tests.bench.spending import cpu, peak, spend, take_turns, wall
 from tests.bench.stand import Stand
 
-_MODULE = "real"
+_DIRECTORIES, _ENTRIES = 30_000, 80_000
+_CROWD, _CROWD_BYTES = 100_000, 32
 
 
 def figures(stand: Stand) -> Iterator[Figure]:
-    """The whole process, its CPU time, its memory."""
-    client, daemon, files = stand.first_client(_MODULE)
+    """For each tree the whole process, its CPU time, its memory."""
+    few = f"{_ENTRIES:,} entries, {_DIRECTORIES:,} of them directories"
+    for module, what, maker, arguments in (
+        ("first-real", f"{trees.REAL_FILES:,} real files", trees.copy_real, (trees.REAL_FILES,)),
+        ("first-directories", few, trees.make_directories, (_DIRECTORIES, _ENTRIES)),
+        (
+            "first-crowd",
+            f"{_CROWD:,} files in one directory",
+            trees.make_crowd,
+            (_CROWD, _CROWD_BYTES),
+        ),
+    ):
+        yield from _first(stand, module, f"first sync of {what}", maker, *arguments)
+
+
+def _first(
+    stand: Stand, module: str, what: str, maker: Callable[..., object], *arguments: float
+) -> Iterator[Figure]:
+    client, daemon = stand.first_client(module, maker, *arguments)
     numbers = {"huai": 0, "rsync": 0}
 
     def fresh(name: str) -> str:
         numbers[name] += 1
-        dest = stand.folder / f"first-{name}-{numbers[name]}"
+        dest = stand.folder / f"{module}-{name}-{numbers[name]}"
         dest.mkdir()
         return os.fspath(dest)
 
-    def huai() -> list[str]:
-        dest = fresh("huai")
-        name = f"{_MODULE}{numbers['huai']}"
-        url = f"http://127.0.0.1:{stand.port}"
-        client.run(*("add", name, url, dest, "--upstream-name", _MODULE, "--content-url", daemon))
-        return client.command("sync", name, "--quiet")
-
     samples = take_turns(
         {
-            "huai": lambda: spend(huai()),
+            "huai": lambda: spend(_sync(stand, client, module, daemon, fresh("huai"))),
             "rsync": lambda: spend(["rsync", "-aH", f"{daemon}/", fresh("rsync")]),
         },
         stand.rounds,
         stand.rest,
     )
-    ours, theirs = samples["huai"], samples["rsync"]
-    peer, what = "rsync -aH", f"first sync of {files:,} real files"
+    ours, theirs, peer = samples["huai"], samples["rsync"], "rsync -aH"
     goal = Goal(1.0, "as fast", ratio=True) if stand.line else Goal(1.1, "1.1 times", ratio=True)
     yield Figure(what, wall(ours), "s", peer, wall(theirs), goal)
     yield Figure(f"{what}, client's CPU", cpu(ours), "s", peer, cpu(theirs))
     yield Figure(f"{what}, client's memory", peak(ours), "B", peer, peak(theirs))
+
+
+def _sync(stand: Stand, client: Program, module: str, daemon: str, dest: str) -> list[str]:
+    """The command that fills `dest`."""
+    name, url = os.path.basename(dest), f"http://127.0.0.1:{stand.port}"
+    client.run(*("add", name, url, dest, "--upstream-name", module, "--content-url", daemon))
+    return client.command("sync", name, "--quiet")

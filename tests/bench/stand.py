@@ -124,17 +124,15 @@ class Stand:
         client.run("sync", "digests", "--quiet")
         return client
 
-    def first_client(self, module: str) -> tuple[Program, str, int]:
-        """A downstream without modules, the daemon's URL of `module`, and how many files it has.
-
-        The module holds real files of this machine.
-        """
+    def first_client(
+        self, module: str, maker: Callable[..., object], *arguments: float
+    ) -> tuple[Program, str]:
+        """A downstream without modules, and the daemon's URL of `module`, which `maker` makes."""
         tree = self.folder / module
-        say("copying real files")
-        files = self._maker.submit(trees.copy_real, tree, trees.REAL_FILES).result()
+        self.make(maker, tree, *arguments)
         self.server.run("add", module, tree, "--digest", "now")
         self.commit(module)
-        return Program("huai-client", self.folder / "first"), self.rsync_daemon(module, tree), files
+        return Program("huai-client", self.folder / "first"), self.rsync_daemon(module, tree)
 
     def copy(self, name: str, tree: Path | None = None) -> Path:
         """A copy of a tree as it is now (None: the mirror's), made without anybody's daemon."""

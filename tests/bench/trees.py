@@ -66,8 +66,8 @@ def make_directories(root: Path, directories: int, entries: int) -> None:
         (made[number % directories] / f"f{number}").write_text(str(number))
 
 
-def make_crowd(root: Path, files: int) -> None:
-    """Make `root` with so many files in one directory, a byte each."""
+def make_crowd(root: Path, files: int, size: int = 1) -> None:
+    """Make `root` with so many files of so many bytes in one directory."""
     crowd = root / "crowd"
     crowd.mkdir(parents=True)
     handle = os.open(crowd, os.O_RDONLY | os.O_DIRECTORY)
@@ -75,7 +75,7 @@ def make_crowd(root: Path, files: int) -> None:
         for number in range(files):
             name = f"file-{number:07}.tar.gz"
             file = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644, dir_fd=handle)
-            os.write(file, b"x")
+            os.write(file, b"%0*d" % (size, number % 10**size))
             os.close(file)
     finally:
         os.close(handle)
