@@ -12,7 +12,7 @@ from huai_client.publish.executor import Report, execute
 from huai_client.tree import PathError, StorageError, Tree
 from huai_schema.entries import Entry
 from tests.support.comparing import verify
-from tests.support.local_trees import Arrived, directory, file, in_order, linked, plan_for
+from tests.support.local_trees import Arrived, directory, file, in_order, linked, plan_for, symlink
 from tests.support.system_calls import CHANGING, Cut, at, mark, never, supervise
 
 POINTS = (*CHANGING, "mark")
@@ -31,6 +31,9 @@ WANTED: list[Entry] = in_order(
         file(b"new/in/f"),
         file(b"new/in/g", mode=0o444),
         file(b"new/top"),
+        linked(b"new/in/hard", file(b"new/top")),
+        symlink(b"new/empty/soft", b"../top"),
+        symlink(b"new/soft", b"in"),
     ]
 )
 ELSEWHERE = [b"new/in/g"]

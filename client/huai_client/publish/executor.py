@@ -181,6 +181,8 @@ class _Run:
         """The attributes of directories."""
         self._whole: list[list[Whole]] = []
         """New directories that are published at once, by stage."""
+        self._settled: set[RelPath] = set()
+        """Directories that were published with their final attributes."""
 
     def _each(
         self,
@@ -320,12 +322,14 @@ class _Run:
         begun, before = time.perf_counter(), self._changes()
         whole = self._publish_whole(self._whole[number]) if self._whole else set()
         fetches = [file for file in stage.fetches if parent(file.path) not in whole]
+        links = [link for link in stage.links if parent(link.path) not in whole]
+        symlinks = [symlink for symlink in stage.symlinks if parent(symlink.path) not in whole]
         self._each(StepKind.PUBLISH, fetches, _path, put, may)
         # Before the hardlinks: those are made only of what is as it should be.
         settles = waiting.settles
         self._each(StepKind.ATTRIBUTES, stage.attributes, _path, tree.settle_leaves, settles)
-        self._each(StepKind.LINK, stage.links, _path, tree.make_links, may)
-        self._each(StepKind.SYMLINK, stage.symlinks, _path, tree.make_symlinks, may)
+        self._each(StepKind.LINK, links, _path, tree.make_links, may)
+        self._each(StepKind.SYMLINK, symlinks, _path, tree.make_symlinks, may)
         if changes := self._changes() - before:
             seconds = time.perf_counter() - begun
             self._published.append(Published(stage.name, changes, seconds))
@@ -349,6 +353,12 @@ class _Run:
                     self._count(StepKind.MAKE, path)
                 for file in whole.files:
                     self._count(StepKind.PUBLISH, file.path)
+                for link in whole.directory.links:
+                    self._count(StepKind.LINK, link.path)
+                for symlink in whole.directory.symlinks:
+                    self._count(StepKind.SYMLINK, symlink.path)
+                held = whole.directory.directories
+                self._settled.update(entry.path for entry, _, settled in held if settled)
         self._make([path for whole in wholes for path in whole.make if path not in published])
         return published
 
@@ -365,8 +375,11 @@ class _Run:
 
     def finish(self, plan: Plan) -> None:
         """Final attributes of directories, also after problems; then everything to disk."""
-        settle = self._tree.settle_directories
-        self._each(StepKind.DIRECTORY, plan.directories, _path, settle, self._is_made)
+        settle, settled = self._tree.settle_directories, self._settled
+        left = [directory for directory in plan.directories if directory.path not in settled]
+        self._each(StepKind.DIRECTORY, left, _path, settle, self._is_made)
+        for path in settled:
+            self._count(StepKind.DIRECTORY, path)
         if self._done:
             self._tree.sync()
 

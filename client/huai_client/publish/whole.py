@@ -1,17 +1,20 @@
 """Finds the new directories that one rename can publish, with everything below them.
 
 Pure.  Such a directory lies in the staging area as rsync made it, at its own path below the folder
-of one run.  What the plan wants below it are files of one stage and directories, and nothing else
-depends on its being there before them.  The outermost are taken.
+of one run.  What the plan wants below it are directories, and files, hardlinks and symlinks of one
+stage, and nothing else depends on its being there before them.  Links are made where the directory
+lies, so that of a hardlink has to lie below it too.  The outermost are taken.
 """
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import NamedTuple
 
+from huai_client.modes import Kept
 from huai_client.plan.operations import Plan
 from huai_client.tree import Staged, WholeDirectory
-from huai_schema.entries import Directory, File
+from huai_schema.entries import Directory, File, Symlink
 from huai_schema.paths import RelPath, join, parent
 
 
@@ -22,9 +25,11 @@ class Whole(NamedTuple):
     make: list[RelPath]
     """It and those below it, parents first."""
     files: list[File]
-    """All files below it."""
+    """All files below it, but for hardlinks."""
 
 
+_OWNER_MAY_ALL = 0o700
+_ANY_DEPTH = 1 << 16
 _Place = tuple[int, bytes]
 """A handle, and the path below it under which a file lies at its own path."""
 
@@ -43,8 +48,12 @@ class _New:
     """None: no file below it lies under its own path."""
     names: int = 0
     """How many it holds where it lies, once its empty subdirectories are made."""
+    depth: int = _ANY_DEPTH
+    """Of the deepest directory that has all its hardlinks and the files these are of below it."""
     files: list[File] = field(default_factory=list)
     others: list[tuple[int, bytes, RelPath]] = field(default_factory=list)
+    links: list[File] = field(default_factory=list)
+    symlinks: list[Symlink] = field(default_factory=list)
 
     def take(self, stage: int | None, place: _Place | None) -> None:
         """Something of `stage`, at `place`, is in it."""
@@ -66,11 +75,8 @@ def whole_directories(
     final = {directory.path: directory for directory in plan.directories}
     new = {path: _New(final.get(path)) for path in plan.make}
     _look_at_files(plan, staged, new)
-    others = [move.new for move in plan.moves]
-    for stage in plan.stages:
-        others += [link.path for link in stage.links]
-        others += [symlink.path for symlink in stage.symlinks]
-    for path in (*others, *volatile):
+    _look_at_links(plan, new)
+    for path in (*(move.new for move in plan.moves), *volatile):
         if above := new.get(parent(path)):
             above.apart = True
     for path in reversed(plan.make):
@@ -79,6 +85,7 @@ def whole_directories(
         if above := new.get(parent(path)):
             above.names += 1
             above.apart |= here.apart
+            above.depth = min(above.depth, here.depth)
             above.take(here.stage, here.place)
     return _outermost(plan, new)
 
@@ -104,6 +111,27 @@ def _look_at_files(
                 here.others.append((folder, name, path))
 
 
+def _look_at_links(plan: Plan, new: Mapping[RelPath, _New]) -> None:
+    for number, stage in enumerate(plan.stages):
+        for symlink in stage.symlinks:
+            if here := new.get(parent(symlink.path)):
+                here.symlinks.append(symlink)
+                here.take(number, None)
+        for link in stage.links:
+            if here := new.get(parent(link.path)):
+                here.links.append(link)
+                here.depth = min(here.depth, _depth_above(link))
+                here.take(number, None)
+
+
+def _depth_above(link: File) -> int:
+    """Of the deepest directory above both a hardlink and the file that it is of."""
+    if link.link is None:
+        return 0
+    names = zip(parent(link.path).split(b"/"), parent(link.link).split(b"/"), strict=False)
+    return len([*takewhile(lambda pair: pair[0] and pair[0] == pair[1], names)])
+
+
 def _outermost(plan: Plan, new: Mapping[RelPath, _New]) -> list[list[Whole]]:
     found: list[list[Whole]] = [[] for _ in plan.stages]
     inside: dict[RelPath, Whole] = {}
@@ -111,17 +139,28 @@ def _outermost(plan: Plan, new: Mapping[RelPath, _New]) -> list[list[Whole]]:
         here = new[path]
         whole = inside.get(parent(path))
         if whole is None:
-            if here.apart or here.place is None or here.stage is None:
+            closed = here.depth > path.count(b"/")
+            if here.apart or not closed or here.place is None or here.stage is None:
                 continue
             folder, top = here.place
-            whole = Whole(WholeDirectory(folder, join(top, path), path, [], []), [], [])
+            whole = Whole(WholeDirectory(folder, join(top, path), path, [], [], [], []), [], [])
             found[here.stage].append(whole)
         inside[path] = whole
         whole.make.append(path)
         whole.files.extend(here.files)
         whole.directory.others.extend(here.others)
+        whole.directory.links.extend(here.links)
+        whole.directory.symlinks.extend(here.symlinks)
     for path in reversed(plan.make):  # deepest first
         final = new[path].final
         if path in inside and final is not None:
-            inside[path].directory.directories.append((final, new[path].names))
+            directory = inside[path].directory
+            settled = path != directory.path and _is_settled(final)
+            directory.directories.append((final, new[path].names, settled))
     return found
+
+
+def _is_settled(final: Directory) -> bool:
+    """Whether it can have its final attributes when it is published."""
+    opens = final.mode & _OWNER_MAY_ALL == _OWNER_MAY_ALL
+    return opens and not isinstance(final.mode, Kept)

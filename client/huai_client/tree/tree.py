@@ -35,12 +35,17 @@ class WholeDirectory(NamedTuple):
     name: bytes
     path: RelPath
     """Where it is to be."""
-    directories: list[tuple[Directory, int]]
+    directories: list[tuple[Directory, int, bool]]
     """It and those below it, deepest first, with how many names each holds where it lies.
 
-    Those that do not lie there are made."""
+    Those that do not lie there are made.  The last says whether it gets its time as well, so that
+    nothing of it is left to settle."""
     others: list[tuple[int, bytes, RelPath]]
     """Files that lie elsewhere: as `Staged`, and the path of each."""
+    links: list[File]
+    """Hardlinks of files below it, to be made."""
+    symlinks: list[Symlink]
+    """To be made."""
 
 
 _REASONS = {

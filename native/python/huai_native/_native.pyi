@@ -618,12 +618,19 @@ _Wanted: TypeAlias = (
 _Staged: TypeAlias = tuple[int, bytes, _FileEntry]
 """A complete file: the handle of a directory, the path below, no symlink on the way; the entry."""
 _Whole: TypeAlias = tuple[
-    int, bytes, bytes, Sequence[tuple[_Entry, int]], Sequence[tuple[int, bytes, bytes]]
+    int,
+    bytes,
+    bytes,
+    Sequence[tuple[_Entry, int, bool]],
+    Sequence[tuple[int, bytes, bytes]],
+    Sequence[_FileEntry],
+    Sequence[_Symlink],
 ]
 """A new directory, its files prepared: the handle of a directory, the path below, the path it gets.
 
-Then it and all directories below it, deepest first, with how many names each holds where it lies;
-and prepared files that lie elsewhere, each with its path.
+Then it and all directories below it, deepest first, with how many names each holds where it lies,
+and whether it gets its time too; prepared files that lie elsewhere, each with its path; hardlinks
+of files below it, and symlinks, all to be made.
 """
 _Refusal: TypeAlias = Literal[
     "errno",

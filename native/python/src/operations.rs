@@ -187,23 +187,39 @@ impl Entries {
     }
 
     /// Of a handle, a path below it, the path it gets, its directories, each with how many names it
-    /// holds, and files as `prepared` that lie elsewhere.
+    /// holds and whether it is settled, files as `prepared` that lie elsewhere, and links to make.
     pub(crate) fn whole(&mut self, item: &Bound<'_, PyAny>) -> PyResult<Whole> {
-        let (folder, name, path, directories, others): (_, _, _, Vec<Bound<'_, PyAny>>, Vec<_>) =
-            item.extract()?;
-        let held = |item: Bound<'_, PyAny>| {
-            let (entry, names): (Bound<'_, PyAny>, usize) = item.extract()?;
-            let directory = self.directory(&entry)?;
-            Ok(Held { directory, names })
-        };
+        type Items<'py> = Vec<Bound<'py, PyAny>>;
+        let (folder, name, path, directories, others, links, symlinks): (
+            _,
+            _,
+            _,
+            Items<'_>,
+            Items<'_>,
+            Items<'_>,
+            Items<'_>,
+        ) = item.extract()?;
+        let mut held = Vec::with_capacity(directories.len());
+        for item in directories {
+            let (entry, names, settled): (Bound<'_, PyAny>, _, _) = item.extract()?;
+            held.push(Held {
+                directory: self.directory(&entry)?,
+                names,
+                settled,
+            });
+        }
+        let others = others.iter().map(|other| self.prepared(other));
+        let others = others.collect::<PyResult<_>>()?;
+        let links = links.iter().map(|link| self.link(link));
+        let links = links.collect::<PyResult<_>>()?;
+        let symlinks = symlinks.iter().map(|symlink| self.symlink(symlink));
         Ok(Whole {
             staged: Staged { folder, name },
             path,
-            directories: directories.into_iter().map(held).collect::<PyResult<_>>()?,
-            others: others
-                .iter()
-                .map(|other| self.prepared(other))
-                .collect::<PyResult<_>>()?,
+            directories: held,
+            others,
+            links,
+            symlinks: symlinks.collect::<PyResult<_>>()?,
         })
     }
 

@@ -245,9 +245,20 @@ class Incoming:
         else:
             os.unlink(name, dir_fd=folder)
 
+    def _part_links(self, top: bytes, wanted: Mapping[RelPath, File]) -> None:
+        """Remove names that hardlinks got here, in a directory that was about to be published."""
+        for place, leaves in handles.directories(self._handle, top):
+            with handles.opened(self._handle, place) as folder:
+                for name in leaves:
+                    if RelPath(join(place, name)[len(top) + 1 :]) not in wanted:
+                        found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+                        if found.st_nlink > 1:
+                            os.unlink(name, dir_fd=folder)
+
     def _accept_left(self, run: int, wanted: Mapping[RelPath, File]) -> None:
         top, trusted = b"%d" % run, self._ready.same_boot
         files: list[File] = []
+        self._part_links(top, wanted)
         for place, leaves in handles.directories(self._handle, top):
             with handles.opened(self._handle, place) as folder:
                 for name in leaves:

@@ -1,14 +1,16 @@
 //! Publishing new directories, each with all that is below it by one rename.
 //!
 //! Order of writes: directories get owner and mode, deepest first; then what lies elsewhere joins
-//! them; the rename comes last.  Times are left to `settle_directories`.
+//! them, and links are made in them; then they get their times, but for those that are left to
+//! `settle_directories`; the rename comes last.
 
 use std::os::fd::{AsFd, BorrowedFd};
 
 use rustix::io::Errno;
 
 use super::directories::{Directory, OWNER_MAY_ALL};
-use super::files::Staged;
+use super::files::{LastFolder, Staged};
+use super::leaves::{Link, Symlink};
 use super::row::{At, Done, Failure, Reason, Row, at, check, row};
 use super::tree::{Tree, split};
 use crate::attributes::{Attributes, Mode, Of};
@@ -32,6 +34,10 @@ pub struct Whole {
     pub directories: Vec<Held>,
     /// Prepared files that lie elsewhere, and their paths.
     pub others: Vec<(Staged, Vec<u8>)>,
+    /// Hardlinks that are to be made; the leaders are below it too.
+    pub links: Vec<Link>,
+    /// Symlinks that are to be made.
+    pub symlinks: Vec<Symlink>,
 }
 
 /// A directory of a whole one.
@@ -41,6 +47,16 @@ pub struct Held {
     pub directory: Directory,
     /// How many names it holds where it lies: with more, something came that nobody wants.
     pub names: usize,
+    /// Whether it gets its time before it is published: nothing is left to settle then.
+    pub settled: bool,
+}
+
+/// What was put where a directory lies.
+#[derive(Default)]
+struct Gathered<'a> {
+    joined: Vec<&'a (Staged, Vec<u8>)>,
+    /// Where hardlinks and symlinks lie.
+    made: Vec<Vec<u8>>,
 }
 
 /// The folder of the last directory: nearly always that of the next one as well.
@@ -137,20 +153,18 @@ impl Tree {
         first.set_mode(of, &status, chowned).at(path)
     }
 
-    /// Lets the files join that lie elsewhere, and renames the directory.
+    /// Completes the directory where it lies, and renames it.
     fn gather(&mut self, folder: BorrowedFd<'_>, item: &Whole) -> Done {
-        let mut joined = Vec::new();
-        let mut outcome = Ok(());
-        for (staged, path) in &item.others {
-            outcome = join(folder, item, staged, path);
-            match &outcome {
-                Ok(()) => joined.push((staged, path)),
-                Err(_) => break,
-            }
-        }
-        let outcome = outcome.and_then(|()| self.put_new(folder, item));
+        let mut gathered = Gathered::default();
+        let outcome = fill(folder, item, &mut gathered)
+            .and_then(|()| set_times(folder, item))
+            .and_then(|()| self.put_new(folder, item));
         if outcome.is_err() {
-            for (staged, path) in joined {
+            for lies in gathered.made {
+                // One that stays is cleared away with the staging area.
+                _ = change::unlink(folder, &lies);
+            }
+            for (staged, path) in gathered.joined {
                 // One that cannot go back is missed when it is to be published by itself.
                 drop(part(folder, item, staged, path));
             }
@@ -176,11 +190,57 @@ fn lies_at(item: &Whole, path: &[u8]) -> Result<Vec<u8>, Failure> {
     Ok([&item.staged.name, below].concat())
 }
 
-fn join(folder: BorrowedFd<'_>, item: &Whole, staged: &Staged, path: &[u8]) -> Done {
+fn fill<'a>(folder: BorrowedFd<'_>, item: &'a Whole, gathered: &mut Gathered<'a>) -> Done {
+    let mut last = LastFolder::default();
+    for other in &item.others {
+        let (staged, path) = other;
+        join(folder, item, (staged, &mut last), path)?;
+        gathered.joined.push(other);
+    }
+    for link in &item.links {
+        let path = &link.file.path;
+        check(path)?;
+        let leader = link
+            .leader
+            .as_ref()
+            .ok_or_else(|| at(path, Reason::NoLeader))?;
+        let (from, lies) = (lies_at(item, leader)?, lies_at(item, path)?);
+        change::make_link(folder, &from, folder, &lies).at(path)?;
+        gathered.made.push(lies);
+    }
+    for symlink in &item.symlinks {
+        let path = &symlink.path;
+        check(path)?;
+        let lies = lies_at(item, path)?;
+        change::make_symlink(folder, &lies, &symlink.target).at(path)?;
+        gathered.made.push(lies.clone());
+        let status = call::status_at(folder, &lies).at(path)?;
+        let of = Of::Own(folder, &lies);
+        symlink.attributes.set_of_symlink(of, &status).at(path)?;
+    }
+    Ok(())
+}
+
+fn set_times(folder: BorrowedFd<'_>, item: &Whole) -> Done {
+    for held in item.directories.iter().filter(|held| held.settled) {
+        let path = &held.directory.path;
+        if let Some(wanted) = held.directory.attributes {
+            change::set_mtime_at(folder, &lies_at(item, path)?, wanted.time()).at(path)?;
+        }
+    }
+    Ok(())
+}
+
+fn join(
+    folder: BorrowedFd<'_>,
+    item: &Whole,
+    (staged, last): (&Staged, &mut LastFolder),
+    path: &[u8],
+) -> Done {
     check(path)?;
     let lies = lies_at(item, path)?;
-    let from = call::reopen(staged.folder).at(path)?;
-    change::rename_to_nothing((from.as_fd(), &staged.name), (folder, &lies)).at(path)
+    let from = last.open(staged.folder).at(path)?;
+    change::rename_to_nothing((from, &staged.name), (folder, &lies)).at(path)
 }
 
 /// Undoes `join`.

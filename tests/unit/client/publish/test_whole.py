@@ -28,11 +28,16 @@ from tests.support.local_trees import (
     plan_for,
     symlink,
 )
-from tests.support.system_calls import CHANGING, never, supervise
+from tests.support.system_calls import CHANGING, Call, never, supervise
 
 DEFAULT_ACL = "system.posix_acl_default"
 NOBODY = (1 << 32) - 1
 """Stands where an entry of an ACL names nobody."""
+LINKED: list[Entry] = [
+    linked(b"new/links/hard", file(b"new/in/f")),
+    symlink(b"new/in/soft", b"../top"),
+    symlink(b"new/links/soft", b"nowhere"),
+]
 NEW: list[Entry] = in_order(
     [
         directory(b""),
@@ -76,8 +81,9 @@ def test_the_outermost_is_taken_with_all_below_it() -> None:
     assert whole.directory.name == b"1/new"
     assert whole.make == [b"new", b"new/empty", b"new/in"]
     assert {item.path for item in whole.files} == {b"new/top", b"new/in/f", b"new/in/g"}
-    held = [(entry.path, names) for entry, names in whole.directory.directories]
-    assert held == [(b"new/in", 2), (b"new/empty", 0), (b"new", 3)]
+    held = [(entry.path, names, done) for entry, names, done in whole.directory.directories]
+    # One that its owner may not write to is settled last, and so is the one that is renamed.
+    assert held == [(b"new/in", 2, True), (b"new/empty", 0, False), (b"new", 3, False)]
 
 
 def test_directories_of_several_stages_are_made_by_themselves() -> None:
@@ -91,16 +97,42 @@ def test_directories_of_several_stages_are_made_by_themselves() -> None:
 def test_what_else_the_plan_has_below_one_keeps_it_from_being_whole() -> None:
     plan = plan_of(NEW)
     [stage] = plan.stages
-    link, here = linked(b"new/in/l", file(b"f")), b"new/in/s"
+    link = linked(b"new/in/l", file(b"f"))
     for other in (
         replace(plan, stages=[replace(stage, links=[link])]),
-        replace(plan, stages=[replace(stage, symlinks=[symlink(here)])]),
         replace(plan, moves=[Move(at(b"old"), at(b"new/in/moved"))]),
         replace(plan, directories=[each for each in plan.directories if each.path != b"new/in"]),
     ):
         assert paths(other) == [[]]
+    later = Stage("1", symlinks=[symlink(b"new/in/s")])
+    assert paths(replace(plan, stages=[stage, later])) == [[], []]
     assert paths(plan, volatile=[b"new/in/f"]) == [[]]
     assert paths(plan, volatile=[b"new/top"]) == [[b"new/in"]]
+
+
+def test_hardlinks_come_along_with_what_they_are_of() -> None:
+    plan = plan_of(NEW)
+    [stage] = plan.stages
+    for leader, tops in (
+        (b"new/in/f", [b"new"]),
+        (b"new/top", [b"new"]),
+        (b"new/empty/f", [b"new"]),
+        (b"newer/f", []),
+        (b"f", []),
+    ):
+        link = linked(b"new/in/l", file(leader))
+        assert paths(replace(plan, stages=[replace(stage, links=[link])])) == [tops], leader
+    # A directory above what has its links apart is not whole, but others below it are.
+    entries: list[Entry] = [
+        *(directory(path) for path in (b"r", b"r/a", b"r/b")),
+        *(file(path) for path in (b"r/a/0", b"r/b/0", b"r/1")),
+    ]
+    plan = plan_of(entries, stages=2)
+    links = [linked(b"r/a/l", file(b"r/a/0")), linked(b"r/b/l", file(b"r/a/0"))]
+    plan.stages[0].links.extend(links)
+    [[whole], _] = whole_directories(plan, lies)
+    assert whole.directory.path == b"r/a"
+    assert whole.directory.links == links[:1]
 
 
 def test_files_of_other_places_join_but_directories_do_not() -> None:
@@ -150,6 +182,29 @@ def names_of(dest: Path, content: Arrived) -> list[str]:
 def test_one_rename_publishes_a_directory(short_path: Path) -> None:
     assert names_of(short_path, Arrived(short_path)) == ["mkdir", "rename"]  # the empty one is made
     assert list((short_path / ".~tmp~/huai/incoming/1").iterdir()) == []
+
+
+def test_links_are_made_before_it_has_its_name(short_path: Path) -> None:
+    content, wanted = Arrived(short_path), in_order([*NEW, *LINKED, directory(b"new/links")])
+    seen: list[bool] = []
+    top = short_path / "new"
+
+    def look(call: Call) -> None:
+        if call.name in {"link", "symlink"}:
+            seen.append(top.exists())
+
+    with Tree(short_path) as tree:
+        for item in plan_for(tree, wanted).stages[0].fetches:
+            content.path(item)
+    supervise(CHANGING, lambda: bool(run(short_path, wanted, content)), look)
+    assert seen == [False] * 3
+
+
+def test_links_are_told_and_counted(short_path: Path) -> None:
+    wanted = in_order([*NEW, *LINKED, directory(b"new/links")])
+    counts = run(short_path, wanted, Arrived(short_path)).counts
+    assert (counts.made, counts.published, counts.linked, counts.symlinked) == (4, 3, 1, 2)
+    assert counts.directories == 5
 
 
 def test_a_file_of_another_run_joins_first(short_path: Path) -> None:

@@ -121,6 +121,21 @@ def test_what_a_crash_left_in_the_tree_as_well_is_let_alone(root: Path) -> None:
         assert (path.stat().st_nlink, path.stat().st_mtime_ns) == (1, T0)
 
 
+def test_hardlinks_that_were_about_to_be_published_are_parted(root: Path) -> None:
+    one, other = _file(b"d/one"), _file(b"e/other")
+    with Staging(root) as staging:
+        place = _arrive(staging, one)
+        (place.parent / "a-link").hardlink_to(place)
+        os.symlink("one", place.parent / "a-symlink")
+        published = _arrive(staging, other)
+        (root.parent.parent / "other").hardlink_to(published)
+    with Staging(root) as staging:
+        staging.incoming.recover([one, other])
+        assert staging.ready(one)
+        assert not staging.ready(other)
+        assert os.listdir(ready(staging, one).parent) == ["one"]
+
+
 def what_nobody_may_read_is_recovered(folder: Path) -> None:
     """Run as nobody, too: a run was cut when the file had its final mode already."""
     file = _file(b"d/shut")
