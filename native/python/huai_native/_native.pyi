@@ -479,14 +479,15 @@ def may_compare(root: bytes, files: Sequence[bytes]) -> bool:
 def verify_arrived(
     folder: bytes,
     files: Iterable[_File],
-    run: tuple[dict[bytes, int], bool],
+    run: tuple[dict[bytes, int], bool, _Finish | None],
     threads: int,
     check: Callable[[], None],
 ) -> bytes:
-    """What is below `folder` for each of `files`, a byte each: 0 it, 1 nothing, 2 something else.
+    """What is below `folder` for each of `files`, a byte each.
 
-    `run`: inodes that were laid there as a basis, by path, and whether what wrote there was
-    interrupted.  What cannot be read is an `OSError`.
+    0 it, 1 nothing, 2 something else, 3 it with all attributes that it is to have.
+    `run`: inodes that were laid there as a basis, by path; whether what wrote there was
+    interrupted; and what owner and mode are known by.  What cannot be read is an `OSError`.
     `check` is called ten times a second; an exception of it ends the call.
     """
 

@@ -3,14 +3,13 @@
 use std::collections::HashMap;
 use std::sync::atomic::AtomicU64;
 
-use huai_tree::copy::{self, Area, Arrival, Asked, Limits, Origin, Staged, Way};
+use huai_tree::copy::{self, Area, Arrival, Limits, Origin, Staged, Way};
 use huai_tree::error::{Error, Result};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PySequence, PyType};
+use pyo3::types::{PyBytes, PySequence};
 
 use crate::errors::raise;
-use crate::operations::Entries;
-use crate::stage::wanted;
+use crate::stage::{Finish, all_asked, wanted};
 use crate::wait::wait_telling;
 
 /// Where copies and links go, and how many threads hash.
@@ -78,10 +77,6 @@ fn failure(py: Python<'_>, error: Option<Error>) -> Failure<'_> {
     error.map(|error| (PyBytes::new(py, &error.path), error.errno.raw_os_error()))
 }
 
-/// Callables for the numbers of users and of groups, or None where owners are not set; and the
-/// class of modes that what is there already keeps.
-type Finish = (Option<(Py<PyAny>, Py<PyAny>)>, Py<PyType>);
-
 /// Copy files of an open directory.
 #[pyfunction]
 #[pyo3(signature = (files, places, limits, finish, hear))]
@@ -93,9 +88,7 @@ pub(crate) fn copy_files<'py>(
     finish: Option<Finish>,
     hear: &Bound<'py, PyAny>,
 ) -> PyResult<(Bound<'py, PyBytes>, Failure<'py>)> {
-    let mut entries = finish.map(|(owners, kept)| Entries::new(owners, kept));
-    let asked = |file: PyResult<Bound<'_, PyAny>>| asked(&file?, entries.as_mut());
-    let files = files.try_iter()?.map(asked).collect::<PyResult<Vec<_>>>()?;
+    let files = all_asked(files, finish)?;
     let (source, folder) = places;
     let (rate, newer) = limits;
     let limits = Limits { rate, newer };
@@ -105,15 +98,6 @@ pub(crate) fn copy_files<'py>(
     let copies = copies.map_err(|error| raise(py, &error))?;
     let arrivals: Vec<u8> = copies.arrivals.into_iter().map(verdict).collect();
     Ok((PyBytes::new(py, &arrivals), failure(py, copies.failure)))
-}
-
-/// A `huai_schema.entries.File`.
-fn asked(file: &Bound<'_, PyAny>, entries: Option<&mut Entries>) -> PyResult<Asked> {
-    let attributes = entries.map(|entries| entries.attributes_of_file(file));
-    Ok(Asked {
-        wanted: wanted(file)?,
-        attributes: attributes.transpose()?,
-    })
 }
 
 /// As `_native.pyi` lists them.

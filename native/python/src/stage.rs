@@ -3,11 +3,12 @@
 use std::collections::HashMap;
 
 use huai_tree::hash::Digest;
-use huai_tree::stage::{self, Arrival, Run, Wanted};
+use huai_tree::stage::{self, Arrival, Asked, Run, Wanted};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyTuple};
+use pyo3::types::{PyBytes, PyTuple, PyType};
 
 use crate::errors::raise;
+use crate::operations::Entries;
 use crate::wait::{wait, wait_asking};
 
 /// Whether any file is there, and no symlink and no file where directories are expected.
@@ -24,12 +25,12 @@ pub(crate) fn verify_arrived<'py>(
     py: Python<'py>,
     folder: &[u8],
     files: &Bound<'py, PyAny>,
-    run: (HashMap<Vec<u8>, u64>, bool),
+    run: (HashMap<Vec<u8>, u64>, bool, Option<Finish>),
     threads: usize,
     check: &Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyBytes>> {
-    let files = all_wanted(files)?;
-    let (placed, cut) = run;
+    let (placed, cut, finish) = run;
+    let files = all_asked(files, finish)?;
     let run = Run { cut, placed };
     let work = |stop: &_| stage::verify(folder, &files, &run, threads, stop);
     let arrivals = wait_asking(py, Some(check.as_unbound()), work)?;
@@ -38,9 +39,24 @@ pub(crate) fn verify_arrived<'py>(
     Ok(PyBytes::new(py, &verdicts))
 }
 
-/// Of many.
-pub(crate) fn all_wanted(files: &Bound<'_, PyAny>) -> PyResult<Vec<Wanted>> {
-    files.try_iter()?.map(|file| wanted(&file?)).collect()
+/// Callables for the numbers of users and of groups, or None where owners are not set; and the
+/// class of modes that what is there already keeps.
+pub(crate) type Finish = (Option<(Py<PyAny>, Py<PyAny>)>, Py<PyType>);
+
+/// Of many; without `finish` nothing is known of their owners.
+pub(crate) fn all_asked(files: &Bound<'_, PyAny>, finish: Option<Finish>) -> PyResult<Vec<Asked>> {
+    let mut entries = finish.map(|(owners, kept)| Entries::new(owners, kept));
+    let asked = |file: PyResult<Bound<'_, PyAny>>| asked(&file?, entries.as_mut());
+    files.try_iter()?.map(asked).collect()
+}
+
+/// A `huai_schema.entries.File`.
+fn asked(file: &Bound<'_, PyAny>, entries: Option<&mut Entries>) -> PyResult<Asked> {
+    let attributes = entries.map(|entries| entries.attributes_of_file(file));
+    Ok(Asked {
+        wanted: wanted(file)?,
+        attributes: attributes.transpose()?,
+    })
 }
 
 /// A `huai_schema.entries.File`.
@@ -64,5 +80,6 @@ fn number(arrival: Arrival) -> u8 {
         Arrival::Arrived => 0,
         Arrival::Missing => 1,
         Arrival::Mismatch => 2,
+        Arrival::Finished => 3,
     }
 }

@@ -133,6 +133,11 @@ impl Attributes {
             && has_mode
             && self.has_owner(status)
     }
+
+    /// The same to the nanosecond; not if what it keeps depends on what it replaces.
+    pub(crate) fn are_exactly_of(&self, status: &Status) -> bool {
+        matches!(self.mode, Mode::Exact(_)) && status.mtime == self.time() && self.are_of(status)
+    }
 }
 
 /// A time in nanoseconds since the epoch as the kernel has it.

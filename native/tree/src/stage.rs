@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
+use crate::attributes::Attributes;
 use crate::call::{self, Outcome, Status, Time};
 use crate::error::{Error, Result};
 use crate::handle::Root;
@@ -37,11 +38,22 @@ pub struct Wanted {
     pub digest: Option<Digest>,
 }
 
+/// A file that is asked for.
+#[derive(Debug)]
+pub struct Asked {
+    /// Its metadata.
+    pub wanted: Wanted,
+    /// What it is to have when it is published; None: that is set later.
+    pub attributes: Option<Attributes>,
+}
+
 /// What became of a file that was asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Arrival {
     /// It is a regular file with size, time and digest of the metadata.
     Arrived,
+    /// The same, with owner, mode and time to the nanosecond: it can be published as it is.
+    Finished,
     /// Nothing is there but, perhaps, what was laid there as the basis.
     Missing,
     /// Something else is there.
@@ -86,7 +98,7 @@ pub fn may_compare(root: &[u8], files: &[Vec<u8>], stop: &Stop) -> Result<bool> 
 /// follow each other.
 pub fn verify(
     folder: &[u8],
-    files: &[Wanted],
+    files: &[Asked],
     run: &Run,
     threads: usize,
     stop: &Stop,
@@ -114,7 +126,7 @@ pub fn verify(
 /// What the threads share.
 struct Batch<'a> {
     root: Root,
-    files: &'a [Wanted],
+    files: &'a [Asked],
     run: &'a Run,
     /// The first file that nobody has taken.
     next: AtomicUsize,
@@ -139,7 +151,7 @@ impl<'a> Batch<'a> {
             let Some(rest) = self.files.get(begin..).filter(|rest| !rest.is_empty()) else {
                 return Ok(chunks);
             };
-            let look = |file| self.look(file, &mut last, &mut reader);
+            let look = |asked| self.look(asked, &mut last, &mut reader);
             match rest.iter().take(CHUNK).map(look).collect() {
                 Ok(arrivals) => chunks.push((begin, arrivals)),
                 Err(error) => {
@@ -152,16 +164,17 @@ impl<'a> Batch<'a> {
 
     fn look(
         &self,
-        file: &'a Wanted,
+        asked: &'a Asked,
         last: &mut Option<Last<'a>>,
         reader: &mut Reader,
     ) -> Result<Arrival> {
+        let file = &asked.wanted;
         if self.stop.is_set() {
             return Err(Error::new("verify", &file.path, Errno::CANCELED));
         }
         let (parent, name) = split(&file.path);
         let found = directory(&self.root, parent, last)
-            .and_then(|directory| self.judge(file, directory, name, reader));
+            .and_then(|directory| self.judge(asked, directory, name, reader));
         match found {
             Ok(arrival) => Ok(arrival),
             Err(Errno::NOENT) => Ok(Arrival::Missing),
@@ -173,11 +186,12 @@ impl<'a> Batch<'a> {
     /// Opens only what is a regular file: to open a device may do something.
     fn judge(
         &self,
-        file: &Wanted,
+        asked: &Asked,
         directory: BorrowedFd<'_>,
         name: &[u8],
         reader: &mut Reader,
     ) -> Outcome<Arrival> {
+        let file = &asked.wanted;
         let found = call::status_at(directory, name)?;
         if self.run.placed.get(&file.path) == Some(&found.inode) {
             return Ok(Arrival::Missing);
@@ -193,10 +207,10 @@ impl<'a> Batch<'a> {
                 read == digest
             }
         };
-        Ok(if same {
-            Arrival::Arrived
-        } else {
-            Arrival::Mismatch
+        Ok(match asked.attributes {
+            _ if !same => Arrival::Mismatch,
+            Some(attributes) if attributes.are_exactly_of(&found) => Arrival::Finished,
+            _ => Arrival::Arrived,
         })
     }
 }

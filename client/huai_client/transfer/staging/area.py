@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Self
 
-from huai_client.transfer.staging.incoming import Incoming
+from huai_client.transfer.staging.incoming import Finishing, Incoming
 from huai_client.transfer.staging.partials import Partials
 from huai_client.transfer.staging.ready_store import ReadyStore, boot_id, key_of
 from huai_client.transfer.staging.root import StagingError, locked_file, open_root
@@ -30,7 +30,8 @@ class Staging:
     ) -> None:
         """Opens the area.  `boot` names this boot of the machine (default: ask the kernel).
 
-        `finish`: what copies get owner and mode by, as soon as they are made; None: they do not.
+        `finish`: what copies get owner and mode by, as soon as they are made, and what arrives is
+        compared with; None: this is left for later.
         """
         self.root = root
         self.finish = finish
@@ -49,7 +50,8 @@ class Staging:
         self._boot = boot
         self._ready = ReadyStore(self._root, boot)
         self._partials = Partials(self._root)
-        self.incoming = Incoming(self._root, self._ready, self._partials)
+        finishing = Finishing(self.finish, self.finished)
+        self.incoming = Incoming(self._root, self._ready, self._partials, finishing)
 
     def __enter__(self) -> Self:
         return self

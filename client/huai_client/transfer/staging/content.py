@@ -5,9 +5,11 @@ The engine decides it; this module does for a volatile file.
 
 import os
 import stat
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
+from typing import NamedTuple
 
+from huai_client.tree import Finish
 from huai_client.tree.handles import handle_path
 from huai_native import _native
 from huai_schema.codec.publish_rules import VOLATILE_BYTES
@@ -25,7 +27,16 @@ class Arrival(Enum):
     MISMATCH = "mismatch"
 
 
-_VERDICTS = tuple(Arrival)
+_ARRIVALS = (*Arrival, Arrival.ARRIVED)
+_FINISHED = 3
+
+
+class Verdicts(NamedTuple):
+    """What became of files."""
+
+    arrivals: list[Arrival]
+    finished: list[File]
+    """Those that have the attributes which they are published with."""
 
 
 def go_on() -> None:
@@ -34,20 +45,25 @@ def go_on() -> None:
 
 def verify(
     folder: int,
-    files: Iterable[File],
+    files: Sequence[File],
     placed: Mapping[bytes, int] | None = None,
     *,
     cut: bool,
+    finish: Finish | None = None,
     check: Callable[[], None] = go_on,
-) -> list[Arrival]:
+) -> Verdicts:
     """Whether each of `files` is below the directory `folder`, with its size, time and digest.
 
     `placed`: inodes by path, which are no arrivals.  `cut`: the run that wrote there was
-    interrupted.  An exception of `check`, which is called now and then, ends it.
+    interrupted.  `finish`: what their attributes are known by.  An exception of `check`, which is
+    called now and then, ends it.
     """
     path = os.fsencode(handle_path(folder))
-    run = dict(placed or {}), cut
-    return [_VERDICTS[each] for each in _native.verify_arrived(path, files, run, _THREADS, check)]
+    run = dict(placed or {}), cut, finish
+    found = _native.verify_arrived(path, files, run, _THREADS, check)
+    arrivals = [_ARRIVALS[each] for each in found]
+    finished = [file for file, each in zip(files, found, strict=True) if each == _FINISHED]
+    return Verdicts(arrivals, finished)
 
 
 def may_stand_for(found: os.stat_result, file: File) -> bool:

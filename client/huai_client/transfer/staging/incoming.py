@@ -11,11 +11,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from itertools import count
+from typing import NamedTuple
 
 from huai_client.transfer.staging.content import Arrival, go_on, may_stand_for, verify
 from huai_client.transfer.staging.partials import Partials, append_rest, intended_path
 from huai_client.transfer.staging.ready_store import ReadyStore
-from huai_client.tree import handles
+from huai_client.tree import Finish, handles
 from huai_native import _native
 from huai_schema.entries import File
 from huai_schema.paths import RelPath, basename, join, parent
@@ -26,15 +27,26 @@ _PATH_MOST = 4095
 """Bytes of the longest path that a system call takes (PATH_MAX less its NUL)."""
 
 
+class Finishing(NamedTuple):
+    """Files that need nothing more before they are published."""
+
+    finish: Finish | None
+    """What their owner and mode are known by; None: those of none are."""
+    finished: set[File]
+
+
 class Incoming:
     """The folder `incoming` below the staging area's handle."""
 
-    def __init__(self, root: int, ready: ReadyStore, partials: Partials) -> None:
+    def __init__(
+        self, root: int, ready: ReadyStore, partials: Partials, finishing: "Finishing"
+    ) -> None:
         """Opens the folder, made if absent."""
         self._root = root
         self._handle = handles.own_directory(root, b"incoming")
         self._ready = ready
         self._partials = partials
+        self._finishing = finishing
         self._placed: dict[int, dict[bytes, int]] = {}
         self._arrived: dict[File, int] = {}
         """The run that brought each verified file."""
@@ -121,15 +133,18 @@ class Incoming:
         """
         folder = self.open(run)
         try:
-            verdicts = verify(folder, files, self._placed.get(run, {}), cut=cut, check=check)
-            for file, verdict in zip(files, verdicts, strict=True):
-                if verdict is Arrival.ARRIVED:
+            placed, finish = self._placed.get(run, {}), self._finishing.finish if ended else None
+            verdicts = verify(folder, files, placed, cut=cut, finish=finish, check=check)
+            arrivals = verdicts.arrivals
+            for file, arrival in zip(files, arrivals, strict=True):
+                if arrival is Arrival.ARRIVED:
                     self._keep(file, run, folder, ended=ended)
+            self._finishing.finished.update(verdicts.finished)
         finally:
             os.close(folder)
-        if all(verdict is Arrival.ARRIVED for verdict in verdicts):
+        if all(arrival is Arrival.ARRIVED for arrival in arrivals):
             self._unsettled.discard(b"%d" % run)
-        return verdicts
+        return arrivals
 
     def accept_newer(self, file: File, run: int, *, ended: bool = True) -> File | None:
         """Take what arrived for a volatile `file` as it is; the entry under which it is ready.

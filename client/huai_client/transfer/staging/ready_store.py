@@ -64,7 +64,7 @@ class ReadyStore:
         if key not in self._unverified_keys or file.digest is None:
             return False
         left = file._replace(path=RelPath(key))
-        if verify(self._unverified, [left], cut=True) != [Arrival.ARRIVED]:
+        if verify(self._unverified, [left], cut=True).arrivals != [Arrival.ARRIVED]:
             return False
         self._unverified_keys.discard(key)
         os.rename(key, key, src_dir_fd=self._unverified, dst_dir_fd=self.handle)

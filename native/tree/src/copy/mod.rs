@@ -17,4 +17,4 @@ mod targets;
 pub use content::Way;
 pub use reuse::{Reuse, Staged, copy_twins};
 pub use rows::{Area, Ways};
-pub use source::{Arrival, Asked, Copies, Limits, Origin};
+pub use source::{Arrival, Copies, Limits, Origin};

@@ -13,22 +13,13 @@ use rustix::io::Errno;
 
 use super::content::{Copier, Fault, Made, New, Source};
 use super::targets::Targets;
-use crate::attributes::{Attributes, time_of};
+use crate::attributes::time_of;
 use crate::call::{self, Outcome, Status};
 use crate::error::{Error, Result};
 use crate::handle::Root;
 use crate::publish::split;
-use crate::stage::{Wanted, fits};
+use crate::stage::{Asked, fits};
 use crate::stop::Stop;
-
-/// A file that is asked for.
-#[derive(Debug)]
-pub struct Asked {
-    /// Its metadata.
-    pub wanted: Wanted,
-    /// What it is to have when it is published; None: that is set later.
-    pub attributes: Option<Attributes>,
-}
 
 /// What became of a file that was asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from blake3 import blake3
 
+from huai_client.modes import Kept
 from huai_client.transfer.staging import Arrival, Staging, StagingBusyError, StagingError, key_of
 from huai_client.tree import NotOursError, handles
 from huai_schema.entries import File
@@ -134,6 +135,30 @@ def test_hardlinks_that_were_about_to_be_published_are_parted(root: Path) -> Non
         assert staging.ready(one)
         assert not staging.ready(other)
         assert os.listdir(ready(staging, one).parent) == ["one"]
+
+
+@pytest.mark.parametrize("ended", [True, False])
+def test_what_has_all_its_attributes_is_finished(root: Path, *, ended: bool) -> None:
+    good, rough, other, kept = (_file(b"sub/%d" % number) for number in range(4))
+    kept = kept._replace(mode=Kept(0o644))
+    with Staging(root, finish=(None, Kept)) as staging:
+        for file in (good, rough, other, kept):
+            _arrive(staging, file).chmod(0o644)
+        _arrive(staging, rough._replace(mtime=T0 - T0 % 10**9))
+        _arrive(staging, other).chmod(0o640)
+        files = [good, rough, other, kept]
+        assert staging.incoming.accept(files, 0, ended=ended) == [Arrival.ARRIVED] * 4
+        assert staging.finished == ({good} if ended else set())
+
+
+def test_a_foreign_owner_is_not_the_one_that_is_wanted(root: Path) -> None:
+    ours, theirs = _file(b"ours"), _file(b"theirs")._replace(owner=b"other")
+    numbers = {ours.owner: os.geteuid(), b"other": os.geteuid() + 1}
+    with Staging(root, finish=((numbers.get, lambda _: None), Kept)) as staging:
+        for file in (ours, theirs):
+            _arrive(staging, file).chmod(0o644)
+        assert staging.incoming.accept([ours, theirs], 0) == [Arrival.ARRIVED] * 2
+        assert staging.finished == {ours}
 
 
 def what_nobody_may_read_is_recovered(folder: Path) -> None:
