@@ -75,23 +75,60 @@ pub struct Run {
 pub fn may_compare(root: &[u8], files: &[Vec<u8>], stop: &Stop) -> Result<bool> {
     let root = Root::open(root)?;
     let mut last: Option<Last<'_>> = None;
+    let mut gap = Gap::default();
     let mut any = false;
     for path in files {
         if stop.is_set() {
             return Err(Error::new("open", path, Errno::CANCELED));
         }
         let (parent, name) = split(path);
+        if gap.holds(parent) {
+            continue;
+        }
         match directory(&root, parent, &mut last) {
             Ok(_) if any => {}
             Ok(above) => {
                 let found = call::status_at(above.as_fd(), name);
                 any = found.is_ok_and(|found| found.kind == FileType::RegularFile);
             }
-            Err(Errno::NOENT) => {}
+            Err(Errno::NOENT) => gap.find(&root, parent),
             Err(_) => return Ok(false),
         }
     }
     Ok(any)
+}
+
+/// A directory that is not there, so that nothing is below it either.
+#[derive(Default)]
+struct Gap<'a> {
+    /// None: not known yet.
+    missing: Option<&'a [u8]>,
+    /// The directory above, which is there.
+    above: Option<&'a [u8]>,
+}
+
+impl<'a> Gap<'a> {
+    fn holds(&self, path: &[u8]) -> bool {
+        let rest = self.missing.and_then(|missing| path.strip_prefix(missing));
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
+    }
+
+    /// Remembers the topmost at or above `path`, which is missing.
+    fn find(&mut self, root: &Root, path: &'a [u8]) {
+        let mut missing = path;
+        let mut above = split(missing).0;
+        while self.above != Some(above) && !above.is_empty() {
+            if root.directory(above).err() != Some(Errno::NOENT) {
+                break;
+            }
+            missing = above;
+            above = split(missing).0;
+        }
+        *self = Self {
+            missing: Some(missing),
+            above: Some(above),
+        };
+    }
 }
 
 /// What became of each of `files` below the directory `folder`.  Files of one directory should

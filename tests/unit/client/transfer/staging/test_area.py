@@ -458,6 +458,20 @@ def test_no_basis_is_looked_for_where_nothing_is(root: Path) -> None:
         assert staging.may_compare([_file(b"top"), _file(b"d/f"), _file(b"new/f")])
 
 
+def test_what_is_not_there_hides_nothing_beside_it(root: Path) -> None:
+    dest = root.parent.parent
+    gone = [
+        _file(path) for path in (b"new/a/f", b"new/b/f", b"newer/f", b"old/new/a/f", b"old/n/f")
+    ]
+    with Staging(root) as staging:
+        (dest / "old/deep").mkdir(parents=True)
+        (dest / "old/link").symlink_to("deep")
+        (dest / "old/deep/f").touch()
+        assert not staging.may_compare(gone)
+        assert staging.may_compare([*gone, _file(b"old/deep/f")])
+        assert not staging.may_compare([_file(b"old/deep/f"), *gone, _file(b"old/link/f")])
+
+
 def test_a_tree_that_changed_its_shape_finds_nothing_in_its_way(root: Path) -> None:
     with Staging(root, boot=b"1") as staging:
         _arrive(staging, _file(b"x/y/z", content=b"x" * 9), b"x")
