@@ -51,6 +51,23 @@ def test_every_name_and_time_arrives(upstream: Path, down: Downstream, chroot: s
     assert down.listener.ends == 1
 
 
+def test_what_came_is_written_to_disk_while_more_comes(
+    upstream: Path, down: Downstream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[tuple[int, int]] = []
+
+    def begin(_: Staging, files: int, size: int) -> None:
+        begun.append((files, size))
+
+    monkeypatch.setattr(Staging, "begin_to_write", begin)
+    files = [put(upstream, b"%d" % number, b"four") for number in range(5)]
+    with rsync_daemon({"m": upstream}) as url:
+        outcome = down.fetch(files, f"{url}/m", TransferOptions(streams=1, batch_files=1))
+    assert outcome.complete
+    assert set(begun) == {(1, 4)}
+    assert len(begun) < 5  # not for what comes last
+
+
 @pytest.mark.parametrize("chroot", ["yes", "no"])
 def test_a_tree_may_lie_below_the_module(upstream: Path, down: Downstream, chroot: str) -> None:
     files = [put(upstream, b"pub/linux/" + name, name) for name in (b"a", b"d/b", b"-c")]

@@ -71,9 +71,12 @@ class Streams:
         backoff = Backoff(options.retries, options.backoff, _RETRY_MAX)
         while (batch := self._next()) is not None:
             ask = partial(self._ask_all, batch, stream)
+            files, size = len(batch.open), sum(file.size for file in batch.open)
             try:
                 parts = retry(ask, TransientError, backoff, shared.processes.pause)
                 shared.busy.admitted(stream)
+                if shared.queue:  # else there is little left to do meanwhile
+                    shared.staging.begin_to_write(files, size)
                 self._put_back(*parts)
                 if not parts:
                     self._conclude(batch)

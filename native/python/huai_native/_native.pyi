@@ -476,6 +476,12 @@ _File: TypeAlias = tuple[bytes, int, int, int, bytes, bytes, bytes | None, bytes
 def may_compare(root: bytes, files: Sequence[bytes]) -> bool:
     """Whether any of them is below `root`, and above all of them only directories, or nothing."""
 
+def write_back(folder: int) -> None:
+    """Write all changes of the file system of an open directory to disk, as they are now.
+
+    An error is an `OSError`, and told to every other handle as well.
+    """
+
 def verify_arrived(
     folder: bytes,
     files: Iterable[_File],

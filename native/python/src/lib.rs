@@ -69,7 +69,7 @@ mod _native {
     #[pymodule_export]
     use crate::snapshot::{EntryLimit, Level, OwnDirectory, Walk};
     #[pymodule_export]
-    use crate::stage::{may_compare, verify_arrived};
+    use crate::stage::{may_compare, verify_arrived, write_back};
     #[pymodule_export]
     use crate::tree::{Tree, rename_noreplace};
     #[pymodule_export]

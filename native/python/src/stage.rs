@@ -18,6 +18,12 @@ pub(crate) fn may_compare(py: Python<'_>, root: &[u8], files: &Bound<'_, PyAny>)
     wait(py, |stop| stage::may_compare(root, &files, stop))?.map_err(|error| raise(py, &error))
 }
 
+/// Write the file system of an open directory to disk.
+#[pyfunction]
+pub(crate) fn write_back(py: Python<'_>, folder: u32) -> PyResult<()> {
+    wait(py, |_| stage::write_back(folder))?.map_err(|error| raise(py, &error))
+}
+
 /// Whether each file arrived, as the metadata say.
 #[pyfunction]
 #[pyo3(signature = (folder, files, run, threads, check))]

@@ -12,6 +12,7 @@ use rustix::io::Errno;
 
 use crate::attributes::Attributes;
 use crate::call::{self, Outcome, Status, Time};
+use crate::change;
 use crate::error::{Error, Result};
 use crate::handle::Root;
 use crate::hash::{Digest, Reader};
@@ -129,6 +130,14 @@ impl<'a> Gap<'a> {
             above: Some(above),
         };
     }
+}
+
+/// Writes all changes of the file system of the open directory `folder` to disk, as they are now.
+/// Opens it anew: an error that is met is told to every other handle as well.
+pub fn write_back(folder: u32) -> Result<()> {
+    call::reopen(folder)
+        .and_then(|folder| change::sync_file_system(folder.as_fd()))
+        .map_err(|errno| Error::new("sync", b"", errno))
 }
 
 /// What became of each of `files` below the directory `folder`.  Files of one directory should

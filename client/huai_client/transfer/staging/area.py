@@ -14,6 +14,7 @@ from huai_client.transfer.staging.incoming import Finishing, Incoming
 from huai_client.transfer.staging.partials import Partials
 from huai_client.transfer.staging.ready_store import ReadyStore, boot_id, key_of
 from huai_client.transfer.staging.root import StagingError, locked_file, open_root
+from huai_client.transfer.staging.write_back import WriteBack
 from huai_client.tree import Finish, handles
 from huai_native import _native
 from huai_schema.entries import File
@@ -38,6 +39,7 @@ class Staging:
         self.finished: set[File] = set()
         """Ready files that have all their attributes."""
         self._root = open_root(root)
+        self._write_back = WriteBack(self._root)
         try:
             self._open(boot_id() if boot is None else boot)
         except OSError as error:
@@ -62,6 +64,7 @@ class Staging:
     def close(self) -> None:
         """Give the handles back; what is staged stays for the next run."""
         if self._root >= 0:
+            self._write_back.close()
             self._close_folders()
             os.close(self._root)
             self._root = -1
@@ -115,6 +118,13 @@ class Staging:
         self.incoming.keep(made, run)
         self._ready.add(linked)
 
+    def begin_to_write(self, files: int, size: int) -> None:
+        """So many files came, with so many bytes: begin to write them to disk, if it is worth it.
+
+        When they are there, only the executor knows.
+        """
+        self._write_back.arrived(files, size)
+
     def recover(self, files: Iterable[File]) -> None:
         """Take over what interrupted runs left of `files`.
 
@@ -134,6 +144,7 @@ class Staging:
 
     def remove(self) -> None:
         """Drop everything, the area's own directories too, and close it."""
+        self._write_back.close()
         self._close_folders()
         for name in handles.list_names(self._root):
             _native.remove_all(self._root, name)
