@@ -10,8 +10,10 @@ from typing import NamedTuple
 from huai_client.metadata.git.objects import GitObject, MissingObjectError
 from huai_native._native import ResolvedPack, resolve_pack
 from huai_schema.git.objects import Kind, TreeItem, encode_tree
-from huai_schema.git.packfile import KIND_CODES, object_header, pack_header
+from huai_schema.git.packfile import pack_header
 from tests.support.git_objects import object_id
+
+_KIND_CODES: dict[Kind, int] = {"commit": 1, "tree": 2, "blob": 3}
 
 
 class Place(NamedTuple):
@@ -36,7 +38,8 @@ class Held:
         return self.objects.get(oid)
 
     def record(self, oid: bytes) -> bytes | None:
-        return self.records.get(oid)
+        found = self.objects.get(oid)
+        return self.records.get(oid) or (whole(found.data, found.kind) if found else None)
 
     def __contains__(self, oid: bytes) -> bool:
         return oid in self.objects
@@ -62,12 +65,12 @@ class Held:
 
 def whole(data: bytes, kind: Kind = "blob") -> bytes:
     """A record that stands on its own."""
-    return record(KIND_CODES[kind], data)
+    return record(_KIND_CODES[kind], data)
 
 
 def record(code: int, data: bytes, *, size: int | None = None, base: bytes = b"") -> bytes:
     """A record; `size` is what it claims, `base` stands between the header and the data."""
-    return object_header(code, len(data) if size is None else size) + base + zlib.compress(data)
+    return _header(code, len(data) if size is None else size) + base + zlib.compress(data)
 
 
 def on_name(base: bytes, delta: bytes) -> bytes:
@@ -175,3 +178,16 @@ def read_index(index: bytes) -> dict[bytes, Place]:
 def ids(contents: Iterable[bytes]) -> set[bytes]:
     """Of blobs."""
     return {object_id("blob", content) for content in contents}
+
+
+def _header(kind: int, size: int) -> bytes:
+    """What stands before an object's compressed data; `size` is the inflated one."""
+    byte = kind << 4 | size & 15
+    size >>= 4
+    header = bytearray()
+    while size:
+        header.append(byte | 0x80)
+        byte = size & 0x7F
+        size >>= 7
+    header.append(byte)
+    return bytes(header)

@@ -314,7 +314,7 @@ class Repository:
         return GitObject(*found) if found else None
 
     def record(self, oid: bytes) -> bytes | None:
-        """An object as it stands in a pack, if it does so whole (`Packed`)."""
+        """An object as a whole one stands in a pack, if it is here (`Packed`)."""
         try:
             return self.packs.record(oid)
         except (FormatError, OSError) as error:

@@ -412,7 +412,10 @@ class Packs:
         """An object, if it is here."""
 
     def record(self, oid: bytes) -> bytes | None:
-        """An object as it lies in its pack, if it is here and lies there whole."""
+        """An object as a whole one stands in a pack, if it is here.
+
+        It is copied where it lies so, and made anew where it lies as a delta.
+        """
 
     def __contains__(self, oid: bytes, /) -> bool: ...
     def send(

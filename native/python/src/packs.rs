@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use huai_format::budget::Budget;
 use huai_format::error::{Error, Result};
 use huai_format::git::index::{self, Place};
-use huai_format::git::object::{Kind, Made, Object, put_header};
+use huai_format::git::object::{Kind, Object};
 use huai_format::git::oid::Oid;
 use huai_format::git::resolve::{self, Bases, Outcome, Resolved, Room};
 use huai_format::git::send::Wanted;
@@ -97,14 +97,8 @@ impl Packs {
 
     fn record<'py>(&self, py: Python<'py>, oid: &[u8]) -> PyResult<Option<Bound<'py, PyBytes>>> {
         let oid = parse_oid(oid)?;
-        let found = py.detach(|| self.locked().packed(&oid)).map_err(refuse)?;
-        let whole = found.filter(|found| matches!(found.made, Made::Whole(_)));
-        Ok(whole.map(|whole| {
-            let mut record = Vec::new();
-            put_header(whole.made, whole.size as u64, &mut record);
-            record.extend_from_slice(&whole.data);
-            PyBytes::new(py, &record)
-        }))
+        let found = py.detach(|| self.locked().record(&oid)).map_err(refuse)?;
+        Ok(found.map(|record| PyBytes::new(py, &record)))
     }
 
     fn __contains__(&self, py: Python<'_>, oid: &[u8]) -> PyResult<bool> {

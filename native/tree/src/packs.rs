@@ -4,8 +4,9 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
 use huai_format::error::{Error as FormatError, Result as Parsed};
+use huai_format::git::deflate::Deflater;
 use huai_format::git::index::{Index, Place};
-use huai_format::git::object::Object;
+use huai_format::git::object::{Made, Object, put_header};
 use huai_format::git::oid::Oid;
 use huai_format::git::read::{PackReader, Packed};
 use huai_format::git::window::Source;
@@ -111,6 +112,7 @@ pub struct Packs {
     /// The one that had the last object comes first.
     opened: Vec<Pack>,
     recent: Recent,
+    deflater: Option<Deflater>,
 }
 
 impl Packs {
@@ -120,6 +122,7 @@ impl Packs {
             folders: Vec::new(),
             opened: Vec::new(),
             recent: Recent::new(keep),
+            deflater: None,
         }
     }
 
@@ -155,6 +158,27 @@ impl Packs {
             return Ok(None);
         };
         pack.packed(&place).map(Some)
+    }
+
+    /// An object as a whole one lies in a pack, if it is here: copied, or made if it lies there as
+    /// a delta.
+    pub fn record(&mut self, oid: &Oid) -> Parsed<Option<Vec<u8>>> {
+        let Some(mut packed) = self.packed(oid)? else {
+            return Ok(None);
+        };
+        if matches!(packed.made, Made::From(_)) {
+            let Some(found) = self.find(oid)? else {
+                return Ok(None);
+            };
+            let deflater = self.deflater.get_or_insert_with(Deflater::quick);
+            deflater.deflate(&found.content, &mut packed.data)?;
+            packed.made = Made::Whole(found.kind);
+            packed.size = found.content.len();
+        }
+        let mut record = Vec::new();
+        put_header(packed.made, packed.size as u64, &mut record);
+        record.extend_from_slice(&packed.data);
+        Ok(Some(record))
     }
 
     /// Whether an object is in the pack of this path.

@@ -16,17 +16,11 @@ from huai_client.metadata.git.limits import HELD_BYTES, NAMING_BYTES, REPLY_BYTE
 from huai_client.metadata.git.objects import GitObject, MissingObjectError, Packed
 from huai_native._native import ResolvedPack, resolve_pack
 from huai_schema.errors import FormatError
-from huai_schema.git.packfile import (
-    CHECKSUM_BYTES,
-    KIND_CODES,
-    object_header,
-    pack_header,
-)
+from huai_schema.git.packfile import CHECKSUM_BYTES, pack_header
 from huai_schema.program.durable import sync_folder
 from huai_schema.program.packs import TEMPORARY, remove_unfinished
 
 _HASH_BYTES = 1 << 20
-_SAMPLE_BYTES, _SAMPLE_VALUES = 256, 128
 _MODE = 0o444
 
 
@@ -95,10 +89,10 @@ class IncomingPack:
         """The pack as it came; each base that is here is added to the file as it is found."""
 
         def base(oid: bytes) -> GitObject | None:
-            found = objects.find(oid)
-            if found is not None and oid not in self._bases:
-                self._append(oid, objects.record(oid) or _record(found))
-            return found
+            record = None if oid in self._bases else objects.record(oid)
+            if record is not None:
+                self._append(oid, record)
+            return objects.find(oid)
 
         work.check()
         room = HELD_BYTES, NAMING_BYTES
@@ -150,18 +144,3 @@ class IncomingPack:
         self._index.rename(final.with_suffix(".idx"))
         sync_folder(self._folder)
         return final if new else None
-
-
-def _record(found: GitObject) -> bytes:
-    """An object as it stands in a pack.
-
-    Quick beats small: it is here once more in another pack, and maintenance will drop this.  Most
-    of the time goes into setting up the stream's memory, so that is kept small.
-    """
-    data = found.data
-    if len(set(data[:_SAMPLE_BYTES])) > _SAMPLE_VALUES:  # digests; nothing would come of it
-        stream = zlib.compressobj(0, zlib.DEFLATED, 9, 1)
-    else:
-        stream = zlib.compressobj(1, zlib.DEFLATED, 12, 5, zlib.Z_HUFFMAN_ONLY)
-    compressed = stream.compress(data) + stream.flush()
-    return object_header(KIND_CODES[found.kind], len(data)) + compressed

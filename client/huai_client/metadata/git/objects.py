@@ -43,7 +43,7 @@ class Packed(Objects, Protocol):
     """A repository of which packs are made."""
 
     def record(self, oid: bytes) -> bytes | None:
-        """An object as it stands in a pack; None if it is not here, or in no pack as a whole."""
+        """An object as a whole one stands in a pack; None if it is not here."""
         ...
 
 

@@ -8,6 +8,7 @@ use crate::git::inflate::reserve;
 const WINDOW_BITS: u8 = 15;
 /// Git's own, where nobody says otherwise.
 const LEVEL: i32 = 6;
+const QUICK: i32 = 1;
 
 /// Is used for one object after the other, as `Inflater` is.
 pub struct Deflater(Deflate);
@@ -19,6 +20,11 @@ impl Default for Deflater {
 }
 
 impl Deflater {
+    /// For what is soon dropped again: quick beats small.
+    pub fn quick() -> Self {
+        Self(Deflate::new(QUICK, true, WINDOW_BITS))
+    }
+
     /// Fill `to` with one stream that holds `content`.
     pub fn deflate(&mut self, content: &[u8], to: &mut Vec<u8>) -> Result<()> {
         self.0.reset();

@@ -63,14 +63,24 @@ def test_a_base_that_lies_in_a_pack_is_copied(tmp_path: Path) -> None:
     assert (tmp_path / "again.idx").read_bytes() == index.read_bytes()
 
 
-def test_only_what_lies_in_a_pack_as_a_whole_is_a_record(tmp_path: Path) -> None:
+@pytest.mark.parametrize("text", [TEXT, NOISE, b""])
+def test_the_record_of_an_object_is_a_whole_one(tmp_path: Path, text: bytes) -> None:
+    oid, other = object_id("blob", text), object_id("blob", text + b"x")
+    install(tmp_path / "one", pack([whole(text), on_name(oid, appended(text, b"x"))]))
+    packs = Packs(1 << 20)
+    packs.add(bytes(tmp_path / "one"))
+    assert packs.record(oid) == whole(text)
+    assert packs.record(object_id("blob", b"missing")) is None
+    made = packs.record(other)
+    assert made is not None
+    assert other in install(tmp_path / "two", pack([made]))
+
+
+def test_no_record_is_made_of_damaged_bytes(tmp_path: Path) -> None:
     oid = object_id("blob", TEXT)
-    install(tmp_path, pack([whole(TEXT), on_name(oid, appended(TEXT, b"x"))]))
+    install(tmp_path, pack([whole(TEXT)]))
     packs = Packs(1 << 20)
     packs.add(bytes(tmp_path))
-    assert packs.record(oid) == whole(TEXT)
-    assert packs.record(object_id("blob", TEXT + b"x")) is None
-    assert packs.record(object_id("blob", b"missing")) is None
     (path,) = tmp_path.glob("*.pack")
     path.chmod(0o644)
     data = bytearray(path.read_bytes())
