@@ -23,6 +23,8 @@ use crate::wildmatch::Glob;
 /// How many own directories are kept: taken apart, and with all names.
 const OWN: usize = 64;
 const READ: usize = 32;
+/// Bytes of manifests whose names are kept, unless the last one alone has more.
+const READ_BYTES: usize = 16 << 20;
 
 /// What stands somewhere in directories of one kind.
 #[derive(Debug, Clone)]
@@ -100,7 +102,18 @@ fn is_among(lines: &[u8], glob: &Glob) -> bool {
 }
 
 /// By directory.
-type Names = HashMap<Vec<u8>, Inside>;
+#[derive(Debug, Default)]
+struct Names {
+    inside: HashMap<Vec<u8>, Inside>,
+    /// Of the manifests that the lines stand in.
+    bytes: usize,
+}
+
+impl Names {
+    fn entry(&mut self, path: &[u8]) -> &mut Inside {
+        self.inside.entry(path.to_vec()).or_default()
+    }
+}
 
 /// Answers about the directories of one snapshot.
 #[derive(Debug)]
@@ -166,11 +179,15 @@ impl<R: ObjectReader> Lookup<R> {
     ) -> Result<bool> {
         let own = self.own_around(folder)?;
         let path = own.path.as_bytes();
-        let names = match self.read.get(path) {
-            Some(names) => names,
-            None => self.read.keep(path, self.names(&own)?),
+        let names = if let Some(names) = self.read.get(path) {
+            names
+        } else {
+            let names = self.names(&own)?;
+            let left = READ_BYTES.saturating_sub(names.bytes);
+            self.read.make_room(|kept| kept.bytes, left);
+            self.read.keep(path, names)
         };
-        names.get(folder).map_or(Ok(false), look)
+        names.inside.get(folder).map_or(Ok(false), look)
     }
 
     /// The own directory that describes `folder`, if there is one.
@@ -202,28 +219,29 @@ impl<R: ObjectReader> Lookup<R> {
     fn names(&self, own: &OwnDirectory) -> Result<Names> {
         let mut limit = EntryLimit::new(self.limit);
         limit.spend_trees(own.children.len(), &own.path)?;
-        let mut names = Names::new();
-        let here = names.entry(own.path.as_bytes().to_vec()).or_default();
+        let mut names = Names::default();
+        let here = names.entry(own.path.as_bytes());
         here.folders
             .extend(own.children.iter().map(|(name, _)| name.clone()));
         for oid in self.snapshot.manifests(own)? {
             let text = Shared::from(self.snapshot.reader.read(&oid, Kind::Blob)?);
+            names.bytes = names.bytes.saturating_add(text.len());
             let manifest = Manifest::decode(&text, &Shared::default());
             let manifest = manifest.map_err(|error| at(&own.path, error))?;
             limit.spend(manifest.entries(), &own.path)?;
             limit.spend_bytes(manifest.size(), &own.path)?;
-            let here = names.entry(own.path.as_bytes().to_vec()).or_default();
+            let here = names.entry(own.path.as_bytes());
             here.leaves.push(manifest.own.leaves);
             for block in manifest.inline.iter().flat_map(|each| &each.blocks) {
                 let listing = block.listing(&own.path)?;
                 let path = listing.path.as_bytes();
-                let above = names.entry(parent(path).to_vec()).or_default();
+                let above = names.entry(parent(path));
                 above.folders.push(basename(path).to_vec());
-                let below = names.entry(path.to_vec()).or_default();
+                let below = names.entry(path);
                 below.leaves.push(listing.leaves);
             }
         }
-        for inside in names.values_mut() {
+        for inside in names.inside.values_mut() {
             inside.folders.sort_unstable();
         }
         Ok(names)
@@ -249,6 +267,18 @@ impl<T> Recent<T> {
         let known = Arc::clone(&found.1);
         self.kept.push(found);
         Some(known)
+    }
+
+    /// Let go of the oldest until the others weigh no more than `most`.
+    fn make_room(&mut self, weight: impl Fn(&T) -> usize, most: usize) {
+        let mut all: usize = self.kept.iter().map(|(_, kept)| weight(kept)).sum();
+        let oldest = self.kept.iter().take_while(|(_, kept)| {
+            let goes = all > most;
+            all = all.saturating_sub(weight(kept));
+            goes
+        });
+        let count = oldest.count();
+        self.kept.drain(..count);
     }
 
     fn keep(&mut self, path: &[u8], made: T) -> Arc<T> {
