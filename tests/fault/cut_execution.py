@@ -6,6 +6,7 @@ UID` prints the number of cuts, or fails.
 
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from huai_client.diff.candidate import Move
@@ -84,10 +85,12 @@ def plan_with_move(tree: Tree) -> Plan:
 
     stage = plan.stages[0]
     stage.fetches[:] = [item for item in stage.fetches if not inside(item.path, MOVED)]
-    plan.make[:] = [path for path in plan.make if not inside(path, MOVED)]
-    plan.removals[:] = [item for item in plan.removals if not inside(item.path, OLD)]
-    plan.moves.append(Move(at(OLD), at(MOVED)))
-    return plan
+    return replace(
+        plan,
+        make=[path for path in plan.make if not inside(path, MOVED)],
+        removals=[item for item in plan.removals if not inside(item.path, OLD)],
+        moves=[*plan.moves, Move(at(OLD), at(MOVED))],
+    )
 
 
 class MovedContent(Staged):

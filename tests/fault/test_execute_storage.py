@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from huai_client.diff.candidate import Remove
 from huai_client.diff.findings import Difference, Kind
-from huai_client.plan.operations import Plan, Remove, Stage
+from huai_client.plan.operations import Plan, Stage
 from huai_client.publish.executor import execute
 from huai_client.tree import DestinationError, StorageError, Tree
 from huai_schema.errors import ExitCode

@@ -11,7 +11,8 @@ from typing import TypeVar
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from huai_client.plan.operations import Plan, Remove, Stage
+from huai_client.diff.candidate import Remove
+from huai_client.plan.operations import Plan, Stage
 from huai_client.plan.withhold import Withholding
 from huai_client.publish.executor import execute
 from huai_client.tree import PathError, Row, Tree
@@ -126,13 +127,17 @@ def staged_plan(tree: Tree, wanted: list[Entry]) -> Plan:
     """A plan with its files and symlinks in the stages in which `ORDER` has them."""
     plan = plan_for(tree, wanted)
     (everything,) = plan.stages
-    stages = [Stage(name) for name in STAGES]
+    attributes: list[list[File | Symlink]] = [[] for _ in STAGES]
+    stages = [Stage(name, attributes=own) for name, own in zip(STAGES, attributes, strict=True)]
 
-    def of(entry: File | Symlink) -> Stage:
+    def number(entry: File | Symlink) -> int:
         stage = ORDER.stage_of(entry.path, symlink=isinstance(entry, Symlink))
         if isinstance(entry, File) and entry.link:
             stage = max(stage, ORDER.stage_of(entry.link))
-        return stages[stage]
+        return stage
+
+    def of(entry: File | Symlink) -> Stage:
+        return stages[number(entry)]
 
     for file_ in everything.fetches:
         of(file_).fetches.append(file_)
@@ -141,7 +146,7 @@ def staged_plan(tree: Tree, wanted: list[Entry]) -> Plan:
     for link in everything.symlinks:
         of(link).symlinks.append(link)
     for entry in everything.attributes:
-        of(entry).attributes.append(entry)
+        attributes[number(entry)].append(entry)
     return replace(plan, stages=stages)
 
 

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from huai_client.diff.compare import Extraneous, Finding, Match, Missing, Part, TreeComparison
 from huai_client.diff.selection import Selection
+from huai_client.diff.table import CandidateTable
 from huai_client.filters import Rules
 from huai_client.modes import Modes
 from huai_client.publish.executor import execute
 from huai_client.tree import Tree, View
 from huai_client.tree.local_entry import Unreadable, differences_here, stat_entry
 from huai_client.tree.scope import Scope
-from huai_client.tree.survey import survey
 from huai_schema.entries import Directory, Entry, File
 from huai_schema.paths import ROOT, RelPath, join, tree_order
 from tests.property.test_apply import trees
@@ -110,15 +110,17 @@ def test_a_survey_sees_what_a_look_at_each_path_does(
     selection = Selection(selection_of(want).snapshot, Rules(Rules.parse(lines).rules, modes))
     with tempfile.TemporaryDirectory() as folder, Tree(Path(folder)) as tree:
         execute(plan_for(tree, have), tree, Staged(tree.dest), lambda *_: None)
-        places: list[tuple[RelPath, Entry | None]] = [
-            (entry.path, entry) for entry in selection.entries()
-        ]
-        places += [(entry.path, None) for entry in want]
-        for (path, wanted), seen in zip(places, survey(tree, places), strict=True):
-            here = stat_entry(tree, path)
-            assert seen.found == here
-            if here is not None and wanted is not None:
-                assert seen.differing == differences_here(tree, here, wanted)
+        table = CandidateTable(tree.names)
+        table.add([(entry.path, entry, ()) for entry in selection.entries()])
+        table.add([(entry.path, None, ()) for entry in want])
+        tree.survey(table.engine)
+        for seen in table:
+            here = stat_entry(tree, seen.path)
+            assert (seen.have, seen.special) == (here and here.entry, False)
+            if here is not None:
+                assert (seen.links, seen.inode) == (here.nlinks, (here.device, here.inode))
+            if here is not None and seen.wanted is not None:
+                assert seen.differing == differences_here(tree, here, seen.wanted)
             else:
                 assert not seen.differing
 

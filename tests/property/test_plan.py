@@ -5,7 +5,8 @@ from typing import NamedTuple
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from huai_client.diff.candidate import Candidate, Move, content_is_here
+from huai_client.diff.candidate import Candidate, Move
+from huai_client.diff.table import CandidateTable
 from huai_client.plan.operations import Plan, Stage
 from huai_client.plan.order.order import PublishOrder
 from huai_client.plan.pending import DelayPolicy, delay_deletions, reappeared
@@ -246,9 +247,10 @@ def test_the_order_of_a_plan(have: Described, want: Described) -> None:
 
 @given(described(), described())
 def test_what_is_not_proven_is_fetched(have: Described, want: Described) -> None:
-    for candidate in changed(have, want):
+    table = CandidateTable.of(changed(have, want))
+    for candidate, _, right in table.sources({len(each) for each in have.contents.values()}):
         wanted = candidate.wanted
-        if isinstance(wanted, File) and wanted.link is None and content_is_here(candidate):
+        if isinstance(wanted, File) and wanted.link is None and right:
             present = have.entries[candidate.path]
             assert isinstance(present, File)
             assert have.contents[present.link or present.path] == want.contents[wanted.path]

@@ -9,8 +9,9 @@ from typing import ClassVar
 
 from blake3 import blake3
 
+from huai_client.diff.candidate import Remove
 from huai_client.diff.compare import Extraneous, Match, Missing
-from huai_client.plan.operations import Plan, Remove, Stage
+from huai_client.plan.operations import Plan, Stage
 from huai_client.tree import Tree
 from huai_schema.entries import Directory, Entry, File, Symlink
 from huai_schema.paths import RelPath, tree_order
@@ -108,7 +109,8 @@ def plan_for(tree: Tree, wanted: list[Entry]) -> Plan:
     clear: list[Remove] = []
     removals: list[Remove] = []
     make: list[RelPath] = []
-    stage = Stage("all")
+    attributes: list[File | Symlink] = []
+    stage = Stage("all", attributes=attributes)
     retyped: list[bytes] = []
     for finding in compared(tree, wanted):
         if isinstance(finding, Extraneous):
@@ -123,7 +125,7 @@ def plan_for(tree: Tree, wanted: list[Entry]) -> Plan:
                 retyped += [finding.wanted.path] if is_dir else []
                 _create(finding.wanted, make, stage)
             elif finding.attributes:
-                _change(finding, make, stage)
+                _change(finding, make, stage, attributes)
     leaders = {fetched.path for fetched in stage.fetches}
     again = [e for e in wanted if isinstance(e, File) and e.link in leaders]
     stage.links.extend(e for e in again if e not in stage.links)
@@ -148,11 +150,13 @@ def _create(entry: Entry, make: list[RelPath], stage: Stage) -> None:
         stage.links.append(entry)
 
 
-def _change(match: Match, make: list[RelPath], stage: Stage) -> None:
+def _change(
+    match: Match, make: list[RelPath], stage: Stage, attributes: list[File | Symlink]
+) -> None:
     if isinstance(match.wanted, Directory):
         return
     if match.attributes <= OWNERLESS and "mtime" not in match.attributes:
-        stage.attributes.append(match.wanted)
+        attributes.append(match.wanted)
     else:
         _create(match.wanted, make, stage)
 

@@ -1,11 +1,12 @@
 """A tree in memory that carries out plans, as strict as a file system: for tests of the planner."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from huai_client.diff.candidate import Candidate, Move, worth_hashing
+from huai_client.diff.candidate import Candidate, Move, Remove
 from huai_client.diff.renames import Renames
-from huai_client.plan.operations import Plan, Remove, Stage
+from huai_client.diff.table import CandidateTable
+from huai_client.plan.operations import Plan, Stage
 from huai_schema.entries import Directory, Entry, File, Symlink
 from huai_schema.paths import ROOT, RelPath, parent
 
@@ -64,7 +65,7 @@ class MemoryTree:
         differing = frozenset() if wanted is None else self._differing(have, wanted)
         links = sum(other is node for other in self.nodes.values())
         found = Candidate(path, have, wanted, past, differing=differing, links=links)
-        if isinstance(node, Inode) and worth_hashing(found):
+        if isinstance(node, Inode) and CandidateTable.of([found]).unhashed():
             return found._replace(digest=digest_of(node.content))
         return found
 
@@ -136,7 +137,7 @@ class MemoryTree:
         self._disturb(path)
         self.nodes[path] = node
 
-    def _remove_all(self, removals: list[Remove]) -> None:
+    def _remove_all(self, removals: Sequence[Remove]) -> None:
         for removal in removals:
             node = self.nodes.get(removal.path)
             if node is not None:

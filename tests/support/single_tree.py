@@ -1,6 +1,6 @@
 """A tree whose operations are done one by one, as rows of one: what fails is raised."""
 
-from huai_client.plan.operations import Remove
+from huai_client.diff.candidate import Remove
 from huai_client.tree import Row, Staged, Tree
 from huai_schema.entries import Directory, File, Symlink
 from huai_schema.paths import RelPath

@@ -11,6 +11,8 @@ from huai_client.cli.logfile import LogFile
 from huai_schema.program.ending import print_json
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from huai_client.plan.prepared import Prepared
     from huai_client.sync.result import SyncResult
     from huai_schema.paths import RelPath
@@ -44,8 +46,9 @@ class Console:
     def planned(self, prepared: "Prepared") -> None:
         """Called with each plan; prints nothing here."""
 
-    def step(self, kind: str, path: "RelPath") -> None:
-        """Called after each step."""
+    def steps(self) -> "Callable[[str, RelPath], None] | None":
+        """What is called after each step; None: nothing."""
+        return None
 
     def ended(self, result: "SyncResult") -> None:
         """Called with the result, before `totals`."""

@@ -240,7 +240,7 @@ class Run:
         from huai_client.sync.result import Observer
 
         listener = choose(self._console, out=sys.stdout, err=sys.stderr)
-        return Observer(listener, partial(self._planned, run_log), self._console.step)
+        return Observer(listener, partial(self._planned, run_log), self._console.steps())
 
     def _planned(self, run_log: RunLog, prepared: "Prepared") -> None:
         from huai_client.cli.report import summary_line, warnings

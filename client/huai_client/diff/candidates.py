@@ -6,21 +6,21 @@ compared as a whole.
 """
 
 import os
-from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-from huai_client.diff.candidate import Candidate, TreeDiff, replaces, worth_hashing
+from huai_client.diff.candidate import Candidate, TreeDiff
 from huai_client.diff.compare import Extraneous, Match, Missing, TreeComparison
 from huai_client.diff.findings import Difference
 from huai_client.diff.moves import ChangedPaths, anywhere, gone
 from huai_client.diff.renames import RenamedView
 from huai_client.diff.selection import Selection
+from huai_client.diff.table import CandidateTable
 from huai_client.tree import PathError, View
 from huai_client.tree.hashing import digest_of
 from huai_client.tree.local_entry import Unreadable, stat_entry
-from huai_client.tree.survey import Observed, survey
 from huai_schema.entries import Directory, Entry, File
 from huai_schema.errors import ExitCode, HuaiError
-from huai_schema.paths import ROOT, RelPath, ancestors, parent, path_order, show
+from huai_schema.paths import ROOT, RelPath, ancestors, path_order, show
 
 
 class UnreadableTreeError(HuaiError):
@@ -31,6 +31,8 @@ class UnreadableTreeError(HuaiError):
 
 _DAMAGED = b"damaged"
 """Equal to no digest."""
+_BATCH = 10_000
+"""Candidates that are handed to the engine at once."""
 
 
 def diff_whole(
@@ -48,16 +50,16 @@ def diff_whole(
     A path that neither `wanted` nor one of `past` names is extraneous: it is reported, and deleted
     only with `delete_extraneous`.
     """
-    candidates: list[Candidate] = []
+    table = CandidateTable(view.names)
+    batch: list[Candidate] = []
     extraneous: list[RelPath] = []
     going: dict[RelPath, Entry | None] = {}
     ours = gone(past, wanted)
     for finding in TreeComparison(view, wanted, owners=view.owners).findings(tick):
         if isinstance(finding, Match):
-            here = Observed(finding.observed, finding.attributes)
-            candidates.append(_candidate(view, finding.wanted.path, finding.wanted, here))
+            batch.append(_matched(finding))
         elif isinstance(finding, Missing):
-            candidates.append(Candidate(finding.wanted.path, None, finding.wanted))
+            batch.append(Candidate(finding.wanted.path, None, finding.wanted))
         elif isinstance(finding, Extraneous):
             if not delete_extraneous and finding.path not in ours:
                 extraneous.append(finding.path)
@@ -65,8 +67,13 @@ def diff_whole(
                 going[finding.path] = None
         else:
             raise _unreadable(finding)
-    candidates += _observed(view, going)
-    return TreeDiff(_with_members(view, candidates, wanted), [], extraneous)
+        if len(batch) >= _BATCH:
+            table.engine.extend(batch)
+            batch.clear()
+    table.engine.extend(batch)
+    _look(view, table, going)
+    _add_members(view, table, wanted)
+    return TreeDiff(table, [], extraneous)
 
 
 def diff_changes(
@@ -86,26 +93,20 @@ def diff_changes(
     except PathError as error:
         raise _unreadable(Unreadable(error.path, error.reason)) from error
     view = RenamedView(view, collected.moves)
-    vacated, before = collected.vacated, collected.past
-    there = {path: each for path, each in collected.paths.items() if path not in vacated}
-    found = {candidate.path: candidate for candidate in _observed(view, there, before)}
-    for path in collected.paths.keys() & vacated:
-        found[path] = Candidate(path, None, collected.paths[path], tuple(before.get(path, ())))
+    table = collected.table
+    _survey(view, table)
     # An interrupted run may have left other times and modes on these directories.
-    disturbed = {ROOT, *collected.parents} if len(past) > 1 else {ROOT}
-    directories = {path: wanted.directory(path) for path in disturbed - found.keys()}
-    for candidate in _observed(view, directories):
-        if isinstance(candidate.have, Directory) and candidate.wanted is not None:
-            found[candidate.path] = candidate
+    disturbed = {ROOT, *collected.parents()} if len(past) > 1 else {ROOT}
+    _add_directories(view, table, disturbed - table.having(disturbed), wanted)
     lost = {
         entry.path: entry
-        for path in _lost_directories(view, found.values())
+        for path in _lost_directories(view, table)
         for entry in wanted.entries_below(path)
-        if entry.path not in found
     }
-    found.update((candidate.path, candidate) for candidate in _observed(view, lost))
-    candidates = _with_leaders(view, list(found.values()), wanted)
-    return TreeDiff(candidates, collected.moves, [])
+    known = table.having({*lost})
+    _look(view, table, {path: entry for path, entry in lost.items() if path not in known})
+    _add_leaders(view, table, wanted)
+    return TreeDiff(table, collected.moves, [])
 
 
 def diff_damage(
@@ -119,31 +120,30 @@ def diff_damage(
     entries = wanted.entries_at(paths)
     extraneous = [] if delete_extraneous else sorted(paths - entries.keys(), key=path_order)
     looked_at = paths if delete_extraneous else entries
-    candidates = [
-        each._replace(digest=_DAMAGED) if each.wanted and each.path in damaged else each
-        for each in _observed(view, {path: entries.get(path) for path in looked_at})
-    ]
-    return TreeDiff(_with_members(view, candidates, wanted), [], extraneous)
+    table = CandidateTable(view.names)
+    _look(view, table, {path: entries.get(path) for path in looked_at})
+    for place, each in enumerate(table):
+        if each.wanted and each.path in damaged:
+            table.engine.set_digest(place, _DAMAGED)
+    _add_members(view, table, wanted)
+    return TreeDiff(table, [], extraneous)
 
 
-def _lost_directories(view: View, candidates: Iterable[Candidate]) -> set[RelPath]:
+def _matched(match: Match) -> Candidate:
+    found = match.observed
+    inode = found.device, found.inode
+    wanted, entry, special = match.wanted, found.entry, found.entry is None
+    differing = match.attributes
+    return Candidate(wanted.path, entry, wanted, (), special, differing, found.nlinks, inode=inode)
+
+
+def _lost_directories(view: View, table: CandidateTable) -> set[RelPath]:
     """The uppermost directories that were applied and that are gone."""
     lost: set[RelPath] = set()
-    for path in {_expected_directory(candidate) for candidate in candidates}:
+    for path in map(RelPath, table.engine.expected_directories()):
         missing = [each for each in (path, *ancestors(path)) if not _is_directory(view, each)]
         lost |= set(missing[-1:])
     return lost
-
-
-def _expected_directory(candidate: Candidate) -> RelPath:
-    """The directory that a candidate shows to be missing, or perhaps missing; ROOT: none."""
-    if candidate.wanted is None or not candidate.past or isinstance(candidate.have, Directory):
-        return ROOT
-    if isinstance(candidate.wanted, Directory) and any(
-        isinstance(entry, Directory) for entry in candidate.past
-    ):
-        return candidate.path
-    return parent(candidate.path) if candidate.have is None else ROOT
 
 
 def _is_directory(view: View, path: RelPath) -> bool:
@@ -151,45 +151,53 @@ def _is_directory(view: View, path: RelPath) -> bool:
     return found is not None and isinstance(found.entry, Directory)
 
 
-def _with_members(view: View, candidates: list[Candidate], wanted: Selection) -> list[Candidate]:
+def _add_directories(
+    view: View, table: CandidateTable, paths: Iterable[RelPath], wanted: Selection
+) -> None:
+    """Add those of `paths` at which a directory stands and is wanted."""
+    found = CandidateTable(view.names)
+    _look(view, found, {path: wanted.directory(path) for path in paths})
+    table.engine.extend(
+        [each for each in found if isinstance(each.have, Directory) and each.wanted is not None]
+    )
+
+
+def _add_members(view: View, table: CandidateTable, wanted: Selection) -> None:
     """Add all hardlinks of files that are replaced: they have to become links of the new file."""
-    leaders = {each.path for each in candidates if each.links > 1 and replaces(each)}
-    known = {candidate.path for candidate in candidates}
-    members = _members(wanted, leaders, known)
-    return [*candidates, *_observed(view, members)]
+    leaders = {RelPath(path) for path in table.engine.replaced()}
+    _look(view, table, _members(wanted, leaders, table))
 
 
-def _with_leaders(view: View, candidates: list[Candidate], wanted: Selection) -> list[Candidate]:
+def _add_leaders(view: View, table: CandidateTable, wanted: Selection) -> None:
     """Add the leaders of hardlinks that have to be made, if they are not as they should be.
 
     A leader that did not change upstream is no candidate otherwise; a hardlink is only made of a
     file that is right.
     """
-    named = {
-        each.wanted.link
-        for each in candidates
-        if isinstance(each.wanted, File) and each.wanted.link is not None
-    }
+    named = {RelPath(path) for path in table.engine.leaders()}
     if not named:
-        return candidates
-    known = {candidate.path for candidate in candidates}
-    named_here = wanted.entries_at(named - known)
+        return
+    named_here = wanted.entries_at(named - table.having(named))
     files = {path: each for path, each in named_here.items() if isinstance(each, File)}
-    found = _observed(view, files, _as_past(files))
+    found = CandidateTable(view.names)
+    _look(view, found, files, _as_past(files))
     broken = [each for each in found if each.have is None or each.differing]
-    members = _members(wanted, {each.path for each in broken}, known)
-    return [*candidates, *broken, *_observed(view, members, _as_past(members))]
+    members = _members(wanted, {each.path for each in broken}, table)
+    table.engine.extend(broken)
+    _look(view, table, members, _as_past(members))
 
 
 def _members(
-    wanted: Selection, leaders: Collection[RelPath], known: Container[RelPath]
+    wanted: Selection, leaders: Collection[RelPath], table: CandidateTable
 ) -> dict[RelPath, File]:
-    """The hardlinks of `leaders`, without those that are `known`."""
-    return {
+    """The hardlinks of `leaders`, without those that are in `table`."""
+    found = {
         entry.path: entry
         for entry in (wanted.entries() if leaders else ())
-        if isinstance(entry, File) and entry.link in leaders and entry.path not in known
+        if isinstance(entry, File) and entry.link in leaders
     }
+    known = table.having({*found})
+    return {path: file for path, file in found.items() if path not in known}
 
 
 def _as_past(entries: Mapping[RelPath, File]) -> dict[RelPath, list[Entry]]:
@@ -197,38 +205,25 @@ def _as_past(entries: Mapping[RelPath, File]) -> dict[RelPath, list[Entry]]:
     return {path: [entry] for path, entry in entries.items()}
 
 
-def _observed(
+def _look(
     view: View,
+    table: CandidateTable,
     wanted: Mapping[RelPath, Entry | None],
     past: Mapping[RelPath, Sequence[Entry]] | None = None,
-) -> Iterator[Candidate]:
-    """What is at each path of `wanted`, in tree order; `past`: the entries of past snapshots."""
+) -> None:
+    """Add what is at each path of `wanted`; `past`: the entries of past snapshots."""
     before = past or {}
-    places = sorted(wanted.items(), key=lambda place: path_order(place[0]))
+    table.add([(path, entry, before.get(path, ())) for path, entry in wanted.items()])
+    _survey(view, table)
+
+
+def _survey(view: View, table: CandidateTable) -> None:
     try:
-        for (path, entry), here in zip(places, survey(view, places), strict=True):
-            yield _candidate(view, path, entry, here, tuple(before.get(path, ())))
+        view.survey(table.engine)
     except PathError as error:
         raise _unreadable(Unreadable(error.path, error.reason)) from error
-
-
-def _candidate(
-    view: View,
-    path: RelPath,
-    wanted: Entry | None,
-    here: Observed,
-    past: tuple[Entry, ...] = (),
-) -> Candidate:
-    found = here.found
-    if found is None:
-        return Candidate(path, None, wanted, past)
-    entry, inode = found.entry, (found.device, found.inode)
-    candidate = Candidate(
-        path, entry, wanted, past, entry is None, here.differing, found.nlinks, None, inode
-    )
-    if worth_hashing(candidate):
-        return candidate._replace(digest=digest_here(view, path))
-    return candidate
+    for place, path in table.unhashed():
+        table.engine.set_digest(place, digest_here(view, path))
 
 
 def digest_here(view: View, path: RelPath) -> bytes:

@@ -13,17 +13,22 @@ snapshots of runs that were cut are compared with each other as well.
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from itertools import permutations
-from typing import NamedTuple
+from itertools import chain, permutations
+from typing import TYPE_CHECKING, NamedTuple
 
 from huai_client.diff.candidate import Move
 from huai_client.diff.selection import Selection
 from huai_client.diff.selections import diff_selections
+from huai_client.diff.table import CandidateTable
 from huai_client.tree import View
 from huai_client.tree.local_entry import stat_entry
 from huai_schema.diff.changes import Change
+from huai_schema.diff.diff import Difference
 from huai_schema.entries import Directory, Entry, File
 from huai_schema.paths import RelPath, ancestors, parent
+
+if TYPE_CHECKING:
+    from huai_client.diff.table import Place
 
 
 def anywhere(_old: RelPath, _new: RelPath) -> bool:
@@ -43,7 +48,7 @@ class _PastMove(NamedTuple):
 
 
 class ChangedPaths:
-    """The union of several differences, by path."""
+    """The union of several differences, as candidates that nobody has looked at."""
 
     def __init__(
         self,
@@ -57,29 +62,36 @@ class ChangedPaths:
         self._may_move = may_move
         self._wanted = wanted
         past = list(past)
-        self.paths: dict[RelPath, Entry | None] = {}
-        """What each path should be; None: nothing."""
-        self.past: dict[RelPath, list[Entry]] = {}
-        """The entries of the past snapshots at those paths."""
+        self.table = CandidateTable(view.names)
         moves: list[_PastMove] = []
         for selection in past:
-            for difference in diff_selections(selection, wanted):
-                if isinstance(difference, Change):
-                    self._add(difference)
-                else:
-                    moves.append(_PastMove(selection, difference.old, difference.new))
-        self.parents = {parent(path) for move in moves for path in (move.old, move.new)}
-        """The directories in which a name changes."""
+            found = self.table.compare(selection, wanted)
+            if found is None:
+                found = self._add(diff_selections(selection, wanted))
+            moves += [_PastMove(selection, *move) for move in found]
+        self.table.engine.merge()
         self.moves = self._settle(moves)
+        """The directories to rename."""
         self._add_left_behind(past)
-        self.parents |= {parent(path) for path in self.paths if path}
-        self.vacated = {move.old for move in self.moves}
-        """The old paths of moved directories, which are free before files are published."""
+        # The old paths of moved directories are free before files are published.
+        self.table.engine.vacate([move.old for move in self.moves])
+        self._named = {parent(path) for move in moves for path in (move.old, move.new)}
 
-    def _add(self, change: Change) -> None:
-        self.paths[change.path] = change.new or self.paths.get(change.path)
-        if change.old is not None:
-            self.past.setdefault(change.path, []).append(change.old)
+    def parents(self) -> set[RelPath]:
+        """The directories in which a name changes."""
+        return self._named | {RelPath(path) for path in self.table.engine.parents()}
+
+    def _add(self, differences: Iterable[Difference]) -> list[Move]:
+        """Add all changes; returns the directories that moved."""
+        moves: list[Move] = []
+        places: list[Place] = []
+        for each in differences:
+            if isinstance(each, Change):
+                places.append((each.path, each.new, () if each.old is None else (each.old,)))
+            else:
+                moves.append(Move(each.old, each.new))
+        self.table.add(places)
+        return moves
 
     def _add_left_behind(self, past: list[Selection]) -> None:
         """Add what runs may have left in directories; it moves along with them."""
@@ -90,9 +102,8 @@ class ChangedPaths:
             place = path if old is None else RelPath(targets[old] + path[len(old) :])
             left.setdefault(place, []).extend(before)
         entries = self._wanted.entries_at(left)
-        for path, before in left.items():
-            self.paths.setdefault(path, entries.get(path))
-            self.past.setdefault(path, []).extend(before)
+        self.table.add([(path, entries.get(path), before) for path, before in left.items()])
+        self.table.engine.merge()
 
     def _settle(self, moves: list[_PastMove]) -> list[Move]:
         """Decide what is renamed; a move that is dropped may hinder another one, so repeat."""
@@ -102,7 +113,8 @@ class ChangedPaths:
             for move in moves:
                 if move.new in given_up:
                     self._expand(move)
-            touched = _Touched(self.paths, possible)
+            self.table.engine.merge()
+            touched = _Touched(possible)
             given_up = {move.new for move in possible if self._hindered(move, moves, touched)}
             possible = [move for move in possible if move.new not in given_up]
         return possible
@@ -119,18 +131,23 @@ class ChangedPaths:
 
     def _hindered(self, move: Move, moves: list[_PastMove], touched: "_Touched") -> bool:
         """Whether the directory cannot be renamed as a whole: something else happens to it."""
-        vacant = self.paths.get(move.old)
+        table = self.table
+
+        def changes_below(path: RelPath) -> bool:
+            return _any_below(path, touched.named) or table.engine.has_below(path)
+
+        changes, arrives = table.wanted(move.new)
         return (
-            _any_below(move.old, touched.paths)
+            changes_below(move.old)
             or _any_below(move.new, touched.named)
-            or (move.new in self.paths and not isinstance(self.paths[move.new], Directory))
-            or isinstance(vacant, Directory)
+            or (changes and not isinstance(arrives, Directory))
+            or isinstance(table.wanted(move.old)[1], Directory)
             or touched.sources[move.old] > 1
-            or any(_is_leaf(self.paths.get(above)) for above in ancestors(move.old))
+            or any(_is_leaf(table.wanted(above)[1]) for above in ancestors(move.old))
             or not self._may_move(move.old, move.new)
             or _links_out(self._wanted, move.new)
             # Without changes inside it holds the same links as before.
-            or (_any_below(move.new, touched.paths) and self._linked_out(move, moves))
+            or (changes_below(move.new) and self._linked_out(move, moves))
         )
 
     def _linked_out(self, move: Move, moves: list[_PastMove]) -> bool:
@@ -144,19 +161,16 @@ class ChangedPaths:
 
     def _expand(self, move: _PastMove) -> None:
         """Take a move apart: each path is removed at its old place and added at its new one."""
-        for entry in move.past.entries_below(move.old):
-            self._add(Change(entry.path, entry, None))
-        for entry in self._wanted.entries_below(move.new):
-            self._add(Change(entry.path, None, entry))
+        gone = (Change(entry.path, entry, None) for entry in move.past.entries_below(move.old))
+        new = (Change(entry.path, None, entry) for entry in self._wanted.entries_below(move.new))
+        self._add(chain(gone, new))
 
 
 class _Touched:
-    """What is named by moves that are still possible, and all paths that change; sorted."""
+    """What is named by moves that are still possible; sorted."""
 
-    def __init__(self, paths: Iterable[RelPath], possible: list[Move]) -> None:
-        named = {path for move in possible for path in move}
-        self.named = sorted(named)
-        self.paths = sorted(named.union(paths))
+    def __init__(self, possible: list[Move]) -> None:
+        self.named = sorted({path for move in possible for path in move})
         self.sources = Counter(move.old for move in possible)
 
 

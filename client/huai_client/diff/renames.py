@@ -4,34 +4,30 @@ Changes nothing.  No directory of a move is inside one of another.
 """
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from huai_client.diff.candidate import Move
-from huai_client.tree import PathError, View
-from huai_schema.entries import Entry, File
-from huai_schema.paths import RelPath, ancestors
+from huai_client.tree import View
+from huai_client.tree.errors import moving
+from huai_native import _native
+from huai_schema.paths import RelPath
 
 
 class Renames:
     """Where paths are before some moves."""
 
-    def __init__(self, moves: Iterable[Move]) -> None:
+    def __init__(self, moves: Sequence[Move]) -> None:
         """`moves` are made all at once."""
-        self._sources = {move.new: move.old for move in moves}
-        self._vacated = {*self._sources.values()}
+        self.engine = _native.Renames(moves)
 
     def before(self, path: RelPath) -> RelPath | None:
         """The path at which now is what will be at `path`; None: nothing will be there."""
-        for above in (path, *ancestors(path)) if self._sources else ():
-            if above in self._sources:
-                return RelPath(self._sources[above] + path[len(above) :])
-            if above in self._vacated:
-                return None
-        return path
+        before = self.engine.before(path)
+        return None if before is None else RelPath(before)
 
     def arrives(self, path: RelPath) -> bool:
         """Whether `path` will be in a directory that moves."""
-        return not self._sources.keys().isdisjoint(ancestors(path))
+        return self.engine.arrives(path)
 
 
 class RenamedView(View):
@@ -40,7 +36,7 @@ class RenamedView(View):
     Rule to keep: whatever looks at a path looks where it is `before` the moves.
     """
 
-    def __init__(self, view: View, moves: Iterable[Move]) -> None:
+    def __init__(self, view: View, moves: Sequence[Move]) -> None:
         """Opens nothing: the handles are those of `view`."""
         vars(self).update(vars(view))
         self._renames = Renames(moves)
@@ -50,9 +46,11 @@ class RenamedView(View):
         before = self._renames.before(path)
         return None if before is None else super().stat(before)
 
-    def survey(self, places: Sequence[tuple[RelPath, Entry | None]]) -> tuple[bytes, bytes]:
+    def survey(
+        self, candidates: _native.Candidates, renames: _native.Renames | None = None
+    ) -> None:
         """As of a `View`."""
-        return super().survey([(self._before(path), self._as_now(entry)) for path, entry in places])
+        super().survey(candidates, renames or self._renames.engine)
 
     def target(self, path: RelPath) -> bytes:
         """As of a `View`."""
@@ -66,14 +64,8 @@ class RenamedView(View):
         """As of a `View`."""
         return super().open_file(self._before(path))
 
-    def _as_now(self, entry: Entry | None) -> Entry | None:
-        """`entry`, with the path that the leader of its group has now."""
-        if isinstance(entry, File) and entry.link is not None:
-            return entry._replace(link=self._before(entry.link))
-        return entry
-
     def _before(self, path: RelPath) -> RelPath:
         before = self._renames.before(path)
         if before is None:
-            raise PathError(path, "it is going to be moved")
+            raise moving(path)
         return before

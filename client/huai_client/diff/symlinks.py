@@ -5,6 +5,7 @@ Pure.  Such a symlink is kept as it is and never followed, and the administrator
 """
 
 from huai_client.diff.candidate import TreeDiff
+from huai_client.diff.table import CandidateTable
 from huai_schema.entries import Entry, Symlink
 from huai_schema.paths import RelPath
 
@@ -26,8 +27,10 @@ def points_outside(path: RelPath, target: bytes) -> bool:
 
 def without_unsafe(diff: TreeDiff) -> TreeDiff:
     """The comparison without unsafe symlinks; what is at their paths stays."""
-    kept = [each for each in diff.candidates if not is_unsafe(each.wanted)]
-    return diff._replace(candidates=kept)
+    table = CandidateTable.of(diff.candidates)
+    if not any(is_unsafe(each.wanted) for each in table.engine.symlinks()):
+        return diff
+    return diff._replace(candidates=[each for each in table if not is_unsafe(each.wanted)])
 
 
 def is_unsafe(entry: Entry | None) -> bool:

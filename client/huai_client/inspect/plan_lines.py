@@ -4,7 +4,8 @@ import os
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from huai_client.plan.operations import Remove, Stage
+from huai_client.diff.candidate import Remove
+from huai_client.plan.operations import Stage
 from huai_client.plan.prepared import Prepared
 from huai_schema.paths import RelPath, join, show
 from huai_schema.program.humanize import counted, moment

@@ -20,6 +20,7 @@ from huai_client.diff.reuse.sources import ReuseSources, Wanted
 from huai_client.diff.selection import Extent, Selection
 from huai_client.diff.selections import diff_selections
 from huai_client.diff.symlinks import without_unsafe
+from huai_client.diff.table import CandidateTable
 from huai_client.durations import seconds
 from huai_client.filters import Rules
 from huai_client.metadata.commit import Commit
@@ -311,8 +312,7 @@ def _extent(
 
 def _entries_here(diff: TreeDiff, wanted: Extent) -> int:
     """How many entries a tree has, from its comparison as a whole with `wanted`."""
-    missing = sum(each.have is None and not each.special for each in diff.candidates)
-    extra = sum(each.wanted is None for each in diff.candidates)
+    missing, extra = CandidateTable.of(diff.candidates).engine.unequal()
     return wanted.entries - missing + extra + len(diff.extraneous)
 
 

@@ -10,8 +10,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
 
+from huai_client.diff.candidate import Remove
 from huai_client.diff.selection import Selection
-from huai_client.plan.operations import Plan, Remove
+from huai_client.plan.operations import Plan
 from huai_schema.errors import ExitCode, FormatError, HuaiError
 from huai_schema.paths import ROOT, RelPath, ancestors, rel_path, show
 

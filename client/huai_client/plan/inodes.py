@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from huai_client.diff.candidate import Candidate, TreeDiff
+from huai_client.diff.table import CandidateTable
 from huai_schema.entries import File
 from huai_schema.paths import RelPath, path_order
 
@@ -19,22 +20,18 @@ def split_shared_inodes(diff: TreeDiff, *, may_share: bool) -> TreeDiff:
     `may_share`: files of equal content share an inode until their attributes differ.  Without it
     only an interrupted run shares inodes, and all names of such an inode are candidates.
     """
-    found = diff.candidates
+    table = CandidateTable.of(diff.candidates)
     shared: dict[tuple[int, int], list[Candidate]] = defaultdict(list)
-    for each in found:
-        if each.links > 1 and isinstance(each.have, File):
-            shared[each.inode].append(each)
-    parting = {
-        path
-        for names in shared.values()
-        for path in (_changing(names) if may_share else _strays(names))
-    }
-    return diff._replace(
-        candidates=[
-            each._replace(differing=each.differing | {"link"}) if each.path in parting else each
-            for each in found
-        ]
+    for each in table.engine.shared():
+        shared[each.inode].append(each)
+    table.engine.part(
+        {
+            path
+            for names in shared.values()
+            for path in (_changing(names) if may_share else _strays(names))
+        }
     )
+    return diff._replace(candidates=table)
 
 
 def _strays(names: list[Candidate]) -> Iterator[RelPath]:

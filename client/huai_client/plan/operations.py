@@ -8,23 +8,16 @@ names a file that is still missing, and a pointer never names such an index.  `p
 which stage a path belongs to.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
 
-from huai_client.diff.candidate import Move
+from huai_client.diff.candidate import Move, Remove
 from huai_client.diff.reuse.value import Reuse
 from huai_schema.codec.publish_rules import STAGES
 from huai_schema.entries import Directory, File, Symlink
 from huai_schema.paths import RelPath
 
 PAYLOAD, _, POINTERS = range(len(STAGES))
-
-
-class Remove(NamedTuple):
-    """Unlink a file, symlink or special file, or remove an empty directory."""
-
-    path: RelPath
-    directory: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +30,7 @@ class Stage:
     links: list[File] = field(default_factory=list)
     """Hardlinks to make to `File.link`, which is published before them."""
     symlinks: list[Symlink] = field(default_factory=list)
-    attributes: list[File | Symlink] = field(default_factory=list)
+    attributes: Sequence[File | Symlink] = ()
     """Files and symlinks that are present: only mode, owner and times are set."""
 
 
@@ -45,17 +38,17 @@ class Stage:
 class Plan:
     """The ordered operations that bring a tree to a snapshot."""
 
-    clear: list[Remove]
+    clear: Sequence[Remove]
     """Deletions that make way for an entry of another type, deepest first."""
-    make: list[RelPath]
+    make: Sequence[RelPath]
     """Directories to create, parents first; their owner can write to them until the end."""
     moves: list[Move]
     """Before this, ways are cleared and directories made; in what is moved only after it.  All
     other operations name what is in a moved directory by its new path."""
     stages: list[Stage]
-    removals: list[Remove]
+    removals: Sequence[Remove]
     """All other deletions, deepest first."""
-    directories: list[Directory]
+    directories: Sequence[Directory]
     """Final attributes of the directories that the plan makes or changes, deepest first."""
     forwards: dict[RelPath, Symlink] = field(default_factory=dict)
     """By `Move.old`: a symlink to the new place, for readers of old indices."""

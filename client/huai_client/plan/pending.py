@@ -11,8 +11,8 @@ from dataclasses import replace
 from stat import S_ISDIR
 from typing import NamedTuple
 
-from huai_client.diff.candidate import Candidate, Move, TreeDiff
-from huai_client.plan.operations import Plan, Remove
+from huai_client.diff.candidate import Candidate, Move, Remove, TreeDiff
+from huai_client.plan.operations import Plan
 from huai_client.plan.reader import TreeReader, is_directory
 from huai_client.state.delayed_deletion import DelayedDeletion
 from huai_schema.entries import File, Symlink

@@ -1,5 +1,6 @@
 """A plan with what is known about it, and its sums.  Pure."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from huai_client.diff.candidate import TreeDiff
@@ -10,7 +11,8 @@ from huai_client.plan.operations import Plan
 from huai_client.plan.order.order import PackageRepository
 from huai_client.plan.withhold import ONE_REPOSITORY, Territory
 from huai_client.state.delayed_deletion import DelayedDeletion
-from huai_schema.entries import Directory, File, Symlink
+from huai_native import _native
+from huai_schema.entries import Directory, Entry, File, Symlink
 from huai_schema.paths import RelPath
 
 
@@ -43,13 +45,15 @@ def summarize(plan: Plan) -> PlanSummary:
     files = [file for stage in plan.stages for file in stage.fetches]
     fetches = [file for file in files if file.path not in plan.reuses]
     made = set(plan.make)
+    settled = len(plan.directories)
+    if made:
+        settled = sum(directory.path not in made for directory in plan.directories)
     return PlanSummary(
         fetches=len(fetches),
         fetch_bytes=sum(file.size for file in fetches),
         links=sum(len(stage.links) for stage in plan.stages),
         symlinks=sum(len(stage.symlinks) for stage in plan.stages),
-        attributes=sum(len(stage.attributes) for stage in plan.stages)
-        + sum(directory.path not in made for directory in plan.directories),
+        attributes=sum(len(stage.attributes) for stage in plan.stages) + settled,
         moves=len(plan.moves),
         new_directories=len(made),
         deletions=len(plan.clear) + len(plan.removals),
@@ -60,8 +64,15 @@ def summarize(plan: Plan) -> PlanSummary:
 
 def reduced_modes(plan: Plan) -> list[File | Directory]:
     """Entries that the plan creates or changes, and that get a safer mode than the metadata's."""
-    files = (file for stage in plan.stages for file in (*stage.fetches, *stage.attributes))
-    real = (entry for entry in (*plan.directories, *files) if not isinstance(entry, Symlink))
+    found = _reduced(plan.directories)
+    for stage in plan.stages:
+        found += [*_reduced(stage.fetches), *_reduced(stage.attributes)]
+    return found
+
+
+def _reduced(entries: Sequence[Entry]) -> list[File | Directory]:
+    some = entries.reduced() if isinstance(entries, _native.Rows) else entries
+    real = (entry for entry in some if not isinstance(entry, Symlink))
     return [entry for entry in real if isinstance(entry.mode, Reduced)]
 
 

@@ -24,8 +24,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Protocol
 
-from huai_client.diff.candidate import Move
-from huai_client.plan.operations import PAYLOAD, Plan, Remove, Stage
+from huai_client.diff.candidate import Move, Remove
+from huai_client.plan.operations import PAYLOAD, Plan, Stage
 from huai_schema.entries import Entry, File, Symlink
 from huai_schema.paths import ROOT, RelPath, ancestors, parent
 

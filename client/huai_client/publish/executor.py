@@ -19,9 +19,9 @@ from enum import StrEnum
 from itertools import chain
 from typing import NamedTuple, TypeVar
 
-from huai_client.diff.candidate import Move
+from huai_client.diff.candidate import Move, Remove
 from huai_client.diff.renames import Renames
-from huai_client.plan.operations import PAYLOAD, Plan, Remove, Stage
+from huai_client.plan.operations import PAYLOAD, Plan, Stage
 from huai_client.plan.withhold import Withholding, sites
 from huai_client.publish.rows import in_rows
 from huai_client.publish.whole import Whole, whole_directories
@@ -123,7 +123,7 @@ def execute(
     plan: Plan,
     tree: Tree,
     staged: Callable[[File], Staged],
-    on_step: Callable[[str, RelPath], None],
+    on_step: Callable[[str, RelPath], None] | None,
     withholding: Withholding | None = None,
     known: Known = _NOTHING,
 ) -> Report:
@@ -165,7 +165,7 @@ class _Run:
         self,
         tree: Tree,
         staged: Callable[[File], Staged],
-        on_step: Callable[[str, RelPath], None],
+        on_step: Callable[[str, RelPath], None] | None,
         withholding: Withholding,
     ) -> None:
         self._tree = tree
@@ -189,19 +189,23 @@ class _Run:
         step: StepKind,
         items: Sequence[T],
         path: Callable[[T], RelPath],
-        do: Callable[[list[T]], Row],
+        do: Callable[[Sequence[T]], Row],
         may: Callable[[T], bool],
     ) -> None:
         """Do one kind of step for all items that `may` allows."""
-        for item, failure in in_rows(items, do, may, self._withholding):
-            if failure is None:
-                self._count(step, path(item))
-            else:
-                self._failed(failure, step, path(item), item)
+        for row in in_rows(items, do, may, self._withholding):
+            self._count(step, row.done, path)
+            if row.failed:
+                item, error = row.failed
+                self._failed(error, step, path(item), item)
 
-    def _count(self, step: StepKind, path: RelPath) -> None:
-        self._done[step] += 1
-        self._on_step(step, path)
+    def _count(self, step: StepKind, done: Sequence[T], path: Callable[[T], RelPath]) -> None:
+        if not done:
+            return
+        self._done[step] += len(done)
+        if self._on_step:
+            for item in done:
+                self._on_step(step, path(item))
 
     def _failed(self, error: PathError, step: StepKind, path: RelPath, item: object = None) -> None:
         self.problems.append(FailedPath(error.path, error.reason))
@@ -265,13 +269,12 @@ class _Run:
             self._withholding.fail(site)
             return
         waiting, remove = self._withholding, self._tree.remove_entries
-        for item, failure in in_rows(items, remove, self._goes_on, waiting):
-            if failure is None:
-                self._count(StepKind.CLEAR, item.path)
-            else:
+        for row in in_rows(items, remove, self._goes_on, waiting):
+            self._count(StepKind.CLEAR, row.done, _path)
+            if row.failed:
                 # What cannot go keeps the site from being anything else.
                 waiting.fail(site)
-                self._failed(failure, StepKind.CLEAR, item.path)
+                self._failed(row.failed.error, StepKind.CLEAR, row.failed.item.path)
 
     def _extraneous_below(self, items: list[Remove]) -> RelPath | None:
         """A path in a directory of `items` that is not in `items` itself; None: there is none."""
@@ -291,15 +294,15 @@ class _Run:
     def set_metadata(self, plan: Plan, finished: AbstractSet[File]) -> None:
         """Give what was staged its owner, mode and times, unless it is `finished`."""
 
-        def prepare(files: list[File]) -> Row:
+        def prepare(files: Sequence[File]) -> Row:
             return self._tree.prepare_files([(*self._staged(file), file) for file in files])
 
         waiting = self._withholding
         for stage in plan.stages:
             files = [file for file in stage.fetches if file not in finished]
-            for file, failure in in_rows(files, prepare, self._goes_on, waiting):
-                if failure is not None:
-                    self._failed(failure, StepKind.PUBLISH, file.path)
+            for row in in_rows(files, prepare, self._goes_on, waiting):
+                if row.failed:
+                    self._failed(row.failed.error, StepKind.PUBLISH, row.failed.item.path)
         if not waiting.nothing:
             waiting.foresee(plan)
 
@@ -316,7 +319,7 @@ class _Run:
         def may(entry: Entry) -> bool:
             return waiting.publishes(entry, number)
 
-        def put(files: list[File]) -> Row:
+        def put(files: Sequence[File]) -> Row:
             return tree.publish_files([(*self._staged(file), file.path) for file in files])
 
         begun, before = time.perf_counter(), self._changes()
@@ -341,45 +344,44 @@ class _Run:
     def _publish_whole(self, wholes: list[Whole]) -> set[RelPath]:
         """Publish new directories, or only make them; returns those that got their files."""
 
-        def put(row: list[Whole]) -> Row:
+        def put(row: Sequence[Whole]) -> Row:
             return self._tree.publish_directories([whole.directory for whole in row])
 
         published: set[RelPath] = set()
         # One that fails waits for nothing: it has another way.
-        for whole, failure in in_rows(wholes, put, lambda _: False, self._withholding):
-            if failure is None:
+        for row in in_rows(wholes, put, lambda _: False, self._withholding):
+            for whole in row.done:
                 published.update(whole.make)
-                for path in whole.make:
-                    self._count(StepKind.MAKE, path)
-                for file in whole.files:
-                    self._count(StepKind.PUBLISH, file.path)
-                for link in whole.directory.links:
-                    self._count(StepKind.LINK, link.path)
-                for symlink in whole.directory.symlinks:
-                    self._count(StepKind.SYMLINK, symlink.path)
+                self._count(StepKind.MAKE, whole.make, lambda path: path)
+                self._count(StepKind.PUBLISH, whole.files, _path)
+                self._count(StepKind.LINK, whole.directory.links, _path)
+                self._count(StepKind.SYMLINK, whole.directory.symlinks, _path)
                 held = whole.directory.directories
                 self._settled.update(entry.path for entry, _, settled in held if settled)
         self._make([path for whole in wholes for path in whole.make if path not in published])
         return published
 
-    def remove(self, removals: list[Remove]) -> None:
+    def remove(self, removals: Sequence[Remove]) -> None:
         """Delete; a directory with extraneous files stays and is named."""
         waiting, remove = self._withholding, self._tree.remove_entries
-        for item, failure in in_rows(removals, remove, waiting.removes, waiting):
-            if failure is None:
-                self._count(StepKind.REMOVE, item.path)
-            elif isinstance(failure, NotEmptyError):
-                self._extraneous.append(failure.path)
+        for row in in_rows(removals, remove, waiting.removes, waiting):
+            self._count(StepKind.REMOVE, row.done, _path)
+            if not row.failed:
+                continue
+            item, error = row.failed
+            if isinstance(error, NotEmptyError):
+                self._extraneous.append(error.path)
             else:
-                self._failed(failure, StepKind.REMOVE, item.path)
+                self._failed(error, StepKind.REMOVE, item.path)
 
     def finish(self, plan: Plan) -> None:
         """Final attributes of directories, also after problems; then everything to disk."""
         settle, settled = self._tree.settle_directories, self._settled
-        left = [directory for directory in plan.directories if directory.path not in settled]
+        left = plan.directories
+        if settled:
+            left = [directory for directory in left if directory.path not in settled]
         self._each(StepKind.DIRECTORY, left, _path, settle, self._is_made)
-        for path in settled:
-            self._count(StepKind.DIRECTORY, path)
+        self._count(StepKind.DIRECTORY, [*settled], lambda path: path)
         if self._done:
             self._tree.sync()
 

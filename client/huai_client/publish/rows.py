@@ -1,7 +1,7 @@
 """Steps of one kind, done in rows by `Tree`."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from huai_client.plan.withhold import Withholding
 from huai_client.tree import PathError, Row, StorageError
@@ -13,15 +13,29 @@ _GROWTH = 4
 """How much longer the next row is, after one that was short because of a failure."""
 
 
+class Failed(NamedTuple, Generic[T]):
+    """The step that ended a row."""
+
+    item: T
+    error: PathError
+
+
+class Steps(NamedTuple, Generic[T]):
+    """What became of a row."""
+
+    done: Sequence[T]
+    failed: Failed[T] | None
+
+
 def in_rows(
     items: Sequence[T],
-    do: Callable[[list[T]], Row],
+    do: Callable[[Sequence[T]], Row],
     may: Callable[[T], bool],
     withholding: Withholding,
-) -> Iterator[tuple[T, PathError | None]]:
-    """Do what `may` allows, once anything waits; yields each item when it was done or has failed.
+) -> Iterator[Steps[T]]:
+    """Do what `may` allows, once anything waits; yields after each row.
 
-    A failure has to be reported to `withholding` before the next item is asked for.
+    A failure has to be reported to `withholding` before the next row is asked for.
 
     Raises:
         StorageError: the rest was not tried.
@@ -29,16 +43,19 @@ def in_rows(
     begin, length = 0, _LENGTH
     while begin < len(items):
         row = items[begin : begin + length]
-        asked = [(n, item) for n, item in enumerate(row) if withholding.nothing or may(item)]
-        count, failure = do([item for _, item in asked]) if asked else Row(0, None)
-        for _, item in asked[:count]:
-            yield item, None
+        allowed: Sequence[T] = row
+        places: Sequence[int] = range(len(row))
+        if not withholding.nothing:
+            places = [place for place, item in enumerate(row) if may(item)]
+            allowed = [row[place] for place in places]
+        count, failure = do(allowed) if allowed else Row(0, None)
         if isinstance(failure, StorageError):
+            yield Steps(allowed[:count], None)
             raise failure
         if failure is None:
+            yield Steps(allowed, None)
             begin, length = begin + len(row), min(_LENGTH, length * _GROWTH)
         else:
-            number, item = asked[count]
-            yield item, failure
+            yield Steps(allowed[:count], Failed(allowed[count], failure))
             # All that is left has to be asked for again: not too much of it at once.
-            begin, length = begin + number + 1, 1
+            begin, length = begin + places[count] + 1, 1

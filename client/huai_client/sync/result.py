@@ -56,5 +56,5 @@ class Observer(NamedTuple):
     listener: Listener
     planned: Callable[[Prepared], None]
     """Called with each plan, before anything is transferred or changed."""
-    step: Callable[[str, RelPath], None]
-    """Called after each change to the tree."""
+    step: Callable[[str, RelPath], None] | None
+    """Called after each change to the tree; None: nobody listens."""

@@ -83,3 +83,8 @@ def path_error(path: RelPath, code: int) -> PathError | StorageError:
     if code in _STORAGE:
         return StorageError(path, code)
     return PathError(path, _REASONS.get(code) or os.strerror(code), code)
+
+
+def moving(path: RelPath) -> PathError:
+    """The error for a look at a path that is going to be moved."""
+    return PathError(path, "it is going to be moved")

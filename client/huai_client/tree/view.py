@@ -9,11 +9,11 @@ from typing import Self, TypeAlias, TypeVar
 
 from huai_client.modes import Kept
 from huai_client.tree.destination import open_destination
-from huai_client.tree.errors import PathError, at
+from huai_client.tree.errors import PathError, at, moving, path_error
 from huai_client.tree.handles import listing
 from huai_client.tree.owners import Names, Owners
 from huai_native import _native
-from huai_schema.entries import Entry, File
+from huai_schema.entries import File
 from huai_schema.paths import ROOT, RelPath, basename, parent
 
 _CONTENT = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
@@ -108,10 +108,19 @@ class View:
             return os.fstat(self._root)
         return os.stat(name, dir_fd=self._native.open(RelPath(folder)), follow_symlinks=False)
 
-    def survey(self, places: Sequence[tuple[RelPath, Entry | None]]) -> tuple[bytes, bytes]:
-        """What stands at each place, against what should: records and text of `observed`."""
+    def survey(
+        self, candidates: _native.Candidates, renames: _native.Renames | None = None
+    ) -> None:
+        """Look at all `candidates` that nobody looked at yet, as they are before `renames`.
+
+        Raises:
+            PathError: one of them cannot be read, or the leader of a hardlink that is wanted.
+        """
         with at(ROOT):
-            return self._native.survey(places)
+            refused = self._native.survey(candidates, renames or _native.Renames(()))
+        if refused is not None:
+            path, code = RelPath(refused[0]), refused[1]
+            raise moving(path) if code is None else path_error(path, code)
 
     def target(self, path: RelPath) -> bytes:
         """The target of a symlink."""

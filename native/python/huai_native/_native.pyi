@@ -1,6 +1,6 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from typing import Literal, Protocol, TypeAlias, final
+from typing import Any, Literal, Protocol, TypeAlias, TypeVar, final, overload
 
 _Problem: TypeAlias = tuple[bytes, int]
 """A name (empty: the directory itself) and a reason."""
@@ -23,6 +23,167 @@ _Snapshot: TypeAlias = tuple[_Reader, bytes, int]
 """Where its objects are, the id of its root's tree, how many entries it may have."""
 _Batch: TypeAlias = tuple[bytes, bytes, tuple[bytes, ...]]
 """See huai_schema.codec.columns."""
+
+_AnyEntry: TypeAlias = (
+    _File | tuple[bytes, bytes, int, int, bytes, bytes] | tuple[bytes, int, int, bytes, bytes]
+)
+"""See huai_schema.entries: File, Symlink, Directory."""
+_T_co = TypeVar("_T_co", covariant=True)
+
+@final
+class Candidates:
+    """What may have to change in a tree: a row for each path, as it is, should be, and was."""
+
+    def __new__(
+        cls,
+        candidate: type,
+        entries: tuple[type, type, type],
+        remove: type,
+        modes: tuple[type[int], type[int]],
+        names: tuple[Callable[[int], bytes], Callable[[int], bytes]] | None,
+    ) -> Candidates:
+        """The classes of what it gives: candidates, files, directories, symlinks, removals.
+
+        `modes`: that of reduced ones, that of kept ones.  `names` give those of users and groups.
+        """
+
+    def add(
+        self,
+        places: Sequence[tuple[bytes, _AnyEntry | None, Sequence[_AnyEntry]]],
+    ) -> None:
+        """Add paths to look at: what is wanted there, and what was."""
+
+    def compare(
+        self, old: _Snapshot, new: _Snapshot, selection: tuple[Filter, _Modes]
+    ) -> list[tuple[bytes, bytes]] | None:
+        """Add all paths in which two snapshots differ; the moved directories.
+
+        None, and nothing is added: the filter treats one of them differently at its two places.
+        """
+
+    def merge(self) -> None:
+        """Bring the rows of each path together, in tree order; what is wanted last counts."""
+
+    def wanted(self, path: bytes) -> tuple[bool, Any]:
+        """Whether a path is among them, and what is wanted there; after `merge`."""
+
+    def has_below(self, path: bytes) -> bool:
+        """Whether anything below a directory is among them; after `merge`."""
+
+    def vacate(self, paths: Sequence[bytes]) -> None:
+        """Say that nothing will stand at these paths; after `merge`."""
+
+    def parents(self) -> list[bytes]:
+        """The directories that their names are in, each once."""
+
+    def extend(self, candidates: Iterable[tuple[Any, ...]]) -> None:
+        """Add candidates of which all is known."""
+
+    def __len__(self) -> int: ...
+    def __getitem__(self, place: int) -> Any: ...
+    def unhashed(self) -> list[int]:
+        """The places of files of which only the content can tell if it is the wanted one."""
+
+    def set_digest(self, place: int, digest: bytes) -> None:
+        """Say what was read there."""
+
+    def having(self, paths: AbstractSet[bytes]) -> list[bytes]:
+        """Those of `paths` that it has."""
+
+    def expected_directories(self) -> list[bytes]:
+        """Directories that were there, and that it shows to be missing, or perhaps missing."""
+
+    def leaders(self) -> list[bytes]:
+        """The leaders of all hardlinks that are wanted."""
+
+    def replaced(self) -> list[bytes]:
+        """The files that share their inode, lead their group and get another one."""
+
+    def shared(self) -> list[Any]:
+        """The candidates with a file that shares its inode."""
+
+    def part(self, paths: AbstractSet[bytes]) -> None:
+        """Say that the files at `paths` need an inode of their own."""
+
+    def symlinks(self) -> list[Any]:
+        """The candidates that want a symlink."""
+
+    def files(self, sizes: AbstractSet[int]) -> list[tuple[Any, bytes | None, bool]]:
+        """The candidates with a file of one of these sizes.
+
+        With its digest, as far as that is known, and whether it has the wanted content.
+        """
+
+    def unequal(self) -> tuple[int, int]:
+        """At how many paths nothing stands, and at how many nothing should."""
+
+    def plan(self) -> Plan:
+        """What has to be done about them."""
+
+@final
+class Plan(Sequence[tuple[Any, bool]]):
+    """Operations; and those of which the stage is asked for: path, and whether it is a symlink."""
+
+    @overload
+    def __getitem__(self, place: int) -> tuple[Any, bool]: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[tuple[Any, bool]]: ...
+    def __len__(self) -> int: ...
+    @property
+    def clear(self) -> Rows[Any]:
+        """Removals that make way for an entry of another type, deepest first."""
+
+    @property
+    def make(self) -> Rows[Any]:
+        """The paths of directories to make, parents first."""
+
+    @property
+    def removals(self) -> Rows[Any]:
+        """All other removals, deepest first."""
+
+    @property
+    def directories(self) -> Rows[Any]:
+        """Directories that get their final attributes, deepest first."""
+
+    def in_stages(
+        self, count: int, stages: bytes
+    ) -> list[tuple[Rows[Any], Rows[Any], Rows[Any], Rows[Any]]]:
+        """Fetches, hardlinks, symlinks, attributes of each stage.
+
+        `stages` has the number of each that is asked for, in one byte.
+        """
+
+@final
+class Rows(Sequence[_T_co]):
+    """Some of the candidates, as entries, paths or removals that are made when asked for."""
+
+    @overload
+    def __getitem__(self, place: int) -> _T_co: ...
+    @overload
+    def __getitem__(self, place: slice) -> Rows[_T_co]: ...
+    def __len__(self) -> int: ...
+    def __eq__(self, other: object) -> bool: ...
+    def paths(self) -> list[bytes]:
+        """The path of each."""
+
+    def parents(self) -> list[bytes]:
+        """The directories that their names are in, each once."""
+
+    def reduced(self) -> list[_T_co]:
+        """Those whose mode is a safer one than what the metadata state."""
+
+@final
+class Renames:
+    """Where paths are before directories are moved, all at once."""
+
+    def __new__(cls, moves: Sequence[tuple[bytes, bytes]]) -> Renames:
+        """Of moves from old to new path, of which none is inside of another."""
+
+    def before(self, path: bytes) -> bytes | None:
+        """The path at which now is what will be at `path`; None: nothing will be there."""
+
+    def arrives(self, path: bytes) -> bool:
+        """Whether `path` will be in a directory that moves."""
 
 @final
 class Comparison:
@@ -621,10 +782,6 @@ class _Removal(Protocol):
     @property
     def directory(self) -> bool: ...
 
-_Wanted: TypeAlias = (
-    _File | tuple[bytes, bytes, int, int, bytes, bytes] | tuple[bytes, int, int, bytes, bytes]
-)
-"""See huai_schema.entries: File, Symlink, Directory."""
 _Staged: TypeAlias = tuple[int, bytes, _FileEntry]
 """A complete file: the handle of a directory, the path below, no symlink on the way; the entry."""
 _Whole: TypeAlias = tuple[
@@ -713,11 +870,11 @@ class Tree:
     def keep_below(self, top: bytes) -> None:
         """Keep leaves that are removed or replaced, from now on: at the same path below `top`."""
 
-    def survey(self, items: Sequence[tuple[bytes, _Wanted | None]]) -> tuple[bytes, bytes]:
-        """What stands at each path, against what should: records and text of `TreeComparison`.
+    def survey(self, candidates: Candidates, renames: Renames) -> tuple[bytes, int | None] | None:
+        """Look at all candidates that nobody looked at yet, where they are before `renames`.
 
-        A match where anything stands, whatever differs; else missing, or unreadable, which may be
-        the path of a hardlink's leader.
+        The first that cannot be looked at ends it: its path, or that of a hardlink's leader, and an
+        errno; None instead: it is going to be moved.
         """
 
     def make_directories(self, items: Sequence[tuple[bytes, _Entry | None]]) -> _Row:

@@ -13,9 +13,9 @@ use crate::reader::{Reader, snapshot};
 use crate::wait::wait;
 
 /// A snapshot that is read through a reader, and how many entries it may have.
-type Side<'a> = (Py<PyAny>, &'a [u8], u64);
+pub(crate) type Side<'a> = (Py<PyAny>, &'a [u8], u64);
 
-fn side((reader, tree, limit): Side<'_>) -> PyResult<(Snapshot<Reader>, u64)> {
+pub(crate) fn side((reader, tree, limit): Side<'_>) -> PyResult<(Snapshot<Reader>, u64)> {
     Ok((snapshot(reader, tree)?, limit))
 }
 

@@ -3,12 +3,14 @@
 //! Converts, waits, converts: no policy, and no loop over entries.
 
 mod attr_tree;
+mod candidates;
 mod columns;
 mod compare;
 mod contents;
 mod copy;
 mod digests;
 mod entries;
+mod entry;
 mod errors;
 mod filter;
 mod hardlinks;
@@ -21,6 +23,7 @@ mod pack_writer;
 mod packs;
 mod reader;
 mod remove;
+mod rows;
 mod run;
 mod scan;
 mod snapshot;
@@ -34,6 +37,8 @@ mod wait;
 mod _native {
     #[pymodule_export]
     use crate::attr_tree::Maker;
+    #[pymodule_export]
+    use crate::candidates::{Candidates, Plan, Renames};
     #[pymodule_export]
     use crate::compare::{Comparison, check_hardlinks, count_changes};
     #[pymodule_export]
@@ -63,6 +68,8 @@ mod _native {
     #[pymodule_export]
     use crate::remove::remove_all;
     #[pymodule_export]
+    use crate::rows::Rows;
+    #[pymodule_export]
     use crate::run::Run;
     #[pymodule_export]
     use crate::scan::Scan;
@@ -74,4 +81,13 @@ mod _native {
     use crate::tree::{Tree, rename_noreplace};
     #[pymodule_export]
     use crate::tree_comparison::TreeComparison;
+
+    use pyo3::prelude::*;
+    use pyo3::types::PySequence;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        PySequence::register::<Rows>(module.py())?;
+        PySequence::register::<Plan>(module.py())
+    }
 }

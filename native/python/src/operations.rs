@@ -7,16 +7,12 @@ use huai_tree::publish::{
     Attributes, Directory, Failure, File, Held, Leaf, Link, Mode, Move, Reason, Remove, Row,
     Staged, Symlink, Whole,
 };
-use huai_tree::survey::{Body, Place, Wanted};
+use huai_tree::survey::Numbers;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyInt, PyTuple, PyType};
 
 use crate::stage::wanted;
-
-/// See `huai_schema.entries`.
-const DIRECTORY_FIELDS: usize = 5;
-const SYMLINK_FIELDS: usize = 6;
 
 /// How many were done; path, reason, errno or 0, and another path, of what failed.
 pub(crate) type Outcome<'py> = (
@@ -49,14 +45,13 @@ struct Names {
 }
 
 impl Names {
-    fn number(&mut self, name: &Bound<'_, PyAny>) -> PyResult<Option<u32>> {
-        let bytes: &[u8] = name.extract()?;
-        if let Some(number) = self.known.get(bytes) {
+    fn number(&mut self, py: Python<'_>, name: &[u8]) -> PyResult<Option<u32>> {
+        if let Some(number) = self.known.get(name) {
             return Ok(*number);
         }
-        let number = self.look_up.call1(name.py(), (name,))?;
-        let number = number.extract(name.py())?;
-        self.known.insert(bytes.to_vec(), number);
+        let number = self.look_up.call1(py, (PyBytes::new(py, name),))?;
+        let number = number.extract(py)?;
+        self.known.insert(name.to_vec(), number);
         Ok(number)
     }
 }
@@ -102,7 +97,10 @@ impl Entries {
         let py = mode.py();
         let (user, group) = match &mut self.owners {
             None => (None, None),
-            Some(owners) => (owners.user.number(&owner)?, owners.group.number(&group)?),
+            Some(owners) => (
+                owners.user.number(py, owner.extract()?)?,
+                owners.group.number(py, group.extract()?)?,
+            ),
         };
         let is_kept =
             !mode.is_exact_instance_of::<PyInt>() && mode.is_instance(self.kept.bind(py))?;
@@ -133,27 +131,16 @@ impl Entries {
         })
     }
 
-    /// Of a path, and the entry or None.
-    pub(crate) fn place(&mut self, item: &Bound<'_, PyAny>) -> PyResult<Place> {
-        let (path, entry): (Vec<u8>, Option<Bound<'_, PyTuple>>) = item.extract()?;
-        let wanted = entry.map(|entry| self.wanted(&entry)).transpose()?;
-        Ok(Place { path, wanted })
-    }
-
-    /// Entries are tuples, of which each type has a length of its own.
-    fn wanted(&mut self, entry: &Bound<'_, PyTuple>) -> PyResult<Wanted> {
-        let (body, before) = match entry.len() {
-            DIRECTORY_FIELDS => (Body::Directory, 1),
-            SYMLINK_FIELDS => (Body::Symlink(entry.get_item(1)?.extract()?), 2),
-            _ => {
-                let size = entry.get_item(1)?.extract()?;
-                let link = entry.get_item(6)?.extract()?;
-                (Body::File { size, link }, 2)
-            }
+    /// The numbers of each name: as a user, and as a group.
+    pub(crate) fn numbers(&mut self, py: Python<'_>, names: &[Vec<u8>]) -> PyResult<Numbers> {
+        let Some(owners) = &mut self.owners else {
+            return Ok(vec![(None, None); names.len()]);
         };
-        let field = |number: usize| entry.get_item(before + number);
-        let attributes = self.attributes_of([field(0)?, field(1)?, field(2)?, field(3)?])?;
-        Ok(Wanted { body, attributes })
+        let numbers = names.iter().map(|name| {
+            let user = owners.user.number(py, name)?;
+            Ok((user, owners.group.number(py, name)?))
+        });
+        numbers.collect()
     }
 
     pub(crate) fn file(&mut self, entry: &Bound<'_, PyAny>) -> PyResult<File> {

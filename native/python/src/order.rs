@@ -6,10 +6,12 @@ use std::sync::{Mutex, MutexGuard};
 
 use huai_format::error::Error;
 use huai_format::order::{self, Lookup, Marker, Order, Pattern, Profile, Rule, Table, first};
+use huai_tree::stop::Stop;
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use crate::candidates::Plan;
 use crate::errors::{in_use, refuse};
 use crate::reader::{Reader, snapshot};
 use crate::wait::wait;
@@ -27,6 +29,25 @@ type Found<'py> = (Bound<'py, PyBytes>, usize, Option<usize>);
 
 fn pattern((components, symlinks): PatternRow) -> Pattern {
     Pattern::new(components.iter().map(Vec::as_slice), symlinks)
+}
+
+/// Files and symlinks: of each its path, and whether it is a symlink.
+#[derive(FromPyObject)]
+enum Leaves<'py> {
+    Planned(Bound<'py, Plan>),
+    Listed(Vec<(Vec<u8>, bool)>),
+}
+
+fn stages<'a>(
+    order: &mut Order<Reader>,
+    items: impl Iterator<Item = (&'a [u8], bool)>,
+    stop: &Stop,
+) -> Result<Vec<u8>, Error> {
+    let going_on = items.take_while(|_| !stop.is_set());
+    let placed = going_on.map(|(path, symlink)| order.placement(path, symlink));
+    placed
+        .map(|placed| placed.map(|placed| placed.stage))
+        .collect()
 }
 
 /// Patterns of publish rules.
@@ -83,21 +104,20 @@ impl PublishOrder {
     }
 
     /// The stage of each file or symlink, a byte each.
-    fn stages<'py>(
-        &self,
-        py: Python<'py>,
-        items: Vec<(Vec<u8>, bool)>,
-    ) -> PyResult<Bound<'py, PyBytes>> {
+    fn stages<'py>(&self, py: Python<'py>, items: Leaves<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let mut order = self.lock()?;
         let order = &mut *order;
-        let stages = wait(py, |stop| {
-            let going_on = items.into_iter().take_while(|_| !stop.is_set());
-            let placed = going_on.map(|(path, symlink)| order.placement(&path, symlink));
-            placed
-                .map(|placed| placed.map(|placed| placed.stage))
-                .collect::<Result<Vec<u8>, Error>>()
-        })?;
-        Ok(PyBytes::new(py, &stages.map_err(refuse)?))
+        let stages = match items {
+            Leaves::Planned(plan) => {
+                let plan = plan.get();
+                wait(py, |stop| stages(order, plan.asked(), stop))
+            }
+            Leaves::Listed(items) => wait(py, |stop| {
+                let items = items.iter().map(|(path, symlink)| (&**path, *symlink));
+                stages(order, items, stop)
+            }),
+        };
+        Ok(PyBytes::new(py, &stages?.map_err(refuse)?))
     }
 
     #[pyo3(signature = (path, *, symlink))]

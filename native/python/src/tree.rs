@@ -4,15 +4,17 @@ use std::os::fd::RawFd;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use huai_tree::error::{Errno, Error};
-use huai_tree::findings::Findings;
 use huai_tree::publish::{self, Options, Row};
 use huai_tree::stop::Stop;
+use huai_tree::survey::Refused;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PySequence, PyType};
 
+use crate::candidates::{Candidates, Renames};
 use crate::copy::{Folders, Ways, opened, ways};
 use crate::errors::{in_use, raise};
 use crate::operations::{Entries, Outcome, outcome};
+use crate::rows::Rows;
 use crate::wait::{wait, wait_telling};
 
 /// One tree, opened once.
@@ -80,16 +82,26 @@ impl Tree {
         })
     }
 
-    /// What stands at each of `items`: records and their text.
+    /// Looks at all of `candidates` that nobody looked at yet, where they are before `renames`; the
+    /// first that cannot be looked at, and why.
     fn survey<'py>(
         &self,
         py: Python<'py>,
-        items: &Bound<'py, PySequence>,
-    ) -> PyResult<(Bound<'py, PyBytes>, Bound<'py, PyBytes>)> {
-        let places = self.converted(items, Entries::place)?;
-        let found = wait(py, |stop| self.opened(|tree| tree.survey(&places, stop)))?;
-        let Findings { records, text, .. } = found.map_err(|error| raise(py, &error))?;
-        Ok((PyBytes::new(py, &records), PyBytes::new(py, &text)))
+        candidates: &Bound<'py, Candidates>,
+        renames: &Bound<'py, Renames>,
+    ) -> PyResult<Option<(Bound<'py, PyBytes>, Option<i32>)>> {
+        let renames = &renames.get().0;
+        let refused = candidates.get().change(|table| {
+            let numbers = self.entries()?.numbers(py, table.owners())?;
+            wait(py, |stop| {
+                self.opened(|tree| tree.survey(table, &numbers, renames, stop))
+            })
+        })?;
+        let refused = refused.map_err(|error| raise(py, &error))?;
+        let told = |Refused { path, errno }: Refused| {
+            (PyBytes::new(py, &path), errno.map(Errno::raw_os_error))
+        };
+        Ok(refused.map(told))
     }
 
     fn make_directories<'py>(
@@ -158,7 +170,11 @@ impl Tree {
         py: Python<'py>,
         items: &Bound<'py, PySequence>,
     ) -> PyResult<Outcome<'py>> {
-        self.row(py, items, Entries::leaf, publish::Tree::settle_leaves)
+        let items = match items.cast::<Rows>() {
+            Ok(rows) => rows.get().leaves(py, &mut *self.entries()?)?,
+            Err(_) => self.converted(items, Entries::leaf)?,
+        };
+        self.done(py, &items, publish::Tree::settle_leaves)
     }
 
     fn remove_entries<'py>(
@@ -166,7 +182,11 @@ impl Tree {
         py: Python<'py>,
         items: &Bound<'py, PySequence>,
     ) -> PyResult<Outcome<'py>> {
-        self.row(py, items, Entries::removal, publish::Tree::remove_entries)
+        let items = match items.cast::<Rows>() {
+            Ok(rows) => rows.get().removals(),
+            Err(_) => self.converted(items, Entries::removal)?,
+        };
+        self.done(py, &items, publish::Tree::remove_entries)
     }
 
     fn settle_directories<'py>(
@@ -174,12 +194,11 @@ impl Tree {
         py: Python<'py>,
         items: &Bound<'py, PySequence>,
     ) -> PyResult<Outcome<'py>> {
-        self.row(
-            py,
-            items,
-            Entries::directory,
-            publish::Tree::settle_directories,
-        )
+        let items = match items.cast::<Rows>() {
+            Ok(rows) => rows.get().directories(py, &mut *self.entries()?)?,
+            Err(_) => self.converted(items, Entries::directory)?,
+        };
+        self.done(py, &items, publish::Tree::settle_directories)
     }
 
     fn stage_copies<'py>(
@@ -215,6 +234,10 @@ impl Tree {
         self.tree.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn entries(&self) -> PyResult<MutexGuard<'_, Entries>> {
+        self.entries.try_lock().map_err(|_| in_use())
+    }
+
     /// To be called detached: who works here may be waiting for Python.
     fn opened<T>(
         &self,
@@ -245,7 +268,7 @@ impl Tree {
         items: &Bound<'py, PySequence>,
         convert: impl Fn(&mut Entries, &Bound<'py, PyAny>) -> PyResult<T>,
     ) -> PyResult<Vec<T>> {
-        let mut entries = self.entries.try_lock().map_err(|_| in_use())?;
+        let mut entries = self.entries()?;
         let items = items.try_iter()?;
         items.map(|item| convert(&mut entries, &item?)).collect()
     }
@@ -258,7 +281,16 @@ impl Tree {
         work: impl FnOnce(&mut publish::Tree, &[T], &Stop) -> Row + Send,
     ) -> PyResult<Outcome<'py>> {
         let items = self.converted(items, convert)?;
-        let row = wait(py, |stop| self.opened(|tree| Ok(work(tree, &items, stop))))?;
+        self.done(py, &items, work)
+    }
+
+    fn done<'py, T: Sync>(
+        &self,
+        py: Python<'py>,
+        items: &[T],
+        work: impl FnOnce(&mut publish::Tree, &[T], &Stop) -> Row + Send,
+    ) -> PyResult<Outcome<'py>> {
+        let row = wait(py, |stop| self.opened(|tree| Ok(work(tree, items, stop))))?;
         row.map(|row| outcome(py, row))
             .map_err(|error| raise(py, &error))
     }

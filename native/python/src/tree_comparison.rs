@@ -29,7 +29,7 @@ type Own = (Vec<u8>, Vec<u8>, bool);
 /// Path, attributes, leaves, digests.
 type Read = (Vec<u8>, Vec<u8>, Vec<u8>, Vec<u8>);
 /// For files and for directories, bits that stay and bits that are set; what is there keeps its own.
-type ModeTable = ((u16, u16), (u16, u16), bool);
+pub(crate) type ModeTable = ((u16, u16), (u16, u16), bool);
 /// Top, what is apart, after what it begins.
 type Part = (Vec<u8>, HashSet<Vec<u8>>, Vec<u8>);
 /// Records, text, what is wanted; entries, files, undigested; the last place; whether it was all.
@@ -182,7 +182,7 @@ fn selected(
     Ok(Selection::new(snapshot(reader, &tree)?, source, filters))
 }
 
-fn modes_of((file, directory, local): ModeTable) -> Modes {
+pub(crate) fn modes_of((file, directory, local): ModeTable) -> Modes {
     let rule = |(kept, set)| ModeRule { kept, set };
     Modes {
         file: rule(file),

@@ -32,31 +32,52 @@ enum Kind {
 /// The attributes in which a path may differ: one bit each, in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-pub(crate) enum Attribute {
+pub enum Attribute {
+    /// It is something else.
     Type,
+    /// Of a file.
     Size,
+    /// The time of the last change.
     Mtime,
+    /// The permission bits.
     Mode,
+    /// The user.
     Owner,
+    /// The group.
     Group,
+    /// Of a symlink.
     Target,
+    /// It is not another name of the file that it should be one of.
     Link,
 }
 
 /// A set of attributes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Attributes(u8);
+pub struct Attributes(u8);
 
 impl Attributes {
-    pub(crate) fn add_if(&mut self, attribute: Attribute, differs: bool) {
+    /// Of one bit for each, in the order of `Attribute`.
+    pub fn of_bits(bits: u8) -> Self {
+        Self(bits)
+    }
+
+    /// The same as bits.
+    pub fn bits(self) -> u8 {
+        self.0
+    }
+
+    /// One more, if it differs.
+    pub fn add_if(&mut self, attribute: Attribute, differs: bool) {
         self.0 |= u8::from(differs) << attribute as u8;
     }
 
-    pub(crate) fn has(self, attribute: Attribute) -> bool {
+    /// Whether it is one of them.
+    pub fn has(self, attribute: Attribute) -> bool {
         self.0 >> attribute as u8 & 1 != 0
     }
 
-    pub(crate) fn is_empty(self) -> bool {
+    /// Whether there is none.
+    pub fn is_empty(self) -> bool {
         self.0 == 0
     }
 }
@@ -124,11 +145,6 @@ impl Findings {
         target: &[u8],
     ) {
         self.wanted.push(Role::New, directory, entry);
-        self.add_present(attributes, seen, target);
-    }
-
-    /// As a match, of what the caller knows.
-    pub(crate) fn add_present(&mut self, attributes: Attributes, seen: &Seen, target: &[u8]) {
         self.finish();
         self.text.extend_from_slice(target);
         self.put(Kind::Match, attributes, Some(seen), 0);
@@ -136,11 +152,6 @@ impl Findings {
 
     pub(crate) fn add_missing(&mut self, directory: &RelPath, entry: &Entry<'_>) {
         self.wanted.push(Role::New, directory, entry);
-        self.add_absent();
-    }
-
-    /// As missing, of what the caller knows.
-    pub(crate) fn add_absent(&mut self) {
         self.missing += 1;
     }
 

@@ -29,6 +29,7 @@ mod queue;
 pub mod run;
 pub mod scan;
 
+pub mod candidates;
 pub mod compare;
 mod difference;
 mod extraneous;

@@ -25,17 +25,25 @@ const STAGING: &[u8] = b".~tmp~";
 
 /// What is asked of one entry.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Seen {
-    pub(crate) kind: FileType,
-    pub(crate) mode: u16,
-    pub(crate) links: u32,
-    pub(crate) user: u32,
-    pub(crate) group: u32,
-    pub(crate) size: u64,
+pub struct Seen {
+    /// Its type.
+    pub kind: FileType,
+    /// Permission bits with setuid, setgid and sticky.
+    pub mode: u16,
+    /// How many names it has.
+    pub links: u32,
+    /// Number of its user.
+    pub user: u32,
+    /// Number of its group.
+    pub group: u32,
+    /// Bytes.
+    pub size: u64,
     /// Nanoseconds since the epoch.
-    pub(crate) mtime: i64,
-    pub(crate) device: u64,
-    pub(crate) inode: u64,
+    pub mtime: i64,
+    /// The file system.
+    pub device: u64,
+    /// Its number there.
+    pub inode: u64,
 }
 
 impl Seen {

@@ -1,102 +1,163 @@
-//! What stands at single paths, against what should be there.
+//! What stands at the paths that may have to change, against what should.
 
-use huai_format::path::parent;
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+
+use huai_format::path::{RelPath, parent, path_order};
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use crate::attributes::Attributes;
 use crate::call::Outcome;
-use crate::difference::{self, differences};
-use crate::findings::{Attribute, Attributes as Differing, Findings};
+use crate::candidates::{Candidates, Here, Kind, Row};
+use crate::difference::{Body, differences};
+use crate::findings::{Attribute, Attributes as Differing};
 use crate::folders::Folders;
-use crate::local::{Closed, Found, look};
+use crate::local::{Found, look};
 use crate::stop::Stop;
 
-/// One path.
+/// Numbers of each owner's name: as a user, and as a group.
+pub type Numbers = Vec<(Option<u32>, Option<u32>)>;
+
+/// Where paths are before directories are moved, all at once.
+#[derive(Debug, Default)]
+pub struct Renames {
+    /// The old path by the new one.
+    sources: HashMap<Vec<u8>, Vec<u8>>,
+    /// Old paths; nothing will be there.
+    vacated: HashSet<Vec<u8>>,
+}
+
+impl Renames {
+    /// Of moves, from old to new path.
+    pub fn new(moves: Vec<(Vec<u8>, Vec<u8>)>) -> Self {
+        let vacated = moves.iter().map(|(old, _)| old.clone()).collect();
+        let sources = moves.into_iter().map(|(old, new)| (new, old)).collect();
+        Self { sources, vacated }
+    }
+
+    /// The path at which now is what will be at `path`; none: nothing will be there.
+    pub fn before<'a>(&self, path: &'a [u8]) -> Option<Cow<'a, [u8]>> {
+        if self.sources.is_empty() {
+            return Some(path.into());
+        }
+        let own = RelPath::trusted(path.to_vec());
+        for above in std::iter::once(path).chain(own.ancestors()) {
+            if let Some(source) = self.sources.get(above) {
+                let rest = path.get(above.len()..).unwrap_or_default();
+                return Some([source, rest].concat().into());
+            }
+            if self.vacated.contains(above) {
+                return None;
+            }
+        }
+        Some(path.into())
+    }
+
+    /// Whether `path` will be in a directory that moves.
+    pub fn arrives(&self, path: &[u8]) -> bool {
+        let own = RelPath::trusted(path.to_vec());
+        !self.sources.is_empty()
+            && own
+                .ancestors()
+                .any(|above| self.sources.contains_key(above))
+    }
+}
+
+/// A path that cannot be looked at.
 #[derive(Debug)]
-pub struct Place {
+pub struct Refused {
     /// Where.
     pub path: Vec<u8>,
-    /// What should be there; none: nothing, or whatever it is.
-    pub wanted: Option<Wanted>,
+    /// Why; none: it is going to be moved.
+    pub errno: Option<Errno>,
 }
 
-/// What should be somewhere.
-#[derive(Debug)]
-pub struct Wanted {
-    /// Its type, and what only that has.
-    pub body: Body,
-    /// All others.
-    pub attributes: Attributes,
-}
-
-/// What only files, directories or symlinks have.
-#[derive(Debug)]
-pub enum Body {
-    /// A regular file.
-    File {
-        /// Bytes.
-        size: u64,
-        /// The first path of its hardlink group; none for that first path itself.
-        link: Option<Vec<u8>>,
-    },
-    /// A directory.
-    Directory,
-    /// A symlink with this target.
-    Symlink(Vec<u8>),
-}
-
-/// Looks at one place after the other: a match for each where something is, whatever differs.
+/// Looks at all of `table` that nobody looked at yet; ends at the first that cannot be.
 pub(crate) fn survey(
     folders: &mut Folders,
-    places: &[Place],
+    table: &mut Candidates,
+    (numbers, renames): (&Numbers, &Renames),
     stop: &Stop,
-    to: &mut Findings,
-) -> Outcome<()> {
-    for place in places {
+) -> Outcome<Option<Refused>> {
+    for place in unknown(table) {
         if stop.is_set() {
             return Err(Errno::CANCELED);
         }
-        match find(folders, &place.path) {
-            Ok(None) => to.add_absent(),
-            Ok(Some(found)) => match judge(folders, place.wanted.as_ref(), &found) {
-                Ok(differing) => to.add_present(differing, &found.seen, &found.target),
-                Err((leader, errno)) => to.add_unreadable(leader, Closed::Errno(errno), false),
-            },
-            Err(errno) => to.add_unreadable(&place.path, Closed::Errno(errno), false),
+        let Some(row) = table.rows().get(place).copied() else {
+            continue;
+        };
+        let found = find(folders, table.path(&row), renames);
+        let judged = found.and_then(|found| {
+            let differing = match &found {
+                Some(found) => judge(folders, table, &row, found, (numbers, renames))?,
+                None => Differing::default(),
+            };
+            Ok((found, differing))
+        });
+        let (found, differing) = match judged {
+            Ok(seen) => seen,
+            Err(refused) => return Ok(Some(refused)),
+        };
+        let here = match found {
+            None => Here::Nothing,
+            Some(Found { seen, target }) => {
+                let wanted = row.wanted.filter(|wanted| wanted.kind == Kind::Symlink);
+                let known = [wanted, row.past].map(|each| each.map(|each| each.other));
+                Here::Something {
+                    seen,
+                    target: table.put_again(&target, known)?,
+                    named: false,
+                }
+            }
+        };
+        if let Some(row) = table.rows_mut().get_mut(place) {
+            row.here = here;
+            row.differing = differing;
         }
     }
-    to.finish();
-    Ok(())
+    Ok(None)
 }
 
-fn find(folders: &mut Folders, path: &[u8]) -> Outcome<Option<Found>> {
-    folders.permitted(&[parent(path)], |folders| look(folders, path))
+/// The places of these rows, in tree order: each directory is opened once.
+fn unknown(table: &Candidates) -> Vec<usize> {
+    let rows = table.rows().iter().enumerate();
+    let unknown = rows.filter(|(_, row)| matches!(row.here, Here::Unknown));
+    let mut found: Vec<(&[u8], usize)> = unknown
+        .map(|(place, row)| (table.path(row), place))
+        .collect();
+    found.sort_by(|one, other| path_order(one.0, other.0));
+    found.into_iter().map(|(_, place)| place).collect()
 }
 
-/// What differs; or the leader that cannot be looked at, and why.
-fn judge<'a>(
+fn find(folders: &mut Folders, path: &[u8], renames: &Renames) -> Result<Option<Found>, Refused> {
+    let refused = |errno| Refused {
+        path: path.to_vec(),
+        errno,
+    };
+    let before = renames.before(path).ok_or_else(|| refused(None))?;
+    folders
+        .permitted(&[parent(&before)], |folders| look(folders, &before))
+        .map_err(|errno| refused(Some(errno)))
+}
+
+fn judge(
     folders: &mut Folders,
-    wanted: Option<&'a Wanted>,
+    table: &Candidates,
+    row: &Row,
     Found { seen, target }: &Found,
-) -> Result<Differing, (&'a [u8], Errno)> {
-    let Some(Wanted { body, attributes }) = wanted else {
+    (numbers, renames): (&Numbers, &Renames),
+) -> Result<Differing, Refused> {
+    let Some(wanted) = &row.wanted else {
         return Ok(Differing::default());
     };
-    let plain = match body {
-        Body::File { size, .. } => difference::Body::File(*size),
-        Body::Directory => difference::Body::Directory,
-        Body::Symlink(target) => difference::Body::Symlink(target),
+    let body = match wanted.kind {
+        Kind::File => Body::File(wanted.size),
+        Kind::Directory => Body::Directory,
+        Kind::Symlink => Body::Symlink(table.bytes(wanted.other)),
     };
-    let mut found = differences(plain, attributes, seen, target);
-    if let (
-        Body::File {
-            link: Some(link), ..
-        },
-        FileType::RegularFile,
-    ) = (body, seen.kind)
-    {
-        let leader = find(folders, link).map_err(|errno| (&**link, errno))?;
+    let mut found = differences(body, &table.attributes(wanted, numbers), seen, target);
+    if wanted.is_linked() && seen.kind == FileType::RegularFile {
+        let leader = find(folders, table.bytes(wanted.other), renames)?;
         let is_leader = leader.is_some_and(|it| it.seen.is_inode_of(seen));
         found.add_if(Attribute::Link, !is_leader);
     }

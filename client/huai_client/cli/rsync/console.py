@@ -19,6 +19,8 @@ from huai_schema.entries import Directory, File, Symlink
 from huai_schema.errors import ExitCode
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from huai_client.cli.rsync.log import Items
     from huai_client.plan.prepared import Prepared
     from huai_client.sync.result import SyncResult
@@ -96,8 +98,11 @@ class RsyncConsole(Console):
             for told in self.progress.items.values() if self.dry_run else ():
                 self._tell(told)
 
-    def step(self, kind: str, path: "RelPath") -> None:
-        """Print rsync's lines for a step that was done."""
+    def steps(self) -> "Callable[[str, RelPath], None] | None":
+        """What prints rsync's lines for a step that was done, where there are any."""
+        return self._step if self.style.names else None
+
+    def _step(self, kind: str, path: "RelPath") -> None:
         self._tell(self.progress.items.pop(PlanStep(kind, path), []))
 
     def ended(self, result: "SyncResult") -> None:

@@ -6,11 +6,11 @@ characters in them are escaped.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from huai_client.cli.rsync.log import Item, Items, PlanStep
-from huai_client.diff.candidate import Candidate
-from huai_client.plan.operations import Plan, Remove, Stage
+from huai_client.diff.candidate import Candidate, Remove
+from huai_client.plan.operations import Plan, Stage
 from huai_schema.entries import Directory, Entry, File, Symlink
 from huai_schema.paths import RelPath
 
@@ -24,7 +24,7 @@ _NEW = b"+" * 9
 _LETTERS = (("size", b"s"), ("mtime", b"t"), ("mode", b"p"), ("owner", b"o"), ("group", b"g"))
 
 
-def items(plan: Plan, candidates: list[Candidate]) -> Items:
+def items(plan: Plan, candidates: Iterable[Candidate]) -> Items:
     """What rsync prints for `plan`, which was made from `candidates`."""
     known = {candidate.path: candidate for candidate in candidates}
     found: Items = {}

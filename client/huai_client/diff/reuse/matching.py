@@ -8,9 +8,10 @@ from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
-from huai_client.diff.candidate import Candidate, content_is_here, known_digest
+from huai_client.diff.candidate import Candidate
 from huai_client.diff.reuse.value import Reuse
-from huai_schema.entries import Entry, File
+from huai_client.diff.table import CandidateTable, Source
+from huai_schema.entries import File
 from huai_schema.paths import RelPath, basename
 
 _Name: TypeAlias = tuple[bytes, int, int]
@@ -26,9 +27,13 @@ class _Here(NamedTuple):
 
     path: RelPath
     file: File
-    candidate: Candidate
+    source: Source
     goes: bool
     """Whether the plan removes its name, or gives it new content."""
+
+    @property
+    def candidate(self) -> Candidate:
+        return self.source.candidate
 
 
 class Matching:
@@ -42,15 +47,12 @@ class Matching:
         self._may_share = may_share
         # Of a large change most candidates are no source: content of equal size is looked for.
         sizes = {file.size for file in fetches if file.size}
-        present = [
-            (each, each.have)
-            for each in candidates
-            if isinstance(each.have, File) and each.have.size in sizes
-        ]
+        present = CandidateTable.of(candidates).sources(sizes) if sizes else []
         replaced = {file.path for file in fetches} if present else set()
         self._here = [
-            _Here(each.path, have, each, each.path in replaced or _leaves(each.wanted, replaced))
-            for each, have in present
+            _Here(each.path, each.have, source, _goes(each, replaced))
+            for source in present
+            if isinstance((each := source.candidate).have, File)
         ]
         self._names = Counter(each.candidate.inode for each in self._here if each.goes)
         self._changing = {
@@ -74,7 +76,7 @@ class Matching:
         going: dict[bytes, list[_Here]] = defaultdict(list)
         known: dict[bytes, _Here] = {}
         for here in reversed(self._here):
-            digest = known_digest(here.candidate)
+            digest = here.source.digest
             if digest is not None and digest in wanted:
                 known[digest] = here
                 if here.goes:
@@ -82,7 +84,7 @@ class Matching:
         own = {here.path: here for here in self._here}
         for file in self._fetches:
             mine = own.get(file.path)
-            if mine is not None and file.digest and content_is_here(mine.candidate):
+            if mine is not None and file.digest and mine.source.right:
                 # It needs an inode of its own.
                 yield file.path, Reuse(file.path, mine.file.mtime, sure=False)
             elif file.digest in known:
@@ -134,9 +136,12 @@ def twins(fetches: Iterable[File]) -> Iterator[tuple[RelPath, Reuse]]:
             yield file.path, Reuse(first.path, first.mtime, twin=True)
 
 
-def _leaves(wanted: Entry | None, replaced: Container[RelPath]) -> bool:
-    """Whether a name goes, or becomes a hardlink of a file that is replaced."""
-    return wanted is None or (isinstance(wanted, File) and wanted.link in replaced)
+def _goes(candidate: Candidate, replaced: Container[RelPath]) -> bool:
+    """Whether a name goes, gets new content, or becomes a hardlink of a file that does."""
+    wanted = candidate.wanted
+    if wanted is None or candidate.path in replaced:
+        return True
+    return isinstance(wanted, File) and wanted.link in replaced
 
 
 def _name(file: File) -> _Name:
@@ -146,7 +151,7 @@ def _name(file: File) -> _Name:
 def _may_be(here: _Here, wanted: File) -> bool:
     """Whether the local file can be `wanted`: no digest says otherwise, or a snapshot has it."""
     if wanted.digest is not None:
-        return known_digest(here.candidate) is None
+        return here.source.digest is None
     return any(
         isinstance(entry, File) and (entry.size, entry.mtime) == (here.file.size, here.file.mtime)
         for entry in here.candidate.past

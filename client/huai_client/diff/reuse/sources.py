@@ -5,7 +5,7 @@ order: candidate paths; files of this tree that stay; the trees of `reuse_from`;
 are fetched.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -42,7 +42,7 @@ class Wanted(NamedTuple):
     fetches: list[File]
     entries: int
     """The files that it makes, with their hardlinks."""
-    candidates: list[Candidate]
+    candidates: Sequence[Candidate]
     """The candidates of the comparison."""
     moves: list[Move]
     """Directories that are renamed first."""

@@ -17,7 +17,8 @@ Elsewhere a repository is where the markers of a profile are.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from huai_client.plan.operations import PAYLOAD, POINTERS, Remove
+from huai_client.diff.candidate import Remove
+from huai_client.plan.operations import PAYLOAD, POINTERS
 from huai_client.plan.order.patterns import Matcher, row
 from huai_client.profiles.profile import Profile
 from huai_native import _native

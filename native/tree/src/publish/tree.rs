@@ -11,12 +11,12 @@ use super::former::Former;
 use super::row::{At, Failure};
 use crate::attributes::Mode;
 use crate::call::{self, Outcome, Status};
+use crate::candidates::Candidates;
 use crate::change::{self, Place};
 use crate::error::{Error, Result};
-use crate::findings::Findings;
 use crate::folders::Folders;
 use crate::stop::Stop;
-use crate::survey;
+use crate::survey::{self, Numbers, Refused, Renames};
 
 /// The name in the staging area under which hardlinks and symlinks are made.
 const MAKING: &[u8] = b"making";
@@ -86,12 +86,16 @@ impl Tree {
             .map_err(|errno| Error::new("open", path, errno))
     }
 
-    /// Looks at single places, whose findings come in their order.
-    pub fn survey(&mut self, places: &[survey::Place], stop: &Stop) -> Result<Findings> {
-        let mut found = Findings::default();
-        survey::survey(&mut self.folders, places, stop, &mut found)
-            .map_err(|errno| Error::new("look", b"", errno))?;
-        Ok(found)
+    /// Looks at all of `table` that nobody looked at yet, where it is before `renames`.
+    pub fn survey(
+        &mut self,
+        table: &mut Candidates,
+        numbers: &Numbers,
+        renames: &Renames,
+        stop: &Stop,
+    ) -> Result<Option<Refused>> {
+        survey::survey(&mut self.folders, table, (numbers, renames), stop)
+            .map_err(|errno| Error::new("look", b"", errno))
     }
 
     /// Restores the modes of directories that got u+rwx; gives the paths where this failed.

@@ -4,13 +4,13 @@ from collections.abc import Iterator
 
 import pytest
 
+from huai_client.diff.candidate import Remove
 from huai_client.plan.deletions import (
     DeleteLimitError,
     TooManyDeletionsError,
     check_directories,
     parse_exceptions,
 )
-from huai_client.plan.operations import Remove
 from huai_schema.paths import RelPath
 from tests.support.local_trees import at
 

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from huai_client.diff.candidate import Move
+from huai_client.diff.candidate import Move, Remove
 from huai_client.durations import seconds
 from huai_client.plan import pending
-from huai_client.plan.operations import Plan, Remove
+from huai_client.plan.operations import Plan
 from huai_client.plan.pending import DelayPolicy, delay_deletions
 from huai_client.state import delayed_record
 from huai_client.state.delayed_deletion import DelayedDeletion

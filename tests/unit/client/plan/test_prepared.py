@@ -2,14 +2,14 @@
 
 import pytest
 
-from huai_client.diff.candidate import Move
+from huai_client.diff.candidate import Move, Remove
 from huai_client.plan.deletions import (
     DeleteLimitError,
     TooManyDeletionsError,
     allowed_deletions,
     check_deletions,
 )
-from huai_client.plan.operations import Plan, Remove, Stage
+from huai_client.plan.operations import Plan, Stage
 from huai_client.plan.prepared import PlanSummary, summarize
 from tests.support.local_trees import at, directory, file, linked, symlink
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from huai_client.diff.candidate import Move
-from huai_client.plan.operations import Plan, Remove, Stage
+from huai_client.diff.candidate import Move, Remove
+from huai_client.plan.operations import Plan, Stage
 from huai_client.plan.withhold import Withholding
 from huai_client.publish.executor import Report, StepCounts, execute
 from huai_client.tree import PathError, Row, Tree

@@ -1,0 +1,251 @@
+//! Candidates from the comparison of two snapshots.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use huai_format::entry::{Body, Entry};
+use huai_format::filter::{Filter, Reached};
+use huai_format::listing_diff::Sink;
+use huai_format::path::{RelPath, path_order};
+use huai_format::selection::Modes;
+use rustix::io::Errno;
+
+use super::table::{Candidates, Here, Kind, Mode, Row, Span, Stated};
+use crate::call::Outcome;
+
+/// How many changes are taken between two looks whether to go on.
+const MOST: usize = 10_000;
+
+/// Puts what differs between two snapshots, seen through one filter, into a table.
+#[derive(Debug)]
+pub struct Changes<'a> {
+    table: &'a mut Candidates,
+    filter: Arc<Filter>,
+    reached: Reached,
+    modes: Modes,
+    /// Directories that moved as a whole, from old to new path.
+    pub moves: Vec<(Vec<u8>, Vec<u8>)>,
+    /// A directory moved that the filter treats differently at its two places.
+    pub apart: bool,
+    /// Why the table takes no more.
+    pub full: Option<Errno>,
+    taken: usize,
+    path: Vec<u8>,
+}
+
+impl<'a> Changes<'a> {
+    /// Into `table`, with the modes that `modes` makes.
+    pub fn new(table: &'a mut Candidates, filter: Arc<Filter>, modes: Modes) -> Self {
+        Self {
+            table,
+            filter,
+            reached: Reached::default(),
+            modes,
+            moves: Vec::new(),
+            apart: false,
+            full: None,
+            taken: 0,
+            path: Vec::new(),
+        }
+    }
+
+    /// Take more.
+    pub fn go_on(&mut self) {
+        self.taken = 0;
+    }
+
+    /// Whether nothing more can come of it.
+    pub fn is_over(&self) -> bool {
+        self.apart || self.full.is_some()
+    }
+
+    fn reaches(&mut self, directory: &RelPath, entry: &Entry<'_>) -> bool {
+        if self.filter.is_empty() {
+            return true;
+        }
+        match entry.body {
+            Body::Directory => self.reached.directory(&self.filter, &self.path),
+            Body::File { .. } | Body::Symlink { .. } => {
+                self.filter.includes(&self.path, false)
+                    && self.reached.directory(&self.filter, directory.as_bytes())
+            }
+        }
+    }
+
+    fn add(&mut self, old: Option<&Entry<'_>>, new: Option<&Entry<'_>>) -> Outcome<()> {
+        let wanted = new.map(|new| self.stated(new, None)).transpose()?;
+        let past = old
+            .map(|old| self.stated(old, wanted.as_ref()))
+            .transpose()?;
+        let path = self.table.put(&self.path)?;
+        self.table
+            .push(path, wanted, past.as_slice(), Here::Unknown);
+        Ok(())
+    }
+
+    fn stated(&mut self, entry: &Entry<'_>, known: Option<&Stated>) -> Outcome<Stated> {
+        let (kind, size, other, digest) = match &entry.body {
+            Body::File { size, link, digest } => {
+                let link = link.as_ref().map(RelPath::as_bytes);
+                let link = link.filter(|link| self.reached.leaf(&self.filter, link));
+                let digest = digest.as_ref().map_or(&[][..], |digest| &digest[..]);
+                (
+                    Kind::File,
+                    *size,
+                    Cow::Borrowed(link.unwrap_or_default()),
+                    digest,
+                )
+            }
+            Body::Directory => (Kind::Directory, 0, Cow::default(), &[][..]),
+            Body::Symlink { target } => (Kind::Symlink, 0, Cow::Borrowed(&**target), &[][..]),
+        };
+        let table = &mut *self.table;
+        let mut put = |bytes: &[u8], known: Option<Span>| {
+            if bytes.is_empty() {
+                return Ok(Span::default());
+            }
+            table.put_again(bytes, [known, None])
+        };
+        let other = put(&other, known.map(|known| known.other))?;
+        let digest = put(digest, known.map(|known| known.digest))?;
+        Ok(Stated {
+            kind,
+            mode: mode(&self.modes, entry),
+            owner: self.table.owner(&entry.owner),
+            group: self.table.owner(&entry.group),
+            mtime: entry.mtime,
+            size,
+            other,
+            digest,
+        })
+    }
+}
+
+/// The mode that a policy makes of the stated one.
+fn mode(modes: &Modes, entry: &Entry<'_>) -> Mode {
+    let rule = match entry.body {
+        Body::File { .. } => modes.file,
+        Body::Directory => modes.directory,
+        Body::Symlink { .. } => {
+            return Mode {
+                bits: entry.mode,
+                stated: entry.mode,
+                kept: false,
+            };
+        }
+    };
+    let bits = entry.mode & rule.kept | rule.set;
+    let is_reduced = !modes.local && rule.set == 0;
+    Mode {
+        bits,
+        stated: if is_reduced { entry.mode } else { bits },
+        kept: modes.local,
+    }
+}
+
+impl Sink for Changes<'_> {
+    fn is_full(&self) -> bool {
+        self.taken >= MOST || self.is_over()
+    }
+
+    fn change(&mut self, directory: &RelPath, old: Option<&Entry<'_>>, new: Option<&Entry<'_>>) {
+        self.taken += 1;
+        let Some(either) = new.or(old) else {
+            return;
+        };
+        self.path.clear();
+        self.path.extend_from_slice(directory.as_bytes());
+        if !directory.is_root() && !either.name.is_empty() {
+            self.path.push(b'/');
+        }
+        self.path.extend_from_slice(&either.name);
+        let old = old.filter(|old| self.reaches(directory, old));
+        let new = new.filter(|new| self.reaches(directory, new));
+        if old.is_some() || new.is_some() {
+            if let Err(errno) = self.add(old, new) {
+                self.full = Some(errno);
+            }
+        }
+    }
+
+    fn moved(&mut self, old: &RelPath, new: &RelPath) {
+        self.taken += 1;
+        let (old, new) = (old.as_bytes(), new.as_bytes());
+        let filter = &self.filter;
+        let reaches = |path| filter.reaches(path, true);
+        if reaches(old) && reaches(new) && filter.is_alike_below(old, new) {
+            self.moves.push((old.to_vec(), new.to_vec()));
+        } else {
+            self.apart = true;
+        }
+    }
+}
+
+impl Candidates {
+    /// Brings all rows of one path together, in tree order: what is wanted there last, and all of
+    /// the past.  Nobody has looked at any of them.
+    pub fn merge(&mut self) {
+        let mut order: Vec<usize> = (0..self.rows.len()).collect();
+        let path = |place: &usize| self.rows.get(*place).map_or(&b""[..], |row| self.path(row));
+        order.sort_by(|one, other| path_order(path(one), path(other)));
+        let mut merged: Vec<Row> = Vec::with_capacity(order.len());
+        for place in order {
+            let Some(row) = self.rows.get(place).copied() else {
+                continue;
+            };
+            let last = merged.last().copied();
+            match last.filter(|last| self.path(last) == self.path(&row)) {
+                None => merged.push(row),
+                Some(mut last) => {
+                    last.wanted = row.wanted.or(last.wanted);
+                    let past: Vec<Stated> =
+                        self.past(&last).chain(self.past(&row)).copied().collect();
+                    self.set_past(&mut last, &past);
+                    merged.pop();
+                    merged.push(last);
+                }
+            }
+        }
+        self.rows = merged;
+    }
+
+    /// Keeps the first rows only.
+    pub fn truncate(&mut self, rows: usize) {
+        self.rows.truncate(rows);
+    }
+
+    /// The row of a path, of rows in tree order.
+    pub fn find(&self, path: &[u8]) -> Option<&Row> {
+        let place = self
+            .rows
+            .binary_search_by(|row| path_order(self.path(row), path))
+            .ok()?;
+        self.rows.get(place)
+    }
+
+    /// Whether there is a row below the directory `path`, of rows in tree order.
+    pub fn has_below(&self, path: &[u8]) -> bool {
+        let is_before = |row: &Row| path_order(self.path(row), path).is_le();
+        let next = self.rows.get(self.rows.partition_point(is_before));
+        next.is_some_and(|row| is_below(self.path(row), path))
+    }
+
+    /// Nothing will stand at the rows of these paths.
+    pub fn vacate(&mut self, paths: &[Vec<u8>]) {
+        let places = paths.iter().filter_map(|path| {
+            let found = |row: &Row| path_order(self.path(row), path);
+            self.rows.binary_search_by(found).ok()
+        });
+        for place in places.collect::<Vec<_>>() {
+            if let Some(row) = self.rows.get_mut(place) {
+                row.here = Here::Nothing;
+            }
+        }
+    }
+}
+
+/// Whether `path` is in the directory `above`.
+fn is_below(path: &[u8], above: &[u8]) -> bool {
+    let rest = path.strip_prefix(above);
+    above.is_empty() && !path.is_empty() || rest.is_some_and(|rest| rest.starts_with(b"/"))
+}
