@@ -149,7 +149,7 @@ def test_holes_stay_holes(upstream: Path, down: Downstream) -> None:
         assert ready(staging, file).stat().st_blocks * 512 < 2_000_000
 
 
-def test_no_staged_file_is_set_id_and_we_can_read_all(upstream: Path, down: Downstream) -> None:
+def test_staged_files_are_ours_alone_whatever_their_mode(upstream: Path, down: Downstream) -> None:
     put(upstream, b"setuid", b"1")
     (upstream / "setuid").chmod(0o6777)
     put(upstream, b"shut/none", b"2")
@@ -162,7 +162,7 @@ def test_no_staged_file_is_set_id_and_we_can_read_all(upstream: Path, down: Down
         assert down.fetch(files, f"{url}/m").complete
     with Staging(down.root) as staging:
         staging.incoming.recover(files)
-        assert [ready(staging, file).stat().st_mode & 0o7777 for file in files] == [0o777, 0o600]
+        assert [ready(staging, file).stat().st_mode & 0o7777 for file in files] == [0o600, 0o600]
         assert down.root.stat().st_mode & 0o777 == 0o700
 
 

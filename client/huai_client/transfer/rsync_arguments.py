@@ -4,8 +4,8 @@ Pure.  Every option is known to rsync 3.1.3.  What each is for:
 
     --times --ignore-times   keep times; never skip by rsync's own comparison, which also looks
                              into --compare-dest and takes sub-second changes for none
-    --perms --chmod          files come with the mode that they nearly always are published with;
-                             we can read all, and none is set-id.  Their folder is ours alone
+    --perms --chmod          staged files are ours alone, and rsync, which opens a file once more to
+                             give it a mode, need not: verifying does, which has it open
     --sparse --partial       holes stay holes; what came before an interruption stays
     --from0 --files-from=-   the names, by a handle: no list file that somebody could exchange
     --no-implied-dirs        parents are made here, not copied: no foreign modes or symlinks
@@ -35,7 +35,7 @@ _FIXED = (
     "--times",
     "--ignore-times",
     "--perms",
-    "--chmod=D700,Fu+rw,Fug-s",
+    "--chmod=D700,F600",
     "--partial",
     "--from0",
     "--files-from=-",

@@ -655,7 +655,7 @@ def verify_arrived(
 ) -> bytes:
     """What is below `folder` for each of `files`, a byte each.
 
-    0 it, 1 nothing, 2 something else, 3 it with all attributes that it is to have.
+    0 it, 1 nothing, 2 something else, 3 it, which was given all its attributes.
     `run`: inodes that were laid there as a basis, by path; whether what wrote there was
     interrupted; and what owner and mode are known by.  What cannot be read is an `OSError`.
     `check` is called ten times a second; an exception of it ends the call.

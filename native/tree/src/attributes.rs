@@ -9,6 +9,8 @@ use crate::change::{self, LEAVE};
 
 /// Those bits that chown(2) clears.
 const SET_ID: u32 = 0o6000;
+/// Who owns a file may read it.
+const OWNER_READS: u32 = 0o400;
 const SECOND: i64 = 1_000_000_000;
 
 /// What an entry is to have.
@@ -56,6 +58,19 @@ impl Attributes {
         let chowned = self.set_owner(of, status)?;
         self.set_mode(of, status, chowned)?;
         self.set_time(of, status)
+    }
+
+    /// Sets all of an open staged file; false if they are left to whoever publishes it.  What fails
+    /// here fails there as well, and is told there.
+    pub(crate) fn finish(&self, file: BorrowedFd<'_>, status: &Status) -> bool {
+        self.may_finish() && self.set(Of::Open(file), status).is_ok()
+    }
+
+    /// Whether a staged file can get them before it is known what is published.
+    pub(crate) fn may_finish(&self) -> bool {
+        // What a new file has that keeps another's mode depends on what is published before it, and
+        // what its owner may not read cannot be the source of a twin.
+        matches!(self.mode, Mode::Exact(mode) if mode & OWNER_READS != 0)
     }
 
     /// Sets all that a symlink has: on Linux it has no mode of its own.
@@ -132,11 +147,6 @@ impl Attributes {
             && status.mtime == time
             && has_mode
             && self.has_owner(status)
-    }
-
-    /// The same to the nanosecond; not if what it keeps depends on what it replaces.
-    pub(crate) fn are_exactly_of(&self, status: &Status) -> bool {
-        matches!(self.mode, Mode::Exact(_)) && status.mtime == self.time() && self.are_of(status)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Each system call that changes a file, once.  Nothing else in the workspace changes one.
 //!
 //! Rule to keep: these are called by one thread, in the order of its plan; only what is new in a
-//! folder of the staging area may be made by several (`copy`), and any may write all to disk.
+//! folder of the staging area may be made by several (`copy`, `stage`), and any may write all to disk.
 
 #![expect(clippy::disallowed_methods, reason = "the one door to what changes")]
 

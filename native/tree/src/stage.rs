@@ -53,7 +53,7 @@ pub struct Asked {
 pub enum Arrival {
     /// It is a regular file with size, time and digest of the metadata.
     Arrived,
-    /// The same, with owner, mode and time to the nanosecond: it can be published as it is.
+    /// The same, and it was given owner, mode and time: it can be published as it is.
     Finished,
     /// Nothing is there but, perhaps, what was laid there as the basis.
     Missing,
@@ -245,18 +245,25 @@ impl<'a> Batch<'a> {
         if !fits(&found, file) {
             return Ok(Arrival::Mismatch);
         }
-        let same = match file.digest {
-            None => !(self.run.cut && found.mtime.seconds == 0),
-            Some(digest) => {
-                let content = call::open_file_at(directory, name)?;
-                let read = reader.hash(content.as_fd(), found.size, self.threads, self.stop)?;
-                read == digest
-            }
+        let Some(digest) = file.digest else {
+            return Ok(if self.run.cut && found.mtime.seconds == 0 {
+                Arrival::Mismatch
+            } else {
+                Arrival::Arrived
+            });
         };
-        Ok(match asked.attributes {
-            _ if !same => Arrival::Mismatch,
-            Some(attributes) if attributes.are_exactly_of(&found) => Arrival::Finished,
-            _ => Arrival::Arrived,
+        let content = call::open_file_at(directory, name)?;
+        let read = reader.hash(content.as_fd(), found.size, self.threads, self.stop)?;
+        if read != digest {
+            return Ok(Arrival::Mismatch);
+        }
+        let finished = asked
+            .attributes
+            .is_some_and(|attributes| attributes.finish(content.as_fd(), &found));
+        Ok(if finished {
+            Arrival::Finished
+        } else {
+            Arrival::Arrived
         })
     }
 }

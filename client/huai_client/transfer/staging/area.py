@@ -31,8 +31,8 @@ class Staging:
     ) -> None:
         """Opens the area.  `boot` names this boot of the machine (default: ask the kernel).
 
-        `finish`: what copies get owner and mode by, as soon as they are made, and what arrives is
-        compared with; None: this is left for later.
+        `finish`: what copies get owner and mode by, as soon as they are made, and what arrives as
+        soon as it is verified; None: this is left for later.
         """
         self.root = root
         self.finish = finish

@@ -8,7 +8,7 @@ use rustix::io::Errno;
 
 use super::pace::Pace;
 use super::targets::Targets;
-use crate::attributes::{Attributes, Mode, Of};
+use crate::attributes::{Attributes, Of};
 use crate::call::{self, Outcome, Status, Time};
 use crate::change;
 use crate::hash::{Digest, Reader};
@@ -18,8 +18,6 @@ use crate::stop::Stop;
 const SECTOR: u64 = 512;
 /// What is a hole, or is none, in the copy of a file that has holes.
 const PAGE: usize = 4096;
-/// Who owns a file may read it.
-const OWNER_READS: u32 = 0o400;
 /// The digest of no content.
 const NOTHING: Digest = [
     0xaf, 0x13, 0x49, 0xb9, 0xf5, 0xf9, 0xa1, 0xa6, 0xa0, 0x40, 0x4d, 0xea, 0x36, 0xdc, 0xc9, 0x49,
@@ -92,14 +90,9 @@ impl New<'_> {
     /// Sets owner and mode; false if they are left to whoever publishes it.  What fails here fails
     /// there as well, and is told there.
     fn finish(&self, target: BorrowedFd<'_>) -> bool {
-        let Some(attributes) = self.attributes else {
+        let Some(attributes) = self.attributes.filter(Attributes::may_finish) else {
             return false;
         };
-        // What a new file has that keeps another's mode depends on what is published before it, and
-        // what its owner may not read cannot be the source of a twin.
-        if !matches!(attributes.mode, Mode::Exact(mode) if mode & OWNER_READS != 0) {
-            return false;
-        }
         let set = call::status(target).and_then(|status| {
             let chowned = attributes.set_owner(Of::Open(target), &status)?;
             attributes.set_mode(Of::Open(target), &status, chowned)
