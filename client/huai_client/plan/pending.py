@@ -86,6 +86,8 @@ def delay_deletions(plan: Plan, pending: Iterable[DelayedDeletion], policy: Dela
     `pending` has paths as they are after the moves of `plan`.
     """
     known = {each.path: each for each in pending if not policy.named(each.path)}
+    if policy.delay <= 0 and not known:
+        return Delayed(plan, [], 0)
     cleared = {item.path for item in plan.clear}
     in_the_way = [each for each in known.values() if not cleared.isdisjoint(ancestors(each.path))]
     for path in cleared | {each.path for each in in_the_way}:

@@ -185,6 +185,11 @@ impl Candidates {
     /// Brings all rows of one path together, in tree order: what is wanted there last, and all of
     /// the past.  Nobody has looked at any of them.
     pub fn merge(&mut self) {
+        let is_before =
+            |one: &Row, other: &Row| path_order(self.path(one), self.path(other)).is_lt();
+        if self.rows.is_sorted_by(is_before) {
+            return;
+        }
         let mut order: Vec<usize> = (0..self.rows.len()).collect();
         let path = |place: &usize| self.rows.get(*place).map_or(&b""[..], |row| self.path(row));
         order.sort_by(|one, other| path_order(path(one), path(other)));
