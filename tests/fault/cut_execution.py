@@ -11,7 +11,8 @@ from pathlib import Path
 
 from huai_client.diff.candidate import Move
 from huai_client.plan.operations import Plan
-from huai_client.publish.executor import Report, execute
+from huai_client.publish.executor import execute
+from huai_client.publish.report import Report
 from huai_client.tree import Tree
 from huai_schema.entries import Entry, File
 from huai_schema.paths import RelPath

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from huai_client.diff.findings import Kind
-from huai_client.publish.executor import Report, execute
+from huai_client.publish.executor import execute
+from huai_client.publish.report import Report
 from huai_client.tree import PathError, StorageError, Tree
 from huai_schema.entries import Directory, File
 from tests.fault.cut_execution import AFTER, MovedContent, finish, plan_with_move, start

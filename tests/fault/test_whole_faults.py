@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from huai_client.diff.findings import Kind
-from huai_client.publish.executor import Report, execute
+from huai_client.publish.executor import execute
+from huai_client.publish.report import Report
 from huai_client.tree import PathError, StorageError, Tree
 from huai_schema.entries import Entry
 from tests.support.comparing import verify

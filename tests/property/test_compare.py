@@ -15,13 +15,14 @@ from huai_client.filters import Rules
 from huai_client.modes import Modes
 from huai_client.publish.executor import execute
 from huai_client.tree import Tree, View
-from huai_client.tree.local_entry import Unreadable, differences_here, stat_entry
+from huai_client.tree.local_entry import Unreadable, stat_entry
 from huai_client.tree.scope import Scope
 from huai_schema.entries import Directory, Entry, File
 from huai_schema.paths import ROOT, RelPath, join, tree_order
 from tests.property.test_apply import trees
 from tests.property.test_filters import SENDING, rules_of
 from tests.support.comparing import selection_of
+from tests.support.local_differences import differences_here
 from tests.support.local_trees import Staged, plan_for
 
 FEW = settings(max_examples=60)

@@ -9,7 +9,7 @@ from huai_client.diff.symlinks import points_outside
 from huai_client.modes import Reduced
 from huai_client.plan.operations import Plan
 from huai_client.plan.prepared import PlanSummary, Prepared, reduced_modes
-from huai_client.publish.executor import Report
+from huai_client.publish.report import Report
 from huai_client.sync.result import SyncResult
 from huai_client.transfer import Outcome
 from huai_client.transfer.local import Reused

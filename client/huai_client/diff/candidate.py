@@ -20,13 +20,22 @@ class Candidate(NamedTuple):
     special: bool = False
     """Whether a device, socket or fifo is there."""
     differing: frozenset[str] = frozenset()
-    """Attributes in which `have` differs from `wanted`; see `local_entry.differences`."""
+    """The names of the attributes in which what is there differs from `wanted`.
+
+    Any of "type", "size", "mtime", "mode", "owner", "group", "target", "link".  Owners are compared
+    by number, and only where they can be set; a name that is unknown on this machine never differs.
+    """
     links: int = 1
     """Names that the inode has."""
     digest: bytes | None = None
     """Of the local content, if nothing else could tell whether it is the wanted one."""
     inode: tuple[int, int] = (0, 0)
     """Device and inode number of what is there."""
+
+    @property
+    def present(self) -> bool:
+        """Whether anything is there."""
+        return self.have is not None or self.special
 
 
 class Move(NamedTuple):

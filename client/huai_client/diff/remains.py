@@ -10,8 +10,9 @@ from collections.abc import Collection, Iterable, Iterator
 from itertools import islice
 
 from huai_client.diff.selection import Selection
+from huai_client.diff.table import compare_path
 from huai_client.tree import DestinationError, PathError, View
-from huai_client.tree.local_entry import differences_here, stat_entry
+from huai_client.tree.local_entry import stat_entry
 from huai_schema.codec.listing import Listing
 from huai_schema.entries import Directory, Entry
 from huai_schema.layout.snapshot import EntryLimit, decode_listing
@@ -79,4 +80,4 @@ def _is_one_of(view: View, path: RelPath, said: list[Entry | None]) -> bool:
         return None in said
     if isinstance(found.entry, Directory):
         return False
-    return any(entry is not None and not differences_here(view, found, entry) for entry in said)
+    return any(entry and not compare_path(view, path, entry).differing for entry in said)

@@ -17,6 +17,7 @@ from huai_schema.entries import Directory, Entry, File, Symlink
 from huai_schema.paths import RelPath
 
 if TYPE_CHECKING:
+    from huai_client.tree import View
     from huai_client.tree.owners import Names
 
 Place: TypeAlias = tuple[RelPath, Entry | None, Sequence[Entry]]
@@ -110,3 +111,15 @@ class CandidateTable(Sequence[Candidate]):
     def sources(self, sizes: AbstractSet[int]) -> list[Source]:
         """The candidates with a file of one of these sizes."""
         return [Source(*each) for each in self.engine.files(sizes)]
+
+
+def compare_path(view: "View", path: RelPath, wanted: Entry | None) -> Candidate:
+    """What is at a single path, compared with `wanted`.
+
+    Raises:
+        PathError: `path` cannot be read, or the leader of the hardlink that is wanted.
+    """
+    table = CandidateTable(view.names)
+    table.add([(path, wanted, ())])
+    view.survey(table.engine)
+    return table[0]

@@ -7,8 +7,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
 
+from huai_client.diff.table import compare_path
 from huai_client.tree import PathError, View
-from huai_client.tree.local_entry import differences_here, stat_entry
 from huai_schema.entries import Entry
 from huai_schema.errors import HuaiError
 from huai_schema.paths import RelPath
@@ -56,11 +56,10 @@ def local_status(
 
 
 def _compare(view: View, path: RelPath, wanted: Entry | None) -> LocalStatus:
-    found = stat_entry(view, path)
-    if found is None:
+    found = compare_path(view, path, wanted)
+    if not found.present:
         return LocalStatus(PathStatus.NOTHING if wanted is None else PathStatus.MISSING)
     if wanted is None:
-        return LocalStatus(PathStatus.EXTRANEOUS, entry=found.entry)
-    unequal = differences_here(view, found, wanted)
-    status = PathStatus.DIFFERS if unequal else PathStatus.AS_APPLIED
-    return LocalStatus(status, tuple(sorted(unequal)), found.entry)
+        return LocalStatus(PathStatus.EXTRANEOUS, entry=found.have)
+    status = PathStatus.DIFFERS if found.differing else PathStatus.AS_APPLIED
+    return LocalStatus(status, tuple(sorted(found.differing)), found.have)

@@ -15,14 +15,14 @@ from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
-from enum import StrEnum
 from itertools import chain
 from typing import NamedTuple, TypeVar
 
 from huai_client.diff.candidate import Move, Remove
 from huai_client.diff.renames import Renames
-from huai_client.plan.operations import PAYLOAD, Plan, Stage
+from huai_client.plan.operations import Plan, Stage
 from huai_client.plan.withhold import Withholding, sites
+from huai_client.publish.report import FailedPath, Published, Report, StepCounts, StepKind
 from huai_client.publish.rows import in_rows
 from huai_client.publish.whole import Whole, whole_directories
 from huai_client.tree import (
@@ -34,77 +34,10 @@ from huai_client.tree import (
     Tree,
     is_other_file_system,
 )
-from huai_schema.codec.publish_rules import STAGES
 from huai_schema.entries import Directory, Entry, File, Symlink
 from huai_schema.paths import RelPath, join, parent, show
 
 T = TypeVar("T")
-
-
-class StepKind(StrEnum):
-    """The kinds of steps, in the order in which a run meets them."""
-
-    CLEAR = "clear"
-    MAKE = "make"
-    MOVE = "move"
-    PUBLISH = "publish"
-    LINK = "link"
-    SYMLINK = "symlink"
-    ATTRIBUTES = "attributes"
-    REMOVE = "remove"
-    DIRECTORY = "directory"
-
-
-class FailedPath(NamedTuple):
-    """A path at which a step failed."""
-
-    path: RelPath
-    reason: str
-
-
-class StepCounts(NamedTuple):
-    """How many steps of each kind were done, in the order of `StepKind`."""
-
-    cleared: int
-    made: int
-    moved: int
-    published: int
-    linked: int
-    symlinked: int
-    attributes: int
-    removed: int
-    directories: int
-
-
-class Published(NamedTuple):
-    """How long it took to put a stage in place."""
-
-    stage: str
-    changes: int
-    seconds: float
-
-
-class Report(NamedTuple):
-    """What was done, and what failed."""
-
-    counts: StepCounts
-    problems: tuple[FailedPath, ...]
-    extraneous: tuple[RelPath, ...]
-    """Directories that were not deleted, because they hold extraneous files."""
-    unknown_users: frozenset[bytes]
-    """Names that this machine does not know; the entries kept their owner."""
-    unknown_groups: frozenset[bytes]
-    published: tuple[Published, ...] = ()
-    """The stages in which anything was done, in their order."""
-    held: int = 0
-    """How many steps were withheld because another one failed."""
-    unmoved: bool = False
-    """Whether a directory cannot be renamed on this file system, so that its files have to be."""
-
-    @property
-    def mixed_seconds(self) -> float:
-        """How long the tree was between two snapshots: from the first index to the last pointer."""
-        return sum(each.seconds for each in self.published if each.stage != STAGES[PAYLOAD])
 
 
 class Known(NamedTuple):

@@ -13,7 +13,8 @@ from huai_client.plan.prepared import Prepared
 from huai_client.plan.volatile import as_arrived
 from huai_client.plan.withhold import Withholding, withhold
 from huai_client.publish.destination import Destination
-from huai_client.publish.executor import Known, Report, execute
+from huai_client.publish.executor import Known, execute
+from huai_client.publish.report import Report
 from huai_client.sync.record import Accepted, ModuleRecord
 from huai_client.sync.result import Observer, SyncResult
 from huai_client.transfer.content import ContentSource, StagedContent

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from huai_client.plan.prepared import Prepared
-from huai_client.publish.executor import Report
+from huai_client.publish.report import Report
 from huai_client.transfer import Listener, Outcome
 from huai_client.transfer.local import Reused
 from huai_schema.errors import ExitCode

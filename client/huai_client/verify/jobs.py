@@ -7,8 +7,9 @@ from typing import NamedTuple, Protocol
 from huai_client.diff import compare
 from huai_client.diff.compare import Compared, Extraneous, Finding, Match, Missing, TreeComparison
 from huai_client.diff.selection import Selection
+from huai_client.diff.table import compare_path
 from huai_client.tree import STAGING_NAME, PathError, View
-from huai_client.tree.local_entry import Unreadable, differences_here, stat_entry
+from huai_client.tree.local_entry import Unreadable, stat_entry
 from huai_client.tree.scope import Scope
 from huai_client.verify.expected import ExpectedTree
 from huai_client.verify.parts import part_at
@@ -170,8 +171,9 @@ def _look_at(view: View, wanted: File) -> Compared:
 def _finding(view: View, wanted: File) -> Finding:
     try:
         found = stat_entry(view, wanted.path)
-        if found is None:
+        here = compare_path(view, wanted.path, wanted)
+        if found is None or not here.present:
             return Missing(wanted)
-        return Match(wanted, found, differences_here(view, found, wanted))
+        return Match(wanted, found, here.differing)
     except PathError as error:
         return Unreadable(error.path, error.reason)

@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from huai_client.diff.findings import Difference, FoundDifference, Kind
+from huai_client.diff.table import compare_path
 from huai_client.tree import PathError, View
-from huai_client.tree.local_entry import differences_here, stat_entry
+from huai_client.tree.local_entry import stat_entry
 from huai_client.verify.expected import ExpectedTree
 from huai_schema.entries import Entry
 from huai_schema.paths import RelPath
@@ -106,10 +107,10 @@ def _second_look(
 
 
 def _compared(view: View, wanted: Entry, before: Difference, *, same: bool) -> Difference | None:
-    found = stat_entry(view, wanted.path)
-    if found is None:
+    found = compare_path(view, wanted.path, wanted)
+    if not found.present:
         return Difference(wanted.path, Kind.MISSING)
-    names = differences_here(view, found, wanted)
+    names = found.differing
     if same:
         names |= _ONLY_BY_READING.intersection(before.attributes)
     return Difference(wanted.path, Kind.DIFFERS, tuple(sorted(names))) if names else None

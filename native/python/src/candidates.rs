@@ -5,17 +5,18 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use huai_format::diff::Comparison;
 use huai_format::path::parent;
-use huai_tree::candidates::{self, Changes, Here, Kind, Operations, Planned, Row};
+use huai_tree::candidates::{self, Changes, Here, Kind, Row, Stated};
 use huai_tree::findings::Attribute;
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::{PyAny, PyBytes, PyTuple, PyType};
 
+use crate::columns::all_bytes;
 use crate::compare::{Side, side};
 use crate::entry::{Place, Shown, Types, full, place, push};
 use crate::errors::refuse;
 use crate::filter::Filter;
-use crate::rows::{Rows, What};
+use crate::plan::Plan;
 use crate::tree_comparison::{ModeTable, modes_of};
 use crate::wait::wait;
 
@@ -150,10 +151,7 @@ impl Candidates {
     fn parents<'py>(&self, py: Python<'py>) -> Vec<Bound<'py, PyBytes>> {
         let table = self.snapshot();
         let found = candidates::parents(&table, table.rows().iter());
-        found
-            .into_iter()
-            .map(|path| PyBytes::new(py, path))
-            .collect()
+        all_bytes(py, found)
     }
 
     /// Add whole candidates.
@@ -213,10 +211,7 @@ impl Candidates {
         }
         let found = table.rows().iter().map(|row| table.path(row));
         let found: HashSet<_> = found.filter(|path| paths.contains(*path)).collect();
-        Ok(found
-            .into_iter()
-            .map(|path| PyBytes::new(py, path))
-            .collect())
+        Ok(all_bytes(py, found))
     }
 
     /// Directories that rows show to be missing, or perhaps missing.
@@ -224,22 +219,16 @@ impl Candidates {
         let table = self.snapshot();
         let found = table.rows().iter().filter_map(|row| expected(&table, row));
         let found: HashSet<_> = found.filter(|path| !path.is_empty()).collect();
-        found
-            .into_iter()
-            .map(|path| PyBytes::new(py, path))
-            .collect()
+        all_bytes(py, found)
     }
 
     /// The leaders of all hardlinks that are wanted.
     fn leaders<'py>(&self, py: Python<'py>) -> Vec<Bound<'py, PyBytes>> {
         let table = self.snapshot();
         let wanted = table.rows().iter().filter_map(|row| row.wanted);
-        let linked = wanted.filter(|wanted| wanted.kind == Kind::File && !wanted.other.is_empty());
+        let linked = wanted.filter(Stated::is_linked);
         let found: HashSet<_> = linked.map(|wanted| table.bytes(wanted.other)).collect();
-        found
-            .into_iter()
-            .map(|path| PyBytes::new(py, path))
-            .collect()
+        all_bytes(py, found)
     }
 
     /// The files that share their inode and are replaced.
@@ -249,9 +238,7 @@ impl Candidates {
             .rows()
             .iter()
             .filter(|row| links(row) > 1 && table.replaces(row));
-        shared
-            .map(|row| PyBytes::new(py, table.path(row)))
-            .collect()
+        all_bytes(py, shared.map(|row| table.path(row)))
     }
 
     /// The candidates with a file that shares its inode.
@@ -316,9 +303,7 @@ impl Candidates {
 
     /// What has to be done about them.
     fn plan(&self, py: Python<'_>) -> Plan {
-        let shown = self.shown();
-        let planned = py.detach(|| Planned::of(&shown.table));
-        Plan { shown, planned }
+        Plan::new(py, self.shown())
     }
 }
 
@@ -383,79 +368,6 @@ fn expected<'a>(table: &'a candidates::Candidates, row: &'a Row) -> Option<&'a [
         return Some(path);
     }
     row.here.kind().is_none().then(|| parent(path))
-}
-
-/// What has to be done; a sequence of what a stage is asked for: path, and whether it is a symlink.
-#[pyclass(frozen, module = "huai_native._native")]
-pub(crate) struct Plan {
-    shown: Shown,
-    planned: Planned,
-}
-
-/// Fetches, hardlinks, symlinks, attributes.
-type Stage = (Rows, Rows, Rows, Rows);
-
-#[pymethods]
-impl Plan {
-    fn __len__(&self) -> usize {
-        self.planned.len()
-    }
-
-    fn __getitem__<'py>(
-        &self,
-        py: Python<'py>,
-        place: usize,
-    ) -> PyResult<(Bound<'py, PyBytes>, bool)> {
-        let found = self.planned.asked(&self.shown.table, place);
-        let (path, symlink) = found.ok_or_else(|| PyIndexError::new_err("no such leaf"))?;
-        Ok((PyBytes::new(py, path), symlink))
-    }
-
-    /// What makes way, deepest first.
-    #[getter]
-    fn clear(&self) -> Rows {
-        Rows::new(&self.shown, What::Remove, &self.planned.clear)
-    }
-
-    /// Directories to make, parents first.
-    #[getter]
-    fn make(&self) -> Rows {
-        Rows::new(&self.shown, What::Path, &self.planned.make)
-    }
-
-    /// All else that goes, deepest first.
-    #[getter]
-    fn removals(&self) -> Rows {
-        Rows::new(&self.shown, What::Remove, &self.planned.removals)
-    }
-
-    /// Final attributes, deepest first.
-    #[getter]
-    fn directories(&self) -> Rows {
-        Rows::new(&self.shown, What::Entry, &self.planned.directories)
-    }
-
-    /// The leaves of each of `count` stages; `stages` are those of this sequence.
-    fn in_stages(&self, count: usize, stages: &[u8]) -> Vec<Stage> {
-        let found = self.planned.in_stages(&self.shown.table, count, stages);
-        let rows = |numbers: &[_]| Rows::new(&self.shown, What::Entry, numbers);
-        let stage = |each: Operations| {
-            (
-                rows(&each.fetches),
-                rows(&each.links),
-                rows(&each.symlinks),
-                rows(&each.attributes),
-            )
-        };
-        found.into_iter().map(stage).collect()
-    }
-}
-
-impl Plan {
-    /// The same as the engine takes it.
-    pub(crate) fn asked(&self) -> impl Iterator<Item = (&[u8], bool)> {
-        (0..self.planned.len()).filter_map(|place| self.planned.asked(&self.shown.table, place))
-    }
 }
 
 /// Where paths are before directories are moved.

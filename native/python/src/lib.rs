@@ -21,6 +21,7 @@ mod operations;
 mod order;
 mod pack_writer;
 mod packs;
+mod plan;
 mod reader;
 mod remove;
 mod rows;
@@ -38,7 +39,7 @@ mod _native {
     #[pymodule_export]
     use crate::attr_tree::Maker;
     #[pymodule_export]
-    use crate::candidates::{Candidates, Plan, Renames};
+    use crate::candidates::{Candidates, Renames};
     #[pymodule_export]
     use crate::compare::{Comparison, check_hardlinks, count_changes};
     #[pymodule_export]
@@ -65,6 +66,8 @@ mod _native {
     use crate::pack_writer::PackWriter;
     #[pymodule_export]
     use crate::packs::{Packs, ResolvedPack, pack_index, resolve_pack};
+    #[pymodule_export]
+    use crate::plan::Plan;
     #[pymodule_export]
     use crate::remove::remove_all;
     #[pymodule_export]

@@ -11,8 +11,8 @@ use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::candidates::Plan;
 use crate::errors::{in_use, refuse};
+use crate::plan::Plan;
 use crate::reader::{Reader, snapshot};
 use crate::wait::wait;
 

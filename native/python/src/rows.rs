@@ -8,6 +8,7 @@ use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyIterator, PyList, PySequence, PySlice};
 
+use crate::columns::all_bytes;
 use crate::entry::Shown;
 use crate::operations::Entries;
 
@@ -93,16 +94,13 @@ impl Rows {
     /// The path of each.
     fn paths<'py>(&self, py: Python<'py>) -> Vec<Bound<'py, PyBytes>> {
         let paths = self.rows().map(|row| self.shown.table.path(row));
-        paths.map(|path| PyBytes::new(py, path)).collect()
+        all_bytes(py, paths)
     }
 
     /// The directories that their names are in, each once.
     fn parents<'py>(&self, py: Python<'py>) -> Vec<Bound<'py, PyBytes>> {
         let found = parents(&self.shown.table, self.rows());
-        found
-            .into_iter()
-            .map(|path| PyBytes::new(py, path))
-            .collect()
+        all_bytes(py, found)
     }
 
     /// Those whose mode is a safer one than what the metadata state.

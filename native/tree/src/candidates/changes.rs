@@ -193,25 +193,18 @@ impl Candidates {
         let mut order: Vec<usize> = (0..self.rows.len()).collect();
         let path = |place: &usize| self.rows.get(*place).map_or(&b""[..], |row| self.path(row));
         order.sort_by(|one, other| path_order(path(one), path(other)));
-        let mut merged: Vec<Row> = Vec::with_capacity(order.len());
-        for place in order {
-            let Some(row) = self.rows.get(place).copied() else {
-                continue;
-            };
-            let last = merged.last().copied();
-            match last.filter(|last| self.path(last) == self.path(&row)) {
-                None => merged.push(row),
-                Some(mut last) => {
-                    last.wanted = row.wanted.or(last.wanted);
-                    let past: Vec<Stated> =
-                        self.past(&last).chain(self.past(&row)).copied().collect();
-                    self.set_past(&mut last, &past);
-                    merged.pop();
-                    merged.push(last);
-                }
+        let mut rows = std::mem::take(&mut self.rows);
+        put_in_order(&mut rows, order);
+        rows.dedup_by(|row, last| {
+            let same = self.path(row) == self.path(last);
+            if same {
+                last.wanted = row.wanted.or(last.wanted);
+                let past: Vec<Stated> = self.past(last).chain(self.past(row)).copied().collect();
+                self.set_past(last, &past);
             }
-        }
-        self.rows = merged;
+            same
+        });
+        self.rows = rows;
     }
 
     /// Keeps the first rows only.
@@ -249,8 +242,81 @@ impl Candidates {
     }
 }
 
+/// Puts each row where `order` names its place; without a copy of them, which may be very many.
+fn put_in_order(rows: &mut [Row], mut order: Vec<usize>) {
+    for first in 0..order.len() {
+        let mut here = first;
+        while let Some(next) = order.get_mut(here) {
+            let from = std::mem::replace(next, here);
+            if from == first {
+                break;
+            }
+            rows.swap(here, from);
+            here = from;
+        }
+    }
+}
+
 /// Whether `path` is in the directory `above`.
 fn is_below(path: &[u8], above: &[u8]) -> bool {
     let rest = path.strip_prefix(above);
     above.is_empty() && !path.is_empty() || rest.is_some_and(|rest| rest.starts_with(b"/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Candidates, Here, Kind, Mode, Span, Stated};
+
+    fn sized(size: u64) -> Stated {
+        let mode = Mode {
+            bits: 0o644,
+            stated: 0o644,
+            kept: false,
+        };
+        Stated {
+            kind: Kind::File,
+            mode,
+            owner: 0,
+            group: 0,
+            mtime: 0,
+            size,
+            other: Span::default(),
+            digest: Span::default(),
+        }
+    }
+
+    #[test]
+    fn rows_of_one_path_come_together_in_tree_order() {
+        let mut table = Candidates::default();
+        // "a" three times: its places are 1, 4 and 6 of a permutation of several cycles.
+        for (path, wanted, past) in [
+            ("d/z", Some(1), 10),
+            ("a", None, 20),
+            ("c", Some(3), 30),
+            ("d", Some(4), 40),
+            ("a", Some(5), 50),
+            ("b", None, 60),
+            ("a", None, 70),
+        ] {
+            let path = table.put(path.as_bytes()).unwrap_or_default();
+            table.push(path, wanted.map(sized), &[sized(past)], Here::Unknown);
+        }
+        table.merge();
+        let found: Vec<_> = table
+            .rows()
+            .iter()
+            .map(|row| {
+                let past = table.past(row).map(|past| past.size).collect::<Vec<_>>();
+                (table.path(row), row.wanted.map(|wanted| wanted.size), past)
+            })
+            .collect();
+        let expected: [(&[u8], _, _); 5] = [
+            (b"a", Some(5), vec![20, 50, 70]),
+            (b"b", None, vec![60]),
+            (b"c", Some(3), vec![30]),
+            (b"d", Some(4), vec![40]),
+            (b"d/z", Some(1), vec![10]),
+        ];
+        assert_eq!(found, expected);
+    }
 }

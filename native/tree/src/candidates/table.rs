@@ -109,7 +109,7 @@ impl Stated {
     }
 
     /// Whether it is a hardlink of another path.
-    pub(crate) fn is_linked(&self) -> bool {
+    pub fn is_linked(&self) -> bool {
         self.is_file() && !self.other.is_empty()
     }
 }

@@ -10,7 +10,8 @@ import pytest
 from huai_client.diff.candidate import Move, Remove
 from huai_client.plan.operations import Plan, Stage
 from huai_client.plan.withhold import Withholding
-from huai_client.publish.executor import Report, StepCounts, execute
+from huai_client.publish.executor import execute
+from huai_client.publish.report import Report, StepCounts
 from huai_client.tree import PathError, Row, Tree
 from huai_client.tree.tree import Removal
 from huai_schema.entries import Entry, File

@@ -13,7 +13,8 @@ import pytest
 from huai_client.diff.candidate import Move
 from huai_client.plan.operations import Plan, Stage
 from huai_client.plan.withhold import Withholding
-from huai_client.publish.executor import Report, execute
+from huai_client.publish.executor import execute
+from huai_client.publish.report import Report
 from huai_client.publish.whole import whole_directories
 from huai_client.tree import Tree
 from huai_schema.entries import Directory, Entry, File

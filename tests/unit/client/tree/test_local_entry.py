@@ -1,4 +1,4 @@
-"""What `stat_entry` and `differences` say of real trees."""
+"""What `stat_entry` says of real trees."""
 
 import os
 import stat
@@ -7,16 +7,11 @@ from pathlib import Path
 import pytest
 
 from huai_client.tree import View
-from huai_client.tree.local_entry import (
-    LocalEntry,
-    differences,
-    differences_here,
-    stat_entry,
-)
+from huai_client.tree.local_entry import LocalEntry, stat_entry
 from huai_client.tree.owners import Names, Owners
-from huai_schema.entries import Directory, Entry, File, Symlink
+from huai_schema.entries import Directory, File, Symlink
 from huai_schema.paths import ROOT
-from tests.support.local_trees import T0, at, file, symlink
+from tests.support.local_trees import T0, at
 
 
 def look(folder: Path, path: bytes) -> LocalEntry:
@@ -61,77 +56,6 @@ def test_nothing_there(short_path: Path) -> None:
     with View(short_path) as view:
         for path in (b"none", b"none/below", b"f/below", b"l/f"):
             assert stat_entry(view, at(path)) is None
-
-
-def test_a_hardlink_differs_unless_it_is_one_of_its_leader(short_path: Path) -> None:
-    for name in ("leader", "other"):
-        (short_path / name).touch()
-    os.link(short_path / "leader", short_path / "link")
-    with View(short_path) as view:
-        for path, unequal in ((at(b"link"), set()), (at(b"other"), {"link"})):
-            found = stat_entry(view, path)
-            assert found is not None
-            assert isinstance(found.entry, File)
-            wanted = found.entry._replace(link=at(b"leader"))
-            assert differences_here(view, found, wanted) == unequal
-            gone = found.entry._replace(link=at(b"gone"))
-            assert differences_here(view, found, gone) == {"link"}
-
-
-def observed(entry: Entry | None, inode: int = 2) -> LocalEntry:
-    return LocalEntry(at(b"x"), entry, 1, inode, 1, 0, 0)
-
-
-@pytest.mark.parametrize(
-    ("change", "name"),
-    [
-        ({"size": 11}, "size"),
-        ({"mtime": T0 + 1}, "mtime"),
-        ({"mode": 0o600}, "mode"),
-        ({"link": at(b"leader")}, "link"),
-        ({"owner": b"#5"}, "owner"),
-        ({"group": b"#5"}, "group"),
-    ],
-)
-def test_each_attribute_of_a_file(change: dict[str, object], name: str) -> None:
-    mine = observed(file(b"x"))
-    wanted = file(b"x")
-    assert differences(mine, wanted, owners=Owners()) == frozenset()
-    assert differences(mine, wanted._replace(**change), owners=Owners()) == {name}  # type: ignore[arg-type]
-
-
-def test_owners_count_only_where_they_can_be_set() -> None:
-    wanted = file(b"x")._replace(owner=b"#5", group=b"#6")
-    assert differences(observed(file(b"x")), wanted, owners=None) == frozenset()
-
-
-def test_owners_are_compared_by_number() -> None:
-    wanted = file(b"x")._replace(owner=b"#0", group=b"root")
-    assert differences(observed(file(b"x")), wanted, owners=Owners()) == frozenset()
-
-
-def test_an_unknown_owner_cannot_differ() -> None:
-    wanted = file(b"x")._replace(owner=b"no-such-user", group=b"no\xffgroup")
-    assert differences(observed(file(b"x")), wanted, owners=Owners()) == frozenset()
-
-
-def test_symlinks_have_no_mode() -> None:
-    mine = observed(symlink(b"x"))
-    assert differences(mine, symlink(b"x")._replace(mode=0o700), owners=None) == frozenset()
-    assert differences(mine, symlink(b"x", b"other"), owners=None) == {"target"}
-
-
-def test_types() -> None:
-    for mine in (file(b"x"), Directory(ROOT, 0), None):
-        assert differences(observed(mine), symlink(b"x"), owners=None) == {"type"}
-
-
-def test_hardlinks_are_compared_by_inode() -> None:
-    wanted = file(b"x")._replace(link=at(b"leader"))
-    mine = observed(file(b"x"))
-    assert differences(mine, wanted, owners=None, leader=mine) == frozenset()
-    other = observed(file(b"x"), inode=3)
-    assert differences(mine, wanted, owners=None, leader=other) == {"link"}
 
 
 def test_root_is_a_directory_of_its_own(short_path: Path) -> None:

@@ -1,0 +1,59 @@
+"""Which attributes of what is there differ from what is wanted, attribute by attribute.
+
+The second implementation of what the engine compares.
+"""
+
+from huai_client.modes import Kept
+from huai_client.tree import View
+from huai_client.tree.local_entry import LocalEntry, stat_entry
+from huai_client.tree.owners import Owners
+from huai_schema.entries import Entry, File, Symlink
+
+
+def differences(
+    observed: LocalEntry,
+    wanted: Entry,
+    *,
+    owners: Owners | None,
+    leader: LocalEntry | None = None,
+) -> frozenset[str]:
+    """The names of the attributes in which `observed` differs from `wanted`.
+
+    Any of "type", "size", "mtime", "mode", "owner", "group", "target", "link".  Owners are compared
+    by number, and only with `owners` (None: they cannot be set); a name that is unknown on this
+    machine never differs.  `leader` is the entry at `wanted.link`.
+    """
+    entry = observed.entry
+    if type(entry) is not type(wanted) or entry is None:
+        return frozenset({"type"})
+    unequal = {
+        "mtime": entry.mtime != wanted.mtime,
+        # Linux gives every symlink the mode 777.
+        "mode": entry.mode != wanted.mode
+        and not isinstance(wanted, Symlink)
+        and not isinstance(wanted.mode, Kept),
+        "owner": owners is not None and owners.uid(wanted.owner, observed.uid) != observed.uid,
+        "group": owners is not None and owners.gid(wanted.group, observed.gid) != observed.gid,
+    }
+    if isinstance(entry, File) and isinstance(wanted, File):
+        unequal["size"] = entry.size != wanted.size
+        unequal["link"] = wanted.link is not None and not same_inode(observed, leader)
+    elif isinstance(entry, Symlink) and isinstance(wanted, Symlink):
+        unequal["target"] = entry.target != wanted.target
+    return frozenset(name for name, differs in unequal.items() if differs)
+
+
+def differences_here(view: View, observed: LocalEntry, wanted: Entry) -> frozenset[str]:
+    """As `differences`, with the owners and the leader that `view` has.
+
+    Raises:
+        PathError: `wanted.link` cannot be read.
+    """
+    link = wanted.link if isinstance(wanted, File) else None
+    leader = None if link is None else stat_entry(view, link)
+    return differences(observed, wanted, owners=view.owners, leader=leader)
+
+
+def same_inode(one: LocalEntry, other: LocalEntry | None) -> bool:
+    """Whether both are names of one inode."""
+    return other is not None and (one.device, one.inode) == (other.device, other.inode)
