@@ -28,9 +28,12 @@ MARKERS = st.tuples(st.lists(GLOBS, min_size=1, max_size=3), st.sampled_from([""
 TOPS = st.lists(st.lists(MARKERS, min_size=1, max_size=2).map(tuple), max_size=2).map(tuple)
 STAGES = st.sampled_from(["payload", "indices", "pointers"])
 RULES = st.lists(
-    st.tuples(STAGES, st.sampled_from(["", "/"]), st.lists(GLOBS, min_size=1, max_size=2)).map(
-        lambda parts: f"{parts[0]} {parts[1]}{'/'.join(parts[2])}"
-    ),
+    st.tuples(
+        STAGES,
+        st.sampled_from(["", "/"]),
+        st.lists(GLOBS, min_size=1, max_size=2),
+        st.sampled_from(["", "/", "@", "/**/a"]),
+    ).map(lambda parts: f"{parts[0]} {parts[1]}{'/'.join(parts[2])}{parts[3]}"),
     max_size=3,
 )
 

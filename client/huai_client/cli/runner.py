@@ -107,7 +107,7 @@ class Run:
         for path, when in delayed_lines(prepared, seconds(self._module.delete_after)):
             self._console.result(f"{'delayed':10} {show(path)}  ({when})")
             self._console.event("delayed", path=exact(path), until=when)
-        for each in prepared.repositories:
+        for each in prepared.find_repositories():
             self._console.info(f"{each.profile} repository: {show(each.top)} ({each.found_by})")
             self._console.event(
                 "repository", path=exact(each.top), profile=each.profile, found_by=each.found_by

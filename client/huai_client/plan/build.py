@@ -43,7 +43,12 @@ from huai_client.plan.pending import (
     present_and_gone,
     with_reappeared,
 )
-from huai_client.plan.planner import changed_directories, make_plan, with_directories
+from huai_client.plan.planner import (
+    changed_directories,
+    make_plan,
+    touched_directories,
+    with_directories,
+)
 from huai_client.plan.prepared import Prepared, summarize
 from huai_client.plan.protect.protection import Protection, Undeletable
 from huai_client.plan.protect.shield import drop_protected, may_move
@@ -170,7 +175,7 @@ class PlanBuilder:
             summarize(plan)._replace(delayed=delayed),
             diff,
             tuple(pending),
-            tuple(order.repositories),
+            lambda: order.repositories_in(changed | touched_directories(plan)),
             extent=goal.extent,
             filter=goal.selection.rules.key(),
             territory=order,

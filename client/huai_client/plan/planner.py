@@ -13,7 +13,7 @@ from huai_client.diff.table import CandidateTable
 from huai_client.plan.operations import Plan, Stage
 from huai_native import _native
 from huai_schema.codec.publish_rules import STAGES
-from huai_schema.entries import Directory
+from huai_schema.entries import Directory, File, Symlink
 from huai_schema.paths import RelPath, parent, path_order
 
 StagesOf: TypeAlias = Callable[[Sequence[tuple[RelPath, bool]]], Sequence[int]]
@@ -55,10 +55,15 @@ def changed_directories(plan: Plan) -> set[RelPath]:
     return paths
 
 
-def _parents(removals: Sequence[Remove]) -> set[RelPath]:
-    if isinstance(removals, _native.Rows):
-        return {RelPath(path) for path in removals.parents()}
-    return {parent(item.path) for item in removals}
+def touched_directories(plan: Plan) -> set[RelPath]:
+    """Directories in which something gets other attributes and no other name."""
+    return {path for stage in plan.stages for path in _parents(stage.attributes)}
+
+
+def _parents(items: Sequence[Remove | File | Symlink]) -> set[RelPath]:
+    if isinstance(items, _native.Rows):
+        return {RelPath(path) for path in items.parents()}
+    return {parent(item.path) for item in items}
 
 
 def with_directories(plan: Plan, directories: Sequence[Directory]) -> Plan:

@@ -1,6 +1,6 @@
 """A plan with what is known about it, and its sums.  Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from huai_client.diff.candidate import TreeDiff
@@ -85,8 +85,8 @@ class Prepared(NamedTuple):
     diff: TreeDiff
     waiting: tuple[DelayedDeletion, ...] = ()
     """Delayed deletions that are left after the plan, in the order of their paths."""
-    repositories: tuple[PackageRepository, ...] = ()
-    """Recognised repositories that contain a path of the plan."""
+    find_repositories: Callable[[], list[PackageRepository]] = list
+    """Finds the recognised repositories in which something changes, for people only."""
     extent: Extent = Extent(0, 0)
     """Entries and bytes that the filter selects."""
     filter: str = ""

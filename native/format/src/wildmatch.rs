@@ -65,6 +65,11 @@ impl Glob {
         (self.head.len() == self.tokens.len()).then_some(&*self.head)
     }
 
+    /// Whether it matches each text without a slash.
+    pub(crate) fn matches_any_name(&self) -> bool {
+        *self.tokens == [Token::Star]
+    }
+
     fn of(tokens: Vec<Token>) -> Self {
         let bytes = |token: &Token| match token {
             Token::Byte(byte) => Some(*byte),

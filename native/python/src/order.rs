@@ -44,9 +44,8 @@ fn stages<'a>(
     stop: &Stop,
 ) -> Result<Vec<u8>, Error> {
     let going_on = items.take_while(|_| !stop.is_set());
-    let placed = going_on.map(|(path, symlink)| order.placement(path, symlink));
-    placed
-        .map(|placed| placed.map(|placed| placed.stage))
+    going_on
+        .map(|(path, symlink)| order.stage(path, symlink))
         .collect()
 }
 

@@ -137,9 +137,10 @@ class PublishOrder:
         around = None if repository is None else self._repository(repository)
         return Placement(stage, text, around)
 
-    @property
-    def repositories(self) -> list[PackageRepository]:
-        """The repositories found so far, in the order of their paths."""
+    def repositories_in(self, folders: Iterable[RelPath]) -> list[PackageRepository]:
+        """The repositories that any of these directories is in, in the order of their paths."""
+        for folder in folders:
+            self._engine.around(folder)
         met = map(self._repository, range(self._engine.found()))
         return sorted(met, key=lambda each: path_order(each.top))
 

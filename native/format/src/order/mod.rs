@@ -14,11 +14,14 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
+mod anywhere;
 mod names;
 mod patterns;
 
 pub use names::{Lookup, Marker};
 pub use patterns::{Pattern, first};
+
+use anywhere::Anywhere;
 
 use crate::error::Result;
 use crate::objects::ObjectReader;
@@ -88,6 +91,8 @@ type Around = Arc<[usize]>;
 #[derive(Debug)]
 pub struct Order<R> {
     table: Table,
+    /// The rules, neither volatile nor stated, that put something into another stage than the first.
+    late: Anywhere,
     lookup: Lookup<R>,
     around: HashMap<Vec<u8>, Around>,
     repositories: Vec<Repository>,
@@ -96,8 +101,16 @@ pub struct Order<R> {
 impl<R: ObjectReader> Order<R> {
     /// Reads nothing yet.
     pub fn new(table: Table, lookup: Lookup<R>) -> Self {
+        let mut late = Anywhere::default();
+        let profiles = table.profiles.iter().map(|profile| &profile.rules);
+        for range in profiles.chain([&table.generic]) {
+            let rules = table.rules.get(range.clone()).unwrap_or_default();
+            let rules = rules.iter().filter(|rule| rule.stage > 0);
+            rules.for_each(|rule| late.add(&rule.pattern));
+        }
         Self {
             table,
+            late,
             lookup,
             around: HashMap::new(),
             repositories: Vec::new(),
@@ -114,19 +127,22 @@ impl<R: ObjectReader> Order<R> {
         &self.repositories
     }
 
+    /// In which stage a file or symlink is published: that of its `placement`.
+    ///
+    /// Looks for repositories only if one of their rules may decide.
+    pub fn stage(&mut self, path: &[u8], symlink: bool) -> Result<u8> {
+        if self.late.may_match(path, symlink) {
+            return Ok(self.placement(path, symlink)?.stage);
+        }
+        let rule = self.rule_anywhere(path, symlink);
+        Ok(rule.map_or(0, |rule| self.stage_of(rule)))
+    }
+
     /// Where a file or symlink is published.
     pub fn placement(&mut self, path: &[u8], symlink: bool) -> Result<Placement> {
         let inside = self.around(parent(path))?;
         let innermost = inside.last().copied();
-        let Table {
-            volatile,
-            stated,
-            generic,
-            ..
-        } = &self.table;
-        let is_volatile = || self.first(volatile, path, false);
-        let volatile = if symlink { None } else { is_volatile() };
-        if let Some(rule) = volatile.or_else(|| self.first(stated, path, symlink)) {
+        if let Some(rule) = self.rule_anywhere(path, symlink) {
             return Ok(self.placed(rule, innermost));
         }
         for &number in &*inside {
@@ -138,7 +154,7 @@ impl<R: ObjectReader> Order<R> {
                 return Ok(self.placed(rule, Some(number)));
             }
         }
-        let generic = || self.first(generic, path, symlink);
+        let generic = || self.first(&self.table.generic, path, symlink);
         Ok(match innermost.map_or_else(generic, |_| None) {
             Some(rule) => self.placed(rule, None),
             None => Placement {
@@ -148,15 +164,29 @@ impl<R: ObjectReader> Order<R> {
         })
     }
 
+    /// The rule that decides wherever repositories are.
+    fn rule_anywhere(&self, path: &[u8], symlink: bool) -> Option<usize> {
+        let Table {
+            volatile, stated, ..
+        } = &self.table;
+        let is_volatile = || self.first(volatile, path, false);
+        let volatile = if symlink { None } else { is_volatile() };
+        volatile.or_else(|| self.first(stated, path, symlink))
+    }
+
     fn first(&self, rules: &Range<usize>, path: &[u8], symlink: bool) -> Option<usize> {
         let found = self.table.rules.get(rules.clone())?;
         let place = first(found.iter().map(|rule| &rule.pattern), path, symlink)?;
         rules.start.checked_add(place)
     }
 
+    fn stage_of(&self, rule: usize) -> u8 {
+        self.table.rules.get(rule).map_or(0, |rule| rule.stage)
+    }
+
     fn placed(&self, rule: usize, repository: Option<usize>) -> Placement {
         Placement {
-            stage: self.table.rules.get(rule).map_or(0, |rule| rule.stage),
+            stage: self.stage_of(rule),
             rule: Some(rule),
             repository,
         }

@@ -39,8 +39,32 @@ impl Pattern {
         Self { parts, symlinks }
     }
 
+    /// The same, seen from any directory.
+    pub(super) fn seen_from_anywhere(&self) -> Self {
+        let mut parts = self.parts.clone();
+        if !matches!(parts.first(), Some(Part::AnyDepth)) {
+            parts.insert(0, Part::AnyDepth);
+        }
+        Self { parts, ..*self }
+    }
+
+    /// Whether it is about files and symlinks alike, and the last name of a path is nothing to it.
+    pub(super) fn is_of_all_below(&self) -> bool {
+        let is_any = |glob: &Glob| glob.matches_any_name();
+        let below = matches!(&*self.parts, [.., Part::AnyDepth, Part::Name(glob)] if is_any(glob));
+        below && !self.symlinks
+    }
+
+    /// The last name of all paths that match, if they have only one.
+    pub(super) fn last_name(&self) -> Option<&[u8]> {
+        match self.parts.last() {
+            Some(Part::Name(glob)) => glob.text(),
+            _ => None,
+        }
+    }
+
     /// Whether it matches a path, whose components are `names`.
-    fn matches(&self, names: &[&[u8]], symlink: bool) -> bool {
+    pub(super) fn matches(&self, names: &[&[u8]], symlink: bool) -> bool {
         (symlink || !self.symlinks) && fits(&self.parts, names)
     }
 }
@@ -83,9 +107,14 @@ pub fn first<'a>(
     path: &[u8],
     symlink: bool,
 ) -> Option<usize> {
-    let names: Vec<&[u8]> = path.split(|&byte| byte == b'/').collect();
+    let names = names(path);
     let mut patterns = patterns.into_iter();
     patterns.position(|pattern| pattern.matches(&names, symlink))
+}
+
+/// The components of a path that is not empty.
+pub(super) fn names(path: &[u8]) -> Vec<&[u8]> {
+    path.split(|&byte| byte == b'/').collect()
 }
 
 #[cfg(test)]

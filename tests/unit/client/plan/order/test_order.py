@@ -112,8 +112,14 @@ def test_every_path_in_its_subtree(padding: int) -> None:
     judge = order(tree)
     found = {name: judge.stage_of(at(name), symlink=name in SYMLINKS) for name in MIRROR}
     assert found == MIRROR
-    met = {each.top: each.profile for each in judge.repositories}
+    met = {each.top: each.profile for each in judge.repositories_in(())}
     assert met == {**FOUND, b"debian/dists/sid/main/binary-amd64": "apt"}
+
+
+def test_the_repositories_around_a_directory() -> None:
+    judge = order(grown(MIRROR, 0))
+    (found,) = judge.repositories_in([at(b"debian/pool")])
+    assert (found.top, found.profile) == (b"debian", "apt")
 
 
 def test_every_rule_of_a_profile_can_be_met() -> None:
