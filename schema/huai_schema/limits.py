@@ -2,7 +2,7 @@
 
 They are checked before the memory they guard is spent.  Raising one is a
 compatible change for readers only; writers must stay within the published values.
-Those of lines and manifests stand in the engine alone (`native/format/src/limits.rs`).
+Those of lines, manifests and git trees stand in the engine alone (`native/format/src/limits.rs`).
 """
 
 NAME_BYTES = 255
@@ -13,9 +13,6 @@ PATH_BYTES = 4095
 
 OBJECT_BYTES = 64 << 20
 """One git object, inflated."""
-
-ITEM_BYTES = 256
-"""A name in a git tree: that of an entry, and a prefix."""
 
 OWNER_BYTES = 255
 """An owner's or group's name, unescaped."""

@@ -41,6 +41,10 @@ class Held:
         found = self.objects.get(oid)
         return self.records.get(oid) or (whole(found.data, found.kind) if found else None)
 
+    def chain(self, oid: bytes) -> list[tuple[bytes, bytes]]:
+        found = self.record(oid)
+        return [] if found is None else [(oid, found)]
+
     def __contains__(self, oid: bytes) -> bool:
         return oid in self.objects
 

@@ -320,6 +320,13 @@ class Repository:
         except (FormatError, OSError) as error:
             raise self._damaged(str(error), oid.hex()) from error
 
+    def chain(self, oid: bytes) -> list[tuple[bytes, bytes]]:
+        """An object that is here, and what it is made from, as they stand in a pack (`Packed`)."""
+        try:
+            return self.packs.chain(oid) or []
+        except (FormatError, OSError) as error:
+            raise self._damaged(str(error), oid.hex()) from error
+
     def __contains__(self, oid: bytes) -> bool:
         """Whether an object is here (`Objects`)."""
         try:

@@ -578,6 +578,12 @@ class Packs:
         It is copied where it lies so, and made anew where it lies as a delta.
         """
 
+    def chain(self, oid: bytes) -> list[tuple[bytes, bytes]] | None:
+        """An object and what it is made from: ids and records, the whole one last, if it is here.
+
+        They are copied from one pack.  Alone, as `record` has it, if that would be a long way.
+        """
+
     def __contains__(self, oid: bytes, /) -> bool: ...
     def send(
         self,
@@ -602,6 +608,10 @@ class ResolvedPack:
     def spent(self) -> int:
         """How much of `work` it took."""
 
+    @property
+    def bases(self) -> list[bytes]:
+        """The objects outside of it that its deltas are made from."""
+
     def __len__(self) -> int: ...
     def __contains__(self, oid: bytes, /) -> bool: ...
     def find(self, oid: bytes) -> tuple[_Kind, bytes] | None:
@@ -609,6 +619,27 @@ class ResolvedPack:
 
     def index(self, bases: Sequence[_Place], checksum: bytes) -> bytes:
         """As `pack_index`, of this pack after `bases` were added to it."""
+
+def decode_tree(data: bytes, place: str) -> list[tuple[bytes, bytes, bool]]:
+    """The items of a git tree, as `encode_tree` takes them; `FormatError` at `place`."""
+
+def find_missing(
+    wanted: bytes,
+    complete: Sequence[bytes],
+    objects: object,
+    check: Callable[[], None],
+    *,
+    work: int,
+) -> tuple[tuple[bytes, bool] | None, int]:
+    """What the tree `wanted` holds, at however many removes, and is not among `objects`.
+
+    Gives an id and whether it is that of a tree that has to be read; None: all is here.  Then how
+    much of `work` was done, which bounds the bytes of trees that are followed.
+    `complete` are trees of which everything is here.
+    `objects` has `find` and `in`; what its `received` (`ResolvedPack`) and `packs` (`Packs`) hold,
+    if it has them, is looked up there without asking it.
+    `check` is called ten times a second; an exception of it ends the call.
+    """
 
 def encode_tree(items: Sequence[tuple[bytes, bytes, bool]]) -> bytes:
     """A git tree of items: name, id, whether that is a tree's."""
@@ -623,11 +654,13 @@ def resolve_pack(
     *,
     work: int,
     room: tuple[int, int],
+    packs: Packs | None = None,
 ) -> ResolvedPack | int:
     """Find out the id of every object in a pack: `FormatError` for one that is wrong.
 
     Gives the offset of a record instead if its base is neither in the pack nor found by `find`,
-    which is called on another thread and may be asked for the same object again.
+    which is called on another thread and may be asked for the same object again.  It is not asked
+    for what is found in `packs`.
     `check` is called ten times a second; an exception of it ends the call.
     `work` bounds the bytes that are inflated and made, repetitions included.
     `room`: bytes of bases in memory, beyond which they are made again; and bytes of trees and

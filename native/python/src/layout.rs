@@ -5,14 +5,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use huai_format::error::{Error, Result};
 use huai_format::git::object::Kind;
 use huai_format::git::oid::Oid;
-use huai_format::git::tree::{self, TreeItem};
 use huai_format::layout::{self, Listing};
 use huai_format::objects::{Ids, ObjectWriter};
 use huai_tree::stop::Stop;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 
 use crate::errors::refuse;
@@ -30,24 +28,6 @@ pub(crate) struct Layout {
     writer: Writer,
     /// None: it is finished.
     open: Mutex<Option<layout::Layout>>,
-}
-
-/// A git tree of items: name, id, whether that is a tree's.
-#[pyfunction]
-#[expect(
-    clippy::needless_pass_by_value,
-    reason = "what Python gives is converted"
-)]
-pub(crate) fn encode_tree(
-    py: Python<'_>,
-    items: Vec<(PyBackedBytes, PyBackedBytes, bool)>,
-) -> PyResult<Bound<'_, PyBytes>> {
-    let items = items.iter().map(|(name, oid, is_tree)| {
-        let (oid, is_tree) = (parse_oid(oid)?, *is_tree);
-        Ok(TreeItem { name, oid, is_tree })
-    });
-    let items = items.collect::<PyResult<_>>()?;
-    Ok(PyBytes::new(py, &tree::encode_tree(items)))
 }
 
 /// Where objects go.

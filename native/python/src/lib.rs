@@ -6,6 +6,7 @@ mod attr_tree;
 mod candidates;
 mod columns;
 mod compare;
+mod connected;
 mod contents;
 mod copy;
 mod digests;
@@ -13,6 +14,7 @@ mod entries;
 mod entry;
 mod errors;
 mod filter;
+mod git_tree;
 mod hardlinks;
 mod hash;
 mod image;
@@ -43,6 +45,8 @@ mod _native {
     #[pymodule_export]
     use crate::compare::{Comparison, check_hardlinks, count_changes};
     #[pymodule_export]
+    use crate::connected::find_missing;
+    #[pymodule_export]
     use crate::contents::Contents;
     #[pymodule_export]
     use crate::copy::{copy_files, copy_twins};
@@ -53,13 +57,15 @@ mod _native {
     #[pymodule_export]
     use crate::filter::Filter;
     #[pymodule_export]
+    use crate::git_tree::{decode_tree, encode_tree};
+    #[pymodule_export]
     use crate::hardlinks::HardlinkGroups;
     #[pymodule_export]
     use crate::hash::{Blake3, hash_file};
     #[pymodule_export]
     use crate::image::ImageBuilder;
     #[pymodule_export]
-    use crate::layout::{Layout, encode_tree};
+    use crate::layout::Layout;
     #[pymodule_export]
     use crate::order::{PublishOrder, PublishPatterns};
     #[pymodule_export]

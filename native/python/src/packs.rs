@@ -21,6 +21,8 @@ use crate::wait::{wait, wait_asking};
 
 /// An object as Python has it: its kind, its content.
 type Found<'py> = (&'static str, Bound<'py, PyBytes>);
+/// An id, and the record of its object.
+type Record<'py> = (Bound<'py, PyBytes>, Bound<'py, PyBytes>);
 
 /// A pack of which every object is known.
 #[pyclass(frozen, module = "huai_native._native")]
@@ -30,6 +32,19 @@ pub(crate) struct ResolvedPack {
     spent: u64,
 }
 
+impl ResolvedPack {
+    /// The content of a tree of the pack.
+    pub(crate) fn tree(&self, oid: &Oid) -> Option<Vec<u8>> {
+        let found = self.pack.find(oid)?;
+        (found.kind == Kind::Tree).then(|| found.content.clone())
+    }
+
+    /// Whether an object is in the pack.
+    pub(crate) fn has(&self, oid: &Oid) -> bool {
+        self.pack.contains(oid)
+    }
+}
+
 #[pymethods]
 impl ResolvedPack {
     fn __len__(&self) -> usize {
@@ -37,12 +52,19 @@ impl ResolvedPack {
     }
 
     fn __contains__(&self, oid: &[u8]) -> bool {
-        Oid::parse(oid).is_some_and(|oid| self.pack.contains(&oid))
+        Oid::parse(oid).is_some_and(|oid| self.has(&oid))
     }
 
     fn find<'py>(&self, py: Python<'py>, oid: &[u8]) -> Option<Found<'py>> {
         let found = self.pack.find(&Oid::parse(oid)?)?;
         Some((found.kind.name(), PyBytes::new(py, &found.content)))
+    }
+
+    /// The objects outside of it that its deltas are made from.
+    #[getter]
+    fn bases<'py>(&self, py: Python<'py>) -> Vec<Bound<'py, PyBytes>> {
+        let bases = self.pack.bases().iter();
+        bases.map(|oid| PyBytes::new(py, oid.as_bytes())).collect()
     }
 
     fn index<'py>(
@@ -69,6 +91,11 @@ impl Packs {
     pub(crate) fn content(&self, oid: &Oid, kind: Kind) -> Option<Vec<u8>> {
         let found = self.locked().find(oid).ok()??;
         (found.kind == kind).then(|| found.content.clone())
+    }
+
+    /// Whether an object is here, and its pack can be read.
+    pub(crate) fn has(&self, oid: &Oid) -> bool {
+        self.locked().locate(oid).is_ok_and(|place| place.is_some())
     }
 }
 
@@ -99,6 +126,16 @@ impl Packs {
         let oid = parse_oid(oid)?;
         let found = py.detach(|| self.locked().record(&oid)).map_err(refuse)?;
         Ok(found.map(|record| PyBytes::new(py, &record)))
+    }
+
+    fn chain<'py>(&self, py: Python<'py>, oid: &[u8]) -> PyResult<Option<Vec<Record<'py>>>> {
+        let oid = parse_oid(oid)?;
+        let found = py.detach(|| self.locked().chain(&oid)).map_err(refuse)?;
+        let record = |(oid, record): (Oid, Vec<u8>)| {
+            let record = PyBytes::new(py, &record);
+            (PyBytes::new(py, oid.as_bytes()), record)
+        };
+        Ok(found.map(|chain| chain.into_iter().map(record).collect()))
     }
 
     fn __contains__(&self, py: Python<'_>, oid: &[u8]) -> PyResult<bool> {
@@ -140,7 +177,8 @@ impl Packs {
 
 /// Resolve the pack at `path`; or the offset of a record whose base is not here.
 #[pyfunction]
-#[pyo3(signature = (path, find, check, *, work, room))]
+#[pyo3(signature = (path, find, check, *, work, room, packs=None))]
+#[expect(clippy::too_many_arguments, reason = "named ones, of Python")]
 pub(crate) fn resolve_pack(
     py: Python<'_>,
     path: &[u8],
@@ -148,6 +186,7 @@ pub(crate) fn resolve_pack(
     check: &Bound<'_, PyAny>,
     work: u64,
     room: (u64, u64),
+    packs: Option<Py<Packs>>,
 ) -> PyResult<Py<PyAny>> {
     let file = PackFile::open(path).map_err(|error| raise(py, &error))?;
     let (held, naming) = room;
@@ -155,7 +194,7 @@ pub(crate) fn resolve_pack(
     let (outcome, left) = wait_asking(py, Some(check.as_unbound()), |stop| {
         let stopped = || stop.is_set();
         let mut budget = Budget::new(work, &stopped);
-        let outcome = resolve::resolve(&file, &mut Asked(find), room, &mut budget);
+        let outcome = resolve::resolve(&file, &mut Asked { packs, find }, room, &mut budget);
         (outcome, budget.left())
     })?;
     match outcome.map_err(refuse)? {
@@ -197,13 +236,24 @@ pub(crate) fn parse_oid(bytes: &[u8]) -> PyResult<Oid> {
     Oid::parse(bytes).ok_or_else(|| PyValueError::new_err("an id has 20 bytes"))
 }
 
-/// A function of Python's that knows what is here.
-struct Asked(Py<PyAny>);
+/// What is here: in packs, or known to a function of Python's, which judges whatever is not there
+/// or not as it should.
+struct Asked {
+    packs: Option<Py<Packs>>,
+    find: Py<PyAny>,
+}
 
 impl Bases for Asked {
     fn find(&mut self, oid: &Oid) -> Result<Option<Object>> {
+        let packed = self
+            .packs
+            .as_ref()
+            .map(|packs| packs.get().locked().find(oid));
+        if let Some(Ok(Some(found))) = packed {
+            return Ok(Some(Object::clone(&found)));
+        }
         Python::attach(|py| {
-            let found = self.0.call1(py, (PyBytes::new(py, oid.as_bytes()),))?;
+            let found = self.find.call1(py, (PyBytes::new(py, oid.as_bytes()),))?;
             let found: Option<(PyBackedStr, PyBackedBytes)> = found.extract(py)?;
             found
                 .map(|(kind, content)| {

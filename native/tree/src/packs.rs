@@ -61,6 +61,12 @@ impl Source for PackFile {
     }
 }
 
+/// Ids, and the records of their objects.
+pub type Chain = Vec<(Oid, Vec<u8>)>;
+
+/// Deltas in a row that are copied: more make whatever is made from them slow to read.
+const COPIED_DEPTH: usize = 8;
+
 /// A pack with its index; it is opened when it is first read.
 struct Pack {
     /// Without a suffix.
@@ -88,6 +94,14 @@ impl Pack {
     fn packed(&mut self, place: &Place) -> Parsed<Packed> {
         opened(&mut self.reader, &self.path)?.packed(place, &self.index)
     }
+}
+
+/// A record of a pack, a delta by the name of its base.
+fn record_of(packed: &Packed) -> Vec<u8> {
+    let mut record = Vec::new();
+    put_header(packed.made, packed.size as u64, &mut record);
+    record.extend_from_slice(&packed.data);
+    record
 }
 
 fn opened<'a>(
@@ -175,10 +189,30 @@ impl Packs {
             packed.made = Made::Whole(found.kind);
             packed.size = found.content.len();
         }
-        let mut record = Vec::new();
-        put_header(packed.made, packed.size as u64, &mut record);
-        record.extend_from_slice(&packed.data);
-        Ok(Some(record))
+        Ok(Some(record_of(&packed)))
+    }
+
+    /// An object and what it is made from, each as it lies in a pack, the whole one last, if it is
+    /// here.  Alone, as `record` has it, if that would be a long way.
+    pub fn chain(&mut self, oid: &Oid) -> Parsed<Option<Chain>> {
+        let Some(mut place) = self.locate(oid)? else {
+            return Ok(None);
+        };
+        let mut chain = Vec::new();
+        // All of one pack: what lies in another may be made from what is in this chain.
+        while let Some(pack) = self.opened.first_mut() {
+            let packed = pack.packed(&place)?;
+            chain.push((place.oid, record_of(&packed)));
+            let Made::From(base) = packed.made else {
+                return Ok(Some(chain));
+            };
+            match pack.index.find(&base) {
+                Some(found) if chain.len() <= COPIED_DEPTH => place = found,
+                _ => break,
+            }
+        }
+        let record = self.record(oid)?;
+        Ok(record.map(|record| vec![(*oid, record)]))
     }
 
     /// Whether an object is in the pack of this path.

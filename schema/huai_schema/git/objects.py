@@ -7,14 +7,10 @@ from collections.abc import Iterable, Iterator
 from typing import Literal, NamedTuple, Protocol, TypeAlias
 
 from huai_native import _native
-from huai_schema.errors import FormatError
-from huai_schema.limits import ITEM_BYTES
 
 Kind: TypeAlias = Literal["blob", "tree", "commit"]
-OID_BYTES = 20
 BRANCH = "refs/heads/main"
 """Names the newest commit of a module; the only ref that a server shows."""
-_BLOB, _TREE = b"100644", b"40000"
 
 
 class TreeItem(NamedTuple):
@@ -54,26 +50,5 @@ def encode_tree(items: Iterable[TreeItem]) -> bytes:
 
 
 def decode_tree(data: bytes, place: str = "") -> Iterator[TreeItem]:
-    """The items of a git tree, in git's order."""
-    position, previous = 0, b""
-    blobs: set[bytes] = set()
-    while position < len(data):
-        end = data.find(b"\0", position)
-        mode, _, name = data[position:end].partition(b" ")
-        oid = data[end + 1 : end + 1 + OID_BYTES]
-        is_tree = mode == _TREE
-        if end < 0 or not name or b"/" in name or len(oid) != OID_BYTES:
-            raise FormatError("a damaged git tree", place)
-        if len(name) > ITEM_BYTES:
-            raise FormatError(f"a git tree with a name of {len(name)} bytes", place)
-        if not is_tree and mode != _BLOB:
-            raise FormatError("a git tree holds something else than plain blobs and trees", place)
-        order = name + b"/" if is_tree else name
-        # A blob and a tree may not share a name, though git would sort them apart.
-        if order <= previous or (is_tree and name in blobs):
-            raise FormatError("a git tree out of order or with a repeated name", place)
-        if not is_tree:
-            blobs.add(name)
-        previous = order
-        position = end + 1 + OID_BYTES
-        yield TreeItem(name, oid, is_tree)
+    """The items of a git tree, in git's order; `FormatError` at `place` for a wrong one."""
+    return map(TreeItem._make, _native.decode_tree(data, place))

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Self
 
 from huai_client.metadata.git.limits import HELD_BYTES, NAMING_BYTES, REPLY_BYTES, Work
-from huai_client.metadata.git.objects import GitObject, MissingObjectError, Packed
+from huai_client.metadata.git.objects import MissingObjectError, Packed
 from huai_native._native import ResolvedPack, resolve_pack
 from huai_schema.errors import FormatError
 from huai_schema.git.packfile import CHECKSUM_BYTES, pack_header
@@ -65,8 +65,10 @@ class IncomingPack:
         if not self._size:
             raise FormatError("a reply without a pack", "the upstream's reply")
         pack = self._resolve(objects, work)
-        if any(oid in pack for oid in self._bases):
+        if any(oid in pack for oid in pack.bases):
             raise FormatError("a delta against an object that comes later", "the upstream's reply")
+        for oid in pack.bases:
+            self._add_base(oid, objects, pack)
         if self._bases:
             checksum = self._seal(len(pack) + len(self._bases))
         else:
@@ -86,23 +88,29 @@ class IncomingPack:
         return self._publish(pack.index(bases, checksum), checksum.hex())
 
     def _resolve(self, objects: Packed, work: Work) -> ResolvedPack:
-        """The pack as it came; each base that is here is added to the file as it is found."""
-
-        def base(oid: bytes) -> GitObject | None:
-            record = None if oid in self._bases else objects.record(oid)
-            if record is not None:
-                self._append(oid, record)
-            return objects.find(oid)
-
         work.check()
         room = HELD_BYTES, NAMING_BYTES
-        path = os.fsencode(self._path)
-        pack = resolve_pack(path, base, work.check, work=work.left, room=room)
+        path, packs = os.fsencode(self._path), getattr(objects, "packs", None)
+        pack = resolve_pack(path, objects.find, work.check, work=work.left, room=room, packs=packs)
         if isinstance(pack, int):
             place = f"byte {pack} of the pack"
             raise MissingObjectError("a delta against an object that is not here", place)
         work.spend(pack.spent)
         return pack
+
+    def _add_base(self, oid: bytes, objects: Packed, pack: ResolvedPack) -> None:
+        """Add a base, with what it is made from, as far as that is not there yet.
+
+        What came in `pack` may be made from the base itself: then that is added as a whole.
+        """
+        chain = objects.chain(oid)
+        if not chain or any(each in pack for each, _ in chain):
+            record = objects.record(oid)
+            chain = [] if record is None else [(oid, record)]
+        for each, record in chain:
+            if each in self._bases:
+                break
+            self._append(each, record)
 
     def _append(self, oid: bytes, record: bytes) -> None:
         """Add an object that deltas need: a pack has to be readable on its own."""

@@ -16,9 +16,6 @@ TALK_BYTES = 1 << 20
 NAMING_BYTES = 256 << 20
 """Trees and commits of one pack, which are in memory until it is known to be complete."""
 
-NAMING_WORK = 16
-"""Following a byte of a tree takes about as long as making so many by inflation."""
-
 WORK_BYTES = 32 << 30
 """Bytes inflated and bytes made by deltas, repetitions included: a few minutes."""
 

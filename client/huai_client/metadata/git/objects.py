@@ -3,6 +3,7 @@
 Only the interface; `Repository` implements it.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 from huai_native._native import ResolvedPack
@@ -25,7 +26,10 @@ class GitObject(NamedTuple):
 
 
 class Objects(Protocol):
-    """A repository, which may gain packs while this is in use."""
+    """A repository, which may gain packs while this is in use.
+
+    If it has `packs`, an engine's `Packs`, most objects are looked up there without asking it.
+    """
 
     def find(self, oid: bytes) -> GitObject | None:
         """An object by its id, if it is here.
@@ -46,20 +50,26 @@ class Packed(Objects, Protocol):
         """An object as a whole one stands in a pack; None if it is not here."""
         ...
 
+    def chain(self, oid: bytes) -> Sequence[tuple[bytes, bytes]]:
+        """Ids and records of an object that is here and of what it is made from, whole one last."""
+        ...
+
 
 class WithReceived:
     """A repository (`Objects`), and a pack that is not in it yet."""
 
     def __init__(self, received: ResolvedPack, objects: Objects) -> None:
         """Of the pack there are only the objects that name others to be had."""
-        self._received = received
+        self.received = received
+        """What the engine looks up by itself, as in `packs`."""
+        self.packs = getattr(objects, "packs", None)
         self._objects = objects
 
     def find(self, oid: bytes) -> GitObject | None:
         """As `Objects` says."""
-        found = self._received.find(oid)
+        found = self.received.find(oid)
         return GitObject(*found) if found else self._objects.find(oid)
 
     def __contains__(self, oid: bytes) -> bool:
         """As `Objects` says."""
-        return oid in self._received or oid in self._objects
+        return oid in self.received or oid in self._objects

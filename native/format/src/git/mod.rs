@@ -1,5 +1,6 @@
 //! Git's objects, packs and pack indices as bytes (gitformat-pack(5)).
 
+pub mod connected;
 pub mod deflate;
 pub mod delta;
 pub mod deltify;

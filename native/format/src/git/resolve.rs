@@ -42,9 +42,15 @@ pub struct Resolved {
     /// The numbers of the records, sorted by id.
     order: Vec<usize>,
     naming: Vec<Option<Object>>,
+    bases: Vec<Oid>,
 }
 
 impl Resolved {
+    /// The objects outside of the pack that its deltas are made from, sorted.
+    pub fn bases(&self) -> &[Oid] {
+        &self.bases
+    }
+
     /// How many objects there are.
     pub fn len(&self) -> usize {
         self.order.len()
@@ -112,6 +118,7 @@ pub fn resolve<S: Source>(
         naming: Vec::new(),
         deltas: Deltas::default(),
         waiting: Waiting::default(),
+        used: Vec::new(),
         held: 0,
     };
     resolver.scan()?;
@@ -234,6 +241,8 @@ struct Resolver<'a, 'b, S> {
     naming: Vec<Option<Object>>,
     deltas: Deltas,
     waiting: Waiting,
+    /// The bases that were here.
+    used: Vec<Oid>,
     held: u64,
 }
 
@@ -280,6 +289,7 @@ impl<S: Source> Resolver<'_, '_, S> {
                 continue;
             }
             if let Some(here) = self.bases.find(&oid)? {
+                self.used.push(oid);
                 self.descend(&oid, Origin::Here(oid), here)?;
             }
         }
@@ -306,6 +316,7 @@ impl<S: Source> Resolver<'_, '_, S> {
             ids,
             order,
             naming: self.naming,
+            bases: self.used,
         }))
     }
 

@@ -1,6 +1,7 @@
 """Packs on the disk, and the list of shallow commits."""
 
 import stat
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -8,17 +9,18 @@ import pytest
 from huai_client.metadata.git.fetch import write_shallow
 from huai_client.metadata.git.incoming import IncomingPack
 from huai_client.metadata.git.limits import Work
+from huai_client.metadata.git.objects import GitObject, Packed
 from huai_native._native import Packs, ResolvedPack
 from huai_schema.errors import FormatError
 from tests.support.git_objects import object_id
 from tests.support.http_fixtures import git
-from tests.support.packs import Held, appended, on_name, pack, whole
+from tests.support.packs import Held, appended, copy, delta, ids, on_name, pack, whole
 
 TEXT = b"a line of text\n" * 20
 NOISE = bytes(range(256)) * 20
 
 
-def install(folder: Path, packed: bytes, objects: Held | None = None) -> ResolvedPack:
+def install(folder: Path, packed: bytes, objects: Packed | None = None) -> ResolvedPack:
     with IncomingPack(folder) as incoming:
         for at in range(0, len(packed), 7):
             incoming.write(packed[at : at + 7])
@@ -71,9 +73,99 @@ def test_the_record_of_an_object_is_a_whole_one(tmp_path: Path, text: bytes) -> 
     packs.add(bytes(tmp_path / "one"))
     assert packs.record(oid) == whole(text)
     assert packs.record(object_id("blob", b"missing")) is None
+    assert packs.chain(object_id("blob", b"missing")) is None
     made = packs.record(other)
     assert made is not None
     assert other in install(tmp_path / "two", pack([made]))
+
+
+class Lying:
+    """The objects of packs that were installed."""
+
+    def __init__(self, *folders: Path) -> None:
+        self.packs = Packs(1 << 20)
+        for folder in folders:
+            self.packs.add(bytes(folder))
+
+    def find(self, oid: bytes) -> GitObject | None:
+        found = self.packs.find(oid)
+        return GitObject(*found) if found else None
+
+    def record(self, oid: bytes) -> bytes | None:
+        return self.packs.record(oid)
+
+    def chain(self, oid: bytes) -> list[tuple[bytes, bytes]]:
+        return self.packs.chain(oid) or []
+
+    def __contains__(self, oid: bytes) -> bool:
+        return oid in self.packs
+
+
+def versions(count: int) -> list[bytes]:
+    """Each made of the one before."""
+    return [NOISE + b"x" * number for number in range(count)]
+
+
+def chained(texts: list[bytes]) -> list[bytes]:
+    """Records: the first is whole, each other is a delta on the one before."""
+    deltas = [
+        on_name(object_id("blob", one), appended(one, other[len(one) :]))
+        for one, other in pairwise(texts)
+    ]
+    return [whole(texts[0]), *deltas]
+
+
+def installed(folder: Path) -> set[bytes]:
+    """What git says is in the only pack, all of which it has to be able to read."""
+    (index,) = folder.glob("*.idx")
+    lines = git("verify-pack", "-v", index).splitlines()
+    git("index-pack", "--strict", "-o", folder / "again.idx", index.with_suffix(".pack"))
+    assert (folder / "again.idx").read_bytes() == index.read_bytes()
+    (folder / "again.idx").unlink()
+    return {bytes.fromhex(line[:40]) for line in lines if line[40:41] == " "}
+
+
+@pytest.mark.parametrize(("count", "copied"), [(1, 1), (2, 2), (9, 9), (10, 1), (30, 1)])
+def test_a_base_comes_with_what_it_is_made_from(tmp_path: Path, count: int, copied: int) -> None:
+    texts = versions(count)
+    install(tmp_path / "one", pack(chained(texts)))
+    here = Lying(tmp_path / "one")
+    last = texts[-1]
+    more = last + b"y"
+    install(tmp_path / "two", pack([on_name(object_id("blob", last), appended(last, b"y"))]), here)
+    assert installed(tmp_path / "two") == ids([more, *texts[-copied:]])
+
+
+def test_bases_that_are_made_from_one_another_come_once(tmp_path: Path) -> None:
+    texts = versions(5)
+    install(tmp_path / "one", pack(chained(texts)))
+    deltas = [
+        on_name(object_id("blob", text), appended(text, b"y")) for text in (texts[2], texts[4])
+    ]
+    install(tmp_path / "two", pack(deltas), Lying(tmp_path / "one"))
+    assert installed(tmp_path / "two") == ids([*texts, texts[2] + b"y", texts[4] + b"y"])
+
+
+def test_what_came_may_be_made_from_a_base_that_is_made_from_it(tmp_path: Path) -> None:
+    texts = versions(2)
+    install(tmp_path / "one", pack(chained(texts)))
+    oids = [object_id("blob", text) for text in texts]
+    back = on_name(oids[1], delta(len(texts[1]), len(texts[0]), copy(0, len(texts[0]))))
+    install(tmp_path / "two", pack([back]), Lying(tmp_path / "one"))
+    assert installed(tmp_path / "two") == set(oids)
+
+
+def test_packs_that_make_objects_from_one_another(tmp_path: Path) -> None:
+    texts = versions(2)
+    oids = [object_id("blob", text) for text in texts]
+    back = on_name(oids[1], delta(len(texts[1]), len(texts[0]), copy(0, len(texts[0]))))
+    install(tmp_path / "one", pack(chained(texts)))
+    install(tmp_path / "other", pack([whole(texts[1]), back]))
+    for number, folders in enumerate((["one", "other"], ["other", "one"])):
+        here = Lying(*(tmp_path / folder for folder in folders))
+        deltas = [on_name(oid, appended(text, b"y")) for oid, text in zip(oids, texts, strict=True)]
+        install(tmp_path / str(number), pack(deltas), here)
+        assert installed(tmp_path / str(number)) == ids([*texts, *(text + b"y" for text in texts)])
 
 
 def test_no_record_is_made_of_damaged_bytes(tmp_path: Path) -> None:
@@ -87,8 +179,9 @@ def test_no_record_is_made_of_damaged_bytes(tmp_path: Path) -> None:
     data[20] ^= 1
     path.write_bytes(data)
     packs.forget()
-    with pytest.raises(FormatError, match="damaged"):
-        packs.record(oid)
+    for copied in (packs.record, packs.chain):
+        with pytest.raises(FormatError, match="damaged"):
+            copied(oid)
 
 
 def test_an_empty_pack_leaves_nothing(tmp_path: Path) -> None:

@@ -1,0 +1,45 @@
+//! Git trees.
+
+use huai_format::git::tree::{self, TreeItem};
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::PyBytes;
+
+use crate::errors::refuse;
+use crate::packs::parse_oid;
+
+/// Name, id, whether that is a tree's.
+type Item<'py> = (Bound<'py, PyBytes>, Bound<'py, PyBytes>, bool);
+
+/// A git tree of items: name, id, whether that is a tree's.
+#[pyfunction]
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "what Python gives is converted"
+)]
+pub(crate) fn encode_tree(
+    py: Python<'_>,
+    items: Vec<(PyBackedBytes, PyBackedBytes, bool)>,
+) -> PyResult<Bound<'_, PyBytes>> {
+    let items = items.iter().map(|(name, oid, is_tree)| {
+        let (oid, is_tree) = (parse_oid(oid)?, *is_tree);
+        Ok(TreeItem { name, oid, is_tree })
+    });
+    let items = items.collect::<PyResult<_>>()?;
+    Ok(PyBytes::new(py, &tree::encode_tree(items)))
+}
+
+/// The items of a git tree: name, id, whether that is a tree's.
+#[pyfunction]
+pub(crate) fn decode_tree<'py>(
+    py: Python<'py>,
+    data: &[u8],
+    place: &str,
+) -> PyResult<Vec<Item<'py>>> {
+    let items = tree::decode_tree(data).map_err(|error| refuse(error.within(place)))?;
+    let items = items.into_iter().map(|item| {
+        let oid = PyBytes::new(py, item.oid.as_bytes());
+        (PyBytes::new(py, item.name), oid, item.is_tree)
+    });
+    Ok(items.collect())
+}
