@@ -12,6 +12,9 @@ from tests.support.system_calls import CHANGING, KILL, Call, at, never, supervis
 
 FILES = 30
 WRITING = (*CHANGING, "open")
+SPARE = 1
+"""By so many calls two equal runs may differ: libgit2 touches a pack that holds what is to be
+written, but not twice within two seconds."""
 
 
 @pytest.fixture
@@ -100,10 +103,13 @@ def steps_of(cuts: Cuts, names: tuple[str, ...]) -> list[Call]:
 @pytest.mark.slow
 def test_a_kill_before_every_system_call(cuts: Cuts) -> None:
     moved = 0
-    for call in steps_of(cuts, CHANGING):
+    steps = steps_of(cuts, CHANGING)
+    for call in steps:
         cuts.reset()
         outcome = supervise(CHANGING, lambda: run(cuts.upstream), at(call.step, KILL))
-        assert outcome.killed, (call, outcome.result)
+        if not outcome.killed:
+            assert call.step > len(steps) - SPARE, (call, outcome.result)
+            assert outcome.result == "changed", call
         moved += cuts.head() not in (None, cuts.before)
         cuts.prove_harmless(call)
     # The branch moves near the end, and not before.
