@@ -1,6 +1,7 @@
 """A first sync of small files, beside `rsync -aH` from the same daemon.
 
-Files of this machine, of at most 64 KiB; a tree that is mostly directories; and a single directory.
+Files of this machine, of at most 64 KiB; a tree that is mostly directories; and a single directory,
+both of a size that follows `--entries`: 3,000,000 make them as large as real mirrors have them.
 Every round makes a fresh copy and deletes none: a large tree that was just deleted makes ext4 slow
 for seconds.
 """
@@ -14,21 +15,25 @@ from tests.bench.programs import Program
 from tests.bench.spending import cpu, peak, spend, take_turns, wall
 from tests.bench.stand import Stand
 
-_DIRECTORIES, _ENTRIES = 30_000, 80_000
-_CROWD, _CROWD_BYTES = 100_000, 32
+_DIRECTORIES, _ENTRIES, _CROWD = 0.1, 0.27, 1 / 3
+"""Of `--entries`."""
+_CROWD_BYTES = 32
 
 
 def figures(stand: Stand) -> Iterator[Figure]:
     """For each tree the whole process, its CPU time, its memory."""
-    few = f"{_ENTRIES:,} entries, {_DIRECTORIES:,} of them directories"
+    directories, entries, crowd = (
+        round(stand.entries * each) for each in (_DIRECTORIES, _ENTRIES, _CROWD)
+    )
+    few = f"{entries:,} entries, {directories:,} of them directories"
     for module, what, maker, arguments in (
         ("first-real", f"{trees.REAL_FILES:,} real files", trees.copy_real, (trees.REAL_FILES,)),
-        ("first-directories", few, trees.make_directories, (_DIRECTORIES, _ENTRIES)),
+        ("first-directories", few, trees.make_directories, (directories, entries)),
         (
             "first-crowd",
-            f"{_CROWD:,} files in one directory",
+            f"{crowd:,} files in one directory",
             trees.make_crowd,
-            (_CROWD, _CROWD_BYTES),
+            (crowd, _CROWD_BYTES),
         ),
     ):
         yield from _first(stand, module, f"first sync of {what}", maker, *arguments)
