@@ -21,7 +21,7 @@ from huai_schema.entries import Directory, Entry, File
 from huai_schema.paths import ROOT, RelPath, join, tree_order
 from tests.property.test_apply import trees
 from tests.property.test_filters import SENDING, rules_of
-from tests.support.comparing import selection_of
+from tests.support.comparing import looked_at, selection_of
 from tests.support.local_differences import differences_here
 from tests.support.local_trees import Staged, plan_for
 
@@ -46,6 +46,12 @@ def everything(view: View, folder: RelPath = ROOT) -> Iterator[tuple[RelPath, bo
             yield from everything(view, join(folder, name))
 
 
+def names_of(view: View, path: RelPath) -> int:
+    """How many names the inode at `path` has; 0: nothing is there."""
+    status = view.stat(path)
+    return 0 if status is None else status.st_nlink
+
+
 def path_by_path(
     view: View, wanted: list[Entry], top: bytes = b"", after: bytes = b""
 ) -> Iterator[Finding]:
@@ -64,12 +70,12 @@ def path_by_path(
             yield Missing(entry)
             continue
         names = differences_here(view, here, entry)
-        if isinstance(entry, File) and entry.link is None and here.nlinks > 1:
+        if isinstance(entry, File) and entry.link is None and names_of(view, entry.path) > 1:
             inode = here.device, here.inode
             names |= {"link"} if inode in inodes else set()
             inodes.add(inode)
         if names:
-            yield Match(entry, here, names)
+            yield Match(entry, names)
     known = {entry.path for entry in wanted}
     for path, directory in everything(view):
         if path not in known and within(path, directory=directory):
@@ -103,6 +109,31 @@ def test_a_comparison_finds_what_differs(
     assert keys == sorted(keys)
 
 
+def modes_of(entry: Entry | None) -> tuple[object, ...]:
+    """What of a mode does not count when entries are compared."""
+    return () if entry is None else (type(entry.mode), getattr(entry.mode, "stated", None))
+
+
+@FEW
+@given(trees(), trees(), rules_of(SENDING, 3), st.sampled_from(Modes))
+def test_a_table_gets_what_is_missing_or_differs(
+    have: list[Entry], want: list[Entry], lines: list[bytes], modes: Modes
+) -> None:
+    selection = Selection(selection_of(want).snapshot, Rules(Rules.parse(lines).rules, modes))
+    with tempfile.TemporaryDirectory() as folder, Tree(Path(folder)) as tree:
+        execute(plan_for(tree, have), tree, Staged(tree.dest), lambda *_: None)
+        found = compared(tree, selection)
+        table = CandidateTable(tree.names)
+        comparison = TreeComparison(tree, selection, owners=tree.owners)
+        rest = list(comparison.put_into(table))
+        expected = [looked_at(tree, each) for each in found if isinstance(each, Match | Missing)]
+        assert list(table) == expected
+        assert [modes_of(each.wanted) for each in table] == [
+            modes_of(each.wanted) for each in expected
+        ]
+    assert rest == [each for each in found if isinstance(each, Extraneous)]
+
+
 @FEW
 @given(trees(), trees(), rules_of(SENDING, 3), st.sampled_from(Modes))
 def test_a_survey_sees_what_a_look_at_each_path_does(
@@ -119,7 +150,10 @@ def test_a_survey_sees_what_a_look_at_each_path_does(
             here = stat_entry(tree, seen.path)
             assert (seen.have, seen.special) == (here and here.entry, False)
             if here is not None:
-                assert (seen.links, seen.inode) == (here.nlinks, (here.device, here.inode))
+                assert (seen.links, seen.inode) == (
+                    names_of(tree, seen.path),
+                    (here.device, here.inode),
+                )
             if here is not None and seen.wanted is not None:
                 assert seen.differing == differences_here(tree, here, seen.wanted)
             else:

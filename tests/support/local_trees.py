@@ -10,12 +10,13 @@ from typing import ClassVar
 from blake3 import blake3
 
 from huai_client.diff.candidate import Remove
-from huai_client.diff.compare import Extraneous, Match, Missing
+from huai_client.diff.compare import Extraneous, TreeComparison
+from huai_client.diff.table import CandidateTable
 from huai_client.plan.operations import Plan, Stage
 from huai_client.tree import Tree
 from huai_schema.entries import Directory, Entry, File, Symlink
 from huai_schema.paths import RelPath, tree_order
-from tests.support.comparing import compared
+from tests.support.comparing import selection_of
 
 T0 = 1_600_000_000_123_456_789
 OWNERLESS = {"mode", "mtime", "owner", "group"}
@@ -112,20 +113,23 @@ def plan_for(tree: Tree, wanted: list[Entry]) -> Plan:
     attributes: list[File | Symlink] = []
     stage = Stage("all", attributes=attributes)
     retyped: list[bytes] = []
-    for finding in compared(tree, wanted):
-        if isinstance(finding, Extraneous):
-            under = any(finding.path.startswith(top + b"/") for top in retyped)
-            (clear if under else removals).append(Remove(finding.path, finding.directory))
-        elif isinstance(finding, Missing):
-            _create(finding.wanted, make, stage)
-        elif isinstance(finding, Match):
-            if "type" in finding.attributes:
-                is_dir = isinstance(finding.observed.entry, Directory)
-                clear.append(Remove(finding.wanted.path, is_dir))
-                retyped += [finding.wanted.path] if is_dir else []
-                _create(finding.wanted, make, stage)
-            elif finding.attributes:
-                _change(finding, make, stage, attributes)
+    table = CandidateTable(tree.names)
+    comparison = TreeComparison(tree, selection_of(wanted), owners=tree.owners)
+    rest = [*comparison.put_into(table)]
+    for each in table:
+        assert each.wanted is not None
+        if "type" in each.differing:
+            is_dir = isinstance(each.have, Directory)
+            clear.append(Remove(each.path, is_dir))
+            retyped += [each.path] if is_dir else []
+        if each.differing and "type" not in each.differing:
+            _change(each.wanted, each.differing, stage, attributes)
+        else:
+            _create(each.wanted, make, stage)
+    for finding in rest:
+        assert isinstance(finding, Extraneous)
+        under = any(finding.path.startswith(top + b"/") for top in retyped)
+        (clear if under else removals).append(Remove(finding.path, finding.directory))
     leaders = {fetched.path for fetched in stage.fetches}
     again = [e for e in wanted if isinstance(e, File) and e.link in leaders]
     stage.links.extend(e for e in again if e not in stage.links)
@@ -151,14 +155,14 @@ def _create(entry: Entry, make: list[RelPath], stage: Stage) -> None:
 
 
 def _change(
-    match: Match, make: list[RelPath], stage: Stage, attributes: list[File | Symlink]
+    wanted: Entry, differing: frozenset[str], stage: Stage, attributes: list[File | Symlink]
 ) -> None:
-    if isinstance(match.wanted, Directory):
+    if isinstance(wanted, Directory):
         return
-    if match.attributes <= OWNERLESS and "mtime" not in match.attributes:
-        attributes.append(match.wanted)
+    if differing <= OWNERLESS and "mtime" not in differing:
+        attributes.append(wanted)
     else:
-        _create(match.wanted, make, stage)
+        _create(wanted, [], stage)
 
 
 def open_handles() -> int:

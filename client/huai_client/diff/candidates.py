@@ -8,8 +8,8 @@ compared as a whole.
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-from huai_client.diff.candidate import Candidate, TreeDiff
-from huai_client.diff.compare import Extraneous, Match, Missing, TreeComparison
+from huai_client.diff.candidate import TreeDiff
+from huai_client.diff.compare import TreeComparison
 from huai_client.diff.findings import Difference
 from huai_client.diff.moves import ChangedPaths, anywhere, gone
 from huai_client.diff.renames import RenamedView
@@ -31,8 +31,6 @@ class UnreadableTreeError(HuaiError):
 
 _DAMAGED = b"damaged"
 """Equal to no digest."""
-_BATCH = 10_000
-"""Candidates that are handed to the engine at once."""
 
 
 def diff_whole(
@@ -51,26 +49,16 @@ def diff_whole(
     only with `delete_extraneous`.
     """
     table = CandidateTable(view.names)
-    batch: list[Candidate] = []
     extraneous: list[RelPath] = []
     going: dict[RelPath, Entry | None] = {}
     ours = gone(past, wanted)
-    for finding in TreeComparison(view, wanted, owners=view.owners).findings(tick):
-        if isinstance(finding, Match):
-            batch.append(_matched(finding))
-        elif isinstance(finding, Missing):
-            batch.append(Candidate(finding.wanted.path, None, finding.wanted))
-        elif isinstance(finding, Extraneous):
-            if not delete_extraneous and finding.path not in ours:
-                extraneous.append(finding.path)
-            else:
-                going[finding.path] = None
-        else:
+    for finding in TreeComparison(view, wanted, owners=view.owners).put_into(table, tick):
+        if isinstance(finding, Unreadable):
             raise _unreadable(finding)
-        if len(batch) >= _BATCH:
-            table.engine.extend(batch)
-            batch.clear()
-    table.engine.extend(batch)
+        if not delete_extraneous and finding.path not in ours:
+            extraneous.append(finding.path)
+        else:
+            going[finding.path] = None
     _look(view, table, going)
     _add_members(view, table, wanted)
     return TreeDiff(table, [], extraneous)
@@ -127,14 +115,6 @@ def diff_damage(
             table.engine.set_digest(place, _DAMAGED)
     _add_members(view, table, wanted)
     return TreeDiff(table, [], extraneous)
-
-
-def _matched(match: Match) -> Candidate:
-    found = match.observed
-    inode = found.device, found.inode
-    wanted, entry, special = match.wanted, found.entry, found.entry is None
-    differing = match.attributes
-    return Candidate(wanted.path, entry, wanted, (), special, differing, found.nlinks, inode=inode)
 
 
 def _lost_directories(view: View, table: CandidateTable) -> set[RelPath]:

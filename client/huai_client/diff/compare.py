@@ -1,4 +1,4 @@
-"""What is there against what should be, as the engine compares it: only what differs comes here.
+"""What is there against what should be, as the engine compares it: only what differs is told.
 
 Compares attributes only.  Memory grows with the largest directory, the depth and the number of
 hardlink groups, not with the tree.  A path that cannot be read is reported (`Unreadable`), never
@@ -13,11 +13,12 @@ from itertools import islice
 from typing import NamedTuple, TypeAlias
 
 from huai_client.diff.selection import Selection
+from huai_client.diff.table import CandidateTable
 from huai_client.filters.rules import Rules
 from huai_client.tree import PathError, View
 from huai_client.tree.errors import path_error
-from huai_client.tree.local_entry import LocalEntry, Unreadable
-from huai_client.tree.observed import MATCH, MISSING, RECORD, Record, attributes, seen
+from huai_client.tree.local_entry import Unreadable
+from huai_client.tree.observed import MATCH, MISSING, RECORD, Record, attributes
 from huai_client.tree.owners import Owners
 from huai_client.tree.scope import WHOLE, Scope
 from huai_native import _native
@@ -37,7 +38,6 @@ class Match(NamedTuple):
     """A path that is there and should be; `attributes` differ (empty: all are right)."""
 
     wanted: Entry
-    observed: LocalEntry
     attributes: frozenset[str]
 
 
@@ -54,7 +54,8 @@ class Extraneous(NamedTuple):
     directory: bool
 
 
-Finding: TypeAlias = Match | Missing | Extraneous | Unreadable
+Rest: TypeAlias = Extraneous | Unreadable
+Finding: TypeAlias = Match | Missing | Rest
 
 
 class Compared(NamedTuple):
@@ -110,6 +111,7 @@ class TreeComparison:
         filters = [rules.table] if protected is None else [rules.table, protected.table]
         self._view = view
         self._modes = rules.modes
+        self._top = scope.top
         self._engine = _native.TreeComparison(
             view.handle,
             (snapshot.reader, snapshot.limit, wanted),
@@ -120,29 +122,36 @@ class TreeComparison:
             opens_up=view.opens_up,
             threads=_THREADS,
         )
-        self._below = partial(
+        self._again = partial(
             TreeComparison, view, selection, owners=owners, protected=protected, content=content
         )
         self._snapshot = snapshot
 
-    def steps(
-        self, tick: Callable[[], None] = _nothing, *, size: int | None = None
-    ) -> Iterator[Compared]:
-        """Compare on, `size` entries in each step (None: as many as a moment allows).
+    def steps(self, *, size: int | None = None) -> Iterator[Compared]:
+        """Compare on, `size` entries in each step (None: as many as a moment allows)."""
+        ended = False
+        while not ended:
+            found = self._engine.batch(columns.BATCH, size or STEP)
+            records, text, wanted, totals, order, ended = found
+            yield Compared(self._findings(records, text, wanted), *totals, order)
 
-        `tick` is called ten times a second, and may raise to end the comparison.
+    def put_into(
+        self, table: CandidateTable, tick: Callable[[], None] = _nothing
+    ) -> Iterator[Rest]:
+        """Compare all: what is missing or differs is added to `table` in tree order.
+
+        `tick` is called ten times a second, and may raise to end the comparison.  A directory that
+        may not be looked into is opened up, if the view does that.
         """
         ended = False
         while not ended:
-            found = self._engine.batch(columns.BATCH, size or STEP, tick)
-            records, text, wanted, totals, order, ended = found
+            records, text, ended = self._engine.put_into(table.engine, STEP, tick)
             tick()
-            yield Compared(self._findings(records, text, wanted), *totals, order)
-
-    def findings(self, tick: Callable[[], None] = _nothing) -> Iterator[Finding]:
-        """All findings; `tick` as above."""
-        for step in self.steps(tick):
-            yield from step.findings
+            for record, said in _records(records, text):
+                if self._opens_up(record, said):
+                    yield from self._below(RelPath(said)).put_into(table, tick)
+                else:
+                    yield _rest(record, said)
 
     def extraneous(self, wanted: Callable[[RelPath], bool]) -> Iterator[Extraneous]:
         """The extraneous leaves that are not reported yet, without those that are `wanted`."""
@@ -155,39 +164,40 @@ class TreeComparison:
     ) -> Iterator[Finding]:
         found = (entry for _, entry, _ in columns.entries(batch)) if batch else ()
         wanted = map(self._modes.of, found)
-        begin = 0
-        for record in map(Record._make, RECORD.iter_unpack(records)):
-            said, begin = text[begin : record.text_end], record.text_end
-            kind = record.kind
-            if kind == MISSING:
-                yield from map(Missing, islice(wanted, record.size))
-            elif kind == MATCH:
-                entry = next(wanted)
-                here = seen(entry.path, record, said, self._view.names)
-                yield Match(entry, here, attributes(record.attributes))
-            elif kind in (_EXTRANEOUS, _EXTRANEOUS_DIRECTORY):
-                yield Extraneous(RelPath(said), directory=kind == _EXTRANEOUS_DIRECTORY)
-            elif kind == _UNREADABLE_DIRECTORY:
-                path = RelPath(said)
-                if record.errno == EACCES and self._view.open_up(path):
-                    yield from self._opened_up(path)
-                else:
-                    yield _unreadable(path, record.errno, directory=True)
+        for record, said in _records(records, text):
+            if record.kind == MISSING:
+                yield from map(Missing, islice(wanted, record.missing))
+            elif record.kind == MATCH:
+                yield Match(next(wanted), attributes(record.attributes))
             else:
-                yield _unreadable(RelPath(said), record.errno, directory=False)
+                yield _rest(record, said)
 
-    def _opened_up(self, top: RelPath) -> Iterator[Finding]:
-        """What is below a directory that could not be looked into before."""
+    def _opens_up(self, record: Record, path: bytes) -> bool:
+        """Whether a directory was closed and is open now; one that was opened up is not again."""
+        closed = record.kind == _UNREADABLE_DIRECTORY and record.errno == EACCES
+        return closed and path != self._top and self._view.open_up(RelPath(path))
+
+    def _below(self, top: RelPath) -> "TreeComparison":
+        """The comparison of what is in a directory; that itself was compared as it was."""
         tree = self._snapshot.own_tree(top)
         wanted = [*self._snapshot.subtree(top)] if tree is None else (top, tree, True)
-        for finding in self._below(Part(wanted, Scope(top))).findings():
-            # The directory itself was compared, with the mode that it had.
-            if _path(finding) != top:
-                yield finding
+        return self._again(Part(wanted, Scope.inside(top)))
 
 
-def _path(finding: Finding) -> RelPath:
-    return finding.wanted.path if isinstance(finding, Match | Missing) else finding.path
+def _records(records: bytes, text: bytes) -> Iterator[tuple[Record, bytes]]:
+    """Each record and its text."""
+    begin = 0
+    for record in map(Record._make, RECORD.iter_unpack(records)):
+        yield record, text[begin : record.text_end]
+        begin = record.text_end
+
+
+def _rest(record: Record, path: bytes) -> Rest:
+    """Raises `StorageError` as `_unreadable`."""
+    if record.kind in (_EXTRANEOUS, _EXTRANEOUS_DIRECTORY):
+        return Extraneous(RelPath(path), directory=record.kind == _EXTRANEOUS_DIRECTORY)
+    directory = record.kind == _UNREADABLE_DIRECTORY
+    return _unreadable(RelPath(path), record.errno, directory=directory)
 
 
 def _unreadable(path: RelPath, code: int, *, directory: bool) -> Unreadable:

@@ -22,7 +22,7 @@ class Difference(NamedTuple):
     path: RelPath
     kind: Kind
     attributes: tuple[str, ...] = ()
-    """For `DIFFERS`, sorted: the names of `local_entry.differences`, and "digest"."""
+    """For `DIFFERS`, sorted: the names of `Candidate.differing`, and "digest"."""
     reason: str = ""
     """For `UNREADABLE`: why."""
 

@@ -21,7 +21,6 @@ class LocalEntry(NamedTuple):
     """Without `link` and `digest`; None for a device, socket or fifo."""
     device: int
     inode: int
-    nlinks: int
     uid: int
     gid: int
 
@@ -46,7 +45,7 @@ def stat_entry(view: View, path: RelPath) -> LocalEntry | None:
 
 def _observed(view: View, path: RelPath, status: stat_result) -> LocalEntry:
     entry = _entry(view, path, status)
-    numbers = (status.st_dev, status.st_ino, status.st_nlink, status.st_uid, status.st_gid)
+    numbers = (status.st_dev, status.st_ino, status.st_uid, status.st_gid)
     return LocalEntry(path, entry, *numbers)
 
 

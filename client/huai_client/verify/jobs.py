@@ -9,7 +9,7 @@ from huai_client.diff.compare import Compared, Extraneous, Finding, Match, Missi
 from huai_client.diff.selection import Selection
 from huai_client.diff.table import compare_path
 from huai_client.tree import STAGING_NAME, PathError, View
-from huai_client.tree.local_entry import Unreadable, stat_entry
+from huai_client.tree.local_entry import Unreadable
 from huai_client.tree.scope import Scope
 from huai_client.verify.expected import ExpectedTree
 from huai_client.verify.parts import part_at
@@ -170,10 +170,7 @@ def _look_at(view: View, wanted: File) -> Compared:
 
 def _finding(view: View, wanted: File) -> Finding:
     try:
-        found = stat_entry(view, wanted.path)
         here = compare_path(view, wanted.path, wanted)
-        if found is None or not here.present:
-            return Missing(wanted)
-        return Match(wanted, found, here.differing)
     except PathError as error:
         return Unreadable(error.path, error.reason)
+    return Match(wanted, here.differing) if here.present else Missing(wanted)

@@ -771,14 +771,21 @@ class TreeComparison:
         """
 
     def batch(
-        self, most: int, steps: int, ask: Callable[[], None]
+        self, most: int, steps: int
     ) -> tuple[bytes, bytes, _Batch | None, tuple[int, int, int], bytes, bool]:
         """The next findings, about `most`, of about `steps` entries.
 
-        `ask` is called ten times a second, and may raise.
-
         Records, their text, the entries that are wanted; how many entries and files were compared,
         and how many files without a digest; the place of the last entry; whether that was all.
+        """
+
+    def put_into(
+        self, candidates: Candidates, steps: int, ask: Callable[[], None]
+    ) -> tuple[bytes, bytes, bool]:
+        """Compare about `steps` entries; `candidates` get what is missing or differs.
+
+        `ask` is called ten times a second, and may raise.  Records of the rest, their text; whether
+        that was all.
         """
 
     def waiting(self) -> list[bytes]:

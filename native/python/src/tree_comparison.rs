@@ -9,14 +9,16 @@ use huai_format::manifest::Listing;
 use huai_format::path::RelPath;
 use huai_format::selection::{ModeRule, Modes, Selection, Source};
 use huai_format::shared::Shared;
+use huai_tree::candidates::TableFindings;
 use huai_tree::compare::{self, Options};
 use huai_tree::error::Errno;
-use huai_tree::findings::Findings;
+use huai_tree::findings::{Findings, Sink};
 use huai_tree::owners::Kind;
 use huai_tree::scope::Scope;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use crate::candidates::Candidates;
 use crate::columns::{Batch, batch};
 use crate::errors::{raise, refuse};
 use crate::filter::Filter;
@@ -42,6 +44,9 @@ type Compared<'py> = (
     bool,
 );
 
+/// Records, text; whether it was all.
+type Rest<'py> = (Bound<'py, PyBytes>, Bound<'py, PyBytes>, bool);
+
 /// What is wanted, before filters.
 #[derive(FromPyObject)]
 enum Wanted {
@@ -53,6 +58,7 @@ enum Wanted {
 #[pyclass(frozen, module = "huai_native._native")]
 pub(crate) struct TreeComparison {
     comparison: Mutex<compare::TreeComparison<Reader>>,
+    modes: Modes,
     owners: Option<(Py<PyAny>, Py<PyAny>)>,
 }
 
@@ -73,10 +79,11 @@ impl TreeComparison {
         threads: usize,
     ) -> PyResult<Self> {
         let (filters, modes) = selection;
+        let modes = modes_of(modes);
         let (top, apart, after) = scope;
         let options = Options {
             scope: Scope { top, apart, after },
-            modes: modes_of(modes),
+            modes,
             owners: owners.is_some(),
             content,
             opens_up,
@@ -85,45 +92,44 @@ impl TreeComparison {
         let opened = compare::TreeComparison::open(handle, selected(snapshot, &filters)?, options);
         Ok(Self {
             comparison: Mutex::new(opened.map_err(|error| raise(py, &error))?),
+            modes,
             owners,
         })
     }
 
-    /// The next findings, about so many, of so many entries; `ask` is called now and then.
-    fn batch<'py>(
-        &self,
-        py: Python<'py>,
-        most: usize,
-        steps: usize,
-        ask: &Bound<'py, PyAny>,
-    ) -> PyResult<Compared<'py>> {
-        let raised = Mutex::new(None);
-        let number_of = |kind, name: &[u8]| {
-            self.number(kind, name).map_err(|error| {
-                let mut raised = raised.lock().unwrap_or_else(PoisonError::into_inner);
-                raised.get_or_insert(error);
-                Errno::CANCELED
-            })
-        };
+    /// The next findings, about so many, of so many entries.
+    fn batch<'py>(&self, py: Python<'py>, most: usize, steps: usize) -> PyResult<Compared<'py>> {
         let mut found = Findings::new(most, steps);
-        let outcome = wait_asking(py, Some(ask.as_unbound()), |stop| {
-            let mut comparison = self.lock();
-            let ended = comparison.advance(&number_of, stop, &mut found);
-            ended.map(|ended| (ended, comparison.position()))
-        })?;
-        if let Some(error) = raised.into_inner().unwrap_or_else(PoisonError::into_inner) {
-            return Err(error);
-        }
-        let (ended, position) = outcome.map_err(refuse)?;
-        let totals = found.totals;
+        let (ended, position) = self.advance(py, None, &mut found)?;
+        let Findings { records, wanted } = &found;
+        let totals = records.totals;
         Ok((
-            PyBytes::new(py, &found.records),
-            PyBytes::new(py, &found.text),
-            batch(py, &found.wanted)?,
+            PyBytes::new(py, &records.bytes),
+            PyBytes::new(py, &records.text),
+            batch(py, wanted)?,
             (totals.entries, totals.files, totals.undigested),
             PyBytes::new(py, &position),
             ended,
         ))
+    }
+
+    /// The same, of which a table takes what is missing or differs; `ask` is called now and then.
+    fn put_into<'py>(
+        &self,
+        py: Python<'py>,
+        candidates: &Candidates,
+        steps: usize,
+        ask: &Bound<'py, PyAny>,
+    ) -> PyResult<Rest<'py>> {
+        candidates.change(|table| {
+            let mut found = TableFindings::new(table, self.modes, steps);
+            let (ended, _) = self.advance(py, Some(ask.as_unbound()), &mut found)?;
+            Ok((
+                PyBytes::new(py, &found.records.bytes),
+                PyBytes::new(py, &found.records.text),
+                ended,
+            ))
+        })
     }
 
     /// Extraneous leaves that are not told of yet.
@@ -143,6 +149,32 @@ impl TreeComparison {
         self.comparison
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Compare until `to` is full; whether that was all, and the last place.
+    fn advance(
+        &self,
+        py: Python<'_>,
+        ask: Option<&Py<PyAny>>,
+        to: &mut (impl Sink + Send),
+    ) -> PyResult<(bool, Vec<u8>)> {
+        let raised = Mutex::new(None);
+        let number_of = |kind, name: &[u8]| {
+            self.number(kind, name).map_err(|error| {
+                let mut raised = raised.lock().unwrap_or_else(PoisonError::into_inner);
+                raised.get_or_insert(error);
+                Errno::CANCELED
+            })
+        };
+        let outcome = wait_asking(py, ask, |stop| {
+            let mut comparison = self.lock();
+            let ended = comparison.advance(&number_of, stop, to);
+            ended.map(|ended| (ended, comparison.position()))
+        })?;
+        match raised.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            Some(error) => Err(error),
+            None => outcome.map_err(refuse),
+        }
     }
 
     fn number(&self, kind: Kind, name: &[u8]) -> PyResult<Option<u32>> {

@@ -2,7 +2,7 @@
 
 use huai_format::path::parent;
 
-use crate::findings::Findings;
+use crate::records::Records;
 use crate::scope::tree_order;
 
 /// Those of one directory, in order.
@@ -32,7 +32,7 @@ impl Extraneous {
     }
 
     /// Tells of those in directories that end before `key`; none: of all.
-    pub(crate) fn leave(&mut self, key: Option<&[u8]>, to: &mut Findings) {
+    pub(crate) fn leave(&mut self, key: Option<&[u8]>, to: &mut Records) {
         let is_open = |group: &Group| key.is_some_and(|key| key.starts_with(&group.key));
         let left = self.0.iter().rposition(is_open).map_or(0, |last| last + 1);
         for group in self.0.drain(left..) {

@@ -36,6 +36,7 @@ mod extraneous;
 pub mod findings;
 mod local;
 pub mod numbers;
+mod records;
 pub mod scope;
 pub mod survey;
 

@@ -1,6 +1,5 @@
 //! Candidates from the comparison of two snapshots.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use huai_format::entry::{Body, Entry};
@@ -10,7 +9,7 @@ use huai_format::path::{RelPath, path_order};
 use huai_format::selection::Modes;
 use rustix::io::Errno;
 
-use super::table::{Candidates, Here, Kind, Mode, Row, Span, Stated};
+use super::table::{Candidates, Here, Row, Stated};
 use crate::call::Outcome;
 
 /// How many changes are taken between two looks whether to go on.
@@ -84,62 +83,8 @@ impl<'a> Changes<'a> {
     }
 
     fn stated(&mut self, entry: &Entry<'_>, known: Option<&Stated>) -> Outcome<Stated> {
-        let (kind, size, other, digest) = match &entry.body {
-            Body::File { size, link, digest } => {
-                let link = link.as_ref().map(RelPath::as_bytes);
-                let link = link.filter(|link| self.reached.leaf(&self.filter, link));
-                let digest = digest.as_ref().map_or(&[][..], |digest| &digest[..]);
-                (
-                    Kind::File,
-                    *size,
-                    Cow::Borrowed(link.unwrap_or_default()),
-                    digest,
-                )
-            }
-            Body::Directory => (Kind::Directory, 0, Cow::default(), &[][..]),
-            Body::Symlink { target } => (Kind::Symlink, 0, Cow::Borrowed(&**target), &[][..]),
-        };
-        let table = &mut *self.table;
-        let mut put = |bytes: &[u8], known: Option<Span>| {
-            if bytes.is_empty() {
-                return Ok(Span::default());
-            }
-            table.put_again(bytes, [known, None])
-        };
-        let other = put(&other, known.map(|known| known.other))?;
-        let digest = put(digest, known.map(|known| known.digest))?;
-        Ok(Stated {
-            kind,
-            mode: mode(&self.modes, entry),
-            owner: self.table.owner(&entry.owner),
-            group: self.table.owner(&entry.group),
-            mtime: entry.mtime,
-            size,
-            other,
-            digest,
-        })
-    }
-}
-
-/// The mode that a policy makes of the stated one.
-fn mode(modes: &Modes, entry: &Entry<'_>) -> Mode {
-    let rule = match entry.body {
-        Body::File { .. } => modes.file,
-        Body::Directory => modes.directory,
-        Body::Symlink { .. } => {
-            return Mode {
-                bits: entry.mode,
-                stated: entry.mode,
-                kept: false,
-            };
-        }
-    };
-    let bits = entry.mode & rule.kept | rule.set;
-    let is_reduced = !modes.local && rule.set == 0;
-    Mode {
-        bits,
-        stated: if is_reduced { entry.mode } else { bits },
-        kept: modes.local,
+        let is_here = |link: &RelPath| self.reached.leaf(&self.filter, link.as_bytes());
+        self.table.state(entry, self.modes, known, is_here)
     }
 }
 
@@ -265,7 +210,8 @@ fn is_below(path: &[u8], above: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Candidates, Here, Kind, Mode, Span, Stated};
+    use super::{Candidates, Here, Stated};
+    use crate::candidates::table::{Kind, Mode, Span};
 
     fn sized(size: u64) -> Stated {
         let mode = Mode {

@@ -4,9 +4,12 @@
 
 mod changes;
 mod content;
+mod findings;
 mod planner;
+mod state;
 mod table;
 
 pub use changes::Changes;
+pub use findings::TableFindings;
 pub use planner::{Number, Operations, Planned, parents};
 pub use table::{Candidates, Here, Kind, Mode, Row, Seen, Span, Stated};

@@ -10,7 +10,7 @@ use super::place::Place;
 use crate::attributes::{self, Mode};
 use crate::call::Outcome;
 use crate::difference::{self, differences};
-use crate::findings::{Attribute, Attributes, Findings};
+use crate::findings::{Attribute, Attributes, Sink};
 use crate::local::{Seen, look};
 use crate::numbers::NumberOf;
 use crate::owners::Kind;
@@ -23,7 +23,7 @@ impl Place {
         seen: &Seen,
         target: &[u8],
         number_of: &NumberOf<'_>,
-        to: &mut Findings,
+        to: &mut impl Sink,
     ) -> Result<()> {
         let entry = wanted.1;
         let differing = self.differences(entry, seen, target, number_of);
@@ -33,9 +33,10 @@ impl Place {
             let is_new = self.inodes.insert((seen.device, seen.inode));
             differing.add_if(Attribute::Link, !is_new);
         }
-        self.count(wanted, to);
+        self.count(wanted, to.records());
         if !differing.is_empty() || (self.options.content && is_worth_reading(entry, differing)) {
-            to.add_match(wanted, differing, seen, target);
+            let added = to.add_match(wanted, differing, seen, target);
+            added.map_err(|errno| failed(wanted.0.as_bytes(), errno))?;
         }
         Ok(())
     }

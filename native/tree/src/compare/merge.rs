@@ -16,7 +16,7 @@ use super::place::{Pair, Place};
 use crate::ahead::Ahead;
 use crate::call;
 use crate::error::Error;
-use crate::findings::Findings;
+use crate::findings::Sink;
 use crate::folders::Folders;
 use crate::handle::Root;
 use crate::local::{Local, LocalReader};
@@ -84,7 +84,7 @@ impl<R: ObjectReader> TreeComparison<R> {
         &mut self,
         number_of: &NumberOf<'_>,
         stop: &Stop,
-        to: &mut Findings,
+        to: &mut impl Sink,
     ) -> Result<bool> {
         let mut ended = false;
         while !to.is_full() && !ended {
@@ -99,11 +99,11 @@ impl<R: ObjectReader> TreeComparison<R> {
                 self.place.begin(&pair, number_of, to)?;
                 self.pair = Some(pair);
             } else {
-                self.place.extraneous.leave(None, to);
+                self.place.extraneous.leave(None, to.records());
                 ended = true;
             }
         }
-        to.finish();
+        to.records().finish();
         Ok(ended)
     }
 
@@ -187,7 +187,7 @@ impl<R: ObjectReader> TreeComparison<R> {
         &mut self,
         pair: &mut Pair,
         number_of: &NumberOf<'_>,
-        to: &mut Findings,
+        to: &mut impl Sink,
     ) -> Result<bool> {
         let Self {
             selection, place, ..
@@ -198,7 +198,7 @@ impl<R: ObjectReader> TreeComparison<R> {
             let mut leaves = Leaves::resume(&listing.path, text, digests, bookmark);
             while let Some(entry) = leaves.next() {
                 let mut entry = entry?;
-                to.step();
+                to.records().step();
                 if place.wants(&listing.path, &entry) && selection.admits(&listing.path, &mut entry)
                 {
                     place.leaf(pair, &entry, number_of, to)?;
@@ -212,7 +212,7 @@ impl<R: ObjectReader> TreeComparison<R> {
             }
         }
         while let Some(leaf) = pair.local.as_ref().and_then(|local| local.leaf(pair.next)) {
-            place.only_here(&pair.path, leaf, to);
+            place.only_here(&pair.path, leaf, to.records());
             pair.next += 1;
         }
         Ok(true)

@@ -9,9 +9,9 @@ use huai_format::line::{Bookmark, decode_directory};
 use huai_format::manifest::Listing;
 use huai_format::path::RelPath;
 
-use super::Options;
+use super::{Options, failed};
 use crate::extraneous::Extraneous;
-use crate::findings::Findings;
+use crate::findings::{Records, Sink};
 use crate::folders::Folders;
 use crate::handle::Root;
 use crate::local::{Closed, Found, Leaf, Local, look};
@@ -67,12 +67,12 @@ impl Place {
         &mut self,
         pair: &Pair,
         number_of: &NumberOf<'_>,
-        to: &mut Findings,
+        to: &mut impl Sink,
     ) -> Result<()> {
         let path = pair.path.as_bytes();
         let key = tree_order(path, true);
-        to.step();
-        self.extraneous.leave(Some(&key), to);
+        to.records().step();
+        self.extraneous.leave(Some(&key), to.records());
         self.blind = self.blind.take().filter(|blind| key.starts_with(blind));
         let (own, closed) = pair
             .local
@@ -90,13 +90,13 @@ impl Place {
                 None => self.directory_alone(&pair.path, &entry, number_of, to)?,
             }
         } else if own.is_some() && !self.retyped.remove(path) {
-            to.add_extraneous(path, true);
+            to.records().add_extraneous(path, true);
         }
         if let Some(why) = closed {
-            to.add_unreadable(path, why, true);
+            to.records().add_unreadable(path, why, true);
             self.blind = Some(key);
             if self.options.opens_up {
-                to.fill();
+                to.records().fill();
             }
         }
         Ok(())
@@ -118,7 +118,7 @@ impl Place {
         pair: &mut Pair,
         entry: &Entry<'_>,
         number_of: &NumberOf<'_>,
-        to: &mut Findings,
+        to: &mut impl Sink,
     ) -> Result<()> {
         let name = &*entry.name;
         let mut here = None;
@@ -129,7 +129,7 @@ impl Place {
                     here = Some(leaf);
                     break;
                 }
-                self.only_here(&pair.path, leaf, to);
+                self.only_here(&pair.path, leaf, to.records());
             }
         }
         let wanted = (&pair.path, entry);
@@ -140,7 +140,7 @@ impl Place {
                 ..
             }) => self.found(wanted, &seen, target, number_of, to),
             Some(leaf) => {
-                self.only_here(&pair.path, leaf, to);
+                self.only_here(&pair.path, leaf, to.records());
                 Ok(())
             }
             None => {
@@ -152,8 +152,7 @@ impl Place {
                 if may_be_directory || is_top() {
                     self.leaf_alone(wanted, number_of, to)
                 } else {
-                    self.missing(wanted, to);
-                    Ok(())
+                    self.missing(wanted, to)
                 }
             }
         }
@@ -164,7 +163,7 @@ impl Place {
         &mut self,
         wanted: (&RelPath, &Entry<'_>),
         number_of: &NumberOf<'_>,
-        to: &mut Findings,
+        to: &mut impl Sink,
     ) -> Result<()> {
         let path = wanted.0.join(&wanted.1.name);
         match look(&mut self.folders, path.as_bytes()) {
@@ -172,12 +171,10 @@ impl Place {
                 self.retyped.insert(path.as_bytes().to_vec());
                 self.found(wanted, &seen, &target, number_of, to)
             }
-            Ok(None) => {
-                self.missing(wanted, to);
-                Ok(())
-            }
+            Ok(None) => self.missing(wanted, to),
             Err(errno) => {
-                to.add_unreadable(path.as_bytes(), Closed::Errno(errno), false);
+                to.records()
+                    .add_unreadable(path.as_bytes(), Closed::Errno(errno), false);
                 Ok(())
             }
         }
@@ -189,32 +186,29 @@ impl Place {
         path: &RelPath,
         entry: &Entry<'_>,
         number_of: &NumberOf<'_>,
-        to: &mut Findings,
+        to: &mut impl Sink,
     ) -> Result<()> {
         // Nobody remembers the leaves before the place where the scope begins.
         let from_start = self.options.scope.after.is_empty();
         if from_start && !self.extraneous.holds(path.as_bytes()) {
-            self.missing((path, entry), to);
-            return Ok(());
+            return self.missing((path, entry), to);
         }
         match look(&mut self.folders, path.as_bytes()) {
             Ok(Some(Found { seen, target })) => {
                 self.extraneous.take(path.as_bytes());
                 self.found((path, entry), &seen, &target, number_of, to)
             }
-            Ok(None) => {
-                self.missing((path, entry), to);
-                Ok(())
-            }
+            Ok(None) => self.missing((path, entry), to),
             Err(errno) => {
-                to.add_unreadable(path.as_bytes(), Closed::Errno(errno), true);
+                to.records()
+                    .add_unreadable(path.as_bytes(), Closed::Errno(errno), true);
                 Ok(())
             }
         }
     }
 
     /// A leaf that is wanted nowhere, as far as is known.
-    pub(super) fn only_here(&mut self, directory: &RelPath, leaf: Leaf<'_>, to: &mut Findings) {
+    pub(super) fn only_here(&mut self, directory: &RelPath, leaf: Leaf<'_>, to: &mut Records) {
         match leaf.seen {
             Ok(_) => self.extraneous.add(directory.as_bytes(), leaf.name),
             Err(errno) => {
@@ -224,12 +218,13 @@ impl Place {
         }
     }
 
-    fn missing(&mut self, wanted: (&RelPath, &Entry<'_>), to: &mut Findings) {
-        self.count(wanted, to);
-        to.add_missing(wanted.0, wanted.1);
+    fn missing(&mut self, wanted: (&RelPath, &Entry<'_>), to: &mut impl Sink) -> Result<()> {
+        self.count(wanted, to.records());
+        let added = to.add_missing(wanted);
+        added.map_err(|errno| failed(wanted.0.as_bytes(), errno))
     }
 
-    pub(super) fn count(&mut self, (directory, entry): (&RelPath, &Entry<'_>), to: &mut Findings) {
+    pub(super) fn count(&mut self, (directory, entry): (&RelPath, &Entry<'_>), to: &mut Records) {
         to.count(entry);
         let is_directory = matches!(entry.body, Body::Directory);
         match &mut self.last {

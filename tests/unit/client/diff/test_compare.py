@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from huai_client.diff.compare import Extraneous, Match, Missing, TreeComparison
-from huai_client.tree import StorageError, Tree, View
+from huai_client.tree import StorageError, View
 from huai_client.tree.local_entry import Unreadable
 from huai_schema.entries import Directory, Entry
 from huai_schema.paths import ROOT
@@ -73,36 +73,8 @@ def test_unreadable_directories_are_said(short_path: Path) -> None:
     run_unprivileged(__name__, "steps_in_unreadable_directories", short_path)
 
 
-def steps_in_directories_that_are_opened_up(folder: Path) -> None:
-    (folder / "list/none/deep").mkdir(parents=True)
-    leader = file(b"list/f", mtime=0)
-    for name in ("list/f", "list/none/deep/f"):
-        (folder / name).touch()
-    os.link(folder / "list/f", folder / "list/none/also")
-    os.truncate(folder / "list/f", 10)
-    for name, mode in (("list/none/deep", 0o600), ("list/none", 0), ("list", 0o400)):
-        (folder / name).chmod(mode)
-    wanted = [*NOTHING, directory(b"list"), directory(b"list/none"), leader]
-    wanted.append(linked(b"list/none/also", leader))
-    with Tree(folder) as tree:
-        found = list(compared(tree, wanted))
-    assert not any(isinstance(each, Unreadable | Missing) for each in found)
-    differing = {each.wanted.path: each.attributes for each in found if isinstance(each, Match)}
-    assert "mode" in differing[at(b"list")] & differing[at(b"list/none")]
-    assert not any("link" in names for names in differing.values())
-    assert [each.path for each in found if isinstance(each, Extraneous)] == [
-        b"list/none/deep",
-        b"list/none/deep/f",
-    ]
-    assert (folder / "list").stat().st_mode & 0o7777 == 0o400
-
-
-def test_whoever_writes_opens_up_closed_directories(short_path: Path) -> None:
-    run_unprivileged(__name__, "steps_in_directories_that_are_opened_up", short_path)
-
-
 def test_a_disk_that_fails_ends_it(short_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    record = bytes([6]) + bytes(23) + (5).to_bytes(4, "little") + bytes(32)
+    record = bytes([6]) + bytes(7) + (5).to_bytes(4, "little") + bytes(8)
 
     class Failing:
         def __init__(self, *_: object, **__: object) -> None: ...
@@ -113,16 +85,6 @@ def test_a_disk_that_fails_ends_it(short_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("huai_native._native.TreeComparison", Failing)
     with View(short_path) as view, pytest.raises(StorageError):
         list(compared(view, NOTHING))
-
-
-def test_what_is_asked_now_and_then_may_end_it(short_path: Path) -> None:
-    def over() -> None:
-        raise TimeoutError
-
-    with View(short_path) as view:
-        comparison = TreeComparison(view, selection_of(NOTHING), owners=None)
-        with pytest.raises(TimeoutError):
-            list(comparison.findings(over))
 
 
 def test_leaders_are_looked_for_in_other_directories(short_path: Path) -> None:

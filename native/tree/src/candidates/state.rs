@@ -1,0 +1,70 @@
+//! Entries of a snapshot as a tree gets them.
+
+use huai_format::entry::{Body, Entry};
+use huai_format::path::RelPath;
+use huai_format::selection::Modes;
+
+use super::table::{Candidates, Kind, Mode, Span, Stated};
+use crate::call::Outcome;
+
+impl Candidates {
+    /// An entry of which `known` may have the same texts; a hardlink only if the tree has its leader.
+    pub(super) fn state(
+        &mut self,
+        entry: &Entry<'_>,
+        modes: Modes,
+        known: Option<&Stated>,
+        has: impl FnOnce(&RelPath) -> bool,
+    ) -> Outcome<Stated> {
+        let (kind, size, other, digest): (_, _, &[u8], &[u8]) = match &entry.body {
+            Body::File { size, link, digest } => {
+                let link = link.as_ref().filter(|link| has(link));
+                let link = link.map_or(&b""[..], RelPath::as_bytes);
+                let digest = digest.as_ref().map_or(&b""[..], |digest| digest);
+                (Kind::File, *size, link, digest)
+            }
+            Body::Directory => (Kind::Directory, 0, b"", b""),
+            Body::Symlink { target } => (Kind::Symlink, 0, target, b""),
+        };
+        let mut put = |bytes: &[u8], known: Option<Span>| {
+            if bytes.is_empty() {
+                return Ok(Span::default());
+            }
+            self.put_again(bytes, [known, None])
+        };
+        let other = put(other, known.map(|known| known.other))?;
+        let digest = put(digest, known.map(|known| known.digest))?;
+        Ok(Stated {
+            kind,
+            mode: mode(modes, entry),
+            owner: self.owner(&entry.owner),
+            group: self.owner(&entry.group),
+            mtime: entry.mtime,
+            size,
+            other,
+            digest,
+        })
+    }
+}
+
+/// The mode that a policy makes of the stated one.
+fn mode(modes: Modes, entry: &Entry<'_>) -> Mode {
+    let rule = match entry.body {
+        Body::File { .. } => modes.file,
+        Body::Directory => modes.directory,
+        Body::Symlink { .. } => {
+            return Mode {
+                bits: entry.mode,
+                stated: entry.mode,
+                kept: false,
+            };
+        }
+    };
+    let bits = entry.mode & rule.kept | rule.set;
+    let is_reduced = !modes.local && rule.set == 0;
+    Mode {
+        bits,
+        stated: if is_reduced { entry.mode } else { bits },
+        kept: modes.local,
+    }
+}
