@@ -84,10 +84,11 @@ def plan_with_move(tree: Tree) -> Plan:
     def inside(path: RelPath, folder: bytes) -> bool:
         return (path + b"/").startswith(folder + b"/")
 
-    stage = plan.stages[0]
-    stage.fetches[:] = [item for item in stage.fetches if not inside(item.path, MOVED)]
+    stage, *others = plan.stages
+    left = [item for item in stage.fetches if not inside(item.path, MOVED)]
     return replace(
         plan,
+        stages=[replace(stage, fetches=left), *others],
         make=[path for path in plan.make if not inside(path, MOVED)],
         removals=[item for item in plan.removals if not inside(item.path, OLD)],
         moves=[*plan.moves, Move(at(OLD), at(MOVED))],

@@ -128,7 +128,9 @@ def staged_plan(tree: Tree, wanted: list[Entry]) -> Plan:
     plan = plan_for(tree, wanted)
     (everything,) = plan.stages
     attributes: list[list[File | Symlink]] = [[] for _ in STAGES]
-    stages = [Stage(name, attributes=own) for name, own in zip(STAGES, attributes, strict=True)]
+    fetches: list[list[File]] = [[] for _ in STAGES]
+    leaves = zip(STAGES, fetches, attributes, strict=True)
+    stages = [Stage(name, brought, attributes=own) for name, brought, own in leaves]
 
     def number(entry: File | Symlink) -> int:
         stage = ORDER.stage_of(entry.path, symlink=isinstance(entry, Symlink))
@@ -140,7 +142,7 @@ def staged_plan(tree: Tree, wanted: list[Entry]) -> Plan:
         return stages[number(entry)]
 
     for file_ in everything.fetches:
-        of(file_).fetches.append(file_)
+        fetches[number(file_)].append(file_)
     for file_ in everything.links:
         of(file_).links.append(file_)
     for link in everything.symlinks:

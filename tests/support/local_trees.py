@@ -111,7 +111,8 @@ def plan_for(tree: Tree, wanted: list[Entry]) -> Plan:
     removals: list[Remove] = []
     make: list[RelPath] = []
     attributes: list[File | Symlink] = []
-    stage = Stage("all", attributes=attributes)
+    fetches: list[File] = []
+    stage = Stage("all", fetches, attributes=attributes)
     retyped: list[bytes] = []
     table = CandidateTable(tree.names)
     comparison = TreeComparison(tree, selection_of(wanted), owners=tree.owners)
@@ -122,10 +123,14 @@ def plan_for(tree: Tree, wanted: list[Entry]) -> Plan:
             is_dir = isinstance(each.have, Directory)
             clear.append(Remove(each.path, is_dir))
             retyped += [each.path] if is_dir else []
-        if each.differing and "type" not in each.differing:
-            _change(each.wanted, each.differing, stage, attributes)
+        if not each.differing or "type" in each.differing:
+            _create(each.wanted, make, stage, fetches)
+        elif isinstance(each.wanted, Directory):
+            continue
+        elif each.differing <= OWNERLESS and "mtime" not in each.differing:
+            attributes.append(each.wanted)
         else:
-            _create(each.wanted, make, stage)
+            _create(each.wanted, make, stage, fetches)
     for finding in rest:
         assert isinstance(finding, Extraneous)
         under = any(finding.path.startswith(top + b"/") for top in retyped)
@@ -143,26 +148,15 @@ def _depth(item: Remove | Directory) -> int:
     return item.path.count(b"/") + 1 if item.path else 0
 
 
-def _create(entry: Entry, make: list[RelPath], stage: Stage) -> None:
+def _create(entry: Entry, make: list[RelPath], stage: Stage, fetches: list[File]) -> None:
     if isinstance(entry, Directory):
         make.append(entry.path)
     elif isinstance(entry, Symlink):
         stage.symlinks.append(entry)
     elif entry.link is None:
-        stage.fetches.append(entry)
+        fetches.append(entry)
     else:
         stage.links.append(entry)
-
-
-def _change(
-    wanted: Entry, differing: frozenset[str], stage: Stage, attributes: list[File | Symlink]
-) -> None:
-    if isinstance(wanted, Directory):
-        return
-    if differing <= OWNERLESS and "mtime" not in differing:
-        attributes.append(wanted)
-    else:
-        _create(wanted, [], stage)
 
 
 def open_handles() -> int:

@@ -65,8 +65,8 @@ class Recorder:
     def progressed(self, size: int) -> None:
         self.sizes.append(size)
 
-    def finished(self, file: File) -> None:
-        self.arrived.append(file.path)
+    def finished(self, files: Sequence[File]) -> None:
+        self.arrived.extend(file.path for file in files)
 
     def refused(self, file: File, verdict: Arrival) -> None:
         self.not_arrived.append((file.path, verdict))
@@ -89,7 +89,7 @@ class Downstream:
         self.dest = dest
         self.finish = finish
         self.finished: set[File] = set()
-        """Those of the last transfer."""
+        """Those of the last transfer that have all their attributes."""
         self.root = dest / ".~tmp~" / "huai"
         self.listener = Recorder()
 
@@ -108,5 +108,5 @@ class Downstream:
                 content = ready(staging, file).read_bytes()
                 assert len(content) == file.size
                 assert file.digest in (None, blake3(content).digest())
-            self.finished = staging.finished
+            self.finished = {*outcome.arrived} - {*staging.unfinished(outcome.arrived)}
         return outcome

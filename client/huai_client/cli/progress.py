@@ -5,7 +5,7 @@ they are given.  The rule to keep: JSON events are an interface, described in do
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TextIO
 
 from huai_client.cli.console import Console
@@ -91,9 +91,9 @@ class PlainProgress:
             f"{human(size)} of {human(self._size)}, {human(rate)}/s{left}"
         )
 
-    def finished(self, file: File) -> None:  # noqa: ARG002 - one line a file would be too many
-        """Count it."""
-        self._files_here += 1
+    def finished(self, files: Sequence[File]) -> None:
+        """Count them: one line a file would be too many."""
+        self._files_here += len(files)
 
     def refused(self, file: File, verdict: Arrival) -> None:
         """Nothing yet: the end of the run tells, and the reason with it."""
@@ -152,9 +152,9 @@ class TerminalProgress:
             rate = f"{human(speed)}/s" if speed else ""
             self._bar.update(self._task, completed=size, rate=rate)
 
-    def finished(self, file: File) -> None:  # noqa: ARG002 - the bar counts
-        """Count it."""
-        self._files_here += 1
+    def finished(self, files: Sequence[File]) -> None:
+        """Count them: the bar has no more room."""
+        self._files_here += len(files)
         if self._bar and self._task is not None:
             self._bar.update(self._task, description=self._title())
 
@@ -213,9 +213,10 @@ class JsonProgress:
             self._next = now + self._interval
             self._say("transfer-progress", bytes=size)
 
-    def finished(self, file: File) -> None:
+    def finished(self, files: Sequence[File]) -> None:
         """`file-arrived`: path, bytes."""
-        self._say("file-arrived", path=exact(file.path), bytes=file.size)
+        for file in files:
+            self._say("file-arrived", path=exact(file.path), bytes=file.size)
 
     def refused(self, file: File, verdict: Arrival) -> None:
         """`file-missing` or `file-mismatch`: path, bytes."""

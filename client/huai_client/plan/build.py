@@ -228,7 +228,7 @@ class PlanBuilder:
         self, plan: Plan, diff: TreeDiff, view: View, commit: Commit, *, sure: bool
     ) -> Plan:
         """The plan with local sources for files that need no transfer."""
-        fetches = [file for stage in plan.stages for file in stage.fetches]
+        fetches = plan.fetches
         entries = len(fetches) + sum(len(stage.links) for stage in plan.stages)
         wanted = Wanted(fetches, entries, diff.candidates, plan.moves)
         return plan.with_reuses(ReuseSources(self._mirror).find(wanted, view, commit, sure=sure))

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from huai_client.diff.candidate import Move, Remove
+from huai_client.diff.files import joined
 from huai_client.diff.reuse.value import Reuse
 from huai_schema.codec.publish_rules import STAGES
 from huai_schema.entries import Directory, File, Symlink
@@ -25,7 +26,7 @@ class Stage:
     """What is published together: payload, then indices, then pointers."""
 
     name: str
-    fetches: list[File] = field(default_factory=list)
+    fetches: Sequence[File] = field(default_factory=list)
     """Content to transfer, then to rename into place."""
     links: list[File] = field(default_factory=list)
     """Hardlinks to make to `File.link`, which is published before them."""
@@ -54,6 +55,11 @@ class Plan:
     """By `Move.old`: a symlink to the new place, for readers of old indices."""
     reuses: dict[RelPath, Reuse] = field(default_factory=dict)
     """By path: local sources of files in `fetches`, which need no transfer."""
+
+    @property
+    def fetches(self) -> Sequence[File]:
+        """Those of all stages."""
+        return joined(*(stage.fetches for stage in self.stages))
 
     def with_reuses(self, reuses: dict[RelPath, Reuse]) -> "Plan":
         """This plan with `reuses`."""

@@ -35,7 +35,7 @@ def make_plan(
         make=planned.make,
         moves=sorted(moves, key=lambda move: path_order(move.new)),
         stages=[
-            Stage(name, [*fetches], [*links], [*symlinks], attributes)
+            Stage(name, fetches, [*links], [*symlinks], attributes)
             for name, (fetches, links, symlinks, attributes) in zip(STAGES, stages, strict=True)
         ],
         removals=planned.removals,
@@ -50,8 +50,8 @@ def changed_directories(plan: Plan) -> set[RelPath]:
     for move in plan.moves:
         paths |= {parent(move.old), parent(move.new), move.new}
     for stage in plan.stages:
-        paths |= {parent(file.path) for file in (*stage.fetches, *stage.links)}
-        paths |= {parent(symlink.path) for symlink in stage.symlinks}
+        for leaves in (stage.fetches, stage.links, stage.symlinks):
+            paths |= _parents(leaves)
     return paths
 
 

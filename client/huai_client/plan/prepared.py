@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from huai_client.diff.candidate import TreeDiff
+from huai_client.diff.files import paths, sizes
 from huai_client.diff.selection import Extent
 from huai_client.metadata.commit import Commit
 from huai_client.modes import Modes, Reduced, split_key
@@ -42,23 +43,27 @@ class PlanSummary(NamedTuple):
 
 def summarize(plan: Plan) -> PlanSummary:
     """Add up a plan."""
-    files = [file for stage in plan.stages for file in stage.fetches]
-    fetches = [file for file in files if file.path not in plan.reuses]
+    files, reuses = plan.fetches, plan.reuses
+    every = sum(sizes(files))
+    reused = list[int]()
+    if reuses:
+        found = zip(paths(files), sizes(files), strict=True)
+        reused = [size for path, size in found if path in reuses]
     made = set(plan.make)
     settled = len(plan.directories)
     if made:
         settled = sum(directory.path not in made for directory in plan.directories)
     return PlanSummary(
-        fetches=len(fetches),
-        fetch_bytes=sum(file.size for file in fetches),
+        fetches=len(files) - len(reused),
+        fetch_bytes=every - sum(reused),
         links=sum(len(stage.links) for stage in plan.stages),
         symlinks=sum(len(stage.symlinks) for stage in plan.stages),
         attributes=sum(len(stage.attributes) for stage in plan.stages) + settled,
         moves=len(plan.moves),
         new_directories=len(made),
         deletions=len(plan.clear) + len(plan.removals),
-        reused=len(files) - len(fetches),
-        reused_bytes=sum(file.size for file in files if file.path in plan.reuses),
+        reused=len(reused),
+        reused_bytes=sum(reused),
     )
 
 

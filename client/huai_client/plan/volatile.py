@@ -7,6 +7,7 @@ plan publishes that one, with its own size and time; if none arrived, the local 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 
+from huai_client.diff.files import having, joined, paths
 from huai_client.plan.operations import Plan, Stage
 from huai_schema.entries import File
 from huai_schema.paths import RelPath
@@ -15,12 +16,7 @@ from huai_schema.paths import RelPath
 def volatile_fetches(plan: Plan, is_volatile: Callable[[RelPath], bool]) -> frozenset[RelPath]:
     """The volatile files that `plan` fetches, without those that have hardlinks."""
     led = {file.link for stage in plan.stages for file in stage.links}
-    return frozenset(
-        file.path
-        for stage in plan.stages
-        for file in stage.fetches
-        if is_volatile(file.path) and file.path not in led
-    )
+    return frozenset(path for path in paths(plan.fetches) if is_volatile(path) and path not in led)
 
 
 def as_arrived(
@@ -34,7 +30,8 @@ def as_arrived(
         return plan
 
     def stage_as_arrived(stage: Stage) -> Stage:
-        fetches = [newer.get(each.path, each) for each in stage.fetches if each.path not in kept]
-        return replace(stage, fetches=sorted(fetches, key=lambda each: each.path in volatile))
+        others = having(stage.fetches, lambda path: path not in volatile)
+        last = having(stage.fetches, lambda path: path in volatile and path not in kept)
+        return replace(stage, fetches=joined(others, [newer.get(each.path, each) for each in last]))
 
     return replace(plan, stages=[stage_as_arrived(stage) for stage in plan.stages])

@@ -13,12 +13,12 @@ import stat
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
-from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from itertools import chain
 from typing import NamedTuple, TypeVar
 
 from huai_client.diff.candidate import Move, Remove
+from huai_client.diff.files import chosen, having
 from huai_client.diff.renames import Renames
 from huai_client.plan.operations import Plan, Stage
 from huai_client.plan.withhold import Withholding, sites
@@ -45,8 +45,8 @@ class Known(NamedTuple):
 
     volatile: Collection[RelPath] = ()
     """These stay the last of their stage."""
-    finished: AbstractSet[File] = frozenset()
-    """These have owner, mode and times already."""
+    unfinished: Callable[[Sequence[File]], Sequence[File]] = lambda files: files
+    """Picks those whose owner, mode and times are still to be set."""
 
 
 _NOTHING = Known()
@@ -70,7 +70,7 @@ def execute(
     """
     run = _Run(tree, staged, on_step, withholding or Withholding())
     try:
-        run.set_metadata(plan, known.finished)
+        run.set_metadata(plan, known.unfinished)
         run.find_whole(plan, known.volatile)
         run.prepare(plan)
         if any(stage.fetches for stage in plan.stages):
@@ -224,16 +224,17 @@ class _Run:
     def _goes_on(self, item: Remove | File) -> bool:
         return not self._withholding.waits(item.path)
 
-    def set_metadata(self, plan: Plan, finished: AbstractSet[File]) -> None:
-        """Give what was staged its owner, mode and times, unless it is `finished`."""
+    def set_metadata(
+        self, plan: Plan, unfinished: Callable[[Sequence[File]], Sequence[File]]
+    ) -> None:
+        """Give what was staged its owner, mode and times, where it is `unfinished`."""
 
         def prepare(files: Sequence[File]) -> Row:
             return self._tree.prepare_files([(*self._staged(file), file) for file in files])
 
         waiting = self._withholding
         for stage in plan.stages:
-            files = [file for file in stage.fetches if file not in finished]
-            for row in in_rows(files, prepare, self._goes_on, waiting):
+            for row in in_rows(unfinished(stage.fetches), prepare, self._goes_on, waiting):
                 if row.failed:
                     self._failed(row.failed.error, StepKind.PUBLISH, row.failed.item.path)
         if not waiting.nothing:
@@ -256,8 +257,8 @@ class _Run:
             return tree.publish_files([(*self._staged(file), file.path) for file in files])
 
         begun, before = time.perf_counter(), self._changes()
-        whole = self._publish_whole(self._whole[number]) if self._whole else set()
-        fetches = [file for file in stage.fetches if parent(file.path) not in whole]
+        whole = self._publish_whole(self._whole[number], stage) if self._whole else set()
+        fetches = having(stage.fetches, lambda path: parent(path) not in whole)
         links = [link for link in stage.links if parent(link.path) not in whole]
         symlinks = [symlink for symlink in stage.symlinks if parent(symlink.path) not in whole]
         self._each(StepKind.PUBLISH, fetches, _path, put, may)
@@ -274,8 +275,8 @@ class _Run:
         """How many steps were done, but for directories that were made."""
         return self._done.total() - self._done[StepKind.MAKE]
 
-    def _publish_whole(self, wholes: list[Whole]) -> set[RelPath]:
-        """Publish new directories, or only make them; returns those that got their files."""
+    def _publish_whole(self, wholes: list[Whole], stage: Stage) -> set[RelPath]:
+        """Publish new directories of `stage`, or only make them; those that got their files."""
 
         def put(row: Sequence[Whole]) -> Row:
             return self._tree.publish_directories([whole.directory for whole in row])
@@ -286,7 +287,7 @@ class _Run:
             for whole in row.done:
                 published.update(whole.make)
                 self._count(StepKind.MAKE, whole.make, lambda path: path)
-                self._count(StepKind.PUBLISH, whole.files, _path)
+                self._count(StepKind.PUBLISH, chosen(stage.fetches, whole.files), _path)
                 self._count(StepKind.LINK, whole.directory.links, _path)
                 self._count(StepKind.SYMLINK, whole.directory.symlinks, _path)
                 held = whole.directory.directories

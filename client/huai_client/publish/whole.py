@@ -6,8 +6,10 @@ stage, and nothing else depends on its being there before them.  Links are made 
 lies, so that of a hardlink has to lie below it too.  The outermost are taken.
 """
 
+from array import array
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import takewhile
 from typing import NamedTuple
 
@@ -24,8 +26,8 @@ class Whole(NamedTuple):
     directory: WholeDirectory
     make: list[RelPath]
     """It and those below it, parents first."""
-    files: list[File]
-    """All files below it, but for hardlinks."""
+    files: "array[int]"
+    """The places of all files below it, but for hardlinks, among those of their stage."""
 
 
 _OWNER_MAY_ALL = 0o700
@@ -50,7 +52,7 @@ class _New:
     """How many it holds where it lies, once its empty subdirectories are made."""
     depth: int = _ANY_DEPTH
     """Of the deepest directory that has all its hardlinks and the files these are of below it."""
-    files: list[File] = field(default_factory=list)
+    files: "array[int]" = field(default_factory=partial(array, "L"))
     others: list[tuple[int, bytes, RelPath]] = field(default_factory=list)
     links: list[File] = field(default_factory=list)
     symlinks: list[Symlink] = field(default_factory=list)
@@ -94,18 +96,18 @@ def _look_at_files(
     plan: Plan, staged: Callable[[File], Staged], new: Mapping[RelPath, _New]
 ) -> None:
     for number, stage in enumerate(plan.stages):
-        for file in stage.fetches:
+        for place, file in enumerate(stage.fetches):
             path = file.path
             here = new.get(parent(path))
             if here is None:
                 continue
-            here.files.append(file)
+            here.files.append(place)
             folder, name = staged(file)
             top = name.removesuffix(b"/" + path)
-            place = (folder, top)
-            if top != name and here.place in {None, place}:
+            lies = (folder, top)
+            if top != name and here.place in {None, lies}:
                 here.names += 1
-                here.take(number, place)
+                here.take(number, lies)
             else:
                 here.take(number, None)
                 here.others.append((folder, name, path))
@@ -143,7 +145,9 @@ def _outermost(plan: Plan, new: Mapping[RelPath, _New]) -> list[list[Whole]]:
             if here.apart or not closed or here.place is None or here.stage is None:
                 continue
             folder, top = here.place
-            whole = Whole(WholeDirectory(folder, join(top, path), path, [], [], [], []), [], [])
+            whole = Whole(
+                WholeDirectory(folder, join(top, path), path, [], [], [], []), [], array("L")
+            )
             found[here.stage].append(whole)
         inside[path] = whole
         whole.make.append(path)

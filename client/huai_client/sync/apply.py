@@ -58,7 +58,7 @@ class Applier:
             plan = as_arrived(prepared.plan, prepared.volatile, outcome.newer, kept)
             plan = withhold(plan, withholding)
             self._save_attempt(prepared, accepted)
-            known = Known(prepared.volatile, staging.finished)
+            known = Known(prepared.volatile, staging.unfinished)
             report = execute(plan, tree, staging.locate, observer.step, withholding, known)
             result = result_of(prepared, record, report, staged)
             if result.exit_code == ExitCode.OK:

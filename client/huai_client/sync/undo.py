@@ -24,7 +24,7 @@ from huai_client.sync.apply import Applier
 from huai_client.sync.record import Accepted, ModuleRecord, state_after
 from huai_client.sync.result import Observer, SyncResult
 from huai_client.transfer import ContentUrl, Listener, Outcome
-from huai_client.transfer.content import StagedContent, wanted_content
+from huai_client.transfer.content import StagedContent
 from huai_client.transfer.local import LocalContent, ReusePolicy
 from huai_client.transfer.staging import Staging
 from huai_client.tree import Tree, View
@@ -70,7 +70,7 @@ class TrashContent:
         self, prepared: Prepared, tree: Tree, staging: Staging, _listener: Listener, _synced: int
     ) -> StagedContent:
         """Stage the content from this machine; raises `NotUndoableError` if some is missing."""
-        files = wanted_content(prepared.plan)
+        files = prepared.plan.fetches
         staging.prune(files)
         staging.recover(files)
         reuses = prepared.plan.reuses

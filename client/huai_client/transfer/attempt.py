@@ -4,7 +4,9 @@ A path of this machine needs no rsync: `copy`.
 """
 
 import os
+from collections.abc import Iterator, Sequence
 
+from huai_client.diff.files import joined, paths, sizes
 from huai_client.transfer import rsync_arguments as command
 from huai_client.transfer.batch import Batch
 from huai_client.transfer.confinement import domain
@@ -14,7 +16,7 @@ from huai_client.transfer.exit_status import classify_exit
 from huai_client.transfer.limits import Grant, StallDetector
 from huai_client.transfer.rsync import Bounds, RsyncProcess, require_rsync
 from huai_client.transfer.shared import NOT_READABLE, Shared
-from huai_client.transfer.staging import Arrival
+from huai_client.transfer.staging import Arrival, by_arrival
 from huai_client.transfer.urls import ContentUrl
 from huai_schema.codec.publish_rules import VOLATILE_BYTES
 from huai_schema.entries import File
@@ -66,13 +68,12 @@ def _ask(
     tally.completed(stream, run.output.received)
     processes.check()
     failure = classify_exit(code, run.output, url)
-    asked = {file.path: file for file in batch.open}
     _verify(shared, batch, number, run, failure)
-    for path in run.output.denied_of(file.path for file in batch.open):
+    for path in run.output.denied_of(paths(batch.open)):
         shared.refusals[path] = NOT_READABLE
     if batch.open or failure:  # else nothing of use is left but what was verified
         still_open = {file.path: file for file in batch.open}
-        incoming.salvage(number, still_open, asked.keys() - still_open.keys())
+        incoming.salvage(number, still_open)
     if failure is None:
         return None
     processes.begin()  # at the deadline it was ended here, and did nothing wrong
@@ -100,7 +101,7 @@ def _start(
         tree = shared.compare_dest if staging.may_compare(batch.open) else b""
         basis = command.Basis(tree, staging.incoming.has_basis(number))
         sides = command.Sides(require_rsync(options.program), refused)
-        largest, total = command.most(_size_limit(shared, file) for file in batch.open)
+        largest, total = command.most(_size_limits(shared, batch.open))
         confined = domain(url, options.program, options.extra, tree, folder)
         return RsyncProcess(
             command.arguments(options, url, basis, grant.bwlimit, largest, sides),
@@ -114,10 +115,11 @@ def _start(
         os.close(folder)
 
 
-def _size_limit(shared: Shared, file: File) -> int:
-    """The largest size that is accepted for `file`, in bytes."""
-    volatile = file.path in shared.options.volatile
-    return max(file.size, VOLATILE_BYTES) if volatile else file.size
+def _size_limits(shared: Shared, files: Sequence[File]) -> Iterator[int]:
+    """The largest size that is accepted for each of `files`, in bytes."""
+    volatile = shared.options.volatile
+    for path, size in zip(paths(files), sizes(files), strict=True):
+        yield max(size, VOLATILE_BYTES) if path in volatile else size
 
 
 def _verify(
@@ -132,17 +134,17 @@ def _verify(
         ended=run.ended,
         check=shared.processes.check,
     )
-    arrived: list[File] = []
+    here, others = by_arrival(batch.open, verdicts)
+    newer: list[File] = []
     batch.verdicts = []
-    for file, verdict in zip(batch.open, verdicts, strict=True):
-        newer = verdict is Arrival.MISMATCH and whole and _is_newer(shared, file, number, run)
-        if newer or verdict is Arrival.ARRIVED:
-            arrived.append(file)
+    for file, verdict in others:
+        if verdict is Arrival.MISMATCH and whole and _is_newer(shared, file, number, run):
+            newer.append(file)
         elif file.path in run.output.too_large:
             batch.verdicts.append((file, Arrival.MISMATCH))
         else:
             batch.verdicts.append((file, verdict))
-    shared.tally.arrived(arrived)
+    shared.tally.arrived(joined(here, newer))
     batch.open = [file for file, _ in batch.verdicts]
 
 

@@ -6,12 +6,13 @@ and each file of another run costs one more.  A directory of larger files is sha
 streams instead.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from huai_client.diff.files import paths, sizes
 from huai_client.transfer.staging import Arrival
 from huai_schema.entries import File
-from huai_schema.paths import parent
+from huai_schema.paths import RelPath, parent
 
 MAX_FILES = 1_000_000
 ENOUGH_FILES = 5000
@@ -26,7 +27,7 @@ _SMALL = 16 << 10
 class Batch:
     """The files of one run of rsync that have not arrived yet, and the verdicts on them."""
 
-    open: list[File]
+    open: Sequence[File]
     verdicts: list[tuple[File, Arrival]] = field(default_factory=list)
 
     def halves(self) -> "list[Batch]":
@@ -36,26 +37,27 @@ class Batch:
 
 
 def batches(
-    files: Iterable[File],
+    files: Sequence[File],
     *,
     enough: int = ENOUGH_FILES,
     max_files: int = MAX_FILES,
     max_bytes: int = MAX_BYTES,
-) -> Iterator[list[File]]:
+) -> Iterator[Sequence[File]]:
     """Cut `files` into batches within both bounds; a file above `max_bytes` gets its own.
 
     With `enough` files, a batch goes on for the rest of a directory of small files only.
     """
-    batch: list[File] = []
-    size = 0
-    for file in files:
-        full = len(batch) >= max_files or size + file.size > max_bytes
-        if not full and len(batch) >= enough:
-            full = size > len(batch) * _SMALL or parent(file.path) != parent(batch[-1].path)
-        if batch and full:
-            yield batch
-            batch, size = [], 0
-        batch.append(file)
-        size += file.size
-    if batch:
-        yield batch
+    begin = total = 0
+    last = RelPath(b"")
+    for place, (path, size) in enumerate(zip(paths(files), sizes(files), strict=True)):
+        count = place - begin
+        full = count >= max_files or total + size > max_bytes
+        if not full and count >= enough:
+            full = total > count * _SMALL or parent(path) != parent(last)
+        if count and full:
+            yield files[begin:place]
+            begin, total = place, 0
+        last = path
+        total += size
+    if begin < len(files):
+        yield files[begin:]

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from huai_client.config import Module
+from huai_client.diff.files import having, joined, paths, sizes
 from huai_client.durations import seconds
 from huai_client.metadata.commit import Commit
 from huai_client.metadata.upstream import Upstream
@@ -72,21 +73,23 @@ class UpstreamContent:
 
     def check(self, prepared: Prepared, tree: Tree) -> None:
         """Raise `ContentUrlError` if no content URL is known, `NoSpaceError` if room lacks."""
-        files = wanted_content(prepared.plan)
-        if any(file.path not in prepared.plan.reuses for file in files):
+        files, reuses = prepared.plan.fetches, prepared.plan.reuses
+        if any(path not in reuses for path in paths(files)):
             self.urls(prepared.commit)
         if tree.stat(STAGING) is None:
             free = needs_no_space(prepared.plan)
-            check_space(tree.dest, (file for file in files if file.path not in free))
+            found = zip(paths(files), sizes(files), strict=True)
+            check_space(tree.dest, (size for path, size in found if path not in free))
 
     def stage(
         self, prepared: Prepared, tree: Tree, staging: Staging, listener: Listener, synced: int
     ) -> StagedContent:
         """Link, clone or copy the content of local files, and transfer the rest."""
         plan, volatile = prepared.plan, prepared.volatile
-        files = wanted_content(plan)
+        files = plan.fetches
         if volatile:
-            files.sort(key=lambda file: file.path in volatile)
+            last = having(files, volatile.__contains__)
+            files = joined(having(files, lambda path: path not in volatile), last)
         staging.prune(files)
         staging.recover(files)
         options = replace(self._options, volatile=volatile)
@@ -110,7 +113,7 @@ class UpstreamContent:
 
 def _still_absent(
     wanted: Sequence[File], files: Sequence[File], dest: Path, staging: Staging
-) -> list[File]:
+) -> Sequence[File]:
     """The files of `wanted` that have to be transferred; raises `NoSpaceError`.
 
     Partials are dropped, but for those of `files`, the files of the whole plan; if room lacks, all
@@ -120,18 +123,13 @@ def _still_absent(
     if not absent:
         return []
     with staging.exclusive():
-        staging.drop_partials([file.path for file in files])
+        staging.drop_partials(paths(files))
         try:
-            check_space(dest, absent)
+            check_space(dest, sizes(absent))
         except NoSpaceError:
             staging.drop_partials()
-            check_space(dest, absent)
+            check_space(dest, sizes(absent))
     return absent
-
-
-def wanted_content(plan: Plan) -> list[File]:
-    """The files that get new content."""
-    return [file for each in plan.stages for file in each.fetches]
 
 
 def needs_no_space(plan: Plan) -> set[RelPath]:

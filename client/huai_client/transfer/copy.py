@@ -83,27 +83,30 @@ def _copied(
         return _native.copy_files(files, (source, folder), limits, staging.finish, heard)
 
 
-def _take_over(staging: Staging, run: int, files: list[File], verdicts: bytes) -> list[File]:
+def _take_over(
+    staging: Staging, run: int, files: Sequence[File], verdicts: bytes
+) -> Sequence[File]:
     """Those of `files` that are here, and ready from now on."""
     finished = arrived = files
     if verdicts.count(_FINISHED) < len(verdicts):
         pairs = [*zip(files, verdicts, strict=True)]
         finished = [file for file, verdict in pairs if verdict == _FINISHED]
         arrived = [file for file, verdict in pairs if verdict in _ARRIVED]
-    staging.keep(run, arrived)
-    staging.finished.update(finished)
+    staging.keep(run, arrived, finished=finished)
     return arrived
 
 
-def _conclude(shared: Shared, batch: Batch, run: int, verdicts: bytes, arrived: list[File]) -> None:
+def _conclude(
+    shared: Shared, batch: Batch, run: int, verdicts: bytes, arrived: Sequence[File]
+) -> None:
     """Count what arrived; the others stay open."""
     incoming, volatile = shared.staging.incoming, shared.options.volatile
     others: list[tuple[File, int]] = []
     if len(arrived) < len(verdicts):
         pairs = zip(batch.open, verdicts, strict=True)
         others = [(file, verdict) for file, verdict in pairs if verdict not in _ARRIVED]
-        arrived = [*arrived]
     batch.verdicts = []
+    came = [*arrived]
     for file, verdict in others:
         if verdict == _DENIED:
             shared.refusals[file.path] = NOT_READABLE
@@ -112,9 +115,9 @@ def _conclude(shared: Shared, batch: Batch, run: int, verdicts: bytes, arrived: 
             batch.verdicts.append((file, _VERDICTS[verdict]))
         else:
             shared.newer[file.path] = newer
-            arrived.append(file)
-    shared.tally.arrived(arrived)
+            came.append(file)
+    shared.tally.arrived(came)
     batch.open = [file for file, _ in batch.verdicts]
     if any(file.path in volatile for file in batch.open):
         still_open = {file.path: file for file in batch.open}
-        incoming.salvage(run, still_open, {file.path for file in arrived})
+        incoming.salvage(run, still_open)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
+from huai_client.diff.files import having, joined, sizes
 from huai_client.transfer.copy import is_copied
 from huai_client.transfer.errors import DiskFullError, LocalWriteError
 from huai_client.transfer.listener import Listener
@@ -33,9 +34,9 @@ class Refused(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The files that were asked for, by result; each list in the order of the request."""
+    """The files that were asked for, by result; each in the order of the request."""
 
-    arrived: list[File]
+    arrived: Sequence[File]
     """Ready in the staging area, those of earlier runs included."""
     missing: list[File]
     """Missing upstream."""
@@ -55,7 +56,7 @@ class Outcome:
     def __add__(self, other: "Outcome") -> "Outcome":
         """The results of both."""
         return Outcome(
-            arrived=self.arrived + other.arrived,
+            arrived=joined(self.arrived, other.arrived),
             missing=self.missing + other.missing,
             mismatched=self.mismatched + other.mismatched,
             bytes_received=self.bytes_received + other.bytes_received,
@@ -96,7 +97,7 @@ def fetch(
     with _disk_errors(staging):
         wanted = staging.absent(files)
         if not wanted:
-            return Outcome(list(files), [], [], 0)
+            return Outcome(files, [], [], 0)
         sources = Sources(urls, options.hosts.health)
         by_rsync = not all(is_copied(url, options.extra) for url in urls)
         if by_rsync:
@@ -107,7 +108,7 @@ def fetch(
             wanted = staging.absent(wanted)
             older = os.path.abspath(os.fsencode(dest))
             shared = Shared(wanted, sources, staging, options, tally, older, lock, by_rsync)
-            tally.started(len(wanted), sum(file.size for file in wanted))
+            tally.started(len(wanted), sum(sizes(wanted)))
             try:
                 failed = Streams(shared).run()
             finally:
@@ -119,17 +120,18 @@ def _outcome(files: Sequence[File], not_arrived: Failed, shared: Shared) -> Outc
     verdicts, late = dict(not_arrived.verdicts), set(not_arrived.late)
     received, newer = shared.tally.received, shared.newer
     if not verdicts and not late:
-        return Outcome(list(files), [], [], received, newer=newer)
-    kept = [file for file in files if file in verdicts and file.path in shared.options.volatile]
+        return Outcome(files, [], [], received, newer=newer)
+    absent = [*having(files, {file.path for file in (*verdicts, *late)}.__contains__)]
+    kept = [file for file in absent if file in verdicts and file.path in shared.options.volatile]
     failed = {file: verdict for file, verdict in verdicts.items() if file not in kept}
-    missing = [file for file in files if failed.get(file) is Arrival.MISSING]
-    refusals = shared.refusals
+    missing = [file for file in absent if failed.get(file) is Arrival.MISSING]
+    refusals, gone = shared.refusals, {file.path for file in absent}
     return Outcome(
-        arrived=[file for file in files if file not in verdicts and file not in late],
+        arrived=having(files, lambda path: path not in gone),
         missing=[file for file in missing if file.path not in refusals],
-        mismatched=[file for file in files if failed.get(file) is Arrival.MISMATCH],
+        mismatched=[file for file in absent if failed.get(file) is Arrival.MISMATCH],
         bytes_received=received,
-        late=[file for file in files if file in late],
+        late=[file for file in absent if file in late],
         refused=[Refused(file, refusals[file.path]) for file in missing if file.path in refusals],
         newer=newer,
         kept=kept,

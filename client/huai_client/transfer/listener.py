@@ -3,6 +3,7 @@
 Calls come one at a time, from any thread, and must return soon.
 """
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from huai_client.transfer.staging import Arrival
@@ -18,8 +19,8 @@ class Listener(Protocol):
     def progressed(self, size: int) -> None:
         """`size` bytes of all files have arrived so far (a sum, not an increment)."""
 
-    def finished(self, file: File) -> None:
-        """`file` is verified and ready."""
+    def finished(self, files: Sequence[File]) -> None:
+        """`files` are verified and ready."""
 
     def refused(self, file: File, verdict: Arrival) -> None:
         """`file` is missing upstream, or does not match its metadata."""
@@ -43,7 +44,7 @@ class SilentProgress:
     def progressed(self, size: int) -> None:
         """Nothing to show."""
 
-    def finished(self, file: File) -> None:
+    def finished(self, files: Sequence[File]) -> None:
         """Nothing to show."""
 
     def refused(self, file: File, verdict: Arrival) -> None:

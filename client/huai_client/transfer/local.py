@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import NamedTuple, Self, TypeAlias, TypeVar
 
 from huai_client.deadline import NEVER, Deadline
+from huai_client.diff.files import having
 from huai_client.diff.reuse.value import Reuse
 from huai_client.transfer.staging import Staging, key_of
 from huai_client.tree import StorageError, View
@@ -65,11 +66,11 @@ class Reused(NamedTuple):
 class Taken(NamedTuple):
     """Wanted files, by the place of their content."""
 
-    here: list[File]
+    here: Sequence[File]
     """Ready in the staging area."""
-    absent: list[File]
+    absent: Sequence[File]
     """Files that have to be transferred."""
-    twins: list[File]
+    twins: Sequence[File]
     """Files that another wanted file equals: copied from it once that one is ready."""
 
 
@@ -111,24 +112,20 @@ class LocalContent:
             StorageError: there is no room for a copy.
         """
         if not reuses:
-            return Taken([], [*files], [])
+            return Taken([], files, [])
         trees: dict[str, list[File]] = {}
-        for file in files:
-            reuse = reuses.get(file.path)
-            if reuse is not None and not reuse.twin and not self._staging.ready(file):
+        known = having(files, reuses.__contains__)
+        for file in known:
+            reuse = reuses[file.path]
+            if not reuse.twin and not self._staging.ready(file):
                 trees.setdefault(reuse.tree, []).append(file)
         for tree, wanted in trees.items():
             self._take_from(tree, wanted, reuses)
-        taken = Taken([], [], [])
-        for file in files:
-            reuse = reuses.get(file.path)
-            if reuse is not None and reuse.twin:
-                taken.twins.append(file)
-            elif reuse is not None and self._staging.ready(file):
-                taken.here.append(file)
-            else:
-                taken.absent.append(file)
-        return taken
+        twins = [file for file in known if reuses[file.path].twin]
+        sourced = (file for file in known if not reuses[file.path].twin)
+        here = [file for file in sourced if self._staging.ready(file)]
+        apart = {file.path for file in (*here, *twins)}
+        return Taken(here, having(files, lambda path: path not in apart), twins)
 
     def copy_twins(
         self, twins: Sequence[File], files: Sequence[File], reuses: Mapping[RelPath, Reuse]
@@ -138,7 +135,8 @@ class LocalContent:
         Raises:
             StorageError: there is no room for a copy.
         """
-        known = {file.path: file for file in files} if twins else {}
+        firsts = {reuses[file.path].source for file in twins}
+        known = {file.path: file for file in having(files, firsts.__contains__)} if twins else {}
         staging = self._staging
 
         def item(file: File) -> tuple[File, int, bytes, bytes | None]:

@@ -26,6 +26,7 @@ from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
+from huai_client.diff.files import paths
 from huai_client.transfer.options import TransferOptions, without_secrets
 from huai_client.transfer.urls import ContentUrl, Transport
 from huai_schema.entries import File
@@ -124,7 +125,7 @@ def names(files: Sequence[File], url: ContentUrl) -> bytes:
     of the paths here.
     """
     _, below = url.module
-    return b"".join(b"%b./%b\0" % (below, file.path) for file in files)
+    return b"".join(b"%b./%b\0" % (below, path) for path in paths(files))
 
 
 def most(sizes: Iterable[int]) -> tuple[int, int]:

@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from functools import partial
 from typing import NamedTuple
 
+from huai_client.diff.files import sizes
 from huai_client.retry import Backoff, retry
 from huai_client.transfer.attempt import attempt
 from huai_client.transfer.batch import Batch
@@ -71,7 +72,7 @@ class Streams:
         backoff = Backoff(options.retries, options.backoff, _RETRY_MAX)
         while (batch := self._next()) is not None:
             ask = partial(self._ask_all, batch, stream)
-            files, size = len(batch.open), sum(file.size for file in batch.open)
+            files, size = len(batch.open), sum(sizes(batch.open))
             try:
                 parts = retry(ask, TransientError, backoff, shared.processes.pause)
                 shared.busy.admitted(stream)

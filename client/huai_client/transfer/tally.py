@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Sequence
 
+from huai_client.diff.files import sizes
 from huai_client.transfer.listener import Listener
 from huai_client.transfer.staging import Arrival
 from huai_schema.entries import File
@@ -42,10 +43,9 @@ class Tally:
     def arrived(self, files: Sequence[File]) -> None:
         """`files` are verified."""
         with self._lock:
-            self._done += sum(file.size for file in files)
+            self._done += sum(sizes(files))
             self._progressed()
-            for file in files:
-                self._listener.finished(file)
+            self._listener.finished(files)
 
     def given_up(self, file: File, verdict: Arrival) -> None:
         """`file` will not come."""

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import ClassVar
 
 from huai_client.tree.handles import DIRECTORY, HANDLES
-from huai_schema.entries import File
 from huai_schema.errors import ExitCode, HuaiError
 
 
@@ -124,11 +123,11 @@ class NoSpaceError(HuaiError):
         self.inodes_short = inodes_short
 
 
-def check_space(dest: Path, files: Iterable[File]) -> None:
-    """Raise `NoSpaceError` unless DEST has room for all `files`."""
+def check_space(dest: Path, sizes: Iterable[int]) -> None:
+    """Raise `NoSpaceError` unless DEST has room for files of these sizes."""
     needed = count = 0
-    for file in files:
-        needed += file.size
+    for size in sizes:
+        needed += size
         count += 1
     free = os.statvfs(dest)
     room = free.f_bavail * free.f_frsize

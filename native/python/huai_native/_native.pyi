@@ -166,6 +166,12 @@ class Rows(Sequence[_T_co]):
     def paths(self) -> list[bytes]:
         """The path of each."""
 
+    def sizes(self) -> list[int]:
+        """The size of each, of files."""
+
+    def pick(self, places: Sequence[int]) -> Rows[_T_co]:
+        """Those at `places`, in that order."""
+
     def parents(self) -> list[bytes]:
         """The directories that their names are in, each once."""
 
@@ -692,6 +698,39 @@ def verify_arrived(
     `run`: inodes that were laid there as a basis, by path; whether what wrote there was
     interrupted; and what owner and mode are known by.  What cannot be read is an `OSError`.
     `check` is called ten times a second; an exception of it ends the call.
+    """
+
+@final
+class Arrived:
+    """Verified files, and the run that brought each; few bytes for each.
+
+    A file is told by path, size, time and digest.
+    """
+
+    def __new__(cls) -> Arrived: ...
+    def __len__(self) -> int: ...
+    def add(self, files: Iterable[_File], run: int) -> None:
+        """`files` that `run` brought; their owner, mode and time are still to be set."""
+
+    def finish(self, files: Iterable[_File]) -> None:
+        """These have them; those that are not known are left out."""
+
+    def run_of(self, file: _File) -> int | None:
+        """The run that brought it."""
+
+    def has(self, path: bytes, run: int) -> bool:
+        """Whether `run` brought the file at `path`."""
+
+    def absent(self, files: Iterable[_File]) -> list[int]:
+        """The places of those that no run brought."""
+
+    def unfinished(self, files: Iterable[_File]) -> list[int]:
+        """The places of those whose owner, mode and time are still to be set."""
+
+def find_twins(parts: Sequence[Sequence[_File]]) -> list[tuple[int, int]]:
+    """The places of files that equal another one by digest and size, and that of the first such.
+
+    Places are counted through all of `parts`; files that are empty are left out.
     """
 
 _Area: TypeAlias = tuple[int, int, int]

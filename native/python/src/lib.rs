@@ -2,6 +2,7 @@
 //!
 //! Converts, waits, converts: no policy, and no loop over entries.
 
+mod arrived;
 mod attr_tree;
 mod candidates;
 mod columns;
@@ -38,6 +39,8 @@ mod wait;
 /// What runs once for each entry.
 #[pyo3::pymodule(gil_used = false)]
 mod _native {
+    #[pymodule_export]
+    use crate::arrived::{Arrived, find_twins};
     #[pymodule_export]
     use crate::attr_tree::Maker;
     #[pymodule_export]

@@ -2,8 +2,11 @@
 
 use std::sync::Arc;
 
-use huai_tree::candidates::{Kind, Number, Row, parents};
+use huai_tree::arrived::Key;
+use huai_tree::candidates::{Kind, Number, Row, Stated, parents};
+use huai_tree::hash::Digest;
 use huai_tree::publish::{Directory, File, Leaf, Remove};
+use huai_tree::stage::{Asked, Wanted};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyIterator, PyList, PySequence, PySlice};
@@ -97,6 +100,23 @@ impl Rows {
         all_bytes(py, paths)
     }
 
+    /// The size of each, of files.
+    fn sizes(&self) -> Vec<u64> {
+        let sizes = self.rows().filter_map(|row| row.wanted);
+        sizes.map(|wanted| wanted.size).collect()
+    }
+
+    /// Those at some places.
+    fn pick(&self, places: Vec<usize>) -> PyResult<Self> {
+        let numbers = self.numbers();
+        let number = |place: usize| {
+            let number = numbers.get(place).copied();
+            number.ok_or_else(|| PyIndexError::new_err("no such row"))
+        };
+        let found: PyResult<Vec<Number>> = places.into_iter().map(number).collect();
+        Ok(Self::new(&self.shown, self.what, &found?))
+    }
+
     /// The directories that their names are in, each once.
     fn parents<'py>(&self, py: Python<'py>) -> Vec<Bound<'py, PyBytes>> {
         let found = parents(&self.shown.table, self.rows());
@@ -175,6 +195,60 @@ impl Rows {
                 remove.call1((path(), is_directory(row)))
             }
         }
+    }
+
+    /// What tells each file from any other.
+    pub(crate) fn keys(&self) -> Vec<Key> {
+        let files = self.rows().filter_map(|row| Some((row, row.wanted?)));
+        let key = |(row, wanted): (&Row, Stated)| {
+            let path = self.shown.table.path(row);
+            Key::of(
+                path,
+                wanted.size,
+                wanted.mtime,
+                self.digest(&wanted).as_ref(),
+            )
+        };
+        files.map(key).collect()
+    }
+
+    /// The files that are asked for; without `entries` nothing is known of their owners.
+    pub(crate) fn asked(
+        &self,
+        py: Python<'_>,
+        entries: Option<&mut Entries>,
+    ) -> PyResult<Vec<Asked>> {
+        let table = &self.shown.table;
+        let numbers = entries.map(|entries| entries.numbers(py, table.owners()));
+        let numbers = numbers.transpose()?;
+        let asked = |row: &Row| {
+            let wanted = row.wanted?;
+            let attributes = numbers.as_ref();
+            Some(Asked {
+                wanted: Wanted {
+                    path: table.path(row).to_vec(),
+                    size: wanted.size,
+                    mtime: wanted.mtime,
+                    mode: wanted.mode.bits.into(),
+                    digest: self.digest(&wanted),
+                },
+                attributes: attributes.map(|numbers| table.attributes(&wanted, numbers)),
+            })
+        };
+        Ok(self.rows().filter_map(asked).collect())
+    }
+
+    /// Digest and size of each file with a digest, and its place, counted from `before`.
+    pub(crate) fn contents(&self, before: usize) -> impl Iterator<Item = (Digest, u64, usize)> {
+        let rows = (before..).zip(self.rows());
+        rows.filter_map(|(place, row)| {
+            let wanted = row.wanted?;
+            Some((self.digest(&wanted)?, wanted.size, place))
+        })
+    }
+
+    fn digest(&self, wanted: &Stated) -> Option<Digest> {
+        self.shown.table.bytes(wanted.digest).try_into().ok()
     }
 
     /// What the engine removes.

@@ -9,6 +9,7 @@ use pyo3::types::{PyBytes, PyTuple, PyType};
 
 use crate::errors::raise;
 use crate::operations::Entries;
+use crate::rows::Rows;
 use crate::wait::{wait, wait_asking};
 
 /// Whether any file is there, and no symlink and no file where directories are expected.
@@ -52,6 +53,9 @@ pub(crate) type Finish = (Option<(Py<PyAny>, Py<PyAny>)>, Py<PyType>);
 /// Of many; without `finish` nothing is known of their owners.
 pub(crate) fn all_asked(files: &Bound<'_, PyAny>, finish: Option<Finish>) -> PyResult<Vec<Asked>> {
     let mut entries = finish.map(|(owners, kept)| Entries::new(owners, kept));
+    if let Ok(rows) = files.cast::<Rows>() {
+        return rows.get().asked(files.py(), entries.as_mut());
+    }
     let asked = |file: PyResult<Bound<'_, PyAny>>| asked(&file?, entries.as_mut());
     files.try_iter()?.map(asked).collect()
 }

@@ -40,6 +40,7 @@ mod records;
 pub mod scope;
 pub mod survey;
 
+pub mod arrived;
 pub mod copy;
 pub mod hash;
 pub mod image;

@@ -9,8 +9,10 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
 from huai_client.diff.candidate import Candidate
+from huai_client.diff.files import having, parts_of, paths, sizes
 from huai_client.diff.reuse.value import Reuse
 from huai_client.diff.table import CandidateTable, Source
+from huai_native import _native
 from huai_schema.entries import File
 from huai_schema.paths import RelPath, basename
 
@@ -46,9 +48,9 @@ class Matching:
         self._fetches = fetches
         self._may_share = may_share
         # Of a large change most candidates are no source: content of equal size is looked for.
-        sizes = {file.size for file in fetches if file.size}
-        present = CandidateTable.of(candidates).sources(sizes) if sizes else []
-        replaced = {file.path for file in fetches} if present else set()
+        wanted = {size for size in sizes(fetches) if size}
+        present = CandidateTable.of(candidates).sources(wanted) if wanted else []
+        replaced = {*paths(fetches)} if present else set()
         self._here = [
             _Here(each.path, each.have, source, _goes(each, replaced))
             for source in present
@@ -68,7 +70,7 @@ class Matching:
         if not self._here:
             return {}
         found = dict(self._by_digest())
-        found.update(self._by_name([file for file in self._fetches if file.path not in found]))
+        found.update(self._by_name(having(self._fetches, lambda path: path not in found)))
         return found
 
     def _by_digest(self) -> Iterator[tuple[RelPath, Reuse]]:
@@ -97,7 +99,7 @@ class Matching:
                 return here
         return None
 
-    def _by_name(self, fetches: list[File]) -> Iterator[tuple[RelPath, Reuse]]:
+    def _by_name(self, fetches: Sequence[File]) -> Iterator[tuple[RelPath, Reuse]]:
         """Find moves: a file that goes away, and comes back elsewhere under the same name."""
         gone: dict[_Name, list[_Here]] = defaultdict(list)
         for here in self._here:
@@ -124,16 +126,11 @@ class Matching:
         return Reuse(here.path, here.file.mtime, names=names)
 
 
-def twins(fetches: Iterable[File]) -> Iterator[tuple[RelPath, Reuse]]:
+def twins(fetches: Sequence[File]) -> Iterator[tuple[RelPath, Reuse]]:
     """Wanted files with the content of another wanted file, which is their source."""
-    ordered = [file for file in fetches if file.digest and file.size]
-    ordered.sort(key=lambda file: file.digest or b"")
-    first: File | None = None
-    for file in ordered:
-        if first is None or (first.digest, first.size) != (file.digest, file.size):
-            first = file
-        else:
-            yield file.path, Reuse(first.path, first.mtime, twin=True)
+    for place, first in _native.find_twins(parts_of(fetches)):
+        source = fetches[first]
+        yield fetches[place].path, Reuse(source.path, source.mtime, twin=True)
 
 
 def _goes(candidate: Candidate, replaced: Container[RelPath]) -> bool:

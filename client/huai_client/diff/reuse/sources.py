@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from huai_client import config
 from huai_client.diff.candidate import Candidate, Move
+from huai_client.diff.files import having, paths, sizes
 from huai_client.diff.renames import Renames
 from huai_client.diff.reuse.matching import ANY_NUMBER, Matching, twins
 from huai_client.diff.reuse.value import Reuse
@@ -39,7 +40,7 @@ FEW_ENTRIES = 10_000
 class Wanted(NamedTuple):
     """The files that a plan fetches, and the paths that it changes."""
 
-    fetches: list[File]
+    fetches: Sequence[File]
     entries: int
     """The files that it makes, with their hardlinks."""
     candidates: Sequence[Candidate]
@@ -98,14 +99,15 @@ class ReuseSources:
 class _Search:
     """The sources found so far, and the files without one."""
 
-    def __init__(self, fetches: list[File], found: dict[RelPath, Reuse], names: int) -> None:
+    def __init__(self, fetches: Sequence[File], found: dict[RelPath, Reuse], names: int) -> None:
         self.found = found
         self._names = names
         self._fetches = fetches
 
-    def unfound(self) -> list[File]:
+    def unfound(self) -> Sequence[File]:
         """In the order of the plan."""
-        return [file for file in self._fetches if file.path not in self.found]
+        found = self.found
+        return having(self._fetches, lambda path: path not in found) if found else self._fetches
 
     def look(
         self, view: View, commit: Commit, before: Callable[[RelPath], RelPath], tree: str = ""
@@ -114,11 +116,13 @@ class _Search:
 
         `before` says where a path is before the plan renames directories.
         """
+        if not worth_looking(sum(sizes(self.unfound())), commit.info.totals.entries):
+            return
         unfound = [file for file in self.unfound() if file.digest and file.size]
         if not worth_looking(sum(file.size for file in unfound), commit.info.totals.entries):
             return
         digests = {file.digest for file in unfound if file.digest}
-        brought = set() if tree else {file.path for file in self._fetches}
+        brought = set() if tree else {*paths(self._fetches)}
         known: dict[bytes, Reuse] = {}
         for file in files_with(commit.snapshot, digests):
             path = before(file.path)
@@ -132,10 +136,10 @@ class _Search:
 
 
 def _digests_only(
-    reuses: dict[RelPath, Reuse], fetches: list[File]
+    reuses: dict[RelPath, Reuse], fetches: Sequence[File]
 ) -> Iterable[tuple[RelPath, Reuse]]:
-    for file in fetches:
-        if file.digest is not None and file.path in reuses:
+    for file in having(fetches, reuses.__contains__):
+        if file.digest is not None:
             yield file.path, reuses[file.path]._replace(sure=False)
 
 

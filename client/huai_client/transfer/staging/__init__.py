@@ -17,8 +17,8 @@ the engine has checked while it made it.
 """
 
 from huai_client.transfer.staging.area import Staging
-from huai_client.transfer.staging.content import Arrival
+from huai_client.transfer.staging.content import Arrival, by_arrival
 from huai_client.transfer.staging.ready_store import key_of
 from huai_client.transfer.staging.root import StagingBusyError, StagingError
 
-__all__ = ["Arrival", "Staging", "StagingBusyError", "StagingError", "key_of"]
+__all__ = ["Arrival", "Staging", "StagingBusyError", "StagingError", "by_arrival", "key_of"]

@@ -10,7 +10,8 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Self
 
-from huai_client.transfer.staging.incoming import Finishing, Incoming
+from huai_client.diff.files import paths
+from huai_client.transfer.staging.incoming import Incoming
 from huai_client.transfer.staging.partials import Partials
 from huai_client.transfer.staging.ready_store import ReadyStore, boot_id, key_of
 from huai_client.transfer.staging.root import StagingError, locked_file, open_root
@@ -36,8 +37,6 @@ class Staging:
         """
         self.root = root
         self.finish = finish
-        self.finished: set[File] = set()
-        """Ready files that have all their attributes."""
         self._root = open_root(root)
         self._write_back = WriteBack(self._root)
         try:
@@ -52,8 +51,7 @@ class Staging:
         self._boot = boot
         self._ready = ReadyStore(self._root, boot)
         self._partials = Partials(self._root)
-        finishing = Finishing(self.finish, self.finished)
-        self.incoming = Incoming(self._root, self._ready, self._partials, finishing)
+        self.incoming = Incoming(self._root, self._ready, self._partials, self.finish)
 
     def __enter__(self) -> Self:
         return self
@@ -88,11 +86,16 @@ class Staging:
         place = self.incoming.locate(file)
         return place or (self._ready.handle, os.fsencode(key_of(file)))
 
-    def absent(self, files: Sequence[File]) -> list[File]:
+    def absent(self, files: Sequence[File]) -> Sequence[File]:
         """Those of `files` that are not ready."""
-        if not self.incoming and not self._ready:
-            return [*files]
-        return [file for file in files if not self.ready(file)]
+        absent = self.incoming.absent(files)
+        if not self._ready:
+            return absent
+        return [file for file in absent if not self._ready.has(file)]
+
+    def unfinished(self, files: Sequence[File]) -> Sequence[File]:
+        """Those of `files`, which are ready, whose owner, mode and time are still to be set."""
+        return self.incoming.unfinished(files)
 
     def prune(self, wanted: Iterable[File]) -> None:
         """Drop ready content that is not of a `wanted` file, or that a tree shares.
@@ -110,12 +113,19 @@ class Staging:
         finally:
             os.close(folder)
 
-    def keep(self, run: int, made: Sequence[File], linked: Iterable[File] = ()) -> None:
+    def keep(
+        self,
+        run: int,
+        made: Sequence[File],
+        linked: Iterable[File] = (),
+        finished: Sequence[File] = (),
+    ) -> None:
         """The engine has made or linked these, and knows their content; `run` holds nothing else.
 
-        A link is the very file of a tree.
+        A link is the very file of a tree.  Those of `made` that are `finished` have all their
+        attributes.
         """
-        self.incoming.keep(made, run)
+        self.incoming.keep(made, run, finished)
         self._ready.add(linked)
 
     def begin_to_write(self, files: int, size: int) -> None:
@@ -125,21 +135,20 @@ class Staging:
         """
         self._write_back.arrived(files, size)
 
-    def recover(self, files: Iterable[File]) -> None:
+    def recover(self, files: Sequence[File]) -> None:
         """Take over what interrupted runs left of `files`.
 
         Raises `StagingBusyError` if one of their rsyncs still writes.
         """
         if self.incoming.has_more or self._ready.has_unverified:
             with self.exclusive():
-                self.incoming.recover([file for file in files if not self.ready(file)])
+                self.incoming.recover(self.absent(files))
 
     def clear(self) -> None:
         """Drop everything; the area itself stays and can be used on."""
         self._close_folders()
         for name in handles.list_names(self._root):
             _native.remove_all(self._root, name)
-        self.finished.clear()
         self._open(self._boot)
 
     def remove(self) -> None:
@@ -160,7 +169,7 @@ class Staging:
         """Hold the area; the handle is for rsync to inherit, so that an orphan holds it too."""
         return locked_file(self._root, b"lock", patience)
 
-    def may_compare(self, files: Iterable[File]) -> bool:
+    def may_compare(self, files: Sequence[File]) -> bool:
         """Whether rsync may look for `files` in the tree: any is there, and no symlink above one.
 
         It looks later, and by path; this keeps what the metadata themselves can bring about from
@@ -168,8 +177,7 @@ class Staging:
         """
         dest = os.open("../..", os.O_RDONLY | os.O_DIRECTORY, dir_fd=self._root)
         try:
-            paths = [file.path for file in files]
-            return _native.may_compare(os.fsencode(handles.handle_path(dest)), paths)
+            return _native.may_compare(os.fsencode(handles.handle_path(dest)), [*paths(files)])
         finally:
             os.close(dest)
 

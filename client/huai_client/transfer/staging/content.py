@@ -5,10 +5,12 @@ The engine decides it; this module does for a volatile file.
 
 import os
 import stat
+from array import array
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from typing import NamedTuple
 
+from huai_client.diff.files import chosen
 from huai_client.tree import Finish
 from huai_client.tree.handles import handle_path
 from huai_native import _native
@@ -35,7 +37,7 @@ class Verdicts(NamedTuple):
     """What became of files."""
 
     arrivals: list[Arrival]
-    finished: list[File]
+    finished: Sequence[File]
     """Those that have the attributes which they are published with."""
 
 
@@ -62,8 +64,19 @@ def verify(
     run = dict(placed or {}), cut, finish
     found = _native.verify_arrived(path, files, run, _THREADS, check)
     arrivals = [_ARRIVALS[each] for each in found]
-    finished = [file for file, each in zip(files, found, strict=True) if each == _FINISHED]
-    return Verdicts(arrivals, finished)
+    finished = [place for place, each in enumerate(found) if each == _FINISHED]
+    return Verdicts(arrivals, chosen(files, finished))
+
+
+def by_arrival(
+    files: Sequence[File], arrivals: Sequence[Arrival]
+) -> tuple[Sequence[File], list[tuple[File, Arrival]]]:
+    """The files that arrived, and the others with what became of them."""
+    places = {True: array("L"), False: array("L")}
+    for place, arrival in enumerate(arrivals):
+        places[arrival is Arrival.ARRIVED].append(place)
+    others = [(files[place], arrivals[place]) for place in places[False]]
+    return chosen(files, places[True]), others
 
 
 def may_stand_for(found: os.stat_result, file: File) -> bool:

@@ -8,12 +8,17 @@ import errno
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from itertools import count
-from typing import NamedTuple
 
-from huai_client.transfer.staging.content import Arrival, go_on, may_stand_for, verify
+from huai_client.diff.files import found_by, having
+from huai_client.transfer.staging.content import (
+    Arrival,
+    by_arrival,
+    go_on,
+    may_stand_for,
+    verify,
+)
 from huai_client.transfer.staging.partials import Partials, append_rest, intended_path
 from huai_client.transfer.staging.ready_store import ReadyStore
 from huai_client.tree import Finish, handles
@@ -27,29 +32,23 @@ _PATH_MOST = 4095
 """Bytes of the longest path that a system call takes (PATH_MAX less its NUL)."""
 
 
-class Finishing(NamedTuple):
-    """Files that need nothing more before they are published."""
-
-    finish: Finish | None
-    """What their owner and mode are known by; None: those of none are."""
-    finished: set[File]
-
-
 class Incoming:
     """The folder `incoming` below the staging area's handle."""
 
     def __init__(
-        self, root: int, ready: ReadyStore, partials: Partials, finishing: "Finishing"
+        self, root: int, ready: ReadyStore, partials: Partials, finish: Finish | None
     ) -> None:
-        """Opens the folder, made if absent."""
+        """Opens the folder, made if absent.
+
+        `finish`: what files get owner and mode by, once they are verified; None: they do not.
+        """
         self._root = root
         self._handle = handles.own_directory(root, b"incoming")
         self._ready = ready
         self._partials = partials
-        self._finishing = finishing
+        self._finish = finish
         self._placed: dict[int, dict[bytes, int]] = {}
-        self._arrived: dict[File, int] = {}
-        """The run that brought each verified file."""
+        self._arrived = _native.Arrived()
         self._unsettled = set(handles.list_names(self._handle))
         """Folders in which there may be more than verified files."""
         numbers = (int(name) for name in self._unsettled if name.isdigit())
@@ -68,32 +67,33 @@ class Incoming:
 
     def __contains__(self, file: File) -> bool:
         """Whether `file` was verified here."""
-        return file in self._arrived
+        return self._arrived.run_of(file) is not None
 
-    def __bool__(self) -> bool:
-        """Whether any file was."""
-        return bool(self._arrived)
+    def absent(self, files: Sequence[File]) -> Sequence[File]:
+        """Those of `files` that were not verified here."""
+        return found_by(files, self._arrived.absent) if self._arrived else files
+
+    def unfinished(self, files: Sequence[File]) -> Sequence[File]:
+        """Those of `files` whose owner, mode and time were not set."""
+        return found_by(files, self._arrived.unfinished)
 
     def locate(self, file: File) -> tuple[int, bytes] | None:
         """Where a verified file lies: a directory handle (until `close`) and a path below it.
 
         No symlink is on the way.  None: it was not verified here.
         """
-        run = self._arrived.get(file)
+        run = self._arrived.run_of(file)
         return None if run is None else (self._handle, b"%d/%b" % (run, file.path))
 
-    def keep(self, files: Sequence[File], run: int) -> None:
-        """`files` are verified, and nothing else is in the folder of `run`."""
+    def keep(self, files: Sequence[File], run: int, finished: Sequence[File] = ()) -> None:
+        """`files` are verified, and nothing else is in the folder of `run`.
+
+        Owner, mode and time of those that are `finished` are set.
+        """
         self._unsettled.discard(b"%d" % run)
-        most = _PATH_MOST - len(b"%d/" % run)
-        self._arrived.update(dict.fromkeys(files, run))
-        longer = [file for file in files if len(file.path) > most]
-        if longer:
-            for file in longer:
-                del self._arrived[file]
-            with handles.opened(self._handle, b"%d" % run) as folder:
-                for file in longer:
-                    self._keep(file, run, folder, ended=True)
+        with handles.opened(self._handle, b"%d" % run) as folder:
+            self._keep(files, run, folder)
+        self._arrived.finish(finished)
 
     # ------------------------------------------------------------ one run of rsync
 
@@ -133,16 +133,15 @@ class Incoming:
         """
         folder = self.open(run)
         try:
-            placed, finish = self._placed.get(run, {}), self._finishing.finish if ended else None
+            placed, finish = self._placed.get(run, {}), self._finish if ended else None
             verdicts = verify(folder, files, placed, cut=cut, finish=finish, check=check)
             arrivals = verdicts.arrivals
-            for file, arrival in zip(files, arrivals, strict=True):
-                if arrival is Arrival.ARRIVED:
-                    self._keep(file, run, folder, ended=ended)
-            self._finishing.finished.update(verdicts.finished)
+            here, others = by_arrival(files, arrivals)
+            self._keep(here, run, folder, ended=ended)
+            self._arrived.finish(verdicts.finished)
         finally:
             os.close(folder)
-        if all(arrival is Arrival.ARRIVED for arrival in arrivals):
+        if not others:
             self._unsettled.discard(b"%d" % run)
         return arrivals
 
@@ -161,7 +160,7 @@ class Incoming:
             if not may_stand_for(found, file):
                 return None
             arrived = file._replace(size=found.st_size, mtime=found.st_mtime_ns, digest=None)
-            self._keep(arrived, run, top, ended=ended)
+            self._keep([arrived], run, top, ended=ended)
         except OSError as error:
             if error.errno in _ABSENT:
                 return None
@@ -170,24 +169,23 @@ class Incoming:
             os.close(top)
         return arrived
 
-    def salvage(
-        self, run: int, wanted: Mapping[RelPath, File], kept: AbstractSet[bytes] = frozenset()
-    ) -> None:
-        """Empty the folder of `run` but for the paths that are `kept`, which are verified.
+    def salvage(self, run: int, wanted: Mapping[RelPath, File]) -> None:
+        """Empty the folder of `run` but for what is verified.
 
         Files become partials, and all else goes; so does what is larger than the file that it is
         of: it is not a beginning of it.
         """
-        top = b"%d" % run
+        top, kept = b"%d" % run, False
         for place, leaves in handles.directories(self._handle, top):
             found = [(join(place, name)[len(top) + 1 :], name) for name in leaves]
-            found = [(path, name) for path, name in found if path not in kept]
-            if not found:
+            left = [(path, name) for path, name in found if not self._arrived.has(path, run)]
+            kept |= len(left) < len(found)
+            if not left:
                 continue
             with handles.opened(self._handle, place) as folder:
                 # What a killed rsync wrote comes after the basis that it worked from.
-                found.sort(key=lambda leaf: intended_path(leaf[0], wanted) != leaf[0])
-                for path, name in found:
+                left.sort(key=lambda leaf: intended_path(leaf[0], wanted) != leaf[0])
+                for path, name in left:
                     self._salvage(folder, name, intended_path(path, wanted), wanted)
         if not kept:
             _native.remove_all(self._handle, top)
@@ -210,8 +208,7 @@ class Incoming:
             run = int(name)
             os.close(self.open(run))  # there may be anything by this name
             self._accept_left(run, wanted)
-            kept = {file.path for file, number in self._arrived.items() if number == run}
-            self.salvage(run, wanted, kept)
+            self.salvage(run, wanted)
         for file in wanted.values() if self._ready.has_unverified else ():
             if unverified := self._ready.take_unverified(file):
                 self._partials.keep(file.path, *unverified)
@@ -242,13 +239,13 @@ class Incoming:
                 finally:
                     os.close(dest)
 
-    def _keep(self, file: File, run: int, folder: int, *, ended: bool) -> None:
-        """`file` is verified: remember where it lies, or move it where it can stay."""
-        if ended and len(join(b"%d" % run, file.path)) <= _PATH_MOST:
-            self._arrived[file] = run
-            return
-        with handles.opened(folder, parent(file.path)) as place:
-            self._ready.enter(file, place, basename(file.path))
+    def _keep(self, files: Sequence[File], run: int, folder: int, *, ended: bool = True) -> None:
+        """`files` are verified: remember where they lie, or move them where they can stay."""
+        most = _PATH_MOST - len(b"%d/" % run) if ended else 0
+        self._arrived.add(having(files, lambda path: len(path) <= most), run)
+        for file in having(files, lambda path: len(path) > most):
+            with handles.opened(folder, parent(file.path)) as place:
+                self._ready.enter(file, place, basename(file.path))
 
     def _salvage(
         self, folder: int, name: bytes, path: bytes, wanted: Mapping[RelPath, File]

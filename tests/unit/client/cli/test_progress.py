@@ -44,7 +44,7 @@ def _whole_transfer(listener: Listener, clock: _Clock) -> None:
         listener.progressed(size)
     listener.retried("it broke")
     listener.waiting("it is full")
-    listener.finished(ODD)
+    listener.finished([ODD])
     listener.refused(ODD, Arrival.MISSING)
     listener.ended()
 

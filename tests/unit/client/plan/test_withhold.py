@@ -1,5 +1,7 @@
 """What waits when something failed, and what goes on: `plan.withhold`, case by case."""
 
+from dataclasses import replace
+
 import pytest
 
 from huai_client.diff.candidate import Move, Remove
@@ -28,13 +30,14 @@ def plan_of(
 ) -> Plan:
     """A plan with each entry in the stage where it belongs."""
     by = by or order()
-    stages = [Stage(name) for name in STAGES]
+    fetches: list[list[File]] = [[] for _ in STAGES]
+    stages = [Stage(*named) for named in zip(STAGES, fetches, strict=True)]
     for entry in entries:
-        stage = stages[by.stage_of(entry.path, symlink=isinstance(entry, Symlink))]
+        number = by.stage_of(entry.path, symlink=isinstance(entry, Symlink))
         if isinstance(entry, Symlink):
-            stage.symlinks.append(entry)
+            stages[number].symlinks.append(entry)
         else:
-            (stage.links if entry.link else stage.fetches).append(entry)
+            (stages[number].links if entry.link else fetches[number]).append(entry)
     gone = [Remove(at(path), directory=path.endswith(b"/dir")) for path in removals]
     made = [at(path) for path in make]
     return Plan([*clear], made, [*moves], stages, gone, [*directories])
@@ -82,19 +85,23 @@ def test_an_index_that_failed_keeps_the_indices_and_pointers_beside_it() -> None
     assert left(plan, b"deb/dists/s/Release") == {b"deb/pool/a"}
 
 
+LIST = file(b"ls-lR")
+
+
 def test_outside_of_repositories_the_directory_counts() -> None:
     plan = plan_of(
         file(b"iso/1.iso"),
         file(b"iso/SHA256SUMS"),
         symlink(b"iso/latest", b"1.iso"),
         file(b"src/SHA256SUMS"),
-        file(b"ls-lR"),
+        LIST,
         removals=(b"iso/0.iso", b"src/0.tar", b"iso/deep/0"),
     )
     done = {b"src/SHA256SUMS"}
     # The list of everything waits, and so does what it names until it is replaced.
     assert left(plan, b"iso/1.iso") == done
-    plan.stages[1].fetches.remove(file(b"ls-lR"))
+    indices = plan.stages[1]
+    plan.stages[1] = replace(indices, fetches=[each for each in indices.fetches if each != LIST])
     # The sums that wait may name what is below them, too.
     assert left(plan, b"iso/1.iso") == {*done, b"-src/0.tar"}
 

@@ -54,15 +54,16 @@ NEW: list[Entry] = in_order(
 
 def plan_of(entries: Iterable[Entry], stages: int = 1) -> Plan:
     """Makes all of `entries`; files whose name begins with a digit in that stage."""
-    found = [Stage(str(number)) for number in range(stages)]
+    fetches: list[list[File]] = [[] for _ in range(stages)]
     directories = []
     for entry in entries:
         if isinstance(entry, Directory):
             directories.append(entry)
         elif isinstance(entry, File):
             digit = entry.path.rpartition(b"/")[2][:1]
-            found[int(digit) if digit.isdigit() else 0].fetches.append(entry)
+            fetches[int(digit) if digit.isdigit() else 0].append(entry)
     make = [each.path for each in directories if each.path]
+    found = [Stage(str(number), files) for number, files in enumerate(fetches)]
     return Plan([], make, [], found, [], directories[::-1])
 
 
@@ -77,11 +78,13 @@ def paths(plan: Plan, **options: Iterable[bytes]) -> list[list[bytes]]:
 
 
 def test_the_outermost_is_taken_with_all_below_it() -> None:
-    [[whole]] = whole_directories(plan_of(NEW), lies)
+    plan = plan_of(NEW)
+    [[whole]] = whole_directories(plan, lies)
     assert whole.directory.folder == 7
     assert whole.directory.name == b"1/new"
     assert whole.make == [b"new", b"new/empty", b"new/in"]
-    assert {item.path for item in whole.files} == {b"new/top", b"new/in/f", b"new/in/g"}
+    brought = {plan.stages[0].fetches[place].path for place in whole.files}
+    assert brought == {b"new/top", b"new/in/f", b"new/in/g"}
     held = [(entry.path, names, done) for entry, names, done in whole.directory.directories]
     # One that its owner may not write to is settled last, and so is the one that is renamed.
     assert held == [(b"new/in", 2, True), (b"new/empty", 0, False), (b"new", 3, False)]

@@ -101,7 +101,7 @@ def test_what_was_verified_survives_what_is_salvaged_around_it(root: Path) -> No
         (incoming(staging, run) / "link").symlink_to("/")
         verdicts = staging.incoming.accept([whole, half], run)
         assert verdicts == [Arrival.ARRIVED, Arrival.MISMATCH]
-        staging.incoming.salvage(run, {half.path: half}, {whole.path})
+        staging.incoming.salvage(run, {half.path: half})
         left = [path for path in incoming(staging, run).rglob("*") if not path.is_dir()]
         assert left == [ready(staging, whole)]
         again = staging.incoming.begin([half])
@@ -148,7 +148,8 @@ def test_what_is_verified_gets_its_attributes(root: Path, *, ended: bool) -> Non
             _arrive(staging, file).chmod(0o600)
         _arrive(staging, rough._replace(mtime=T0 - T0 % 10**9))
         assert staging.incoming.accept(files, 0, ended=ended) == [Arrival.ARRIVED] * 5
-        assert staging.finished == ({good, rough} if ended else set())
+        left = [shut, kept, undigested]
+        assert staging.unfinished(files) == (left if ended else files)
         status = [ready(staging, file).stat() for file in files]
     modes = [each.st_mode & 0o7777 for each in status]
     assert modes == ([0o4755, 0o644] if ended else [0o600] * 2) + [0o600] * 3
@@ -162,7 +163,7 @@ def test_an_owner_that_cannot_be_set_is_left_for_later(root: Path) -> None:
         for file in (ours, theirs):
             _arrive(staging, file)
         assert staging.incoming.accept([ours, theirs], 0) == [Arrival.ARRIVED] * 2
-        assert staging.finished == ({ours, theirs} if os.geteuid() == 0 else {ours})
+        assert staging.unfinished([ours, theirs]) == ([] if os.geteuid() == 0 else [theirs])
 
 
 def what_nobody_may_read_is_recovered(folder: Path) -> None:

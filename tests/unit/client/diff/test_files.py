@@ -1,0 +1,99 @@
+"""Files of a plan: rows of the engine, lists, and several of both, are the same to who asks."""
+
+from collections.abc import Sequence
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from huai_client.diff.candidate import Candidate
+from huai_client.diff.files import chosen, found_by, having, joined, parts_of, paths, sizes
+from huai_client.diff.reuse.matching import twins
+from huai_client.diff.table import CandidateTable
+from huai_native import _native
+from huai_schema.entries import File
+from tests.support.local_trees import at, file
+
+CONTENTS = [None, b"\1" * 32, b"\2" * 32]
+NAMES = st.binary(min_size=1, max_size=3).filter(
+    lambda name: not {*b"\0/"} & {*name} and name not in (b".", b"..")
+)
+FILES = st.builds(
+    lambda name, size, digest: file(name)._replace(size=size, digest=digest),
+    NAMES,
+    st.integers(0, 2),
+    st.sampled_from(CONTENTS),
+)
+PARTS = st.lists(
+    st.tuples(st.booleans(), st.lists(FILES, max_size=5, unique_by=lambda each: each.path)),
+    max_size=4,
+)
+
+
+def rows_of(files: Sequence[File]) -> Sequence[File]:
+    """As a planner gives them."""
+    plan = CandidateTable.of(Candidate(each.path, None, each) for each in files).engine.plan()
+    ((fetches, *_),) = plan.in_stages(1, bytes(len(plan)))
+    assert isinstance(fetches, _native.Rows)
+    return fetches
+
+
+def of_parts(parts: list[tuple[bool, list[File]]]) -> tuple[Sequence[File], list[File]]:
+    """Some of them as rows; and what they are in all."""
+    made = [rows_of(files) if is_rows else files for is_rows, files in parts]
+    return joined(*made), [each for part in made for each in part]
+
+
+@given(PARTS)
+def test_they_are_the_same_as_a_list(parts: list[tuple[bool, list[File]]]) -> None:
+    files, expected = of_parts(parts)
+    assert (len(files), [*files], bool(files)) == (len(expected), expected, bool(expected))
+    assert [files[place] for place in range(len(files))] == expected
+    assert [files[place] for place in range(-len(files), 0)] == expected
+    assert [*paths(files)] == [each.path for each in expected]
+    assert [*sizes(files)] == [each.size for each in expected]
+    assert [each for part in parts_of(files) for each in part] == expected
+
+
+@given(PARTS, st.data())
+def test_some_of_them(parts: list[tuple[bool, list[File]]], data: st.DataObject) -> None:
+    files, expected = of_parts(parts)
+    begin = data.draw(st.integers(0, len(files)))
+    end = data.draw(st.integers(begin, len(files)))
+    assert [*files[begin:end]] == expected[begin:end]
+    places = [place for place in range(len(files)) if data.draw(st.booleans())]
+    assert [*chosen(files, places)] == [expected[place] for place in places]
+    meant = {expected[place].path for place in places}
+    assert [*having(files, meant.__contains__)] == [each for each in expected if each.path in meant]
+
+    def find(some: Sequence[File]) -> list[int]:
+        return [place for place, each in enumerate(some) if each.size == 1]
+
+    assert [*found_by(files, find)] == [each for each in expected if each.size == 1]
+
+
+@given(PARTS)
+def test_twins_are_files_of_equal_content(parts: list[tuple[bool, list[File]]]) -> None:
+    unique = {each.path: (is_rows, each) for is_rows, files in parts for each in files}
+    files, expected = of_parts([(is_rows, [each]) for is_rows, each in unique.values()])
+    first: dict[object, File] = {}
+    found = {path: reuse.source for path, reuse in twins(files)}
+    for each in expected:
+        content = each.digest, each.size
+        if not each.digest or not each.size or first.setdefault(content, each) is each:
+            assert each.path not in found
+        else:
+            assert found[each.path] == first[content].path
+
+
+def test_what_arrived_is_told_by_path_and_content() -> None:
+    wanted = [file(b"a"), file(b"b"), file(b"c")._replace(digest=CONTENTS[1])]
+    for files in (wanted, rows_of(wanted)):
+        arrived = _native.Arrived()
+        arrived.add(files[:1], 7)
+        arrived.add(files[2:], 8)
+        arrived.finish(files[2:])
+        assert (len(arrived), arrived.absent(files), arrived.unfinished(files)) == (2, [1], [0, 1])
+        assert [arrived.run_of(each) for each in wanted] == [7, None, 8]
+        assert arrived.run_of(wanted[2]._replace(digest=CONTENTS[2])) is None
+        assert arrived.run_of(wanted[0]._replace(mtime=1)) is None
+        assert (arrived.has(at(b"c"), 8), arrived.has(at(b"c"), 7)) == (True, False)
