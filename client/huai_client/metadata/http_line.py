@@ -11,6 +11,7 @@ Rules, from the moment a question is sent:
 import io
 import socket
 import time
+import weakref
 from typing import Any
 
 from huai_client.deadline import Deadline
@@ -63,10 +64,9 @@ class MinimumRate(io.RawIOBase):
         self.received += size or 0
         return size
 
-    def close(self) -> None:
-        """The socket's stream too."""
+    def release(self) -> None:
+        """Close the socket's stream; until then the socket stays open, even if it is closed."""
         self._raw.close()
-        super().close()
 
 
 class Line:
@@ -78,15 +78,13 @@ class Line:
         self._place = route.place
         self._rated = MinimumRate(sock)
         self.stream = io.BufferedReader(self._rated)
-
-    def __del__(self) -> None:
-        """Close: a poll that finds nothing new asks nothing else."""
-        self.close()
+        # A poll that finds nothing new asks nothing else and lets go.  Not `__del__`, which is
+        # called as well if a signal ends this method in its middle.
+        self._finalizer = weakref.finalize(self, _close, self._rated, sock)
 
     def close(self) -> None:
         """Whatever is still to come."""
-        self._rated.close()
-        self._sock.close()
+        self._finalizer()
 
     def leads(self, route: Route) -> bool:
         """Whether what the route leads to is what answers here."""
@@ -106,3 +104,8 @@ class Line:
     def earn(self, size: int) -> None:
         """Say that somebody has taken `size` bytes of a body."""
         self._rated.handed += size
+
+
+def _close(rated: MinimumRate, sock: socket.socket) -> None:
+    rated.release()
+    sock.close()

@@ -1,13 +1,18 @@
 """Two questions on one connection, if the other side lets it stay; else on two."""
 
+import gc
 import socket
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import NoReturn
 
 import pytest
 
 from huai_client.metadata.git.protocol import ask_for_pack, receive_pack
 from huai_client.metadata.http import MetadataUrl, UpstreamDownError, UpstreamTimeoutError
+from huai_client.metadata.http_connection import Route
+from huai_client.metadata.http_line import Line
 from huai_client.metadata.newest import Newest, find_newest
 from tests.support.listening import listening
 from tests.support.scripted_upstream import RESULT, advert, reply
@@ -125,3 +130,29 @@ def test_each_question_has_its_own_patience() -> None:
         assert newest.line is not None
         with pytest.raises(UpstreamTimeoutError):
             fetched(newest, timeout=0.2)
+
+
+class Interrupted(socket.socket):
+    """A signal lands while its stream is being opened."""
+
+    def makefile(self, *_: object, **__: object) -> NoReturn:
+        raise KeyboardInterrupt
+
+
+def test_a_signal_while_it_is_made_is_all_that_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[sys.UnraisableHookArgs] = []
+    monkeypatch.setattr(sys, "unraisablehook", told.append)
+    with Interrupted() as sock, pytest.raises(KeyboardInterrupt):
+        Line(sock, Route.of("http://host/"))
+    gc.collect()
+    assert told == []
+
+
+def test_whoever_lets_go_of_it_closes_the_connection() -> None:
+    mine, other = socket.socketpair()
+    with mine, other:
+        other.settimeout(SECONDS)
+        line = Line(mine, Route.of("http://host/"))
+        del line
+        gc.collect()
+        assert other.recv(1) == b""
