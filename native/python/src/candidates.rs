@@ -237,13 +237,15 @@ impl Candidates {
         let shared = table
             .rows()
             .iter()
-            .filter(|row| links(row) > 1 && table.replaces(row));
+            .filter(|row| links(&table, row) > 1 && table.replaces(row));
         all_bytes(py, shared.map(|row| table.path(row)))
     }
 
     /// The candidates with a file that shares its inode.
     fn shared<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
-        let is_shared = |row: &&Row| links(row) > 1 && row.here.kind() == Some(Kind::File);
+        let is_shared = |table: &candidates::Candidates, row: &Row| {
+            links(table, row) > 1 && table.here(row).kind() == Some(Kind::File)
+        };
         self.chosen(py, is_shared)
     }
 
@@ -262,7 +264,7 @@ impl Candidates {
 
     /// The candidates that want a symlink.
     fn symlinks<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
-        let is_symlink = |row: &&Row| {
+        let is_symlink = |_: &candidates::Candidates, row: &Row| {
             row.wanted
                 .is_some_and(|wanted| wanted.kind == Kind::Symlink)
         };
@@ -275,9 +277,9 @@ impl Candidates {
         let shown = self.shown();
         let table = &shown.table;
         let is_source = |row: &&Row| {
-            row.here.kind() == Some(Kind::File)
-                && row
-                    .here
+            table.here(row).kind() == Some(Kind::File)
+                && table
+                    .here(row)
                     .seen()
                     .is_some_and(|seen| sizes.contains(&seen.size))
         };
@@ -296,7 +298,7 @@ impl Candidates {
         let missing = table
             .rows()
             .iter()
-            .filter(|row| matches!(row.here, Here::Nothing));
+            .filter(|row| matches!(table.here(row), Here::Nothing));
         let extra = table.rows().iter().filter(|row| row.wanted.is_none());
         (missing.count(), extra.count())
     }
@@ -337,10 +339,11 @@ impl Candidates {
     fn chosen<'py>(
         &self,
         py: Python<'py>,
-        is_chosen: impl Fn(&&Row) -> bool,
+        is_chosen: impl Fn(&candidates::Candidates, &Row) -> bool,
     ) -> PyResult<Vec<Bound<'py, PyAny>>> {
         let shown = self.shown();
-        let rows = shown.table.rows().iter().filter(is_chosen);
+        let rows = shown.table.rows().iter();
+        let rows = rows.filter(|row| is_chosen(&shown.table, row));
         rows.map(|row| shown.candidate(py, row)).collect()
     }
 }
@@ -351,23 +354,27 @@ fn places(table: &candidates::Candidates, is_meant: impl Fn(&Row) -> bool) -> Ve
     meant.map(|(place, _)| place).collect()
 }
 
-fn links(row: &Row) -> u32 {
-    row.here.seen().map_or(1, |seen| seen.links)
+fn links(table: &candidates::Candidates, row: &Row) -> u32 {
+    table.here(row).seen().map_or(1, |seen| seen.links)
 }
 
 /// The directory that a row shows to be missing, or perhaps missing.
 fn expected<'a>(table: &'a candidates::Candidates, row: &'a Row) -> Option<&'a [u8]> {
     let wanted = row.wanted?;
-    row.past?;
-    let path = table.path(row);
-    let is_directory = |kind| kind == Kind::Directory;
-    if row.here.kind().is_some_and(is_directory) {
+    let past = table.past(row);
+    if past.is_empty() {
         return None;
     }
-    if is_directory(wanted.kind) && table.past(row).any(|each| is_directory(each.kind)) {
+    let path = table.path(row);
+    let here = table.here(row).kind();
+    let is_directory = |kind| kind == Kind::Directory;
+    if here.is_some_and(is_directory) {
+        return None;
+    }
+    if is_directory(wanted.kind) && past.iter().any(|each| is_directory(each.kind)) {
         return Some(path);
     }
-    row.here.kind().is_none().then(|| parent(path))
+    here.is_none().then(|| parent(path))
 }
 
 /// Where paths are before directories are moved.

@@ -226,15 +226,18 @@ impl Shown {
     pub(crate) fn candidate<'py>(&self, py: Python<'py>, row: &Row) -> PyResult<Bound<'py, PyAny>> {
         let table = &self.table;
         let path = PyBytes::new(py, table.path(row));
-        let past = table.past(row).map(|each| self.entry(py, &path, each));
+        let past = table
+            .past(row)
+            .iter()
+            .map(|each| self.entry(py, &path, each));
         let past = PyTuple::new(py, past.collect::<PyResult<Vec<_>>>()?)?;
         let wanted = row.wanted.map(|wanted| self.entry(py, &path, &wanted));
         let have = self.have(py, &path, row)?;
-        let (links, inode) = match &row.here {
+        let (links, inode) = match table.here(row) {
             Here::Something { seen, .. } => (seen.links, (seen.device, seen.inode)),
             Here::Unknown | Here::Nothing => (1, (0, 0)),
         };
-        let special = matches!(row.here, Here::Something { .. }) && have.is_none();
+        let special = matches!(table.here(row), Here::Something { .. }) && have.is_none();
         let digest = self.bytes(py, row.digest);
         let differing = differing(py, row.differing)?;
         self.types.candidate.bind(py).call1((
@@ -316,7 +319,7 @@ impl Shown {
             seen,
             target,
             named,
-        } = row.here
+        } = *self.table.here(row)
         else {
             return Ok(None);
         };

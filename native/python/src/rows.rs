@@ -192,7 +192,7 @@ impl Rows {
             What::Path => Ok(path().into_any()),
             What::Remove => {
                 let remove = self.shown.types.remove.bind(py);
-                remove.call1((path(), is_directory(row)))
+                remove.call1((path(), self.is_directory(row)))
             }
         }
     }
@@ -251,11 +251,15 @@ impl Rows {
         self.shown.table.bytes(wanted.digest).try_into().ok()
     }
 
+    fn is_directory(&self, row: &Row) -> bool {
+        self.shown.table.here(row).kind() == Some(Kind::Directory)
+    }
+
     /// What the engine removes.
     pub(crate) fn removals(&self) -> Vec<Remove> {
         let removal = |row: &Row| Remove {
             path: self.shown.table.path(row).to_vec(),
-            directory: is_directory(row),
+            directory: self.is_directory(row),
         };
         self.rows().map(removal).collect()
     }
@@ -292,8 +296,4 @@ impl Rows {
         };
         Ok(self.rows().map(directory).collect())
     }
-}
-
-fn is_directory(row: &Row) -> bool {
-    row.here.kind() == Some(Kind::Directory)
 }

@@ -102,7 +102,8 @@ pub(crate) fn survey(
             None => Here::Nothing,
             Some(Found { seen, target }) => {
                 let wanted = row.wanted.filter(|wanted| wanted.kind == Kind::Symlink);
-                let known = [wanted, row.past].map(|each| each.map(|each| each.other));
+                let past = table.past(&row).first().copied();
+                let known = [wanted, past].map(|each| each.map(|each| each.other));
                 Here::Something {
                     seen,
                     target: table.put_again(&target, known)?,
@@ -111,9 +112,9 @@ pub(crate) fn survey(
             }
         };
         if let Some(row) = table.rows_mut().get_mut(place) {
-            row.here = here;
             row.differing = differing;
         }
+        table.set_here(place, here);
     }
     Ok(None)
 }
@@ -121,7 +122,7 @@ pub(crate) fn survey(
 /// The places of these rows, in tree order: each directory is opened once.
 fn unknown(table: &Candidates) -> Vec<usize> {
     let rows = table.rows().iter().enumerate();
-    let unknown = rows.filter(|(_, row)| matches!(row.here, Here::Unknown));
+    let unknown = rows.filter(|(_, row)| matches!(table.here(row), Here::Unknown));
     let mut found: Vec<(&[u8], usize)> = unknown
         .map(|(place, row)| (table.path(row), place))
         .collect();

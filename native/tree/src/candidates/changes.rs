@@ -144,7 +144,7 @@ impl Candidates {
             let same = self.path(row) == self.path(last);
             if same {
                 last.wanted = row.wanted.or(last.wanted);
-                let past: Vec<Stated> = self.past(last).chain(self.past(row)).copied().collect();
+                let past = [self.past(last), self.past(row)].concat();
                 self.set_past(last, &past);
             }
             same
@@ -180,9 +180,7 @@ impl Candidates {
             self.rows.binary_search_by(found).ok()
         });
         for place in places.collect::<Vec<_>>() {
-            if let Some(row) = self.rows.get_mut(place) {
-                row.here = Here::Nothing;
-            }
+            self.set_here(place, Here::Nothing);
         }
     }
 }
@@ -252,7 +250,8 @@ mod tests {
             .rows()
             .iter()
             .map(|row| {
-                let past = table.past(row).map(|past| past.size).collect::<Vec<_>>();
+                let past = table.past(row).iter().map(|past| past.size);
+                let past = past.collect::<Vec<_>>();
                 (table.path(row), row.wanted.map(|wanted| wanted.size), past)
             })
             .collect();

@@ -1,12 +1,12 @@
 //! Whether a local file has the wanted content, by what is known of it.
 
-use super::table::{Candidates, Here, Kind, Row, Seen, Span, Stated};
+use super::table::{Candidates, Kind, Row, Seen, Span, Stated};
 use crate::findings::Attribute;
 
 impl Candidates {
     /// Whether only reading the local file can tell if its content is the wanted one.
     pub fn is_worth_hashing(&self, row: &Row) -> bool {
-        let Some((seen, wanted)) = files(row) else {
+        let Some((seen, wanted)) = self.files(row) else {
             return false;
         };
         let is_known = !row.digest.is_empty() || wanted.digest.is_empty();
@@ -27,7 +27,7 @@ impl Candidates {
     /// time, too (rsync's own rule), or an earlier snapshot has the wanted digest for this size and
     /// time.
     pub fn has_content(&self, row: &Row) -> bool {
-        let Some((seen, wanted)) = files(row) else {
+        let Some((seen, wanted)) = self.files(row) else {
             return false;
         };
         if seen.size != wanted.size {
@@ -48,10 +48,8 @@ impl Candidates {
         if !row.digest.is_empty() {
             return Some(self.bytes(row.digest));
         }
-        let seen = row
-            .here
-            .seen()
-            .filter(|_| row.here.kind() == Some(Kind::File))?;
+        let here = self.here(row);
+        let seen = here.seen().filter(|_| here.kind() == Some(Kind::File))?;
         let mut known = self.matching(row, seen).map(|digest| self.bytes(digest));
         let first = known.next()?;
         (known.all(|digest| digest == first) && !first.is_empty()).then_some(first)
@@ -68,15 +66,15 @@ impl Candidates {
     fn matching<'a>(&'a self, row: &'a Row, seen: &'a Seen) -> impl Iterator<Item = Span> {
         let same =
             |each: &&Stated| each.is_file() && (each.size, each.mtime) == (seen.size, seen.mtime);
-        self.past(row).filter(same).map(|each| each.digest)
+        let past = self.past(row).iter();
+        past.filter(same).map(|each| each.digest)
     }
-}
 
-/// A file that is there, where a file is wanted.
-fn files(row: &Row) -> Option<(&Seen, &Stated)> {
-    let Here::Something { seen, .. } = &row.here else {
-        return None;
-    };
-    let wanted = row.wanted.as_ref().filter(|wanted| wanted.is_file())?;
-    (row.here.kind() == Some(Kind::File)).then_some((seen, wanted))
+    /// A file that is there, where a file is wanted.
+    fn files<'a>(&'a self, row: &'a Row) -> Option<(&'a Seen, &'a Stated)> {
+        let here = self.here(row);
+        let seen = here.seen().filter(|_| here.kind() == Some(Kind::File))?;
+        let wanted = row.wanted.as_ref().filter(|wanted| wanted.is_file())?;
+        Some((seen, wanted))
+    }
 }

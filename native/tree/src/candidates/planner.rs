@@ -132,8 +132,9 @@ impl Planned {
             list.push(*number);
         }
         for stage in &mut found {
-            let is_there =
-                |number: &Number| row(table, *number).is_some_and(|row| row.here.kind().is_some());
+            let is_there = |number: &Number| {
+                row(table, *number).is_some_and(|row| table.here(row).kind().is_some())
+            };
             stage.fetches.sort_by_key(is_there);
         }
         let replaced: HashSet<&[u8]> = if self.members.is_empty() {
@@ -197,10 +198,11 @@ impl Planner<'_> {
             self.remove(number, row);
             return;
         };
-        if row.here.is_special() || row.differing.has(Attribute::Type) {
+        let here = table.here(row);
+        if here.is_special() || row.differing.has(Attribute::Type) {
             self.clear_away(number, row, &wanted);
             self.create(number, &wanted);
-        } else if row.here.seen().is_none() {
+        } else if here.seen().is_none() {
             self.create(number, &wanted);
         } else {
             self.update(number, row, &wanted);
@@ -208,7 +210,7 @@ impl Planner<'_> {
     }
 
     fn remove(&mut self, number: Number, row: &Row) {
-        if row.here.seen().is_none() {
+        if self.table.here(row).seen().is_none() {
             return;
         }
         let path = self.table.path(row);
@@ -222,7 +224,7 @@ impl Planner<'_> {
 
     fn clear_away(&mut self, number: Number, row: &Row, wanted: &Stated) {
         // Where no directory is involved, the rename that publishes the new entry replaces the old.
-        if row.here.kind() == Some(Kind::Directory) || wanted.is_directory() {
+        if self.table.here(row).kind() == Some(Kind::Directory) || wanted.is_directory() {
             self.cleared.insert(self.table.bytes(row.path));
             self.planned.clear.push(number);
         }
@@ -288,11 +290,12 @@ impl<'a> Groups<'a> {
         if row.differing.has(Attribute::Link) {
             return true;
         }
-        if row.here.seen().is_none_or(|seen| seen.links < 2) {
+        let table = self.table;
+        let seen = table.here(row).seen();
+        if seen.is_none_or(|seen| seen.links < 2) {
             return false;
         }
-        let table = self.table;
-        let linked = table.past(row).filter(|each| each.is_linked());
+        let linked = table.past(row).iter().filter(|each| each.is_linked());
         let leaders: HashSet<&[u8]> = linked.map(|each| table.bytes(each.other)).collect();
         if leaders.is_empty() {
             return false;

@@ -24,6 +24,9 @@ impl Span {
     }
 }
 
+const UNKNOWN: u32 = 0;
+const NOTHING: u32 = 1;
+
 /// What metadata can describe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
@@ -160,24 +163,24 @@ pub struct Row {
     pub path: Span,
     /// What should stand there; none: nothing.
     pub wanted: Option<Stated>,
-    /// What a past snapshot has there.
-    pub past: Option<Stated>,
-    /// Where the others are, of further past snapshots.
-    more: Option<u32>,
-    /// What stands there.
-    pub here: Here,
+    /// Where what past snapshots have there begins among `Candidates::pasts`, and how many have it.
+    past: (u32, u32),
+    /// The place of what stands there among `Candidates::heres`.
+    here: u32,
     /// In what that differs from what should.
     pub differing: Differing,
     /// Of the content that is there, if that was read; empty: it was not.
     pub digest: Span,
 }
 
-/// All of one comparison.
-#[derive(Debug, Clone, Default)]
+/// All of one comparison.  What most rows of a new tree lack lies apart from them.
+#[derive(Debug, Clone)]
 pub struct Candidates {
     pub(super) rows: Vec<Row>,
     text: Vec<u8>,
-    more: Vec<Vec<Stated>>,
+    pasts: Vec<Stated>,
+    /// `UNKNOWN` and `NOTHING` first.
+    heres: Vec<Here>,
     /// Names of users and groups.
     owners: Vec<Vec<u8>>,
     places: HashMap<Vec<u8>, u32>,
@@ -207,9 +210,22 @@ impl Candidates {
     }
 
     /// The entries of all past snapshots.
-    pub fn past<'a>(&'a self, row: &'a Row) -> impl Iterator<Item = &'a Stated> {
-        let more = row.more.and_then(|place| self.more.get(place as usize));
-        row.past.iter().chain(more.into_iter().flatten())
+    pub fn past(&self, row: &Row) -> &[Stated] {
+        let (begin, count) = row.past;
+        let range = begin as usize..begin as usize + count as usize;
+        self.pasts.get(range).unwrap_or_default()
+    }
+
+    /// What stands there.
+    pub fn here(&self, row: &Row) -> &Here {
+        self.heres.get(row.here as usize).unwrap_or(&Here::Unknown)
+    }
+
+    /// What stands at the path of the row at a place.
+    pub fn set_here(&mut self, place: usize, here: Here) {
+        if let Some(row) = self.rows.get_mut(place) {
+            row.here = put_here(&mut self.heres, here);
+        }
     }
 
     /// Puts bytes into the text; `NOMEM` beyond four GiB.
@@ -235,9 +251,8 @@ impl Candidates {
         let mut row = Row {
             path,
             wanted,
-            past: None,
-            more: None,
-            here,
+            past: (0, 0),
+            here: put_here(&mut self.heres, here),
             differing: Differing::default(),
             digest: Span::default(),
         };
@@ -246,11 +261,8 @@ impl Candidates {
     }
 
     pub(super) fn set_past(&mut self, row: &mut Row, past: &[Stated]) {
-        row.past = past.first().copied();
-        row.more = past.get(1..).filter(|more| !more.is_empty()).map(|more| {
-            self.more.push(more.to_vec());
-            u32::try_from(self.more.len() - 1).unwrap_or(u32::MAX)
-        });
+        row.past = (number(self.pasts.len()), number(past.len()));
+        self.pasts.extend_from_slice(past);
     }
 
     /// Names of users and groups.
@@ -288,4 +300,34 @@ impl Candidates {
             mtime: stated.mtime,
         }
     }
+}
+
+impl Default for Candidates {
+    fn default() -> Self {
+        Self {
+            rows: Vec::new(),
+            text: Vec::new(),
+            pasts: Vec::new(),
+            heres: vec![Here::Unknown, Here::Nothing],
+            owners: Vec::new(),
+            places: HashMap::new(),
+        }
+    }
+}
+
+/// The place of `here` among `heres`.
+fn put_here(heres: &mut Vec<Here>, here: Here) -> u32 {
+    match here {
+        Here::Unknown => UNKNOWN,
+        Here::Nothing => NOTHING,
+        Here::Something { .. } => {
+            heres.push(here);
+            number(heres.len() - 1)
+        }
+    }
+}
+
+/// There are no more rows than that: each has a path among four GiB of text.
+fn number(count: usize) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
 }
