@@ -65,7 +65,7 @@ class MemoryTree:
         differing = frozenset() if wanted is None else self._differing(have, wanted)
         links = sum(other is node for other in self.nodes.values())
         found = Candidate(path, have, wanted, past, differing=differing, links=links)
-        if isinstance(node, Inode) and CandidateTable.of([found]).unhashed():
+        if isinstance(node, Inode) and CandidateTable.of([found]).engine.unhashed():
             return found._replace(digest=digest_of(node.content))
         return found
 

@@ -59,7 +59,7 @@ def diff_whole(
             extraneous.append(finding.path)
         else:
             going[finding.path] = None
-    _look(view, table, going)
+    _look(view, table, going, tick=tick)
     _add_members(view, table, wanted)
     return TreeDiff(table, [], extraneous)
 
@@ -190,20 +190,23 @@ def _look(
     table: CandidateTable,
     wanted: Mapping[RelPath, Entry | None],
     past: Mapping[RelPath, Sequence[Entry]] | None = None,
+    tick: Callable[[], None] = lambda: None,
 ) -> None:
-    """Add what is at each path of `wanted`; `past`: the entries of past snapshots."""
+    """Add what is at each path of `wanted`; `past`: the entries of past snapshots.
+
+    `tick` is called now and then while files are read, and may raise.
+    """
     before = past or {}
     table.add([(path, entry, before.get(path, ())) for path, entry in wanted.items()])
-    _survey(view, table)
+    _survey(view, table, tick)
 
 
-def _survey(view: View, table: CandidateTable) -> None:
+def _survey(view: View, table: CandidateTable, tick: Callable[[], None] = lambda: None) -> None:
     try:
         view.survey(table.engine)
     except PathError as error:
         raise _unreadable(Unreadable(error.path, error.reason)) from error
-    for place, path in table.unhashed():
-        table.engine.set_digest(place, digest_here(view, path))
+    view.hash_candidates(table.engine, _DAMAGED, tick)
 
 
 def digest_here(view: View, path: RelPath) -> bytes:

@@ -4,7 +4,7 @@ Changes nothing.  No directory of a move is inside one of another.
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from huai_client.diff.candidate import Move
 from huai_client.tree import View
@@ -51,6 +51,16 @@ class RenamedView(View):
     ) -> None:
         """As of a `View`."""
         super().survey(candidates, renames or self._renames.engine)
+
+    def hash_candidates(
+        self,
+        candidates: _native.Candidates,
+        damaged: bytes,
+        tick: Callable[[], None],
+        renames: _native.Renames | None = None,
+    ) -> None:
+        """As of a `View`."""
+        super().hash_candidates(candidates, damaged, tick, renames or self._renames.engine)
 
     def target(self, path: RelPath) -> bytes:
         """As of a `View`."""

@@ -97,13 +97,6 @@ class CandidateTable(Sequence[Candidate]):
     def __iter__(self) -> Iterator[Candidate]:
         return map(self.engine.__getitem__, range(len(self)))
 
-    def unhashed(self) -> list[tuple[int, RelPath]]:
-        """Place and path of the files of which only the content can tell if it is the wanted one.
-
-        To be asked once all is looked at.
-        """
-        return [(place, self.engine[place].path) for place in self.engine.unhashed()]
-
     def having(self, paths: AbstractSet[RelPath]) -> set[RelPath]:
         """Those of `paths` that are candidates."""
         return {RelPath(path) for path in self.engine.having(paths)}

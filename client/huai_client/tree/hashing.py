@@ -18,13 +18,14 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
 T = TypeVar("T")
-_WORKERS = min(4, os.cpu_count() or 1)
-_WINDOW = 4 * _WORKERS
+WORKERS = min(4, os.cpu_count() or 1)
+"""How many threads read files."""
+_WINDOW = 4 * WORKERS
 
 
 def digest_of(handle: int) -> bytes:
     """The BLAKE3-256 hash of the file `handle`; several threads hash a large one."""
-    return _native.hash_file(handle, _WORKERS)
+    return _native.hash_file(handle, WORKERS)
 
 
 class Hashed(NamedTuple, Generic[T]):
@@ -41,7 +42,7 @@ class Hashing(Generic[T]):
 
     def __init__(self) -> None:
         """Start the threads, with low priority."""
-        self._pool = ThreadPoolExecutor(_WORKERS, "huai-hash", initializer=lower_priority)
+        self._pool = ThreadPoolExecutor(WORKERS, "huai-hash", initializer=lower_priority)
         self._waiting: deque[tuple[T, int, Future[bytes]]] = deque()
 
     def __enter__(self) -> Self:

@@ -11,6 +11,7 @@ from huai_client.modes import Kept
 from huai_client.tree.destination import open_destination
 from huai_client.tree.errors import PathError, at, moving, path_error
 from huai_client.tree.handles import listing
+from huai_client.tree.hashing import WORKERS
 from huai_client.tree.owners import Names, Owners
 from huai_native import _native
 from huai_schema.entries import File
@@ -121,6 +122,28 @@ class View:
         if refused is not None:
             path, code = RelPath(refused[0]), refused[1]
             raise moving(path) if code is None else path_error(path, code)
+
+    def hash_candidates(
+        self,
+        candidates: _native.Candidates,
+        damaged: bytes,
+        tick: Callable[[], None],
+        renames: _native.Renames | None = None,
+    ) -> None:
+        """Read the files of which only the content can tell if it is the wanted one.
+
+        Each is read where it is before `renames`; one that cannot be read gets the digest
+        `damaged`.  `tick` is called ten times a second, and may raise to end it.
+
+        Raises:
+            StorageError: the disk fails.
+        """
+        if not candidates.unhashed():
+            return
+        renames = renames or _native.Renames(())
+        failure = self._native.hash(candidates, renames, (damaged, WORKERS), tick)
+        if failure is not None:
+            raise path_error(RelPath(failure[0]), failure[1])
 
     def target(self, path: RelPath) -> bytes:
         """The target of a symlink."""

@@ -81,11 +81,14 @@ class Candidates:
 
     def __len__(self) -> int: ...
     def __getitem__(self, place: int) -> Any: ...
-    def unhashed(self) -> list[int]:
-        """The places of files of which only the content can tell if it is the wanted one."""
+    def unhashed(self) -> int:
+        """How many files there are of which only the content can tell if it is the wanted one.
+
+        To be asked once all is looked at.
+        """
 
     def set_digest(self, place: int, digest: bytes) -> None:
-        """Say what was read there."""
+        """Say what the digest of the content at `place` is."""
 
     def having(self, paths: AbstractSet[bytes]) -> list[bytes]:
         """Those of `paths` that it has."""
@@ -954,6 +957,20 @@ class Tree:
 
         The first that cannot be looked at ends it: its path, or that of a hardlink's leader, and an
         errno; None instead: it is going to be moved.
+        """
+
+    def hash(
+        self,
+        candidates: Candidates,
+        renames: Renames,
+        hashing: tuple[bytes, int],
+        ask: Callable[[], None],
+    ) -> _Ended:
+        """Read each file of which only the content can tell if it is the wanted one.
+
+        Each is read where it is before `renames`.  `hashing`: the digest of one that cannot be
+        read, and how many threads read files; as many hash a large one.  `ask` is called ten times
+        a second, and may raise to end it; and a disk that fails ends it.
         """
 
     def make_directories(self, items: Sequence[tuple[bytes, _Entry | None]]) -> _Row:

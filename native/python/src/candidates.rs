@@ -181,13 +181,12 @@ impl Candidates {
         )
     }
 
-    /// The places of files of which only the content can tell.
-    fn unhashed(&self) -> Vec<usize> {
-        let table = self.snapshot();
-        places(&table, |row| table.is_worth_hashing(row))
+    /// How many files there are of which only the content can tell.
+    fn unhashed(&self) -> usize {
+        self.snapshot().unhashed().count()
     }
 
-    /// What was read at one of these.
+    /// What the content at a place is to be taken for.
     fn set_digest(&self, py: Python<'_>, place: usize, digest: &[u8]) -> PyResult<()> {
         self.change(|table| {
             let digest = table.put(digest).map_err(|errno| full(py, errno))?;

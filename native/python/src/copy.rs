@@ -16,7 +16,7 @@ use crate::wait::wait_telling;
 pub(crate) type Folders = (u32, u32, usize);
 
 /// Path and errno of what ended a row.
-type Failure<'py> = Option<(Bound<'py, PyBytes>, i32)>;
+pub(crate) type Failure<'py> = Option<(Bound<'py, PyBytes>, i32)>;
 
 /// How each file was staged, and what ended the row.
 pub(crate) type Ways<'py> = (Bound<'py, PyBytes>, Failure<'py>);

@@ -7,15 +7,17 @@ use huai_tree::error::{Errno, Error};
 use huai_tree::publish::{self, Options, Row};
 use huai_tree::stop::Stop;
 use huai_tree::survey::Refused;
+use huai_tree::unhashed::Hashing;
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyList, PySequence, PyType};
 
 use crate::candidates::{Candidates, Renames};
-use crate::copy::{Folders, Ways, opened, ways};
+use crate::copy::{Failure, Folders, Ways, opened, ways};
 use crate::errors::{in_use, raise};
 use crate::operations::{Entries, Outcome, outcome};
 use crate::rows::Rows;
-use crate::wait::{wait, wait_telling};
+use crate::wait::{wait, wait_asking, wait_telling};
 
 /// One tree, opened once.
 #[pyclass(frozen, module = "huai_native._native")]
@@ -102,6 +104,32 @@ impl Tree {
             (PyBytes::new(py, &path), errno.map(Errno::raw_os_error))
         };
         Ok(refused.map(told))
+    }
+
+    /// Reads each file of `candidates` of which only the content can tell if it is the wanted one,
+    /// where it is before `renames`; path and errno of what ended it.  `ask` is called now and then.
+    fn hash<'py>(
+        &self,
+        py: Python<'py>,
+        candidates: &Candidates,
+        renames: &Renames,
+        hashing: (PyBackedBytes, usize),
+        ask: &Bound<'py, PyAny>,
+    ) -> PyResult<Failure<'py>> {
+        let (damaged, threads) = hashing;
+        let hashing = Hashing {
+            damaged: &damaged,
+            threads,
+        };
+        let hashed = candidates.change(|table| {
+            wait_asking(py, Some(ask.as_unbound()), |stop| {
+                self.opened(|tree| tree.hash(table, &renames.0, hashing, stop))
+            })
+        })?;
+        let failure = hashed.map_err(|error| raise(py, &error))?;
+        let told =
+            |Error { path, errno, .. }: Error| (PyBytes::new(py, &path), errno.raw_os_error());
+        Ok(failure.map(told))
     }
 
     fn make_directories<'py>(

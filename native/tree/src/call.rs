@@ -145,7 +145,8 @@ pub(crate) fn reopen(number: u32) -> Outcome<OwnedFd> {
 
 /// Opens the file `name` right here, to be read; what is no regular file keeps nobody waiting.
 pub(crate) fn open_file_at(from: BorrowedFd<'_>, name: &[u8]) -> Outcome<OwnedFd> {
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let quiet = OFlags::NONBLOCK | OFlags::NOCTTY;
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | quiet;
     again(Errno::INTR, || {
         rustix::fs::openat(from, name, flags, Mode::empty())
     })

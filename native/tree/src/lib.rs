@@ -39,6 +39,7 @@ pub mod numbers;
 mod records;
 pub mod scope;
 pub mod survey;
+pub mod unhashed;
 
 pub mod arrived;
 pub mod copy;

@@ -4,8 +4,15 @@ use super::table::{Candidates, Kind, Row, Seen, Span, Stated};
 use crate::findings::Attribute;
 
 impl Candidates {
+    /// The places of the files of which only the content can tell if it is the wanted one.
+    pub fn unhashed(&self) -> impl Iterator<Item = usize> {
+        let rows = self.rows().iter().enumerate();
+        let unhashed = rows.filter(|(_, row)| self.is_worth_hashing(row));
+        unhashed.map(|(place, _)| place)
+    }
+
     /// Whether only reading the local file can tell if its content is the wanted one.
-    pub fn is_worth_hashing(&self, row: &Row) -> bool {
+    fn is_worth_hashing(&self, row: &Row) -> bool {
         let Some((seen, wanted)) = self.files(row) else {
             return false;
         };

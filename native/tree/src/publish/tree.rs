@@ -17,6 +17,7 @@ use crate::error::{Error, Result};
 use crate::folders::Folders;
 use crate::stop::Stop;
 use crate::survey::{self, Numbers, Refused, Renames};
+use crate::unhashed::{self, Hashing};
 
 /// The name in the staging area under which hardlinks and symlinks are made.
 const MAKING: &[u8] = b"making";
@@ -96,6 +97,19 @@ impl Tree {
     ) -> Result<Option<Refused>> {
         survey::survey(&mut self.folders, table, (numbers, renames), stop)
             .map_err(|errno| Error::new("look", b"", errno))
+    }
+
+    /// Reads each file of `table` of which only the content can tell if it is the wanted one, where
+    /// it is before `renames`; what ended it, if anything did.
+    pub fn hash(
+        &mut self,
+        table: &mut Candidates,
+        renames: &Renames,
+        hashing: Hashing<'_>,
+        stop: &Stop,
+    ) -> Result<Option<Error>> {
+        unhashed::hash(&mut self.folders, table, renames, hashing, stop)
+            .map_err(|errno| Error::new("hash", b"", errno))
     }
 
     /// Restores the modes of directories that got u+rwx; gives the paths where this failed.

@@ -1,0 +1,180 @@
+"""Many files read by the engine: as `digest_here` reads each, and no longer than somebody waits."""
+
+import errno
+import os
+import signal
+import socket
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from huai_client.diff.candidate import Candidate, Move
+from huai_client.diff.candidates import digest_here
+from huai_client.diff.renames import RenamedView
+from huai_client.diff.table import CandidateTable
+from huai_client.tree import Tree, View
+from huai_client.tree.errors import StorageError
+from huai_schema.entries import File
+from huai_schema.paths import RelPath
+from tests.support.local_trees import at, content, file, open_handles
+from tests.support.system_calls import supervise
+from tests.support.unprivileged import run_unprivileged
+
+DAMAGED = b"damaged"
+LARGE = (64 << 20) + 1
+"""Of which more than one thread reads a piece."""
+ENDLESS = 1 << 40
+
+
+def nothing() -> None:
+    pass
+
+
+def doubtful(*paths: bytes) -> CandidateTable:
+    """Files that were there when somebody looked, with another time than the wanted one."""
+    wanted = [file(path) for path in paths]
+    found = [each._replace(mtime=0, digest=None) for each in wanted]
+    return CandidateTable.of(
+        [
+            Candidate(each.path, have, each, differing=frozenset({"mtime"}))
+            for each, have in zip(wanted, found, strict=True)
+        ]
+    )
+
+
+def hashed(view: View, table: CandidateTable) -> dict[RelPath, bytes | None]:
+    assert table.engine.unhashed() == len(table)
+    view.hash_candidates(table.engine, DAMAGED, nothing)
+    assert table.engine.unhashed() == 0
+    return {each.path: each.digest for each in table}
+
+
+def assert_same(view: View, *paths: bytes) -> dict[RelPath, bytes | None]:
+    found = hashed(view, doubtful(*paths))
+    assert found == {path: digest_here(view, path) for path in map(at, paths)}
+    return found
+
+
+def test_what_is_not_the_file_any_more(short_path: Path) -> None:
+    (short_path / "d").mkdir()
+    for name in ("good", "d/good", "name\n\udcff"):
+        (short_path / name).write_bytes(os.fsencode(name))
+    (short_path / "folder").mkdir()
+    (short_path / "link").symlink_to("good")
+    (short_path / "through").symlink_to("d")
+    (short_path / "loop").symlink_to("loop")
+    os.mkfifo(short_path / "pipe")
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(short_path / "socket"))
+    there = {b"good", b"d/good", b"name\n\xff"}
+    damaged = [b"folder", b"link", b"through/good", b"loop", b"loop/f", b"pipe", b"socket"]
+    damaged += [b"gone", b"gone/f", b"good/f", b"x" * 255]
+    before = open_handles()
+    with View(short_path) as view:
+        found = assert_same(view, *there, *damaged)
+    assert open_handles() == before
+    assert {path for path, digest in found.items() if digest != DAMAGED} == there
+
+
+def test_contents_of_every_size(short_path: Path) -> None:
+    sizes = [0, 1, (256 << 10) - 1, 256 << 10, (256 << 10) + 1, LARGE - 1, LARGE]
+    for size in sizes:
+        (short_path / f"{size}").write_bytes(b"content" * (size // 7 + 1))
+        os.truncate(short_path / f"{size}", size)
+        (short_path / f"sparse{size}").touch()
+        os.truncate(short_path / f"sparse{size}", size)
+    with View(short_path) as view:
+        paths = [b"%b%d" % (front, size) for size in sizes for front in (b"", b"sparse")]
+        found = assert_same(view, *paths)
+    assert len({*found.values()}) == len(found) - 1  # nothing, twice
+    assert DAMAGED not in found.values()
+
+
+def test_a_file_that_has_the_wanted_content(short_path: Path) -> None:
+    table = doubtful(*(b"%d/f" % number for number in range(500)))
+    for each in table:
+        assert isinstance(each.wanted, File)
+        (short_path / os.fsdecode(each.path)).parent.mkdir()
+        (short_path / os.fsdecode(each.path)).write_bytes(content(each.path, each.wanted.size))
+    with View(short_path) as view:
+        hashed(view, table)
+    assert len([source for source in table.sources({10}) if source.right]) == len(table)
+
+
+def test_where_files_are_before_directories_are_renamed(short_path: Path) -> None:
+    for name in ("old/deep", "other"):
+        (short_path / name).mkdir(parents=True)
+        (short_path / name / "f").write_text(name)
+    with View(short_path) as view:
+        ahead = RenamedView(view, [Move(at(b"old"), at(b"new")), Move(at(b"other"), at(b"old"))])
+        found = assert_same(ahead, b"new/deep/f", b"old/f", b"old/deep/f", b"other/f")
+    assert [digest == DAMAGED for digest in found.values()] == [False, False, True, True]
+
+
+def steps_without_permission(folder: Path) -> None:
+    (folder / "closed" / "d").mkdir(parents=True)
+    for name in ("closed/f", "closed/d/f", "secret", "good"):
+        (folder / name).write_text(name)
+    (folder / "secret").chmod(0)
+    (folder / "closed").chmod(0)
+    paths = (b"closed/f", b"secret", b"good")
+    with View(folder) as view:
+        found = assert_same(view, *paths, b"closed/d/f")
+        assert [digest == DAMAGED for digest in found.values()] == [True, True, False, True]
+    with Tree(folder) as tree:
+        found = hashed(tree, doubtful(*paths))
+        assert [digest == DAMAGED for digest in found.values()] == [True, True, False]
+        found = hashed(tree, doubtful(b"closed/d/f"))  # opens up what is above
+        assert DAMAGED not in found.values()
+        assert_same(tree, *paths, b"closed/d/f")
+    assert (folder / "closed").stat().st_mode & 0o777 == 0
+
+
+def test_who_opens_up_directories_does_so_here(short_path: Path) -> None:
+    run_unprivileged(__name__, "steps_without_permission", short_path)
+
+
+def test_a_disk_that_fails_ends_it(short_path: Path) -> None:
+    (short_path / "f").touch()
+
+    def told(read: Callable[[View], object]) -> object:
+        def work() -> str:
+            with pytest.raises(StorageError) as raised:
+                read(view)
+            return raised.value.message
+
+        return supervise(("open",), work, lambda _: errno.EIO).result
+
+    with View(short_path) as view:
+        message = told(lambda view: hashed(view, doubtful(b"f")))
+        assert message == told(lambda view: digest_here(view, at(b"f")))
+
+
+def over() -> None:
+    raise TimeoutError
+
+
+def test_what_is_asked_now_and_then_ends_it_in_the_middle_of_a_file(short_path: Path) -> None:
+    (short_path / "f").touch()
+    os.truncate(short_path / "f", ENDLESS)
+    table, began, handles = doubtful(b"f"), time.monotonic(), open_handles()
+    with View(short_path) as view, pytest.raises(TimeoutError):
+        view.hash_candidates(table.engine, DAMAGED, over)
+    assert time.monotonic() - began < 5
+    assert [each.digest for each in table] == [None]
+    assert open_handles() == handles
+
+
+def test_so_does_a_signal(short_path: Path) -> None:
+    (short_path / "f").touch()
+    os.truncate(short_path / "f", ENDLESS)
+    table = doubtful(*[b"f"] * 3)
+    end = threading.Timer(0.3, signal.raise_signal, (signal.SIGINT,))
+    with View(short_path) as view:
+        end.start()
+        with pytest.raises(KeyboardInterrupt):
+            view.hash_candidates(table.engine, DAMAGED, nothing)
+    end.join()
