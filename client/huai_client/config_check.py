@@ -5,7 +5,6 @@ that a filter merges, and asks rsync about its options; changes nothing but the 
 `check_once` knows a table that it has seen.
 """
 
-import hashlib
 import os
 import re
 from collections.abc import Iterator
@@ -16,6 +15,7 @@ from urllib.parse import urlsplit
 from huai_client.config import ClientConfig, Module, check_config_name, config_path
 from huai_client.mirror import Mirror
 from huai_client.state.paths import module_places
+from huai_native import _native
 from huai_schema.errors import HuaiError
 from huai_schema.program.configuration import ConfigError, closest
 
@@ -33,7 +33,9 @@ def check_once(config: ClientConfig, name: str, root: Path) -> None:
     """`check_config`, if client.toml has changed since the last check that found no fault."""
     place = module_places(root, name).checked
     dests = sorted((other, each.dest) for other, each in config.modules.items())
-    seen = hashlib.sha256(repr((config.module(name), dests)).encode("utf-8", "replace")).digest()
+    # Not by hashlib: loading it takes longer than all else that is done here.
+    text = repr((config.module(name), dests)).encode("utf-8", "replace")
+    seen = _native.Blake3(text).digest()
     with suppress(OSError):
         if place.read_bytes() == seen:
             return
