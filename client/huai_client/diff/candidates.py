@@ -173,7 +173,7 @@ def _members(
     """The hardlinks of `leaders`, without those that are in `table`."""
     found = {
         entry.path: entry
-        for entry in (wanted.entries() if leaders else ())
+        for entry in (wanted.linked() if leaders else ())
         if isinstance(entry, File) and entry.link in leaders
     }
     known = table.having({*found})

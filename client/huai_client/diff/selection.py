@@ -44,10 +44,16 @@ class Selection:
             if not self.rules.excludes_whole(listing.path):
                 yield from self._entries_of(listing)
 
+    def linked(self) -> Iterator[Entry]:
+        """As `entries`, but only of directories that hold hardlinks."""
+        for listing in self.listings():
+            if _has_hardlinks(listing):
+                yield from self._entries_of(listing)
+
     def linked_below(self, path: RelPath) -> Iterator[Entry]:
         """As `entries_below`, but only of directories that hold hardlinks."""
         for listing in self.snapshot.subtree(path):
-            if b"\th" in listing.leaves and not self.rules.excludes_whole(listing.path):
+            if _has_hardlinks(listing) and not self.rules.excludes_whole(listing.path):
                 yield from self._entries_of(listing)
 
     def entry(self, path: RelPath) -> Entry | None:
@@ -101,6 +107,11 @@ class Selection:
             return entry
         here = self.rules.reaches(entry.link, directory=False)
         return entry if here else entry._replace(link=None)
+
+
+def _has_hardlinks(listing: Listing) -> bool:
+    """Whether there may be any: the text is not read line by line."""
+    return b"\th" in listing.leaves
 
 
 def _by_folder(path: RelPath) -> tuple[RelPath, RelPath]:
