@@ -57,7 +57,7 @@ class RsyncProcess:
         self,
         command: Sequence[bytes],
         *,
-        names: bytes,
+        names: bytes | bytearray,
         folder: int,
         locks: Sequence[int],
         stall: StallDetector,

@@ -118,14 +118,17 @@ def has_shell(extra: Sequence[str]) -> bool:
     return any(re.match(r"--rsh(=|$)|-[^-]*e", each) for each in extra)
 
 
-def names(files: Sequence[File], url: ContentUrl) -> bytes:
+def names(files: Sequence[File], url: ContentUrl) -> bytearray:
     """What --files-from reads, seen from the source of `arguments`.
 
     The `./` keeps a name from being anything but a name, and parts it from what rsync leaves out
     of the paths here.
     """
     _, below = url.module
-    return b"".join(b"%b./%b\0" % (below, path) for path in paths(files))
+    found = bytearray()
+    for path in paths(files):
+        found += b"%b./%b\0" % (below, path)
+    return found
 
 
 def most(sizes: Iterable[int]) -> tuple[int, int]:
@@ -133,8 +136,10 @@ def most(sizes: Iterable[int]) -> tuple[int, int]:
 
     The little is for a file that changed since: it is fetched to be refused for what it holds.
     """
-    found = [*sizes]
-    largest, total = max(found, default=0), sum(found)
+    largest = total = 0
+    for size in sizes:
+        largest = max(largest, size)
+        total += size
     return largest + _more(largest), total + _more(total)
 
 

@@ -679,8 +679,8 @@ def resolve_pack(
 _File: TypeAlias = tuple[bytes, int, int, int, bytes, bytes, bytes | None, bytes | None]
 """See huai_schema.entries.File."""
 
-def may_compare(root: bytes, files: Sequence[bytes]) -> bool:
-    """Whether any of them is below `root`, and above all of them only directories, or nothing."""
+def may_compare(root: bytes, files: Sequence[bytes] | Rows[object]) -> bool:
+    """Whether any of these paths is below `root`, and above all only directories, or nothing."""
 
 def write_back(folder: int) -> None:
     """Write all changes of the file system of an open directory to disk, as they are now.

@@ -96,8 +96,7 @@ impl Rows {
 
     /// The path of each.
     fn paths<'py>(&self, py: Python<'py>) -> Vec<Bound<'py, PyBytes>> {
-        let paths = self.rows().map(|row| self.shown.table.path(row));
-        all_bytes(py, paths)
+        all_bytes(py, self.each_path())
     }
 
     /// The size of each, of files.
@@ -253,6 +252,10 @@ impl Rows {
 
     fn is_directory(&self, row: &Row) -> bool {
         self.shown.table.here(row).kind() == Some(Kind::Directory)
+    }
+
+    pub(crate) fn each_path(&self) -> impl Iterator<Item = &[u8]> {
+        self.rows().map(|row| self.shown.table.path(row))
     }
 
     /// What the engine removes.

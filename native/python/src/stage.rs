@@ -15,8 +15,15 @@ use crate::wait::{wait, wait_asking};
 /// Whether any file is there, and no symlink and no file where directories are expected.
 #[pyfunction]
 pub(crate) fn may_compare(py: Python<'_>, root: &[u8], files: &Bound<'_, PyAny>) -> PyResult<bool> {
-    let files: Vec<Vec<u8>> = files.extract()?;
-    wait(py, |stop| stage::may_compare(root, &files, stop))?.map_err(|error| raise(py, &error))
+    let may_compare = if let Ok(rows) = files.cast::<Rows>() {
+        let rows = rows.get();
+        wait(py, |stop| stage::may_compare(root, rows.each_path(), stop))
+    } else {
+        let files: Vec<Vec<u8>> = files.extract()?;
+        let paths = || files.iter().map(Vec::as_slice);
+        wait(py, |stop| stage::may_compare(root, paths(), stop))
+    };
+    may_compare?.map_err(|error| raise(py, &error))
 }
 
 /// Write the file system of an open directory to disk.

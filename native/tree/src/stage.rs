@@ -73,7 +73,11 @@ pub struct Run {
 
 /// Whether any of `files` below `root` is there, and above all of them there are directories alone,
 /// or nothing.  Files of one directory should follow each other.
-pub fn may_compare(root: &[u8], files: &[Vec<u8>], stop: &Stop) -> Result<bool> {
+pub fn may_compare<'a>(
+    root: &[u8],
+    files: impl Iterator<Item = &'a [u8]>,
+    stop: &Stop,
+) -> Result<bool> {
     let root = Root::open(root)?;
     let mut last: Option<Last<'_>> = None;
     let mut gap = Gap::default();

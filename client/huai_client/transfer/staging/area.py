@@ -177,7 +177,8 @@ class Staging:
         """
         dest = os.open("../..", os.O_RDONLY | os.O_DIRECTORY, dir_fd=self._root)
         try:
-            return _native.may_compare(os.fsencode(handles.handle_path(dest)), [*paths(files)])
+            named = files if isinstance(files, _native.Rows) else [*paths(files)]
+            return _native.may_compare(os.fsencode(handles.handle_path(dest)), named)
         finally:
             os.close(dest)
 

@@ -19,6 +19,8 @@ from huai_schema.entries import File
 
 _SECOND = 1_000_000_000
 _THREADS = min(4, os.cpu_count() or 1)
+_STEP = 20_000
+"""Files that the engine is handed at a time: it needs some memory for each."""
 
 
 class Arrival(Enum):
@@ -62,7 +64,8 @@ def verify(
     """
     path = os.fsencode(handle_path(folder))
     run = dict(placed or {}), cut, finish
-    found = _native.verify_arrived(path, files, run, _THREADS, check)
+    steps = (files[begin : begin + _STEP] for begin in range(0, len(files), _STEP))
+    found = b"".join(_native.verify_arrived(path, some, run, _THREADS, check) for some in steps)
     arrivals = [_ARRIVALS[each] for each in found]
     finished = [place for place, each in enumerate(found) if each == _FINISHED]
     return Verdicts(arrivals, chosen(files, finished))

@@ -199,6 +199,8 @@ class Incoming:
 
         `files` are not ready: what is unverified of them failed its second look.
         """
+        if not self._unsettled and not self._ready.has_unverified:
+            return
         wanted = {file.path: file for file in files}
         for name in sorted(self._unsettled):
             if not name.isdigit() or b"%d" % int(name) != name:
@@ -209,7 +211,7 @@ class Incoming:
             os.close(self.open(run))  # there may be anything by this name
             self._accept_left(run, wanted)
             self.salvage(run, wanted)
-        for file in wanted.values() if self._ready.has_unverified else ():
+        for file in wanted.values():
             if unverified := self._ready.take_unverified(file):
                 self._partials.keep(file.path, *unverified)
 
