@@ -18,6 +18,7 @@ pub mod limits;
 
 pub mod path;
 
+pub mod block_index;
 pub mod digests;
 pub mod entry;
 pub mod escape;

@@ -58,6 +58,9 @@ pub const MTIME_MAX: i64 = i64::MAX;
 /// A digest.
 pub const DIGEST_BYTES: usize = 32;
 
+/// Blocks of the index of a large file.
+pub const BLOCK_INDEX_BLOCKS: u64 = 1 << 20;
+
 /// A name in a git tree.
 pub const ITEM_BYTES: usize = 256;
 

@@ -212,6 +212,59 @@ def count_changes(old: _Snapshot, new: _Snapshot) -> tuple[int, int, int, int]:
     """How many entries were added, removed, changed, and came along below a moved directory."""
 
 @final
+class BlockIndex:
+    """What proves each block of a large file (FORMAT.md, "Block indices")."""
+
+    @staticmethod
+    def decode(data: bytes, size: int, digest: bytes) -> BlockIndex:
+        """Of the file of `size` bytes with this digest; `FormatError` if it is of another."""
+
+    @staticmethod
+    def of_file(handle: int, block: int, threads: int) -> BlockIndex | None:
+        """Of an open file, in blocks of `block` bytes; None: it is too small, or was changed."""
+
+    @staticmethod
+    def length(size: int) -> int:
+        """How many bytes the index of a file of `size` bytes has."""
+
+    def unknown(self, other: BlockIndex) -> int:
+        """Bytes of the blocks that do not stand in `other`, as far as both indices tell."""
+
+    @property
+    def size(self) -> int:
+        """Bytes of the file."""
+
+    @property
+    def block_size(self) -> int:
+        """Bytes of each block but the last."""
+
+    def digest(self) -> bytes:
+        """The digest of the file."""
+
+    def encode(self) -> bytes:
+        """The bytes that spell it."""
+
+    def assemble(
+        self,
+        target: int,
+        sources: tuple[tuple[int, BlockIndex] | None, int | None],
+        threads: int,
+        hear: Callable[[int], bool],
+    ) -> tuple[list[tuple[int, int]], tuple[int, int, int], bool]:
+        """Fill the empty file that is open as `target` with what is here of this one.
+
+        `sources`: an open file and what it holds, in blocks of the same size, where those at their
+        place are taken unread and all others are proved; and one that an interrupted run left.
+        `hear` is told how many bytes are done, and ends it by saying false: an `OSError`.
+
+        Begin and end of what is missing; bytes that stood at their place, elsewhere, and that are
+        zeros; whether the new file shares the blocks of the old one.
+        """
+
+    def wrong_ranges(self, handle: int, ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
+        """Those of `ranges` of an open file that are not what this says, as whole blocks."""
+
+@final
 class Contents:
     """Reads files that a scan has seen, to find out their digests."""
 
@@ -228,6 +281,11 @@ class Contents:
         `files`: path; its record (`huai_server.scan.types.IDENTITY`) up to the ctime; a time of
         birth, and the digest if that is the file's own.
         """
+
+    def find_out_large(
+        self, file: tuple[bytes, bytes, tuple[int, bytes] | None]
+    ) -> tuple[tuple[int | None, bytes] | int | None, BlockIndex | None]:
+        """The same for one file, which all threads read, and its block index if it was read."""
 
 @final
 class Digests:

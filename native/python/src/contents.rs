@@ -6,6 +6,7 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 
+use crate::block_index::BlockIndex;
 use crate::errors::raise;
 use crate::wait::wait;
 
@@ -30,6 +31,18 @@ impl Contents {
             Ok::<_, PyErr>(self.0.find_out(&wanted, stop))
         })??;
         found.iter().map(|each| answer(py, each)).collect()
+    }
+
+    fn find_out_large<'py>(
+        &self,
+        py: Python<'py>,
+        file: File,
+    ) -> PyResult<(Bound<'py, PyAny>, Option<BlockIndex>)> {
+        let (found, index) = wait(py, move |stop| {
+            let wanted = wanted(&file)?;
+            Ok::<_, PyErr>(self.0.find_out_large(&wanted, stop))
+        })??;
+        Ok((answer(py, &found)?, index.map(BlockIndex)))
     }
 }
 

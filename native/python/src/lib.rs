@@ -4,6 +4,7 @@
 
 mod arrived;
 mod attr_tree;
+mod block_index;
 mod candidates;
 mod columns;
 mod compare;
@@ -43,6 +44,8 @@ mod _native {
     use crate::arrived::{Arrived, find_twins};
     #[pymodule_export]
     use crate::attr_tree::Maker;
+    #[pymodule_export]
+    use crate::block_index::BlockIndex;
     #[pymodule_export]
     use crate::candidates::{Candidates, Renames};
     #[pymodule_export]

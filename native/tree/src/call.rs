@@ -6,6 +6,7 @@
 
 use std::ffi::CStr;
 use std::mem::MaybeUninit;
+use std::ops::Range;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{
@@ -180,6 +181,19 @@ pub(crate) fn read_all_at(
         room = room.get_mut(read..).unwrap_or_default();
     }
     Ok(())
+}
+
+/// Where from `range.start` on there is data in a file; None: from there on there are holes.  Where
+/// the file system knows no holes, all is data.
+pub(crate) fn next_data(file: BorrowedFd<'_>, range: Range<u64>) -> Outcome<Option<Range<u64>>> {
+    let begin = match rustix::fs::seek(file, SeekFrom::Data(range.start)) {
+        Ok(begin) if begin < range.end => begin,
+        Ok(_) | Err(Errno::NXIO) => return Ok(None),
+        Err(Errno::INVAL | Errno::NOTSUP | Errno::NOSYS) => return Ok(Some(range)),
+        Err(errno) => return Err(errno),
+    };
+    let end = rustix::fs::seek(file, SeekFrom::Hole(begin))?;
+    Ok(Some(begin..end.min(range.end)))
 }
 
 /// What an open file or directory is.

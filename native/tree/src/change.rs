@@ -5,10 +5,12 @@
 
 #![expect(clippy::disallowed_methods, reason = "the one door to what changes")]
 
+use std::ops::Range;
 use std::os::fd::{BorrowedFd, OwnedFd};
 
 use rustix::fs::{
-    AtFlags, CWD, Gid, Mode, OFlags, RenameFlags, Timespec, Timestamps, UTIME_OMIT, Uid,
+    AtFlags, CWD, FallocateFlags, Gid, Mode, OFlags, RenameFlags, Timespec, Timestamps, UTIME_OMIT,
+    Uid,
 };
 use rustix::io::Errno;
 
@@ -31,6 +33,15 @@ pub(crate) fn make_file_with(
     let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     again(Errno::INTR, || {
         rustix::fs::openat(directory, name, flags, Mode::from_raw_mode(mode))
+    })
+}
+
+/// Opens a file of our own that this process has open as `number` once more, to be written.
+pub(crate) fn reopen(number: u32) -> Outcome<OwnedFd> {
+    let path = format!("/proc/self/fd/{number}");
+    let flags = OFlags::RDWR | OFlags::CLOEXEC;
+    again(Errno::INTR, || {
+        rustix::fs::open(path.as_str(), flags, Mode::empty())
     })
 }
 
@@ -65,6 +76,61 @@ pub(crate) fn write_at(file: BorrowedFd<'_>, mut offset: u64, mut bytes: &[u8]) 
 /// Lets the empty file `target` share all blocks of `source`, where the file system can do this.
 pub(crate) fn clone(target: BorrowedFd<'_>, source: BorrowedFd<'_>) -> Outcome<()> {
     again(Errno::INTR, || rustix::fs::ioctl_ficlone(target, source))
+}
+
+/// Gives `target` the bytes of `source` in `range`, at the same place; no matter how.
+pub(crate) fn copy_range(
+    target: BorrowedFd<'_>,
+    source: BorrowedFd<'_>,
+    range: Range<u64>,
+) -> Outcome<()> {
+    let (mut from, mut to) = (range.start, range.start);
+    while from < range.end {
+        let left = usize::try_from(range.end - from).unwrap_or(usize::MAX);
+        let copied = again(Errno::INTR, || {
+            rustix::fs::copy_file_range(source, Some(&mut from), target, Some(&mut to), left)
+        });
+        match copied {
+            Ok(0) => return Err(Errno::IO), // it was cut meanwhile
+            Ok(_) => {}
+            Err(errno) if lacks(errno) || errno == Errno::XDEV => {
+                return copy_by_hand(target, source, from..range.end);
+            }
+            Err(errno) => return Err(errno),
+        }
+    }
+    Ok(())
+}
+
+fn copy_by_hand(target: BorrowedFd<'_>, source: BorrowedFd<'_>, range: Range<u64>) -> Outcome<()> {
+    let mut room = vec![0; 256 << 10];
+    let mut offset = range.start;
+    while offset < range.end {
+        let left = usize::try_from(range.end - offset).unwrap_or(usize::MAX);
+        let size = left.min(room.len());
+        let bytes = room.get_mut(..size).unwrap_or_default();
+        call::read_all_at(source, offset, bytes)?;
+        write_at(target, offset, bytes)?;
+        offset += size as u64;
+    }
+    Ok(())
+}
+
+/// Makes a hole, or writes zeros where the file system makes none.
+pub(crate) fn clear_range(file: BorrowedFd<'_>, range: Range<u64>) -> Outcome<()> {
+    let size = range.end - range.start;
+    let flags = FallocateFlags::PUNCH_HOLE.union(FallocateFlags::KEEP_SIZE);
+    let punched = again(Errno::INTR, || {
+        rustix::fs::fallocate(file, flags, range.start, size)
+    });
+    match punched {
+        Err(errno) if lacks(errno) => write_at(
+            file,
+            range.start,
+            &vec![0; usize::try_from(size).unwrap_or(0)],
+        ),
+        outcome => outcome,
+    }
 }
 
 /// Makes an empty directory that only its owner may enter.

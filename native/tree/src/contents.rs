@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{self, Builder};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use huai_format::block_index::{BlockIndex, block_size, may_have_index};
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
@@ -16,7 +17,7 @@ use crate::call::{self, Outcome, Status, Time};
 use crate::directory::identity;
 use crate::error::Result;
 use crate::handle::Root;
-use crate::hash::{Digest, Reader};
+use crate::hash::{self, Digest, Reader};
 use crate::line::nearest_nanoseconds;
 use crate::stop::Stop;
 
@@ -92,11 +93,34 @@ impl Contents {
         all.into_iter().map(|(_, found)| found).collect()
     }
 
+    /// What becomes of one large file, and its block index if it was read; all threads read it.
+    pub fn find_out_large(&self, wanted: &Wanted<'_>, stop: &Stop) -> (Found, Option<BlockIndex>) {
+        let mut index = None;
+        let found = self.find_out_by(wanted, |file, size| {
+            if may_have_index(size) {
+                index = hash::index_blocks(file, size, block_size(size), self.threads, stop)?;
+            }
+            Ok(index.as_ref().map(BlockIndex::digest))
+        });
+        (found.unwrap_or_else(Found::Failed), index)
+    }
+
     fn find_out_one(
         &self,
         wanted: &Wanted<'_>,
         reader: &mut Reader,
         stop: &Stop,
+    ) -> Outcome<Found> {
+        self.find_out_by(wanted, |file, size| {
+            reader.hash(file, size, 1, stop).map(Some)
+        })
+    }
+
+    /// `read` gives the digest of an open file of a size; None: it is not as large.
+    fn find_out_by(
+        &self,
+        wanted: &Wanted<'_>,
+        read: impl FnOnce(BorrowedFd<'_>, u64) -> Outcome<Option<Digest>>,
     ) -> Outcome<Found> {
         let place = self.root.look(wanted.path)?;
         let (status, birth) = call::status_with_birth(place.as_fd())?;
@@ -109,11 +133,11 @@ impl Contents {
         }
         let_tick(status.ctime);
         let file = open(place.as_fd())?;
-        let digest = reader.hash(file.as_fd(), status.size, 1, stop)?;
+        let digest = read(file.as_fd(), status.size)?;
         if !wanted.is(&call::status(file.as_fd())?) {
             return Ok(Found::Changed);
         }
-        Ok(Found::Read(birth, digest))
+        Ok(digest.map_or(Found::Changed, |digest| Found::Read(birth, digest)))
     }
 }
 

@@ -8,9 +8,8 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use blake3::Hasher;
-use blake3::hazmat::{
-    ChainingValue, HasherExt, Mode, merge_subtrees_non_root, merge_subtrees_root,
-};
+use blake3::hazmat::{ChainingValue, HasherExt};
+use huai_format::block_index::{Block, BlockHasher, BlockIndex, merge};
 use rustix::io::Errno;
 
 use crate::call::{self, Outcome};
@@ -61,6 +60,12 @@ impl Content {
             Ok(Self { file, size })
         };
         open().map_err(failed)
+    }
+
+    /// Its index in blocks of `block` bytes; None if its size changed, or has no index.
+    pub fn index(&self, block: u64, threads: usize, stop: &Stop) -> Result<Option<BlockIndex>> {
+        let index = index_blocks(self.file.as_fd(), self.size, block, threads, stop);
+        index.map_err(failed)
     }
 
     /// Its digest; `threads` hash a large one.
@@ -151,61 +156,111 @@ fn hash_pieces(
     threads: usize,
     stop: &Stop,
 ) -> Outcome<Option<Digest>> {
+    let values = hash_all::<Hasher>(file, size, PIECE, threads, stop)?;
+    Ok(values.and_then(|values| merge(values.into_iter())))
+}
+
+/// The index of a file of `size` bytes in blocks of `block` bytes, by several threads; None if it
+/// had another size, or one without an index.
+pub(crate) fn index_blocks(
+    file: BorrowedFd<'_>,
+    size: u64,
+    block: u64,
+    threads: usize,
+    stop: &Stop,
+) -> Outcome<Option<BlockIndex>> {
+    let blocks = hash_all::<BlockHasher>(file, size, block, threads, stop)?;
+    Ok(blocks.and_then(|blocks| BlockIndex::new(size, block, blocks).ok()))
+}
+
+/// A subtree of BLAKE3's tree in the making.
+trait Subtree: Sized {
+    type Value: Send;
+    /// Of what stands from `offset` on.
+    fn begin(offset: u64) -> Self;
+    fn take(&mut self, content: &[u8]);
+    fn value(&self) -> Self::Value;
+}
+
+impl Subtree for Hasher {
+    type Value = ChainingValue;
+
+    fn begin(offset: u64) -> Self {
+        let mut hasher = Self::new();
+        hasher.set_input_offset(offset);
+        hasher
+    }
+
+    fn take(&mut self, content: &[u8]) {
+        self.update(content);
+    }
+
+    fn value(&self) -> ChainingValue {
+        self.finalize_non_root()
+    }
+}
+
+impl Subtree for BlockHasher {
+    type Value = Block;
+
+    fn begin(offset: u64) -> Self {
+        Self::new(offset)
+    }
+
+    fn take(&mut self, content: &[u8]) {
+        self.update(content);
+    }
+
+    fn value(&self) -> Block {
+        self.finish()
+    }
+}
+
+/// All subtrees of `piece` bytes of a file, in order; None if it had another size.
+fn hash_all<S: Subtree>(
+    file: BorrowedFd<'_>,
+    size: u64,
+    piece: u64,
+    threads: usize,
+    stop: &Stop,
+) -> Outcome<Option<Vec<S::Value>>> {
     let next = AtomicU64::new(0);
-    let parts = workers::run(threads, || hash_some(file, size, &next, stop));
+    let parts = workers::run(threads, || hash_some::<S>(file, size, piece, &next, stop));
     let parts = parts.into_iter().collect::<Outcome<Vec<_>>>()?;
     let mut values: Vec<_> = parts.into_iter().flatten().collect();
     values.sort_unstable_by_key(|(offset, _)| *offset);
-    let whole = values.len() as u64 == size.div_ceil(PIECE);
+    let whole = values.len() as u64 == size.div_ceil(piece);
     let ends = || Ok::<_, Errno>(call::read_at(file, size, &mut [0])? == 0);
     if !whole || !ends()? {
         return Ok(None);
     }
-    Ok(merge(values.into_iter().map(|(_, value)| value)))
+    Ok(Some(values.into_iter().map(|(_, value)| value).collect()))
 }
 
 /// One piece after the other until none is left, or one is not whole.
-fn hash_some(
+fn hash_some<S: Subtree>(
     file: BorrowedFd<'_>,
     size: u64,
+    piece: u64,
     next: &AtomicU64,
     stop: &Stop,
-) -> Outcome<Vec<(u64, ChainingValue)>> {
+) -> Outcome<Vec<(u64, S::Value)>> {
     let mut reader = Reader::default();
     let mut values = Vec::new();
     loop {
-        let offset = next.fetch_add(PIECE, Ordering::Relaxed);
+        let offset = next.fetch_add(piece, Ordering::Relaxed);
         if offset >= size {
             return Ok(values);
         }
-        let end = size.min(offset + PIECE);
-        let mut hasher = Hasher::new();
-        hasher.set_input_offset(offset);
+        let end = size.min(offset.saturating_add(piece));
+        let mut subtree = S::begin(offset);
         let count = reader.read(file, offset..end, size, stop, |_, block| {
-            hasher.update(block);
+            subtree.take(block);
             Ok::<_, Errno>(())
         })?;
         if count < end - offset {
             return Ok(values);
         }
-        values.push((offset, hasher.finalize_non_root()));
+        values.push((offset, subtree.value()));
     }
-}
-
-/// The root of BLAKE3's tree above at least two subtrees, all but the last of the same size.
-fn merge(values: impl Iterator<Item = ChainingValue>) -> Option<Digest> {
-    let mut stack: Vec<ChainingValue> = Vec::new();
-    for (count, value) in values.enumerate() {
-        // A subtree is closed only when something follows: the last one is below the root.
-        while stack.len() > count.count_ones() as usize {
-            let (right, left) = (stack.pop()?, stack.pop()?);
-            stack.push(merge_subtrees_non_root(&left, &right, Mode::Hash));
-        }
-        stack.push(value);
-    }
-    let mut right = stack.pop()?;
-    while stack.len() > 1 {
-        right = merge_subtrees_non_root(&stack.pop()?, &right, Mode::Hash);
-    }
-    Some(merge_subtrees_root(&stack.pop()?, &right, Mode::Hash).into())
 }

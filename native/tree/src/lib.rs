@@ -42,6 +42,7 @@ pub mod survey;
 pub mod unhashed;
 
 pub mod arrived;
+pub mod assemble;
 pub mod copy;
 pub mod hash;
 pub mod image;

@@ -7,6 +7,7 @@ mod filters;
 
 use std::collections::BTreeMap;
 
+use huai_format::block_index::{self, BYTES_OF_BLOCK, BlockIndex};
 use huai_format::budget::Budget;
 use huai_format::diff::Comparison;
 use huai_format::entry::Entry;
@@ -38,7 +39,8 @@ const MADE: usize = 1 << 20;
 pub(crate) type Target = (&'static str, fn(&[u8]));
 
 /// Every one; `native/fuzz` has a program for each.
-pub(crate) const TARGETS: [Target; 9] = [
+pub(crate) const TARGETS: [Target; 10] = [
+    ("block_index", block_index),
     ("delta", delta),
     ("filter", filter),
     ("index", index),
@@ -56,6 +58,29 @@ fn halves(data: &[u8]) -> (&[u8], &[u8]) {
     match middle {
         Some(middle) => (&data[..=middle], &data[middle + 2..]),
         None => (data, b""),
+    }
+}
+
+/// A size, a digest, and what may be the index of that file; and of the file that has this index.
+pub(crate) fn block_index(data: &[u8]) {
+    let Some((size, rest)) = data.split_first_chunk::<8>() else {
+        return;
+    };
+    let Some((digest, bytes)) = rest.split_first_chunk::<32>() else {
+        return;
+    };
+    let size = u64::from_be_bytes(*size);
+    assert!(block_index::length(size).div_ceil(BYTES_OF_BLOCK as u64) <= 1 << 20);
+    let read = BlockIndex::read(bytes, size);
+    let proved = BlockIndex::decode(bytes, size, digest);
+    assert!(proved.is_err() || read.is_ok());
+    if let Ok(index) = read {
+        assert_eq!(index.encode(), bytes);
+        assert_eq!(proved.is_ok(), index.digest() == *digest);
+        assert_eq!(index.unknown(&index), 0);
+        let last = index.blocks().len() - 1;
+        assert_eq!(index.range(last).end, size);
+        assert!(!index.range(last).is_empty());
     }
 }
 

@@ -1,0 +1,112 @@
+//! Block indices of large files, and files put together by them.
+
+use std::ops::Range;
+
+use huai_format::block_index::{self, may_have_index};
+use huai_format::entry::Digest;
+use huai_tree::assemble as engine;
+use huai_tree::hash::Content;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::errors::{raise, refuse};
+use crate::wait::{wait, wait_telling};
+
+/// The blocks of one file.
+#[pyclass(frozen, module = "huai_native._native")]
+pub(crate) struct BlockIndex(pub(crate) block_index::BlockIndex);
+
+#[pymethods]
+impl BlockIndex {
+    #[staticmethod]
+    fn decode(py: Python<'_>, data: &[u8], size: u64, digest: &[u8]) -> PyResult<Self> {
+        let digest: Digest = digest
+            .try_into()
+            .map_err(|_| PyValueError::new_err("a digest has 32 bytes"))?;
+        let index = py.detach(|| block_index::BlockIndex::decode(data, size, &digest));
+        index.map(Self).map_err(refuse)
+    }
+
+    #[staticmethod]
+    fn of_file(py: Python<'_>, handle: u32, block: u64, threads: usize) -> PyResult<Option<Self>> {
+        let content = Content::reopen(handle).map_err(|error| raise(py, &error))?;
+        if !may_have_index(content.size) {
+            return Ok(None);
+        }
+        let index = wait(py, |stop| content.index(block, threads, stop))?;
+        let index = index.map_err(|error| raise(py, &error))?;
+        Ok(index.map(Self))
+    }
+
+    #[staticmethod]
+    fn length(size: u64) -> u64 {
+        block_index::length(size)
+    }
+
+    fn unknown(&self, py: Python<'_>, other: &Self) -> u64 {
+        py.detach(|| self.0.unknown(&other.0))
+    }
+
+    #[getter]
+    fn size(&self) -> u64 {
+        self.0.size()
+    }
+
+    #[getter]
+    fn block_size(&self) -> u64 {
+        self.0.block_size()
+    }
+
+    fn digest<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.0.digest())
+    }
+
+    fn encode<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.0.encode())
+    }
+
+    fn assemble(
+        &self,
+        py: Python<'_>,
+        target: u32,
+        sources: Sources<'_>,
+        threads: usize,
+        hear: &Bound<'_, PyAny>,
+    ) -> PyResult<Assembled> {
+        let (old, partial) = sources;
+        let old = old.as_ref().map(|(file, index)| engine::Old {
+            file: *file,
+            index: &index.get().0,
+        });
+        let assembled = wait_telling(py, hear.as_unbound(), |done, stop| {
+            engine::assemble(target, &self.0, (old, partial), threads, (done, stop))
+        })?;
+        let found = assembled.map_err(|error| raise(py, &error))?;
+        let bytes = (found.same, found.found, found.zeros);
+        Ok((pairs(found.missing), bytes, found.is_clone))
+    }
+
+    fn wrong_ranges(&self, py: Python<'_>, handle: u32, ranges: Ranges) -> PyResult<Ranges> {
+        let ranges: Vec<_> = ranges.into_iter().map(|(begin, end)| begin..end).collect();
+        let wrong = wait(py, |stop| {
+            engine::wrong_ranges(handle, &self.0, &ranges, stop)
+        })?;
+        wrong.map(pairs).map_err(|error| raise(py, &error))
+    }
+}
+
+/// An older version with its index, and what an interrupted run left.
+type Sources<'py> = (Option<(u32, Bound<'py, BlockIndex>)>, Option<u32>);
+
+/// Begin and end of ranges of bytes.
+type Ranges = Vec<(u64, u64)>;
+
+/// What is missing; bytes that stood at their place, elsewhere, and that are zeros; whether the new
+/// file shares the blocks of the old one.
+type Assembled = (Ranges, (u64, u64, u64), bool);
+
+fn pairs(ranges: Vec<Range<u64>>) -> Ranges {
+    let pair = |range: Range<u64>| (range.start, range.end);
+    ranges.into_iter().map(pair).collect()
+}

@@ -1,0 +1,158 @@
+"""The engine's block indices, and the files that it puts together by them."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+
+import pytest
+from blake3 import blake3
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from huai_native._native import BlockIndex
+from huai_schema.errors import FormatError
+from tests.support.schema.block_index import block_index, block_size, digest
+
+BLOCK = 65_536
+Ranges = list[tuple[int, int]]
+
+
+def index_of(content: bytes) -> BlockIndex:
+    return BlockIndex.decode(block_index(content), len(content), blake3(content).digest())
+
+
+def on(_done: int) -> bool:
+    return True
+
+
+@given(st.integers(1, 70), st.integers(0, 3), st.integers())
+@settings(max_examples=10, deadline=None)
+def test_as_the_page_says(chunks: int, rest: int, seed: int) -> None:
+    content = Random(seed).randbytes(BLOCK + chunks * 1024 - rest)
+    found = block_index(content)
+    values = [found[at : at + 32] for at in range(0, len(found) // 36 * 32, 32)]
+    assert digest(values) == blake3(content).digest()
+    index = index_of(content)
+    assert index.encode() == found
+    assert (index.size, index.digest()) == (len(content), blake3(content).digest())
+
+
+@given(st.integers(65_537, 1 << 62))
+def test_sizes_of_blocks(size: int) -> None:
+    assert BlockIndex.length(size) == -(-size // block_size(size)) * 36
+
+
+def test_an_index_of_another_file_is_refused() -> None:
+    content = bytes(3 * BLOCK)
+    with pytest.raises(FormatError, match="another file"):
+        BlockIndex.decode(block_index(content), len(content), bytes(32))
+    with pytest.raises(FormatError, match="length"):
+        BlockIndex.decode(b"", len(content), blake3(content).digest())
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_of_a_file(tmp_path: Path, threads: int) -> None:
+    content = os.urandom(3 * BLOCK + 5)
+    (tmp_path / "file").write_bytes(content)
+    with (tmp_path / "file").open("rb") as file:
+        index = BlockIndex.of_file(file.fileno(), BLOCK, threads)
+        wide = BlockIndex.of_file(file.fileno(), 2 * BLOCK, threads)
+    assert index is not None
+    assert index.encode() == block_index(content)
+    assert wide is not None
+    assert (wide.block_size, wide.digest()) == (2 * BLOCK, index.digest())
+    assert index.unknown(wide) > 0
+    os.truncate(tmp_path / "file", 1)
+    with (tmp_path / "file").open("rb") as file:
+        assert BlockIndex.of_file(file.fileno(), BLOCK, threads) is None
+
+
+class Bench:
+    """Files by their content, and what is put together of them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def assemble(
+        self,
+        wanted: bytes,
+        old: bytes | None = None,
+        partial: bytes | None = None,
+        hear: Callable[[int], bool] = on,
+        *,
+        claimed: bytes | None = None,
+    ) -> tuple[Ranges, tuple[int, int, int], bytes]:
+        """What is missing, what came from where, and the file; `claimed`: what `old` should be."""
+        names = {"old": old, "partial": partial, "new": b""}
+        handles = {}
+        for name, content in names.items():
+            if content is not None:
+                (self.folder / name).write_bytes(content)
+                handles[name] = os.open(self.folder / name, os.O_RDWR)
+        try:
+            before = None
+            if old is not None:
+                before = handles["old"], index_of(old if claimed is None else claimed)
+            sources = before, handles.get("partial")
+            found = index_of(wanted).assemble(handles["new"], sources, 2, hear)
+            index = index_of(wanted)
+            whole = [(0, len(wanted))]
+            assert index.wrong_ranges(handles["new"], whole) == found[0]
+        finally:
+            for handle in handles.values():
+                os.close(handle)
+        return found[0], found[1], (self.folder / "new").read_bytes()
+
+
+@pytest.fixture(name="bench")
+def bench_in(tmp_path: Path) -> Bench:
+    return Bench(tmp_path)
+
+
+CONTENT = Random(1).randbytes(6 * BLOCK + 10)
+
+
+def test_each_block_from_where_it_is(bench: Bench) -> None:
+    a, b, c = (CONTENT[at * BLOCK : (at + 1) * BLOCK] for at in range(3))
+    new = Random(2).randbytes(BLOCK)
+    wanted = a + c + bytes(BLOCK) + new + CONTENT[4 * BLOCK :]
+    missing, (same, found, zeros), made = bench.assemble(wanted, CONTENT)
+    assert missing == [(3 * BLOCK, 4 * BLOCK)]
+    assert (same, found, zeros) == (3 * BLOCK + 10, BLOCK, BLOCK)
+    assert made == wanted[: 3 * BLOCK] + made[3 * BLOCK : 4 * BLOCK] + wanted[4 * BLOCK :]
+    missing, counts, made = bench.assemble(wanted, CONTENT, bytes(3 * BLOCK) + new + b)
+    assert (missing, made) == ([], wanted)
+    assert counts == (3 * BLOCK + 10, 2 * BLOCK, BLOCK)
+
+
+def test_nothing_is_here(bench: Bench) -> None:
+    missing, counts, made = bench.assemble(CONTENT)
+    assert (missing, counts, len(made)) == ([(0, len(CONTENT))], (0, 0, 0), len(CONTENT))
+
+
+def test_what_moved_is_proved(bench: Bench) -> None:
+    """What an index claims of another place is looked at; of the same place it is believed."""
+    swapped = CONTENT[BLOCK : 2 * BLOCK] + CONTENT[:BLOCK] + CONTENT[2 * BLOCK :]
+    damaged = bytes([CONTENT[0] ^ 1]) + CONTENT[1:]
+    missing, counts, _ = bench.assemble(swapped, damaged, claimed=CONTENT)
+    assert missing == [(BLOCK, 2 * BLOCK)]
+    assert counts == (4 * BLOCK + 10, BLOCK, 0)
+
+
+def test_a_shorter_old_file_than_was_said(bench: Bench) -> None:
+    wanted = CONTENT[BLOCK:] + CONTENT[:BLOCK]
+    missing, _, _ = bench.assemble(wanted, CONTENT[: 2 * BLOCK], claimed=CONTENT)
+    assert missing
+
+
+def test_it_can_be_ended(tmp_path: Path) -> None:
+    size = 2 << 30
+    for name in ("zeros", "new"):
+        (tmp_path / name).touch()
+    os.truncate(tmp_path / "zeros", size)
+    with (tmp_path / "zeros").open("rb") as zeros, (tmp_path / "new").open("r+b") as new:
+        index = BlockIndex.of_file(zeros.fileno(), BLOCK, 2)
+        assert index is not None
+        with pytest.raises(OSError, match="cancel"):
+            index.assemble(new.fileno(), (None, None), 1, lambda _: False)
