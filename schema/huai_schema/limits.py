@@ -22,3 +22,6 @@ DIGEST_BYTES = 32
 
 TOTAL_ENTRIES = 1 << 32
 """Entries of one snapshot."""
+
+BLOCK_INDEX_MIN = 128 << 10
+"""Bytes of the smallest file with a block index: it has two blocks."""

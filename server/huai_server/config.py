@@ -12,6 +12,7 @@ from msgspec import Meta
 from huai_schema.codec.descriptor import Descriptor, check_module
 from huai_schema.codec.publish_rules import own_rules, volatile_rules
 from huai_schema.errors import FormatError
+from huai_schema.limits import BLOCK_INDEX_MIN
 from huai_schema.program.configuration import (
     ConfigError,
     check_keys,
@@ -134,7 +135,14 @@ class Module(msgspec.Struct, frozen=True):
     """Patterns of files that change without a commit (FORMAT.md, "Publish rules")."""
     check_readable: bool = True
     """Whether a commit warns of files that other users cannot read."""
+    block_index: Annotated[int, Meta(ge=0)] = 16 << 20
+    """Bytes from which on a file gets a block index (FORMAT.md); 0: none does."""
     fallback: ModuleFallback = ModuleFallback()
+
+    @property
+    def indexed(self) -> int:
+        """Bytes from which on files have a block index; 0: none has, since none has a digest."""
+        return self.block_index if self.digest == "now" else 0
 
     @property
     def rules(self) -> tuple[str, ...]:
@@ -261,6 +269,11 @@ def _module(path: Path, name: str, table: object) -> Module:
         raise ConfigError(f"{place}: {error.reason}", hint=_SEE) from None
     except UnicodeError as error:
         raise ConfigError(f"{place}: content_urls: {error}", hint="URLs are UTF-8") from None
+    if 0 < module.block_index < BLOCK_INDEX_MIN:
+        raise ConfigError(
+            f"{place}: block_index: files of {module.block_index} bytes are too small for an index",
+            hint=f"give at least {BLOCK_INDEX_MIN}, or 0 for none",
+        )
     if not module.path.startswith("/") or "\0" in module.path:
         raise ConfigError(
             f"{place}: path: {module.path!r} is not an absolute path", hint="begin it with a slash"

@@ -3,6 +3,8 @@
 - `ROOT/server.toml`
 - `ROOT/modules/NAME/repository.git`: the metadata, served
 - `ROOT/modules/NAME/repository.git/steps`: from commit to commit (`store.steps`); may be deleted
+- `ROOT/modules/NAME/repository.git/blocks`: of large files (`store.block_indices`); what is
+  deleted there is not made again before the file changes
 - `ROOT/modules/NAME/digests`: of content that was read; a cache, may be deleted
 - `ROOT/modules/NAME/mounts`: the mount points of the last commit; may be deleted, too
 - `ROOT/modules/NAME/lock`

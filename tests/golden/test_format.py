@@ -11,6 +11,7 @@ from zlib import crc32
 import pytest
 from blake3 import blake3
 
+from huai_native._native import BlockIndex
 from huai_schema import limits
 from huai_schema.codec import commits, descriptor
 from huai_schema.codec import publish_rules as publishing
@@ -21,6 +22,7 @@ from huai_schema.git.objects import TreeItem, encode_tree
 from huai_schema.layout.snapshot import Snapshot
 from huai_schema.paths import ROOT, RelPath
 from tests.support.git_objects import object_id
+from tests.support.schema.block_index import block_index
 from tests.support.schema.memory import MemoryObjects
 from tests.support.schema.oracle import piece_key
 from tests.support.schema.trees import Tree, directory, file, files, random_tree, snapshot, tree_of
@@ -276,3 +278,11 @@ def test_a_tree_has_the_id_it_always_had(name: str) -> None:
     known = dict(line.split() for line in IDS.read_text(encoding="ascii").splitlines())
     assert known.keys() == golden_trees().keys()
     assert snapshot(golden_trees()[name]).tree.hex() == known[name]
+
+
+def test_the_block_index_that_is_shown() -> None:
+    (text,) = re.findall(r"^```index\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    content = b"a" * 131_072 + b"b"
+    assert bytes.fromhex(text) == block_index(content)
+    assert blake3(content).hexdigest() in PAGE
+    BlockIndex.decode(bytes.fromhex(text), len(content), blake3(content).digest())

@@ -20,7 +20,8 @@ CONTENT_URLS = 16
 _MODULE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 _KEY = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,63}")
 _IDENTITY = re.compile(r"[0-9a-f]{32}")
-_KNOWN = ("format", "module", "identity", "digest", "content", "publish")
+_NUMBER = re.compile(r"[1-9][0-9]{0,18}")
+_KNOWN = ("format", "module", "identity", "digest", "blocks", "content", "publish")
 
 
 class Descriptor(NamedTuple):
@@ -33,6 +34,8 @@ class Descriptor(NamedTuple):
     """Publish rules, as they are spelt; the first that matches counts."""
     identity: str = ""
     """32 hex digits that no other module has, whatever it is called; empty: not told."""
+    blocks: int = 0
+    """Bytes from which on files have a block index; 0: none has."""
 
     def encode(self) -> bytes:
         """The blob."""
@@ -40,6 +43,8 @@ class Descriptor(NamedTuple):
         if self.identity:
             lines.append(b"identity\t" + self.identity.encode())
         lines.append(b"digest\t" + DIGEST_ALGORITHM.encode())
+        if self.blocks:
+            lines.append(b"blocks\t%d" % self.blocks)
         lines += [b"content\t" + escape(url.encode()) for url in self.content_urls]
         lines += [b"publish\t" + escape(rule.encode()) for rule in self.publish]
         return b"\n".join(lines) + b"\n"
@@ -81,7 +86,8 @@ class Descriptor(NamedTuple):
         urls = tuple(map(_check_url, values["content"]))
         rules = check_rules(tuple(values["publish"]))
         identity = _identity(values["identity"])
-        found = cls(check_module(values["module"][0]), urls, rules, identity)
+        blocks = _blocks(values["blocks"])
+        found = cls(check_module(values["module"][0]), urls, rules, identity, blocks)
         if found.encode() != known:
             raise FormatError("keys out of order")
         return found
@@ -139,6 +145,14 @@ def _identity(values: list[str]) -> str:
     if len(values) > 1 or _IDENTITY.fullmatch(values[0]) is None:
         raise FormatError("an identity that is not 32 hexadecimal digits, once")
     return values[0]
+
+
+def _blocks(values: list[str]) -> int:
+    if not values:
+        return 0
+    if len(values) > 1 or _NUMBER.fullmatch(values[0]) is None:
+        raise FormatError("a size for block indices that is not a number, once")
+    return int(values[0])
 
 
 def _check_url(url: str) -> str:

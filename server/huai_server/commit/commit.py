@@ -6,6 +6,7 @@ A run killed anywhere leaves the last commit as it was, and at most an unused pa
 
 import os
 import secrets
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from huai_schema.layout.snapshot import Snapshot
 from huai_schema.paths import show
 from huai_schema.program.locking import locked
 from huai_schema.program.packs import TEMPORARY
-from huai_server.commit.digest.columns import DigestColumns
+from huai_server.commit.digest.columns import DigestColumns, LargeFiles
 from huai_server.commit.remarks import Remark
 from huai_server.commit.tree_builder import TreeBuilder
 from huai_server.commit.volatile import Volatile
@@ -34,6 +35,7 @@ from huai_server.scan.types import (
     ScanOptions,
     root_error,
 )
+from huai_server.store.block_indices import BlockIndices
 from huai_server.store.repository import Head, Repository, StoreError
 
 _HASH_THREADS = 2 * (os.cpu_count() or 1)
@@ -128,6 +130,7 @@ class _Commit:
         # Made with the module's first commit.  A module that is made again gets another one.
         self._identity = (descriptor and descriptor.identity) or secrets.token_hex(16)
         self._past = past
+        self._blocks = BlockIndices(repository.path)
         self._assembly = TreeBuilder(past, check_readable=module.check_readable)
         self._hashed = (0, 0)
 
@@ -162,6 +165,7 @@ class _Commit:
         serial = self._head.info.serial + 1 if self._head else 1
         info = CommitInfo(self._name, serial, self._assembly.totals, counts, self._assembly.skipped)
         head = self._repository.commit(top, info, self._head)
+        self._blocks.prune(Snapshot(self._repository, tree), time.time())
         return self._result(head, counts, changed=True)
 
     def _scan(self, root: Path, mounts: Mounts) -> Scanned:
@@ -175,7 +179,14 @@ class _Commit:
             yield from scanned
             return
         volatile = Volatile(self._module.volatile)
-        columns = DigestColumns(root, self._places.folder, _HASH_THREADS, volatile)
+        large = LargeFiles(self._module.indexed, self._blocks.write)
+        columns = DigestColumns(
+            root,
+            self._places.folder,
+            _HASH_THREADS,
+            volatile,
+            large if self._module.indexed else None,
+        )
         try:
             yield from columns.fill(scanned)
         finally:
@@ -183,7 +194,7 @@ class _Commit:
 
     def _descriptor(self) -> Descriptor:
         urls, rules = self._module.content_urls, self._module.rules
-        return Descriptor(self._name, urls, rules, self._identity)
+        return Descriptor(self._name, urls, rules, self._identity, self._module.indexed)
 
     def _check_not_empty(self, root: Path) -> None:
         if self._assembly.totals.entries > 1:

@@ -80,6 +80,8 @@ MISTAKES: dict[str, tuple[str, ...]] = {
     "[modules.m]\npath = '/'\ncontent_urls = ['/srv/m']": ("modules.m", "content_urls"),
     "[modules.m]\npath = '/'\ncontent_urls = ['']": ("modules.m", "content_urls"),
     "[modules.m]\npath = '/'\ncontent_urls = [3]": ("modules.m", "content_urls", "text"),
+    "[modules.m]\npath = '/'\nblock_index = 4096": ("modules.m", "block_index", "131072"),
+    "[modules.m]\npath = '/'\nblock_index = -1": ("modules.m", "block_index"),
     "[modules.m]\npath = '/'\nowners = 1": ("modules.m", "owners", "true or false"),
     "[modules.m]\npath = '/'\nfallback = { max_connections = 'x' }": (
         "modules.m.fallback",

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
-from huai_native._native import Contents, Digests, Run
+from huai_native._native import BlockIndex, Contents, Digests, Run
 from huai_schema.codec.escaping import unescape
 from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.paths import RelPath, join
@@ -35,6 +35,8 @@ _Known: TypeAlias = tuple[int, bytes] | None
 """A digest, after the time of birth that it holds for."""
 _Found: TypeAlias = tuple[int | None, bytes] | str
 """Time of birth and digest of a file, or why it has none."""
+_Answer: TypeAlias = tuple[int | None, bytes] | int | None
+"""Time of birth and digest, an errno (0: it changed), or None: what is known holds."""
 
 _IDENTITY_BYTES = 40
 """Of a record: device, inode, size, mtime and ctime tell one state of a file from every other."""
@@ -52,6 +54,19 @@ class _File(NamedTuple):
     """Its record, up to the ctime."""
     known: _Known
 
+    @property
+    def size(self) -> int:
+        """Bytes."""
+        return int.from_bytes(self.identity[16:24], "little")
+
+
+class LargeFiles(NamedTuple):
+    """Which files get a block index, and who keeps it."""
+
+    size: int
+    """Bytes from which on they do."""
+    keep: Callable[[BlockIndex], None]
+
 
 class DigestColumns:
     """Adds digests to what a scan yields; files that change while they are read become problems."""
@@ -62,16 +77,18 @@ class DigestColumns:
         folder: Path,
         threads: int,
         volatile: Callable[[RelPath], bool] = lambda _: False,
+        large: LargeFiles | None = None,
     ) -> None:
         """`root` is the module's tree; `threads` files are read at a time.
 
         Digests are kept in `folder`.  A `volatile` file that changes while it is read gets no
-        digest, and is no problem.
+        digest, and is no problem.  `large`: None: no file gets a block index.
         """
         self._root_path = root
         self._folder = folder
         self._threads = threads
         self._volatile = volatile
+        self._large = large
         self.hashed_files = 0
         self.hashed_bytes = 0
 
@@ -143,18 +160,32 @@ class DigestColumns:
         wanted: dict[bytes, _File] = {}
         for file in files:
             wanted.setdefault(file.identity, file)  # the first name of several
-        answers = self._contents.find_out(list(wanted.values()))
         found: dict[bytes, _Found] = {}
-        for file, answer in zip(wanted.values(), answers, strict=True):
+        for file, answer in self._read([*wanted.values()]):
             if isinstance(answer, int):
                 found[file.identity] = self._reason(file, answer)
             elif answer is not None:
                 found[file.identity] = answer
                 self.hashed_files += 1
-                self.hashed_bytes += int.from_bytes(file.identity[16:24], "little")
+                self.hashed_bytes += file.size
             elif file.known is not None:
                 found[file.identity] = file.known
         return [found[file.identity] for file in files]
+
+    def _read(self, files: list[_File]) -> Iterator[tuple[_File, _Answer]]:
+        """What the engine says of each; a large file is read by all threads, by itself."""
+        large = self._large
+        small = [file for file in files if large is None or file.size < large.size]
+        yield from zip(small, self._contents.find_out(small), strict=True)
+        if large is None or len(small) == len(files):
+            return
+        for file in files:
+            if file.size >= large.size:
+                answer, index = self._contents.find_out_large(file)
+                if index is not None and isinstance(answer, tuple):
+                    with self._keeping():
+                        large.keep(index)
+                yield file, answer
 
     def _reason(self, file: _File, errno: int) -> str:
         if errno:

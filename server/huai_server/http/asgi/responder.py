@@ -16,6 +16,8 @@ Headers = list[tuple[bytes, bytes]]
 
 _SLICE = 64 << 10
 _LINGER_SECONDS = 2.0
+FOREVER: Headers = [(b"cache-control", b"public, max-age=31536000, immutable")]
+"""Of what never changes under its address."""
 _NO_CACHE: Headers = [
     (b"expires", b"Fri, 01 Jan 1980 00:00:00 GMT"),
     (b"pragma", b"no-cache"),
@@ -26,13 +28,16 @@ _NO_CACHE: Headers = [
 class Responder:
     """One answer of git on its way out: `whole`, or `piece` any number of times and `end`."""
 
-    __slots__ = ("_content_type", "_prefix", "_send", "started")
+    __slots__ = ("_caching", "_content_type", "_prefix", "_send", "started")
 
-    def __init__(self, send: Send, content_type: bytes, prefix: bytes) -> None:
-        """`prefix` goes before whatever git says."""
+    def __init__(
+        self, send: Send, content_type: bytes, prefix: bytes, caching: Headers = _NO_CACHE
+    ) -> None:
+        """`prefix` goes before whatever git says; `caching`: how long others may keep it."""
         self._send = send
         self._content_type = content_type
         self._prefix = prefix
+        self._caching = caching
         self.started = False
 
     async def whole(self, body: bytes) -> None:
@@ -63,7 +68,7 @@ class Responder:
 
     async def _start(self, more: Headers) -> None:
         self.started = True
-        headers = [(b"content-type", self._content_type), *_NO_CACHE, *more]
+        headers = [(b"content-type", self._content_type), *self._caching, *more]
         await self._send({"type": "http.response.start", "status": 200, "headers": headers})
 
 

@@ -8,7 +8,8 @@ Rule: the path of a request is compared and never opened; a repository comes fro
 import asyncio
 import logging
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Coroutine, Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs
@@ -18,6 +19,7 @@ from huai_server.http.asgi.connections import address_of
 from huai_server.http.asgi.errors import ClientGoneError, HttpError
 from huai_server.http.asgi.limiter import Limiter
 from huai_server.http.asgi.responder import Responder, Send, send_error
+from huai_server.http.git.block_indices import asked_index, send_index
 from huai_server.http.git.branch_state import read_branch_state
 from huai_server.http.git.plain_fetch import PlainFetch, opening, plain_fetch
 from huai_server.http.git.ready_packs import ReadyPacks
@@ -46,6 +48,7 @@ _READ_METHODS = ("GET", "HEAD")
 _DUMB = ("HEAD", "objects/", "packed-refs")
 
 Scope = dict[str, Any]
+_Handler = Callable[[Path, Scope, Inbox, Send], Coroutine[Any, Any, None]]
 RawHeaders = Iterable[tuple[bytes, bytes]]
 
 
@@ -73,7 +76,7 @@ class GitApp:
         inbox = Inbox(receive)
         name, _, operation = scope["path"].removeprefix(PREFIX).partition(".git/")
         try:
-            handle = self._handlers.get(operation)
+            handle = self._handler(operation)
             repository = self._registry.modules().get(name)
             if repository is None or handle is None:
                 await send_error(_unknown(name, operation), inbox, send)
@@ -107,6 +110,19 @@ class GitApp:
         call = Call(repository, version, advert=True)
         question = Question(call, key, None, self._listings, self._address(scope))
         await race(self.answers.answer(question, out), body.gone())
+
+    def _handler(self, operation: str) -> _Handler | None:
+        digest = asked_index(operation)
+        return self._handlers.get(operation) if digest is None else partial(self._index, digest)
+
+    async def _index(
+        self, digest: bytes, repository: Path, scope: Scope, inbox: Inbox, send: Send
+    ) -> None:
+        if scope["method"] not in _READ_METHODS:
+            raise HttpError(405, "this address is for GET")
+        body = Body(inbox, b"", 0, self._settings.request_timeout)
+        await body.open()
+        await race(send_index(repository, digest, send), body.gone())
 
     async def _upload_pack(self, repository: Path, scope: Scope, inbox: Inbox, send: Send) -> None:
         if scope["method"] != "POST":

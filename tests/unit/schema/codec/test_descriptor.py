@@ -36,6 +36,11 @@ def test_unknown_keys_in_lower_case_are_ignored() -> None:
         (GOOD.replace(b"digest", b"identity\t" + b"A" * 32 + b"\ndigest"), "identity"),
         (GOOD.replace(b"digest", (b"identity\t" + b"a" * 32 + b"\n") * 2 + b"digest"), "identity"),
         (GOOD + b"identity\t" + b"a" * 32 + b"\n", "out of order"),
+        (GOOD + b"blocks\t0\n", "a size for block indices"),
+        (GOOD + b"blocks\t07\n", "a size for block indices"),
+        (GOOD + b"blocks\t1\nblocks\t1\n", "a size for block indices"),
+        (GOOD + b"blocks\t1" + b"0" * 19 + b"\n", "a size for block indices"),
+        (GOOD.replace(b"digest", b"blocks\t7\ndigest"), "out of order"),
         (GOOD + b"content\ta\\x0ab\n", "content URL"),
         (GOOD + b"content\t\xff\n", "not UTF-8"),
         (GOOD + b"\xff\ta\n", "not UTF-8"),
@@ -54,7 +59,7 @@ def test_a_descriptor_that_breaks_a_rule_is_refused(text: bytes, reason: str) ->
 
 def test_an_identity_is_told_or_not() -> None:
     told = Descriptor("m", ("rsync://h/m/",) * 16, ("pointers /a",), "0123456789abcdef" * 2)
-    for descriptor in (told, told._replace(identity="")):
+    for descriptor in (told, told._replace(identity=""), told._replace(blocks=16 << 20)):
         assert Descriptor.decode(descriptor.encode()) == descriptor
 
 

@@ -1,0 +1,88 @@
+"""The block indices of large files (FORMAT.md, "Block indices"): files, to be handed out.
+
+`blocks/AB/DIGEST` in the repository, the digest in hex and AB its first two digits.  Written before
+the commit that names the digest.  One that no commit names any more stays for those that hold the
+old file, and goes later.
+
+Rule: a file that has its name is complete and durable, and is never written again.
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from huai_native._native import BlockIndex
+from huai_schema.layout.snapshot import Snapshot
+from huai_schema.limits import DIGEST_BYTES
+from huai_schema.program.durable import replace_file
+from huai_schema.program.packs import TEMPORARY
+
+_FOLDER = "blocks"
+_LOOKED = "looked"
+"""A file of the time when it was last looked for what can go."""
+_DAY = 86_400
+_KEPT = 30 * _DAY
+"""Seconds that an index stays when no commit names it any more."""
+_MODE = 0o444
+
+
+def block_index_path(repository: Path, digest: bytes) -> Path:
+    """The index of the file with this digest."""
+    name = digest.hex()
+    return repository / _FOLDER / name[:2] / name
+
+
+class BlockIndices:
+    """Those of one repository; the caller holds the module's lock."""
+
+    def __init__(self, repository: Path) -> None:
+        """Nothing has to be there yet."""
+        self._repository = repository
+        self._folder = repository / _FOLDER
+
+    def write(self, index: BlockIndex) -> None:
+        """Keep the index of a file."""
+        path = block_index_path(self._repository, index.digest())
+        if path.exists():
+            return
+        for folder in (self._folder, path.parent):
+            folder.mkdir(exist_ok=True)
+        temporary = self._folder / f"{TEMPORARY}index"
+        temporary.unlink(missing_ok=True)
+        replace_file(path, index.encode(), temporary, permissions=_MODE)
+
+    def prune(self, snapshot: Snapshot, now: float) -> None:
+        """Once a day, remove what no commit has named for a month; `snapshot` is the newest.
+
+        `now` in seconds since the epoch.
+        """
+        looked = self._folder / _LOOKED
+        with suppress(FileNotFoundError):
+            if now - looked.stat().st_mtime < _DAY:
+                return
+        stored = dict(self._stored())
+        if not stored:
+            return
+        for digest in _named(snapshot):
+            path = stored.pop(digest, None)
+            if path is not None:
+                os.utime(path, (now, now))
+        for path in stored.values():
+            if now - path.stat().st_mtime > _KEPT:
+                path.unlink()
+        looked.touch()
+        os.utime(looked, (now, now))
+
+    def _stored(self) -> Iterator[tuple[bytes, Path]]:
+        for path in self._folder.glob("??/*"):
+            with suppress(ValueError):
+                yield bytes.fromhex(path.name), path
+
+
+def _named(snapshot: Snapshot) -> Iterator[bytes]:
+    """The digests of all files, those that are absent as zeros."""
+    for listing in snapshot.listings():
+        column = listing.digests
+        for at in range(0, len(column), DIGEST_BYTES):
+            yield column[at : at + DIGEST_BYTES]
