@@ -180,6 +180,7 @@ class PlanBuilder:
             filter=goal.selection.rules.key(),
             territory=order,
             volatile=volatile_fetches(plan, order.is_volatile),
+            former=goal.former if sure else None,
             refused=refused,
         )
         return restrict(prepared, self._options.only)

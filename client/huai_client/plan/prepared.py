@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from huai_client.diff.candidate import TreeDiff
 from huai_client.diff.files import paths, sizes
-from huai_client.diff.selection import Extent
+from huai_client.diff.selection import Extent, Selection
 from huai_client.metadata.commit import Commit
 from huai_client.modes import Modes, Reduced, split_key
 from huai_client.plan.operations import Plan
@@ -100,6 +100,8 @@ class Prepared(NamedTuple):
     """What belongs together in the tree, so that a failure holds up nothing else."""
     volatile: frozenset[RelPath] = frozenset()
     """Files to fetch that the upstream may change before they arrive, without a commit."""
+    former: Selection | None = None
+    """What the last sync left in the tree; None: nothing is known of it for sure."""
     refused: str = ""
     """Why a sync would refuse this plan for a filter that is only tried."""
 

@@ -12,6 +12,7 @@ from typing import NamedTuple, Protocol
 from huai_client.config import Module
 from huai_client.diff.files import having, joined, paths, sizes
 from huai_client.durations import seconds
+from huai_client.metadata.block_indices import BlockIndices
 from huai_client.metadata.commit import Commit
 from huai_client.metadata.upstream import Upstream
 from huai_client.plan.operations import Plan
@@ -58,6 +59,8 @@ class UpstreamContent:
         """Raises `ContentUrlError` for a malformed content URL of `module`."""
         self._own_urls = [ContentUrl.parse(url)._replace(own=True) for url in module.content_urls]
         self._hardlink = module.duplicates == "hardlink"
+        self._trusts = module.reuse_check == "stat"
+        self._lines = lines
         self._options = TransferOptions(
             streams=module.streams,
             batch_files=module.batch_files,
@@ -97,6 +100,7 @@ class UpstreamContent:
         policy = ReusePolicy(until, self._hardlink, options.deadline)
         with LocalContent(tree, staging, policy) as local:
             taken = local.take(files, plan.reuses)
+            reused = self._update_large(prepared, staging, (tree, policy), taken.absent, listener)
             outcome = Outcome(taken.here, [], [], 0)
             for wanted in (taken.absent, taken.twins):
                 if wanted is taken.twins:  # what they are twins of is here by now
@@ -104,7 +108,30 @@ class UpstreamContent:
                 absent = _still_absent(wanted, files, tree.dest, staging)
                 urls = self.urls(prepared.commit) if absent else []
                 outcome += fetch(wanted, urls, tree.dest, staging, options, listener)
-            return StagedContent(outcome, local.reused())
+            return StagedContent(outcome, local.reused().plus(reused))
+
+    def _update_large(
+        self,
+        prepared: Prepared,
+        staging: Staging,
+        local: tuple[Tree, ReusePolicy],
+        files: Sequence[File],
+        listener: Listener,
+    ) -> Reused:
+        """Make ready those of `files` that need nothing but what their older versions hold."""
+        smallest, former = prepared.commit.descriptor.blocks, prepared.former
+        if not smallest or former is None or not self._trusts:
+            return Reused()
+        from huai_client.transfer.large import LargeFiles
+
+        lines, (tree, policy) = self._lines, local
+        indices = BlockIndices(
+            lines.metadata,
+            lines.deadline,
+            timeout=self._options.timeout,
+            on_message=listener.retried,
+        )
+        return LargeFiles(tree, former, staging, indices, policy).update(files, smallest)
 
     def urls(self, commit: Commit) -> list[ContentUrl]:
         """The content URLs of client.toml, else the upstream's; raises `ContentUrlError`."""

@@ -62,6 +62,15 @@ class Reused(NamedTuple):
         """The number of these files."""
         return self.linked + self.cloned + self.copied
 
+    @classmethod
+    def of(cls, method: ReuseMethod, size: int) -> Self:
+        """One file of `size` bytes."""
+        return cls(**{method.value: 1, "bytes": size})
+
+    def plus(self, other: Self) -> Self:
+        """Those of both."""
+        return type(self)(*map(sum, zip(self, other, strict=True)))
+
 
 class Taken(NamedTuple):
     """Wanted files, by the place of their content."""

@@ -8,7 +8,7 @@ import errno
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from itertools import count
 
 from huai_client.diff.files import found_by, having
@@ -105,6 +105,21 @@ class Incoming:
             if placed := dict(self._place(top, files)):
                 self._placed[run] = placed
         return run
+
+    @contextmanager
+    def filling(self, file: File) -> Iterator[tuple[int, int]]:
+        """A new run with an empty file for `file`: its number, and the handle of that file."""
+        run = self.begin(())
+        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        with (
+            handles.opened(self._handle, b"%d" % run) as top,
+            handles.opened(top, parent(file.path), make=True) as folder,
+        ):
+            handle = os.open(basename(file.path), flags, _OURS, dir_fd=folder)
+        try:
+            yield run, handle
+        finally:
+            os.close(handle)
 
     def open(self, run: int) -> int:
         """A handle of the folder that the rsync of `run` writes to, made if absent.

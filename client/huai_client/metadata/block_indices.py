@@ -1,0 +1,73 @@
+"""The block indices of large files, from the upstream of the metadata (FORMAT.md).
+
+An index is proved by the digest of its file, so it matters little who says it; one that is missing,
+or that is of another file, only costs a transfer.
+"""
+
+import os
+from collections.abc import Callable
+
+from huai_client.deadline import Deadline
+from huai_client.metadata.failover import Failover
+from huai_client.metadata.http import (
+    MetadataUrl,
+    NotServedError,
+    Question,
+    UpstreamError,
+    ask,
+    is_http,
+)
+from huai_native._native import BlockIndex
+from huai_schema.errors import FormatError
+
+
+class BlockIndices:
+    """Asks the upstream of one run."""
+
+    def __init__(
+        self,
+        metadata: Failover,
+        deadline: Deadline,
+        *,
+        timeout: float,
+        on_message: Callable[[str], None],
+    ) -> None:
+        """`timeout` (s): as `ask` has it.  `on_message` hears why there is no index."""
+        self._metadata = metadata
+        self._deadline = deadline
+        self._timeout = timeout
+        self._on_message = on_message
+
+    def find(self, size: int, digest: bytes) -> BlockIndex | None:
+        """The index of the file of `size` bytes with this digest; None: there is none."""
+        try:
+            return self._metadata.first_answer(lambda url: self._ask(url, size, digest))
+        except (UpstreamError, FormatError) as error:
+            self._on_message(f"a block index was of no use: {error.message}")
+            return None
+
+    def _ask(self, url: MetadataUrl, size: int, digest: bytes) -> BlockIndex | None:
+        name = digest.hex()
+        place = f"blocks/{name[:2]}/{name}"
+        limit = BlockIndex.length(size)
+        if is_http(url.url):
+            data = self._ask_http(url, place, limit)
+        else:
+            data = _read(os.path.join(url.url.removeprefix("file://"), place), limit)
+        return None if data is None else BlockIndex.decode(data, size, digest)
+
+    def _ask_http(self, url: MetadataUrl, place: str, limit: int) -> bytes | None:
+        try:
+            question = Question(place)
+            with ask(url, question, timeout=self._timeout, deadline=self._deadline) as answer:
+                return answer.whole(limit + 1)
+        except NotServedError:
+            return None
+
+
+def _read(path: str, limit: int) -> bytes | None:
+    try:
+        with open(path, "rb") as file:
+            return file.read(limit + 1)
+    except OSError:
+        return None  # git's other transports hand out no files

@@ -1,0 +1,175 @@
+"""Large files are brought up to date from what their older versions hold."""
+
+import os
+import time
+from pathlib import Path
+
+import httpx
+import pytest
+from blake3 import blake3
+
+from huai_native._native import BlockIndex
+from huai_server.store.block_indices import block_index_path
+from tests.support.upstream import T0, Downstream, Site, Upstream, assert_equal
+
+BLOCK = 64 << 10
+SIZE = 20 * BLOCK + 4321
+FROM = 256 << 10
+"""Bytes from which on there are indices here."""
+LATER = T0 + 10**9
+NAME = b"images/disk.img"
+CONTENT = os.urandom(SIZE)
+
+
+@pytest.fixture(name="up")
+def upstream(place: Site) -> Upstream:
+    up = place.upstream(block_index=FROM)
+    up.many(b"stays", 5)
+    up.put(NAME, CONTENT)
+    up.put(b"small", CONTENT[: FROM - 1])
+    return up
+
+
+@pytest.fixture(name="down")
+def downstream(up: Upstream, place: Site) -> Downstream:
+    return place.synced_downstream(up)
+
+
+def changed(up: Upstream, content: bytes) -> None:
+    up.put(NAME, content, mtime=LATER)
+    up.commit()
+
+
+def index_file(up: Upstream, content: bytes) -> Path:
+    return block_index_path(up.places.repository, blake3(content).digest())
+
+
+def received(down: Downstream, up: Upstream) -> int:
+    """Bytes that a sync transfers, whatever it says is checked."""
+    result = down.synced()
+    assert_equal(up, down)
+    if result["received"] == 0:
+        assert result["reused"]["files"] == 1
+        assert result["reused"]["bytes"] == up.at(NAME).stat().st_size
+    return int(result["received"])
+
+
+def test_large_files_have_an_index_and_others_have_none(up: Upstream) -> None:
+    up.commit()
+    digest = blake3(CONTENT).digest()
+    index = BlockIndex.decode(index_file(up, CONTENT).read_bytes(), SIZE, digest)
+    assert index.block_size == BLOCK
+    assert not index_file(up, CONTENT[: FROM - 1]).exists()
+    assert os.stat(index_file(up, CONTENT)).st_mode & 0o777 == 0o444
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        CONTENT[10 * BLOCK : 20 * BLOCK] + CONTENT[: 10 * BLOCK] + CONTENT[20 * BLOCK :],
+        CONTENT[: 8 * BLOCK],
+        CONTENT[BLOCK : 20 * BLOCK] + CONTENT[20 * BLOCK :],
+        CONTENT[: 5 * BLOCK] + bytes(10 * BLOCK) + CONTENT[15 * BLOCK :],
+        CONTENT[: 20 * BLOCK] * 2 + CONTENT[20 * BLOCK :],
+    ],
+    ids=["swapped", "truncated", "without-its-beginning", "with-zeros", "doubled"],
+)
+def test_what_is_here_is_not_transferred(up: Upstream, down: Downstream, content: bytes) -> None:
+    if len(content) % BLOCK:  # a last block that is not full is found at its place only
+        content = content[: len(content) // BLOCK * BLOCK]
+    changed(up, content)
+    assert received(down, up) == 0
+
+
+def test_zeros_become_holes(up: Upstream, down: Downstream) -> None:
+    changed(up, CONTENT[: 4 * BLOCK] + bytes(12 * BLOCK) + CONTENT[16 * BLOCK :])
+    assert received(down, up) == 0
+    assert (down.dest / os.fsdecode(NAME)).stat().st_blocks * 512 < 14 * BLOCK
+
+
+def test_holes_of_the_older_version_stay_holes(up: Upstream, place: Site) -> None:
+    file = up.put(NAME, CONTENT[: 2 * BLOCK])
+    os.truncate(file, 20 * BLOCK)
+    os.utime(file, ns=(T0, T0))
+    down = place.synced_downstream(up)
+    with file.open("r+b") as image:
+        image.seek(18 * BLOCK)
+        image.write(CONTENT[:BLOCK])
+    os.utime(file, ns=(LATER, LATER))
+    up.commit()
+    assert received(down, up) == 0
+    assert (down.dest / os.fsdecode(NAME)).stat().st_blocks * 512 < 6 * BLOCK
+
+
+def test_a_block_that_nobody_has_is_transferred(up: Upstream, down: Downstream) -> None:
+    changed(up, CONTENT[: 3 * BLOCK] + os.urandom(BLOCK) + CONTENT[4 * BLOCK :])
+    assert 0 < received(down, up) < SIZE
+
+
+def test_a_file_that_somebody_edited_is_not_believed(up: Upstream, down: Downstream) -> None:
+    place = down.dest / os.fsdecode(NAME)
+    with place.open("r+b") as file:
+        file.write(b"edited")
+    os.utime(place, ns=(T0, T0))
+    # After the sync by the clock, which counts in seconds there.
+    wait_for_another_second(down)
+    os.chmod(place, place.stat().st_mode)
+    changed(up, CONTENT[:BLOCK] * 2 + CONTENT[2 * BLOCK :])
+    assert received(down, up) > 0
+
+
+def wait_for_another_second(down: Downstream) -> None:
+    """Until the clock shows more than what the last sync recorded and the step it allows."""
+    while time.time() < down.state.time + 2:
+        time.sleep(0.1)
+
+
+def broken(path: Path, content: bytes) -> None:
+    path.chmod(0o600)
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize("which", ["old", "new"])
+@pytest.mark.parametrize("content", [b"", b"x" * 100, bytes(21 * 36), None])
+def test_an_index_that_is_wrong_or_gone_costs_a_transfer(
+    up: Upstream, down: Downstream, which: str, content: bytes | None
+) -> None:
+    swapped = CONTENT[BLOCK : 2 * BLOCK] + CONTENT[:BLOCK] + CONTENT[2 * BLOCK :]
+    changed(up, swapped)
+    path = index_file(up, CONTENT if which == "old" else swapped)
+    if content is None:
+        path.unlink()
+    else:
+        broken(path, content)
+    ended = down.sync()
+    assert ended.code == 0, ended
+    assert ("block index" in ended.err) == (content is not None)
+    assert_equal(up, down)
+
+
+def test_without_indices_nothing_is_asked(up: Upstream, place: Site) -> None:
+    up.change(block_index=0)
+    down = place.synced_downstream(up)
+    swapped = CONTENT[BLOCK : 2 * BLOCK] + CONTENT[:BLOCK] + CONTENT[2 * BLOCK :]
+    changed(up, swapped)
+    assert not index_file(up, swapped).exists()
+    assert received(down, up) > 0
+
+
+def test_files_are_read_if_the_administrator_says_so(up: Upstream, place: Site) -> None:
+    down = place.synced_downstream(up, reuse_check="digest")
+    changed(up, CONTENT[BLOCK : 2 * BLOCK] + CONTENT[:BLOCK] + CONTENT[2 * BLOCK :])
+    assert received(down, up) > 0
+
+
+def test_the_address_of_an_index(up: Upstream, place: Site) -> None:
+    up.commit()
+    path = index_file(up, CONTENT)
+    address = f"{place.url}/git/{up.name}.git/blocks"
+    found = httpx.get(f"{address}/{path.name[:2]}/{path.name}")
+    assert found.status_code == 200
+    assert found.content == path.read_bytes()
+    assert "immutable" in found.headers["cache-control"]
+    for wrong in (f"00/{path.name}", f"{path.name[:2]}/{path.name[:-1]}0", "looked"):
+        assert httpx.get(f"{address}/{wrong}").status_code == 404
+    assert httpx.post(f"{address}/{path.name[:2]}/{path.name}").status_code == 405
