@@ -82,6 +82,11 @@ def basename(path: bytes) -> bytes:
     return path.rpartition(b"/")[2]
 
 
+def relative(path: bytes, directory: bytes) -> bytes:
+    """`path`, which is below `directory`, as seen from there."""
+    return path[len(directory) + 1 :] if directory else path
+
+
 def path_order(path: bytes) -> bytes:
     """A key that sorts paths by components: no name holds NUL, which sorts before any byte."""
     return path.replace(b"/", b"\0")

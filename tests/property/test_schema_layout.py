@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from huai_schema.entries import Directory
 from huai_schema.layout.layout import build
+from huai_schema.paths import join
 from tests.support.schema.memory import MemoryObjects
 from tests.support.schema.oracle import reference
 from tests.support.schema.strategies import RANDOMS, trees
@@ -76,6 +77,16 @@ def test_the_order_in_which_entries_were_seen_does_not_matter(random: Random, si
 @given(trees())
 def test_small_trees_are_read_back(tree: Tree) -> None:
     assert {entry.path: entry for entry in snapshot(tree).entries()} == tree
+
+
+@settings(max_examples=40)
+@given(RANDOMS, SIZES)
+def test_each_path_is_looked_up(random: Random, size: int) -> None:
+    tree = random_tree(random, size)
+    read = snapshot(tree)
+    assert {path: read.entry(path) for path in tree} == tree
+    assert not any(read.leaf(path) for path in tree if isinstance(tree[path], Directory))
+    assert not any(read.entry(join(path, b"!")) for path in tree)
 
 
 @settings(max_examples=40)

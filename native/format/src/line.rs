@@ -3,6 +3,7 @@
 //! Strict: a line decodes only if it is the one canonical spelling of its entry.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use crate::cursor::Cursor;
 use crate::digests::is_zero;
@@ -208,22 +209,29 @@ pub fn decode_directory<'a>(path: &RelPath, attributes: &'a [u8]) -> Result<Entr
 
 /// Whether a raw name stands in sorted `leaves`; looks at a few lines only.
 pub fn has_leaf(leaves: &[u8], name: &[u8]) -> Result<bool> {
-    let mut left = leaves;
-    while !left.is_empty() {
+    Ok(find_leaf(leaves, name)?.is_some())
+}
+
+/// Where the line of a raw name stands in sorted `leaves`; looks at a few lines only.
+pub fn find_leaf(leaves: &[u8], name: &[u8]) -> Result<Option<Range<usize>>> {
+    let (mut begin, mut end) = (0, leaves.len());
+    while let Some(left) = leaves.get(begin..end).filter(|left| !left.is_empty()) {
         let middle = left.len().div_euclid(2);
         let (before, _) = left.split_at(middle);
-        let begin = before.iter().rposition(|&byte| byte == b'\n');
-        let (before, from) = left.split_at(begin.map_or(0, |at| at.saturating_add(1)));
-        let end = position(from, b'\n');
-        let (line, after) = from.split_at(end.map_or(from.len(), |at| at.saturating_add(1)));
+        let newline = before.iter().rposition(|&byte| byte == b'\n');
+        let (before, from) = left.split_at(newline.map_or(0, |at| at.saturating_add(1)));
+        let length = position(from, b'\n').map_or(from.len(), |at| at.saturating_add(1));
+        let (line, _) = from.split_at(length);
+        let here = usize::saturating_add(begin, before.len());
+        let after = here.saturating_add(length);
         let found = unescape(take_field(&mut Cursor::new(line)))?;
         match (*found).cmp(name) {
-            std::cmp::Ordering::Equal => return Ok(true),
-            std::cmp::Ordering::Less => left = after,
-            std::cmp::Ordering::Greater => left = before,
+            std::cmp::Ordering::Equal => return Ok(Some(here..after)),
+            std::cmp::Ordering::Less => begin = after,
+            std::cmp::Ordering::Greater => end = here,
         }
     }
-    Ok(false)
+    Ok(None)
 }
 
 /// The fields of a leaf's line, none of them looked into yet.

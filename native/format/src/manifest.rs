@@ -3,11 +3,14 @@
 //! Works on text: it finds the directory lines and checks how they nest; the lines in between
 //! are decoded only where somebody looks at them.
 
+use std::ops::Range;
+
 use crate::digests::is_zero;
 use crate::error::{Error, Result};
 use crate::escape::unescape;
 use crate::find::{position, split_before};
 use crate::limits::{DIGEST_BYTES, INLINE_ENTRIES, LINE_BYTES, MANIFEST_LINES};
+use crate::line::find_leaf;
 use crate::path::{RelPath, check_name, parent, show};
 use crate::shared::Shared;
 
@@ -46,6 +49,20 @@ impl Block {
     pub fn size(&self) -> usize {
         let text = self.attributes.len().saturating_add(self.leaves.len());
         text.saturating_add(self.digests.len())
+    }
+
+    /// The line of the leaf `name`, and its digest (empty: none).
+    pub fn leaf(&self, name: &[u8]) -> Result<Option<(Shared, Shared)>> {
+        let Some(Range { start, end }) = find_leaf(&self.leaves, name)? else {
+            return Ok(None);
+        };
+        let line = self.leaves.part(start, end);
+        let before = count_files(&self.leaves.part(0, start));
+        let place = before.saturating_mul(DIGEST_BYTES);
+        let size = count_files(&line).saturating_mul(DIGEST_BYTES);
+        let digest = self.digests.part(place, place.saturating_add(size));
+        let known = Some(digest).filter(|digest| !is_zero(digest));
+        Ok(Some((line, known.unwrap_or_default())))
     }
 
     /// The block in a manifest of `directory`, with its full path.
@@ -195,6 +212,13 @@ fn finish(block: &mut Block, leaves: Shared, column: &Shared, digest: usize) -> 
         digests
     };
     after
+}
+
+/// How many of these lines have a place in the digest column.
+fn count_files(lines: &[u8]) -> usize {
+    let lines = lines.split_inclusive(|&byte| byte == b'\n');
+    let is_file = |line: &&[u8]| !split_before(line, b'\t').1.starts_with(b"\t>");
+    lines.filter(is_file).count()
 }
 
 /// Check that the blocks nest and are in tree order; bundle them by their first name.

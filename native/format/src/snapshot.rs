@@ -5,11 +5,11 @@
 //! can show when just a part of it was read (FORMAT.md, "What a reader must check").
 
 use crate::error::{Error, Result};
-use crate::escape::unescape;
+use crate::escape::{escape, unescape};
 use crate::git::object::Kind;
 use crate::git::oid::Oid;
 use crate::limits::{DIGEST_BYTES, MANIFEST_BYTES, MANIFEST_LINES};
-use crate::manifest::{InlineDirectory, Manifest, piece_start};
+use crate::manifest::{Block, InlineDirectory, Manifest, piece_start};
 use crate::objects::ObjectReader;
 use crate::own_directory::{OwnDirectory, Piece};
 use crate::path::{RelPath, at, show};
@@ -151,13 +151,58 @@ impl<R: ObjectReader> Snapshot<R> {
         pieces: &[Located],
         name: &[u8],
     ) -> Result<Option<InlineDirectory>> {
-        let start = Start::Directory(name.to_vec());
-        let after = pieces.partition_point(|piece| piece.start <= start);
-        let Some(found) = pieces.get(..after).and_then(<[Located]>::last) else {
-            return Ok(None);
+        let manifest = self.holding(path, pieces, &Start::Directory(name.to_vec()))?;
+        let mut inline = manifest.into_iter().flat_map(|found| found.inline);
+        Ok(inline.find(|each| each.name == name))
+    }
+
+    /// The line of the leaf at `rest`, seen from a directory with these pieces, and its digest.
+    pub fn leaf(
+        &self,
+        path: &RelPath,
+        pieces: &[Located],
+        rest: &[u8],
+    ) -> Result<Option<(Shared, Shared)>> {
+        let slash = rest.iter().rposition(|&byte| byte == b'/');
+        let name = slash.map_or(0, |at| at.saturating_add(1));
+        let name = rest.get(name..).unwrap_or_default();
+        let block = match slash.and_then(|at| rest.get(..at)) {
+            None => {
+                let manifest = self.holding(path, pieces, &Start::Leaf(name.to_vec()))?;
+                manifest.map(|found| found.own)
+            }
+            Some(above) => self.inline_block(path, pieces, above)?,
         };
-        let manifest = self.manifest(found.name, &found.piece, path)?;
-        Ok(manifest.inline.into_iter().find(|each| each.name == name))
+        let found = block.map(|block| block.leaf(name)).transpose();
+        found.map(Option::flatten).map_err(|error| at(path, error))
+    }
+
+    /// The directory at `rest`, if it stands in the manifest of a directory with these pieces.
+    fn inline_block(
+        &self,
+        path: &RelPath,
+        pieces: &[Located],
+        rest: &[u8],
+    ) -> Result<Option<Block>> {
+        let name = rest.split(|&byte| byte == b'/').next().unwrap_or_default();
+        let inline = self.inline_directory(path, pieces, name)?;
+        let relative = escape(rest);
+        let mut blocks = inline.into_iter().flat_map(|each| each.blocks);
+        Ok(blocks.find(|block| *block.relative == *relative))
+    }
+
+    /// The one piece in which `start` would stand.
+    fn holding(
+        &self,
+        path: &RelPath,
+        pieces: &[Located],
+        start: &Start,
+    ) -> Result<Option<Manifest>> {
+        let after = pieces.partition_point(|piece| piece.start <= *start);
+        let found = pieces.get(..after).and_then(<[Located]>::last);
+        found
+            .map(|found| self.manifest(found.name, &found.piece, path))
+            .transpose()
     }
 
     fn manifest_text(&self, name: PieceName, piece: &Piece, place: &RelPath) -> Result<Vec<u8>> {

@@ -455,6 +455,8 @@ class OwnDirectory:
         """What it names beside them: manifest, its digests, other pieces, their digests."""
     def inlined(self, rest: bytes) -> list[_Listing]:
         """The directory at `rest`, seen from this one, and all below it, if it stands here."""
+    def leaf(self, rest: bytes) -> list[bytes] | None:
+        """The line of the leaf at `rest`, seen from this one, if it stands here, and its digest."""
     def manifests(self) -> list[bytes]:
         """The ids of all pieces of its manifest."""
 

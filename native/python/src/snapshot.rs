@@ -78,6 +78,20 @@ impl OwnDirectory {
         Ok(ids.iter().map(|id| bytes(py, id)).collect())
     }
 
+    /// The line of the leaf at `rest`, seen from this one, if it stands here, and its digest.
+    fn leaf<'py>(
+        &self,
+        py: Python<'py>,
+        rest: &[u8],
+    ) -> PyResult<Option<[Bound<'py, PyBytes>; 2]>> {
+        let path = &self.directory.path;
+        let found = self.with_pieces(|pieces| {
+            let found = self.snapshot.leaf(path, pieces, rest);
+            found.map_err(refuse)
+        })?;
+        Ok(found.map(|(line, digest)| [line, digest].map(|part| PyBytes::new(py, &part))))
+    }
+
     /// The directory at `rest`, seen from this one, and all below it, if it stands here.
     fn inlined<'py>(&self, py: Python<'py>, rest: &[u8]) -> PyResult<Vec<Bound<'py, PyTuple>>> {
         let path = &self.directory.path;

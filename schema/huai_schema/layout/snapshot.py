@@ -12,10 +12,10 @@ from huai_native import _native
 from huai_schema.codec.columns import decoded
 from huai_schema.codec.lines import decode_directory, decode_leaves
 from huai_schema.codec.listing import Listing
-from huai_schema.entries import Directory, Entry
+from huai_schema.entries import Directory, Entry, File, Symlink
 from huai_schema.git.objects import ObjectReader
 from huai_schema.limits import TOTAL_ENTRIES
-from huai_schema.paths import ROOT, RelPath, join, parent
+from huai_schema.paths import ROOT, RelPath, join, parent, relative
 
 EntryLimit: TypeAlias = _native.EntryLimit
 """What one look at a snapshot may cost: it stops one that claims to be endless."""
@@ -94,12 +94,19 @@ class Snapshot:
 
     def entry(self, path: RelPath) -> Entry | None:
         """The entry at `path`; None if there is none."""
-        above = self.listing(parent(path)) if path else None
-        if above is not None:
-            for entry in decode_leaves(above.path, above.leaves, above.digests):
-                if entry.path == path:
-                    return entry
-        return self.directory(path)
+        leaf = self.leaf(path) if path else None
+        return leaf or self.directory(path)
+
+    def leaf(self, path: RelPath) -> File | Symlink | None:
+        """The file or symlink at `path`; None if there is none.
+
+        Of a large directory it reads where each piece of its manifest begins, for the first of its
+        paths that is looked up, and then one piece for each.
+        """
+        directory = parent(path)
+        here, tree = self._own_above(directory)
+        found = self.own_directory(here, tree).leaf(relative(path, here))
+        return next(decode_leaves(directory, *found)) if found else None
 
     def listing(self, path: RelPath) -> Listing | None:
         """One directory, without its subdirectories; None if there is no directory at `path`."""
@@ -107,17 +114,24 @@ class Snapshot:
 
     def subtree(self, path: RelPath) -> Iterator[Listing]:
         """A directory and all below it in tree order; nothing if there is no directory."""
+        here, tree = self._own_above(path)
+        if here == path:
+            yield from self._listings_below(path, tree)
+        else:
+            own = self.own_directory(here, tree)
+            yield from map(Listing._make, own.inlined(relative(path, here)))
+
+    def _own_above(self, path: RelPath) -> tuple[RelPath, bytes]:
+        """The directory at `path`, or the next above it that has a tree of its own; its id."""
         here, tree = self._nearest(path)
         while here != path:
-            rest = path[len(here) + 1 if here else 0 :]
-            name = rest.partition(b"/")[0]
-            directory = self.own_directory(here, tree)
-            if name not in directory.children:
-                yield from map(Listing._make, directory.inlined(rest))
-                return
-            here, tree = join(here, name), directory.children[name]
+            name = relative(path, here).partition(b"/")[0]
+            children = self.own_directory(here, tree).children
+            if name not in children:
+                break
+            here, tree = join(here, name), children[name]
             self._note(here, tree)
-        yield from self._listings_below(path, tree)
+        return here, tree
 
     def _nearest(self, path: RelPath) -> tuple[RelPath, bytes]:
         """The own directory that is known to be at `path` or the next above it, and its id."""

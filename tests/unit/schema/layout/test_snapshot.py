@@ -327,6 +327,20 @@ def test_looking_up_one_directory_reads_one_piece() -> None:
     assert len(objects.read_ids) <= 2 * 12
 
 
+def test_looking_up_one_file_reads_one_piece_and_its_digests() -> None:
+    objects = MemoryObjects()
+    many = [file(b"f%05d" % n, n, digest=bytes([1 + n % 255]) * 32) for n in range(5000)]
+    inside = [file(b"in/f%02d" % n, n) for n in range(50)]
+    read = snapshot(tree_of(directory(b"in"), *inside, *many), objects)
+    assert read.leaf(many[0].path) == many[0]
+    objects.read_ids.clear()
+    for each in many[::500] + inside[:1]:
+        assert read.leaf(each.path) == each
+    for absent in (b"", b"f", b"f00000x", b"g", b"in", b"in/g", b"f00000/x", b"no/such/path"):
+        assert read.leaf(RelPath(absent)) is None
+    assert len(objects.read_ids) <= 2 * 20
+
+
 def test_the_root_is_a_directory_like_any_other() -> None:
     read = snapshot(tree_of(file(b"a")))
     assert read.directory(ROOT) == directory(b"")
