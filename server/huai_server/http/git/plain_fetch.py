@@ -33,10 +33,10 @@ class PlainFetch(NamedTuple):
 def plain_fetch(body: bytes) -> PlainFetch | None:
     """The request in `body`, whose framing is right; None if it is of another form."""
     packets = list(pktline.split(body))
-    if packets.count(FLUSH) != 1 or len(packets) < 3:
+    lines = [each for each in packets if isinstance(each, bytes)]
+    if packets.count(FLUSH) != 1 or len(lines) != len(packets) - 1 or len(packets) < 3:
         return None
     at = packets.index(FLUSH)
-    lines = [each for each in packets if isinstance(each, bytes)]
     first, last, deepen = lines[0], lines[-1], lines[at - 1]
     want = _WANT.fullmatch(first)
     if not want or at < 2 or not _DEEPEN.fullmatch(deepen) or not _DONE.fullmatch(last):

@@ -79,6 +79,8 @@ def test_more_or_less_is_left_to_git(lines: tuple[str, ...]) -> None:
 def test_other_special_packets_are_left_to_git() -> None:
     assert plain_fetch(request(*PLAIN).replace(b"0000", b"0001")) is None
     assert plain_fetch(b"0001" + request(*PLAIN)) is None
+    assert plain_fetch(b"0001" + request(PLAIN[0], "")) is None
+    assert plain_fetch(b"00010001" + request("")) is None
 
 
 def test_what_stands_before_the_pack() -> None:
