@@ -23,7 +23,6 @@ from huai_schema.program.packs import TEMPORARY
 from huai_server.commit.digest.columns import DigestColumns, LargeFiles
 from huai_server.commit.remarks import Remark
 from huai_server.commit.tree_builder import TreeBuilder
-from huai_server.commit.volatile import Volatile
 from huai_server.config import Module
 from huai_server.errors import storage_errors
 from huai_server.paths import ModulePlaces
@@ -37,6 +36,7 @@ from huai_server.scan.types import (
 )
 from huai_server.store.block_indices import BlockIndices
 from huai_server.store.repository import Head, Repository, StoreError
+from huai_server.volatile import Volatile
 
 _HASH_THREADS = 2 * (os.cpu_count() or 1)
 

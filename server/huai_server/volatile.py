@@ -1,6 +1,6 @@
 """Which paths a configuration calls volatile: files that change without a commit.
 
-Pure.  It is asked only about files that changed while they were read, so it may be slow.
+Pure.  It is asked only about files that are not as they were, so it may be slow.
 """
 
 import re
