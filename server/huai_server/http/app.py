@@ -117,7 +117,9 @@ def _error(status: int, error: str, hint: str) -> JSONResponse:
 async def _expected(_: Request, error: Exception) -> JSONResponse:
     """Answer a `HuaiError`: an `HttpError` with its own text, any other one without details."""
     if isinstance(error, HttpError):
-        return _error(error.status, error.message, error.hint)
+        answer = _error(error.status, error.message, error.hint)
+        answer.headers.update(error.headers)
+        return answer
     return _error(500, "the module's metadata cannot be read", "see the server's log")
 
 

@@ -11,10 +11,10 @@ its address.
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from ipaddress import AddressValueError, IPv6Address, ip_address, ip_network
-from typing import Protocol
+from typing import Any, Protocol
 
 _CACHED = 4096
 _ADDRESS_LENGTH = 64
@@ -42,6 +42,18 @@ def address_of(proxies: Iterable[str]) -> AddressOf:
         return str(ip_network((address, 64 if address.version == 6 else 32), strict=False))
 
     return counted
+
+
+def client_address(scope: Mapping[str, Any], address_of: AddressOf) -> str:
+    """The client's address for the limits: from the last trusted proxy, else the socket's."""
+    client = scope.get("client")
+    address = address_of(client[0]) if client else ""
+    if address:
+        return address
+    said = [value for name, value in scope["headers"] if name == b"x-forwarded-for"]
+    hosts = b",".join(said).decode("latin-1").split(",")
+    counted = (address_of(host.strip()) for host in reversed(hosts))
+    return next(filter(None, counted), "")
 
 
 class Member(Protocol):

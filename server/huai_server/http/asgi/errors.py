@@ -1,8 +1,12 @@
 """A request that is not served: the one error type between a check and its HTTP status."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import ClassVar
 
 from huai_schema.errors import ExitCode, HuaiError
+
+_NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 
 
 class HttpError(HuaiError):
@@ -13,11 +17,18 @@ class HttpError(HuaiError):
 
     exit_code: ClassVar[ExitCode] = ExitCode.NETWORK
 
-    def __init__(self, status: int, message: str, *, hint: str = "", retry_after: int = 0) -> None:
-        """`retry_after` (seconds), if not 0, is sent as the header of that name."""
+    def __init__(
+        self,
+        status: int,
+        message: str,
+        *,
+        hint: str = "",
+        headers: Mapping[str, str] = _NO_HEADERS,
+    ) -> None:
+        """`headers` are sent with the answer."""
         super().__init__(message, hint=hint)
         self.status = status
-        self.retry_after = retry_after
+        self.headers = headers
 
 
 class ClientGoneError(HuaiError):

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from huai_server.http.asgi.errors import HttpError
 
-RETRY_AFTER = 5
+_RETRY_AFTER = {"Retry-After": "5"}
 """Seconds after which a refused client may try again."""
 
 
@@ -100,4 +100,4 @@ class Limiter:
 
 
 def _busy() -> HttpError:
-    return HttpError(503, "the server is busy", hint="try again later", retry_after=RETRY_AFTER)
+    return HttpError(503, "the server is busy", hint="try again later", headers=_RETRY_AFTER)

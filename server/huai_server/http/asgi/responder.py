@@ -83,9 +83,8 @@ async def send_error(error: HttpError, inbox: Inbox, send: Send) -> None:
         (b"content-type", b"text/plain; charset=utf-8"),
         (b"content-length", b"%d" % len(text)),
         (b"connection", b"close"),
+        *((name.lower().encode(), value.encode()) for name, value in error.headers.items()),
     ]
-    if error.retry_after:
-        headers.append((b"retry-after", b"%d" % error.retry_after))
     await send({"type": "http.response.start", "status": error.status, "headers": headers})
     await send({"type": "http.response.body", "body": text, "more_body": True})
     with suppress(TimeoutError):

@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import parse_qs
 
 from huai_server.http.asgi.body import Body, Inbox, Receive, race
-from huai_server.http.asgi.connections import address_of
+from huai_server.http.asgi.connections import address_of, client_address
 from huai_server.http.asgi.errors import ClientGoneError, HttpError
 from huai_server.http.asgi.limiter import Limiter
 from huai_server.http.asgi.responder import Responder, Send, send_error
@@ -108,7 +108,9 @@ class GitApp:
         body = Body(inbox, b"", 0, self._settings.request_timeout)
         await body.open()
         call = Call(repository, version, advert=True)
-        question = Question(call, key, None, self._listings, self._address(scope))
+        question = Question(
+            call, key, None, self._listings, client_address(scope, self._address_of)
+        )
         await race(self.answers.answer(question, out), body.gone())
 
     def _handler(self, operation: str) -> _Handler | None:
@@ -145,7 +147,7 @@ class GitApp:
             await out.whole(ready)
             return
         call = Call(repository, version, advert=False)
-        question = Question(call, key, body, limiter, self._address(scope))
+        question = Question(call, key, body, limiter, client_address(scope, self._address_of))
         await race(self._fetched(question, fetch, out), body.gone())
 
     async def _fetched(self, question: Question, fetch: PlainFetch | None, out: Responder) -> None:
@@ -157,17 +159,6 @@ class GitApp:
                     await send_ready(pack, opening(fetch.want, pack.common), out)
                     return
         await self.answers.answer(question, out)
-
-    def _address(self, scope: Scope) -> str:
-        """The client's address for the limits: from the last trusted proxy, else the socket's."""
-        client = scope.get("client")
-        address = self._address_of(client[0]) if client else ""
-        if address:
-            return address
-        said = [value for name, value in scope["headers"] if name == b"x-forwarded-for"]
-        hosts = b",".join(said).decode("latin-1").split(",")
-        counted = (self._address_of(host.strip()) for host in reversed(hosts))
-        return next(filter(None, counted), "")
 
     def _body(self, headers: dict[bytes, bytes], inbox: Inbox) -> Body:
         """The request's body; refuses headers with a wrong type or more bytes than allowed."""

@@ -9,19 +9,19 @@ import asyncio
 import logging
 import os
 import tempfile
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import BinaryIO, TypeVar, cast
+from typing import BinaryIO, cast
 
 from huai_server.http.asgi.errors import ClientGoneError
+from huai_server.http.asgi.threads import in_thread
 
 MEMORY_BYTES = 256 << 10
 """Of each answer in memory."""
 _READ_BYTES = 128 << 10
 
 _log = logging.getLogger(__name__)
-_T = TypeVar("_T")
 
 
 class Spool:
@@ -135,7 +135,7 @@ class Spooled:
 
     async def _read(self, file: BinaryIO) -> bytes:
         size = min(_READ_BYTES, self._filed - self._taken)
-        data = await _in_thread(lambda: os.pread(file.fileno(), size, self._taken))
+        data = await in_thread(lambda: os.pread(file.fileno(), size, self._taken))
         if not data:
             raise ClientGoneError("a spooled answer was interrupted")
         self._taken += len(data)
@@ -153,7 +153,7 @@ class Spooled:
             return False
         at = self._filed
         try:
-            await _in_thread(lambda: _write(file.fileno(), data, at))
+            await in_thread(lambda: _write(file.fileno(), data, at))
         except OSError as error:  # a full disk: as without room
             self._spool.complain(error)
             self._spool.give_back(len(data))
@@ -170,13 +170,3 @@ def _write(handle: int, data: bytes, at: int) -> None:
     done = 0
     while done < len(data):
         done += os.pwrite(handle, data[done:], at + done)
-
-
-async def _in_thread(work: Callable[[], _T]) -> _T:
-    """The result of `work`; even if it is cancelled, it waits for the thread to end."""
-    task = asyncio.ensure_future(asyncio.to_thread(work))
-    try:
-        return await asyncio.shield(task)
-    except asyncio.CancelledError:
-        await asyncio.wait([task])
-        raise
