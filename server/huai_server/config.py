@@ -137,6 +137,8 @@ class Module(msgspec.Struct, frozen=True):
     """Whether a commit warns of files that other users cannot read."""
     block_index: Annotated[int, Meta(ge=0)] = 16 << 20
     """Bytes from which on a file gets a block index (FORMAT.md); 0: none does."""
+    serve_content: bool = False
+    """Whether `serve` hands out the files of the newest commit."""
     fallback: ModuleFallback = ModuleFallback()
 
     @property

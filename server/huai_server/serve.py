@@ -1,6 +1,7 @@
 """Serving what the configuration names, and noticing when it changes."""
 
 import logging
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -9,8 +10,9 @@ from msgspec.structs import asdict, replace
 from huai_schema.errors import HuaiError
 from huai_server.config import Listen, ServerConfig, config_path, load
 from huai_server.http.server import serve_http
-from huai_server.http.settings import ServeSettings
+from huai_server.http.settings import Content, ServeSettings
 from huai_server.paths import module_places
+from huai_server.volatile import Volatile
 
 _log = logging.getLogger(__name__)
 
@@ -40,22 +42,36 @@ class ConfiguredModules:
         """Start from a configuration that was read just now."""
         self._root = root
         self._stamp = self._stamp_now()
-        self._modules = self._places(config)
+        self._take(config)
 
     def modules(self) -> Mapping[str, Path]:
         """Module name to its bare repository."""
+        self._look()
+        return self._modules
+
+    def contents(self) -> Mapping[str, Content]:
+        """The modules that hand out content."""
+        self._look()
+        return self._contents
+
+    def _look(self) -> None:
         stamp = self._stamp_now()
         if stamp != self._stamp:
             self._stamp = stamp
             try:
-                self._modules = self._places(load(self._root))
+                self._take(load(self._root))
             except HuaiError as error:
                 # One typing error must not take down what works.
                 _log.error("the modules stay as they were: %s (%s)", error.message, error.hint)
-        return self._modules
 
-    def _places(self, config: ServerConfig) -> dict[str, Path]:
-        return {name: module_places(self._root, name).repository for name in config.modules}
+    def _take(self, config: ServerConfig) -> None:
+        modules = config.modules
+        self._modules = {name: module_places(self._root, name).repository for name in modules}
+        self._contents = {
+            name: Content(self._modules[name], os.fsencode(each.path), Volatile(each.volatile))
+            for name, each in modules.items()
+            if each.serve_content
+        }
 
     def _stamp_now(self) -> tuple[int, ...]:
         try:

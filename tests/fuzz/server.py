@@ -23,9 +23,12 @@ from huai_server.http.app import create_app
 from huai_server.http.asgi.body import Receive
 from huai_server.http.asgi.responder import Send
 from huai_server.http.server import _config
+from huai_server.http.settings import Content
 from huai_server.serve import settings_of
+from huai_server.volatile import Volatile
 from tests.fuzz.folder import folder
 from tests.fuzz.target import Outcome, Target
+from tests.support.committing import Upstream
 from tests.support.http_fixtures import Repository, fetch_all, ls_refs, packet, post
 
 _COMMIT = "0123456789abcdef0123456789abcdef01234567"
@@ -103,11 +106,19 @@ def _no_errors() -> Iterator[None]:
 
 
 class _Modules:
-    def __init__(self, path: Path) -> None:
-        self._modules = {"m": path}
+    """One with metadata, another one with content as well."""
+
+    def __init__(self, path: Path, upstream: Upstream) -> None:
+        repository = upstream.places.repository
+        self._modules = {"m": path, "c": repository}
+        content = Content(repository, bytes(upstream.tree), Volatile(()))
+        self._contents = {"c": content}
 
     def modules(self) -> Mapping[str, Path]:
         return self._modules
+
+    def contents(self) -> Mapping[str, Content]:
+        return self._contents
 
 
 class _Server:
@@ -116,8 +127,12 @@ class _Server:
     def __init__(self) -> None:
         repository = Repository.create(folder("served"), "m")
         self._commit = repository.commit(b"first", b"second").encode()
+        upstream = Upstream(folder("content"))
+        upstream.write("d/f", "0123456789" * 10, mtime=1_600_000_000)
+        upstream.write("\n", "", mtime=1_600_000_000)
+        upstream.commit()
         settings = replace(settings_of(Listen()), cache_bytes=1 << 20)
-        self._app = _Asked(create_app(settings, _Modules(repository.path)))
+        self._app = _Asked(create_app(settings, _Modules(repository.path, upstream)))
         self._config = _config(settings, self._app)  # type: ignore[arg-type]
         self._config.load()
         self._state = ServerState()
@@ -209,6 +224,7 @@ def _get(target: str, *headers: str, method: str = "GET") -> bytes:
     return "\r\n".join([f"{method} {target} HTTP/1.1", "Host: test", *headers, "", ""]).encode()
 
 
+_DATE = "Sun, 13 Sep 2020 12:26:40 GMT"
 _ADVERT = "/git/m.git/info/refs?service=git-upload-pack"
 _GZIP = "Content-Encoding: gzip"
 _CHUNKED = _get(
@@ -232,6 +248,11 @@ SERVER = {
             _get(_ADVERT, "Git-Protocol: version=2"),
             _get(_ADVERT, "X-Forwarded-For: 10.0.0.1, ::1", method="HEAD"),
             _get("/git/m.git/HEAD"),
+            _get("/content/c/d/f", "Range: bytes=0-9, 20-, -3", 'If-Range: "x"'),
+            _get("/content/c/d/f", "Range: bytes=5-6", "Range: bytes=1-2", method="HEAD"),
+            _get("/content/c/%64%2f..%2Ff", "Range: bytes=90-999,0-0,40-50"),
+            _get("/content/c/d/f", 'If-None-Match: W/"x", *', f"If-Modified-Since: {_DATE}"),
+            _get("/content/c/%0a", 'If-Match: "x"', f"If-Unmodified-Since: {_DATE}"),
             _get("/git/n.git/git-receive-pack", "Expect: 100-continue", "Content-Length: 3")
             + b"abc",
             _get("*", "Upgrade: websocket", "Connection: Upgrade", method="OPTIONS"),
@@ -252,6 +273,7 @@ SERVER = {
                 b"chunked",
             ),
             *(b"Transfer-Encoding: ", b"Git-Protocol: ", b"/git/m.git/", b"%2f", b"?", b"#", b"@"),
+            *(b"/content/c/", b"%0a", b"%ff", b"Range: bytes=", b"If-Range: ", b"If-Match: "),
             *(b"0000", b"0001", packet(b"deepen 1"), packet(b"include-tag"), b"ref-prefix "),
         ],
     )

@@ -147,7 +147,8 @@ def test_the_server_says_what_it_is(client: httpx.Client) -> None:
 def test_health_and_description(client: httpx.Client) -> None:
     assert client.get("/healthz").json() == {"status": "ok", "modules": 1}
     paths = client.get("/openapi.json").json()["paths"]
-    assert set(paths) == {"/api/v1/modules", "/api/v1/modules/{name}", "/healthz"}
+    modules = {"/api/v1/modules", "/api/v1/modules/{name}"}
+    assert set(paths) == {*modules, "/content/{name}/{path}", "/healthz"}
 
 
 def test_one_connection_carries_many_requests(server: Server) -> None:

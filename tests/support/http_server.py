@@ -12,6 +12,7 @@ from pathlib import Path
 
 from huai_server.config import Listen
 from huai_server.http.server import serve_http
+from huai_server.http.settings import Content
 from huai_server.serve import settings_of
 
 
@@ -24,6 +25,10 @@ class Folder:
     def modules(self) -> Mapping[str, Path]:
         """Every repository in the folder."""
         return {path.name.removesuffix(".git"): path for path in self._path.glob("*.git")}
+
+    def contents(self) -> Mapping[str, Content]:
+        """No module hands out content."""
+        return {}
 
 
 def main() -> None:

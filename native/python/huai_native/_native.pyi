@@ -833,6 +833,13 @@ def copy_twins(
     the result see `Tree.stage_copies`.
     """
 
+def open_regular(root: bytes, path: bytes) -> int | None:
+    """Open the regular file at `path` below the directory `root`, which alone may be a symlink.
+
+    The caller closes it.  None: nothing there is a regular file; what may not be read, and a root
+    that cannot be opened, is an `OSError`.
+    """
+
 def remove_all(folder: int, name: bytes) -> None:
     """Remove a name in an open directory with everything below it; it may be missing.
 

@@ -27,6 +27,7 @@ mod pack_writer;
 mod packs;
 mod plan;
 mod reader;
+mod regular;
 mod remove;
 mod rows;
 mod run;
@@ -80,6 +81,8 @@ mod _native {
     use crate::packs::{Packs, ResolvedPack, pack_index, resolve_pack};
     #[pymodule_export]
     use crate::plan::Plan;
+    #[pymodule_export]
+    use crate::regular::open_regular;
     #[pymodule_export]
     use crate::remove::remove_all;
     #[pymodule_export]

@@ -4,7 +4,7 @@
 //! cannot make a run of root open one of these, or a file elsewhere.  It is compared with what the
 //! scan saw before it is read and afterwards.
 
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{self, Builder};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -19,6 +19,7 @@ use crate::error::Result;
 use crate::handle::Root;
 use crate::hash::{self, Digest, Reader};
 use crate::line::nearest_nanoseconds;
+use crate::regular::open_seen;
 use crate::stop::Stop;
 
 /// The clock by which the kernel dates a change ticks at least as often.
@@ -132,7 +133,7 @@ impl Contents {
             return Ok(Found::Confirmed);
         }
         let_tick(status.ctime);
-        let file = open(place.as_fd())?;
+        let file = open_seen(place.as_fd())?;
         let digest = read(file.as_fd(), status.size)?;
         if !wanted.is(&call::status(file.as_fd())?) {
             return Ok(Found::Changed);
@@ -145,12 +146,6 @@ impl Wanted<'_> {
     fn is(&self, status: &Status) -> bool {
         status.kind == FileType::RegularFile && identity(status).as_flattened() == self.identity
     }
-}
-
-/// The file that was looked at, to be read.
-fn open(place: BorrowedFd<'_>) -> Outcome<OwnedFd> {
-    let number = u32::try_from(place.as_raw_fd()).map_err(|_| Errno::BADF)?;
-    call::reopen(number)
 }
 
 /// Waits until a change to come gets another ctime than the last one.

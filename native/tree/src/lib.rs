@@ -13,6 +13,7 @@ mod call;
 mod change;
 mod folders;
 mod handle;
+pub mod regular;
 mod workers;
 
 pub mod exclude;

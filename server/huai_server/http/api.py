@@ -13,6 +13,7 @@ from fastapi import APIRouter, Header, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from huai_schema.errors import HuaiError
+from huai_server.http.asgi.conditions import names_weakly
 from huai_server.http.asgi.errors import HttpError
 from huai_server.http.git.branch_state import read_branch_state
 from huai_server.http.settings import Registry
@@ -124,7 +125,7 @@ def router(heads: Heads) -> APIRouter:
         head = await heads.read(name)
         etag = f'W/"{head.commit if head else "none"}"'
         headers = {"ETag": etag, "Cache-Control": "no-cache"}
-        if if_none_match is not None and _matches(if_none_match, etag):
+        if if_none_match is not None and names_weakly(if_none_match, etag):
             return Response(status_code=304, headers=headers)
         response.headers.update(headers)
         return describe(name, head)
@@ -164,10 +165,3 @@ async def _gentle(heads: Heads, name: str) -> ModuleModel:
         # The message holds paths of this machine, so only the log gets it.
         _log.warning("%s: %s", name, error.message)
         return ModuleModel(name=name, git=f"/git/{name}.git", problem=_PROBLEM)
-
-
-def _matches(header: str, etag: str) -> bool:
-    """The weak comparison of RFC 9110, section 13.1.2."""
-    wanted = etag.removeprefix("W/")
-    offers = [offer.strip().removeprefix("W/") for offer in header.split(",")]
-    return wanted in offers or "*" in offers

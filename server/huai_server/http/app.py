@@ -21,6 +21,8 @@ from huai_server.http.api import Heads, ModuleModel, all_modules, router
 from huai_server.http.asgi.body import Receive
 from huai_server.http.asgi.errors import HttpError
 from huai_server.http.asgi.responder import Send
+from huai_server.http.content import routes
+from huai_server.http.content.contents import Contents
 from huai_server.http.git.app import PREFIX, GitApp
 from huai_server.http.settings import Registry, ServeSettings
 
@@ -74,6 +76,7 @@ class Application:
         self.api = FastAPI(title="huai", version=__version__, docs_url=None, redoc_url=None)
         heads = Heads(registry)
         self.api.include_router(router(heads))
+        self.api.include_router(routes.router(Contents(settings, registry)))
         self._add_front_page(heads)
         self._add_health(registry)
         self.api.add_exception_handler(HuaiError, _expected)
@@ -85,7 +88,8 @@ class Application:
         if scope["type"] == "http" and scope["path"].startswith(PREFIX):
             await self.git(scope, receive, send)
             return
-        if scope["type"] == "http" and scope["method"] == "HEAD":
+        is_head = scope["type"] == "http" and scope["method"] == "HEAD"
+        if is_head and not scope["path"].startswith(routes.PREFIX):
             # As GET; uvicorn leaves the body out.
             scope = {**scope, "method": "GET"}
         await self.api(scope, receive, send)

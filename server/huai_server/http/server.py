@@ -63,7 +63,8 @@ def serve_http(
     app = create_app(settings, registry)
     with listen(settings) as listener:
         address = _address(listener)
-        _allow_files(settings.max_connections + _SPARE_FILES)
+        # Half of the connections may have a file of content, too.
+        _allow_files(settings.max_connections * 3 // 2 + _SPARE_FILES)
 
         def started() -> None:
             _log.info("serving on %s", _show(*address))

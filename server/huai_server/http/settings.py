@@ -6,7 +6,20 @@ Values only, without defaults: the configuration has them.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
+
+from huai_server.volatile import Volatile
+
+
+class Content(NamedTuple):
+    """What of a module is handed out as content: the files of its newest commit."""
+
+    repository: Path
+    """Where the commits are."""
+    tree: bytes
+    """Where the files are."""
+    is_volatile: Volatile
+    """Those that are handed out as they are, whatever the commit says."""
 
 
 class Registry(Protocol):
@@ -14,6 +27,10 @@ class Registry(Protocol):
 
     def modules(self) -> Mapping[str, Path]:
         """Module name to its bare repository.  Asked on every request, so it has to be cheap."""
+        ...
+
+    def contents(self) -> Mapping[str, Content]:
+        """The modules that hand out content; equally cheap, the same value each time."""
         ...
 
 

@@ -37,6 +37,11 @@ from huai_server.config import Module, config_path
 )
 @click.option("--cross-file-systems", is_flag=True, help="Go into mounted file systems too.")
 @click.option("--no-owners", is_flag=True, help="Do not record owners and groups.")
+@click.option(
+    "--serve-content",
+    is_flag=True,
+    help="Let `serve` hand out the files over HTTP too, below /content/NAME/.",
+)
 @json_option
 @click.pass_obj
 def command(
@@ -48,6 +53,7 @@ def command(
     exclude: tuple[str, ...],
     cross_file_systems: bool,
     no_owners: bool,
+    serve_content: bool,
     as_json: bool,
 ) -> None:
     """Add the tree at PATH as module NAME."""
@@ -58,6 +64,7 @@ def command(
         exclude=exclude,
         one_file_system=not cross_file_systems,
         owners=not no_owners,
+        serve_content=serve_content,
     )
     console = Console(as_json=as_json)
     unserved = modules.add(root, name, module)

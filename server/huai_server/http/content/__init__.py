@@ -1,0 +1,1 @@
+"""Content over HTTP, for mirrors without a web server or an rsync daemon; off by default."""

@@ -1,0 +1,116 @@
+"""Which modules hand out content, and how much of it at once.
+
+Half of all connections may get content at a time, so that metadata stay within reach; one address
+gets half of that at most.  Threads of their own read the files: a disk that hangs holds up nobody
+who asks for metadata.
+"""
+
+import asyncio
+import logging
+import os
+from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+from starlette.responses import Response
+
+from huai_server.http.asgi.body import Body, Inbox, Receive, race
+from huai_server.http.asgi.connections import address_of, client_address
+from huai_server.http.asgi.errors import ClientGoneError, HttpError
+from huai_server.http.asgi.limiter import Limiter
+from huai_server.http.asgi.responder import Send
+from huai_server.http.asgi.threads import in_thread
+from huai_server.http.content.answer import BLOCK_BYTES, FileAnswer
+from huai_server.http.content.files import CommittedFiles, FileChangedError, OpenFile
+from huai_server.http.settings import Registry, ServeSettings
+
+if TYPE_CHECKING:
+    from huai_server.http.settings import Content
+
+_THREADS = 16
+"""A disk does not become quicker by more."""
+_log = logging.getLogger(__name__)
+
+
+class Contents:
+    """Those of one server."""
+
+    def __init__(self, settings: ServeSettings, registry: Registry) -> None:
+        """Modules come from `registry`, which may change at any time."""
+        self._registry = registry
+        self._known: dict[str, tuple[Content, CommittedFiles]] = {}
+        self._timeout = settings.request_timeout
+        self._address_of = address_of(settings.proxies)
+        most = max(1, settings.max_connections // 2)
+        self._limiter = Limiter(most, settings.queue, settings.request_timeout)
+        self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="content")
+
+    async def answer(
+        self, name: str, path: bytes, scope: dict[str, Any], receive: Receive, send: Send
+    ) -> None:
+        """Hand out the file at `path` in the module `name`."""
+        files = self._files(name)
+        body = Body(Inbox(receive), b"", 0, self._timeout)
+        await body.open()
+        address = client_address(scope, self._address_of)
+        async with self._limiter.slot(address), self._opened(files, path) as file:
+            found = FileAnswer(file, scope["method"], _headers(scope))
+            sending = found.send(send, self._pool)
+            # What is sent at once is sent before anybody could notice that the client has gone.
+            await (sending if found.size <= BLOCK_BYTES else race(sending, body.gone()))
+
+    def _files(self, name: str) -> CommittedFiles:
+        content = self._registry.contents().get(name)
+        if content is None:
+            self._known.pop(name, None)
+            raise HttpError(404, "no such module hands out content here")
+        known = self._known.get(name)
+        if known is None or known[0] is not content:
+            known = self._known[name] = content, CommittedFiles(name, content)
+        return known[1]
+
+    @asynccontextmanager
+    async def _opened(self, files: CommittedFiles, path: bytes) -> AsyncIterator[OpenFile]:
+        """The file as long as the block lasts; also one that is opened for nobody is closed."""
+        with ExitStack() as closing:
+
+            def opened() -> OpenFile:
+                file = files.open(path)
+                closing.callback(os.close, file.handle)
+                return file
+
+            yield await in_thread(opened, self._pool)
+
+
+class ContentResponse(Response):
+    """What the framework calls to answer."""
+
+    media_type = "application/octet-stream"
+
+    def __init__(self, contents: Contents, name: str, path: bytes) -> None:
+        """The file at `path` of the module `name`."""
+        super().__init__()
+        self._contents = contents
+        self._name = name
+        self._path = path
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Answer; an `HttpError` that comes out is answered by the framework."""
+        try:
+            await self._contents.answer(self._name, self._path, scope, receive, send)
+        except ClientGoneError:
+            pass  # leaving the answer unfinished makes the server drop the connection
+        except FileChangedError as error:
+            _log.warning("%s: %s", self._name, error.message)
+        except asyncio.CancelledError:
+            _log.warning("an answer was interrupted: the time for transfers at shutdown is over")
+
+
+def _headers(scope: dict[str, Any]) -> dict[str, str]:
+    """Those of the request by their names; what stands in several lines is one list."""
+    found: dict[str, str] = {}
+    for name, value in scope["headers"]:
+        key, text = name.decode("latin-1"), value.decode("latin-1")
+        found[key] = f"{found[key]}, {text}" if key in found else text
+    return found

@@ -1,0 +1,163 @@
+"""The files of newest commits, opened to be handed out.
+
+A path is looked up in the newest commit, opened below the module's tree without following a
+symlink, and compared: what is handed out has the size and the time that the commit says.  Reads
+disks, so it runs in threads.
+Rule: a path that the commit does not name as a file is not even looked for in the tree.
+"""
+
+import logging
+import os
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, NamedTuple
+
+from huai_native._native import open_regular
+from huai_schema.entries import File
+from huai_schema.errors import FormatError, HuaiError
+from huai_schema.paths import RelPath, rel_path, show
+from huai_server.http.asgi.errors import HttpError
+from huai_server.http.git.branch_state import read_branch_state
+from huai_server.http.settings import Content
+from huai_server.store.repository import Repository
+
+if TYPE_CHECKING:
+    from huai_schema.layout.snapshot import Snapshot
+
+_SMALL_BYTES = 64 << 10
+"""More costs longer to read than to hand over to another thread."""
+_log = logging.getLogger(__name__)
+
+
+class OpenFile(NamedTuple):
+    """A file that is as it should be, at this moment; whoever has it closes the handle."""
+
+    handle: int
+    size: int
+    mtime: int
+    """Nanoseconds since the epoch."""
+    etag: str
+    beginning: bytes = b""
+    """All of it, if it is small: what was read while it was opened."""
+
+    def read(self, at: int, size: int) -> bytes:
+        """Bytes that stand there; `FileChangedError` if it is not what was opened any more."""
+        parts: list[bytes] = []
+        while size and (part := os.pread(self.handle, size, at)):
+            parts.append(part)
+            at, size = at + len(part), size - len(part)
+        status = os.fstat(self.handle)
+        if size or (status.st_size, status.st_mtime_ns) != (self.size, self.mtime):
+            raise FileChangedError("a file was changed while it was sent")
+        return b"".join(parts)
+
+
+class FileChangedError(HuaiError):
+    """A file is written to while it is handed out."""
+
+
+class CommittedFiles:
+    """Those of one module."""
+
+    def __init__(self, name: str, content: Content) -> None:
+        """Reads nothing yet."""
+        self._name = name
+        self._content = content
+        self._newest = _Newest(content.repository)
+
+    def open(self, raw: bytes) -> OpenFile:
+        """The file at the path `raw`; an `HttpError` says why there is none."""
+        try:
+            path = rel_path(raw)
+        except FormatError:
+            raise _absent() from None
+        entry = self._look_up(path)
+        if entry is None:
+            raise _absent()
+        handle = self._open(path)
+        try:
+            file = self._as_committed(entry, handle)
+            is_small = file.size <= _SMALL_BYTES
+            return file._replace(beginning=file.read(0, file.size)) if is_small else file
+        except BaseException as error:
+            os.close(handle)
+            if isinstance(error, FileChangedError):
+                raise _changed() from None
+            raise
+
+    def _look_up(self, path: RelPath) -> File | None:
+        try:
+            entry = self._newest.file(path)
+        except HuaiError as error:
+            # The message holds paths of this machine, so only the log gets it.
+            _log.warning("%s: %s", self._name, error.message)
+            raise _unreadable("the module's metadata cannot be read") from None
+        return entry
+
+    def _open(self, path: RelPath) -> int:
+        try:
+            handle = open_regular(self._content.tree, path)
+        except PermissionError:
+            raise HttpError(403, "the server may not read this file") from None
+        except OSError as error:
+            _log.warning("%s: %s: %s", self._name, show(path), error.strerror)
+            raise _unreadable("the file cannot be read") from None
+        if handle is None:
+            raise _changed()
+        return handle
+
+    def _as_committed(self, entry: File, handle: int) -> OpenFile:
+        status = os.fstat(handle)
+        size, mtime = status.st_size, status.st_mtime_ns
+        is_entry = (size, mtime) == (entry.size, entry.mtime)
+        if not is_entry and not self._content.is_volatile(entry.path):
+            raise _changed()
+        known = entry.digest.hex() if is_entry and entry.digest else None
+        etag = known or f"{size:x}-{mtime:x}-{status.st_ino:x}"
+        return OpenFile(handle, size, mtime, f'"{etag}"')
+
+
+class _Newest:
+    """The newest commit of one module, as far as it was read; one thread at a time reads it."""
+
+    def __init__(self, repository: Path) -> None:
+        self._repository = repository
+        self._state: bytes | None = None
+        self._snapshot: Snapshot | None = None
+        self._turn = Lock()
+
+    def file(self, path: RelPath) -> File | None:
+        """The regular file at `path`, if it has one there."""
+        with self._turn:
+            state = read_branch_state(self._repository)
+            if state is None or state != self._state:
+                self._read()
+            try:
+                leaf = self._snapshot.leaf(path) if self._snapshot else None
+            except HuaiError:
+                self._state = None  # what is damaged may be restored
+                raise
+        return leaf if isinstance(leaf, File) else None
+
+    def _read(self) -> None:
+        self._state = self._snapshot = None
+        if not self._repository.exists():
+            return
+        store = Repository(self._repository)
+        head = store.head()
+        if head is not None:
+            self._snapshot = store.snapshot(head)[1]
+            self._state = head.commit.encode()
+
+
+def _absent() -> HttpError:
+    return HttpError(404, "the newest commit names no such file", hint="percent-encode its bytes")
+
+
+def _changed() -> HttpError:
+    hint = "fetch the next commit, which will name what is there now"
+    return HttpError(410, "the file was changed or removed since the newest commit", hint=hint)
+
+
+def _unreadable(message: str) -> HttpError:
+    return HttpError(500, message, hint="see the server's log")

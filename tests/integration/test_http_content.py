@@ -1,0 +1,402 @@
+"""Content that `huai-server serve` hands out: what is there, and what a hostile client gets."""
+
+import os
+import re
+import socket
+from collections.abc import Iterator
+from email.utils import formatdate
+from pathlib import Path
+from urllib.parse import quote_from_bytes
+
+import httpx
+import pytest
+
+from huai_native._native import Blake3
+from tests.support.committing import NAME, SECONDS, run_server
+from tests.support.serving import Serving, serving
+
+BIG = bytes(range(256)) * 5000 + b"end"
+"""Several blocks, and not a whole number of them."""
+ODD = (b"\xff\xfe", b"a%2fb", b"line\nfeed", b"sp ace+?#", b"back\\slash", b"\xc3\xa9", b"n" * 255)
+TIME = 1_600_000_000
+
+
+class Mirror:
+    """A tree, its state, and the server of both."""
+
+    server: Serving
+
+    def __init__(self, folder: Path) -> None:
+        self.tree = folder / "tree"
+        self.root = folder / "state"
+        (self.tree / "d/deep").mkdir(parents=True)
+        self.put("d/deep/big", BIG)
+        self.put("small", b"small")
+        self.put("empty", b"")
+        for name in ODD:
+            self.put(os.fsdecode(b"d/" + name), name)
+        self.put("left.tmp", b"excluded")
+        self.put("beat", b"0")
+        (self.tree / "link").symlink_to("small")
+        (self.tree / "outside").symlink_to("/etc")
+
+    def put(self, name: str, content: bytes, time: int = TIME) -> Path:
+        place = self.tree / name
+        place.write_bytes(content)
+        os.utime(place, (time, time))
+        return place
+
+    def add(self, *options: str) -> None:
+        options = (*options, "--exclude", "*.tmp")
+        assert run_server(self.root, "add", NAME, str(self.tree), *options).returncode == 0
+        path = self.root / "server.toml"
+        path.write_text(path.read_text() + 'volatile = ["/beat"]\n')
+        self.commit()
+
+    def commit(self) -> None:
+        assert run_server(self.root, "commit", NAME).returncode in (0, 41)
+
+    def get(self, path: bytes | str, method: str = "GET", **headers: str) -> httpx.Response:
+        """`path` is of the module; underscores in the names of headers are hyphens."""
+        raw = path if isinstance(path, str) else quote_from_bytes(path)
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        url = f"{self.server.url}/content/{NAME}/{raw}"
+        return httpx.request(method, url, headers=named, timeout=SECONDS)
+
+    def say(self, request: bytes) -> bytes:
+        """All that comes back on one connection."""
+        with socket.create_connection(("127.0.0.1", self.server.port), SECONDS) as connection:
+            connection.sendall(request)
+            return b"".join(iter(lambda: connection.recv(1 << 16), b""))
+
+    def ask(self, target: bytes, *headers: bytes) -> int:
+        """The status for a request target that no library would send."""
+        lines = (b"GET " + target + b" HTTP/1.1", b"Host: x", b"Connection: close", *headers)
+        return int(self.say(b"\r\n".join((*lines, b"", b""))).split(b" ", 2)[1])
+
+
+@pytest.fixture
+def mirror(short_path: Path) -> Iterator[Mirror]:
+    made = Mirror(short_path)
+    made.add("--serve-content")
+    with serving(made.root) as made.server:
+        yield made
+
+
+def digest(content: bytes) -> str:
+    return f'"{Blake3(content).digest().hex()}"'
+
+
+def test_every_file_of_the_commit_is_there_byte_for_byte(mirror: Mirror) -> None:
+    wanted = {b"d/deep/big": BIG, b"small": b"small", b"empty": b""}
+    wanted |= {b"d/" + name: name for name in ODD}
+    for path, content in wanted.items():
+        answer = mirror.get(path)
+        assert (answer.status_code, answer.content) == (200, content), path
+        assert answer.headers["etag"] == digest(content)
+        assert answer.headers["last-modified"] == formatdate(TIME, usegmt=True)
+        assert answer.headers["content-length"] == str(len(content))
+        assert answer.headers["content-type"] == "application/octet-stream"
+        assert answer.headers["accept-ranges"] == "bytes"
+        head = mirror.get(path, "HEAD")
+        assert (head.status_code, head.content) == (200, b"")
+        del head.headers["date"], answer.headers["date"]
+        assert head.headers == answer.headers
+
+
+def test_it_is_off_by_default(short_path: Path) -> None:
+    made = Mirror(short_path)
+    made.add()
+    with serving(made.root) as made.server:
+        answer = made.get("small")
+        assert answer.status_code == 404
+        assert set(answer.json()) == {"error", "hint"}
+        path = made.root / "server.toml"
+        path.write_text(path.read_text() + "serve_content = true\n")
+        assert made.get("small").content == b"small"
+
+
+def test_only_regular_files_of_the_newest_commit_are_there(mirror: Mirror) -> None:
+    mirror.put("later", b"not committed yet")
+    (mirror.tree / ".~tmp~").mkdir()
+    mirror.put(".~tmp~/small", b"small")
+    absent = [
+        *("later", "left.tmp", ".~tmp~/small", "link", "outside/passwd", "d", "d/", "", "no/such"),
+        *("small/", "small/x", "d//deep/big"),
+    ]
+    for path in absent:
+        answer = mirror.get(path)
+        assert answer.status_code == 404, path
+        assert set(answer.json()) == {"error", "hint"}
+    mirror.commit()
+    assert mirror.get("later").content == b"not committed yet"
+    assert mirror.get("left.tmp").status_code == 404
+
+
+def test_a_path_that_leads_elsewhere_is_no_path(mirror: Mirror) -> None:
+    for path in [
+        *(b"..", b"../tree/small", b"%2e%2e/tree/small", b"..%2ftree%2fsmall", b"d/%2e%2e/small"),
+        *(b"d%2fdeep%2fbig", b"%2fsmall", b"/small", b"//etc/passwd", b"small%00", b"%00", b"."),
+        *(b"./small", b"d/../small", b"d/./deep/big", b"../state/server.toml"),
+        *(b"%", b"%zz", b"small%", b"%C0%AFsmall", b"a" * 300, b"a/" * 3000, b"%61" * 5000),
+    ]:
+        assert mirror.ask(b"/content/m/" + path) == 404, path
+
+
+def test_other_spellings_of_the_address(mirror: Mirror) -> None:
+    assert mirror.ask(b"/content/m/%73mall") == 200
+    assert mirror.ask(b"/content/m/small?a=b#c") == 200
+    assert mirror.ask(b"http://elsewhere/content/m/small") == 200
+    assert mirror.ask(b"/%63ontent/m/small") == 200
+    for target in (b"/content", b"/content/", b"/content/m", b"/content/n/small", b"//content/m/x"):
+        assert mirror.ask(target) in (307, 404), target
+    for target in (
+        b"/content%2fm/small",
+        b"/content/m%2fsmall",
+        b"/content/%ff/x",
+        b"/content/../",
+    ):
+        assert mirror.ask(target) == 404, target
+    assert mirror.ask(b"/content/m/\xff") in (400, 404)
+    assert mirror.get("small", "POST").status_code == 405
+
+
+def test_what_is_not_as_committed_is_not_handed_out(mirror: Mirror) -> None:
+    mirror.put("small", b"other")
+    assert mirror.get("small").status_code == 200  # size and time say that it is the same
+    mirror.put("small", b"other", TIME + 1)
+    answer = mirror.get("small")
+    assert (answer.status_code, set(answer.json())) == (410, {"error", "hint"})
+    mirror.put("small", b"longer", TIME)
+    assert mirror.get("small").status_code == 410
+    (mirror.tree / "small").unlink()
+    assert mirror.get("small", "HEAD").status_code == 410
+    mirror.put("small", b"new")
+    mirror.commit()
+    assert mirror.get("small").content == b"new"
+
+
+def test_nothing_that_took_the_place_of_a_file_is_followed(mirror: Mirror, tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_bytes(b"small")
+    os.utime(secret, (TIME, TIME))
+    small = mirror.tree / "small"
+
+    def fifo() -> None:
+        os.mkfifo(small)
+
+    def symlink() -> None:
+        small.symlink_to(secret)
+
+    for make in (symlink, fifo, small.mkdir):
+        if small.exists():
+            small.unlink()
+        make()
+        assert mirror.get("small").status_code == 410
+    (mirror.tree / "d").rename(mirror.tree / "e")
+    (mirror.tree / "d").symlink_to("e")
+    assert mirror.get("d/deep/big").status_code == 410
+
+
+def test_a_volatile_file_is_handed_out_as_it_is(mirror: Mirror) -> None:
+    before = mirror.get("beat").headers["etag"]
+    mirror.put("beat", b"12", TIME + 5)
+    answer = mirror.get("beat")
+    assert (answer.status_code, answer.content) == (200, b"12")
+    assert answer.headers["etag"] != before
+    assert answer.headers["last-modified"] == formatdate(TIME + 5, usegmt=True)
+
+
+def test_one_range(mirror: Mirror) -> None:
+    size = len(BIG)
+    for asked, start, end in [
+        ("0-0", 0, 1),
+        ("5-", 5, size),
+        ("-7", size - 7, size),
+        ("262100-262200", 262100, 262201),
+        (f"0-{size + 5}", 0, size),
+        (f"-{size + 5}", 0, size),
+        (f"9-9,{size}-", 9, 10),
+        ("3-4, 5-6 ,,4-9", 3, 10),
+    ]:
+        answer = mirror.get("d/deep/big", range=f"bytes={asked}")
+        assert (answer.status_code, answer.content) == (206, BIG[start:end]), asked
+        assert answer.headers["content-range"] == f"bytes {start}-{end - 1}/{size}"
+        assert answer.headers["content-length"] == str(end - start)
+
+
+def test_several_ranges(mirror: Mirror) -> None:
+    size = len(BIG)
+    answer = mirror.get("d/deep/big", range="bytes=1000-1999, 0-99, 300000-800000, -3")
+    assert answer.status_code == 206
+    kind, _, boundary = answer.headers["content-type"].partition("; boundary=")
+    assert kind == "multipart/byteranges"
+    assert answer.headers["content-length"] == str(len(answer.content))
+    first, *parts, last = (b"\r\n" + answer.content).split(b"\r\n--" + boundary.encode())
+    assert (first, last) == (b"", b"--\r\n")
+    found = []
+    for part in parts:
+        head, _, content = part.partition(b"\r\n\r\n")
+        match = re.search(rb"Content-Range: bytes (\d+)-(\d+)/(\d+)", head)
+        assert match
+        begin, end, total = map(int, match.groups())
+        assert (content, total) == (BIG[begin : end + 1], size)
+        found.append((begin, end))
+    assert found == [(1000, 1999), (0, 99), (300000, 800000), (size - 3, size - 1)]
+
+
+def test_ranges_that_are_none(mirror: Mirror) -> None:
+    for asked in [
+        *("bytes", "bytes=", "bytes=,", "bytes=-", "bytes=5-4", "bytes=a-b", "bytes=1-2;3-4"),
+        *(
+            "bytes=1-2,x",
+            "bytes=--5",
+            "bytes=+1-2",
+            "bytes=1_0-20",
+            "lines=1-2",
+            "=1-2",
+            "bytes 1-2",
+        ),
+        "bytes=" + "9" * 5000 + "-",
+    ]:
+        answer = mirror.get("small", range=asked)
+        assert (answer.status_code, answer.content) == (200, b"small"), asked
+    for path, asked in [
+        *(("small", "5-"), ("small", "5-9"), ("small", "-0"), ("small", "7-,8-"), ("empty", "0-")),
+        *(("empty", "-5"), ("small", "9" * 900 + "-")),
+    ]:
+        answer = mirror.get(path, range=f"bytes={asked}")
+        assert answer.status_code == 416, asked
+        assert answer.headers["content-range"] == f"bytes */{0 if path == 'empty' else 5}"
+        assert mirror.get(path, "HEAD", range=f"bytes={asked}").status_code == 200
+
+
+def test_ten_thousand_ranges_cost_no_more_than_the_file(mirror: Mirror) -> None:
+    for many in (",".join(["0-"] * 10_000), ",".join(f"{n}-{n}" for n in range(0, 20_000, 2))):
+        answer = mirror.get("d/deep/big", range=f"bytes={many[:60_000].rpartition(',')[0]}")
+        assert (answer.status_code, "content-range" in answer.headers) == (416, True)
+    overlapping = ",".join(["0-"] * 200)
+    answer = mirror.get("d/deep/big", range=f"bytes={overlapping}")
+    assert (answer.status_code, answer.content) == (206, BIG)
+    scattered = ",".join(f"{n}-{n}" for n in range(0, 400, 2))
+    answer = mirror.get("d/deep/big", range=f"bytes={scattered}")
+    assert answer.status_code == 206
+    assert len(answer.content) < 200 * 200
+
+
+def test_conditions(mirror: Mirror) -> None:
+    tag, date = digest(b"small"), formatdate(TIME, usegmt=True)
+    later, earlier = formatdate(TIME + 1, usegmt=True), formatdate(TIME - 1, usegmt=True)
+    for status, headers in [
+        (304, {"if_none_match": tag}),
+        (304, {"if_none_match": f'"x", W/{tag}', "if_modified_since": earlier}),
+        (304, {"if_none_match": "*"}),
+        (200, {"if_none_match": '"x"', "if_modified_since": later}),
+        (304, {"if_modified_since": date}),
+        (200, {"if_modified_since": earlier}),
+        (200, {"if_modified_since": "yesterday"}),
+        (200, {"if_modified_since": "x" * 9999}),
+        (412, {"if_match": '"x"'}),
+        (412, {"if_match": f"W/{tag}"}),
+        (200, {"if_match": f'"x", {tag}'}),
+        (412, {"if_unmodified_since": earlier}),
+        (200, {"if_unmodified_since": date}),
+        (206, {"range": "bytes=0-1", "if_range": tag}),
+        (206, {"range": "bytes=0-1", "if_range": date}),
+        (200, {"range": "bytes=0-1", "if_range": later}),
+        (200, {"range": "bytes=0-1", "if_range": f"W/{tag}"}),
+        (200, {"range": "bytes=0-1", "if_range": '"x"'}),
+        (304, {"range": "bytes=0-1", "if_none_match": tag}),
+    ]:
+        answer = mirror.get("small", **headers)
+        assert answer.status_code == status, headers
+        if status == 304:
+            assert answer.content == b""
+            assert (answer.headers["etag"], answer.headers["last-modified"]) == (tag, date)
+
+
+def test_without_digests_the_file_itself_is_the_tag(short_path: Path) -> None:
+    made = Mirror(short_path)
+    made.add("--serve-content", "--digest", "off")
+    with serving(made.root) as made.server:
+        tag = made.get("small").headers["etag"]
+        assert re.fullmatch(r'"5-[0-9a-f]+-[0-9a-f]+"', tag)
+        assert made.get("small", if_none_match=tag).status_code == 304
+
+
+def test_a_file_that_changes_under_its_reader_never_arrives_whole(mirror: Mirror) -> None:
+    large = mirror.put("large", os.urandom(64 << 20))
+    mirror.commit()
+    request = b"GET /content/m/large HTTP/1.1\r\nHost: x\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", mirror.server.port), SECONDS) as connection:
+        connection.sendall(request)
+        got = len(connection.recv(1000))
+        with large.open("r+b") as file:
+            file.write(b"changed")
+        while chunk := connection.recv(1 << 20):
+            got += len(chunk)
+    assert got < 64 << 20
+    assert "was changed while it was sent" in mirror.server.log.read_text()
+    assert mirror.get("large").status_code == 410
+
+
+def test_who_leaves_early_stops_the_reading(mirror: Mirror) -> None:
+    mirror.put("large", bytes(256 << 20))
+    mirror.commit()
+    for _ in range(20):
+        with socket.create_connection(("127.0.0.1", mirror.server.port), SECONDS) as connection:
+            connection.sendall(b"GET /content/m/large HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert connection.recv(12) == b"HTTP/1.1 200"
+    assert mirror.get("small").content == b"small"
+    handles = Path(f"/proc/{mirror.server.process.pid}/fd")
+    mirror.server.wait_until(lambda: not [each for each in handles.iterdir() if _leads_to(each)])
+
+
+def _leads_to(handle: Path) -> bool:
+    try:
+        return str(handle.readlink()).endswith("/tree/large")
+    except FileNotFoundError:
+        return False
+
+
+def test_what_may_not_be_read_is_said_so(mirror: Mirror) -> None:
+    (mirror.tree / "small").chmod(0)
+    answer = mirror.get("small")
+    assert answer.status_code == (200 if os.geteuid() == 0 else 403)
+
+
+def test_a_tree_that_is_gone_is_an_error_in_the_log(mirror: Mirror) -> None:
+    mirror.tree.rename(mirror.tree.with_name("moved"))
+    answer = mirror.get("small")
+    assert (answer.status_code, set(answer.json())) == (500, {"error", "hint"})
+    assert str(mirror.tree) not in answer.text
+    assert "m: small: No such file" in mirror.server.log.read_text()
+
+
+def test_metadata_that_are_damaged_are_an_error_in_the_log(mirror: Mirror) -> None:
+    objects = mirror.root / "modules/m/repository.git/objects"
+    objects.rename(objects.with_name("gone"))
+    answer = mirror.get("small")
+    assert (answer.status_code, set(answer.json())) == (500, {"error", "hint"})
+    objects.with_name("gone").rename(objects)
+    assert mirror.get("small").content == b"small"
+
+
+def test_a_request_with_a_body_is_refused(mirror: Mirror) -> None:
+    assert mirror.ask(b"/content/m/small", b"Content-Length: 0") == 200
+    head = b"GET /content/m/small HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+    said = mirror.say(head + b"Content-Length: 3\r\n\r\nabc")
+    assert said.startswith(b"HTTP/1.1 413")
+
+
+def test_many_requests_on_one_connection(mirror: Mirror) -> None:
+    one = b"GET /content/m/small HTTP/1.1\r\nHost: x\r\n\r\n"
+    last = one.replace(b"Host", b"Connection: close\r\nHost")
+    assert mirror.say(one * 50 + last).count(b"\r\n\r\nsmall") == 51
+
+
+def test_the_description_names_it(mirror: Mirror) -> None:
+    paths = mirror.server.get("/openapi.json")["paths"]
+    asked = paths["/content/{name}/{path}"]["get"]
+    assert [each["name"] for each in asked["parameters"]] == ["name", "path"]
+    assert {"200", "206", "304", "404", "410", "416"} <= set(asked["responses"])
