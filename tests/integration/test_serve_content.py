@@ -1,5 +1,6 @@
 """Content that `huai-server serve` hands out: what is there, and what a hostile client gets."""
 
+import contextlib
 import os
 import re
 import socket
@@ -357,6 +358,29 @@ def _leads_to(handle: Path) -> bool:
         return str(handle.readlink()).endswith("/tree/large")
     except FileNotFoundError:
         return False
+
+
+def test_who_reads_nothing_leaves_room_for_others(short_path: Path) -> None:
+    made = Mirror(short_path)
+    made.put("large", bytes(64 << 20))
+    made.add("--serve-content")
+    path = made.root / "server.toml"
+    # Four answers with content at a time, of which an address gets two; and two seconds of pause.
+    limits = "[listen]\nmax_connections = 8\nrequest_timeout = 2\n"
+    path.write_text(limits + path.read_text())
+    with serving(made.root) as made.server, contextlib.ExitStack() as idle:
+        for _ in range(2):
+            connection = socket.create_connection(("127.0.0.1", made.server.port), SECONDS)
+            idle.enter_context(connection)
+            connection.sendall(b"GET /content/m/large HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert connection.recv(12) == b"HTTP/1.1 200"
+        assert made.server.get("/healthz")["status"] == "ok"
+        elsewhere = {"X-Forwarded-For": "192.0.2.1"}
+        assert made.get("small", **elsewhere).content == b"small"
+        answer = made.get("small")
+        if answer.status_code == 503:  # those that read nothing are still there
+            assert int(answer.headers["retry-after"]) > 0
+        made.server.wait_until(lambda: made.get("small").content == b"small")
 
 
 def test_what_may_not_be_read_is_said_so(mirror: Mirror) -> None:
