@@ -1,6 +1,7 @@
 """The whole HTTP side as one ASGI application.
 
-Git's requests are looked at first and go past the framework; all others are FastAPI's.
+Git's requests are looked at first and go past the framework, and so do those for content; all
+others are FastAPI's.
 Pages and metrics that come later are routes of `Application.api`.  The page at `/` is plain HTML
 that loads nothing.
 """
@@ -20,10 +21,10 @@ from huai_schema.errors import HuaiError
 from huai_server.http.api import Heads, ModuleModel, all_modules, router
 from huai_server.http.asgi.body import Receive
 from huai_server.http.asgi.errors import HttpError
-from huai_server.http.asgi.responder import Send
-from huai_server.http.content import routes
-from huai_server.http.content.contents import Contents
-from huai_server.http.git.app import PREFIX, GitApp
+from huai_server.http.asgi.responder import Send, as_json
+from huai_server.http.content import app as content
+from huai_server.http.content import description
+from huai_server.http.git import app as git
 from huai_server.http.settings import Registry, ServeSettings
 
 _LAST_SECOND = 253_402_300_799
@@ -64,19 +65,28 @@ class HealthModel(BaseModel):
     modules: int
 
 
+class _Api(FastAPI):
+    """The framework's part, which describes content as well."""
+
+    def openapi(self) -> dict[str, Any]:
+        found = super().openapi()
+        found["paths"][description.PATH] = description.DESCRIPTION
+        return found
+
+
 class Application:
     """The ASGI application that uvicorn calls."""
 
     def __init__(self, settings: ServeSettings, registry: Registry) -> None:
         """Reads nothing yet."""
-        self.git = GitApp(settings, registry)
+        self.git = git.GitApp(settings, registry)
+        self.content = content.ContentApp(settings, registry)
         self.stopping = False
         """Set once a signal has come; health checks then fail."""
         # No page of documentation: that of the framework loads scripts from other hosts.
-        self.api = FastAPI(title="huai", version=__version__, docs_url=None, redoc_url=None)
+        self.api = _Api(title="huai", version=__version__, docs_url=None, redoc_url=None)
         heads = Heads(registry)
         self.api.include_router(router(heads))
-        self.api.include_router(routes.router(Contents(settings, registry)))
         self._add_front_page(heads)
         self._add_health(registry)
         self.api.add_exception_handler(HuaiError, _expected)
@@ -85,11 +95,13 @@ class Application:
 
     async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
         """One request, or the life of the server."""
-        if scope["type"] == "http" and scope["path"].startswith(PREFIX):
+        if scope["type"] == "http" and scope["path"].startswith(git.PREFIX):
             await self.git(scope, receive, send)
             return
-        is_head = scope["type"] == "http" and scope["method"] == "HEAD"
-        if is_head and not scope["path"].startswith(routes.PREFIX):
+        if scope["type"] == "http" and scope["path"].startswith(content.PREFIX):
+            await self.content(scope, receive, send)
+            return
+        if scope["type"] == "http" and scope["method"] == "HEAD":
             # As GET; uvicorn leaves the body out.
             scope = {**scope, "method": "GET"}
         await self.api(scope, receive, send)
@@ -121,9 +133,7 @@ def _error(status: int, error: str, hint: str) -> JSONResponse:
 async def _expected(_: Request, error: Exception) -> JSONResponse:
     """Answer a `HuaiError`: an `HttpError` with its own text, any other one without details."""
     if isinstance(error, HttpError):
-        answer = _error(error.status, error.message, error.hint)
-        answer.headers.update(error.headers)
-        return answer
+        return as_json(error)
     return _error(500, "the module's metadata cannot be read", "see the server's log")
 
 

@@ -8,6 +8,8 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from contextlib import suppress
 from typing import Any
 
+from starlette.responses import JSONResponse
+
 from huai_server.http.asgi.body import Inbox
 from huai_server.http.asgi.errors import HttpError
 
@@ -70,6 +72,12 @@ class Responder:
         self.started = True
         headers = [(b"content-type", self._content_type), *self._caching, *more]
         await self._send({"type": "http.response.start", "status": 200, "headers": headers})
+
+
+def as_json(error: HttpError) -> JSONResponse:
+    """The answer that says it to a program."""
+    body = {"error": error.message, "hint": error.hint}
+    return JSONResponse(body, error.status, headers=error.headers)
 
 
 async def send_error(error: HttpError, inbox: Inbox, send: Send) -> None:

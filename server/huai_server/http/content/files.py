@@ -37,6 +37,8 @@ class OpenFile(NamedTuple):
     mtime: int
     """Nanoseconds since the epoch."""
     etag: str
+    shown: str
+    """Module and path, for the log."""
     beginning: bytes = b""
     """All of it, if it is small: what was read while it was opened."""
 
@@ -48,7 +50,7 @@ class OpenFile(NamedTuple):
             at, size = at + len(part), size - len(part)
         status = os.fstat(self.handle)
         if size or (status.st_size, status.st_mtime_ns) != (self.size, self.mtime):
-            raise FileChangedError("a file was changed while it was sent")
+            raise FileChangedError(f"{self.shown}: it was changed while it was sent")
         return b"".join(parts)
 
 
@@ -114,7 +116,7 @@ class CommittedFiles:
             raise _changed()
         known = entry.digest.hex() if is_entry and entry.digest else None
         etag = known or f"{size:x}-{mtime:x}-{status.st_ino:x}"
-        return OpenFile(handle, size, mtime, f'"{etag}"')
+        return OpenFile(handle, size, mtime, f'"{etag}"', f"{self._name}: {show(entry.path)}")
 
 
 class _Newest:

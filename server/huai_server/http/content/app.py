@@ -1,8 +1,10 @@
-"""Which modules hand out content, and how much of it at once.
+"""`/content/NAME/PATH`: the files of modules that hand out content (`serve_content`).
 
-Half of all connections may get content at a time, so that metadata stay within reach; one address
-gets half of that at most.  Threads of their own read the files: a disk that hangs holds up nobody
-who asks for metadata.
+An ASGI application beside the framework: a small file costs half as much so.  Half of all
+connections may get content at a time, so that metadata stay within reach; one address gets half of
+that at most.  Threads of their own read the files: a disk that hangs holds up nobody who asks for
+metadata.
+Rule: a path is bytes, of any encoding, and read from the request as it came.
 """
 
 import asyncio
@@ -12,14 +14,13 @@ from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any
-
-from starlette.responses import Response
+from urllib.parse import unquote_to_bytes
 
 from huai_server.http.asgi.body import Body, Inbox, Receive, race
 from huai_server.http.asgi.connections import address_of, client_address
 from huai_server.http.asgi.errors import ClientGoneError, HttpError
 from huai_server.http.asgi.limiter import Limiter
-from huai_server.http.asgi.responder import Send
+from huai_server.http.asgi.responder import Send, as_json
 from huai_server.http.asgi.threads import in_thread
 from huai_server.http.content.answer import BLOCK_BYTES, FileAnswer
 from huai_server.http.content.files import CommittedFiles, FileChangedError, OpenFile
@@ -28,13 +29,18 @@ from huai_server.http.settings import Registry, ServeSettings
 if TYPE_CHECKING:
     from huai_server.http.settings import Content
 
+Scope = dict[str, Any]
+
+PREFIX = "/content/"
+
+_METHODS = ("GET", "HEAD")
 _THREADS = 16
 """A disk does not become quicker by more."""
 _log = logging.getLogger(__name__)
 
 
-class Contents:
-    """Those of one server."""
+class ContentApp:
+    """Hands out the files of one server's modules."""
 
     def __init__(self, settings: ServeSettings, registry: Registry) -> None:
         """Modules come from `registry`, which may change at any time."""
@@ -46,10 +52,24 @@ class Contents:
         self._limiter = Limiter(most, settings.queue, settings.request_timeout)
         self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="content")
 
-    async def answer(
-        self, name: str, path: bytes, scope: dict[str, Any], receive: Receive, send: Send
-    ) -> None:
-        """Hand out the file at `path` in the module `name`."""
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request."""
+        try:
+            if scope["method"] not in _METHODS:
+                allowed = {"Allow": ", ".join(_METHODS)}
+                raise HttpError(405, "this address is for GET", headers=allowed)
+            await self._answer(scope, receive, send)
+        except HttpError as error:
+            await as_json(error)(scope, receive, send)
+        except ClientGoneError:
+            pass  # leaving the answer unfinished makes the server drop the connection
+        except FileChangedError as error:
+            _log.warning("%s", error.message)
+        except asyncio.CancelledError:
+            _log.warning("an answer was interrupted: the time for transfers at shutdown is over")
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        name, path = _target(scope["raw_path"])
         files = self._files(name)
         body = Body(Inbox(receive), b"", 0, self._timeout)
         await body.open()
@@ -83,31 +103,15 @@ class Contents:
             yield await in_thread(opened, self._pool)
 
 
-class ContentResponse(Response):
-    """What the framework calls to answer."""
-
-    media_type = "application/octet-stream"
-
-    def __init__(self, contents: Contents, name: str, path: bytes) -> None:
-        """The file at `path` of the module `name`."""
-        super().__init__()
-        self._contents = contents
-        self._name = name
-        self._path = path
-
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Answer; an `HttpError` that comes out is answered by the framework."""
-        try:
-            await self._contents.answer(self._name, self._path, scope, receive, send)
-        except ClientGoneError:
-            pass  # leaving the answer unfinished makes the server drop the connection
-        except FileChangedError as error:
-            _log.warning("%s: %s", self._name, error.message)
-        except asyncio.CancelledError:
-            _log.warning("an answer was interrupted: the time for transfers at shutdown is over")
+def _target(raw: bytes) -> tuple[str, bytes]:
+    """Module and path that are asked for; no escaped slash separates anything."""
+    parts = [unquote_to_bytes(part) for part in raw.split(b"/")]
+    if len(parts) < 4 or parts[:2] != [b"", b"content"] or any(b"/" in part for part in parts):
+        raise HttpError(404, "there is nothing at this address", hint="see /openapi.json")
+    return parts[2].decode("latin-1"), b"/".join(parts[3:])
 
 
-def _headers(scope: dict[str, Any]) -> dict[str, str]:
+def _headers(scope: Scope) -> dict[str, str]:
     """Those of the request by their names; what stands in several lines is one list."""
     found: dict[str, str] = {}
     for name, value in scope["headers"]:
