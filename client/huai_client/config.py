@@ -36,6 +36,7 @@ _EXAMPLES = {
     "max_delete": 'max_delete = "10%", or 5000',
     "max_delete_in": 'max_delete_in = {"/dists" = "5%", "/pool" = 5000}',
     "rsync_options": 'rsync_options = ["--compress"]',
+    "http_headers": 'http_headers = "/etc/huai/headers"',
     "protect": 'protect = ["/project/trace/my.host"]',
     "filter": 'filter = ["- *.iso"]',
     "reuse_from": 'reuse_from = ["debian"]',
@@ -67,6 +68,8 @@ class Module(msgspec.Struct, frozen=True):
     bwlimit: Annotated[int, Meta(ge=0)] = 0
     """KiB/s of all streams together; 0: no limit."""
     rsync_options: tuple[str, ...] = ()
+    http_headers: str = ""
+    """The path of a file with headers for `content_urls` of HTTP, such as a token."""
     max_delete: str = "10%"
     """A count, or a share of the entries; a share never stops fewer than 1000 deletions."""
     max_delete_in: dict[str, str | int] = msgspec.field(default_factory=dict)

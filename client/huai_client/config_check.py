@@ -225,6 +225,11 @@ def _check_transfer(place: str, module: Module) -> None:
         with _key(place, "content_urls"):
             for url in module.content_urls:
                 ContentUrl.parse(url)
+    if module.http_headers:
+        from huai_client.transfer.http.login import read_headers
+
+        with _key(place, "http_headers"):
+            read_headers(Path(module.http_headers))
     if module.rsync_options:
         from huai_client.transfer import TransferOptions
         from huai_client.transfer.rsync import check_options

@@ -11,6 +11,7 @@ from msgspec import Meta
 
 from huai_schema.codec.descriptor import Descriptor, check_module
 from huai_schema.codec.publish_rules import own_rules, volatile_rules
+from huai_schema.codec.web_folder import HOST, is_web_folder
 from huai_schema.errors import FormatError
 from huai_schema.limits import BLOCK_INDEX_MIN
 from huai_schema.program.configuration import (
@@ -27,13 +28,12 @@ _SEE = "docs/SERVER-CONFIGURATION.md, or `man huai-server.toml`, lists the keys 
 _MODE = 0o644
 """Of the file: it has no secrets, and `serve` may run as another user.  The root limits access."""
 _Table = TypeVar("_Table", bound=msgspec.Struct)
-_HOST = r"(?:[A-Za-z0-9_][A-Za-z0-9._-]*|\[[0-9A-Fa-f:.]+\])"
-_CONTENT_URL = re.compile(
-    rf"(?:rsync://(?:[\w.-]+@)?{_HOST}(?::[0-9]{{1,5}})?/|(?:[\w.-]+@)?{_HOST}::)"
+_DAEMON = re.compile(
+    rf"(?:rsync://(?:[\w.-]+@)?{HOST}(?::[0-9]{{1,5}})?/|(?:[\w.-]+@)?{HOST}::)"
     r"(?!\.\.?(?:/|$))[^/:*?\[\\-][^*?\[\\]*",
     re.ASCII,
 )
-"""The content URLs that downstreams accept from metadata: rsync daemons with a module."""
+"""A module of an rsync daemon, as downstreams accept it from metadata."""
 _Line = Annotated[str, Meta(pattern=r"^[^\x00\r\n]*$")]
 """A value for one line of another program's configuration."""
 
@@ -257,10 +257,12 @@ def _module(path: Path, name: str, table: object) -> Module:
         _convert(f"{path}: [modules.{name}.fallback]", table.get("fallback", {}), ModuleFallback)
     module = _convert(place, table, Module)
     for url in module.content_urls:
-        if not _CONTENT_URL.fullmatch(url) or ".." in url.split("/"):
+        daemon = _DAEMON.fullmatch(url) and ".." not in url.split("/")
+        if not daemon and not is_web_folder(url):
             raise ConfigError(
                 f"{place}: content_urls: {url!r} is not what downstreams fetch content from",
-                hint=f"name an rsync daemon and its module: rsync://HOST/{name}",
+                hint=f"name an rsync daemon and its module, rsync://HOST/{name}, or the folder of "
+                f"a web server: https://HOST/{name}",
             )
     try:
         check_module(name)

@@ -119,7 +119,7 @@ class Answer:
         self._metadata = metadata
         self.url = response.url
         self.content_type = response.head.content_type
-        self.clock = _moment(response.head.headers.get("date", ""))
+        self.clock = moment(response.head.headers.get("date", ""))
 
     def release(self) -> Line | None:
         """The connection, after the end of the answer; None if it does not stay open."""
@@ -203,12 +203,12 @@ def _request(metadata: MetadataUrl, question: Question) -> Request:
     if question.content_type:
         headers["Content-Type"] = question.content_type
     url = f"{str(metadata).rstrip('/')}/{question.what}"
-    given = unquote_to_bytes(found[2]) if found else _kept_login(url)
+    given = unquote_to_bytes(found[2]) if found else kept_login(url)
     login = basic(given) if given else ""
     return Request(url, question.body, headers, login, question.stay)
 
 
-def _kept_login(url: str) -> bytes:
+def kept_login(url: str) -> bytes:
     """USER:PASSWORD for a host, from the file that NETRC names or ~/.netrc; empty: none."""
     path = os.environ.get("NETRC") or os.path.expanduser("~/.netrc")
     if not os.path.isfile(path):
@@ -262,11 +262,11 @@ def retry_after(text: str | None, now: float) -> float:
         return 0
     if re.fullmatch("[0-9]{1,9}", text.strip()):
         return float(text.strip())
-    moment = _moment(text)
-    return 0 if moment is None else max(0.0, moment - now)
+    until = moment(text)
+    return 0 if until is None else max(0.0, until - now)
 
 
-def _moment(text: str) -> float | None:
+def moment(text: str) -> float | None:
     """Seconds since the epoch of an HTTP date (RFC 9110, 5.6.7); None if it is not one."""
     try:
         usual = _DATE.fullmatch(text)

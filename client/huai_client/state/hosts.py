@@ -21,6 +21,8 @@ _QUEUE = "queue"
 _MOMENT, _POLL_SECONDS = 0.02, 0.2
 _CONNECTIONS = 4
 """The default for each host; a module with more streams gets as many."""
+_REQUESTS = 100
+"""Over one connection of HTTP/2 at a time: what servers allow (nginx 128, Apache 100)."""
 _NAME_MAX = 200
 
 
@@ -52,6 +54,18 @@ class ConnectionLimit:
             yield handle
         finally:
             os.close(handle)
+
+    @contextmanager
+    def more(self, most: int) -> Iterator[tuple[int, ...]]:
+        """Hold at most so many slots, of those that are free now."""
+        found: list[int] = []
+        try:
+            while len(found) < most and (handle := self._free()) is not None:
+                found.append(handle)
+            yield tuple(found)
+        finally:
+            for handle in found:
+                os.close(handle)
 
     def _wait(self, pause: Callable[[float], None], waits: Callable[[], None]) -> int:
         def until(take: Callable[[], int | None]) -> int:
@@ -105,16 +119,28 @@ class Hosts:
         self._folder = None if root is None else root / "hosts"
         self.health = UpstreamHealth(None if root is None else root / "upstreams.json")
         self._refused: dict[str, frozenset[str]] = {}
+        self._requests: dict[str, int] = {}
 
-    def connection_limit(self, host: str, connections: int, streams: int) -> ConnectionLimit | None:
+    def connection_limit(
+        self, host: str, connections: int, streams: int, several: int = 1
+    ) -> ConnectionLimit | None:
         """The limit for `host` and a module with so many `streams`; None: no limit.
 
-        `connections` is the configured number; 0: it is not configured.
+        `connections` is the configured number; 0: it is not configured.  Streams that have
+        `several` connections each get as many times more.
         """
         if self._folder is None or not host:
             return None
-        limit = connections or max(_CONNECTIONS, streams)
+        limit = connections or max(_CONNECTIONS * several, streams)
         return ConnectionLimit(self._folder / host.lower()[:_NAME_MAX], limit)
+
+    def requests(self, service: str) -> int:
+        """How many requests of HTTP `service` is sent at a time."""
+        return self._requests.get(service, _REQUESTS)
+
+    def fewer_requests(self, service: str) -> None:
+        """`service` has refused some for being too many."""
+        self._requests[service] = max(1, self.requests(service) // 2)
 
     def refused_options(self, service: str) -> frozenset[str]:
         """Options of rsync that `service` has refused in this run."""

@@ -1,6 +1,6 @@
 """One attempt at a batch: one run of rsync at one URL, and the check of the files that arrived.
 
-A path of this machine needs no rsync: `copy`.
+A path of this machine needs no rsync: `copy`; nor does a web server: `http`.
 """
 
 import os
@@ -17,10 +17,15 @@ from huai_client.transfer.limits import Grant, StallDetector
 from huai_client.transfer.rsync import Bounds, RsyncProcess, require_rsync
 from huai_client.transfer.shared import NOT_READABLE, Shared
 from huai_client.transfer.staging import Arrival, by_arrival
-from huai_client.transfer.urls import ContentUrl
+from huai_client.transfer.urls import ContentUrl, Transport
 from huai_schema.codec.publish_rules import VOLATILE_BYTES
 from huai_schema.entries import File
 from huai_schema.errors import HuaiError
+
+
+def needs_rsync(url: ContentUrl, extra: Sequence[str]) -> bool:
+    """Whether rsync is run for `url`; `extra`: the administrator's options for it."""
+    return url.transport is not Transport.HTTP and not is_copied(url, extra)
 
 
 def attempt(shared: Shared, batch: Batch, url: ContentUrl, stream: int) -> TransferError | None:
@@ -31,6 +36,10 @@ def attempt(shared: Shared, batch: Batch, url: ContentUrl, stream: int) -> Trans
     """
     if is_copied(url, shared.options.extra):
         return copy_batch(shared, batch, url, stream)
+    if url.transport is Transport.HTTP:
+        from huai_client.transfer.http.attempt import http_batch  # loads libcurl
+
+        return http_batch(shared, batch, url, stream)
     hosts, service = shared.options.hosts, url.service or str(url)
     refused = hosts.refused_options(service)
     failure = _ask(shared, batch, url, stream, refused)

@@ -70,6 +70,7 @@ class UpstreamContent:
             extra=module.rsync_options,
             patience=seconds(module.queue_time),
             connections=module.connections,
+            http_headers=Path(module.http_headers) if module.http_headers else None,
             deadline=lines.deadline,
             hosts=lines.hosts,
         )

@@ -33,6 +33,11 @@ class UpstreamSilentError(TransientError):
 class UpstreamFullError(TransferError):
     """The upstream has reached its limit of connections: wait and ask again."""
 
+    def __init__(self, message: str, *, hint: str = "", retry_after: float = 0) -> None:
+        """`retry_after`: seconds that it asks to be left alone for."""
+        super().__init__(message, hint=hint)
+        self.retry_after = retry_after
+
 
 class OutOfTimeError(Exception):
     """The deadline passed before everything was done; never leaves the package."""
@@ -49,6 +54,17 @@ class OptionRefusedError(UpstreamRefusedError):
         """`option` as it was given."""
         super().__init__(message, hint=hint)
         self.option = option
+
+
+class WrongContentError(TransferError):
+    """What came is not what the metadata say, though it passes itself off as that.
+
+    It was refused, file by file; nothing else is wrong with the upstream.
+    """
+
+
+class NoRangesError(UpstreamRefusedError):
+    """The upstream hands out whole files only."""
 
 
 class NameRefusedError(UpstreamRefusedError):

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from huai_client.diff.files import having, joined, sizes
-from huai_client.transfer.copy import is_copied
+from huai_client.transfer.attempt import needs_rsync
 from huai_client.transfer.errors import DiskFullError, LocalWriteError
 from huai_client.transfer.listener import Listener
 from huai_client.transfer.options import TransferOptions
@@ -99,7 +99,7 @@ def fetch(
         if not wanted:
             return Outcome(files, [], [], 0)
         sources = Sources(urls, options.hosts.health)
-        by_rsync = not all(is_copied(url, options.extra) for url in urls)
+        by_rsync = any(needs_rsync(url, options.extra) for url in urls)
         if by_rsync:
             require_rsync(options.program)
         tally = Tally(listener)

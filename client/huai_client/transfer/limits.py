@@ -30,11 +30,14 @@ from typing import NamedTuple
 
 from huai_client.transfer.options import TransferOptions
 from huai_client.transfer.tally import Tally
-from huai_client.transfer.urls import ContentUrl
+from huai_client.transfer.urls import ContentUrl, Transport
 
 _PAUSE_MAX = 30.0
 _DOUBLINGS = 10
 _POLL_SECONDS = 0.2
+HTTP_CONNECTIONS = 4
+"""Of one stream, where each has one request at a time (HTTP/1.1): with two streams a little more
+than the six that a browser takes, which every web server is made for."""
 MINIMUM_RATE = 256
 """Bytes a second.  Low, because a thousand small files from a busy disk are slow as well."""
 _READ = re.compile(rb"^rchar: ([0-9]+)$", re.MULTILINE)
@@ -66,8 +69,11 @@ class BusyBackoff:
             self._since = None
             self._refusals.pop(stream, None)
 
-    def refused(self, stream: int) -> float | None:
-        """Record a refusal; returns the seconds to wait, None: `patience` is exhausted."""
+    def refused(self, stream: int, asked: float = 0) -> float | None:
+        """Record a refusal; returns the seconds to wait, None: `patience` is exhausted.
+
+        At least as many as the upstream has `asked` for.
+        """
         with self._guard:
             now = self._clock()
             since = now if self._since is None else self._since
@@ -78,7 +84,7 @@ class BusyBackoff:
             self._refusals[stream] = before + 1
         longest = min(_PAUSE_MAX, self._pause * 2 ** min(before, _DOUBLINGS))
         pause: float = longest * random.uniform(0.5, 1.5)  # noqa: S311 - spreads load, hides nothing
-        return min(pause, since + self._patience - now)
+        return min(max(pause, asked), since + self._patience - now)
 
     @contextmanager
     def counted_as_waiting(self) -> Iterator[None]:
@@ -133,6 +139,8 @@ class Grant(NamedTuple):
     """Handles that rsync inherits, and holds until it ends."""
     bwlimit: int
     """KiB/s; 0: no limit."""
+    connections: int = 1
+    """To the host, at a time."""
 
 
 class Admission:
@@ -164,7 +172,9 @@ class Admission:
         `pause` sleeps for a number of seconds; it raises to end the waiting.
         """
         options = self._options
-        limit = options.hosts.connection_limit(url.host, options.connections, options.streams)
+        several = HTTP_CONNECTIONS if url.transport is Transport.HTTP else 1
+        usual = options.streams * several
+        limit = options.hosts.connection_limit(url.host, options.connections, usual, several)
         with ExitStack() as stack:
             stack.enter_context(self._slots)
             stack.enter_context(self._counted())
@@ -173,8 +183,10 @@ class Admission:
                 reason = f"{url.host}: all {limit.connections} connections are in use here"
                 waits = partial(self._tally.waiting, reason)
                 slots = (stack.enter_context(limit.slot(pause, waits)),)
+                slots += stack.enter_context(limit.more(several - 1))
             others = min(len(self._queue), self._width - self._busy) - self._busy_backoff.waiting
-            yield Grant(slots, stack.enter_context(self._bandwidth.share(others, pause)))
+            share = stack.enter_context(self._bandwidth.share(others, pause))
+            yield Grant(slots, share, len(slots) or several)
 
     @contextmanager
     def _counted(self) -> Iterator[None]:

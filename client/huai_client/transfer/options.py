@@ -2,6 +2,7 @@
 
 from collections.abc import Container, Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from huai_client.deadline import NEVER, Deadline
 from huai_client.state.hosts import Hosts
@@ -77,6 +78,8 @@ class TransferOptions:
     """The most to a host at a time, of all runs of this client; 0: see `Hosts`."""
     volatile: Container[RelPath] = frozenset()
     """Files that may have changed since the metadata were made."""
+    http_headers: Path | None = None
+    """A file with headers for the administrator's own URLs of HTTP."""
     deadline: Deadline = NEVER
     """When to stop."""
     hosts: Hosts = field(default_factory=Hosts)

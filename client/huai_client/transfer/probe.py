@@ -1,5 +1,7 @@
 """Tests a content URL by one run of rsync, which asks for the folder and none of its content.
 
+One of HTTP is left to `http.probe`.
+
 Costs the upstream one connection and the reading of one directory.
 """
 
@@ -19,6 +21,10 @@ _ASK = ("--list-only", "--dirs", "--exclude=*", "--no-motd")
 
 def probe(url: ContentUrl, options: TransferOptions) -> HuaiError | None:
     """The error of `url`; None: it answers.  Takes two timeouts at most."""
+    if url.transport is Transport.HTTP:
+        from huai_client.transfer.http.probe import probe_http  # loads libcurl
+
+        return probe_http(url, options)
     extra = options.extra if url.own else without_secrets(options.extra)
     command = [options.program, *extra, *_ASK, f"--timeout={options.timeout}"]
     if url.transport is Transport.DAEMON and not has_shell(extra):

@@ -12,6 +12,7 @@ from huai_client.transfer.errors import (
     TransferError,
     UpstreamFullError,
     UpstreamRefusedError,
+    WrongContentError,
 )
 from huai_client.transfer.urls import ContentUrl
 
@@ -45,7 +46,8 @@ class Sources:
     def failed(self, url: ContentUrl, failure: TransferError) -> bool:
         """Try `url` after the others, or not at all; whether there will be another attempt.
 
-        Being full is no failure: whoever waits there says so.
+        Being full is no failure: whoever waits there says so.  What sends wrong content is not
+        asked again, as long as there is another.
         """
         refused = isinstance(failure, UpstreamRefusedError)
         full = isinstance(failure, UpstreamFullError)
@@ -55,7 +57,8 @@ class Sources:
         with self._lock:
             if url in self._urls:
                 self._urls.remove(url)
-                if not refused:
+                wrong = isinstance(failure, WrongContentError) and self._urls
+                if not refused and not wrong:
                     self._urls.append(url)
             if isinstance(failure, UpstreamRefusedError):
                 self._refusal = failure

@@ -142,7 +142,7 @@ class Streams:
     def _wait_for_turn(self, stream: int, error: UpstreamFullError) -> bool:
         """Wait until `stream` may ask again; False if the time is up, raises without patience."""
         shared = self._shared
-        pause = shared.busy.refused(stream)
+        pause = shared.busy.refused(stream, error.retry_after)
         if pause is None:
             raise error
         shared.tally.waiting(error.message)

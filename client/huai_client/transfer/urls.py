@@ -1,7 +1,8 @@
 """Where content comes from: a URL checked once, and safe on a command line from then on.
 
 Pure.  URLs may come from an upstream's metadata, so they are hostile input: nothing
-here may be taken for an option by rsync or ssh, or be expanded by a remote shell.
+here may be taken for an option by rsync or ssh, or be expanded by a remote shell; and one of HTTP
+is a host and a folder there, without a login, a query or a way up.
 """
 
 import os
@@ -13,32 +14,43 @@ from typing import NamedTuple
 
 from huai_client.state.hosts import service_of
 from huai_schema.codec.descriptor import Descriptor
+from huai_schema.codec.web_folder import HOST, is_web_folder
 from huai_schema.errors import ExitCode, HuaiError
 
 _USER = r"(?:[A-Za-z0-9_][A-Za-z0-9._-]*@)?"
-_HOST = r"(?:[A-Za-z0-9_][A-Za-z0-9._-]*|\[[0-9A-Fa-f:.]+(?:%[A-Za-z0-9._-]+)?\])"
-_DAEMON = re.compile(rf"(?P<host>rsync://{_USER}{_HOST}(?::[0-9]{{1,5}})?)/(?P<path>.+)")
-_DOUBLE_COLON = re.compile(rf"(?P<host>{_USER}{_HOST})::(?P<path>.+)")
-_SHELL = re.compile(rf"{_USER}{_HOST}:(?!//)[A-Za-z0-9/._~+@%=,][A-Za-z0-9/._~+@%=,:-]*")
+_DAEMON = re.compile(rf"(?P<host>rsync://{_USER}{HOST}(?::[0-9]{{1,5}})?)/(?P<path>.+)")
+_DOUBLE_COLON = re.compile(rf"(?P<host>{_USER}{HOST})::(?P<path>.+)")
+_SHELL = re.compile(rf"{_USER}{HOST}:(?!//)[A-Za-z0-9/._~+@%=,][A-Za-z0-9/._~+@%=,:-]*")
 _SCHEME = "rsync://"
-_HOST_PART = re.compile(rf"(?:{_SCHEME})?{_USER}({_HOST})")
+_HOST_PART = re.compile(rf"(?:{_SCHEME}|https?://)?{_USER}({HOST})")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _REMOTE_PATTERN = re.compile(r"[*?\[\\]")
 _BYTES_MAX = 4096
+_KINDS = (
+    "use rsync://HOST/MODULE, HOST::MODULE, https://HOST/PATH, http://HOST/PATH, [USER@]HOST:PATH "
+    "or /ABSOLUTE/PATH"
+)
+_NO_LOGIN = "a login for HTTP stands in ~/.netrc or in the file of http_headers"
 
 
 class ContentUrlError(HuaiError):
-    """A content URL that rsync must not be given."""
+    """A content URL that must not be asked."""
 
     exit_code = ExitCode.CONFIG
 
 
 class Transport(Enum):
-    """How rsync gets there."""
+    """How to get there."""
 
     DAEMON = "rsync daemon"
     SHELL = "remote shell"
     LOCAL = "local path"
+    HTTP = "web server"
+
+
+UPSTREAM_MAY_NAME = (Transport.DAEMON, Transport.HTTP)
+"""A local path or a shell login that it chose would make this machine hand out its own files, or
+its keys."""
 
 
 class ContentUrl(NamedTuple):
@@ -46,15 +58,15 @@ class ContentUrl(NamedTuple):
 
     transport: Transport
     source: str
-    """rsync's source argument, ended by a slash."""
+    """rsync's source argument, or the address of the folder; ended by a slash."""
     own: bool = False
     """Whether the administrator named it: only such a URL is given passwords and logins."""
 
     @classmethod
     def parse(cls, text: str) -> "ContentUrl":
-        """Read `rsync://host[:port]/module[/path]`, `host::module`, `[user@]host:path` or `/path`.
+        """Read `rsync://host[:port]/module[/path]`, `host::module`, `http[s]://host[:port][/path]`.
 
-        Raises `ContentUrlError` for anything else.
+        Or `[user@]host:path`, or `/path`.  Raises `ContentUrlError` for anything else.
         """
         if _CONTROL.search(text) or len(text.encode("utf-8", "surrogateescape")) > _BYTES_MAX:
             raise ContentUrlError(
@@ -62,9 +74,10 @@ class ContentUrl(NamedTuple):
             )
         transport = _transport(text)
         if transport is None or ".." in text.split("/"):
+            login = text.startswith(("http://", "https://")) and "@" in text.split("/")[2]
+            shown = re.sub("//[^/]*@", "//…@", text) if login else text
             raise ContentUrlError(
-                f"not a content URL: {text!r}",
-                hint="use rsync://HOST/MODULE, HOST::MODULE, [USER@]HOST:PATH or /ABSOLUTE/PATH",
+                f"not a content URL: {shown!r}", hint=_NO_LOGIN if login else _KINDS
             )
         return cls(transport, text if text.endswith("/") else text + "/")
 
@@ -96,6 +109,8 @@ class ContentUrl(NamedTuple):
         if self.transport is Transport.DAEMON:
             daemon = self.source.startswith(_SCHEME)
             return service_of(self.source if daemon else _SCHEME + self.host)
+        if self.transport is Transport.HTTP:
+            return service_of(self.source)
         return f"ssh://{self.host.lower()}" if self.host else ""
 
     def __str__(self) -> str:
@@ -111,16 +126,19 @@ def _transport(text: str) -> Transport | None:
         # The server expands patterns; a module's name cannot be empty.
         unsafe = path.startswith(("/", "-", ":")) or _REMOTE_PATTERN.search(path)
         return None if unsafe else Transport.DAEMON
+    if is_web_folder(text):
+        return Transport.HTTP
     return Transport.SHELL if _SHELL.fullmatch(text) else None
 
 
 def upstream_urls(descriptor: Descriptor) -> list[ContentUrl]:
-    """Where the upstream says that the content is.
+    """Where the upstream says that the content is, rsync daemons first.
 
-    An upstream may only name rsync daemons: a local path or a shell login that it chose
-    would make this machine hand out its own files, or its keys.
+    A web server without HTTP/2 takes a round trip for each small file, and of a changed one it has
+    no differences.
     """
-    usable = [url for text in descriptor.content_urls for url in _daemon(text)]
+    named = [url for text in descriptor.content_urls for url in _named(text)]
+    usable = sorted(named, key=lambda url: url.transport is not Transport.DAEMON)
     if not usable:
         raise ContentUrlError(
             "the upstream names no content URL that may be used",
@@ -130,9 +148,9 @@ def upstream_urls(descriptor: Descriptor) -> list[ContentUrl]:
     return usable
 
 
-def _daemon(text: str) -> Iterator[ContentUrl]:
-    """The URL if it is of an rsync daemon; other kinds may come with later versions."""
+def _named(text: str) -> Iterator[ContentUrl]:
+    """The URL if an upstream may name it; other kinds may come with later versions."""
     with suppress(ContentUrlError):
         url = ContentUrl.parse(text)
-        if url.transport is Transport.DAEMON:
+        if url.transport in UPSTREAM_MAY_NAME:
             yield url

@@ -69,11 +69,12 @@ MISTAKES: dict[str, tuple[str, ...]] = {
     '[modules.m]\npath = "/a\\u0000b"': ("modules.m", "path"),
     "[modules.m]\npath = '/'\ncontent_urls = ['-e sh']": ("modules.m", "-e sh"),
     '[modules.m]\npath = "/"\ncontent_urls = ["rsync://h/\\n"]': ("modules.m", "content"),
-    "[modules.m]\npath = '/'\ncontent_urls = ['http://h/m']": (
+    "[modules.m]\npath = '/'\ncontent_urls = ['http://u@h/m']": (
         "modules.m",
         "content_urls",
         "http:",
     ),
+    "[modules.m]\npath = '/'\ncontent_urls = ['https://h/%2e%2e/m']": ("content_urls",),
     "[modules.m]\npath = '/'\ncontent_urls = ['rsync://h/']": ("modules.m", "content_urls"),
     "[modules.m]\npath = '/'\ncontent_urls = ['rsync://h/m/../n']": ("modules.m", "content_urls"),
     "[modules.m]\npath = '/'\ncontent_urls = ['a/b']": ("modules.m", "content_urls", "'a/b'"),
@@ -136,16 +137,17 @@ def test_an_unknown_module_is_told_its_neighbours(tmp_path: Path) -> None:
     [
         *("rsync://h/m", "rsync://h:873/m/x/", "rsync://u@h.example/m", "rsync://[::1]:8/m"),
         *("h::m", "u@h::m/x", "rsync://127.0.0.1/m.x"),
+        *("https://h", "http://[::1]:8080/a%20b/", "https://h.example/~u/m"),
     ],
 )
-def test_content_urls_of_rsync_daemons(tmp_path: Path, url: str) -> None:
+def test_content_urls_of_rsync_daemons_and_web_servers(tmp_path: Path, url: str) -> None:
     add_module(tmp_path, "m", Module("/srv/m", (url,)))
     assert load(tmp_path).module("m").content_urls == (url,)
 
 
 def test_a_content_url_that_cannot_be_is_not_written(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="content_urls"):
-        add_module(tmp_path, "m", Module("/srv/m", ("http://h/m",)))
+        add_module(tmp_path, "m", Module("/srv/m", ("ftp://h/m",)))
     assert not config_path(tmp_path).exists()
 
 

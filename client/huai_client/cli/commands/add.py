@@ -37,7 +37,7 @@ from huai_schema.program.ending import print_json
     multiple=True,
     metavar="URL",
     help="Fetch content from here instead of where the upstream says: rsync://HOST/MODULE, "
-    "HOST:PATH (ssh) or a local path. May be given several times, best first.",
+    "https://HOST/PATH, HOST:PATH (ssh) or a local path. May be given several times, best first.",
 )
 @click.option(
     "--upstream-name",

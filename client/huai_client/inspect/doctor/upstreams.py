@@ -107,6 +107,7 @@ def _reached(mirror: Mirror, url: ContentUrl, found: Sample | None) -> Finding:
         timeout=seconds,
         contimeout=seconds,
         extra=mirror.config.rsync_options,
+        http_headers=Path(mirror.config.http_headers) if mirror.config.http_headers else None,
         retries=0,
         patience=_PATIENCE,
     )

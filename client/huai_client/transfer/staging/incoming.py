@@ -102,7 +102,11 @@ class Incoming:
         run = next(self._numbers)
         self._unsettled.add(b"%d" % run)
         with handles.opened(self._handle, b"%d" % run, make=True) as top:
-            if placed := dict(self._place(top, files)):
+            placed: dict[bytes, int] = {}
+            for file, folder, found in self._place(top, files):
+                placed[file.path] = found.st_ino
+                self._add_present(folder, basename(file.path), file)
+            if placed:
                 self._placed[run] = placed
         return run
 
@@ -120,6 +124,17 @@ class Incoming:
             yield run, handle
         finally:
             os.close(handle)
+
+    def resume(self, files: Iterable[File]) -> tuple[int, dict[RelPath, int]]:
+        """A new run of a writer that goes on where a file ends.
+
+        Where earlier ones left something of `files`, it lies there as it is: the sizes, by path.
+        """
+        run = next(self._numbers)
+        self._unsettled.add(b"%d" % run)
+        with handles.opened(self._handle, b"%d" % run, make=True) as top:
+            found = self._place(top, files)
+            return run, {file.path: placed.st_size for file, _, placed in found}
 
     def open(self, run: int) -> int:
         """A handle of the folder that the rsync of `run` writes to, made if absent.
@@ -232,18 +247,16 @@ class Incoming:
 
     # ------------------------------------------------------------ inside
 
-    def _place(self, top: int, files: Iterable[File]) -> Iterator[tuple[bytes, int]]:
-        """Lay the partials of `files` in `top`; their paths and inodes."""
+    def _place(self, top: int, files: Iterable[File]) -> Iterator[tuple[File, int, os.stat_result]]:
+        """Lay the partials of `files` in `top`: each with its directory, open until the next."""
         if not self._partials:
             return
         for file in files:
             if file.path in self._partials:
                 with handles.opened(top, parent(file.path), make=True) as folder:
-                    name = basename(file.path)
-                    inode = self._partials.place(file.path, folder, name)
-                    if inode is not None:
-                        yield file.path, inode
-                        self._add_present(folder, name, file)
+                    found = self._partials.place(file.path, folder, basename(file.path))
+                    if found is not None:
+                        yield file, folder, found
 
     def _add_present(self, folder: int, name: bytes, file: File) -> None:
         """A partial hides the present file of DEST from rsync: give it that file's end."""

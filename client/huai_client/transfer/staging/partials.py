@@ -53,8 +53,8 @@ class Partials:
         os.rename(name, target, src_dir_fd=handle, dst_dir_fd=self._handle)
         self._names.add(target)
 
-    def place(self, path: bytes, handle: int, name: bytes) -> int | None:
-        """Move what is kept for `path` to `name` in `handle`; its inode, or None."""
+    def place(self, path: bytes, handle: int, name: bytes) -> os.stat_result | None:
+        """Move what is kept for `path` to `name` in `handle`; None: nothing is."""
         source = _name(path)
         if source not in self._names:
             return None
@@ -63,7 +63,7 @@ class Partials:
             os.rename(source, name, src_dir_fd=self._handle, dst_dir_fd=handle)
         except FileNotFoundError:
             return None
-        return os.stat(name, dir_fd=handle, follow_symlinks=False).st_ino
+        return os.stat(name, dir_fd=handle, follow_symlinks=False)
 
     def prune(self, wanted: Iterable[bytes]) -> None:
         """Drop what is kept for any path that is not `wanted`."""

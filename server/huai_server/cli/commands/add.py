@@ -18,8 +18,8 @@ from huai_server.config import Module, config_path
     "content_urls",
     multiple=True,
     metavar="URL",
-    help="Where downstreams fetch content with rsync, for example rsync://mirror.example/NAME. "
-    "May be given several times, best first.",
+    help="Where downstreams fetch content: rsync://mirror.example/NAME, or the same tree at a web "
+    "server, https://mirror.example/NAME. May be given several times, best first.",
 )
 @click.option(
     "--digest",

@@ -1,6 +1,7 @@
 import pytest
 
-from huai_client.transfer.urls import ContentUrl, ContentUrlError, Transport
+from huai_client.transfer.urls import ContentUrl, ContentUrlError, Transport, upstream_urls
+from huai_schema.codec.descriptor import Descriptor
 
 
 @pytest.mark.parametrize(
@@ -18,9 +19,11 @@ from huai_client.transfer.urls import ContentUrl, ContentUrlError, Transport
         ("h:/srv/mirror", Transport.SHELL, "h:/srv/mirror/"),
         ("u@[fe80::1%eth0]:srv/a:b", Transport.SHELL, "u@[fe80::1%eth0]:srv/a:b/"),
         ("/srv/mir:ror*", Transport.LOCAL, "/srv/mir:ror*/"),
+        ("https://h.example", Transport.HTTP, "https://h.example/"),
+        ("http://[::1]:8080/a%20b/~c", Transport.HTTP, "http://[::1]:8080/a%20b/~c/"),
     ],
 )
-def test_what_rsync_understands_is_understood(text: str, transport: Transport, source: str) -> None:
+def test_what_is_asked_for_content(text: str, transport: Transport, source: str) -> None:
     assert ContentUrl.parse(text) == ContentUrl(transport, source)
     assert str(ContentUrl.parse(text)) == source
 
@@ -74,7 +77,23 @@ def test_a_daemons_module_is_told_from_what_lies_below(text: str, module: object
         "/srv\0",
         "h:/srv\x7f",
         "/" + "a" * 5000,
-        "https://h/m",
+        "https://",
+        "https:///m",
+        "https://h:99999/m",
+        "https://u@h/m",
+        "https://u:secret@h/m",
+        "https://h/m?a=b",
+        "https://h/m#a",
+        "https://h/../m",
+        "https://h/%2e%2e/m",
+        "https://h/a%2f../m",
+        "https://h/%00",
+        "https://h/%0d%0aX:y",
+        "https://h/%zz",
+        "https://h/a b",
+        "https://h/ä",
+        "ftp://h/m",
+        "file:///etc",
     ],
 )
 def test_what_could_be_taken_for_something_else_is_refused(text: str) -> None:
@@ -82,6 +101,7 @@ def test_what_could_be_taken_for_something_else_is_refused(text: str) -> None:
         ContentUrl.parse(text)
     assert "\n" not in caught.value.message
     assert "\0" not in caught.value.message
+    assert "secret@" not in caught.value.message or text.startswith("rsync")
 
 
 @pytest.mark.parametrize(
@@ -95,8 +115,19 @@ def test_what_could_be_taken_for_something_else_is_refused(text: str) -> None:
         ("u@H:/srv/rsync://x/y", "H", "ssh://h"),
         ("[fe80::1%eth0]:srv", "[fe80::1%eth0]", "ssh://[fe80::1%eth0]"),
         ("/srv/h:x", "", ""),
+        ("https://H.example:8443/a/b", "H.example", "https://h.example:8443"),
+        ("http://[::1]/a", "[::1]", "http://[::1]"),
     ],
 )
 def test_who_answers_there(text: str, host: str, service: str) -> None:
     url = ContentUrl.parse(text)
     assert (url.host, url.service) == (host, service)
+
+
+def test_an_upstream_may_name_what_gives_nothing_of_this_machine_away() -> None:
+    named = ("gopher://h/m", "/etc", "u@h:/srv", "https://h/m", "https://u:p@h/m", "rsync://h/m")
+    urls = upstream_urls(Descriptor("m", named))
+    assert [str(url) for url in urls] == ["rsync://h/m/", "https://h/m/"]
+    assert not any(url.own for url in urls)
+    with pytest.raises(ContentUrlError):
+        upstream_urls(Descriptor("m", ("gopher://h/m", "/etc")))

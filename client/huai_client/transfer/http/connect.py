@@ -1,0 +1,24 @@
+"""Connections for a content URL, by the administrator's options."""
+
+from huai_client.transfer.http.connections import Connections, Limits
+from huai_client.transfer.http.login import authorities, headers_for
+from huai_client.transfer.http.requests import Circumstances
+from huai_client.transfer.limits import Grant
+from huai_client.transfer.options import TransferOptions
+from huai_client.transfer.urls import ContentUrl
+from huai_schema import __version__
+
+_AGENT = f"huai-client/{__version__}"
+
+
+def connections_to(url: ContentUrl, options: TransferOptions, grant: Grant) -> Connections:
+    """Connections as `grant` allows; none is made before something is asked.
+
+    Raises what `headers_for` raises.
+    """
+    return Connections(
+        url,
+        Circumstances(_AGENT, authorities(), options.contimeout),
+        Limits(grant.connections, options.hosts.requests(url.service), grant.bwlimit),
+        headers_for(url, options.http_headers),
+    )

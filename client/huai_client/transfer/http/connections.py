@@ -1,0 +1,268 @@
+"""Many requests at a time on few connections, until all jobs are done.
+
+Over HTTP/2 all requests share a connection, or as many as the server's limit of streams makes
+necessary; over HTTP/1.1 each connection has one request at a time.  libcurl chooses by what the
+server offers under TLS (ALPN).  Which of both it is, the head of the first answer tells: until then
+there is one request.
+
+What happens here: redirections are followed, a few, to where `address` lets them; a job whose
+connection broke is asked for the rest, as long as anything comes; a server that has enough for now
+gets no more.  Everything else is decided by the `Work`.  Rule to keep: nothing waits for longer
+than a tick without `watch`, which may end it all by raising.
+"""
+
+import select
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import NamedTuple, Protocol, Self
+
+import pycurl
+
+from huai_client.transfer.errors import TransferError, UpstreamFullError
+from huai_client.transfer.http.address import RedirectionError, redirected, same_service
+from huai_client.transfer.http.answer import Answer, Meaning
+from huai_client.transfer.http.failure import failure_of, is_lasting
+from huai_client.transfer.http.job import Job
+from huai_client.transfer.http.requests import Circumstances, Request, Traffic
+from huai_client.transfer.urls import ContentUrl
+
+_TICK = 0.1
+_HOPS_MOST = 5
+_STRIKES_MOST = 3
+"""Broken connections in a row by which nothing came."""
+_BREAKS_MOST = 5
+"""The same for one file, where others come."""
+_EVENTS = {
+    pycurl.POLL_IN: select.EPOLLIN,
+    pycurl.POLL_OUT: select.EPOLLOUT,
+    pycurl.POLL_INOUT: select.EPOLLIN | select.EPOLLOUT,
+}
+_KIBIBYTE = 1024
+
+
+class Limits(NamedTuple):
+    """What may be taken at a time."""
+
+    connections: int
+    requests: int
+    rate: int = 0
+    """KiB/s; 0: no limit."""
+
+
+class Work(Protocol):
+    """What there is to ask for, and what becomes of it."""
+
+    def take(self) -> Job | None:
+        """The next job; None: there is none now, and none later unless `done` makes one."""
+
+    def done(self, job: Job, answer: Answer) -> None:
+        """`answer` is all of it; TAKE: what the job asked for is here."""
+
+
+class Connections:
+    """Connections to the service of one content URL; to be closed, as a context manager.
+
+    One thread uses it at a time.
+    """
+
+    def __init__(
+        self,
+        url: ContentUrl,
+        circumstances: Circumstances,
+        limits: Limits,
+        headers: Sequence[str] = (),
+    ) -> None:
+        """`headers` go to the service of `url` alone."""
+        self._url = url
+        self._circumstances = circumstances
+        self._limits = limits
+        self._headers = headers
+        self._poll = select.epoll()
+        self._sockets: set[int] = set()
+        self._due: float | None = None
+        self._again: deque[tuple[Job, list[str]]] = deque()
+        self._busy: dict[pycurl.Curl, tuple[Request, int]] = {}
+        self._idle: list[Request] = []
+        self._strikes = self._epoch = 0
+        self._failure: TransferError | None = None
+        self._traffic = Traffic()
+        self._multi = pycurl.CurlMulti()
+        for option, value in (
+            (pycurl.M_PIPELINING, pycurl.PIPE_MULTIPLEX),
+            (pycurl.M_MAX_HOST_CONNECTIONS, limits.connections),
+            (pycurl.M_MAX_TOTAL_CONNECTIONS, limits.connections),
+            (pycurl.M_MAXCONNECTS, limits.connections),
+            (pycurl.M_MAX_CONCURRENT_STREAMS, limits.requests),
+            (pycurl.M_SOCKETFUNCTION, self._watch_socket),
+            (pycurl.M_TIMERFUNCTION, self._set_timer),
+        ):
+            self._multi.setopt(option, value)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Break off what is in flight, and close all connections."""
+        for curl in self._busy:
+            self._multi.remove_handle(curl)
+        for request in (*self._idle, *(request for request, _ in self._busy.values())):
+            request.curl.close()
+        self._multi.close()
+        self._poll.close()
+
+    def run(self, work: Work, watch: Callable[[int], None]) -> TransferError | None:
+        """Carry out `work`; returns what ended it early.
+
+        `watch` is told every tick how many bytes have come in all.  What it or `work` raises ends
+        everything.
+        """
+        began = time.monotonic()
+        while self._fill(work):
+            pause = self._ahead(began)
+            if pause > 0:
+                time.sleep(min(pause, _TICK))
+            else:
+                self._step()
+                self._reap(work)
+            watch(self.received)
+        return self._failure
+
+    @property
+    def received(self) -> int:
+        """Bytes that have come, heads included."""
+        return self._traffic.received
+
+    # ------------------------------------------------------------ what is in flight
+
+    def _fill(self, work: Work) -> bool:
+        """Begin what may be begun; whether anything is in flight."""
+        while self._failure is None and len(self._busy) < self._window:
+            if self._again:
+                job, hops = self._again.popleft()
+            elif (new := work.take()) is not None:
+                job, hops = new, []
+            else:
+                break
+            request = self._idle.pop() if self._idle else self._another()
+            request.hops = hops
+            address = hops[-1] if hops else job.address
+            own = same_service(address, str(self._url))
+            request.begin(job, address, self._headers if own else ())
+            self._busy[request.curl] = request, self._epoch
+            self._multi.add_handle(request.curl)
+        return bool(self._busy)
+
+    @property
+    def _window(self) -> int:
+        """How many requests there may be at a time."""
+        multiplexed = self._traffic.multiplexed
+        if multiplexed is None:
+            return 1
+        connections, requests = self._limits.connections, self._limits.requests
+        return requests if multiplexed else min(connections, requests)
+
+    def _another(self) -> Request:
+        return Request(self._circumstances, self._traffic)
+
+    def _step(self) -> None:
+        """Let libcurl do what can be done now."""
+        now = time.monotonic()
+        wait = _TICK if self._due is None else max(0.0, min(_TICK, self._due - now))
+        events = self._poll.poll(wait)
+        if self._due is not None and time.monotonic() >= self._due:
+            self._due = None
+            self._multi.socket_action(pycurl.SOCKET_TIMEOUT, 0)
+        for socket, event in events:
+            mask = pycurl.CSELECT_IN if event & ~select.EPOLLOUT else 0
+            mask |= pycurl.CSELECT_OUT if event & select.EPOLLOUT else 0
+            self._multi.socket_action(socket, mask)
+
+    def _reap(self, work: Work) -> None:
+        """Hear of what has ended."""
+        more = 1
+        while more:
+            more, ended, broken = self._multi.info_read()
+            failed = [(curl, number, text) for curl, number, text in broken]
+            for curl, number, text in [*((curl, 0, "") for curl in ended), *failed]:
+                self._multi.remove_handle(curl)
+                request, epoch = self._busy.pop(curl)
+                self._idle.append(request)
+                if request.broken is not None:
+                    raise request.broken
+                self._conclude(work, request, epoch, (number, text))
+
+    def _conclude(self, work: Work, request: Request, epoch: int, ending: tuple[int, str]) -> None:
+        """One request has ended; `ending`: libcurl's error, 0 for none."""
+        number, text = ending
+        if number in (0, pycurl.E_WRITE_ERROR):
+            self._strikes = 0
+            self._answered(work, request, request.answer)
+            return
+        fruitless = request.job.breaks()
+        if is_lasting(number) or (fruitless and not self._goes_on(epoch)):
+            self._failure = self._failure or failure_of(number, text, self._url)
+        elif fruitless < _BREAKS_MOST:
+            self._again.append((request.job, []))
+        else:
+            work.done(request.job, Answer(Meaning.FAILING, f"the connection breaks: {text}"))
+
+    def _goes_on(self, epoch: int) -> bool:
+        """Whether to ask on after a connection broke.
+
+        Requests that were begun before the last time tell of the same connection.
+        """
+        if epoch == self._epoch:
+            self._epoch += 1
+            self._strikes += 1
+        return self._strikes < _STRIKES_MOST
+
+    def _answered(self, work: Work, request: Request, answer: Answer) -> None:
+        job = request.job
+        if answer.meaning is Meaning.ELSEWHERE:
+            try:
+                self._again.append((job, self._hop(request, answer)))
+            except RedirectionError as error:
+                work.done(job, Answer(Meaning.UNFIT, str(error)))
+        elif answer.meaning is Meaning.FULL:
+            self._failure = UpstreamFullError(
+                f"{self._url}: {answer.reason}",
+                hint="use fewer streams, or sync at another time",
+                retry_after=answer.retry_after,
+            )
+        elif answer.meaning is Meaning.TAKE and not job.is_whole:
+            work.done(job, Answer(Meaning.OTHER, f"it ends after {job.position} bytes"))
+        else:
+            work.done(job, answer)
+
+    @staticmethod
+    def _hop(request: Request, answer: Answer) -> list[str]:
+        here = request.hops[-1] if request.hops else request.job.address
+        target = redirected(here, answer.location)
+        if len(request.hops) >= _HOPS_MOST or target in (request.job.address, *request.hops):
+            raise RedirectionError("redirections without an end")
+        return [*request.hops, target]
+
+    # ------------------------------------------------------------ what libcurl asks for
+
+    def _watch_socket(self, what: int, socket: int, _multi: object, _data: object) -> None:
+        if what == pycurl.POLL_REMOVE:
+            if socket in self._sockets:
+                self._sockets.discard(socket)
+                with suppress(OSError):  # it was closed before
+                    self._poll.unregister(socket)
+        elif socket in self._sockets:
+            self._poll.modify(socket, _EVENTS[what])
+        else:
+            self._poll.register(socket, _EVENTS[what])
+            self._sockets.add(socket)
+
+    def _set_timer(self, milliseconds: int) -> None:
+        self._due = None if milliseconds < 0 else time.monotonic() + milliseconds / 1000
+
+    def _ahead(self, began: float) -> float:
+        """Seconds until the rate allows to read on: meanwhile what comes waits in the network."""
+        if not self._limits.rate:
+            return 0.0
+        return began + self.received / (self._limits.rate * _KIBIBYTE) - time.monotonic()

@@ -1,0 +1,142 @@
+"""One request at a time by one handle of libcurl, which is used again for the next.
+
+The rule to keep: no exception leaves a callback, as libcurl would not know what to do with it; it
+is kept in `broken`, and raised by whoever runs the loop.
+"""
+
+import time
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import pycurl
+
+from huai_client.transfer.http.answer import Answer, Meaning, judge, read_head
+from huai_client.transfer.http.job import Job
+
+_MULTIPLEXED = (b"HTTP/2", b"HTTP/3")
+_REFUSED = 0
+"""Bytes taken: libcurl ends the request."""
+_HEAD_MAX = 256 << 10
+_DRAINED = 64 << 10
+"""A body of no use up to this size is read to its end: that keeps the connection."""
+_BUFFER = 256 << 10
+
+
+class Circumstances(NamedTuple):
+    """What all requests of an attempt have in common."""
+
+    agent: str
+    authorities: tuple[str | None, str | None]
+    """A file and a folder of certificates."""
+    contimeout: int
+    """Seconds."""
+
+
+class Traffic:
+    """What has come by all requests together."""
+
+    def __init__(self) -> None:
+        """Nothing."""
+        self.received = 0
+        """Bytes, heads included."""
+        self.multiplexed: bool | None = None
+        """Whether a connection takes many requests at a time; None: nobody has answered yet."""
+
+
+class Request:
+    """A handle, and the job that it is busy with."""
+
+    def __init__(self, circumstances: Circumstances, traffic: Traffic) -> None:
+        """Nothing is asked yet."""
+        self.curl = pycurl.Curl()
+        self.broken: BaseException | None = None
+        """What was raised while something was taken."""
+        self.job: Job
+        self.hops: list[str] = []
+        """The addresses that redirections led to."""
+        self._traffic = traffic
+        self._head = bytearray()
+        self._answer: Answer | None = None
+        self._body = 0
+        self._set_up(circumstances)
+
+    def _set_up(self, circumstances: Circumstances) -> None:
+        curl = self.curl
+        for option, value in (
+            (pycurl.HEADERFUNCTION, self._hear_head),
+            (pycurl.WRITEFUNCTION, self._hear_body),
+            (pycurl.USERAGENT, circumstances.agent),
+            (pycurl.CONNECTTIMEOUT, circumstances.contimeout),
+            (pycurl.PROTOCOLS, pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS),
+            (pycurl.HTTP_VERSION, pycurl.CURL_HTTP_VERSION_2TLS),
+            (pycurl.BUFFERSIZE, _BUFFER),
+            (pycurl.NOSIGNAL, 1),  # there are other threads
+            (pycurl.FOLLOWLOCATION, 0),  # `address` knows where to, and without a login
+            (pycurl.NETRC, pycurl.NETRC_IGNORED),  # `login` has read it
+            (pycurl.PATH_AS_IS, 1),
+            (pycurl.SSL_VERIFYPEER, 1),
+            (pycurl.SSL_VERIFYHOST, 2),
+        ):
+            curl.setopt(option, value)
+        file, folder = circumstances.authorities
+        for option, path in ((pycurl.CAINFO, file), (pycurl.CAPATH, folder)):
+            if path is None:
+                curl.unsetopt(option)
+            else:
+                curl.setopt(option, path)
+
+    def begin(self, job: Job, address: str, headers: Sequence[str]) -> None:
+        """Ask `address` for what `job` wants; `headers` go there."""
+        self.job = job
+        self._head.clear()
+        self._answer, self._body, self.broken = None, 0, None
+        self.curl.setopt(pycurl.URL, address)
+        wanted = job.asked.header
+        job.continues = bool(wanted)
+        if wanted:
+            self.curl.setopt(pycurl.RANGE, wanted)
+        else:
+            self.curl.unsetopt(pycurl.RANGE)
+        # Of HTTP/1.1 all would wait for the first answer to end.
+        self.curl.setopt(pycurl.PIPEWAIT, int(self._traffic.multiplexed or False))
+        self.curl.setopt(pycurl.HTTPHEADER, ["Accept-Encoding: identity", *headers])
+
+    @property
+    def answer(self) -> Answer:
+        """What the head says, as far as it has come."""
+        if self._answer is None:
+            self._answer = judge(read_head(bytes(self._head)), self.job.asked, time.time())
+            if self._answer.meaning is Meaning.TAKE:
+                self.job.begin(self._answer)
+        return self._answer
+
+    def overflow(self, reason: str) -> None:
+        """More came than was asked for."""
+        self._answer = Answer(Meaning.UNFIT, reason)
+
+    def _hear_head(self, line: bytes) -> int | None:
+        self._traffic.received += len(line)
+        if line.startswith(b"HTTP/"):
+            self._traffic.multiplexed = line.startswith(_MULTIPLEXED)
+        self._head += line
+        return None if len(self._head) <= _HEAD_MAX else _REFUSED
+
+    def _hear_body(self, data: bytes) -> int:
+        self._traffic.received += len(data)
+        try:
+            return len(data) if self._take(data) else _REFUSED
+        except BaseException as error:  # noqa: BLE001 - see above
+            self.broken = error
+            return _REFUSED
+
+    def _take(self, data: bytes) -> bool:
+        """Whether the body is to go on."""
+        answer = self.answer
+        self._body += len(data)
+        if answer.meaning is not Meaning.TAKE:
+            return self._body <= _DRAINED
+        if self._body > answer.most:
+            self.overflow("more bytes than were asked for")
+            return False
+        self.job.take(data)
+        return True

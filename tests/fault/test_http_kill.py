@@ -1,0 +1,85 @@
+"""A sync over HTTP that is killed in the middle, or finds no room: the next goes on from there."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from huai_client.transfer import DiskFullError
+from tests.fault.soaking import killed
+from tests.support.nginx import nginx
+from tests.support.processes import until
+from tests.support.staged import bytes_in
+from tests.support.transfers import Downstream as Destination
+from tests.support.transfers import put
+from tests.support.upstream import T0, Downstream, Site, assert_equal
+
+SIZE = 8 << 20
+SLOW = "limit_rate_after 2m; limit_rate 300k;"
+
+
+def staged(down: Downstream) -> int:
+    return bytes_in(down.dest.glob(".~tmp~/huai/*/**/*"))
+
+
+def timed(down: Downstream) -> list[Path]:
+    """The small files that are whole: they have their time."""
+    found = down.dest.glob(".~tmp~/huai/incoming/*/small/*")
+    return [path for path in found if path.stat().st_mtime_ns == T0]
+
+
+def test_a_killed_sync_asks_for_the_rest_only(place: Site) -> None:
+    up = place.upstream()
+    up.put(b"d/large.iso", os.urandom(SIZE))
+    up.many(b"small", 50)
+    up.commit()
+    with nginx(up.tree, location=SLOW) as server:
+        down = place.downstream(up, content_urls=(server.url,))
+        process = down.spawn("sync", down.name)
+        until(lambda: staged(down) > 2 << 20 and len(timed(down)) == 50)
+        killed(process.pid, children=True)
+        process.communicate()
+        here = staged(down)
+    assert here < SIZE
+    with nginx(up.tree) as server:
+        down.configure(content_urls=(server.url,))
+        assert down.sync().code == 0
+        (line,) = [each for each in server.requests if each.endswith("large.iso")]
+        assert not [each for each in server.requests if "/small/" in each]
+    status, asked, sent = line.split()[1:4]
+    assert status == "206"
+    first = int(asked.strip('"').removeprefix("bytes=").partition("-")[0])
+    assert first > 1 << 20
+    assert int(sent) == SIZE - first
+    assert_equal(up, down)
+
+
+def test_the_upstream_may_name_web_servers(place: Site) -> None:
+    up = place.upstream()
+    up.many(b"d", 30)
+    with nginx(up.tree) as server:
+        up.change(content_urls=(f"{server.url}/",))
+        up.commit()
+        down = place.downstream(up, content_urls=())
+        ended = down.sync("--json")
+        assert ended.code == 0, ended
+        assert len(server.requests) == 30
+        found = down.run("doctor", down.name, "--json")
+        checks = [json.loads(line) for line in found.out.splitlines()]
+        content = [each for each in checks if each.get("check") == "content"]
+        assert [each["result"] for each in content] == ["ok"], content
+    assert_equal(up, down)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount")
+def test_a_full_disk_is_no_fault_of_the_server(upstream: Path, disk: Path) -> None:
+    file = put(upstream, b"large", os.urandom(SIZE))
+    with nginx(upstream) as server:
+        (disk / "ballast").write_bytes(bytes(4 << 20))
+        down = Destination(disk / "dest")
+        with pytest.raises(DiskFullError):
+            down.fetch([file], server.url)
+        (disk / "ballast").unlink()
+        assert down.fetch([file], server.url).complete
+        assert server.requests[-1].split()[1] == "206"

@@ -1,0 +1,309 @@
+"""Content from a real nginx: whole files, the rest of files, and what it has not."""
+
+import os
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from huai_client.deadline import Deadline
+from huai_client.state.hosts import Hosts
+from huai_client.transfer import UpstreamRefusedError
+from huai_client.transfer.staging import Staging
+from huai_schema.paths import RelPath
+from tests.support.certificate import make_certificate
+from tests.support.nginx import nginx
+from tests.support.rsyncd import rsync_daemon
+from tests.support.staged import ready
+from tests.support.transfers import TEST_OPTIONS, Downstream, described, put, put_many
+
+T0 = 1_600_000_000_123_456_789
+MIB = 1 << 20
+
+
+@pytest.fixture(name="certificate")
+def trusted_certificate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
+    """A certificate and its key, trusted as the metadata's HTTPS trusts."""
+    made = make_certificate(tmp_path)
+    monkeypatch.setenv("SSL_CERT_FILE", str(made[0]))
+    return made
+
+
+@pytest.mark.parametrize("protocol", ["HTTP/1.1", "HTTP/1.1 by TLS", "HTTP/2.0"])
+def test_files_of_every_size(
+    upstream: Path, down: Downstream, certificate: tuple[Path, Path], protocol: str
+) -> None:
+    files = [put(upstream, b"empty", b"", mtime=T0)]
+    files += [put(upstream, b"s/%d" % size, os.urandom(size)) for size in (1, 4095, 70_000, MIB)]
+    files += put_many(upstream, 300, 100)
+    tls = None if protocol == "HTTP/1.1" else certificate
+    with nginx(upstream, tls=tls, http2=protocol == "HTTP/2.0") as server:
+        outcome = down.fetch(files, server.url)
+        assert outcome.complete
+        asked = server.requests
+    assert len(asked) == len(files) - 1, "nothing is asked for what has no content"
+    assert all(line.startswith(protocol[:8]) for line in asked)
+    assert outcome.bytes_received > sum(file.size for file in files)
+
+
+def test_holes_stay_holes(upstream: Path, down: Downstream) -> None:
+    whole = upstream / "sparse"
+    with whole.open("wb") as opened:
+        opened.write(b"begin")
+        opened.truncate(8 * MIB)
+        opened.seek(4 * MIB)
+        opened.write(b"middle")
+    file = described(upstream, b"sparse")
+    with nginx(upstream) as server:
+        assert down.fetch([file], server.url).complete
+    with Staging(down.root) as staging:
+        staging.recover([file])
+        assert ready(staging, file).stat().st_blocks * 512 < MIB
+
+
+def test_every_name(upstream: Path, down: Downstream) -> None:
+    names = (
+        b"a b", b"%41", b"q?x=1", b"f#g", b"\xff\xfe", b"\xc3\xa4", b"-x", b"n\nl", b"t\tb", b"a;b",
+        b"s/..x/y", b"s/.hidden", b"~", b"'\"", b"*[]", b"\\", b"c:d", b"@", b"&=+$,", b"x" * 200,
+    )  # fmt: skip
+    files = [put(upstream, name, name * 3) for name in names]
+    with nginx(upstream) as server:
+        assert down.fetch(files, f"{server.url}/").complete
+
+
+def test_a_folder_of_the_server(upstream: Path, down: Downstream) -> None:
+    put(upstream, b"pub/my tree/d/f", b"content")
+    file = put(upstream / "pub/my tree", b"d/f", b"content")
+    with nginx(upstream) as server:
+        assert down.fetch([file], f"{server.url}/pub/my%20tree").complete
+
+
+def test_many_files_over_few_connections(
+    upstream: Path, down: Downstream, certificate: tuple[Path, Path]
+) -> None:
+    files = put_many(upstream, 2500, 50)
+    few = "keepalive_requests 100;"
+    with nginx(upstream, tls=certificate, http2=True, outside=few) as server:
+        assert down.fetch(files, server.url).complete
+        assert down.listener.retries == []
+
+
+def test_what_is_missing_is_asked_of_the_next(upstream: Path, down: Downstream) -> None:
+    files = put_many(upstream, 20, 100)
+    old = upstream.with_name("old")
+    shutil.copytree(upstream, old)
+    (old / "f/3").unlink()
+    (old / "f/4").write_bytes(b"shorter")
+    with nginx(old) as stale, nginx(upstream) as server:
+        assert down.fetch(files, [stale.url, server.url]).complete
+        assert len(stale.requests) == 20
+        assert [line.split()[-1] for line in server.requests] == ["/f/3", "/f/4"]
+    shutil.rmtree(down.root)
+    with nginx(old) as stale:
+        outcome = down.fetch(files, stale.url)
+    assert [file.path for file in outcome.missing] == [b"f/3"]
+    assert [file.path for file in outcome.mismatched] == [b"f/4"]
+    assert len(outcome.arrived) == 18
+
+
+@pytest.mark.parametrize("first", ["rsync", "http"])
+def test_rsync_and_http_in_one_list(upstream: Path, down: Downstream, first: str) -> None:
+    old = upstream.with_name("old")
+    files = put_many(upstream, 20, 100)
+    shutil.copytree(upstream, old)
+    (old / "f/3").unlink()
+    by_rsync, by_http = (old, upstream) if first == "rsync" else (upstream, old)
+    with rsync_daemon({"m": by_rsync}) as daemon, nginx(by_http) as server:
+        urls = [f"{daemon}/m", server.url]
+        assert down.fetch(files, urls if first == "rsync" else urls[::-1]).complete
+        assert len(server.requests) == (1 if first == "rsync" else 20)
+
+
+def test_what_may_not_be_read_is_refused(upstream: Path, down: Downstream) -> None:
+    files = put_many(upstream, 20, 100)
+    with nginx(upstream, location="if ($uri = /f/7) { return 403; }") as server:
+        outcome = down.fetch(files, server.url)
+    assert [each.file.path for each in outcome.refused] == [b"f/7"]
+    assert len(outcome.arrived) == 19
+    shutil.rmtree(down.root)
+    with nginx(upstream, location="deny all;") as server:
+        with pytest.raises(UpstreamRefusedError, match="HTTP 403"):
+            down.fetch(files, server.url)
+        assert len(server.requests) < 20
+
+
+# ---------------------------------------------------------------- without a digest
+
+
+def test_without_a_digest_size_and_time_decide(upstream: Path, down: Downstream) -> None:
+    files = [
+        put(upstream, name, b"content", mtime=T0)._replace(digest=None) for name in (b"a", b"b")
+    ]
+    os.utime(upstream / "b", ns=(T0 + 10**9, T0 + 10**9))
+    with nginx(upstream) as server:
+        outcome = down.fetch(files, server.url)
+    assert [file.path for file in outcome.arrived] == [b"a"]
+    assert [file.path for file in outcome.mismatched] == [b"b"]
+
+
+def test_a_volatile_file_comes_as_it_is(upstream: Path, down: Downstream) -> None:
+    old = [put(upstream, name, b"old", mtime=T0) for name in (b"newer", b"older", b"same", b"none")]
+    put(upstream, b"newer", b"changed since", mtime=T0 + 5 * 10**9)
+    put(upstream, b"older", b"older one", mtime=T0 - 5 * 10**9)
+    put(upstream, b"none", b"", mtime=T0 + 5 * 10**9)
+    options = replace(TEST_OPTIONS, volatile=frozenset(file.path for file in old))
+    with nginx(upstream) as server:
+        outcome = down.fetch(old, server.url, options)
+    assert sorted(file.path for file in outcome.arrived) == [b"newer", b"none", b"same"]
+    newer = outcome.newer[RelPath(b"newer")]
+    assert (newer.size, newer.mtime // 10**9) == (13, T0 // 10**9 + 5)
+    assert outcome.newer[RelPath(b"none")].size == 0
+    assert [file.path for file in outcome.kept] == [b"older"]
+
+
+# ---------------------------------------------------------------- the rest of a file
+
+
+def _beginning(down: Downstream, path: bytes, content: bytes) -> None:
+    """What an interrupted run left."""
+    with Staging(down.root) as staging:
+        folder = staging.root / "incoming" / "7"
+        place = folder / os.fsdecode(path)
+        place.parent.mkdir(parents=True)
+        place.write_bytes(content)
+
+
+def test_the_rest_of_a_file_is_asked_for(upstream: Path, down: Downstream) -> None:
+    content = os.urandom(3 * MIB)
+    file = put(upstream, b"d/large", content)
+    _beginning(down, b"d/large", content[: 2 * MIB])
+    with nginx(upstream) as server:
+        outcome = down.fetch([file], server.url)
+        assert outcome.complete
+        assert [line.split()[1:4] for line in server.requests] == [
+            ["206", f'"bytes={2 * MIB}-{3 * MIB - 1}"', str(MIB)]
+        ]
+    assert MIB < outcome.bytes_received < MIB + 2000
+
+
+def test_a_beginning_of_something_else_costs_one_more_request(
+    upstream: Path, down: Downstream
+) -> None:
+    content = os.urandom(MIB)
+    file = put(upstream, b"large", content)
+    _beginning(down, b"large", os.urandom(1000))
+    with nginx(upstream) as server:
+        assert down.fetch([file], server.url).complete
+        assert [line.split()[1] for line in server.requests] == ["206", "200"]
+
+
+def test_all_of_a_file_without_its_time_is_not_asked_for(upstream: Path, down: Downstream) -> None:
+    content = os.urandom(MIB)
+    file = put(upstream, b"large", content, mtime=T0)
+    _beginning(down, b"large", content)
+    with nginx(upstream) as server:
+        assert down.fetch([file], server.url).complete
+        assert server.requests == []
+
+
+def test_a_server_without_ranges_sends_it_all(upstream: Path, down: Downstream) -> None:
+    content = os.urandom(MIB)
+    file = put(upstream, b"large", content)
+    _beginning(down, b"large", content[:1000])
+    with nginx(upstream, location="max_ranges 0;") as server:
+        assert down.fetch([file], server.url).complete
+        assert [line.split()[1] for line in server.requests] == ["200"]
+
+
+def test_without_a_digest_nothing_is_continued(upstream: Path, down: Downstream) -> None:
+    content = os.urandom(MIB)
+    file = put(upstream, b"large", content, mtime=T0)._replace(digest=None)
+    _beginning(down, b"large", content[:1000])
+    with nginx(upstream) as server:
+        assert down.fetch([file], server.url).complete
+        assert [line.split()[1:3] for line in server.requests] == [["200", '"-"']]
+
+
+def test_at_the_deadline_what_has_begun_is_kept(upstream: Path, down: Downstream) -> None:
+    small = put(upstream, b"a", b"small")
+    file = put(upstream, b"large", os.urandom(MIB))
+    options = replace(TEST_OPTIONS, deadline=Deadline.after(2))
+    with nginx(upstream, location="limit_rate 200k; limit_rate_after 100k;") as server:
+        outcome = down.fetch([small, file], server.url, options)
+    assert outcome.late == [file]
+    assert outcome.arrived == [small]
+    with nginx(upstream) as server:
+        assert down.fetch([small, file], server.url).complete
+        (line,) = server.requests
+    first = int(line.split('"')[1].removeprefix("bytes=").partition("-")[0])
+    assert 100_000 < first < MIB
+
+
+# ---------------------------------------------------------------- limits
+
+
+@pytest.mark.parametrize("http2", [False, True])
+def test_a_server_that_has_enough_for_now(
+    upstream: Path, down: Downstream, certificate: tuple[Path, Path], http2: bool
+) -> None:
+    files = put_many(upstream, 60, 100)
+    zone = "limit_req_zone $binary_remote_addr zone=one:1m rate=30r/s;"
+    location = "limit_req zone=one burst=5 nodelay; limit_req_status 429;"
+    options = replace(TEST_OPTIONS, hosts=Hosts(), patience=60)
+    with nginx(upstream, tls=certificate, http2=http2, location=location, outside=zone) as server:
+        assert down.fetch(files, server.url, options).complete
+        statuses = [line.split()[1] for line in server.requests]
+    assert statuses.count("200") == 60
+    assert "429" in statuses
+    assert len(down.listener.waits) == 1
+
+
+def test_connections_are_counted(upstream: Path, down: Downstream, tmp_path: Path) -> None:
+    """nginx lets one connection at a time have an answer, and so many are made."""
+    files = put_many(upstream, 30, 20_000)
+    zone = "limit_conn_zone $binary_remote_addr zone=one:1m;"
+    options = replace(TEST_OPTIONS, hosts=Hosts(tmp_path), connections=1, patience=0)
+    with nginx(upstream, location="limit_conn one 1; limit_rate 100k;", outside=zone) as server:
+        assert down.fetch(files, server.url, options).complete
+        assert {line.split()[1] for line in server.requests} == {"200"}
+
+
+# ---------------------------------------------------------------- trust and logins
+
+
+def test_a_certificate_that_nobody_vouches_for(
+    upstream: Path, down: Downstream, tmp_path: Path
+) -> None:
+    file = put(upstream, b"a", b"1")
+    with (
+        nginx(upstream, tls=make_certificate(tmp_path)) as server,
+        pytest.raises(UpstreamRefusedError, match="certificate"),
+    ):
+        down.fetch([file], server.url)
+
+
+def test_a_login_of_netrc(
+    upstream: Path, down: Downstream, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = put(upstream, b"a", b"1")
+    users = tmp_path / "users"
+    users.write_text("me:{PLAIN}secret\n")
+    location = f"auth_basic closed; auth_basic_user_file {users};"
+    with nginx(upstream, location=location) as server:
+        with pytest.raises(UpstreamRefusedError, match="HTTP 401"):
+            down.fetch([file], server.url)
+        netrc = tmp_path / "netrc"
+        netrc.write_text("machine 127.0.0.1 login me password secret\n")
+        monkeypatch.setenv("NETRC", str(netrc))
+        assert down.fetch([file], server.url).complete
+
+
+def test_a_token_of_the_file_of_headers(upstream: Path, down: Downstream, tmp_path: Path) -> None:
+    file = put(upstream, b"a", b"1")
+    headers = tmp_path / "headers"
+    headers.write_text("X-Token: secret\n")
+    headers.chmod(0o600)
+    options = replace(TEST_OPTIONS, http_headers=headers)
+    with nginx(upstream, location='if ($http_x_token != "secret") { return 401; }') as server:
+        assert down.fetch([file], server.url, options).complete

@@ -1,0 +1,125 @@
+"""A real nginx on loopback, for as long as a test needs it.
+
+Of one process, so that it runs as whoever runs the test and ends with it.
+"""
+
+import os
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.support.processes import end_process
+
+_POLLS = 200
+_POLL = 0.05
+_GRACE = 10
+_STARTS = 5
+
+
+class Nginx:
+    """A running one."""
+
+    def __init__(self, folder: Path, port: int, scheme: str) -> None:
+        self._folder = folder
+        self.port = port
+        self.url = f"{scheme}://127.0.0.1:{port}"
+        """Without a slash."""
+
+    @property
+    def requests(self) -> list[str]:
+        """What was asked: protocol, status, range, bytes sent, path; in order of the answers."""
+        return (self._folder / "access").read_text().splitlines()
+
+
+@contextmanager
+def nginx(
+    root: Path,
+    *,
+    tls: tuple[Path, Path] | None = None,
+    http2: bool = False,
+    location: str = "",
+    outside: str = "",
+) -> Iterator[Nginx]:
+    """Serve `root`; `tls`: the files of certificate and key.
+
+    `location` and `outside` are more directives for the files, and for all of HTTP.
+    """
+    with tempfile.TemporaryDirectory(prefix="nginx-") as name:
+        folder = Path(name)
+        listen = (" ssl" if tls else "") + (" http2" if http2 else "")
+        for _ in range(_STARTS):
+            port = _free_port()
+            lines = _config(folder, root, f"127.0.0.1:{port}{listen}", tls, (location, outside))
+            (folder / "nginx.conf").write_text(lines)
+            process = _start(folder, port)
+            if process is not None:
+                break
+        else:
+            raise AssertionError((folder / "error").read_text())
+        try:
+            yield Nginx(folder, port, "https" if tls else "http")
+        finally:
+            end_process(process, _GRACE)
+
+
+def _config(
+    folder: Path,
+    root: Path,
+    listen: str,
+    tls: tuple[Path, Path] | None,
+    more: tuple[str, str],
+) -> str:
+    places = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    temporary = "\n".join(f"{each}_temp_path {folder}/{each};" for each in places)
+    secured = f"ssl_certificate {tls[0]}; ssl_certificate_key {tls[1]};" if tls else ""
+    location, outside = more
+    user = "user root;" if os.geteuid() == 0 else ""
+    return f"""
+{user}
+daemon off; master_process off; pid {folder}/pid; error_log {folder}/error warn;
+worker_rlimit_nofile 4096;
+events {{ worker_connections 1024; }}
+http {{
+  {temporary}
+  log_format short '$server_protocol $status "$http_range" $body_bytes_sent $request_uri';
+  access_log {folder}/access short;
+  default_type application/octet-stream;
+  {outside}
+  server {{
+    listen {listen}; {secured}
+    location / {{ root {root}; {location} }}
+  }}
+}}
+"""
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _start(folder: Path, port: int) -> subprocess.Popen[bytes] | None:
+    """None: it ended at once, as somebody took the port in between."""
+    program = "/usr/sbin/nginx"
+    process = subprocess.Popen(
+        [program, "-c", str(folder / "nginx.conf"), "-p", str(folder), "-e", f"{folder}/error"],
+        stdin=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    for _ in range(_POLLS):
+        if process.poll() is not None:
+            return None
+        try:
+            with socket.create_connection(("127.0.0.1", port), timeout=2):
+                return process
+        except OSError:
+            time.sleep(_POLL)
+    process.kill()
+    process.wait()
+    raise AssertionError("nginx does not listen")
