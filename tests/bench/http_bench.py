@@ -6,16 +6,15 @@ how fast the loader is and on what else the machine does.
 """
 
 import asyncio
-import os
 import statistics
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import NamedTuple, cast
 
 import uvloop
 
 from tests.bench.figures import Figure, Goal
+from tests.bench.processor import processor_time
 from tests.bench.stand import Stand
 from tests.support.http_fixtures import (
     CountingGit,
@@ -135,7 +134,7 @@ def _answer_size(server: Server, request: bytes) -> int:
 async def _round(server: Server, request: bytes, size: int) -> Result:
     loop = asyncio.get_running_loop()
     each = REQUESTS // CONNECTIONS
-    cpu, begin = _cpu(server.process.pid), time.monotonic()
+    cpu, begin = processor_time(server.process.pid), time.monotonic()
     made = [
         await loop.create_connection(lambda: Loader(request, size, each), "127.0.0.1", server.port)
         for _ in range(CONNECTIONS)
@@ -143,14 +142,8 @@ async def _round(server: Server, request: bytes, size: int) -> Result:
     async with asyncio.timeout(SECONDS):
         await asyncio.gather(*(loader.done for _, loader in made))
     seconds = time.monotonic() - begin
-    used = _cpu(server.process.pid) - cpu
+    used = processor_time(server.process.pid) - cpu
     for transport, _ in made:
         transport.close()
     total = each * CONNECTIONS
     return Result(total / seconds, used / total)
-
-
-def _cpu(pid: int) -> float:
-    """Seconds of CPU time, user and system."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

@@ -1,4 +1,4 @@
-"""CPU time of processes and all that they start: a control group (cpuacct, version 1) counts."""
+"""CPU time: of one process, or of some and all that they start (cpuacct, version 1, counts)."""
 
 import os
 import time
@@ -43,3 +43,9 @@ class ProcessorTime:
     def now(self) -> float:
         """Seconds so far."""
         return int((self._group / "cpuacct.usage").read_text()) / 1e9
+
+
+def processor_time(process: int) -> float:
+    """Seconds of one process so far, user and system."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

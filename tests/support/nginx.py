@@ -23,8 +23,11 @@ _STARTS = 5
 class Nginx:
     """A running one."""
 
-    def __init__(self, folder: Path, port: int, scheme: str) -> None:
+    def __init__(
+        self, folder: Path, process: subprocess.Popen[bytes], port: int, scheme: str
+    ) -> None:
         self._folder = folder
+        self.process = process
         self.port = port
         self.url = f"{scheme}://127.0.0.1:{port}"
         """Without a slash."""
@@ -61,7 +64,7 @@ def nginx(
         else:
             raise AssertionError((folder / "error").read_text())
         try:
-            yield Nginx(folder, port, "https" if tls else "http")
+            yield Nginx(folder, process, port, "https" if tls else "http")
         finally:
             end_process(process, _GRACE)
 
