@@ -20,12 +20,12 @@ impl Candidates {
         if is_known || wanted.is_linked() || seen.size != wanted.size {
             return false;
         }
-        let mut known = self.matching(row, seen).peekable();
-        let differs = |digest: Span| self.bytes(digest) != self.bytes(wanted.digest);
         if seen.mtime == wanted.mtime {
+            let differs = |digest: Span| self.bytes(digest) != self.bytes(wanted.digest);
+            let mut known = self.matching(row, seen);
             return known.any(|digest| !digest.is_empty() && differs(digest));
         }
-        known.peek().is_none() || known.any(differs)
+        self.known_digest(row).is_none()
     }
 
     /// Whether the local file has the wanted content, so that nothing need be fetched.
