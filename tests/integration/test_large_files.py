@@ -2,7 +2,9 @@
 
 import os
 import time
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -10,6 +12,7 @@ from blake3 import blake3
 
 from huai_native._native import BlockIndex
 from huai_server.store.block_indices import block_index_path
+from tests.support.nginx import Nginx, nginx
 from tests.support.upstream import T0, Downstream, Site, Upstream, assert_equal
 
 BLOCK = 64 << 10
@@ -122,6 +125,121 @@ def wait_for_another_second(down: Downstream) -> None:
     """Until the clock shows more than what the last sync recorded and the step it allows."""
     while time.time() < down.state.time + 2:
         time.sleep(0.1)
+
+
+@pytest.fixture(name="web")
+def web_server(up: Upstream) -> Iterator[Nginx]:
+    with nginx(up.tree.parent) as running:
+        yield running
+
+
+def over_http(up: Upstream, place: Site, *servers: Nginx, **settings: Any) -> Downstream:
+    urls = tuple(f"{each.url}/{up.name}" for each in servers)
+    return place.synced_downstream(up, content_urls=urls, **settings)
+
+
+def asked(web: Nginx) -> list[str]:
+    """The ranges of the image that were sent."""
+    return [line.split('"')[1] for line in web.requests if NAME.decode() in line]
+
+
+SCATTERED = b"".join(
+    os.urandom(BLOCK) if number in (3, 4, 9, 20) else CONTENT[number * BLOCK : (number + 1) * BLOCK]
+    for number in range(21)
+)[:SIZE]
+
+
+def test_only_changed_blocks_are_asked_for(up: Upstream, web: Nginx, place: Site) -> None:
+    down = over_http(up, place, web)
+    before = len(asked(web))
+    changed(up, SCATTERED)
+    assert 3 * BLOCK < received(down, up) < 4 * BLOCK
+    ranges = {(3 * BLOCK, 5 * BLOCK), (9 * BLOCK, 10 * BLOCK), (20 * BLOCK, SIZE)}
+    assert {*asked(web)[before:]} == {f"bytes={begin}-{end - 1}" for begin, end in ranges}
+
+
+@pytest.mark.parametrize("settings", [{"reuse_check": "digest"}, {}])
+def test_an_old_file_that_is_not_believed_is_read(
+    up: Upstream, web: Nginx, place: Site, settings: dict[str, str]
+) -> None:
+    down = over_http(up, place, web, **settings)
+    if not settings:  # its index is lost instead
+        index_file(up, CONTENT).unlink()
+    changed(up, SCATTERED)
+    assert received(down, up) < 4 * BLOCK
+
+
+def test_an_edited_file_costs_the_blocks_that_were_edited(
+    up: Upstream, web: Nginx, place: Site
+) -> None:
+    down = over_http(up, place, web)
+    wait_for_another_second(down)
+    with (down.dest / os.fsdecode(NAME)).open("r+b") as file:
+        file.seek(7 * BLOCK)
+        file.write(b"edited")
+    os.utime(down.dest / os.fsdecode(NAME), ns=(T0, T0))
+    changed(up, SCATTERED)
+    assert 4 * BLOCK < received(down, up) < 5 * BLOCK
+
+
+def test_a_larger_file_in_larger_blocks(up: Upstream, web: Nginx, place: Site) -> None:
+    file = up.put(NAME, CONTENT[: 2 * BLOCK])
+    os.truncate(file, 1 << 30)
+    os.utime(file, ns=(T0, T0))
+    down = over_http(up, place, web)
+    os.truncate(file, (1 << 30) + 5)
+    os.utime(file, ns=(LATER, LATER))
+    up.commit()
+    assert received(down, up) < 4 * BLOCK
+    assert (down.dest / os.fsdecode(NAME)).stat().st_blocks * 512 < 10 * BLOCK
+
+
+def test_a_new_image_with_holes(up: Upstream, web: Nginx, place: Site) -> None:
+    file = up.put(NAME, CONTENT[: 2 * BLOCK])
+    os.truncate(file, 200 << 20)
+    os.utime(file, ns=(T0, T0))
+    up.commit()
+    down = place.downstream(up, content_urls=(f"{web.url}/{up.name}",))
+    assert received(down, up) < 8 * BLOCK
+    assert (down.dest / os.fsdecode(NAME)).stat().st_blocks * 512 < 10 * BLOCK
+
+
+def test_a_file_of_several_mirrors(up: Upstream, web: Nginx, place: Site, tmp_path: Path) -> None:
+    """What the first one has is taken from there, and the rest from the other."""
+    down = over_http(up, place, web)
+    stale = tmp_path / up.name / os.fsdecode(NAME)
+    stale.parent.mkdir(parents=True)
+    stale.write_bytes(CONTENT[: 4 * BLOCK] + SCATTERED[4 * BLOCK : 10 * BLOCK] + os.urandom(SIZE))
+    os.truncate(stale, SIZE)
+    with nginx(tmp_path) as other:
+        down.configure(content_urls=(f"{other.url}/{up.name}", f"{web.url}/{up.name}"))
+        before = len(asked(web))
+        changed(up, SCATTERED)
+        ended = down.sync()
+        assert len(asked(other)) == 3
+    assert ended.code == 0, ended
+    assert "holds something else" in ended.err
+    assert_equal(up, down)
+    ranges = {(3 * BLOCK, 4 * BLOCK), (20 * BLOCK, SIZE)}
+    assert {*asked(web)[before:]} == {f"bytes={begin}-{end - 1}" for begin, end in ranges}
+
+
+def test_a_mirror_without_ranges_sends_whole_files(up: Upstream, place: Site) -> None:
+    with nginx(up.tree.parent, location="max_ranges 0;") as web:
+        down = over_http(up, place, web)
+        changed(up, SCATTERED)
+        assert received(down, up) >= SIZE
+
+
+def test_blocks_come_by_http_although_rsync_is_named_first(
+    up: Upstream, web: Nginx, place: Site
+) -> None:
+    rsync = f"{place.content_url}/{up.name}"
+    down = place.synced_downstream(up, content_urls=(rsync, f"{web.url}/{up.name}"))
+    before = len(asked(web))
+    changed(up, SCATTERED)
+    assert received(down, up) < 4 * BLOCK
+    assert len(asked(web)) == before + 3
 
 
 def broken(path: Path, content: bytes) -> None:

@@ -4,15 +4,15 @@ Rule: a `ContentSource` puts verified files into the staging area and changes no
 `Outcome` lists each file that it could not get.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from stat import S_ISREG
 from typing import NamedTuple, Protocol
 
 from huai_client.config import Module
-from huai_client.diff.files import having, joined, paths, sizes
+from huai_client.diff.files import chosen, having, joined, paths, sizes
 from huai_client.durations import seconds
-from huai_client.metadata.block_indices import BlockIndices
 from huai_client.metadata.commit import Commit
 from huai_client.metadata.upstream import Upstream
 from huai_client.plan.operations import Plan
@@ -26,6 +26,9 @@ from huai_client.tree.destination import NoSpaceError, check_space
 from huai_schema.entries import File
 from huai_schema.paths import RelPath
 
+_SECTOR = 512
+"""What `st_blocks` counts."""
+_SIZE_MAX = (1 << 63) - 1
 _CLOCK_STEP = 1
 """Seconds; recorded times are whole seconds."""
 
@@ -81,9 +84,7 @@ class UpstreamContent:
         if any(path not in reuses for path in paths(files)):
             self.urls(prepared.commit)
         if tree.stat(STAGING) is None:
-            free = needs_no_space(prepared.plan)
-            found = zip(paths(files), sizes(files), strict=True)
-            check_space(tree.dest, (size for path, size in found if path not in free))
+            check_space(tree.dest, _room(prepared, tree))
 
     def stage(
         self, prepared: Prepared, tree: Tree, staging: Staging, listener: Listener, synced: int
@@ -101,8 +102,16 @@ class UpstreamContent:
         policy = ReusePolicy(until, self._hardlink, options.deadline)
         with LocalContent(tree, staging, policy) as local:
             taken = local.take(files, plan.reuses)
-            reused = self._update_large(prepared, staging, (tree, policy), taken.absent, listener)
-            outcome = Outcome(taken.here, [], [], 0)
+            former = prepared.former if self._trusts else None
+            large = _large(taken.absent, prepared)
+            reused, received = Reused(), 0
+            if large:
+                from huai_client.transfer.large.update import Means, update
+
+                urls = self.urls(prepared.commit)
+                means = Means(self._lines, urls, options, policy, former)
+                reused, received = update(large, means, tree, staging, listener)
+            outcome = Outcome(taken.here, [], [], received)
             for wanted in (taken.absent, taken.twins):
                 if wanted is taken.twins:  # what they are twins of is here by now
                     local.copy_twins(wanted, files, plan.reuses)
@@ -111,32 +120,33 @@ class UpstreamContent:
                 outcome += fetch(wanted, urls, tree.dest, staging, options, listener)
             return StagedContent(outcome, local.reused().plus(reused))
 
-    def _update_large(
-        self,
-        prepared: Prepared,
-        staging: Staging,
-        local: tuple[Tree, ReusePolicy],
-        files: Sequence[File],
-        listener: Listener,
-    ) -> Reused:
-        """Make ready those of `files` that need nothing but what their older versions hold."""
-        smallest, former = prepared.commit.descriptor.blocks, prepared.former
-        if not smallest or former is None or not self._trusts:
-            return Reused()
-        from huai_client.transfer.large import LargeFiles
-
-        lines, (tree, policy) = self._lines, local
-        indices = BlockIndices(
-            lines.metadata,
-            lines.deadline,
-            timeout=self._options.timeout,
-            on_message=listener.retried,
-        )
-        return LargeFiles(tree, former, staging, indices, policy).update(files, smallest)
-
     def urls(self, commit: Commit) -> list[ContentUrl]:
         """The content URLs of client.toml, else the upstream's; raises `ContentUrlError`."""
         return self._own_urls or upstream_urls(commit.descriptor)
+
+
+def _room(prepared: Prepared, tree: Tree) -> Iterator[int]:
+    """Bytes that each file of the plan may need."""
+    files, free = prepared.plan.fetches, needs_no_space(prepared.plan)
+    smallest = prepared.commit.descriptor.blocks or _SIZE_MAX
+    for path, size in zip(paths(files), sizes(files), strict=True):
+        older = tree.stat(path) if size >= smallest else None
+        if path in free:
+            continue
+        needed = size
+        if older is not None and S_ISREG(older.st_mode):
+            # Holes of the older version are holes of the new one, as a rule.
+            needed = min(size, older.st_blocks * _SECTOR + max(0, size - older.st_size))
+        yield needed
+
+
+def _large(files: Sequence[File], prepared: Prepared) -> Sequence[File]:
+    """Those of `files` that have a block index."""
+    smallest, volatile = prepared.commit.descriptor.blocks, prepared.volatile
+    if not smallest:
+        return []
+    places = [place for place, size in enumerate(sizes(files)) if size >= smallest]
+    return [file for file in chosen(files, places) if file.path not in volatile] if places else []
 
 
 def _still_absent(

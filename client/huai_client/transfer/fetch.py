@@ -94,7 +94,7 @@ def fetch(
     `DiskFullError`) if the staging area cannot be written, `RsyncRequirementError`,
     `StagingBusyError`.  Files that arrived before an error stay ready.
     """
-    with _disk_errors(staging):
+    with disk_errors(staging):
         wanted = staging.absent(files)
         if not wanted:
             return Outcome(files, [], [], 0)
@@ -139,7 +139,7 @@ def _outcome(files: Sequence[File], not_arrived: Failed, shared: Shared) -> Outc
 
 
 @contextmanager
-def _disk_errors(staging: Staging) -> Iterator[None]:
+def disk_errors(staging: Staging) -> Iterator[None]:
     """Turn each `OSError` of the block into a `LocalWriteError`."""
     try:
         yield

@@ -40,10 +40,10 @@ class Tally:
             self.received += received
             self._in_flight.pop(stream, None)
 
-    def arrived(self, files: Sequence[File]) -> None:
-        """`files` are verified."""
+    def arrived(self, files: Sequence[File], size: int | None = None) -> None:
+        """`files` are verified; `size`: the bytes of them that had to come (None: all)."""
         with self._lock:
-            self._done += sum(sizes(files))
+            self._done += sum(sizes(files)) if size is None else size
             self._progressed()
             self._listener.finished(files)
 

@@ -261,7 +261,9 @@ class BlockIndex:
         zeros; whether the new file shares the blocks of the old one.
         """
 
-    def wrong_ranges(self, handle: int, ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    def wrong_ranges(
+        self, handle: int, ranges: list[tuple[int, int]], threads: int
+    ) -> list[tuple[int, int]]:
         """Those of `ranges` of an open file that are not what this says, as whole blocks."""
 
 @final

@@ -87,10 +87,16 @@ impl BlockIndex {
         Ok((pairs(found.missing), bytes, found.is_clone))
     }
 
-    fn wrong_ranges(&self, py: Python<'_>, handle: u32, ranges: Ranges) -> PyResult<Ranges> {
+    fn wrong_ranges(
+        &self,
+        py: Python<'_>,
+        handle: u32,
+        ranges: Ranges,
+        threads: usize,
+    ) -> PyResult<Ranges> {
         let ranges: Vec<_> = ranges.into_iter().map(|(begin, end)| begin..end).collect();
         let wrong = wait(py, |stop| {
-            engine::wrong_ranges(handle, &self.0, &ranges, stop)
+            engine::wrong_ranges(handle, &self.0, &ranges, threads, stop)
         })?;
         wrong.map(pairs).map_err(|error| raise(py, &error))
     }

@@ -79,25 +79,45 @@ pub fn wrong_ranges(
     number: u32,
     index: &BlockIndex,
     ranges: &[Range<u64>],
+    threads: usize,
     stop: &Stop,
 ) -> Result<Vec<Range<u64>>> {
     let find = || {
         let file = call::reopen(number)?;
-        let mut room = Vec::new();
-        let mut wrong = Vec::new();
-        for range in ranges {
-            for number in blocks_of(index, range) {
-                if stop.is_set() {
-                    return Err(Errno::CANCELED);
-                }
-                if !proved(file.as_fd(), index.range(number), index, number, &mut room) {
-                    wrong.push(index.range(number));
-                }
-            }
-        }
-        Ok(joined(wrong.into_iter()))
+        let blocks: Vec<_> = ranges
+            .iter()
+            .flat_map(|range| blocks_of(index, range))
+            .collect();
+        let next = AtomicUsize::new(0);
+        let parts = workers::run(threads, || {
+            wrong_blocks(file.as_fd(), index, &blocks, &next, stop)
+        });
+        let mut wrong = parts.into_iter().collect::<Outcome<Vec<_>>>()?.concat();
+        wrong.sort_unstable();
+        Ok(joined(wrong.into_iter().map(|number| index.range(number))))
     };
     find().map_err(|errno| Error::new("read", b"", errno))
+}
+
+/// One of `blocks` after the other, until none is left; those that are wrong.
+fn wrong_blocks(
+    file: BorrowedFd<'_>,
+    index: &BlockIndex,
+    blocks: &[usize],
+    next: &AtomicUsize,
+    stop: &Stop,
+) -> Outcome<Vec<usize>> {
+    let mut room = Vec::new();
+    let mut wrong = Vec::new();
+    while let Some(number) = blocks.get(next.fetch_add(1, Ordering::Relaxed)) {
+        if stop.is_set() {
+            return Err(Errno::CANCELED);
+        }
+        if !proved(file, index.range(*number), index, *number, &mut room) {
+            wrong.push(*number);
+        }
+    }
+    Ok(wrong)
 }
 
 fn blocks_of(index: &BlockIndex, range: &Range<u64>) -> Range<usize> {

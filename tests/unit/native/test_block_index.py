@@ -98,7 +98,7 @@ class Bench:
             found = index_of(wanted).assemble(handles["new"], sources, 2, hear)
             index = index_of(wanted)
             whole = [(0, len(wanted))]
-            assert index.wrong_ranges(handles["new"], whole) == found[0]
+            assert index.wrong_ranges(handles["new"], whole, 2) == found[0]
         finally:
             for handle in handles.values():
                 os.close(handle)

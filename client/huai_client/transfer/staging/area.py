@@ -128,6 +128,14 @@ class Staging:
         self.incoming.keep(made, run, finished)
         self._ready.add(linked)
 
+    def left_of(self, file: File) -> AbstractContextManager[int | None]:
+        """A handle of what an interrupted run left of `file`, to be read; None: it left nothing."""
+        return self._partials.opened(file.path)
+
+    def drop_left(self, file: File) -> None:
+        """Drop what an interrupted run left of `file`."""
+        self._partials.drop(file.path)
+
     def begin_to_write(self, files: int, size: int) -> None:
         """So many files came, with so many bytes: begin to write them to disk, if it is worth it.
 

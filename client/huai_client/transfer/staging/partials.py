@@ -8,8 +8,8 @@ two runs (a file where a directory was) finds nothing in its way.
 import os
 import re
 import stat
-from collections.abc import Container, Iterable
-from contextlib import suppress
+from collections.abc import Container, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from hashlib import blake2b
 
 from huai_client.tree import handles
@@ -64,6 +64,26 @@ class Partials:
         except FileNotFoundError:
             return None
         return os.stat(name, dir_fd=handle, follow_symlinks=False)
+
+    @contextmanager
+    def opened(self, path: bytes) -> Iterator[int | None]:
+        """A handle of what is kept for `path`, to be read; None: nothing is."""
+        name = _name(path)
+        if name not in self._names:
+            yield None
+            return
+        handle = os.open(name, _READ, dir_fd=self._handle)
+        try:
+            yield handle
+        finally:
+            os.close(handle)
+
+    def drop(self, path: bytes) -> None:
+        """Drop what is kept for `path`."""
+        name = _name(path)
+        if name in self._names:
+            _native.remove_all(self._handle, name)
+            self._names.discard(name)
 
     def prune(self, wanted: Iterable[bytes]) -> None:
         """Drop what is kept for any path that is not `wanted`."""

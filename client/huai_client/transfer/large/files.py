@@ -1,0 +1,123 @@
+"""Large files, each put together from what is here and the blocks that are not.
+
+The indices of both versions say, without a look at either file, which blocks are the same, and
+which may stand elsewhere in the older one.  Those that are the same are taken unread from the file
+that stands at the path, if that is what the last sync left there; every other block is proved by
+the index of the new version.  The new file is made in the staging area.
+
+Rule to keep: a file is ready only if each of its blocks was proved, or stands in a file that was
+right before it was copied and had not changed afterwards.
+"""
+
+import errno
+import os
+from collections.abc import Sequence
+
+from huai_client.metadata.block_indices import BlockIndices
+from huai_client.transfer.errors import OutOfTimeError
+from huai_client.transfer.large.older import Former, Older, opened
+from huai_client.transfer.large.pieces import Making, Pieces
+from huai_client.transfer.local import Reused, ReuseMethod, ReusePolicy
+from huai_client.transfer.staging import Staging
+from huai_client.tree import View
+from huai_client.tree.hashing import digest_of
+from huai_native._native import BlockIndex
+from huai_schema.entries import File
+
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+class LargeFiles:
+    """Those of one run."""
+
+    def __init__(
+        self,
+        view: View,
+        staging: Staging,
+        indices: BlockIndices,
+        former: Former | None,
+        pieces: Pieces | None,
+        policy: ReusePolicy,
+    ) -> None:
+        """`former`: None: no file of the tree that is viewed is believed unread.
+
+        `pieces`: None: no content URL has pieces of files.
+        """
+        self._view = view
+        self._staging = staging
+        self._indices = indices
+        self._former = former
+        self._pieces = pieces
+        self._policy = policy
+
+    def update(self, files: Sequence[File]) -> Reused:
+        """Make ready what can be made of `files`; which of them nothing was transferred for."""
+        done = Reused()
+        for file in files:
+            way = self._update(file)
+            if way is not None:
+                done = done.plus(Reused.of(way, file.size))
+        return done
+
+    def _update(self, file: File) -> ReuseMethod | None:
+        """How the file came to be ready without a transfer, if it did."""
+        if file.digest is None or self._policy.deadline.over:
+            return None
+        has_pieces = self._pieces is not None and bool(self._pieces.urls())
+        with opened(self._view, file.path) as older:
+            held = None if older is None or self._former is None else self._former.index_of(older)
+            if held is None and not has_pieces:
+                return None
+            index = self._indices.find(file.size, file.digest)
+            if index is None:
+                return None
+            if (
+                older is not None
+                and has_pieces
+                and (held is None or held.block_size != index.block_size)
+            ):
+                held = older.read(index.block_size, self._policy.threads)
+            if not has_pieces and (held is None or index.unknown(held)):
+                return None
+            return self._make(file, index, older, held)
+
+    def _make(
+        self, file: File, index: BlockIndex, older: Older | None, held: BlockIndex | None
+    ) -> ReuseMethod | None:
+        incoming = self._staging.incoming
+        with incoming.filling(file) as (run, target):
+            try:
+                way, whole = self._fill(Making(file, index, target), older, held)
+            except OutOfTimeError:
+                way, whole = None, False
+            except OSError as error:
+                incoming.salvage(run, {file.path: file})
+                if error.errno in _NO_ROOM:
+                    raise
+                return None
+            if whole:
+                os.utime(target, ns=(file.mtime, file.mtime))
+        if not whole:
+            incoming.salvage(run, {file.path: file})
+            return None
+        self._staging.keep(run, [file])
+        self._staging.drop_left(file)
+        return way
+
+    def _fill(
+        self, making: Making, older: Older | None, held: BlockIndex | None
+    ) -> tuple[ReuseMethod | None, bool]:
+        """How, if nothing was transferred; and whether the file is whole."""
+        source = None if older is None or held is None else (older.handle, held)
+        with self._staging.left_of(making.file) as partial:
+            missing, _, is_clone = making.blocks.assemble(
+                making.handle, (source, partial), self._policy.threads, self._goes_on
+            )
+        way = None if missing else ReuseMethod.CLONED if is_clone else ReuseMethod.COPIED
+        whole = not missing or (self._pieces is not None and self._pieces.fetch(making, missing))
+        if whole and older is not None and not older.is_unchanged:
+            whole = digest_of(making.handle) == making.file.digest
+        return way, whole
+
+    def _goes_on(self, _done: int) -> bool:
+        return not self._policy.deadline.over

@@ -1,0 +1,71 @@
+"""The version of a large file that stands in the tree, and which blocks it holds."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from huai_client.diff.selection import Selection
+from huai_client.metadata.block_indices import BlockIndices
+from huai_client.tree import PathError, View
+from huai_native._native import BlockIndex
+from huai_schema.entries import File
+from huai_schema.paths import RelPath
+
+
+class Older(NamedTuple):
+    """An older version of a file, open."""
+
+    path: RelPath
+    handle: int
+    found: os.stat_result
+    """Before anything of it was read."""
+
+    @property
+    def is_unchanged(self) -> bool:
+        """Whether it still is what it was."""
+        return _state(os.fstat(self.handle)) == _state(self.found)
+
+    def read(self, block: int, threads: int) -> BlockIndex | None:
+        """What it holds, in blocks of `block` bytes; None: it is too small, or cannot be read."""
+        try:
+            return BlockIndex.of_file(self.handle, block, threads)
+        except OSError:
+            return None
+
+
+@contextmanager
+def opened(view: View, path: RelPath) -> Iterator[Older | None]:
+    """What stands at `path`; None: no regular file that can be read."""
+    try:
+        handle = view.open_file(path)
+    except PathError:
+        yield None
+        return
+    try:
+        yield Older(path, handle, os.fstat(handle))
+    finally:
+        os.close(handle)
+
+
+class Former(NamedTuple):
+    """What the last sync left in the tree."""
+
+    selection: Selection
+    indices: BlockIndices
+    until: int
+    """Nanoseconds since the epoch: a file that was changed later is no longer that."""
+
+    def index_of(self, older: Older) -> BlockIndex | None:
+        """What `older` holds, if that is known without reading it."""
+        known, found = self.selection.entry(older.path), older.found
+        if not isinstance(known, File) or known.digest is None:
+            return None
+        is_ours = (found.st_size, found.st_mtime_ns) == (known.size, known.mtime)
+        if not is_ours or found.st_ctime_ns > self.until:
+            return None
+        return self.indices.find(known.size, known.digest)
+
+
+def _state(found: os.stat_result) -> tuple[int, int, int]:
+    return found.st_size, found.st_mtime_ns, found.st_ctime_ns

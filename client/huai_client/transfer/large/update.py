@@ -1,0 +1,59 @@
+"""The use case: bring large files up to date from what is here and who is asked.
+
+libcurl is loaded only if a content URL is one of HTTP.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from huai_client.diff.selection import Selection
+from huai_client.metadata.block_indices import BlockIndices
+from huai_client.metadata.upstream import Upstream
+from huai_client.transfer.fetch import disk_errors
+from huai_client.transfer.large.files import LargeFiles
+from huai_client.transfer.large.older import Former
+from huai_client.transfer.listener import Listener
+from huai_client.transfer.local import Reused, ReusePolicy
+from huai_client.transfer.options import TransferOptions
+from huai_client.transfer.sources import Sources
+from huai_client.transfer.staging import Staging
+from huai_client.transfer.urls import ContentUrl, Transport
+from huai_client.tree import View
+from huai_schema.entries import File
+
+
+class Means(NamedTuple):
+    """What a run has to do it with."""
+
+    lines: Upstream
+    urls: Sequence[ContentUrl]
+    options: TransferOptions
+    policy: ReusePolicy
+    former: Selection | None
+    """What the last sync left in the tree; None: no file is believed to be that."""
+
+
+def update(
+    files: Sequence[File], means: Means, view: View, staging: Staging, listener: Listener
+) -> tuple[Reused, int]:
+    """Make ready what can be made of `files`, which have a block index and are not ready.
+
+    Those that nothing was transferred for, and the bytes that came for others.  Raises
+    `DiskFullError` if there is no room.
+    """
+    lines, options = means.lines, means.options
+    indices = BlockIndices(
+        lines.metadata, lines.deadline, timeout=options.timeout, on_message=listener.retried
+    )
+    former = None
+    if means.former is not None:
+        former = Former(means.former, indices, means.policy.until)
+    pieces = None
+    if any(url.transport is Transport.HTTP for url in means.urls):
+        from huai_client.transfer.large.pieces import Pieces
+
+        pieces = Pieces(Sources(means.urls, options.hosts.health), options, listener)
+    large = LargeFiles(view, staging, indices, former, pieces, means.policy)
+    with disk_errors(staging):
+        reused = large.update(files)
+    return reused, pieces.received if pieces else 0

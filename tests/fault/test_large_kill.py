@@ -1,0 +1,94 @@
+"""A client is killed while it puts a large file together; the next one goes on from there."""
+
+import os
+import re
+import time
+
+import pytest
+
+from tests.support.nginx import Nginx, nginx
+from tests.support.upstream import T0, Downstream, Site, Upstream, assert_equal
+
+BLOCK = 64 << 10
+BLOCKS = 64
+NAME = b"image"
+CONTENT = os.urandom(BLOCKS * BLOCK)
+SECONDS = 60
+SLOW = "limit_rate 32k;"
+"""One block comes in two seconds, over each connection."""
+SLOWEST = "limit_rate 1k;"
+
+
+@pytest.fixture(name="up")
+def upstream(place: Site) -> Upstream:
+    up = place.upstream(block_index=1 << 20)
+    up.put(NAME, CONTENT)
+    return up
+
+
+def make_new(up: Upstream) -> bytes:
+    """Every other block is another one."""
+    new = bytearray(CONTENT)
+    for at in range(0, len(new), 2 * BLOCK):
+        new[at : at + BLOCK] = os.urandom(BLOCK)
+    up.put(NAME, bytes(new), mtime=T0 + 10**9)
+    up.commit()
+    return bytes(new)
+
+
+def here(down: Downstream, new: bytes) -> int:
+    """How many of the new blocks came."""
+    best = 0
+    for path in (down.dest / ".~tmp~" / "huai").rglob("*"):
+        if path.is_file() and path.stat().st_size == len(new):
+            content = path.read_bytes()
+            places = range(0, len(new), 2 * BLOCK)
+            same = (content[at : at + BLOCK] == new[at : at + BLOCK] for at in places)
+            best = max(best, sum(same))
+    return best
+
+
+def asked(web: Nginx) -> int:
+    """Bytes that were asked for, whether they were sent or not."""
+    ranges = re.findall(r'"bytes=(\d+)-(\d+)"', "\n".join(web.requests))
+    return sum(int(end) - int(begin) + 1 for begin, end in ranges)
+
+
+def test_what_came_before_a_kill_is_not_asked_for_again(up: Upstream, place: Site) -> None:
+    down = place.synced_downstream(up)
+    new = make_new(up)
+    with nginx(up.tree.parent, location=SLOW) as slow:
+        down.configure(content_urls=(f"{slow.url}/{up.name}",))
+        process = down.spawn("sync", down.name)
+        try:
+            until = time.monotonic() + SECONDS
+            while here(down, new) < BLOCKS // 8:
+                assert process.poll() is None
+                assert time.monotonic() < until
+                time.sleep(0.05)
+        finally:
+            process.kill()
+            process.communicate(timeout=SECONDS)
+    assert (down.dest / os.fsdecode(NAME)).read_bytes() == CONTENT
+    came = here(down, new)
+    with nginx(up.tree.parent) as fast:
+        down.configure(content_urls=(f"{fast.url}/{up.name}",))
+        down.synced()
+        assert asked(fast) == (BLOCKS // 2 - came) * BLOCK
+    assert_equal(up, down)
+
+
+def test_a_sync_that_runs_out_of_time_keeps_what_came(up: Upstream, place: Site) -> None:
+    down = place.synced_downstream(up)
+    new = make_new(up)
+    with nginx(up.tree.parent, location=SLOWEST) as slow:
+        down.configure(content_urls=(f"{slow.url}/{up.name}",))
+        ended = down.sync("--max-time", "3")
+    assert ended.code == 30, ended
+    assert (down.dest / os.fsdecode(NAME)).read_bytes() == CONTENT
+    came = here(down, new)
+    with nginx(up.tree.parent) as fast:
+        down.configure(content_urls=(f"{fast.url}/{up.name}",))
+        down.synced()
+        assert asked(fast) == (BLOCKS // 2 - came) * BLOCK
+    assert_equal(up, down)
