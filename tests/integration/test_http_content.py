@@ -225,11 +225,16 @@ def test_without_a_digest_nothing_is_continued(upstream: Path, down: Downstream)
         assert [line.split()[1:3] for line in server.requests] == [["200", '"-"']]
 
 
-def test_at_the_deadline_what_has_begun_is_kept(upstream: Path, down: Downstream) -> None:
+@pytest.mark.parametrize("bwlimit", [0, 200])
+def test_at_the_deadline_what_has_begun_is_kept(
+    upstream: Path, down: Downstream, bwlimit: int
+) -> None:
+    """Where the server is slow, or `bwlimit` is low."""
     small = put(upstream, b"a", b"small")
     file = put(upstream, b"large", os.urandom(MIB))
-    options = replace(TEST_OPTIONS, deadline=Deadline.after(2))
-    with nginx(upstream, location="limit_rate 200k; limit_rate_after 100k;") as server:
+    options = replace(TEST_OPTIONS, deadline=Deadline.after(2), bwlimit=bwlimit)
+    slow = "" if bwlimit else "limit_rate 200k; limit_rate_after 100k;"
+    with nginx(upstream, location=slow) as server:
         outcome = down.fetch([small, file], server.url, options)
     assert outcome.late == [file]
     assert outcome.arrived == [small]

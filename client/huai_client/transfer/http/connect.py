@@ -18,7 +18,7 @@ def connections_to(url: ContentUrl, options: TransferOptions, grant: Grant) -> C
     """
     return Connections(
         url,
-        Circumstances(_AGENT, authorities(), options.contimeout),
-        Limits(grant.connections, options.hosts.requests(url.service), grant.bwlimit),
+        Circumstances(_AGENT, authorities(), options.contimeout, grant.bwlimit),
+        Limits(grant.connections, options.hosts.requests(url.service)),
         headers_for(url, options.http_headers),
     )

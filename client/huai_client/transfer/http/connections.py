@@ -47,8 +47,6 @@ class Limits(NamedTuple):
 
     connections: int
     requests: int
-    rate: int = 0
-    """KiB/s; 0: no limit."""
 
 
 class Work(Protocol):
@@ -263,6 +261,5 @@ class Connections:
 
     def _ahead(self, began: float) -> float:
         """Seconds until the rate allows to read on: meanwhile what comes waits in the network."""
-        if not self._limits.rate:
-            return 0.0
-        return began + self.received / (self._limits.rate * _KIBIBYTE) - time.monotonic()
+        rate = self._circumstances.rate * _KIBIBYTE
+        return began + self.received / rate - time.monotonic() if rate else 0.0

@@ -20,6 +20,7 @@ _HEAD_MAX = 256 << 10
 _DRAINED = 64 << 10
 """A body of no use up to this size is read to its end: that keeps the connection."""
 _BUFFER = 256 << 10
+_KIBIBYTE = 1024
 
 
 class Circumstances(NamedTuple):
@@ -30,6 +31,8 @@ class Circumstances(NamedTuple):
     """A file and a folder of certificates."""
     contimeout: int
     """Seconds."""
+    rate: int
+    """KiB/s of all together; 0: no limit."""
 
 
 class Traffic:
@@ -70,6 +73,8 @@ class Request:
             (pycurl.PROTOCOLS, pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS),
             (pycurl.HTTP_VERSION, pycurl.CURL_HTTP_VERSION_2TLS),
             (pycurl.BUFFERSIZE, _BUFFER),
+            # Of one request, which else would take all that waits in the network at once.
+            (pycurl.MAX_RECV_SPEED_LARGE, circumstances.rate * _KIBIBYTE),
             (pycurl.NOSIGNAL, 1),  # there are other threads
             (pycurl.FOLLOWLOCATION, 0),  # `address` knows where to, and without a login
             (pycurl.NETRC, pycurl.NETRC_IGNORED),  # `login` has read it
