@@ -20,6 +20,8 @@ from tests.bench import trees
 from tests.bench.disk_reads import DiskReads, NotCountedError, drop_caches
 from tests.bench.line import line_to
 from tests.bench.programs import Program, serving
+from tests.support.certificate import make_certificate
+from tests.support.nginx import nginx
 from tests.support.rsyncd import rsync_daemon
 
 MODULES = {"plain": "off", "digests": "now"}
@@ -150,6 +152,16 @@ class Stand:
         """The URL of `tree` at a stock rsync daemon."""
         url = self._closing.enter_context(rsync_daemon({module: tree}))
         return f"rsync://127.0.0.1:{self._far(urlsplit(url).port or 0)}/{module}"
+
+    def web_server(self, tree: Path, *, http2: bool) -> str:
+        """The URL of `tree` at an nginx, under TLS; who asks has to be told of `certificate`."""
+        server = self._closing.enter_context(nginx(tree, tls=self.certificate, http2=http2))
+        return f"https://127.0.0.1:{self._far(server.port)}"
+
+    @cached_property
+    def certificate(self) -> tuple[Path, Path]:
+        """The files of the web servers' certificate and its key."""
+        return make_certificate(self.folder)
 
     def _far(self, port: int) -> int:
         """What stands for `port` on this side of the line, if there is one."""
