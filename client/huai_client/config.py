@@ -43,6 +43,7 @@ _EXAMPLES = {
     "publish": 'publish = ["pointers latest.txt"]',
     "volatile": 'volatile = ["/status/beat"]',
     "duplicates": 'duplicates = "copy", or "hardlink"',
+    "mirrors": 'mirrors = "off", or "auto"',
     "reuse_check": 'reuse_check = "stat", or "digest"',
 }
 
@@ -57,6 +58,8 @@ class Module(msgspec.Struct, frozen=True):
     """What the upstream calls the module; empty: the same name as here."""
     content_urls: tuple[str, ...] = ()
     """Instead of those that the upstream names."""
+    mirrors: Literal["off", "auto"] = "off"
+    """Whether others that the upstream names are asked for what did not come from these."""
     streams: Annotated[int, Meta(ge=1, le=64)] = 2
     batch_files: Annotated[int, Meta(ge=1)] = 1_000_000
     batch_size: Annotated[int, Meta(ge=1)] = 1 << 30

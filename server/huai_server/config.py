@@ -139,6 +139,8 @@ class Module(msgspec.Struct, frozen=True):
     """Bytes from which on a file gets a block index (FORMAT.md); 0: none does."""
     serve_content: bool = False
     """Whether `serve` hands out the files of the newest commit."""
+    mirrors: tuple[str, ...] = ()
+    """Content URLs of others who have the tree."""
     fallback: ModuleFallback = ModuleFallback()
 
     @property
@@ -256,18 +258,13 @@ def _module(path: Path, name: str, table: object) -> Module:
     if isinstance(table, dict):
         _convert(f"{path}: [modules.{name}.fallback]", table.get("fallback", {}), ModuleFallback)
     module = _convert(place, table, Module)
-    for url in module.content_urls:
-        daemon = _DAEMON.fullmatch(url) and ".." not in url.split("/")
-        if not daemon and not is_web_folder(url):
-            raise ConfigError(
-                f"{place}: content_urls: {url!r} is not what downstreams fetch content from",
-                hint=f"name an rsync daemon and its module, rsync://HOST/{name}, or the folder of "
-                f"a web server: https://HOST/{name}",
-            )
+    _check_urls(f"{place}: content_urls", name, module.content_urls)
+    _check_urls(f"{place}: mirrors", name, module.mirrors)
     try:
         check_module(name)
         # As clients will read it.
-        Descriptor.decode(Descriptor(name, module.content_urls, module.rules).encode())
+        told = Descriptor(name, module.content_urls, module.rules, mirrors=module.mirrors)
+        Descriptor.decode(told.encode())
         own_rules(module.rules)
     except FormatError as error:
         raise ConfigError(f"{place}: {error.reason}", hint=_SEE) from None
@@ -283,6 +280,17 @@ def _module(path: Path, name: str, table: object) -> Module:
             f"{place}: path: {module.path!r} is not an absolute path", hint="begin it with a slash"
         )
     return module
+
+
+def _check_urls(place: str, name: str, urls: tuple[str, ...]) -> None:
+    for url in urls:
+        daemon = _DAEMON.fullmatch(url) and ".." not in url.split("/")
+        if not daemon and not is_web_folder(url):
+            raise ConfigError(
+                f"{place}: {url!r} is not what downstreams fetch content from",
+                hint=f"name an rsync daemon and its module, rsync://HOST/{name}, or the folder of "
+                f"a web server: https://HOST/{name}",
+            )
 
 
 def _convert(place: str, table: object, kind: type[_Table]) -> _Table:

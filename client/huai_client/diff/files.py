@@ -101,6 +101,16 @@ def having(files: Sequence[File], is_meant: Callable[[RelPath], bool]) -> Sequen
     return chosen(files, found)
 
 
+def parted(
+    files: Sequence[File], is_meant: Callable[[File], bool]
+) -> tuple[Sequence[File], Sequence[File]]:
+    """Those that are meant, and all others."""
+    meant, others = array("L"), array("L")
+    for place, file in enumerate(files):
+        (meant if is_meant(file) else others).append(place)
+    return chosen(files, meant), chosen(files, others)
+
+
 def found_by(files: Sequence[File], find: Callable[[Sequence[File]], list[int]]) -> Sequence[File]:
     """Those at the places that `find` gives of some of them at a time."""
     found, before = array("L"), 0

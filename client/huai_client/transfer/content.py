@@ -11,7 +11,7 @@ from stat import S_ISREG
 from typing import NamedTuple, Protocol
 
 from huai_client.config import Module
-from huai_client.diff.files import chosen, having, joined, paths, sizes
+from huai_client.diff.files import chosen, having, joined, parted, paths, sizes
 from huai_client.durations import seconds
 from huai_client.metadata.commit import Commit
 from huai_client.metadata.upstream import Upstream
@@ -20,7 +20,7 @@ from huai_client.plan.prepared import Prepared
 from huai_client.transfer import ContentUrl, Listener, Outcome, TransferOptions, fetch
 from huai_client.transfer.local import LocalContent, Reused, ReusePolicy
 from huai_client.transfer.staging import Staging
-from huai_client.transfer.urls import upstream_urls
+from huai_client.transfer.urls import mirror_urls, upstream_urls
 from huai_client.tree import STAGING, Tree
 from huai_client.tree.destination import NoSpaceError, check_space
 from huai_schema.entries import File
@@ -63,6 +63,7 @@ class UpstreamContent:
         self._own_urls = [ContentUrl.parse(url)._replace(own=True) for url in module.content_urls]
         self._hardlink = module.duplicates == "hardlink"
         self._trusts = module.reuse_check == "stat"
+        self._asks_mirrors = module.mirrors == "auto"
         self._lines = lines
         self._options = TransferOptions(
             streams=module.streams,
@@ -108,7 +109,7 @@ class UpstreamContent:
             if large:
                 from huai_client.transfer.large.update import Means, update
 
-                urls = self.urls(prepared.commit)
+                urls = self.urls(prepared.commit) + self._mirrors(prepared.commit)
                 means = Means(self._lines, urls, options, policy, former)
                 reused, received = update(large, means, tree, staging, listener)
             outcome = Outcome(taken.here, [], [], received)
@@ -116,13 +117,28 @@ class UpstreamContent:
                 if wanted is taken.twins:  # what they are twins of is here by now
                     local.copy_twins(wanted, files, plan.reuses)
                 absent = _still_absent(wanted, files, tree.dest, staging)
-                urls = self.urls(prepared.commit) if absent else []
-                outcome += fetch(wanted, urls, tree.dest, staging, options, listener)
+                for part, urls in self._places(wanted, prepared) if absent else [(wanted, [])]:
+                    outcome += fetch(part, urls, tree.dest, staging, options, listener)
             return StagedContent(outcome, local.reused().plus(reused))
 
     def urls(self, commit: Commit) -> list[ContentUrl]:
         """The content URLs of client.toml, else the upstream's; raises `ContentUrlError`."""
         return self._own_urls or upstream_urls(commit.descriptor)
+
+    def _mirrors(self, commit: Commit) -> list[ContentUrl]:
+        """The mirrors that the upstream names, if they are to be asked."""
+        return mirror_urls(commit.descriptor, self.urls(commit)) if self._asks_mirrors else []
+
+    def _places(
+        self, files: Sequence[File], prepared: Prepared
+    ) -> list[tuple[Sequence[File], list[ContentUrl]]]:
+        """Where to ask for which of `files`: mirrors only for what a digest proves."""
+        urls, mirrors = self.urls(prepared.commit), self._mirrors(prepared.commit)
+        if not mirrors:
+            return [(files, urls)]
+        volatile = prepared.volatile
+        proved, others = parted(files, lambda file: bool(file.digest) and file.path not in volatile)
+        return [(part, where) for part, where in ((proved, urls + mirrors), (others, urls)) if part]
 
 
 def _room(prepared: Prepared, tree: Tree) -> Iterator[int]:

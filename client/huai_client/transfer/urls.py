@@ -7,7 +7,7 @@ is a host and a folder there, without a login, a query or a way up.
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from enum import Enum
 from typing import NamedTuple
@@ -146,6 +146,13 @@ def upstream_urls(descriptor: Descriptor) -> list[ContentUrl]:
             "here content_urls in client.toml does",
         )
     return usable
+
+
+def mirror_urls(descriptor: Descriptor, others: Iterable[ContentUrl]) -> list[ContentUrl]:
+    """The mirrors that the upstream names, without `others`; for what a digest proves only."""
+    known = {url.source for url in others}
+    named = [url for text in descriptor.mirrors for url in _named(text)]
+    return [url for url in named if url.source not in known]
 
 
 def _named(text: str) -> Iterator[ContentUrl]:

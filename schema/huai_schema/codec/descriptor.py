@@ -17,11 +17,13 @@ ROOT_BYTES = 65_536
 """The tree of a commit, which has few items."""
 CONTENT_URLS = 16
 """A client may have to try each of them."""
+MIRROR_URLS = 64
+"""Those that a client may try beside."""
 _MODULE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 _KEY = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,63}")
 _IDENTITY = re.compile(r"[0-9a-f]{32}")
 _NUMBER = re.compile(r"[1-9][0-9]{0,18}")
-_KNOWN = ("format", "module", "identity", "digest", "blocks", "content", "publish")
+_KNOWN = ("format", "module", "identity", "digest", "blocks", "content", "mirror", "publish")
 
 
 class Descriptor(NamedTuple):
@@ -29,13 +31,15 @@ class Descriptor(NamedTuple):
 
     module: str
     content_urls: tuple[str, ...] = ()
-    """Where rsync finds the content, best first."""
+    """Where the content is, best first."""
     publish: tuple[str, ...] = ()
     """Publish rules, as they are spelt; the first that matches counts."""
     identity: str = ""
     """32 hex digits that no other module has, whatever it is called; empty: not told."""
     blocks: int = 0
     """Bytes from which on files have a block index; 0: none has."""
+    mirrors: tuple[str, ...] = ()
+    """Content URLs of others who have the same tree, or an older or newer one."""
 
     def encode(self) -> bytes:
         """The blob."""
@@ -46,6 +50,7 @@ class Descriptor(NamedTuple):
         if self.blocks:
             lines.append(b"blocks\t%d" % self.blocks)
         lines += [b"content\t" + escape(url.encode()) for url in self.content_urls]
+        lines += [b"mirror\t" + escape(url.encode()) for url in self.mirrors]
         lines += [b"publish\t" + escape(rule.encode()) for rule in self.publish]
         return b"\n".join(lines) + b"\n"
 
@@ -81,13 +86,12 @@ class Descriptor(NamedTuple):
             raise FormatError("an unknown digest algorithm")
         if len(values["module"]) != 1:
             raise FormatError("not exactly one module")
-        if len(values["content"]) > CONTENT_URLS:
-            raise FormatError(f"more than {CONTENT_URLS} content URLs")
-        urls = tuple(map(_check_url, values["content"]))
+        urls = _check_urls(values["content"], CONTENT_URLS, "content URLs")
+        mirrors = _check_urls(values["mirror"], MIRROR_URLS, "mirrors")
         rules = check_rules(tuple(values["publish"]))
         identity = _identity(values["identity"])
         blocks = _blocks(values["blocks"])
-        found = cls(check_module(values["module"][0]), urls, rules, identity, blocks)
+        found = cls(check_module(values["module"][0]), urls, rules, identity, blocks, mirrors)
         if found.encode() != known:
             raise FormatError("keys out of order")
         return found
@@ -153,6 +157,12 @@ def _blocks(values: list[str]) -> int:
     if len(values) > 1 or _NUMBER.fullmatch(values[0]) is None:
         raise FormatError("a size for block indices that is not a number, once")
     return int(values[0])
+
+
+def _check_urls(urls: list[str], most: int, what: str) -> tuple[str, ...]:
+    if len(urls) > most:
+        raise FormatError(f"more than {most} {what}")
+    return tuple(map(_check_url, urls))
 
 
 def _check_url(url: str) -> str:

@@ -193,8 +193,15 @@ class _Commit:
             self._hashed = (columns.hashed_files, columns.hashed_bytes)
 
     def _descriptor(self) -> Descriptor:
-        urls, rules = self._module.content_urls, self._module.rules
-        return Descriptor(self._name, urls, rules, self._identity, self._module.indexed)
+        module = self._module
+        return Descriptor(
+            self._name,
+            module.content_urls,
+            module.rules,
+            self._identity,
+            module.indexed,
+            module.mirrors,
+        )
 
     def _check_not_empty(self, root: Path) -> None:
         if self._assembly.totals.entries > 1:

@@ -22,6 +22,14 @@ from huai_server.config import Module, config_path
     "server, https://mirror.example/NAME. May be given several times, best first.",
 )
 @click.option(
+    "--mirror",
+    "mirrors",
+    multiple=True,
+    metavar="URL",
+    help="Where another mirror of the same tree hands out its content, for downstreams that ask "
+    'for it (mirrors = "auto"). May be given several times, best first.',
+)
+@click.option(
     "--digest",
     type=click.Choice(["now", "off"]),
     default="now",
@@ -49,6 +57,7 @@ def command(
     name: str,
     path: Path,
     content_urls: tuple[str, ...],
+    mirrors: tuple[str, ...],
     digest: str,
     exclude: tuple[str, ...],
     cross_file_systems: bool,
@@ -60,6 +69,7 @@ def command(
     module = Module(
         path=str(path.absolute()),
         content_urls=content_urls,
+        mirrors=mirrors,
         digest="off" if digest == "off" else "now",
         exclude=exclude,
         one_file_system=not cross_file_systems,

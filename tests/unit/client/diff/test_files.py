@@ -6,7 +6,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from huai_client.diff.candidate import Candidate
-from huai_client.diff.files import chosen, found_by, having, joined, parts_of, paths, sizes
+from huai_client.diff.files import (
+    chosen,
+    found_by,
+    having,
+    joined,
+    parted,
+    parts_of,
+    paths,
+    sizes,
+)
 from huai_client.diff.reuse.matching import twins
 from huai_client.diff.table import CandidateTable
 from huai_native import _native
@@ -69,6 +78,9 @@ def test_some_of_them(parts: list[tuple[bool, list[File]]], data: st.DataObject)
         return [place for place, each in enumerate(some) if each.size == 1]
 
     assert [*found_by(files, find)] == [each for each in expected if each.size == 1]
+    known, others = parted(files, lambda each: each.digest is not None)
+    assert [*known] == [each for each in expected if each.digest]
+    assert [*others] == [each for each in expected if not each.digest]
 
 
 @given(PARTS)

@@ -1,6 +1,12 @@
 import pytest
 
-from huai_client.transfer.urls import ContentUrl, ContentUrlError, Transport, upstream_urls
+from huai_client.transfer.urls import (
+    ContentUrl,
+    ContentUrlError,
+    Transport,
+    mirror_urls,
+    upstream_urls,
+)
 from huai_schema.codec.descriptor import Descriptor
 
 
@@ -131,3 +137,10 @@ def test_an_upstream_may_name_what_gives_nothing_of_this_machine_away() -> None:
     assert not any(url.own for url in urls)
     with pytest.raises(ContentUrlError):
         upstream_urls(Descriptor("m", ("gopher://h/m", "/etc")))
+
+
+def test_mirrors_are_those_that_are_not_asked_anyway() -> None:
+    mirrors = ("u@h:/srv", "https://h/m", "rsync://o/m", "/etc")
+    others = [ContentUrl.parse("https://h/m/")._replace(own=True)]
+    found = mirror_urls(Descriptor("m", mirrors=mirrors), others)
+    assert [(str(url), url.own) for url in found] == [("rsync://o/m/", False)]

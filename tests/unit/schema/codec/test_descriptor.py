@@ -42,6 +42,9 @@ def test_unknown_keys_in_lower_case_are_ignored() -> None:
         (GOOD + b"blocks\t1" + b"0" * 19 + b"\n", "a size for block indices"),
         (GOOD.replace(b"digest", b"blocks\t7\ndigest"), "out of order"),
         (GOOD + b"content\ta\\x0ab\n", "content URL"),
+        (GOOD + b"mirror\t-e\n", "content URL"),
+        (GOOD + b"mirror\thttp://h/\n" * 65, "more than 64 mirrors"),
+        (GOOD.replace(b"content", b"mirror\thttp://h/\ncontent"), "out of order"),
         (GOOD + b"content\t\xff\n", "not UTF-8"),
         (GOOD + b"\xff\ta\n", "not UTF-8"),
         (GOOD + b"novalue\n", "key, tab, value"),
@@ -59,7 +62,9 @@ def test_a_descriptor_that_breaks_a_rule_is_refused(text: bytes, reason: str) ->
 
 def test_an_identity_is_told_or_not() -> None:
     told = Descriptor("m", ("rsync://h/m/",) * 16, ("pointers /a",), "0123456789abcdef" * 2)
-    for descriptor in (told, told._replace(identity=""), told._replace(blocks=16 << 20)):
+    mirrors = ("https://h/m", "rsync://o/m") * 32
+    others = ({"identity": ""}, {"blocks": 16 << 20}, {"mirrors": mirrors})
+    for descriptor in (told, *(told._replace(**each) for each in others)):
         assert Descriptor.decode(descriptor.encode()) == descriptor
 
 

@@ -1,0 +1,96 @@
+"""Other mirrors, which the upstream names: asked for what it does not have, and proved."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.nginx import Nginx, nginx
+from tests.support.upstream import T0, Site, Upstream, assert_equal, site
+
+
+@pytest.fixture(name="place")
+def a_site(tmp_path: Path) -> Iterator[Site]:
+    with site(tmp_path / "site") as place:
+        yield place
+
+
+def named(place: Site, other: Nginx, **settings: object) -> Upstream:
+    """A module of which the daemon has no file, with a mirror."""
+    (place.folder / "trees/empty").mkdir()
+    up = place.upstream(
+        content_urls=(f"{place.content_url}/empty",),
+        mirrors=(f"{other.url}/tree",),
+        **settings,
+    )
+    up.many(b"d", 30)
+    up.put(b"large", os.urandom(3 << 20))
+    up.commit()
+    return up
+
+
+def copied(up: Upstream, folder: Path) -> Path:
+    """What the mirror has."""
+    copy = folder / "tree"
+    shutil.copytree(up.tree, copy)
+    return copy
+
+
+def test_a_mirror_has_what_the_upstream_cannot_give(place: Site, tmp_path: Path) -> None:
+    with nginx(tmp_path / "other") as other:
+        up = named(place, other)
+        copied(up, tmp_path / "other")
+        assert place.downstream(up).sync().code == 23
+        assert other.requests == []
+        down = place.downstream(up, mirrors="auto")
+        down.synced()
+        assert_equal(up, down)
+        assert len(other.requests) == 31
+
+
+def test_what_the_upstream_has_comes_from_there(place: Site, tmp_path: Path) -> None:
+    with nginx(tmp_path / "other") as other:
+        up = place.upstream(mirrors=(f"{other.url}/tree",))
+        up.many(b"d", 30)
+        up.commit()
+        copied(up, tmp_path / "other")
+        up.at(b"d/3").unlink()
+        down = place.downstream(up, mirrors="auto")
+        down.synced()
+        assert down.dest.joinpath("d/3").read_bytes().startswith(b"d/3 ")
+        assert [line.rpartition(" ")[2] for line in other.requests] == ["/tree/d/3"]
+
+
+def test_a_mirror_that_lies_or_lags_is_no_harm(place: Site, tmp_path: Path) -> None:
+    with nginx(tmp_path / "other") as other:
+        up = named(place, other)
+        copy = copied(up, tmp_path / "other")
+        (copy / "d/1").unlink()
+        lie = bytes(len(up.at(b"large").read_bytes()))
+        (copy / "large").write_bytes(lie)
+        os.utime(copy / "large", ns=(T0, T0))
+        down = place.downstream(up, mirrors="auto")
+        assert down.sync().code != 0
+        assert not down.dest.joinpath("large").exists()
+        assert not down.dest.joinpath("d/1").exists()
+
+
+def test_a_mirror_is_not_asked_for_what_no_digest_proves(place: Site, tmp_path: Path) -> None:
+    with nginx(tmp_path / "other") as other:
+        up = named(place, other, volatile=("/d/2",))
+        copied(up, tmp_path / "other")
+        down = place.downstream(up, mirrors="auto")
+        down.synced()
+        assert down.dest.joinpath("d/1").exists()
+        assert not down.dest.joinpath("d/2").exists()
+        assert not any(line.endswith("/d/2") for line in other.requests)
+        up.change(digest="off")
+        up.put(b"d/5", b"changed", mtime=T0 + 10**9)
+        up.commit()
+        shutil.rmtree(tmp_path / "other/tree")
+        copied(up, tmp_path / "other")
+        before = len(other.requests)
+        assert place.downstream(up, mirrors="auto").sync().code != 0
+        assert len(other.requests) == before
