@@ -224,6 +224,30 @@ def test_a_file_of_several_mirrors(up: Upstream, web: Nginx, place: Site, tmp_pa
     assert {*asked(web)[before:]} == {f"bytes={begin}-{end - 1}" for begin, end in ranges}
 
 
+def test_many_large_files_share_connections(up: Upstream, web: Nginx, place: Site) -> None:
+    names = [b"images/%d" % number for number in range(12)]
+    for name in names:
+        up.put(name, CONTENT)
+    down = over_http(up, place, web)
+    for name in names:
+        up.put(name, SCATTERED + name, mtime=LATER)
+    changed(up, SCATTERED)
+    before = len(web.connections)
+    result = down.synced()
+    assert_equal(up, down)
+    assert result["received"] < 13 * 5 * BLOCK
+    used = web.connections[before:]
+    assert len(used) >= 13 * 3
+    assert len({*used}) <= 8
+
+
+def test_content_from_the_server_itself(up: Upstream, place: Site) -> None:
+    up.change(serve_content=True)
+    down = place.synced_downstream(up, content_urls=(f"{place.url}/content/{up.name}",))
+    changed(up, SCATTERED)
+    assert received(down, up) < 4 * BLOCK
+
+
 def test_a_mirror_without_ranges_sends_whole_files(up: Upstream, place: Site) -> None:
     with nginx(up.tree.parent, location="max_ranges 0;") as web:
         down = over_http(up, place, web)

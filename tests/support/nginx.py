@@ -35,6 +35,14 @@ class Nginx:
     @property
     def requests(self) -> list[str]:
         """What was asked: protocol, status, range, bytes sent, path; in order of the answers."""
+        return [line.rpartition(" ")[0] for line in self._lines()]
+
+    @property
+    def connections(self) -> list[str]:
+        """The number of the connection of each."""
+        return [line.rpartition(" ")[2] for line in self._lines()]
+
+    def _lines(self) -> list[str]:
         return (self._folder / "access").read_text().splitlines()
 
 
@@ -88,7 +96,8 @@ worker_rlimit_nofile 4096;
 events {{ worker_connections 1024; }}
 http {{
   {temporary}
-  log_format short '$server_protocol $status "$http_range" $body_bytes_sent $request_uri';
+  log_format short
+    '$server_protocol $status "$http_range" $body_bytes_sent $request_uri $connection';
   access_log {folder}/access short;
   default_type application/octet-stream;
   {outside}

@@ -116,9 +116,9 @@ class Connections:
         `watch` is told every tick how many bytes have come in all.  What it or `work` raises ends
         everything.
         """
-        began = time.monotonic()
+        began = time.monotonic(), self.received
         while self._fill(work):
-            pause = self._ahead(began)
+            pause = self._ahead(*began)
             if pause > 0:
                 time.sleep(min(pause, _TICK))
             else:
@@ -259,7 +259,7 @@ class Connections:
     def _set_timer(self, milliseconds: int) -> None:
         self._due = None if milliseconds < 0 else time.monotonic() + milliseconds / 1000
 
-    def _ahead(self, began: float) -> float:
+    def _ahead(self, began: float, before: int) -> float:
         """Seconds until the rate allows to read on: meanwhile what comes waits in the network."""
         rate = self._circumstances.rate * _KIBIBYTE
-        return began + self.received / rate - time.monotonic() if rate else 0.0
+        return began + (self.received - before) / rate - time.monotonic() if rate else 0.0

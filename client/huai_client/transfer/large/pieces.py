@@ -6,7 +6,8 @@ wrong, the next one is asked for.
 
 import os
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple, TypeAlias
+from contextlib import ExitStack
+from typing import NamedTuple, Self, TypeAlias
 
 from huai_client.transfer.errors import (
     NoRangesError,
@@ -15,6 +16,7 @@ from huai_client.transfer.errors import (
     WrongContentError,
 )
 from huai_client.transfer.http.connect import connections_to
+from huai_client.transfer.http.connections import Connections
 from huai_client.transfer.http.ranges import Span, fetch_ranges
 from huai_client.transfer.limits import Admission, BusyBackoff, StallDetector
 from huai_client.transfer.listener import Listener
@@ -58,6 +60,15 @@ class Pieces:
         self._admission = Admission(options, 1, busy, self._tally, ())
         self._wholes: set[ContentUrl] = set()
         """Those that hand out whole files only."""
+        self._stays = ExitStack()
+        self._connections: dict[ContentUrl, Connections] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close all connections."""
+        self._disconnect()
 
     @property
     def received(self) -> int:
@@ -115,10 +126,12 @@ class Pieces:
 
     def _ask(self, url: ContentUrl, making: Making, missing: Ranges) -> TransferError | None:
         stall = StallDetector(self._options.timeout)
+        connections = self._connected(url)
+        before = connections.received
 
         def watch(received: int) -> None:
             self._processes.begin()
-            self._tally.in_flight(0, received)
+            self._tally.in_flight(0, received - before)
             if stall.stalled(lambda: received):
                 raise UpstreamSilentError(f"{url}: sends too slowly", hint="sync again")
 
@@ -127,13 +140,24 @@ class Pieces:
                 written = os.pwrite(making.handle, data, position)
                 position, data = position + written, data[written:]
 
-        with (
-            self._admission.admit(url, self._processes.pause) as grant,
-            connections_to(url, self._options, grant) as connections,
-        ):
-            failure = fetch_ranges(connections, url, making.file, _spans(missing), write, watch)
-            self._tally.completed(0, connections.received)
+        failure = fetch_ranges(connections, url, making.file, _spans(missing), write, watch)
+        self._tally.completed(0, connections.received - before)
+        if failure is not None:
+            self._disconnect()  # something may be in flight
         return failure
+
+    def _connected(self, url: ContentUrl) -> Connections:
+        """Connections to `url`, which stay for the next file."""
+        if url not in self._connections:
+            self._disconnect()  # what one was granted is granted to others, too
+            grant = self._stays.enter_context(self._admission.admit(url, self._processes.pause))
+            made = connections_to(url, self._options, grant)
+            self._connections[url] = self._stays.enter_context(made)
+        return self._connections[url]
+
+    def _disconnect(self) -> None:
+        self._stays.close()
+        self._connections.clear()
 
 
 def _rounds(ranges: Ranges) -> Iterator[Ranges]:

@@ -4,6 +4,7 @@ libcurl is loaded only if a content URL is one of HTTP.
 """
 
 from collections.abc import Sequence
+from contextlib import ExitStack, closing
 from typing import NamedTuple
 
 from huai_client.diff.selection import Selection
@@ -48,12 +49,12 @@ def update(
     former = None
     if means.former is not None:
         former = Former(means.former, indices, means.policy.until)
-    pieces = None
-    if any(url.transport is Transport.HTTP for url in means.urls):
-        from huai_client.transfer.large.pieces import Pieces
+    with disk_errors(staging), closing(indices), ExitStack() as stack:
+        pieces = None
+        if any(url.transport is Transport.HTTP for url in means.urls):
+            from huai_client.transfer.large.pieces import Pieces
 
-        pieces = Pieces(Sources(means.urls, options.hosts.health), options, listener)
-    large = LargeFiles(view, staging, indices, former, pieces, means.policy)
-    with disk_errors(staging):
-        reused = large.update(files)
-    return reused, pieces.received if pieces else 0
+            sources = Sources(means.urls, options.hosts.health)
+            pieces = stack.enter_context(Pieces(sources, options, listener))
+        large = LargeFiles(view, staging, indices, former, pieces, means.policy)
+        return large.update(files), pieces.received if pieces else 0
