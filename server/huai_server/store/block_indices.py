@@ -34,10 +34,10 @@ def block_index_path(repository: Path, digest: bytes) -> Path:
 
 
 class BlockIndices:
-    """Those of one repository; the caller holds the module's lock."""
+    """Those of one repository."""
 
     def __init__(self, repository: Path) -> None:
-        """Nothing has to be there yet."""
+        """Nothing has to be there yet.  Who writes or prunes holds the module's lock."""
         self._repository = repository
         self._folder = repository / _FOLDER
 
@@ -61,7 +61,7 @@ class BlockIndices:
         with suppress(FileNotFoundError):
             if now - looked.stat().st_mtime < _DAY:
                 return
-        stored = dict(self._stored())
+        stored = self.stored()
         if not stored:
             return
         for digest in _named(snapshot):
@@ -74,10 +74,13 @@ class BlockIndices:
         looked.touch()
         os.utime(looked, (now, now))
 
-    def _stored(self) -> Iterator[tuple[bytes, Path]]:
+    def stored(self) -> dict[bytes, Path]:
+        """All that are there, by the digest of their file."""
+        found: dict[bytes, Path] = {}
         for path in self._folder.glob("??/*"):
             with suppress(ValueError):
-                yield bytes.fromhex(path.name), path
+                found[bytes.fromhex(path.name)] = path
+        return found
 
 
 def _named(snapshot: Snapshot) -> Iterator[bytes]:

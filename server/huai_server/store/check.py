@@ -2,7 +2,7 @@
 
 Writes nothing.  Every read verifies the git id, and each pack has to match its checksum: some bits
 of compressed data mean nothing to who reads it.  Beyond that the descriptor, the trailers, the
-hardlinks and the layout have to be what FORMAT.md says.
+hardlinks, the layout and the block indices of the newest commit have to be what FORMAT.md says.
 """
 
 from collections.abc import Iterator
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from hashlib import sha1
 from pathlib import Path
 
+from huai_native._native import BlockIndex
 from huai_schema.codec.commits import Totals
 from huai_schema.codec.listing import Listing
 from huai_schema.diff.hardlinks import check_hardlinks
@@ -20,6 +21,7 @@ from huai_schema.git.objects import decode_tree
 from huai_schema.git.packfile import CHECKSUM_BYTES
 from huai_schema.layout import layout
 from huai_schema.layout.snapshot import Snapshot, decode_listing
+from huai_server.store.block_indices import BlockIndices
 from huai_server.store.repository import Head, Repository, StoreError
 from huai_server.store.steps import list_steps
 
@@ -46,6 +48,7 @@ class _Check:
         self._name = name
         self._repository = repository
         self._seen: set[bytes] = set()
+        self._indices = BlockIndices(repository.path).stored()
         self._faults: list[str] = []
         self._files = self._directories = self._symlinks = self._bytes = 0
 
@@ -112,11 +115,25 @@ class _Check:
                     case File():
                         self._files += 1
                         self._bytes += entry.size
+                        if entry.digest in self._indices:
+                            self._check_index(entry.size, entry.digest)
                     case Directory():
                         self._directories += 1
                     case Symlink():
                         self._symlinks += 1
             yield listing
+
+    def _check_index(self, size: int, digest: bytes) -> None:
+        """Look at a block index, once."""
+        path = self._indices.pop(digest)
+        try:
+            BlockIndex.decode(path.read_bytes(), size, digest)
+        except FileNotFoundError:
+            pass  # a commit has removed it since
+        except FormatError as error:
+            self._faults.append(
+                f"{path}: {error.reason}; downstreams do without it if it is removed"
+            )
 
 
 def _is_whole(pack: Path) -> bool:

@@ -99,3 +99,18 @@ def test_what_a_killed_run_left_is_in_nobody_s_way(up: Upstream) -> None:
     up.write("a", text("a"))
     up.commit()
     assert place(up, text("a")).exists()
+
+
+@pytest.mark.parametrize("damage", [b"", b"x" * 36, None])
+def test_a_damaged_index_is_named(up: Upstream, damage: bytes | None) -> None:
+    up.write("a", text("a"))
+    up.write("b", text("b"))
+    up.commit()
+    path = place(up, text("a"))
+    content = path.read_bytes()
+    path.chmod(0o600)
+    path.write_bytes(bytes([content[0] ^ 1]) + content[1:] if damage is None else damage)
+    (fault,) = up.check().faults
+    assert str(path) in fault
+    path.unlink()
+    up.prove_sound()
