@@ -224,6 +224,35 @@ def test_a_file_of_several_mirrors(up: Upstream, web: Nginx, place: Site, tmp_pa
     assert {*asked(web)[before:]} == {f"bytes={begin}-{end - 1}" for begin, end in ranges}
 
 
+TODAY, YESTERDAY = b"daily/disk-20261121.img", b"daily/disk-20261120.img"
+
+
+@pytest.mark.parametrize("goes", [True, False])
+def test_a_new_issue_is_compared_with_the_one_before(
+    up: Upstream, web: Nginx, place: Site, *, goes: bool
+) -> None:
+    up.put(YESTERDAY, CONTENT)
+    up.put(b"daily/disk-20261101.img", os.urandom(SIZE))
+    up.put(b"daily/other-20261120.img", os.urandom(SIZE))
+    down = over_http(up, place, web)
+    before = len(web.requests)
+    up.put(TODAY, SCATTERED, mtime=LATER)
+    if goes:
+        up.at(YESTERDAY).unlink()
+    up.commit()
+    assert received(down, up) < 4 * BLOCK
+    assert len(web.requests) == before + 3
+
+
+def test_a_new_issue_of_the_same_blocks_needs_no_web_server(up: Upstream, place: Site) -> None:
+    up.put(YESTERDAY, CONTENT)
+    down = place.synced_downstream(up)
+    up.put(TODAY, CONTENT[BLOCK : 2 * BLOCK] + CONTENT[:BLOCK] + CONTENT[2 * BLOCK :])
+    up.commit()
+    assert down.synced()["received"] == 0
+    assert_equal(up, down)
+
+
 def test_many_large_files_share_connections(up: Upstream, web: Nginx, place: Site) -> None:
     names = [b"images/%d" % number for number in range(12)]
     for name in names:

@@ -12,6 +12,8 @@ right before it was copied and had not changed afterwards.
 import errno
 import os
 from collections.abc import Sequence
+from contextlib import ExitStack
+from typing import NamedTuple
 
 from huai_client.metadata.block_indices import BlockIndices
 from huai_client.transfer.errors import OutOfTimeError
@@ -23,8 +25,17 @@ from huai_client.tree import View
 from huai_client.tree.hashing import digest_of
 from huai_native._native import BlockIndex
 from huai_schema.entries import File
+from huai_schema.paths import RelPath
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+class Source(NamedTuple):
+    """An older version that blocks are taken from."""
+
+    file: Older
+    held: BlockIndex
+    """What it holds, in blocks of the new version's size."""
 
 
 class LargeFiles:
@@ -64,30 +75,57 @@ class LargeFiles:
         if file.digest is None or self._policy.deadline.over:
             return None
         has_pieces = self._pieces is not None and bool(self._pieces.urls())
-        with opened(self._view, file.path) as older:
-            held = None if older is None or self._former is None else self._former.index_of(older)
-            if held is None and not has_pieces:
+        with ExitStack() as stack:
+            olders = self._olders(stack, file.path)
+            if not has_pieces and not any(held for _, held in olders):
                 return None
             index = self._indices.find(file.size, file.digest)
             if index is None:
                 return None
-            if (
-                older is not None
-                and has_pieces
-                and (held is None or held.block_size != index.block_size)
-            ):
-                held = older.read(index.block_size, self._policy.threads)
-            if not has_pieces and (held is None or index.unknown(held)):
+            older = self._nearest(olders, file.path, index, read=has_pieces)
+            if not has_pieces and (older is None or index.unknown(older.held)):
                 return None
-            return self._make(file, index, older, held)
+            return self._make(file, index, older)
 
-    def _make(
-        self, file: File, index: BlockIndex, older: Older | None, held: BlockIndex | None
-    ) -> ReuseMethod | None:
+    def _olders(self, stack: ExitStack, path: RelPath) -> list[tuple[Older, BlockIndex | None]]:
+        """What stands at `path`, or else its namesakes; each with what it is known to hold."""
+        here = stack.enter_context(opened(self._view, path))
+        former = self._former
+        if here is not None:
+            return [(here, former and former.index_of(here))]
+        found: list[tuple[Older, BlockIndex | None]] = []
+        for each in former.namesakes(path) if former else ():
+            older = stack.enter_context(opened(self._view, each))
+            if former and older and (held := former.index_of(older)):
+                found.append((older, held))
+        return found
+
+    def _nearest(
+        self,
+        olders: Sequence[tuple[Older, BlockIndex | None]],
+        path: RelPath,
+        index: BlockIndex,
+        *,
+        read: bool,
+    ) -> Source | None:
+        """The one that lacks least; `read`: what stands at `path` may be read."""
+        known = [
+            Source(older, held)
+            for older, held in olders
+            if held is not None and held.block_size == index.block_size
+        ]
+        for older, _ in olders if read and not known else ():
+            held = (
+                older.read(index.block_size, self._policy.threads) if older.path == path else None
+            )
+            known += [Source(older, held)] if held else []
+        return min(known, key=lambda each: index.unknown(each.held), default=None)
+
+    def _make(self, file: File, index: BlockIndex, older: Source | None) -> ReuseMethod | None:
         incoming = self._staging.incoming
         with incoming.filling(file) as (run, target):
             try:
-                way, whole = self._fill(Making(file, index, target), older, held)
+                way, whole = self._fill(Making(file, index, target), older)
             except OutOfTimeError:
                 way, whole = None, False
             except OSError as error:
@@ -104,18 +142,16 @@ class LargeFiles:
         self._staging.drop_left(file)
         return way
 
-    def _fill(
-        self, making: Making, older: Older | None, held: BlockIndex | None
-    ) -> tuple[ReuseMethod | None, bool]:
+    def _fill(self, making: Making, older: Source | None) -> tuple[ReuseMethod | None, bool]:
         """How, if nothing was transferred; and whether the file is whole."""
-        source = None if older is None or held is None else (older.handle, held)
+        source = None if older is None else (older.file.handle, older.held)
         with self._staging.left_of(making.file) as partial:
             missing, _, is_clone = making.blocks.assemble(
                 making.handle, (source, partial), self._policy.threads, self._goes_on
             )
         way = None if missing else ReuseMethod.CLONED if is_clone else ReuseMethod.COPIED
         whole = not missing or (self._pieces is not None and self._pieces.fetch(making, missing))
-        if whole and older is not None and not older.is_unchanged:
+        if whole and older is not None and not older.file.is_unchanged:
             whole = digest_of(making.handle) == making.file.digest
         return way, whole
 

@@ -1,4 +1,7 @@
-"""The version of a large file that stands in the tree, and which blocks it holds."""
+"""The version of a large file that stands in the tree, and which blocks it holds.
+
+A new file may have one as well, under a name that differs in its numbers.
+"""
 
 import os
 from collections.abc import Iterator
@@ -7,10 +10,11 @@ from typing import NamedTuple
 
 from huai_client.diff.selection import Selection
 from huai_client.metadata.block_indices import BlockIndices
+from huai_client.transfer.large.namesakes import namesakes
 from huai_client.tree import PathError, View
 from huai_native._native import BlockIndex
 from huai_schema.entries import File
-from huai_schema.paths import RelPath
+from huai_schema.paths import RelPath, basename, join, parent
 
 
 class Older(NamedTuple):
@@ -55,6 +59,14 @@ class Former(NamedTuple):
     indices: BlockIndices
     until: int
     """Nanoseconds since the epoch: a file that was changed later is no longer that."""
+
+    def namesakes(self, path: RelPath) -> list[RelPath]:
+        """Where other issues of the file at `path` may stand."""
+        listing = self.selection.snapshot.listing(parent(path))
+        if listing is None:
+            return []
+        names = namesakes(basename(path), listing.leaves)
+        return [join(parent(path), name) for name in names]
 
     def index_of(self, older: Older) -> BlockIndex | None:
         """What `older` holds, if that is known without reading it."""

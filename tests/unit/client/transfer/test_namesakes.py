@@ -1,0 +1,28 @@
+"""Which names are other issues of one thing."""
+
+import pytest
+
+from huai_client.transfer.large.namesakes import namesakes
+
+NAMES = (
+    *(b"a-1.2.iso", b"a-1.10.iso", b"a-1.9.iso", b"a-2.0.iso", b"a-1.9.iso.sig", b"a-x.iso"),
+    *(b"b-1.9.iso", b"a\\x0a1", b"a\\x0a2", b"a-1.9", b"no-number", b"a-1" * 30 + b"9" * 5000),
+)
+LEAVES = b"".join(name + b"\t5\t0\n" for name in NAMES) + b"a-1.8.iso\t>a-1.9.iso\t0\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        (b"a-1.11.iso", [b"a-1.10.iso", b"a-1.9.iso", b"a-1.8.iso"]),
+        (b"a-1.9.iso", [b"a-1.8.iso", b"a-1.2.iso", b"a-1.10.iso"]),
+        (b"a-0.1.iso", [b"a-1.2.iso", b"a-1.8.iso", b"a-1.9.iso"]),
+        (b"a-1.12.iso.sig", [b"a-1.9.iso.sig"]),
+        (b"a\n3", [b"a\n2", b"a\n1"]),
+        (b"no-number", []),
+        (b"c-1.9.iso", []),
+        (b"9" * 5000, []),
+    ],
+)
+def test_the_next_older_ones_come_first(name: bytes, found: list[bytes]) -> None:
+    assert namesakes(name, LEAVES) == found
