@@ -1,8 +1,14 @@
-"""The two proofs that the downstream equals the upstream, by other means than the sync itself."""
+"""Proofs that the downstream equals the upstream, by other means than the sync itself.
+
+And that the files can be had from `huai-server serve` as well.
+"""
 
 import json
 import os
+import random
+import urllib.request
 from pathlib import Path
+from urllib.parse import quote_from_bytes
 
 from tests.demo.processes import DemoError, Processes
 from tests.demo.stage import MODULE, PROGRAMS
@@ -12,6 +18,9 @@ _COMPARE = (
     "--exclude=.~tmp~/",
 )
 _SERVER = PROGRAMS / "huai-server"
+_SAMPLE = 100
+"""Files."""
+_SECONDS = 60
 
 
 def rsync_finds_no_difference(mirror: Path, copy: Path, processes: Processes) -> str:
@@ -39,6 +48,19 @@ def git_ids_are_equal(copy: Path, content_url: str, processes: Processes) -> str
     if upstream != downstream:
         raise DemoError(f"git tree ids: upstream {upstream}, downstream {downstream}")
     return f"both trees have the git tree id {upstream}"
+
+
+def serve_hands_out_files(mirror: Path, url: str) -> str:
+    """Fetch some files by HTTP; they have to be those of the mirror."""
+    top = os.fsencode(mirror)
+    found = [os.path.join(folder, name) for folder, _, names in os.walk(top) for name in names]
+    files = sorted(path for path in found if not os.path.islink(path))
+    for path in random.sample(files, min(_SAMPLE, len(files))):
+        address = f"{url}/content/{MODULE}/{quote_from_bytes(os.path.relpath(path, top))}"
+        with urllib.request.urlopen(address, timeout=_SECONDS) as answer:  # noqa: S310 (our own)
+            if answer.read() != Path(os.fsdecode(path)).read_bytes():
+                raise DemoError(f"{address} is another file than {os.fsdecode(path)!r}")
+    return f"{_SAMPLE} files from {url}/content/{MODULE}/ are those of mirror/"
 
 
 def _entries(root: Path, processes: Processes) -> str:

@@ -17,7 +17,11 @@ from typing import NoReturn
 
 from tests.demo.churn import churn
 from tests.demo.processes import DemoError, Processes, end_kept
-from tests.demo.proofs import git_ids_are_equal, rsync_finds_no_difference
+from tests.demo.proofs import (
+    git_ids_are_equal,
+    rsync_finds_no_difference,
+    serve_hands_out_files,
+)
 from tests.demo.stage import HOOK, MODULE, PROGRAMS, RSYNC, Stage, environment
 from tests.demo.table import Row, reading, table
 from tests.demo.tree import base_folders, make_tree, working_folder
@@ -93,7 +97,8 @@ def _play(folder: Path, processes: Processes, most: int) -> Stage:
     stage.huai_copy.mkdir()
 
     _say("The upstream commits its metadata; `huai-server serve` and a stock rsyncd are running")
-    stage.run("huai-server", "add", MODULE, stage.mirror, "--content-url", stage.content_url)
+    options = ("--content-url", stage.content_url, "--serve-content")
+    stage.run("huai-server", "add", MODULE, stage.mirror, *options)
     stage.run("huai-server", "commit", MODULE)
     _say("A downstream fetches all of it; another one does so with plain rsync")
     stage.run("huai-client", "add", MODULE, stage.url, stage.huai_copy)
@@ -112,6 +117,7 @@ def _play(folder: Path, processes: Processes, most: int) -> Stage:
     _say("Proofs")
     print("    proved:", rsync_finds_no_difference(stage.mirror, stage.huai_copy, processes))
     print("    proved:", git_ids_are_equal(stage.huai_copy, stage.content_url, processes))
+    print("    proved:", serve_hands_out_files(stage.mirror, stage.url))
     _say(f"Figures ({time.monotonic() - begin:.0f} s in all)")
     print(table(rows))
     print(reading(rows))
