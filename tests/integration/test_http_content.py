@@ -9,14 +9,16 @@ import pytest
 
 from huai_client.deadline import Deadline
 from huai_client.state.hosts import Hosts
-from huai_client.transfer import UpstreamRefusedError
+from huai_client.transfer import TransferError, UpstreamRefusedError
 from huai_client.transfer.staging import Staging
 from huai_schema.paths import RelPath
 from tests.support.certificate import make_certificate
 from tests.support.nginx import nginx
 from tests.support.rsyncd import rsync_daemon
+from tests.support.scripted_http import Question, Reply, scripted
 from tests.support.staged import ready
 from tests.support.transfers import TEST_OPTIONS, Downstream, described, put, put_many
+from tests.support.weak_network import tunnel
 
 T0 = 1_600_000_000_123_456_789
 MIB = 1 << 20
@@ -312,3 +314,47 @@ def test_a_token_of_the_file_of_headers(upstream: Path, down: Downstream, tmp_pa
     options = replace(TEST_OPTIONS, http_headers=headers)
     with nginx(upstream, location='if ($http_x_token != "secret") { return 401; }') as server:
         assert down.fetch([file], server.url, options).complete
+
+
+# ---------------------------------------------------------------- proxies
+
+
+def test_through_a_proxy(upstream: Path, down: Downstream, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = put_many(upstream, 5, 100)
+    asked = "http://mirror.invalid/m/"
+
+    def reply(question: Question) -> Reply:
+        return Reply(body=(upstream / question.path.removeprefix(asked)).read_bytes())
+
+    with scripted(reply) as proxy:
+        monkeypatch.setenv("http_proxy", proxy.url)
+        assert down.fetch(files, asked).complete
+        assert all(question.path.startswith(asked) for question in proxy.questions)
+
+
+def test_through_a_tunnel(
+    upstream: Path,
+    down: Downstream,
+    certificate: tuple[Path, Path],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    files = put_many(upstream, 50, 100)
+    with nginx(upstream, tls=certificate, http2=True) as server, tunnel() as (proxy, heads):
+        monkeypatch.setenv("https_proxy", f"http://{proxy}")
+        assert down.fetch(files, server.url).complete
+        assert all(line.startswith("HTTP/2.0") for line in server.requests)
+    assert len(heads) == 1, "all requests share a connection"
+    assert heads[0].startswith(b"CONNECT 127.0.0.1:")
+
+
+def test_a_proxy_that_wants_a_login(
+    upstream: Path, down: Downstream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = put(upstream, b"a", b"1")
+    page = b"<html>Please log in</html>"
+    with scripted(lambda _: Reply("407 Proxy Authentication Required", (), page)) as proxy:
+        for name in ("http_proxy", "https_proxy"):
+            monkeypatch.setenv(name, proxy.url)
+        for scheme in ("http", "https"):
+            with pytest.raises(TransferError):
+                down.fetch([file], f"{scheme}://mirror.invalid/m")

@@ -14,6 +14,9 @@ from huai_client.transfer.http.answer import Answer, Meaning, judge, read_head
 from huai_client.transfer.http.job import Job
 
 _MULTIPLEXED = (b"HTTP/2", b"HTTP/3")
+_SUPPRESS_CONNECT_HEADERS = 265
+"""CURLOPT_SUPPRESS_CONNECT_HEADERS, which pycurl has no name for: what a proxy says about a tunnel
+is no answer of the other side."""
 _REFUSED = 0
 """Bytes taken: libcurl ends the request."""
 _HEAD_MAX = 256 << 10
@@ -79,6 +82,7 @@ class Request:
             (pycurl.FOLLOWLOCATION, 0),  # `address` knows where to, and without a login
             (pycurl.NETRC, pycurl.NETRC_IGNORED),  # `login` has read it
             (pycurl.PATH_AS_IS, 1),
+            (_SUPPRESS_CONNECT_HEADERS, 1),
             (pycurl.SSL_VERIFYPEER, 1),
             (pycurl.SSL_VERIFYHOST, 2),
         ):
