@@ -288,6 +288,25 @@ def test_connections_that_break_again_and_again(upstream: Path, down: Downstream
     assert len(set(firsts)) > 10, "each asked for the rest"
 
 
+def test_a_file_that_changes_while_its_connection_breaks(down: Downstream, file: File) -> None:
+    """Its parts do not fit each other, which is no lie."""
+    cut = Reply(headers=("Content-Length: 300000",), body=CONTENT[:1000], counted=False)
+
+    def reply(question: Question) -> Reply:
+        if len(server.questions) == 1:
+            return cut
+        if question.first:
+            fields = ("Content-Range: bytes 1000-299999/300000",)
+            return Reply("206 Partial Content", fields, wrong(CONTENT, 2000)[1000:])
+        return Reply(body=CONTENT)
+
+    with scripted(reply) as server:
+        other = server.url.replace("127.0.0.1", "localhost")
+        assert down.fetch([file], [server.url, other]).complete
+        assert [question.first for question in server.questions] == [0, 1000, 0]
+    assert down.listener.retries == []
+
+
 def test_a_server_that_says_nothing(upstream: Path, down: Downstream) -> None:
     file = put(upstream, b"a", b"1")
     options = replace(TEST_OPTIONS, timeout=1, retries=0)

@@ -83,6 +83,8 @@ class Arrivals:
         meaning = answer.meaning
         if meaning is Meaning.TAKE:
             target.close(_time(file, answer.modified))
+            if job.continues:
+                self._beginnings.setdefault(file.path, 0)
             self._came(file, answer.modified)
             return
         touched = target.is_open
@@ -175,7 +177,7 @@ class Arrivals:
         """It is whole, and not what the metadata say."""
         if file.path in self._shared.options.volatile:
             self._judge_newer(file, modified)
-        elif file.path in self._beginnings:
+        elif file.path in self._beginnings and self._may_try(file):
             self._ask_again(file)
         else:
             self._refuse(file)
