@@ -177,7 +177,8 @@ def test_two_modules_in_one_tree(pair: tuple[Upstream, Downstream]) -> None:
 @pytest.mark.parametrize(
     ("setting", "said"),
     [
-        ({"content_urls": ("http://x/",)}, "not a content URL"),
+        ({"content_urls": ("ftp://x/",)}, "not a content URL"),
+        ({"http_headers": "/missing/file"}, "/missing/file"),
         ({"max_delete": "many"}, "many"),
         ({"rsync_options": ("--delete",)}, "--delete"),
         ({"filter": ("? what",)}, "what"),

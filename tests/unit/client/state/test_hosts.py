@@ -43,6 +43,26 @@ def test_no_more_than_there_may_be(tmp_path: Path) -> None:
         pass
 
 
+def test_more_are_taken_only_if_they_are_free(tmp_path: Path) -> None:
+    limit = ConnectionLimit(tmp_path / "h", 4)
+    with limit.slot(never), limit.more(2) as two, limit.more(3) as rest:
+        assert [len(two), len(rest)] == [2, 1]
+        with limit.more(1) as none:
+            assert none == ()
+    with limit.slot(never), limit.more(9) as all_others:
+        assert len(all_others) == 3
+
+
+def test_whoever_had_enough_gets_fewer_requests() -> None:
+    hosts = Hosts()
+    seen = []
+    for _ in range(9):
+        seen.append(hosts.requests("https://h"))
+        hosts.fewer_requests("https://h")
+    assert seen == [100, 50, 25, 12, 6, 3, 1, 1, 1]
+    assert hosts.requests("https://other") == 100
+
+
 def test_threads_take_turns(tmp_path: Path) -> None:
     busy: list[int] = []
     most: list[int] = []
@@ -118,6 +138,9 @@ def test_which_limit_a_host_has(tmp_path: Path) -> None:
         return limit.connections
 
     assert [limit(0, 2), limit(0, 9), limit(1, 9), limit(7, 2)] == [4, 9, 1, 7]
+    several = hosts.connection_limit("h", 0, 8, 4)
+    assert several is not None
+    assert several.connections == 16, "for streams that have four each"
     assert hosts.connection_limit("", 1, 1) is None
     assert Hosts().connection_limit("h", 1, 1) is None
 

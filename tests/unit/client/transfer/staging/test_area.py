@@ -430,6 +430,23 @@ def test_the_rest_of_the_present_file_completes_a_partial(root: Path) -> None:
         assert (incoming(staging, run) / "sub/big").read_bytes() == b"n" * 40 + b"o" * 50
 
 
+def test_who_goes_on_at_the_end_gets_a_beginning_as_it_is(root: Path) -> None:
+    file, other = _file(b"sub/big", content=b"n" * 100), _file(b"other")
+    with Staging(root, boot=b"1") as staging:
+        present = root.parent.parent / "sub/big"
+        present.parent.mkdir()
+        present.write_bytes(b"o" * 90)
+        _arrive(staging, file, b"n" * 40)
+        staging.incoming.salvage(0, {file.path: file})
+        run, sizes = staging.incoming.resume([file, other])
+        assert sizes == {file.path: 40}
+        place = incoming(staging, run) / "sub/big"
+        assert place.read_bytes() == b"n" * 40
+        place.write_bytes(b"n" * 100)
+        os.utime(place, ns=(file.mtime, file.mtime))
+        assert _accept(staging, file, run) is Arrival.ARRIVED
+
+
 def test_what_is_larger_than_its_file_is_not_kept(root: Path) -> None:
     file = _file(b"sub/small", content=b"n" * 10)
     with Staging(root, boot=b"1") as staging:
