@@ -56,7 +56,7 @@ def named_in_processes(folder: Path) -> list[str]:
 def test_the_whole_way_leaves_nothing_behind() -> None:
     done = demo(*SMALL)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.count("    proved: ") == 2
+    assert done.stdout.count("    proved: ") == 3
     assert re.search(r"^nothing new +[\d,]+ +0 ", done.stdout, re.MULTILINE)
     folder = folder_in(done.stdout)
     assert not folder.exists()
