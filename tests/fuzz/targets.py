@@ -221,7 +221,9 @@ _COMMIT = (
     f"tree {COMMIT}\nparent {COMMIT}\nauthor a <a@a> 1 +0000\ncommitter a <a@a> 1 +0000\n"
     f"gpgsig x\n y\n\n{_INFO.encode()}"
 ).encode()
-_DESCRIPTOR = Descriptor("m", ("rsync://h/m",), ("payload *.iso",))
+_DESCRIPTOR = Descriptor(
+    "m", ("rsync://h/m",), ("payload *.iso",), blocks=16 << 20, mirrors=("https://o/m/",)
+)
 _RULES = (
     b"profile apt /debian",
     b"indices /dists/**",

@@ -56,6 +56,16 @@ def result(root: Path, *arguments: str, code: int = 0) -> dict[str, Any]:
     return line
 
 
+def test_commits_name_the_mirrors_that_add_was_told(tmp_path: Path, tree: Path) -> None:
+    root, mirrors = tmp_path / "state", ("https://o.example/m", "rsync://p.example/m")
+    options = [word for url in mirrors for word in ("--mirror", url)]
+    assert run_server(root, "add", NAME, str(tree), *options).returncode == 0
+    result(root, "commit", NAME)
+    told = git(module_places(root, NAME).repository, "show", "main:huai")
+    assert [line.partition("\t")[2] for line in told.splitlines() if "mirror" in line] == [*mirrors]
+    assert run_server(root, "add", "n", str(tree), "--mirror", "/srv/m").returncode == 40
+
+
 def test_a_module_from_its_beginning_to_its_end(root: Path, tree: Path) -> None:
     repository = module_places(root, NAME).repository
     assert result(root, "status")["serial"] is None
@@ -127,7 +137,7 @@ def test_quiet_leaves_errors_only(root: Path, tree: Path) -> None:
 
 
 def test_a_content_url_is_checked_when_it_is_added(root: Path, tree: Path) -> None:
-    for url in ("http://h/x", "rsync://h/", "a/b", ""):
+    for url in ("http://u@h/x", "rsync://h/", "a/b", ""):
         done = run_server(root, "add", "x", str(tree), "--content-url", url)
         assert done.returncode == 40
         for word in ("[modules.x]", "content_urls", "rsync://HOST/x"):

@@ -46,9 +46,18 @@ def test_everything_that_can_be_set(tmp_path: Path) -> None:
     exclude = ["*.tmp"]
     one_file_system = false
     owners = false
+    serve_content = true
+    mirrors = ["https://o/m", "o::m"]
     """
     module = Module(
-        "/srv/m", ("rsync://h/m",), "off", ("*.tmp",), one_file_system=False, owners=False
+        "/srv/m",
+        ("rsync://h/m",),
+        "off",
+        ("*.tmp",),
+        one_file_system=False,
+        owners=False,
+        serve_content=True,
+        mirrors=("https://o/m", "o::m"),
     )
     assert load(written(tmp_path, text)) == ServerConfig(
         Listen("::1", 0, 1, 2.0, 0.5), {"m": module}
@@ -81,6 +90,10 @@ MISTAKES: dict[str, tuple[str, ...]] = {
     "[modules.m]\npath = '/'\ncontent_urls = ['/srv/m']": ("modules.m", "content_urls"),
     "[modules.m]\npath = '/'\ncontent_urls = ['']": ("modules.m", "content_urls"),
     "[modules.m]\npath = '/'\ncontent_urls = [3]": ("modules.m", "content_urls", "text"),
+    "[modules.m]\npath = '/'\nmirrors = ['/srv/m']": ("modules.m", "mirrors", "'/srv/m'"),
+    "[modules.m]\npath = '/'\nmirrors = ['https://h/?q']": ("modules.m", "mirrors", "https:"),
+    f"[modules.m]\npath = '/'\nmirrors = {['https://h/m'] * 65}": ("modules.m", "64 mirrors"),
+    "[modules.m]\npath = '/'\nserve_content = 'yes'": ("serve_content", "true or false"),
     "[modules.m]\npath = '/'\nblock_index = 4096": ("modules.m", "block_index", "131072"),
     "[modules.m]\npath = '/'\nblock_index = -1": ("modules.m", "block_index"),
     "[modules.m]\npath = '/'\nowners = 1": ("modules.m", "owners", "true or false"),
