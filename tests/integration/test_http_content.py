@@ -1,6 +1,7 @@
 """Content from a real nginx: whole files, the rest of files, and what it has not."""
 
 import os
+import resource
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -81,14 +82,38 @@ def test_a_folder_of_the_server(upstream: Path, down: Downstream) -> None:
         assert down.fetch([file], f"{server.url}/pub/my%20tree").complete
 
 
+@pytest.mark.parametrize("limit", ["keepalive_requests 100;", "http2_max_concurrent_streams 7;"])
 def test_many_files_over_few_connections(
-    upstream: Path, down: Downstream, certificate: tuple[Path, Path]
+    upstream: Path, down: Downstream, certificate: tuple[Path, Path], limit: str
 ) -> None:
     files = put_many(upstream, 2500, 50)
-    few = "keepalive_requests 100;"
-    with nginx(upstream, tls=certificate, http2=True, outside=few) as server:
+    with nginx(upstream, tls=certificate, http2=True, outside=limit) as server:
         assert down.fetch(files, server.url).complete
         assert down.listener.retries == []
+        assert len(server.requests) == 2500
+
+
+def test_what_is_broken_off_leaves_no_file_open(upstream: Path, down: Downstream) -> None:
+    files = put_many(upstream, 20, 100_000)
+    before = set(os.listdir("/proc/self/fd"))
+    options = replace(TEST_OPTIONS, deadline=Deadline.after(1))
+    with nginx(upstream, location="limit_rate 10k;") as server:
+        assert len(down.fetch(files, server.url, options).late) == 20
+    assert set(os.listdir("/proc/self/fd")) == before
+
+
+def test_few_files_may_be_open(
+    upstream: Path, down: Downstream, certificate: tuple[Path, Path]
+) -> None:
+    files = put_many(upstream, 300, 100_000)
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    here = len(os.listdir("/proc/self/fd"))
+    with nginx(upstream, tls=certificate, http2=True) as server:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (here + 60, limits[1]))
+        try:
+            assert down.fetch(files, server.url).complete
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, limits)
 
 
 def test_what_is_missing_is_asked_of_the_next(upstream: Path, down: Downstream) -> None:

@@ -7,6 +7,7 @@ then after more and more: a mirror with wrong content is noticed before it has s
 
 from collections import deque
 from collections.abc import Mapping, Sequence
+from typing import Self
 
 from huai_client.transfer.errors import (
     ConnectionBrokenError,
@@ -35,7 +36,7 @@ _IN_VAIN = 8
 
 
 class Arrivals:
-    """A `Work`: the open files of a batch at one URL."""
+    """A `Work`: the open files of a batch at one URL; to be closed, as a context manager."""
 
     def __init__(
         self,
@@ -62,6 +63,15 @@ class Arrivals:
         self._waiting_size = 0
         self._failures: dict[RelPath, int] = {}
         self._in_vain = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close what was still coming; it stays."""
+        for _, target in self._asked.values():
+            target.close()
+        self._asked.clear()
 
     # ------------------------------------------------------------ Work
 

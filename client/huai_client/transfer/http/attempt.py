@@ -35,7 +35,7 @@ def http_batch(shared: Shared, batch: Batch, url: ContentUrl, stream: int) -> Tr
     try:
         with Folders(top) as folders:
             arrivals = Arrivals(shared, url, batch.open, (run, folders, beginnings))
-            with shared.admission.admit(url, processes.pause) as grant:
+            with arrivals, shared.admission.admit(url, processes.pause) as grant:
                 processes.begin()
                 failure = _ask(shared, arrivals, url, stream, grant)
             processes.check()

@@ -1,5 +1,7 @@
 """Connections for a content URL, by the administrator's options."""
 
+import resource
+
 from huai_client.transfer.http.connections import Connections, Limits
 from huai_client.transfer.http.login import authorities, headers_for
 from huai_client.transfer.http.requests import Circumstances
@@ -11,6 +13,10 @@ from huai_schema import __version__
 _AGENT = f"huai-client/{__version__}"
 
 
+_SHARE = 4
+"""A request may hold a file open: those of all streams together take a quarter of what may be."""
+
+
 def connections_to(url: ContentUrl, options: TransferOptions, grant: Grant) -> Connections:
     """Connections as `grant` allows; none is made before something is asked.
 
@@ -19,6 +25,12 @@ def connections_to(url: ContentUrl, options: TransferOptions, grant: Grant) -> C
     return Connections(
         url,
         Circumstances(_AGENT, authorities(), options.contimeout, grant.bwlimit),
-        Limits(grant.connections, options.hosts.requests(url.service)),
+        Limits(grant.connections, min(options.hosts.requests(url.service), _files_open(options))),
         headers_for(url, options.http_headers),
     )
+
+
+def _files_open(options: TransferOptions) -> int:
+    """How many files a stream may have open."""
+    most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return max(1, most // _SHARE // options.streams)
