@@ -10,7 +10,7 @@ import pytest
 
 from huai_client.deadline import Deadline
 from huai_client.state.hosts import Hosts
-from huai_client.transfer import TransferError, UpstreamRefusedError
+from huai_client.transfer import ConnectionBrokenError, TransferError, UpstreamRefusedError
 from huai_client.transfer.staging import Staging
 from huai_schema.paths import RelPath
 from tests.support.certificate import make_certificate
@@ -312,6 +312,47 @@ def test_a_certificate_that_nobody_vouches_for(
         nginx(upstream, tls=make_certificate(tmp_path)) as server,
         pytest.raises(UpstreamRefusedError, match="certificate"),
     ):
+        down.fetch([file], server.url)
+
+
+def test_a_certificate_of_somebody_else(
+    upstream: Path, down: Downstream, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = put(upstream, b"a", b"1")
+    certificate = make_certificate(tmp_path, "DNS:other.example")
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate[0]))
+    with (
+        nginx(upstream, tls=certificate) as server,
+        pytest.raises(UpstreamRefusedError, match="certificate"),
+    ):
+        down.fetch([file], server.url)
+
+
+@pytest.mark.parametrize("to", ["plain", "secured"])
+def test_who_does_not_speak_what_is_asked(
+    upstream: Path, down: Downstream, certificate: tuple[Path, Path], to: str
+) -> None:
+    file = put(upstream, b"a", b"1")
+    with nginx(upstream, tls=None if to == "plain" else certificate) as server:
+        url = server.url.replace("http:", "https:") if to == "plain" else f"http{server.url[5:]}"
+        if to == "plain":
+            with pytest.raises(ConnectionBrokenError) as caught:
+                down.fetch([file], url)
+            assert "TLS" in caught.value.hint
+        else:
+            assert [each.file for each in down.fetch([file], url).refused] == [file], "HTTP 400"
+
+
+def test_a_list_of_authorities_that_is_not_there(
+    upstream: Path,
+    down: Downstream,
+    tmp_path: Path,
+    certificate: tuple[Path, Path],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    file = put(upstream, b"a", b"1")
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "absent"))
+    with nginx(upstream, tls=certificate) as server, pytest.raises(UpstreamRefusedError):
         down.fetch([file], server.url)
 
 

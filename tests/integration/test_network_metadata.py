@@ -3,7 +3,6 @@
 import json
 import shutil
 import ssl
-import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ import pytest
 
 from huai_schema import __version__
 from tests.integration.test_sync_idle import loaded
+from tests.support.certificate import make_certificate
 from tests.support.counting_proxy import counting
 from tests.support.local_trees import fingerprint
 from tests.support.upstream import Downstream, Site, Upstream, assert_equal, serving
@@ -232,21 +232,16 @@ def test_metadata_that_break_off(place: Site, up: Upstream, *, stalls: bool) -> 
 @pytest.fixture(name="certificate")
 def certificate_and_key(tmp_path: Path) -> Path:
     """A certificate for 127.0.0.1 that is its own authority, and its key, in one file."""
+    certificate, key = make_certificate(tmp_path)
     path = tmp_path / "both.pem"
-    command = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2"
-    address = ["-subj", "/CN=here", "-addext", "subjectAltName=IP:127.0.0.1"]
-    files = ["-keyout", str(tmp_path / "key"), "-out", str(tmp_path / "own.pem")]
-    subprocess.run(
-        [*command.split(), *address, *files], check=True, capture_output=True, timeout=30
-    )
-    path.write_text((tmp_path / "key").read_text() + (tmp_path / "own.pem").read_text())
+    path.write_text(key.read_text() + certificate.read_text())
     return path
 
 
 def test_tls(place: Site, up: Upstream, certificate: Path) -> None:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate)
-    trusting = {"SSL_CERT_FILE": str(certificate.with_name("own.pem"))}
+    trusting = {"SSL_CERT_FILE": str(certificate.with_name("certificate.pem"))}
     with weak(place.url, Weakness(tls=context)) as good:
         down = place.downstream(up, url=f"https://{good}")
         doubtful = down.process("sync", down.name)
@@ -266,7 +261,7 @@ def test_a_proxy(place: Site, up: Upstream, certificate: Path) -> None:
     with weak(place.url, Weakness(tls=context)) as good, tunnel() as (proxy, heads):
         down = place.downstream(up, url=f"https://{good}")
         through = {
-            "SSL_CERT_FILE": str(certificate.with_name("own.pem")),
+            "SSL_CERT_FILE": str(certificate.with_name("certificate.pem")),
             "https_proxy": f"http://me:secret@{proxy}",
         }
         ended = down.process("sync", down.name, environment=through)

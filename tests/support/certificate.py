@@ -1,17 +1,24 @@
-"""A certificate for 127.0.0.1 and localhost, signed by nobody else."""
+"""A certificate that is signed by nobody else."""
 
 import subprocess
 from pathlib import Path
 
 _COMMAND = (
     "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 "
-    "-subj /CN=localhost -addext subjectAltName=IP:127.0.0.1,DNS:localhost"
+    "-subj /CN=localhost -addext"
 )
 
 
-def make_certificate(folder: Path) -> tuple[Path, Path]:
+def make_certificate(folder: Path, names: str = "IP:127.0.0.1,DNS:localhost") -> tuple[Path, Path]:
     """The files of the certificate and its key, in `folder`."""
     certificate, key = folder / "certificate.pem", folder / "key.pem"
-    command = [*_COMMAND.split(), "-keyout", str(key), "-out", str(certificate)]
+    command = [
+        *_COMMAND.split(),
+        f"subjectAltName={names}",
+        "-keyout",
+        str(key),
+        "-out",
+        str(certificate),
+    ]
     subprocess.run(command, check=True, capture_output=True)
     return certificate, key
