@@ -34,7 +34,15 @@ class Nginx:
 
     @property
     def requests(self) -> list[str]:
-        """What was asked: protocol, status, range, bytes sent, path; in order of the answers."""
+        """What was asked: protocol, status, range, bytes sent, path; in order of the answers.
+
+        A request is logged after its answer was sent, and before another one is looked at.
+        """
+        with socket.socket(socket.AF_UNIX) as after:
+            after.connect(str(self._folder / "after"))
+            after.sendall(b"GET / HTTP/1.0\r\n\r\n")
+            while after.recv(1000):
+                pass
         return [line.rpartition(" ")[0] for line in self._lines()]
 
     @property
@@ -104,6 +112,10 @@ http {{
   server {{
     listen {listen}; {secured}
     location / {{ root {root}; {location} }}
+  }}
+  server {{
+    listen unix:{folder}/after; access_log off;
+    location / {{ return 204; }}
   }}
 }}
 """
