@@ -6,7 +6,8 @@
     login       what our own URLs are sent beside the question
     job         the bytes that are asked for, and how far they have come
     requests    one request of libcurl: headers judged, bytes counted, handed to its job
-    connections many of them on few connections, until all is done
+    loop        libcurl's transfers side by side, by epoll
+    connections many requests on few connections, until all is done
     targets     the files that are written, below the folder of a run
     attempt     one attempt at a batch
     ranges      pieces of one file

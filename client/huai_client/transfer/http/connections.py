@@ -11,11 +11,9 @@ gets no more.  Everything else is decided by the `Work`.  Rule to keep: nothing 
 than a tick without `watch`, which may end it all by raising.
 """
 
-import select
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from typing import NamedTuple, Protocol, Self
 
 import pycurl
@@ -25,6 +23,7 @@ from huai_client.transfer.http.address import RedirectionError, redirected, same
 from huai_client.transfer.http.answer import Answer, Meaning
 from huai_client.transfer.http.failure import failure_of, is_lasting
 from huai_client.transfer.http.job import Job
+from huai_client.transfer.http.loop import Loop
 from huai_client.transfer.http.requests import Circumstances, Request, Traffic
 from huai_client.transfer.urls import ContentUrl
 
@@ -34,11 +33,6 @@ _STRIKES_MOST = 3
 """Broken connections in a row by which nothing came."""
 _BREAKS_MOST = 5
 """The same for one file, where others come."""
-_EVENTS = {
-    pycurl.POLL_IN: select.EPOLLIN,
-    pycurl.POLL_OUT: select.EPOLLOUT,
-    pycurl.POLL_INOUT: select.EPOLLIN | select.EPOLLOUT,
-}
 _KIBIBYTE = 1024
 
 
@@ -77,26 +71,13 @@ class Connections:
         self._circumstances = circumstances
         self._limits = limits
         self._headers = headers
-        self._poll = select.epoll()
-        self._sockets: set[int] = set()
-        self._due: float | None = None
         self._again: deque[tuple[Job, list[str]]] = deque()
         self._busy: dict[pycurl.Curl, tuple[Request, int]] = {}
         self._idle: list[Request] = []
         self._strikes = self._epoch = 0
         self._failure: TransferError | None = None
         self._traffic = Traffic()
-        self._multi = pycurl.CurlMulti()
-        for option, value in (
-            (pycurl.M_PIPELINING, pycurl.PIPE_MULTIPLEX),
-            (pycurl.M_MAX_HOST_CONNECTIONS, limits.connections),
-            (pycurl.M_MAX_TOTAL_CONNECTIONS, limits.connections),
-            (pycurl.M_MAXCONNECTS, limits.connections),
-            (pycurl.M_MAX_CONCURRENT_STREAMS, limits.requests),
-            (pycurl.M_SOCKETFUNCTION, self._watch_socket),
-            (pycurl.M_TIMERFUNCTION, self._set_timer),
-        ):
-            self._multi.setopt(option, value)
+        self._loop = Loop(limits.connections, limits.requests)
 
     def __enter__(self) -> Self:
         return self
@@ -104,11 +85,10 @@ class Connections:
     def __exit__(self, *_: object) -> None:
         """Break off what is in flight, and close all connections."""
         for curl in self._busy:
-            self._multi.remove_handle(curl)
+            self._loop.break_off(curl)
         for request in (*self._idle, *(request for request, _ in self._busy.values())):
             request.curl.close()
-        self._multi.close()
-        self._poll.close()
+        self._loop.close()
 
     def run(self, work: Work, watch: Callable[[int], None]) -> TransferError | None:
         """Carry out `work`; returns what ended it early.
@@ -116,13 +96,14 @@ class Connections:
         `watch` is told every tick how many bytes have come in all.  What it or `work` raises ends
         everything.
         """
+        self._failure = None
         began = time.monotonic(), self.received
         while self._fill(work):
             pause = self._ahead(*began)
             if pause > 0:
                 time.sleep(min(pause, _TICK))
             else:
-                self._step()
+                self._loop.step(_TICK)
                 self._reap(work)
             watch(self.received)
         return self._failure
@@ -149,7 +130,7 @@ class Connections:
             own = same_service(address, str(self._url))
             request.begin(job, address, self._headers if own else ())
             self._busy[request.curl] = request, self._epoch
-            self._multi.add_handle(request.curl)
+            self._loop.begin(request.curl)
         return bool(self._busy)
 
     @property
@@ -164,32 +145,14 @@ class Connections:
     def _another(self) -> Request:
         return Request(self._circumstances, self._traffic)
 
-    def _step(self) -> None:
-        """Let libcurl do what can be done now."""
-        now = time.monotonic()
-        wait = _TICK if self._due is None else max(0.0, min(_TICK, self._due - now))
-        events = self._poll.poll(wait)
-        if self._due is not None and time.monotonic() >= self._due:
-            self._due = None
-            self._multi.socket_action(pycurl.SOCKET_TIMEOUT, 0)
-        for socket, event in events:
-            mask = pycurl.CSELECT_IN if event & ~select.EPOLLOUT else 0
-            mask |= pycurl.CSELECT_OUT if event & select.EPOLLOUT else 0
-            self._multi.socket_action(socket, mask)
-
     def _reap(self, work: Work) -> None:
         """Hear of what has ended."""
-        more = 1
-        while more:
-            more, ended, broken = self._multi.info_read()
-            failed = [(curl, number, text) for curl, number, text in broken]
-            for curl, number, text in [*((curl, 0, "") for curl in ended), *failed]:
-                self._multi.remove_handle(curl)
-                request, epoch = self._busy.pop(curl)
-                self._idle.append(request)
-                if request.broken is not None:
-                    raise request.broken
-                self._conclude(work, request, epoch, (number, text))
+        for curl, number, text in self._loop.ended():
+            request, epoch = self._busy.pop(curl)
+            self._idle.append(request)
+            if request.broken is not None:
+                raise request.broken
+            self._conclude(work, request, epoch, (number, text))
 
     def _conclude(self, work: Work, request: Request, epoch: int, ending: tuple[int, str]) -> None:
         """One request has ended; `ending`: libcurl's error, 0 for none."""
@@ -241,23 +204,6 @@ class Connections:
         if len(request.hops) >= _HOPS_MOST or target in (request.job.address, *request.hops):
             raise RedirectionError("redirections without an end")
         return [*request.hops, target]
-
-    # ------------------------------------------------------------ what libcurl asks for
-
-    def _watch_socket(self, what: int, socket: int, _multi: object, _data: object) -> None:
-        if what == pycurl.POLL_REMOVE:
-            if socket in self._sockets:
-                self._sockets.discard(socket)
-                with suppress(OSError):  # it was closed before
-                    self._poll.unregister(socket)
-        elif socket in self._sockets:
-            self._poll.modify(socket, _EVENTS[what])
-        else:
-            self._poll.register(socket, _EVENTS[what])
-            self._sockets.add(socket)
-
-    def _set_timer(self, milliseconds: int) -> None:
-        self._due = None if milliseconds < 0 else time.monotonic() + milliseconds / 1000
 
     def _ahead(self, began: float, before: int) -> float:
         """Seconds until the rate allows to read on: meanwhile what comes waits in the network."""
