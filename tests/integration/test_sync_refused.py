@@ -381,7 +381,8 @@ def rewrite_descriptor(up: Upstream, descriptor: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["/etc/", "root@127.0.0.1:/etc", "127.0.0.1:etc", "https://127.0.0.1/x", "file:///etc"]
+    "url",
+    ["/etc/", "root@127.0.0.1:/etc", "127.0.0.1:etc", "https://u:p@127.0.0.1/x", "file:///etc"],
 )
 def test_content_urls_that_an_upstream_may_not_name(
     pair: tuple[Upstream, Downstream], url: str
