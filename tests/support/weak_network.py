@@ -124,6 +124,7 @@ def _pass_on(source: socket.socket, target: socket.socket) -> None:
     with contextlib.suppress(OSError):
         while data := source.recv(65_536):
             target.sendall(data)
+        target.shutdown(socket.SHUT_WR)
 
 
 @contextmanager
@@ -143,7 +144,6 @@ def tunnel() -> Iterator[tuple[str, list[bytes]]]:
                 back = threading.Thread(target=_pass_on, args=(server, client))
                 back.start()
                 _pass_on(client, server)
-                server.shutdown(socket.SHUT_WR)
                 back.join(_SECONDS)
 
     with listening(hear) as port:
