@@ -36,6 +36,7 @@ from huai_server.http.asgi.errors import HttpError
 from huai_server.http.git.app import protocol_version
 from huai_server.http.git.request import parse_request
 from tests.fuzz.answers import ANSWERS
+from tests.fuzz.content import CONTENT
 from tests.fuzz.folder import folder
 from tests.fuzz.metadata import METADATA
 from tests.fuzz.server import SERVER
@@ -290,7 +291,14 @@ _PARSERS = {
     "content-url": Target(
         _text(ContentUrl.parse),
         (HuaiError,),
-        [b"rsync://h:1/m/x", b"h::m", b"u@h:/m", b"/m", b"rsync://[::1]:8/m"],
+        [
+            b"rsync://h:1/m/x",
+            b"h::m",
+            b"u@h:/m",
+            b"/m",
+            b"rsync://[::1]:8/m",
+            b"https://h:1/%20a/b",
+        ],
     ),
     "delta": Target(
         _delta,
@@ -359,4 +367,4 @@ _PARSERS = {
     "usable-rules": Target(_lines(usable_rules), (FormatError,), _RULES, _RULES),
 }
 
-TARGETS = {**_PARSERS, **METADATA, **STATE_FILES, **ANSWERS, **SERVER}
+TARGETS = {**_PARSERS, **METADATA, **STATE_FILES, **ANSWERS, **CONTENT, **SERVER}

@@ -76,4 +76,4 @@ def _checked(line: str, file: Path) -> str:
             f"{file}: {name} is no header that may be set",
             hint="for example: Authorization: Bearer TOKEN",
         )
-    return line
+    return f"{found[1]}: {found[2]}"
