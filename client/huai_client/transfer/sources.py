@@ -50,15 +50,15 @@ class Sources:
         asked again, as long as there is another.
         """
         refused = isinstance(failure, UpstreamRefusedError)
+        wrong = isinstance(failure, WrongContentError)
         full = isinstance(failure, UpstreamFullError)
         if not full:
-            # What one module refuses, others at that service may allow.
-            self._memory.failed(str(url) if refused else url.service, failure.message)
+            # What is wrong with one module, may be right with others at that service.
+            self._memory.failed(str(url) if refused or wrong else url.service, failure.message)
         with self._lock:
             if url in self._urls:
                 self._urls.remove(url)
-                wrong = isinstance(failure, WrongContentError) and self._urls
-                if not refused and not wrong:
+                if not refused and not (wrong and self._urls):
                     self._urls.append(url)
             if isinstance(failure, UpstreamRefusedError):
                 self._refusal = failure
