@@ -37,6 +37,7 @@ _EXAMPLES = {
     "max_delete_in": 'max_delete_in = {"/dists" = "5%", "/pool" = 5000}',
     "rsync_options": 'rsync_options = ["--compress"]',
     "http_headers": 'http_headers = "/etc/huai/headers"',
+    "in_place": 'in_place = ["/images/*.img"]',
     "protect": 'protect = ["/project/trace/my.host"]',
     "filter": 'filter = ["- *.iso"]',
     "reuse_from": 'reuse_from = ["debian"]',
@@ -78,6 +79,8 @@ class Module(msgspec.Struct, frozen=True):
     max_delete_in: dict[str, str | int] = msgspec.field(default_factory=dict)
     """By directory ("/dists", or "/*": every top-level one), a count or a share."""
     protect: tuple[str, ...] = ()
+    in_place: tuple[str, ...] = ()
+    """Patterns of large files that are changed where they stand."""
     """Patterns as of rsync's --exclude: paths that are never touched."""
     trash: Annotated[str, Meta(pattern=_SPAN)] = "0"
     """How long what was deleted or replaced is kept in DEST, spelt like `delete_after`; 0: not."""

@@ -192,16 +192,18 @@ def _check_limits(place: str, module: Module) -> None:
 
 def _check_patterns(place: str, mirror: Mirror) -> None:
     module = mirror.config
-    if module.protect:
+    for key, patterns in (("protect", module.protect), ("in_place", module.in_place)):
+        if not patterns:
+            continue
         from huai_client.plan.protect.protection import Protection
 
-        with _key(place, "protect"):
-            for pattern in _hopeless(module.protect):
+        with _key(place, key):
+            for pattern in _hopeless(patterns):
                 raise ConfigError(
-                    f"{pattern!r} can match no path, so it protects nothing",
+                    f"{pattern!r} can match no path",
                     hint="a path or name as after rsync's --exclude; [ needs its ]",
                 )
-            Protection(module.protect)
+            Protection(patterns)
     if module.filter:
         from huai_client.diff.active_filter import rules_of
         from huai_client.run_options import SyncOptions

@@ -13,6 +13,7 @@ from blake3 import blake3
 from huai_native._native import BlockIndex
 from huai_server.store.block_indices import block_index_path
 from tests.support.nginx import Nginx, nginx
+from tests.support.reflinks import shares_blocks
 from tests.support.upstream import T0, Downstream, Site, Upstream, assert_equal
 
 BLOCK = 64 << 10
@@ -222,6 +223,50 @@ def test_a_file_of_several_mirrors(up: Upstream, web: Nginx, place: Site, tmp_pa
     assert_equal(up, down)
     ranges = {(3 * BLOCK, 4 * BLOCK), (20 * BLOCK, SIZE)}
     assert {*asked(web)[before:]} == {f"bytes={begin}-{end - 1}" for begin, end in ranges}
+
+
+def reflinks(down: Downstream) -> bool:
+    return shares_blocks(down.dest)
+
+
+def image(down: Downstream) -> Path:
+    return down.dest / os.fsdecode(NAME)
+
+
+@pytest.mark.parametrize("content", [SCATTERED, SCATTERED[: 7 * BLOCK + 1], SCATTERED * 2])
+def test_a_file_is_changed_where_it_stands(
+    up: Upstream, web: Nginx, place: Site, content: bytes
+) -> None:
+    down = over_http(up, place, web, in_place=["*.img"])
+    before, others = image(down).stat(), (down.dest / "small").stat()
+    with image(down).open("rb") as reader:
+        changed(up, content)
+        assert received(down, up) < len(content)
+        assert (reader.read() == content) != reflinks(down)
+    assert (image(down).stat().st_ino == before.st_ino) != reflinks(down)
+    assert image(down).stat().st_nlink == 1
+    assert (down.dest / "small").stat().st_ctime_ns == others.st_ctime_ns
+
+
+def test_zeros_become_holes_in_place_too(up: Upstream, web: Nginx, place: Site) -> None:
+    down = over_http(up, place, web, in_place=["/images/"])
+    changed(up, CONTENT[:BLOCK] + bytes(15 * BLOCK) + CONTENT[16 * BLOCK :])
+    assert received(down, up) == 0
+    assert image(down).stat().st_blocks * 512 < 7 * BLOCK
+
+
+@pytest.mark.parametrize("why", ["trash", "two names", "another pattern"])
+def test_other_files_are_replaced(up: Upstream, web: Nginx, place: Site, why: str) -> None:
+    if why == "two names":
+        up.at(b"images/second").hardlink_to(up.at(NAME))
+    patterns = ["/*.img"] if why == "another pattern" else ["*.img"]
+    down = over_http(up, place, web, in_place=patterns, trash="1d" if why == "trash" else "0")
+    with image(down).open("rb") as reader:
+        up.at(NAME).unlink()
+        changed(up, SCATTERED)
+        assert down.synced()["received"] < SIZE
+        assert reader.read() == CONTENT
+    assert image(down).read_bytes() == SCATTERED
 
 
 TODAY, YESTERDAY = b"daily/disk-20261121.img", b"daily/disk-20261120.img"

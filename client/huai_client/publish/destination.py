@@ -13,6 +13,7 @@ from huai_client.mirror import Mirror
 from huai_client.modes import Modes
 from huai_client.publish.trash.trash import Trash
 from huai_client.state.state import State
+from huai_client.transfer.staging import finish_patches
 from huai_client.tree import Tree
 from huai_schema.paths import ROOT
 
@@ -29,9 +30,18 @@ class Destination:
         """Whether deleted and replaced files are kept for a while."""
 
     def open(self, state: State) -> Tree:
-        """The tree to change; what it deletes goes to the trash, under the applied serial."""
+        """The tree to change; what it deletes goes to the trash, under the applied serial.
+
+        A file that an interrupted run was changing where it stands is made whole first.
+        """
         keep = partial(self.trash.new_batch, state.serial) if self.keeps else None
-        return Tree(self._dest, owners=self._module.owners, keep=keep)
+        tree = Tree(self._dest, owners=self._module.owners, keep=keep)
+        try:
+            finish_patches(tree)
+        except BaseException:
+            tree.close()
+            raise
+        return tree
 
     def before_changes(self, state: State) -> State:
         """The state to record before the first change: from now on the trash may hold files."""

@@ -4,8 +4,9 @@ Rule: a `ContentSource` puts verified files into the staging area and changes no
 `Outcome` lists each file that it could not get.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from stat import S_ISREG
 from typing import NamedTuple, Protocol
@@ -17,6 +18,7 @@ from huai_client.metadata.commit import Commit
 from huai_client.metadata.upstream import Upstream
 from huai_client.plan.operations import Plan
 from huai_client.plan.prepared import Prepared
+from huai_client.plan.protect.protection import Protection
 from huai_client.transfer import ContentUrl, Listener, Outcome, TransferOptions, fetch
 from huai_client.transfer.local import LocalContent, Reused, ReusePolicy
 from huai_client.transfer.staging import Staging
@@ -63,6 +65,8 @@ class UpstreamContent:
         self._own_urls = [ContentUrl.parse(url)._replace(own=True) for url in module.content_urls]
         self._hardlink = module.duplicates == "hardlink"
         self._trusts = module.reuse_check == "stat"
+        keeps_old = seconds(module.trash) > 0
+        self._in_place = Protection(() if keeps_old else module.in_place)
         self._asks_mirrors = module.mirrors == "auto"
         self._lines = lines
         self._options = TransferOptions(
@@ -85,7 +89,7 @@ class UpstreamContent:
         if any(path not in reuses for path in paths(files)):
             self.urls(prepared.commit)
         if tree.stat(STAGING) is None:
-            check_space(tree.dest, _room(prepared, tree))
+            check_space(tree.dest, _room(prepared, tree, self._may_patch(prepared.plan)))
 
     def stage(
         self, prepared: Prepared, tree: Tree, staging: Staging, listener: Listener, synced: int
@@ -110,7 +114,7 @@ class UpstreamContent:
                 from huai_client.transfer.large.update import Means, update
 
                 urls = self.urls(prepared.commit) + self._mirrors(prepared.commit)
-                means = Means(self._lines, urls, options, policy, former)
+                means = Means(self._lines, urls, options, policy, former, self._may_patch(plan))
                 reused, received = update(large, means, tree, staging, listener)
             outcome = Outcome(taken.here, [], [], received)
             for wanted in (taken.absent, taken.twins):
@@ -120,6 +124,12 @@ class UpstreamContent:
                 for part, urls in self._places(wanted, prepared) if absent else [(wanted, [])]:
                     outcome += fetch(part, urls, tree.dest, staging, options, listener)
             return StagedContent(outcome, local.reused().plus(reused))
+
+    def _may_patch(self, plan: Plan) -> Callable[[RelPath], bool]:
+        """Which files may be changed where they stand: not those that others are copied from."""
+        firsts = {reuse.source for reuse in plan.reuses.values() if reuse.twin}
+        covers = partial(self._in_place.covers, directory=False)
+        return lambda path: path not in firsts and covers(path)
 
     def urls(self, commit: Commit) -> list[ContentUrl]:
         """The content URLs of client.toml, else the upstream's; raises `ContentUrlError`."""
@@ -141,7 +151,7 @@ class UpstreamContent:
         return [(part, where) for part, where in ((proved, urls + mirrors), (others, urls)) if part]
 
 
-def _room(prepared: Prepared, tree: Tree) -> Iterator[int]:
+def _room(prepared: Prepared, tree: Tree, may_patch: Callable[[RelPath], bool]) -> Iterator[int]:
     """Bytes that each file of the plan may need."""
     files, free = prepared.plan.fetches, needs_no_space(prepared.plan)
     smallest = prepared.commit.descriptor.blocks or _SIZE_MAX
@@ -152,7 +162,8 @@ def _room(prepared: Prepared, tree: Tree) -> Iterator[int]:
         needed = size
         if older is not None and S_ISREG(older.st_mode):
             # Holes of the older version are holes of the new one, as a rule.
-            needed = min(size, older.st_blocks * _SECTOR + max(0, size - older.st_size))
+            taken = 0 if may_patch(path) else older.st_blocks * _SECTOR
+            needed = min(size, taken + max(0, size - older.st_size))
         yield needed
 
 

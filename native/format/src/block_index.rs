@@ -182,6 +182,13 @@ impl BlockIndex {
         })
     }
 
+    /// Where the blocks stand that are not at their place in `other`, by number.
+    pub fn changed(&self, other: &Self) -> Vec<usize> {
+        let places = self.places(Some(other)).into_iter().enumerate();
+        let changed = places.filter(|(_, place)| *place != Place::Same);
+        changed.map(|(number, _)| number).collect()
+    }
+
     /// Where each block comes from, if what `other` is of is here.
     pub fn places(&self, other: Option<&Self>) -> Vec<Place> {
         let other = other.filter(|other| other.block == self.block);

@@ -247,19 +247,23 @@ class BlockIndex:
     def assemble(
         self,
         target: int,
-        sources: tuple[tuple[int, BlockIndex] | None, int | None],
+        sources: tuple[tuple[int, BlockIndex] | None, int | None, bool],
         threads: int,
         hear: Callable[[int], bool],
     ) -> tuple[list[tuple[int, int]], tuple[int, int, int], bool]:
         """Fill the empty file that is open as `target` with what is here of this one.
 
         `sources`: an open file and what it holds, in blocks of the same size, where those at their
-        place are taken unread and all others are proved; and one that an interrupted run left.
+        place are taken unread and all others are proved; one that an interrupted run left; whether
+        those at their place are copied where they cannot be shared: else the file is a patch.
         `hear` is told how many bytes are done, and ends it by saying false: an `OSError`.
 
         Begin and end of what is missing; bytes that stood at their place, elsewhere, and that are
         zeros; whether the new file shares the blocks of the old one.
         """
+
+    def changed_ranges(self, old: BlockIndex) -> list[tuple[int, int]]:
+        """Begin and end of all blocks that are not at their place in `old`."""
 
     def wrong_ranges(
         self, handle: int, ranges: list[tuple[int, int]], threads: int
@@ -538,6 +542,9 @@ class Blake3:
     def update(self, content: bytes) -> None: ...
     def digest(self) -> bytes:
         """32 bytes: of all that came so far."""
+
+def patch_file(target: int, patch: int, ranges: list[tuple[int, int]]) -> None:
+    """Give an open file the size of `patch`, and what that holds in `ranges`, all on the disk."""
 
 def hash_file(handle: int, threads: int) -> bytes:
     """The BLAKE3-256 of an open file; `threads` hash a large one, other calls go on meanwhile."""

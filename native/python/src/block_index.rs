@@ -74,17 +74,26 @@ impl BlockIndex {
         threads: usize,
         hear: &Bound<'_, PyAny>,
     ) -> PyResult<Assembled> {
-        let (old, partial) = sources;
+        let (old, partial, copies) = sources;
         let old = old.as_ref().map(|(file, index)| engine::Old {
             file: *file,
             index: &index.get().0,
         });
         let assembled = wait_telling(py, hear.as_unbound(), |done, stop| {
-            engine::assemble(target, &self.0, (old, partial), threads, (done, stop))
+            let sources = engine::Sources {
+                old,
+                partial,
+                copies,
+            };
+            engine::assemble(target, &self.0, sources, threads, (done, stop))
         })?;
         let found = assembled.map_err(|error| raise(py, &error))?;
         let bytes = (found.same, found.found, found.zeros);
         Ok((pairs(found.missing), bytes, found.is_clone))
+    }
+
+    fn changed_ranges(&self, py: Python<'_>, old: &Self) -> Ranges {
+        pairs(py.detach(|| engine::changed_ranges(&self.0, &old.0)))
     }
 
     fn wrong_ranges(
@@ -102,8 +111,8 @@ impl BlockIndex {
     }
 }
 
-/// An older version with its index, and what an interrupted run left.
-type Sources<'py> = (Option<(u32, Bound<'py, BlockIndex>)>, Option<u32>);
+/// An older version with its index, what an interrupted run left, and whether to copy.
+type Sources<'py> = (Option<(u32, Bound<'py, BlockIndex>)>, Option<u32>, bool);
 
 /// Begin and end of ranges of bytes.
 type Ranges = Vec<(u64, u64)>;
@@ -111,6 +120,14 @@ type Ranges = Vec<(u64, u64)>;
 /// What is missing; bytes that stood at their place, elsewhere, and that are zeros; whether the new
 /// file shares the blocks of the old one.
 type Assembled = (Ranges, (u64, u64, u64), bool);
+
+/// Give an open file what another one holds in some ranges.
+#[pyfunction]
+pub(crate) fn patch_file(py: Python<'_>, target: u32, patch: u32, ranges: Ranges) -> PyResult<()> {
+    let ranges: Vec<_> = ranges.into_iter().map(|(begin, end)| begin..end).collect();
+    let patched = wait(py, |stop| engine::patch(target, patch, &ranges, stop))?;
+    patched.map_err(|error| raise(py, &error))
+}
 
 fn pairs(ranges: Vec<Range<u64>>) -> Ranges {
     let pair = |range: Range<u64>| (range.start, range.end);

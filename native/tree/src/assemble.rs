@@ -27,6 +27,18 @@ pub struct Old<'a> {
     pub index: &'a BlockIndex,
 }
 
+/// What a new file is put together from.
+#[derive(Debug, Clone, Copy)]
+pub struct Sources<'a> {
+    /// An older version.
+    pub old: Option<Old<'a>>,
+    /// The number of what an interrupted run left of it.
+    pub partial: Option<u32>,
+    /// Whether blocks that are the same are copied where they cannot be shared; without them the
+    /// file is a patch for the older version.
+    pub copies: bool,
+}
+
 /// What came of it.
 #[derive(Debug, Default)]
 pub struct Assembled {
@@ -50,12 +62,12 @@ enum Became {
     Missing,
 }
 
-/// Fills the empty file that is open as `target` with all of `index` that is here; `partial` is
-/// what an interrupted run left of it.  `done` counts bytes.
+/// Fills the empty file that is open as `target` with all of `index` that is here.  `done` counts
+/// bytes.
 pub fn assemble(
     target: u32,
     index: &BlockIndex,
-    (old, partial): (Option<Old<'_>>, Option<u32>),
+    sources: Sources<'_>,
     threads: usize,
     (done, stop): (&AtomicU64, &Stop),
 ) -> Result<Assembled> {
@@ -64,9 +76,10 @@ pub fn assemble(
     let work = Work {
         target,
         index,
-        old: old.map(|old| reopen(old.file)).transpose()?,
-        partial: partial.map(reopen).transpose()?,
-        places: index.places(old.map(|old| old.index)),
+        old: sources.old.map(|old| reopen(old.file)).transpose()?,
+        partial: sources.partial.map(reopen).transpose()?,
+        copies: sources.copies,
+        places: index.places(sources.old.map(|old| old.index)),
         done,
         stop,
     };
@@ -120,6 +133,45 @@ fn wrong_blocks(
     Ok(wrong)
 }
 
+/// Where the bytes stand that are not at their place in `old`.
+pub fn changed_ranges(index: &BlockIndex, old: &BlockIndex) -> Vec<Range<u64>> {
+    let changed = index.changed(old).into_iter();
+    joined(changed.map(|number| index.range(number)))
+}
+
+/// Gives the file that is open as `target` what `patch` holds in `ranges`, and its size; holes
+/// become holes.  It is on the disk then.
+pub fn patch(target: u32, patch: u32, ranges: &[Range<u64>], stop: &Stop) -> Result<()> {
+    let apply = || {
+        let (target, patch) = (change::reopen(target)?, call::reopen(patch)?);
+        let size = call::status(patch.as_fd())?.size;
+        change::set_size(target.as_fd(), size)?;
+        for range in ranges {
+            if stop.is_set() {
+                return Err(Errno::CANCELED);
+            }
+            patch_range(target.as_fd(), patch.as_fd(), range.clone())?;
+        }
+        change::sync(target.as_fd())
+    };
+    apply().map_err(|errno| Error::new("write", b"", errno))
+}
+
+fn patch_range(target: BorrowedFd<'_>, patch: BorrowedFd<'_>, range: Range<u64>) -> Outcome<()> {
+    let mut rest = range;
+    while rest.start < rest.end {
+        let data = call::next_data(patch, rest.clone())?.unwrap_or(rest.end..rest.end);
+        if rest.start < data.start {
+            change::clear_range(target, rest.start..data.start)?;
+        }
+        if data.start < data.end {
+            change::copy_range(target, patch, data.clone())?;
+        }
+        rest.start = data.end;
+    }
+    Ok(())
+}
+
 fn blocks_of(index: &BlockIndex, range: &Range<u64>) -> Range<usize> {
     let block = index.block_size();
     let number = |offset: u64| usize::try_from(offset).unwrap_or(usize::MAX);
@@ -133,6 +185,7 @@ struct Work<'a> {
     index: &'a BlockIndex,
     old: Option<OwnedFd>,
     partial: Option<OwnedFd>,
+    copies: bool,
     places: Vec<Place>,
     done: &'a AtomicU64,
     stop: &'a Stop,
@@ -148,7 +201,7 @@ impl Work<'_> {
         let same = |number: &usize| self.places.get(*number) == Some(&Place::Same);
         let numbers = 0..self.places.len();
         for range in joined(numbers.filter(same).map(|number| self.index.range(number))) {
-            if !assembled.is_clone {
+            if self.copies && !assembled.is_clone {
                 self.copy(range.clone())?;
             }
             assembled.same += range.end - range.start;

@@ -124,13 +124,21 @@ pub(crate) fn clear_range(file: BorrowedFd<'_>, range: Range<u64>) -> Outcome<()
         rustix::fs::fallocate(file, flags, range.start, size)
     });
     match punched {
-        Err(errno) if lacks(errno) => write_at(
-            file,
-            range.start,
-            &vec![0; usize::try_from(size).unwrap_or(0)],
-        ),
+        Err(errno) if lacks(errno) => write_zeros(file, range),
         outcome => outcome,
     }
+}
+
+fn write_zeros(file: BorrowedFd<'_>, range: Range<u64>) -> Outcome<()> {
+    static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
+    let mut offset = range.start;
+    while offset < range.end {
+        let left = usize::try_from(range.end - offset).unwrap_or(usize::MAX);
+        let some = ZEROS.get(..left.min(ZEROS.len())).unwrap_or_default();
+        write_at(file, offset, some)?;
+        offset += some.len() as u64;
+    }
+    Ok(())
 }
 
 /// Makes an empty directory that only its owner may enter.

@@ -94,7 +94,7 @@ class Bench:
             before = None
             if old is not None:
                 before = handles["old"], index_of(old if claimed is None else claimed)
-            sources = before, handles.get("partial")
+            sources = before, handles.get("partial"), True
             found = index_of(wanted).assemble(handles["new"], sources, 2, hear)
             index = index_of(wanted)
             whole = [(0, len(wanted))]
@@ -155,4 +155,4 @@ def test_it_can_be_ended(tmp_path: Path) -> None:
         index = BlockIndex.of_file(zeros.fileno(), BLOCK, 2)
         assert index is not None
         with pytest.raises(OSError, match="cancel"):
-            index.assemble(new.fileno(), (None, None), 1, lambda _: False)
+            index.assemble(new.fileno(), (None, None, True), 1, lambda _: False)

@@ -11,7 +11,7 @@ right before it was copied and had not changed afterwards.
 
 import errno
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from typing import NamedTuple
 
@@ -20,7 +20,8 @@ from huai_client.transfer.errors import OutOfTimeError
 from huai_client.transfer.large.older import Former, Older, opened
 from huai_client.transfer.large.pieces import Making, Pieces
 from huai_client.transfer.local import Reused, ReuseMethod, ReusePolicy
-from huai_client.transfer.staging import Staging
+from huai_client.transfer.staging import Patch, Staging
+from huai_client.transfer.staging.patches import state_of
 from huai_client.tree import View
 from huai_client.tree.hashing import digest_of
 from huai_native._native import BlockIndex
@@ -28,6 +29,16 @@ from huai_schema.entries import File
 from huai_schema.paths import RelPath
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+class Origins(NamedTuple):
+    """What is known of large files, and who has them."""
+
+    indices: BlockIndices
+    former: Former | None
+    """None: no file of the tree is believed unread."""
+    pieces: Pieces | None
+    """None: no content URL has pieces of files."""
 
 
 class Source(NamedTuple):
@@ -38,6 +49,15 @@ class Source(NamedTuple):
     """What it holds, in blocks of the new version's size."""
 
 
+class _Made(NamedTuple):
+    """A file that was made."""
+
+    way: ReuseMethod | None
+    """None: something of it was transferred."""
+    is_patch: bool
+    """It holds what changes in the older version, and nothing else."""
+
+
 class LargeFiles:
     """Those of one run."""
 
@@ -45,21 +65,16 @@ class LargeFiles:
         self,
         view: View,
         staging: Staging,
-        indices: BlockIndices,
-        former: Former | None,
-        pieces: Pieces | None,
+        origins: Origins,
         policy: ReusePolicy,
+        in_place: Callable[[RelPath], bool],
     ) -> None:
-        """`former`: None: no file of the tree that is viewed is believed unread.
-
-        `pieces`: None: no content URL has pieces of files.
-        """
+        """`in_place`: which files of the tree that is viewed may be changed where they stand."""
         self._view = view
         self._staging = staging
-        self._indices = indices
-        self._former = former
-        self._pieces = pieces
+        self._indices, self._former, self._pieces = origins
         self._policy = policy
+        self._in_place = in_place
 
     def update(self, files: Sequence[File]) -> Reused:
         """Make ready what can be made of `files`; which of them nothing was transferred for."""
@@ -125,35 +140,48 @@ class LargeFiles:
         incoming = self._staging.incoming
         with incoming.filling(file) as (run, target):
             try:
-                way, whole = self._fill(Making(file, index, target), older)
+                made = self._fill(Making(file, index, target), older)
             except OutOfTimeError:
-                way, whole = None, False
+                made = None
             except OSError as error:
                 incoming.salvage(run, {file.path: file})
                 if error.errno in _NO_ROOM:
                     raise
                 return None
-            if whole:
+            if made:
                 os.utime(target, ns=(file.mtime, file.mtime))
-        if not whole:
+        if made is None:
             incoming.salvage(run, {file.path: file})
             return None
-        self._staging.keep(run, [file])
+        if made.is_patch and older is not None:
+            ranges = index.changed_ranges(older.held)
+            self._staging.keep_patch(Patch(file, ranges, state_of(older.file.found)), run)
+        else:
+            self._staging.keep(run, [file])
         self._staging.drop_left(file)
-        return way
+        return made.way
 
-    def _fill(self, making: Making, older: Source | None) -> tuple[ReuseMethod | None, bool]:
-        """How, if nothing was transferred; and whether the file is whole."""
+    def _fill(self, making: Making, older: Source | None) -> _Made | None:
+        """How the file was made; None: it is not whole."""
         source = None if older is None else (older.file.handle, older.held)
+        in_place = older is not None and self._may_patch(making.file, older.file)
         with self._staging.left_of(making.file) as partial:
             missing, _, is_clone = making.blocks.assemble(
-                making.handle, (source, partial), self._policy.threads, self._goes_on
+                making.handle, (source, partial, not in_place), self._policy.threads, self._goes_on
             )
+        is_patch = in_place and not is_clone
         way = None if missing else ReuseMethod.CLONED if is_clone else ReuseMethod.COPIED
-        whole = not missing or (self._pieces is not None and self._pieces.fetch(making, missing))
-        if whole and older is not None and not older.file.is_unchanged:
-            whole = digest_of(making.handle) == making.file.digest
-        return way, whole
+        if missing and not (self._pieces is not None and self._pieces.fetch(making, missing)):
+            return None
+        if older is not None and not is_patch and not older.file.is_unchanged:
+            right = digest_of(making.handle) == making.file.digest
+            return _Made(way, is_patch=False) if right else None
+        return _Made(way, is_patch=is_patch)
+
+    def _may_patch(self, file: File, older: Older) -> bool:
+        """Whether the older version may be changed where it stands, if it cannot be cloned."""
+        one_name = older.found.st_nlink == 1 and file.link is None
+        return older.path == file.path and one_name and self._in_place(file.path)
 
     def _goes_on(self, _done: int) -> bool:
         return not self._policy.deadline.over

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from huai_client.diff.selection import Selection
 from huai_client.metadata.block_indices import BlockIndices
 from huai_client.transfer.large.namesakes import namesakes
+from huai_client.transfer.staging.patches import state_of
 from huai_client.tree import PathError, View
 from huai_native._native import BlockIndex
 from huai_schema.entries import File
@@ -28,7 +29,7 @@ class Older(NamedTuple):
     @property
     def is_unchanged(self) -> bool:
         """Whether it still is what it was."""
-        return _state(os.fstat(self.handle)) == _state(self.found)
+        return state_of(os.fstat(self.handle)) == state_of(self.found)
 
     def read(self, block: int, threads: int) -> BlockIndex | None:
         """What it holds, in blocks of `block` bytes; None: it is too small, or cannot be read."""
@@ -77,7 +78,3 @@ class Former(NamedTuple):
         if not is_ours or found.st_ctime_ns > self.until:
             return None
         return self.indices.find(known.size, known.digest)
-
-
-def _state(found: os.stat_result) -> tuple[int, int, int]:
-    return found.st_size, found.st_mtime_ns, found.st_ctime_ns

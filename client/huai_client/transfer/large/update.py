@@ -3,7 +3,7 @@
 libcurl is loaded only if a content URL is one of HTTP.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from typing import NamedTuple
 
@@ -11,7 +11,7 @@ from huai_client.diff.selection import Selection
 from huai_client.metadata.block_indices import BlockIndices
 from huai_client.metadata.upstream import Upstream
 from huai_client.transfer.fetch import disk_errors
-from huai_client.transfer.large.files import LargeFiles
+from huai_client.transfer.large.files import LargeFiles, Origins
 from huai_client.transfer.large.older import Former
 from huai_client.transfer.listener import Listener
 from huai_client.transfer.local import Reused, ReusePolicy
@@ -21,6 +21,7 @@ from huai_client.transfer.staging import Staging
 from huai_client.transfer.urls import ContentUrl, Transport
 from huai_client.tree import View
 from huai_schema.entries import File
+from huai_schema.paths import RelPath
 
 
 class Means(NamedTuple):
@@ -32,6 +33,8 @@ class Means(NamedTuple):
     policy: ReusePolicy
     former: Selection | None
     """What the last sync left in the tree; None: no file is believed to be that."""
+    in_place: Callable[[RelPath], bool]
+    """Which files may be changed where they stand."""
 
 
 def update(
@@ -56,5 +59,6 @@ def update(
 
             sources = Sources(means.urls, options.hosts.health)
             pieces = stack.enter_context(Pieces(sources, options, listener))
-        large = LargeFiles(view, staging, indices, former, pieces, means.policy)
+        origins = Origins(indices, former, pieces)
+        large = LargeFiles(view, staging, origins, means.policy, means.in_place)
         return large.update(files), pieces.received if pieces else 0

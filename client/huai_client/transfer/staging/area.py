@@ -10,9 +10,10 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Self
 
-from huai_client.diff.files import paths
+from huai_client.diff.files import having, paths
 from huai_client.transfer.staging.incoming import Incoming
 from huai_client.transfer.staging.partials import Partials
+from huai_client.transfer.staging.patches import Patch, Patches
 from huai_client.transfer.staging.ready_store import ReadyStore, boot_id, key_of
 from huai_client.transfer.staging.root import StagingError, locked_file, open_root
 from huai_client.transfer.staging.write_back import WriteBack
@@ -52,6 +53,7 @@ class Staging:
         self._ready = ReadyStore(self._root, boot)
         self._partials = Partials(self._root)
         self.incoming = Incoming(self._root, self._ready, self._partials, self.finish)
+        self._patches = Patches(self._root)
 
     def __enter__(self) -> Self:
         return self
@@ -76,19 +78,25 @@ class Staging:
 
     def ready(self, file: File) -> bool:
         """Whether the content of `file` is here, verified by this run or an earlier one."""
-        return file in self.incoming or self._ready.has(file)
+        return file in self.incoming or self._ready.has(file) or file in self._patches
 
     def locate(self, file: File) -> tuple[int, bytes]:
         """Where the content of a ready file lies: a directory handle (until `close`), a path below.
 
-        There is no symlink on the way.
+        There is no symlink on the way.  A file for which there is a patch is changed now: it is the
+        very file of the tree.
         """
+        if file in self._patches:
+            self._patches.apply(file, self._ready.handle, os.fsencode(key_of(file)))
+            self._ready.add([file])
         place = self.incoming.locate(file)
         return place or (self._ready.handle, os.fsencode(key_of(file)))
 
     def absent(self, files: Sequence[File]) -> Sequence[File]:
         """Those of `files` that are not ready."""
         absent = self.incoming.absent(files)
+        if self._patches:
+            absent = having(absent, lambda path: path not in self._patches.paths)
         if not self._ready:
             return absent
         return [file for file in absent if not self._ready.has(file)]
@@ -127,6 +135,14 @@ class Staging:
         """
         self.incoming.keep(made, run, finished)
         self._ready.add(linked)
+
+    def keep_patch(self, patch: Patch, run: int) -> None:
+        """A patch for a file of the tree lies in the folder of `run`."""
+        folder = self.incoming.open(run)
+        try:
+            self._patches.keep(patch, folder)
+        finally:
+            os.close(folder)
 
     def left_of(self, file: File) -> AbstractContextManager[int | None]:
         """A handle of what an interrupted run left of `file`, to be read; None: it left nothing."""
