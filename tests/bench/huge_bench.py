@@ -2,7 +2,7 @@
 
 Ours gets metadata and blocks over HTTP (nginx), the peer asks a stock rsync daemon.  Each case has
 trees of its own; with less room on the disk than four copies need, files are smaller, and the
-figure says so.  What a reflink saves shows where `--dir` is on XFS or btrfs.
+figure says so.  Where `--dir` is on XFS or btrfs, files are cloned; elsewhere changed in place.
 """
 
 import json
@@ -156,6 +156,8 @@ class _Ground:
         self._daemon = f"rsync://127.0.0.1:{self._near(int(url.rpartition(':')[2]))}/huge"
         where = (f"http://127.0.0.1:{port}", self._folder / "ours")
         self._client.run("add", "huge", *where, "--content-url", f"http://127.0.0.1:{web}/huge")
+        with (self._folder / "client" / "client.toml").open("a") as config:
+            config.write('in_place = ["*"]\n')
         self._client.run("sync", "huge", "--quiet")
         return self
 
@@ -183,7 +185,7 @@ class _Ground:
                 else:
                     theirs.append(spend(run()).wall)
             self._compare()
-        how = "reflinks" if shares_blocks(self._folder) else "no reflinks"
+        how = "reflinks" if shares_blocks(self._folder) else "in place"
         peer = ("rsync --inplace", median(theirs))
         yield Figure(f"{self._case.what}, {how}", median(ours), "s", *peer, self._case.seconds)
         yield Figure(f"{self._case.what}, bytes", received, "B", goal=self._case.received)
