@@ -3,6 +3,7 @@
 The next run makes the new version of it, or it still is the old one: never a mix of both.
 """
 
+import errno
 import os
 import shutil
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ import pytest
 
 from huai_client.transfer.staging import finish_patches
 from huai_client.tree import View
+from huai_schema.errors import ExitCode
 from tests.fault.story import CUTS, LONG, finish
 from tests.support.crash_states import Moment, Recorder, crash_states, lay
 from tests.support.nginx import nginx
@@ -134,6 +136,24 @@ def test_a_power_cut_at_any_moment(pair: tuple[Upstream, Downstream], tmp_path: 
             lay(state, laid)
             met += check(laid)
     assert met or shares_blocks(down.dest), "no moment was in the middle of it"
+    assert image(down.dest) == NEW
+
+
+@pytest.mark.slow
+def test_a_disk_that_refuses_in_the_middle(pair: tuple[Upstream, Downstream]) -> None:
+    up, down = pair
+    refused: list[str] = []
+
+    def decide(call: Call) -> int | None:
+        if call.name == "truncate" and not refused and journals(down.dest):
+            refused.append(call.name)
+            return errno.ENOSPC
+        return None
+
+    ended = supervise(CHANGING, lambda: down.sync().code, decide)
+    assert ended.result == (ExitCode.FILE_IO if refused else ExitCode.OK)
+    assert refused or shares_blocks(down.dest)
+    finish(down, up)
     assert image(down.dest) == NEW
 
 

@@ -23,6 +23,7 @@ from huai_client.transfer.local import Reused, ReuseMethod, ReusePolicy
 from huai_client.transfer.staging import Patch, Staging
 from huai_client.transfer.staging.patches import state_of
 from huai_client.tree import View
+from huai_client.tree.handles import handle_path
 from huai_client.tree.hashing import digest_of
 from huai_native._native import BlockIndex
 from huai_schema.entries import File
@@ -181,7 +182,9 @@ class LargeFiles:
     def _may_patch(self, file: File, older: Older) -> bool:
         """Whether the older version may be changed where it stands, if it cannot be cloned."""
         one_name = older.found.st_nlink == 1 and file.link is None
-        return older.path == file.path and one_name and self._in_place(file.path)
+        if older.path != file.path or not one_name or not self._in_place(file.path):
+            return False
+        return os.access(handle_path(older.handle), os.W_OK)
 
     def _goes_on(self, _done: int) -> bool:
         return not self._policy.deadline.over

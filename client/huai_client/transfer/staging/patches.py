@@ -18,7 +18,8 @@ from typing import NamedTuple
 import msgspec
 
 from huai_client.transfer.staging.root import open_root
-from huai_client.tree import STAGING, View, handles
+from huai_client.tree import STAGING, PathError, View, handles
+from huai_client.tree.errors import at
 from huai_native import _native
 from huai_schema.entries import File
 from huai_schema.errors import ExitCode, HuaiError
@@ -86,9 +87,19 @@ class Patches:
     def apply(self, file: File, ready: int, key: bytes) -> None:
         """Change the file of the tree, and link it as `key` into the directory `ready`.
 
-        Raises `PatchError` if it is not what it was.
+        Raises `PatchError` if it is not what it was, `StorageError` if the disk takes no changes.
         """
-        patch = self._kept.pop(file.path)
+        try:
+            with at(file.path):
+                self._apply(self._kept.pop(file.path), ready, key)
+        except PathError as error:
+            raise PatchError(
+                f"{show(file.path)}: {error.reason}",
+                hint="look at the file and its permissions, and sync again",
+            ) from error
+
+    def _apply(self, patch: Patch, ready: int, key: bytes) -> None:
+        file = patch.file
         with _tree(self._root) as dest, self._opened() as here:
             with handles.opened(dest, parent(file.path)) as above:
                 name = basename(file.path)
