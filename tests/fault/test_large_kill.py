@@ -7,6 +7,7 @@ import time
 import pytest
 
 from tests.support.nginx import Nginx, nginx
+from tests.support.system_calls import CHANGING, KILL, Call, supervise
 from tests.support.upstream import T0, Downstream, Site, Upstream, assert_equal
 
 BLOCK = 64 << 10
@@ -91,4 +92,22 @@ def test_a_sync_that_runs_out_of_time_keeps_what_came(up: Upstream, place: Site)
         down.configure(content_urls=(f"{fast.url}/{up.name}",))
         down.synced()
         assert asked(fast) == (BLOCKS // 2 - came) * BLOCK
+    assert_equal(up, down)
+
+
+def test_a_file_that_was_whole_is_not_made_again(up: Upstream, place: Site) -> None:
+    """The run is killed before it publishes anything."""
+    down = place.synced_downstream(up)
+    make_new(up)
+
+    def decide(call: Call) -> int | None:
+        return KILL if call.name == "syncfs" else None
+
+    with nginx(up.tree.parent) as web:
+        down.configure(content_urls=(f"{web.url}/{up.name}",))
+        assert supervise(CHANGING, down.observed, decide).killed
+        first = asked(web)
+        assert first == BLOCKS // 2 * BLOCK
+        down.synced()
+        assert asked(web) == first
     assert_equal(up, down)

@@ -108,7 +108,7 @@ class UpstreamContent:
         with LocalContent(tree, staging, policy) as local:
             taken = local.take(files, plan.reuses)
             former = prepared.former if self._trusts else None
-            large = _large(taken.absent, prepared)
+            large = staging.absent(_large(taken.absent, prepared))
             reused, received = Reused(), 0
             if large:
                 from huai_client.transfer.large.update import Means, update
