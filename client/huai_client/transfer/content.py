@@ -24,12 +24,10 @@ from huai_client.transfer.local import LocalContent, Reused, ReusePolicy
 from huai_client.transfer.staging import Staging
 from huai_client.transfer.urls import mirror_urls, upstream_urls
 from huai_client.tree import STAGING, Tree
-from huai_client.tree.destination import NoSpaceError, check_space
+from huai_client.tree.destination import NoSpaceError, bytes_on_disk, check_space
 from huai_schema.entries import File
 from huai_schema.paths import RelPath
 
-_SECTOR = 512
-"""What `st_blocks` counts."""
 _SIZE_MAX = (1 << 63) - 1
 _CLOCK_STEP = 1
 """Seconds; recorded times are whole seconds."""
@@ -162,7 +160,7 @@ def _room(prepared: Prepared, tree: Tree, may_patch: Callable[[RelPath], bool]) 
         needed = size
         if older is not None and S_ISREG(older.st_mode):
             # Holes of the older version are holes of the new one, as a rule.
-            taken = 0 if may_patch(path) else older.st_blocks * _SECTOR
+            taken = 0 if may_patch(path) else bytes_on_disk(older)
             needed = min(size, taken + max(0, size - older.st_size))
         yield needed
 
@@ -188,7 +186,7 @@ def _still_absent(
     if not absent:
         return []
     with staging.exclusive():
-        staging.drop_partials(paths(files))
+        staging.drop_partials(files)
         try:
             check_space(dest, sizes(absent))
         except NoSpaceError:

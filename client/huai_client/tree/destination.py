@@ -15,6 +15,9 @@ from typing import ClassVar
 from huai_client.tree.handles import DIRECTORY, HANDLES
 from huai_schema.errors import ExitCode, HuaiError
 
+_SECTOR = 512
+"""The unit of `st_blocks`, on every file system."""
+
 
 class DestinationError(HuaiError):
     """DEST cannot be used."""
@@ -142,3 +145,8 @@ def check_space(dest: Path, sizes: Iterable[int]) -> None:
             "nothing was touched",
             inodes_short=count - free.f_favail,
         )
+
+
+def bytes_on_disk(found: os.stat_result) -> int:
+    """What a file takes there: its holes take nothing."""
+    return found.st_blocks * _SECTOR

@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeVar
 
 from huai_client.durations import overdue
 from huai_client.tree import STAGING_NAME, handles
-from huai_client.tree.destination import NoSpaceError
+from huai_client.tree.destination import NoSpaceError, bytes_on_disk
 from huai_client.tree.errors import at
 from huai_native import _native
 from huai_schema.paths import RelPath, basename, join, parent
@@ -24,8 +24,6 @@ _NAME = re.compile(rb"([0-9]{1,19})-(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z(?:-(
 T = TypeVar("T")
 TRASH_NAME = b"huai-trash"
 TRASH = RelPath(STAGING_NAME + b"/" + TRASH_NAME)
-_BLOCK = 512
-"""Bytes: the unit of `st_blocks`, on every file system."""
 
 
 class TrashBatch(NamedTuple):
@@ -130,7 +128,7 @@ class Trash:
             batches = _batches(handle)
             for number, batch in enumerate(batches, 1):
                 for status in _alone(handle, batch):
-                    size += status.st_blocks * _BLOCK
+                    size += bytes_on_disk(status)
                     inodes += 1
                 if size >= error.bytes_short and inodes >= error.inodes_short:
                     return batches[:number]
