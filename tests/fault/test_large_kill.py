@@ -95,16 +95,20 @@ def test_a_sync_that_runs_out_of_time_keeps_what_came(up: Upstream, place: Site)
     assert_equal(up, down)
 
 
-def test_a_file_that_was_whole_is_not_made_again(up: Upstream, place: Site) -> None:
-    """The run is killed before it publishes anything."""
+@pytest.mark.parametrize("in_place", [(), ("*",)])
+def test_a_file_that_was_whole_is_not_made_again(
+    up: Upstream, place: Site, in_place: tuple[str, ...]
+) -> None:
+    """The run is killed before it publishes anything; so it is if it was to change it in place."""
     down = place.synced_downstream(up)
     make_new(up)
 
     def decide(call: Call) -> int | None:
-        return KILL if call.name == "syncfs" else None
+        patched = call.name == "sync" and any(down.dest.glob(".~tmp~/huai/patches/*"))
+        return KILL if patched or call.name == "syncfs" else None
 
     with nginx(up.tree.parent) as web:
-        down.configure(content_urls=(f"{web.url}/{up.name}",))
+        down.configure(content_urls=(f"{web.url}/{up.name}",), in_place=[*in_place])
         assert supervise(CHANGING, down.observed, decide).killed
         first = asked(web)
         assert first == BLOCKS // 2 * BLOCK

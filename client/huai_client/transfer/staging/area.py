@@ -15,12 +15,11 @@ from huai_client.transfer.staging.incoming import Incoming
 from huai_client.transfer.staging.partials import Partials
 from huai_client.transfer.staging.patches import Patch, Patches
 from huai_client.transfer.staging.ready_store import ReadyStore, boot_id, key_of
-from huai_client.transfer.staging.root import StagingError, locked_file, open_root
+from huai_client.transfer.staging.root import StagingError, locked_file, open_root, opened_tree
 from huai_client.transfer.staging.write_back import WriteBack
 from huai_client.tree import Finish, handles
 from huai_native import _native
 from huai_schema.entries import File
-from huai_schema.paths import RelPath
 
 LOCK_PATIENCE = 30.0
 
@@ -144,13 +143,20 @@ class Staging:
         finally:
             os.close(folder)
 
-    def left_of(self, file: File) -> AbstractContextManager[int | None]:
+    @contextmanager
+    def left_of(self, file: File) -> Iterator[int | None]:
         """A handle of what an interrupted run left of `file`, to be read; None: it left nothing."""
-        return self._partials.opened(file.path)
+        with self._patches.left_of(file.path) as patch:
+            if patch is not None:
+                yield patch
+                return
+        with self._partials.opened(file.path) as partial:
+            yield partial
 
     def drop_left(self, file: File) -> None:
         """Drop what an interrupted run left of `file`."""
         self._partials.drop(file.path)
+        self._patches.drop_left_of(file.path)
 
     def begin_to_write(self, files: int, size: int) -> None:
         """So many files came, with so many bytes: begin to write them to disk, if it is worth it.
@@ -199,13 +205,11 @@ class Staging:
         It looks later, and by path; this keeps what the metadata themselves can bring about from
         leading it out of the tree.  To look where nothing is costs it a dozen system calls a file.
         """
-        dest = os.open("../..", os.O_RDONLY | os.O_DIRECTORY, dir_fd=self._root)
-        try:
-            named = files if isinstance(files, _native.Rows) else [*paths(files)]
+        named = files if isinstance(files, _native.Rows) else [*paths(files)]
+        with opened_tree(self._root) as dest:
             return _native.may_compare(os.fsencode(handles.handle_path(dest)), named)
-        finally:
-            os.close(dest)
 
-    def drop_partials(self, wanted: Iterable[RelPath] = ()) -> None:
-        """Drop what earlier runs left, but for the beginnings of files that are `wanted`."""
-        self._partials.prune(wanted)
+    def drop_partials(self, wanted: Sequence[File] = ()) -> None:
+        """Drop what earlier runs left, but for what there is of `wanted`."""
+        self._partials.prune(paths(wanted))
+        self._patches.prune(paths(wanted))

@@ -21,6 +21,7 @@ from huai_client.transfer.staging.content import (
 )
 from huai_client.transfer.staging.partials import Partials, append_rest, intended_path
 from huai_client.transfer.staging.ready_store import ReadyStore
+from huai_client.transfer.staging.root import opened_tree
 from huai_client.tree import Finish, handles
 from huai_native import _native
 from huai_schema.entries import File
@@ -262,12 +263,11 @@ class Incoming:
         """A partial hides the present file of DEST from rsync: give it that file's end."""
         with suppress(OSError):  # nothing there, or no room: the transfer only costs more
             if os.stat(name, dir_fd=folder, follow_symlinks=False).st_size < file.size:
-                dest = os.open("../..", os.O_RDONLY | os.O_DIRECTORY, dir_fd=self._root)
-                try:
-                    with handles.opened(dest, parent(file.path)) as present:
-                        append_rest(folder, name, present, name)
-                finally:
-                    os.close(dest)
+                with (
+                    opened_tree(self._root) as dest,
+                    handles.opened(dest, parent(file.path)) as present,
+                ):
+                    append_rest(folder, name, present, name)
 
     def _keep(self, files: Sequence[File], run: int, folder: int, *, ended: bool = True) -> None:
         """`files` are verified: remember where they lie, or move them where they can stay."""

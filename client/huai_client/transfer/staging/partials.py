@@ -10,8 +10,8 @@ import re
 import stat
 from collections.abc import Container, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from hashlib import blake2b
 
+from huai_client.transfer.staging.names import hashed
 from huai_client.tree import handles
 from huai_native import _native
 from huai_schema.paths import basename, join, parent
@@ -45,7 +45,7 @@ class Partials:
         An rsync that was interrupted early has copied less than the basis it worked from;
         what that basis holds beyond is worth keeping, so it is appended.
         """
-        target = _name(path)
+        target = hashed(path)
         if target in self._names:
             with suppress(OSError):  # a full disk: the shorter one will do
                 append_rest(handle, name, self._handle, target)
@@ -55,7 +55,7 @@ class Partials:
 
     def place(self, path: bytes, handle: int, name: bytes) -> os.stat_result | None:
         """Move what is kept for `path` to `name` in `handle`; None: nothing is."""
-        source = _name(path)
+        source = hashed(path)
         if source not in self._names:
             return None
         self._names.discard(source)
@@ -68,7 +68,7 @@ class Partials:
     @contextmanager
     def opened(self, path: bytes) -> Iterator[int | None]:
         """A handle of what is kept for `path`, to be read; None: nothing is."""
-        name = _name(path)
+        name = hashed(path)
         if name not in self._names:
             yield None
             return
@@ -80,14 +80,14 @@ class Partials:
 
     def drop(self, path: bytes) -> None:
         """Drop what is kept for `path`."""
-        name = _name(path)
+        name = hashed(path)
         if name in self._names:
             _native.remove_all(self._handle, name)
             self._names.discard(name)
 
     def prune(self, wanted: Iterable[bytes]) -> None:
         """Drop what is kept for any path that is not `wanted`."""
-        for name in self._names - {_name(path) for path in wanted if self._names}:
+        for name in self._names - {hashed(path) for path in wanted if self._names}:
             _native.remove_all(self._handle, name)
             self._names.discard(name)
 
@@ -97,7 +97,7 @@ class Partials:
 
     def __contains__(self, path: bytes) -> bool:
         """Whether anything is kept for `path`."""
-        return _name(path) in self._names
+        return hashed(path) in self._names
 
     def close(self) -> None:
         """Give the handle back."""
@@ -121,7 +121,3 @@ def append_rest(handle: int, name: bytes, other: int, longer: bytes) -> None:
             os.close(target)
     finally:
         os.close(source)
-
-
-def _name(path: bytes) -> bytes:
-    return blake2b(path, digest_size=20).hexdigest().encode()

@@ -10,14 +10,14 @@ it was done.  It leaves the time of the change: whoever compares the tree next r
 import errno
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from hashlib import blake2b
 from typing import NamedTuple
 
 import msgspec
 
-from huai_client.transfer.staging.root import open_root
+from huai_client.transfer.staging.names import hashed
+from huai_client.transfer.staging.root import open_root, opened_tree
 from huai_client.tree import STAGING, PathError, View, handles
 from huai_client.tree.errors import at
 from huai_native import _native
@@ -60,9 +60,10 @@ class Patches:
     """The folder `patches` below the staging area's handle; made when there is one."""
 
     def __init__(self, root: int) -> None:
-        """Opens nothing."""
+        """Looks what interrupted runs left."""
         self._root = root
         self._kept: dict[RelPath, Patch] = {}
+        self._left = set(_without_journal(root))
 
     def __bool__(self) -> bool:
         """Whether any was kept in this run."""
@@ -77,11 +78,40 @@ class Patches:
         """The files for which there is one."""
         return frozenset(self._kept)
 
+    @contextmanager
+    def left_of(self, path: bytes) -> Iterator[int | None]:
+        """A handle of the patch that an interrupted run left for `path`; None: it left none.
+
+        Nothing of the tree was changed by it.  It is to be read, and what is read proved.
+        """
+        name = hashed(path)
+        if name not in self._left:
+            yield None
+            return
+        with self._opened() as here, _opened(here, name, _READ) as handle:
+            yield handle
+
+    def drop_left_of(self, path: bytes) -> None:
+        """Drop the patch that an interrupted run left for `path`."""
+        self._remove(self._left & {hashed(path)})
+
+    def prune(self, wanted: Iterable[bytes]) -> None:
+        """Drop the patches that interrupted runs left for any path that is not `wanted`."""
+        self._remove(self._left - {hashed(path) for path in wanted if self._left})
+
+    def _remove(self, left: set[bytes]) -> None:
+        if left:
+            with self._opened() as here:
+                for name in left:
+                    _native.remove_all(here, name)
+            self._left -= left
+
     def keep(self, patch: Patch, folder: int) -> None:
         """Take the patch that lies at the path of its file below `folder`."""
         path = patch.file.path
         with handles.opened(folder, parent(path)) as place, self._opened() as here:
-            os.rename(basename(path), _name(path), src_dir_fd=place, dst_dir_fd=here)
+            os.rename(basename(path), hashed(path), src_dir_fd=place, dst_dir_fd=here)
+        self._left.discard(hashed(path))
         self._kept[path] = patch
 
     def apply(self, file: File, ready: int, key: bytes) -> None:
@@ -100,7 +130,7 @@ class Patches:
 
     def _apply(self, patch: Patch, ready: int, key: bytes) -> None:
         file = patch.file
-        with _tree(self._root) as dest, self._opened() as here:
+        with opened_tree(self._root) as dest, self._opened() as here:
             with handles.opened(dest, parent(file.path)) as above:
                 name = basename(file.path)
                 target = os.open(name, _CHANGE, dir_fd=above)
@@ -118,10 +148,10 @@ class Patches:
                 with suppress(FileNotFoundError):
                     os.unlink(key, dir_fd=ready)
                 os.link(name, key, src_dir_fd=above, dst_dir_fd=ready, follow_symlinks=False)
-            _drop(here, _name(file.path))
+            _drop(here, hashed(file.path))
 
     def _write_journal(self, here: int, patch: Patch) -> None:
-        name = _name(patch.file.path)
+        name = hashed(patch.file.path)
         with _opened(here, name, _READ) as handle:
             os.fsync(handle)
         data = msgspec.msgpack.encode(_Journal(patch.file.path, patch.ranges))
@@ -175,7 +205,7 @@ def _finish_one(root: int, here: int, name: bytes) -> None:
     path = RelPath(journal.path)
     with (
         _gone_is_fine(),
-        _tree(root) as dest,
+        opened_tree(root) as dest,
         handles.opened(dest, parent(path)) as above,
         _opened(above, basename(path), _CHANGE) as target,
     ):
@@ -193,8 +223,18 @@ def _gone_is_fine() -> Iterator[None]:
             raise
 
 
+def _without_journal(root: int) -> list[bytes]:
+    """The patches by which nothing is being changed, and journals that were never finished."""
+    try:
+        with _opened(root, FOLDER, handles.DIRECTORY) as here:
+            names = {*handles.list_names(here)}
+    except FileNotFoundError:
+        return []
+    return [name for name in names if name + _JOURNAL not in names and not name.endswith(_JOURNAL)]
+
+
 def _patch(here: int, target: int, journal: _Journal) -> None:
-    with _opened(here, _name(journal.path), _READ) as patch:
+    with _opened(here, hashed(journal.path), _READ) as patch:
         _native.patch_file(target, patch, journal.ranges)
 
 
@@ -212,23 +252,9 @@ def state_of(found: os.stat_result) -> tuple[int, int, int]:
 
 
 @contextmanager
-def _tree(root: int) -> Iterator[int]:
-    """DEST."""
-    handle = os.open("../..", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=root)
-    try:
-        yield handle
-    finally:
-        os.close(handle)
-
-
-@contextmanager
 def _opened(folder: int, name: bytes, flags: int) -> Iterator[int]:
     handle = os.open(name, flags, 0o600, dir_fd=folder)
     try:
         yield handle
     finally:
         os.close(handle)
-
-
-def _name(path: bytes) -> bytes:
-    return blake2b(path, digest_size=20).hexdigest().encode()

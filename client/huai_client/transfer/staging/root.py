@@ -55,6 +55,16 @@ def open_root(root: Path) -> int:
 
 
 @contextmanager
+def opened_tree(root: int) -> Iterator[int]:
+    """A handle of the tree that the staging area lies in."""
+    handle = os.open("../..", DIRECTORY, dir_fd=root)
+    try:
+        yield handle
+    finally:
+        os.close(handle)
+
+
+@contextmanager
 def locked_file(handle: int, name: bytes, patience: float) -> Iterator[int]:
     """Hold the lock file `name`; yields its handle, which children may inherit and so hold on.
 
