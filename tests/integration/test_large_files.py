@@ -1,6 +1,7 @@
 """Large files are brought up to date from what their older versions hold."""
 
 import os
+import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,10 +12,11 @@ import pytest
 from blake3 import blake3
 
 from huai_native._native import BlockIndex
+from huai_server.config import Module, add_module
 from huai_server.store.block_indices import block_index_path
 from tests.support.nginx import Nginx, nginx
 from tests.support.reflinks import shares_blocks
-from tests.support.upstream import T0, Downstream, Site, Upstream, assert_equal
+from tests.support.upstream import T0, Downstream, Site, Upstream, assert_equal, serving
 
 BLOCK = 64 << 10
 SIZE = 20 * BLOCK + 4321
@@ -361,6 +363,37 @@ def test_an_index_that_is_wrong_or_gone_costs_a_transfer(
     assert ended.code == 0, ended
     assert ("block index" in ended.err) == (content is not None)
     assert_equal(up, down)
+
+
+@pytest.fixture(name="relay")
+def relay_of_the_repository(up: Upstream, tmp_path: Path) -> Iterator[str]:
+    """A copy of the metadata that git made, and keeps up to date; it has no indices."""
+    copy = tmp_path / "modules" / up.name / "repository.git"
+    up.commit()
+    subprocess.run(["git", "clone", "-q", "--mirror", up.places.repository, copy], check=True)
+    (tmp_path / "tree").mkdir()
+    module = Module(path=str(tmp_path / "tree"), content_urls=("rsync://tier1.example/tree",))
+    add_module(tmp_path, up.name, module)
+    with serving(tmp_path) as (_, url):
+        yield url
+
+
+@pytest.mark.parametrize("beside", [True, False])
+def test_a_relay_without_indices(
+    up: Upstream, web: Nginx, relay: str, place: Site, tmp_path: Path, *, beside: bool
+) -> None:
+    """The next metadata URL has them; without one, the file comes whole."""
+    down = place.downstream(
+        up, url=(relay, place.url) if beside else relay, content_urls=(f"{web.url}/{up.name}",)
+    )
+    down.synced()
+    changed(up, SCATTERED)
+    copy = os.fspath(tmp_path / "modules" / up.name / "repository.git")
+    subprocess.run(["git", "-C", copy, "fetch", "-q", "origin"], check=True)
+    ended = down.sync("--json")
+    assert (ended.code, ended.err) == (0, "")
+    assert_equal(up, down)
+    assert (ended.events("sync")[0]["received"] < 4 * BLOCK) == beside
 
 
 def test_without_indices_nothing_is_asked(up: Upstream, place: Site) -> None:

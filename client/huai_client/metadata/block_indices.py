@@ -1,7 +1,8 @@
 """The block indices of large files, from the upstream of the metadata (FORMAT.md).
 
-An index is proved by the digest of its file, so it matters little who says it; one that is missing,
-or that is of another file, only costs a transfer.
+An index is proved by the digest of its file, so it matters little who says it: each URL of the
+metadata is asked, as a copy of the repository that git made has none.  One that is missing, or that
+is of another file, only costs a transfer.
 """
 
 import os
@@ -62,7 +63,7 @@ class BlockIndices:
     def find(self, size: int, digest: bytes) -> BlockIndex | None:
         """The index of the file of `size` bytes with this digest; None: there is none."""
         try:
-            return self._metadata.first_answer(lambda url: self._ask(url, size, digest))
+            return self._metadata.first_found(lambda url: self._ask(url, size, digest))
         except (UpstreamError, FormatError) as error:
             self._on_message(f"a block index was of no use: {error.message}")
             return None

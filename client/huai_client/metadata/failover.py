@@ -11,6 +11,7 @@ Rules:
   doubles, with jitter.  A Retry-After makes it longer; if it is too long to wait for, that
   is the end of this run.
 - If none answers, the failure is the first URL's.
+- What a copy of the repository may lack, such as a block index, is asked of each URL in turn.
 """
 
 import re
@@ -71,6 +72,7 @@ class Failover:
         self._deadline = deadline
         self._pause = pause
         self._answered: MetadataUrl | None = None
+        self._lacking: set[MetadataUrl] = set()
         self.heard: Newest | None = None
         """What nobody has taken yet of what was heard."""
 
@@ -106,6 +108,38 @@ class Failover:
             if not answers:
                 raise _NobodyError(self._worth_a_retry(failures))
             return answers[0]
+
+        return self._again(once, failures)
+
+    def first_found(self, fetch: Callable[[MetadataUrl], T | None]) -> T | None:
+        """What the first URL has that has it at all; None: nobody has who answers.
+
+        Whoever lacks it is asked last for the next such thing.  Raises the failure of the first URL
+        if none answers.
+        """
+        failures: dict[MetadataUrl, Failure] = {}
+
+        def once() -> T | None:
+            answered = False
+            for url in sorted(self._ordered(), key=self._lacking.__contains__):
+                try:
+                    found = fetch(url)
+                except (UpstreamError, FormatError) as error:
+                    self._failed(url, error)
+                    failures[url] = error
+                    continue
+                if found is not None:
+                    return found
+                answered = True
+                self._lacking.add(url)
+            if not answered:
+                raise _NobodyError(self._worth_a_retry(failures))
+            return None
+
+        return self._again(once, failures)
+
+    def _again(self, once: Callable[[], T], failures: dict[MetadataUrl, Failure]) -> T:
+        """The result of `once`, repeated as long as nobody answers and that may pass."""
 
         def pause(seconds: float) -> None:
             if seconds >= _WORTH_SAYING:

@@ -194,3 +194,41 @@ def test_one_that_was_behind_is_asked_last(tmp_path: Path) -> None:
     later.answers = {A: 4, B: 6}
     assert later.ask() == 6
     assert later.asked == [B]
+
+
+class Found(Scene):
+    """Upstreams that have a thing, or 0 for one that they lack."""
+
+    def find(self) -> int | None:
+        return self.upstreams.first_found(lambda url: self.question(url) or None)
+
+
+def test_what_one_lacks_is_asked_of_the_next() -> None:
+    scene = Found(A, B, C)
+    scene.answers = {A: 0, B: 2, C: 3}
+    assert scene.find() == 2
+    assert (scene.asked, scene.pauses, scene.told) == ([A, B], [], [])
+    assert scene.find() == 2
+    assert scene.asked == [A, B, B]
+
+
+def test_what_nobody_has_is_nothing_and_no_reason_to_ask_again() -> None:
+    scene = Found(A, B)
+    scene.answers = {A: 0, B: DOWN}
+    assert scene.find() is None
+    assert (scene.asked, scene.pauses) == ([A, B], [])
+
+
+def test_a_thing_is_found_behind_one_that_fails() -> None:
+    scene = Found(A, B, C)
+    scene.answers = {A: FormatError("rubbish"), B: 0, C: 3}
+    assert scene.find() == 3
+    assert scene.told == ["rubbish"]
+
+
+def test_nobody_answers_who_might_have_it() -> None:
+    scene = Found(A, B)
+    scene.answers = {A: DOWN, B: DOWN}
+    with pytest.raises(UpstreamDownError):
+        scene.find()
+    assert len(scene.pauses) == 2
