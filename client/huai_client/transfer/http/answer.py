@@ -56,7 +56,7 @@ class Asked(NamedTuple):
     @property
     def header(self) -> str:
         """The value of `Range` behind `bytes=`; empty: none is sent."""
-        return "" if self.is_whole else f"{self.first}-{self.end - 1}"
+        return "" if self.is_whole and self.from_start else f"{self.first}-{self.end - 1}"
 
 
 class Meaning(Enum):

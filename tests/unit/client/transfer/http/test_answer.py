@@ -20,6 +20,7 @@ def meaning(asked: Asked, status: int, **fields: str) -> Meaning:
 def test_what_is_asked_for() -> None:
     assert [each.header for each in (WHOLE, REST, PIECE)] == ["", "400-999", "400-499"]
     assert Asked(0, 5, 1000).header == "0-4"
+    assert Asked(0, 1000, 1000, from_start=False).header == "0-999"
 
 
 def test_a_whole_file() -> None:
