@@ -64,6 +64,18 @@ def patched_file(tmp_path: Path) -> Iterator[Patched]:
     patched.close()
 
 
+class Wanted:
+    """A `Piece`."""
+
+    def __init__(self, span: Span, write: Callable[[int, bytes], None]) -> None:
+        self.span = span
+        self.write = write
+        self.is_here = False
+
+    def came(self) -> None:
+        self.is_here = True
+
+
 def ask(
     url: str,
     file: File,
@@ -72,8 +84,12 @@ def ask(
     options: TransferOptions = TEST_OPTIONS,
 ) -> TransferError | None:
     parsed = ContentUrl.parse(url)._replace(own=True)
+    pieces = [Wanted(span, write) for span in spans]
+    left = iter(pieces)
     with connections_to(parsed, options, Grant((), 0, 4)) as connections:
-        return fetch_ranges(connections, parsed, file, spans, write, lambda _: None)
+        error = fetch_ranges(connections, parsed, file, lambda: next(left, None), lambda _: None)
+    assert all(piece.is_here for piece in pieces) == (error is None)
+    return error
 
 
 @pytest.mark.parametrize("http2", [False, True])

@@ -61,6 +61,8 @@ class ContentUrl(NamedTuple):
     """rsync's source argument, or the address of the folder; ended by a slash."""
     own: bool = False
     """Whether the administrator named it: only such a URL is given passwords and logins."""
+    priority: int = 1
+    """Those of a higher number are asked for what others do not bring."""
 
     @classmethod
     def parse(cls, text: str) -> "ContentUrl":

@@ -113,6 +113,11 @@ class Connections:
         """Bytes that have come, heads included."""
         return self._traffic.received
 
+    @property
+    def busy(self) -> bool:
+        """Whether anything is in flight."""
+        return bool(self._busy)
+
     # ------------------------------------------------------------ what is in flight
 
     def _fill(self, work: Work) -> bool:

@@ -1,50 +1,40 @@
-"""Blocks of large files from web servers.
+"""Blocks of large files from web servers, of several at once.
 
-Each is proved by the index before it counts, so any mirror will do: what one does not have, or has
-wrong, the next one is asked for.
+Each range is proved by the index as soon as it is here, so any mirror will do.  Rules to keep:
+
+- Mirrors of the lowest priority number are asked at once, a few at a time; those of the next
+  number for what is missing then.
+- What sends a wrong block is left out for the rest of the run.  What breaks, or is overtaken, is
+  asked for other files only if there is nobody else.
+- That a mirror has another version of a file, or none, says nothing about its other files.
 """
 
-import os
+from collections import deque
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
-from typing import NamedTuple, Self, TypeAlias
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from itertools import groupby
+from typing import Self, TypeAlias
 
-from huai_client.transfer.errors import (
-    NoRangesError,
-    TransferError,
-    UpstreamSilentError,
-    WrongContentError,
-)
-from huai_client.transfer.http.connect import connections_to
-from huai_client.transfer.http.connections import Connections
-from huai_client.transfer.http.ranges import Span, fetch_ranges
-from huai_client.transfer.limits import Admission, BusyBackoff, StallDetector
+from huai_client.transfer.errors import NoRangesError, WrongContentError
+from huai_client.transfer.http.ranges import Span
+from huai_client.transfer.large.arriving import Making, WrongBlockError
+from huai_client.transfer.large.mirror import Mirror, Terms
+from huai_client.transfer.large.shared_ranges import SharedRanges
+from huai_client.transfer.limits import Admission, BusyBackoff
 from huai_client.transfer.listener import Listener
 from huai_client.transfer.options import TransferOptions
 from huai_client.transfer.process_group import ProcessGroup
 from huai_client.transfer.sources import Sources
 from huai_client.transfer.tally import Tally
 from huai_client.transfer.urls import ContentUrl, Transport
-from huai_client.tree.hashing import WORKERS
-from huai_native._native import BlockIndex
-from huai_schema.entries import File
-from huai_schema.paths import show
 
 Ranges: TypeAlias = Sequence[tuple[int, int]]
 """Begin and end of bytes of a file, in order."""
 
-_SPAN = 16 << 20
-"""Bytes of one request at most: several share the connections."""
-_ROUND = 256 << 20
-"""Bytes that are asked for before any of them is proved."""
-
-
-class Making(NamedTuple):
-    """A file that is being put together."""
-
-    file: File
-    blocks: BlockIndex
-    handle: int
+_SPAN = 8 << 20
+"""Bytes of one request at most."""
+_MIRRORS = 4
+"""At a time: each has several connections, and more would hardly be faster."""
 
 
 class Pieces:
@@ -53,22 +43,26 @@ class Pieces:
     def __init__(self, sources: Sources, options: TransferOptions, listener: Listener) -> None:
         """Nothing is asked yet."""
         self._sources = sources
-        self._options = options
         self._tally = Tally(listener)
-        self._processes = ProcessGroup(options.deadline)
-        busy = BusyBackoff(options.patience, options.backoff)
-        self._admission = Admission(options, 1, busy, self._tally, ())
         self._wholes: set[ContentUrl] = set()
         """Those that hand out whole files only."""
-        self._stays = ExitStack()
-        self._connections: dict[ContentUrl, Connections] = {}
+        self._late: set[ContentUrl] = set()
+        """Those that broke or were overtaken."""
+        urls = self.urls()
+        largest = max((len(tier) for tier in _tiers(urls)), default=1)
+        self._width = min(_MIRRORS, largest)
+        busy = BusyBackoff(options.patience, options.backoff)
+        admission = Admission(options, self._width, busy, self._tally, range(self._width))
+        terms = Terms(options, admission, self._tally, ProcessGroup(options.deadline))
+        self._mirrors = {url: Mirror(number, url, terms) for number, url in enumerate(urls)}
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         """Close all connections."""
-        self._disconnect()
+        for mirror in self._mirrors.values():
+            mirror.close()
 
     @property
     def received(self) -> int:
@@ -90,92 +84,65 @@ class Pieces:
         size = sum(end - begin for begin, end in missing)
         self._tally.started(1, size)
         try:
-            whole = all(self._fetch_some(making, some) for some in _rounds(missing))
-            if whole:
-                self._tally.arrived([making.file], size)
+            for urls in self._groups():
+                missing = self._fetch_from(urls, making, missing)
+                if not missing:
+                    self._tally.arrived([making.file], size)
+                    return True
+            return False
         finally:
             self._tally.ended()
-        return whole
 
-    def _fetch_some(self, making: Making, missing: Ranges) -> bool:
-        for url in self.urls():
-            failure = self._ask(url, making, missing)
-            left = making.blocks.wrong_ranges(making.handle, [*missing], WORKERS)
-            if left and failure is None:
-                path = show(making.file.path)
-                failure = WrongContentError(f"{url}: {path}: holds something else")
-                self._sources.failed(url, failure)
-            if failure is not None:
-                self._note(url, failure)
-            else:
-                self._sources.answered(url)
-            missing = left
-            if not missing:
-                return True
-        return False
+    def _groups(self) -> Iterator[list[ContentUrl]]:
+        """Who is asked at the same time, one group after the other."""
+        late = [url for url in self.urls() if url in self._late]
+        for tier in _tiers(self.urls()):
+            if found := [url for url in tier if url not in late]:
+                yield found
+        if late:
+            yield late
 
-    def _note(self, url: ContentUrl, failure: TransferError) -> None:
-        """Say what was wrong.
+    def _fetch_from(self, urls: Sequence[ContentUrl], making: Making, missing: Ranges) -> Ranges:
+        """What none of `urls` brought."""
+        for url in self._mirrors.keys() - urls[: self._width]:
+            self._mirrors[url].close()  # what one was granted is granted to others, too
+        ranges, queue = SharedRanges(_spans(missing)), deque(urls)
 
-        That a mirror has another version of a file says nothing of its other files; what else is
-        wrong with it, the transfer of whole files finds out.
-        """
-        if isinstance(failure, NoRangesError):
-            self._wholes.add(url)
+        def work() -> None:
+            while queue and not ranges.over:
+                self._ask(queue.popleft(), making, ranges)
+
+        width = min(self._width, len(urls))
+        with ThreadPoolExecutor(width, thread_name_prefix="huai-mirror") as pool:
+            try:
+                for part in as_completed([pool.submit(work) for _ in range(width)]):
+                    part.result()
+            except BaseException:
+                ranges.end()
+                raise
+        return ranges.left()
+
+    def _ask(self, url: ContentUrl, making: Making, ranges: SharedRanges) -> None:
+        """Ask `url`, and remember what was wrong with it."""
+        failure = self._mirrors[url].bring(making, ranges)
+        if failure is None:
+            self._sources.answered(url)
+            return
         self._tally.retried(failure.message)
-
-    def _ask(self, url: ContentUrl, making: Making, missing: Ranges) -> TransferError | None:
-        stall = StallDetector(self._options.timeout)
-        connections = self._connected(url)
-        before = connections.received
-
-        def watch(received: int) -> None:
-            self._processes.begin()
-            self._tally.in_flight(0, received - before)
-            if stall.stalled(lambda: received):
-                raise UpstreamSilentError(f"{url}: sends too slowly", hint="sync again")
-
-        def write(position: int, data: bytes) -> None:
-            while data:
-                written = os.pwrite(making.handle, data, position)
-                position, data = position + written, data[written:]
-
-        failure = fetch_ranges(connections, url, making.file, _spans(missing), write, watch)
-        self._tally.completed(0, connections.received - before)
-        if failure is not None:
-            self._disconnect()  # something may be in flight
-        return failure
-
-    def _connected(self, url: ContentUrl) -> Connections:
-        """Connections to `url`, which stay for the next file."""
-        if url not in self._connections:
-            self._disconnect()  # what one was granted is granted to others, too
-            grant = self._stays.enter_context(self._admission.admit(url, self._processes.pause))
-            made = connections_to(url, self._options, grant)
-            self._connections[url] = self._stays.enter_context(made)
-        return self._connections[url]
-
-    def _disconnect(self) -> None:
-        self._stays.close()
-        self._connections.clear()
+        if isinstance(failure, WrongBlockError):
+            self._sources.failed(url, failure)
+        elif isinstance(failure, NoRangesError):
+            self._wholes.add(url)
+        elif not isinstance(failure, WrongContentError):
+            # What else is wrong with it, the transfer of whole files finds out.
+            self._late.add(url)
 
 
-def _rounds(ranges: Ranges) -> Iterator[Ranges]:
-    """`ranges` by groups of about `_ROUND` bytes, in order; a larger one is cut."""
-    some: list[tuple[int, int]] = []
-    size = 0
-    for begin, end in ranges:
-        at = begin
-        while at < end:
-            step = min(end, at + _ROUND - size)
-            some.append((at, step))
-            size += step - at
-            at = step
-            if size == _ROUND:
-                yield some
-                some, size = [], 0
-    if some:
-        yield some
+def _tiers(urls: Sequence[ContentUrl]) -> Iterator[list[ContentUrl]]:
+    """Those of one priority, the lowest number first."""
+    ordered = sorted(urls, key=lambda url: url.priority)
+    for _, tier in groupby(ordered, key=lambda url: url.priority):
+        yield list(tier)
 
 
 def _spans(ranges: Ranges) -> Iterator[Span]:
