@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
+from huai_client.content_place import ContentPlace
 from huai_client.modes import Modes
 from huai_schema.codec.descriptor import check_module
 from huai_schema.codec.publish_rules import own_rules, volatile_rules
@@ -28,7 +29,8 @@ _EXAMPLES = {
     "url": 'url = "http://mirror.example:8440"',
     "dest": 'dest = "/srv/copy/tools"',
     "upstream_name": 'upstream_name = "tools"',
-    "content_urls": 'content_urls = ["rsync://mirror.example/tools"]',
+    "content_urls": 'content_urls = ["rsync://mirror.example/tools", '
+    '{ url = "https://backup.example/tools", priority = 2 }]',
     "queue_time": 'queue_time = "1h", or 3600',
     "trash": 'trash = "7d", "1w", or 604800',
     "delete_after": 'delete_after = "2h", or 7200',
@@ -57,7 +59,7 @@ class Module(msgspec.Struct, frozen=True):
     dest: str
     upstream_name: str = ""
     """What the upstream calls the module; empty: the same name as here."""
-    content_urls: tuple[str, ...] = ()
+    content_urls: tuple[str | ContentPlace, ...] = ()
     """Instead of those that the upstream names."""
     mirrors: Literal["off", "auto"] = "off"
     """Whether others that the upstream names are asked for what did not come from these."""
@@ -120,6 +122,11 @@ class Module(msgspec.Struct, frozen=True):
     def urls(self) -> tuple[str, ...]:
         """Where the metadata are, best first."""
         return (self.url,) if isinstance(self.url, str) else self.url
+
+    @property
+    def content_places(self) -> tuple[ContentPlace, ...]:
+        """The content URLs with their ranks, in the order of the file."""
+        return tuple(map(ContentPlace.of, self.content_urls))
 
 
 class ClientConfig(msgspec.Struct, frozen=True):

@@ -222,11 +222,10 @@ def _hopeless(patterns: tuple[str, ...]) -> Iterator[str]:
 
 def _check_transfer(place: str, module: Module) -> None:
     if module.content_urls:
-        from huai_client.transfer import ContentUrl
+        from huai_client.transfer.urls import own_urls
 
         with _key(place, "content_urls"):
-            for url in module.content_urls:
-                ContentUrl.parse(url)
+            own_urls(module.content_places)
     if module.http_headers:
         from huai_client.transfer.http.login import read_headers
 

@@ -164,6 +164,12 @@ WRONG: list[tuple[str, str, str]] = [
     ('filter = "- x"', "filter: expected a list in brackets", 'filter = ["- *.iso"]'),
     ('max_delet = "5"', "unknown key 'max_delet'", "did you mean 'max_delete'?"),
     ('content_urls = ["mirror.example/tools"]', "content_urls: not a content URL", "rsync://HOST"),
+    ("content_urls = [5]", "content_urls: expected a text in quotes or a table", "priority"),
+    ('content_urls = [{ uri = "/" }]', "content_urls: object contains unknown field", "priority"),
+    ("content_urls = [{ priority = 2 }]", "content_urls: ", "url ="),
+    ('content_urls = [{ url = "/", priority = 0 }]', "content_urls: expected a whole", "priority"),
+    ('content_urls = [{ url = "/", share = -1 }]', "content_urls: expected a whole", "priority"),
+    ('content_urls = [{ url = "nowhere" }]', "content_urls: not a content URL", "rsync://HOST"),
     (
         'rsync_options = ["--delete"]',
         "rsync_options: rsync option '--delete'",

@@ -11,6 +11,7 @@ import httpx
 import pytest
 from blake3 import blake3
 
+from huai_client.content_place import ContentPlace
 from huai_native._native import BlockIndex
 from huai_server.config import Module, add_module
 from huai_server.store.block_indices import block_index_path
@@ -208,19 +209,26 @@ def test_a_new_image_with_holes(up: Upstream, web: Nginx, place: Site) -> None:
 
 
 def test_a_file_of_several_mirrors(up: Upstream, web: Nginx, place: Site, tmp_path: Path) -> None:
-    """One has some of the blocks, the other all of them."""
+    """What the first one has is taken from there, and the rest from the other."""
     down = over_http(up, place, web)
     stale = tmp_path / up.name / os.fsdecode(NAME)
     stale.parent.mkdir(parents=True)
     stale.write_bytes(CONTENT[: 4 * BLOCK] + SCATTERED[4 * BLOCK : 10 * BLOCK] + os.urandom(SIZE))
     os.truncate(stale, SIZE)
     with nginx(tmp_path) as other:
-        down.configure(content_urls=(f"{other.url}/{up.name}", f"{web.url}/{up.name}"))
+        urls = (f"{other.url}/{up.name}", ContentPlace(f"{web.url}/{up.name}", priority=2))
+        down.configure(content_urls=urls)
+        before = len(asked(web))
         changed(up, SCATTERED)
         ended = down.sync()
         assert asked(other)
     assert ended.code == 0, ended
+    assert "holds something else" in ended.err
     assert_equal(up, down)
+    wrong = {(3 * BLOCK, 4 * BLOCK), (20 * BLOCK, SIZE)}
+    others = {f"bytes={begin}-{end - 1}" for begin, end in [*wrong, (9 * BLOCK, 10 * BLOCK)]}
+    found = {*asked(web)[before:]}
+    assert {f"bytes={begin}-{end - 1}" for begin, end in wrong} <= found <= others
 
 
 def reflinks(down: Downstream) -> bool:

@@ -22,7 +22,7 @@ from huai_client.plan.protect.protection import Protection
 from huai_client.transfer import ContentUrl, Listener, Outcome, TransferOptions, fetch
 from huai_client.transfer.local import LocalContent, Reused, ReusePolicy
 from huai_client.transfer.staging import Staging
-from huai_client.transfer.urls import mirror_urls, upstream_urls
+from huai_client.transfer.urls import mirror_urls, own_urls, upstream_urls
 from huai_client.tree import STAGING, Tree
 from huai_client.tree.destination import NoSpaceError, bytes_on_disk, check_space
 from huai_schema.entries import File
@@ -60,7 +60,7 @@ class UpstreamContent:
 
     def __init__(self, module: Module, lines: Upstream) -> None:
         """Raises `ContentUrlError` for a malformed content URL of `module`."""
-        self._own_urls = [ContentUrl.parse(url)._replace(own=True) for url in module.content_urls]
+        self._own_urls = own_urls(module.content_places)
         self._hardlink = module.duplicates == "hardlink"
         self._trusts = module.reuse_check == "stat"
         keeps_old = seconds(module.trash) > 0
@@ -111,7 +111,7 @@ class UpstreamContent:
             if large:
                 from huai_client.transfer.large.update import Means, update
 
-                urls = self.urls(prepared.commit) + self._mirrors(prepared.commit)
+                urls = self._urls_of_blocks(prepared.commit)
                 means = Means(self._lines, urls, options, policy, former, self._may_patch(plan))
                 reused, received = update(large, means, tree, staging, listener)
             outcome = Outcome(taken.here, [], [], received)
@@ -136,6 +136,13 @@ class UpstreamContent:
     def _mirrors(self, commit: Commit) -> list[ContentUrl]:
         """The mirrors that the upstream names, if they are to be asked."""
         return mirror_urls(commit.descriptor, self.urls(commit)) if self._asks_mirrors else []
+
+    def _urls_of_blocks(self, commit: Commit) -> list[ContentUrl]:
+        """All of them; the upstream's own and its mirrors are of one rank, as blocks are proved."""
+        urls, mirrors = self.urls(commit), self._mirrors(commit)
+        if self._own_urls:
+            return urls + mirrors
+        return urls + [url._replace(priority=urls[0].priority) for url in mirrors]
 
     def _places(
         self, files: Sequence[File], prepared: Prepared

@@ -24,6 +24,9 @@ NOT_READABLE = "permission denied at the upstream"
 _FEW_FILES = 100
 """So many are not worth a connection of their own; more are spread evenly over the streams."""
 
+_TURNS = 8
+"""Batches for each stream, where URLs take turns."""
+
 
 @dataclass(slots=True)
 class Shared:
@@ -55,11 +58,14 @@ class Shared:
     def __post_init__(self, files: Sequence[File]) -> None:
         """Cut `files` into batches, and share the limits among the streams."""
         options = self.options
-        even = max(_FEW_FILES, -(-len(files) // options.streams))
+        parts = options.streams * (_TURNS if self.sources.divides else 1)
+        even = max(_FEW_FILES, -(-len(files) // parts))
         max_files = options.batch_files
         if self.by_rsync and not trusts_sender(require_rsync(options.program)):
             max_files = min(max_files, MAX_FILES_COMPARED)
         enough = min(ENOUGH_FILES, even)
+        if self.sources.divides:  # else all of a large directory would come from one
+            max_files = min(max_files, enough)
         cut = batches(files, enough=enough, max_files=max_files, max_bytes=options.batch_bytes)
         self.queue = deque(map(Batch, cut))
         self.width = max(1, min(options.streams, len(self.queue)))

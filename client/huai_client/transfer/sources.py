@@ -1,11 +1,14 @@
 """The content URLs of one transfer, in the order in which they are worth trying.
 
 Shared by all streams: what one learns about a URL spares the others the attempt.  What
-failed lately, in this run or another, is tried last.
+failed lately, in this run or another, is tried last.  URLs of the lowest priority number come
+first; those of equal priority in their order, or by turns if any of them has a share.
 """
 
 import threading
+from collections import Counter
 from collections.abc import Sequence
+from itertools import takewhile
 
 from huai_client.state.upstream_health import UpstreamHealth
 from huai_client.transfer.errors import (
@@ -28,7 +31,12 @@ class Sources:
             )
         self._memory = health
         order = dict.fromkeys(urls)
-        self._urls = sorted(order, key=lambda url: health.failed_lately(url.service, str(url)))
+
+        def rank(url: ContentUrl) -> tuple[bool, int]:
+            return health.failed_lately(url.service, str(url)), url.priority
+
+        self._urls = sorted(order, key=rank)
+        self._given: Counter[ContentUrl] = Counter()
         self._refusal: UpstreamRefusedError | None = None
         self._lock = threading.Lock()
 
@@ -38,6 +46,23 @@ class Sources:
             if not self._urls and self._refusal:
                 raise self._refusal
             return list(self._urls)
+
+    @property
+    def divides(self) -> bool:
+        """Whether any URL has a share."""
+        return any(url.share for url in self._urls)
+
+    def turn(self, size: int) -> list[ContentUrl]:
+        """As `usable`, for `size` bytes: whoever got least of its share comes first."""
+        urls = self.usable()
+        with self._lock:
+            first = urls[0].priority if urls else 0
+            tier = [url for url in takewhile(lambda url: url.priority == first, urls) if url.share]
+            if not tier:
+                return urls
+            turn = min(tier, key=lambda url: (self._given[url] + size) / url.share)
+            self._given[turn] += size
+        return [turn, *(url for url in urls if url != turn)]
 
     def answered(self, url: ContentUrl) -> None:
         """`url` gave what it has."""

@@ -97,7 +97,7 @@ class Streams:
         """
         shared, sources = self._shared, self._shared.sources
         failures: list[TransferError] = []
-        urls = sources.usable()
+        urls = sources.turn(sum(sizes(batch.open)) + len(batch.open))
         for url in urls:
             failure = attempt(shared, batch, url, stream)
             if failure is None:

@@ -12,6 +12,7 @@ from contextlib import suppress
 from enum import Enum
 from typing import NamedTuple
 
+from huai_client.content_place import ContentPlace
 from huai_client.state.hosts import service_of
 from huai_schema.codec.descriptor import Descriptor
 from huai_schema.codec.web_folder import HOST, is_web_folder
@@ -26,6 +27,8 @@ _HOST_PART = re.compile(rf"(?:{_SCHEME}|https?://)?{_USER}({HOST})")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _REMOTE_PATTERN = re.compile(r"[*?\[\\]")
 _BYTES_MAX = 4096
+_LAST = 1_000_000
+"""A priority behind those that can be configured."""
 _KINDS = (
     "use rsync://HOST/MODULE, HOST::MODULE, https://HOST/PATH, http://HOST/PATH, [USER@]HOST:PATH "
     "or /ABSOLUTE/PATH"
@@ -63,6 +66,8 @@ class ContentUrl(NamedTuple):
     """Whether the administrator named it: only such a URL is given passwords and logins."""
     priority: int = 1
     """Those of a higher number are asked for what others do not bring."""
+    share: int = 0
+    """Of what is fetched, among those of equal priority; 0: what others do not bring."""
 
     @classmethod
     def parse(cls, text: str) -> "ContentUrl":
@@ -133,6 +138,15 @@ def _transport(text: str) -> Transport | None:
     return Transport.SHELL if _SHELL.fullmatch(text) else None
 
 
+def own_urls(places: Iterable[ContentPlace]) -> list[ContentUrl]:
+    """The administrator's, by priority; raises `ContentUrlError`."""
+    found = [
+        ContentUrl.parse(each.url)._replace(own=True, priority=each.priority, share=each.share)
+        for each in places
+    ]
+    return sorted(found, key=lambda url: url.priority)
+
+
 def upstream_urls(descriptor: Descriptor) -> list[ContentUrl]:
     """Where the upstream says that the content is, rsync daemons first.
 
@@ -151,10 +165,13 @@ def upstream_urls(descriptor: Descriptor) -> list[ContentUrl]:
 
 
 def mirror_urls(descriptor: Descriptor, others: Iterable[ContentUrl]) -> list[ContentUrl]:
-    """The mirrors that the upstream names, without `others`; for what a digest proves only."""
+    """The mirrors that the upstream names, without `others`; for what a digest proves only.
+
+    They come after all others.
+    """
     known = {url.source for url in others}
     named = [url for text in descriptor.mirrors for url in _named(text)]
-    return [url for url in named if url.source not in known]
+    return [url._replace(priority=_LAST) for url in named if url.source not in known]
 
 
 def _named(text: str) -> Iterator[ContentUrl]:

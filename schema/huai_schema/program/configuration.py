@@ -108,14 +108,15 @@ def _toml_hint(said: str) -> str:
 
 
 _TYPES = {
-    "`str`": "a text in quotes",
-    "`int`": "a whole number",
-    "`float`": "a number",
-    "`bool`": "true or false",
-    "`array`": "a list in brackets",
-    "`object`": "a table",
-    "`null`": "nothing",
+    "str": "a text in quotes",
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "array": "a list in brackets",
+    "object": "a table",
+    "null": "nothing",
 }
+_TYPE = re.compile(rf"`({'|'.join(_TYPES)})( \| ({'|'.join(_TYPES)}))*`")
 _VALUE = re.compile(r"(?P<reason>.*?)(?: - at `(?:key in )?\$\.?(?P<key>\w*).*`)?", re.DOTALL)
 
 
@@ -127,15 +128,19 @@ def value_error(place: str, reason: str, example: Callable[[str], str]) -> Confi
     """
     found = _VALUE.fullmatch(reason)
     key, said = (found["key"] or "", found["reason"]) if found else ("", reason)
-    for word, meaning in _TYPES.items():
-        said = said.replace(word, meaning)
-    if missing := re.fullmatch(r"Object missing required field `(\w+)`", said):
+    said = _TYPE.sub(_in_words, said)
+    missing = re.fullmatch(r"Object missing required field `(\w+)`", said)
+    if missing and not key:
         key, said = missing[1], "is missing"
     else:
         said = said[:1].lower() + said[1:]
     line = example(key)
     hint = f"for example: {line}" if line else "look at this table"
     return ConfigError(f"{place}: {key}: {said}" if key else f"{place}: {said}", hint=hint)
+
+
+def _in_words(types: re.Match[str]) -> str:
+    return " or ".join(_TYPES[each] for each in types[0].strip("`").split(" | "))
 
 
 def check_keys(place: str, table: object, known: Collection[str]) -> None:

@@ -61,7 +61,7 @@ def is_content(source: Source, urls: Iterable[str]) -> bool:
 def known_urls(module: Module, places: ModulePlaces, state: State) -> tuple[str, ...] | None:
     """The content URLs of a module, as far as this client knows them; None: it does not."""
     if module.content_urls or state.applied is None:
-        return module.content_urls or None
+        return tuple(each.url for each in module.content_places) or None
     memory = recall(places, state.applied)
     return memory.sources if memory else _recorded(places.repository, state.applied)
 

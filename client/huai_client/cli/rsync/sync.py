@@ -184,7 +184,8 @@ class _Target:
         """Compare a plan with the request and the upstream; `RsyncNeededError` refuses it."""
         commit = prepared.commit
         urls = commit.descriptor.content_urls
-        self._check_source(self.module.content_urls or urls)
+        own = tuple(each.url for each in self.module.content_places)
+        self._check_source(own or urls)
         self._check_age(commit.time)
         check_modes(self.request, prepared.plan)
         check_numbers(self.request, prepared.plan)

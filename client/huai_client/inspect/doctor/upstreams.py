@@ -18,7 +18,7 @@ from huai_client.mirror import Mirror
 from huai_client.state import state as states
 from huai_client.transfer import ContentUrl, TransferOptions, UpstreamFullError
 from huai_client.transfer.probe import probe
-from huai_client.transfer.urls import upstream_urls
+from huai_client.transfer.urls import own_urls, upstream_urls
 from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.program.humanize import format_span
 
@@ -51,7 +51,7 @@ def clock(mirror: Mirror) -> Iterator[Finding]:
 
 def content(mirror: Mirror) -> Iterator[Finding]:
     """Each content URL accepts connections, and has a file of the newest commit."""
-    urls = [ContentUrl.parse(text)._replace(own=True) for text in mirror.config.content_urls]
+    urls = own_urls(mirror.config.content_places)
     found, reason = None, ""
     try:
         found = choose_sample(mirror, _metadata_urls(mirror), _TIMEOUT)

@@ -13,7 +13,7 @@ from huai_client.transfer.errors import (
 from huai_client.transfer.sources import Sources
 from huai_client.transfer.urls import ContentUrl
 
-A, B = (ContentUrl.parse(f"https://{name}/m") for name in "ab")
+A, B, C, D = (ContentUrl.parse(f"https://{name}/m") for name in "abcd")
 
 
 @pytest.mark.parametrize(
@@ -56,3 +56,29 @@ def test_who_failed_lately_is_asked_last() -> None:
     health = UpstreamHealth(None)
     health.failed("https://a", "down")
     assert Sources([A, B], health).usable() == [B, A]
+
+
+def test_the_lowest_priority_comes_first_but_for_who_failed_lately() -> None:
+    health = UpstreamHealth(None)
+    late, early = A._replace(priority=2), B._replace(priority=1)
+    assert Sources([late, early], health).usable() == [early, late]
+    health.failed(B.service, "no")
+    assert Sources([late, early], health).usable() == [late, early]
+
+
+def test_shares_are_taken_by_turns() -> None:
+    much, little = A._replace(share=3), B._replace(share=1)
+    nothing, later = C, D._replace(priority=2, share=9)
+    sources = Sources([little, nothing, later, much], UpstreamHealth(None))
+    turns = [sources.turn(10) for _ in range(8)]
+    assert [each[0] for each in turns].count(much) == 6
+    assert [each[0] for each in turns].count(little) == 2
+    assert all({*each} == {much, little, nothing, later} for each in turns)
+    assert all(each[-1] == later for each in turns)
+    assert sources.divides
+    assert not Sources([A, B], UpstreamHealth(None)).divides
+
+
+def test_without_shares_the_order_stays() -> None:
+    sources = Sources([B, A], UpstreamHealth(None))
+    assert [sources.turn(10) for _ in range(3)] == [[B, A]] * 3
