@@ -1,5 +1,6 @@
 //! Reads a pack from one place to another, with a bounded piece of it in memory.
 
+use crate::crc::Crc32;
 use crate::cursor::Cursor;
 use crate::error::{Error, Result};
 use crate::git::object::{Form, take_header};
@@ -51,7 +52,7 @@ pub struct Window<S> {
     start: u64,
     at: u64,
     end: u64,
-    crc: u32,
+    crc: Crc32,
 }
 
 impl<S: Source> Window<S> {
@@ -63,7 +64,7 @@ impl<S: Source> Window<S> {
             start: 0,
             at: 0,
             end: 0,
-            crc: 0,
+            crc: Crc32::default(),
         }
     }
 
@@ -76,7 +77,7 @@ impl<S: Source> Window<S> {
     pub fn seek(&mut self, at: u64, end: u64) {
         self.at = at;
         self.end = end.max(at);
-        self.crc = 0;
+        self.crc = Crc32::default();
     }
 
     /// Where the next byte stands.
@@ -86,7 +87,7 @@ impl<S: Source> Window<S> {
 
     /// The CRC-32 of what was consumed since `seek`.
     pub fn crc(&self) -> u32 {
-        self.crc
+        self.crc.value()
     }
 
     /// What comes next, 64 bytes or more; less only where the end is near, none at the end.
@@ -124,8 +125,9 @@ impl<S: Source> Window<S> {
 
     /// Go over the next `count` bytes, which `bytes` has shown.
     pub fn consume(&mut self, count: usize) {
-        let gone = self.held().get(..count).unwrap_or_default();
-        self.crc = zlib_rs::crc32::crc32(self.crc, gone);
+        let mut crc = std::mem::take(&mut self.crc);
+        crc.update(self.held().get(..count).unwrap_or_default());
+        self.crc = crc;
         self.at = self.at.saturating_add(count as u64);
     }
 
