@@ -34,7 +34,8 @@ def main() -> None:
     all_figures = []
     try:
         conditions = {"cold": options.cold, "line": options.line}
-        with Stand(folder, options.entries, options.rounds, **conditions) as stand:
+        chosen = {"cases": frozenset(options.case), **conditions}
+        with Stand(folder, options.entries, options.rounds, **chosen) as stand:
             for name in options.names or DEFAULT:
                 began = time.monotonic()
                 found = list(import_module(f"tests.bench.{name}_bench").figures(stand))
@@ -70,6 +71,13 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--entries", type=int, default=300_000, help="of the tree; default 300000")
     parser.add_argument("--rounds", type=int, default=3, help="medians are of so many; default 3")
     parser.add_argument("--dir", type=Path, help="trees are made below; default $TMPDIR or /tmp")
+    parser.add_argument(
+        "--case",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="only this case, of huge; repeatable",
+    )
     parser.add_argument(
         "--cold", action="store_true", help="drop the page cache before every run; needs root"
     )

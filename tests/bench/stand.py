@@ -34,7 +34,14 @@ class Stand:
     """As a context manager."""
 
     def __init__(
-        self, folder: Path, entries: int, rounds: int, *, cold: bool, line: bool = False
+        self,
+        folder: Path,
+        entries: int,
+        rounds: int,
+        *,
+        cold: bool,
+        line: bool = False,
+        cases: frozenset[str] = frozenset(),
     ) -> None:
         self.folder = folder
         self.entries = entries
@@ -42,6 +49,8 @@ class Stand:
         self.cold = cold
         self.line = line
         """Whether downstreams are at the other end of a line."""
+        self.cases = cases
+        """Those of a figure that were asked for; empty: all."""
         self.server = Program("huai-server", folder / "server")
         self._seed = 0
         self._closing = contextlib.ExitStack()
