@@ -172,21 +172,23 @@ impl BlockIndex {
         Self::new(size, block, read.collect())
     }
 
-    /// Bytes of the blocks that do not stand in `other`, as far as the indices tell.
-    pub fn unknown(&self, other: &Self) -> u64 {
-        let places = self.places(Some(other)).into_iter().enumerate();
-        let unknown = places.filter(|(_, place)| *place == Place::Unknown);
-        unknown.fold(0, |bytes: u64, (number, _)| {
+    /// Bytes of the blocks that come from elsewhere, as far as the indices tell.
+    pub fn unknown(&self, places: &[Place]) -> u64 {
+        let unknown = self.numbers(places, |place| place == Place::Unknown);
+        unknown.fold(0, |bytes: u64, number| {
             let range = self.range(number);
             bytes.saturating_add(range.end.saturating_sub(range.start))
         })
     }
 
-    /// Where the blocks stand that are not at their place in `other`, by number.
-    pub fn changed(&self, other: &Self) -> Vec<usize> {
-        let places = self.places(Some(other)).into_iter().enumerate();
-        let changed = places.filter(|(_, place)| *place != Place::Same);
-        changed.map(|(number, _)| number).collect()
+    /// The numbers of the blocks at such places.
+    pub fn numbers(
+        &self,
+        places: &[Place],
+        is_such: impl Fn(Place) -> bool,
+    ) -> impl Iterator<Item = usize> {
+        let numbered = places.iter().enumerate();
+        numbered.filter_map(move |(number, place)| is_such(*place).then_some(number))
     }
 
     /// Where each block comes from, if what `other` is of is here.
@@ -216,7 +218,8 @@ impl BlockIndex {
         self.blocks.iter().enumerate().map(place).collect()
     }
 
-    fn is_full(&self, number: usize) -> bool {
+    /// Whether block `number` is not a last one that is shorter.
+    pub fn is_full(&self, number: usize) -> bool {
         let range = self.range(number);
         range.end.saturating_sub(range.start) == self.block
     }

@@ -227,8 +227,8 @@ class BlockIndex:
     def length(size: int) -> int:
         """How many bytes the index of a file of `size` bytes has."""
 
-    def unknown(self, other: BlockIndex) -> int:
-        """Bytes of the blocks that do not stand in `other`, as far as both indices tell."""
+    def places(self, older: BlockIndex | None) -> BlockPlaces:
+        """Where each block comes from, if a file of `older` is here."""
 
     @property
     def size(self) -> int:
@@ -244,31 +244,39 @@ class BlockIndex:
     def encode(self) -> bytes:
         """The bytes that spell it."""
 
+    def wrong_ranges(
+        self, handle: int, ranges: list[tuple[int, int]], threads: int
+    ) -> list[tuple[int, int]]:
+        """Those of `ranges` of an open file that are not what this says, as whole blocks."""
+
+@final
+class BlockPlaces:
+    """Where each block of one file comes from, as far as the indices tell."""
+
+    @property
+    def unknown(self) -> int:
+        """Bytes of the blocks that do not stand in the older version."""
+
+    def changed_ranges(self) -> list[tuple[int, int]]:
+        """Begin and end of all blocks that are not at their place in the older version."""
+
     def assemble(
         self,
         target: int,
-        sources: tuple[tuple[int, BlockIndex] | None, int | None, bool],
+        sources: tuple[int | None, int | None, bool],
         threads: int,
         hear: Callable[[int], bool],
     ) -> tuple[list[tuple[int, int]], tuple[int, int, int], bool]:
         """Fill the empty file that is open as `target` with what is here of this one.
 
-        `sources`: an open file and what it holds, in blocks of the same size, where those at their
-        place are taken unread and all others are proved; one that an interrupted run left; whether
-        those at their place are copied where they cannot be shared: else the file is a patch.
-        `hear` is told how many bytes are done, and ends it by saying false: an `OSError`.
+        `sources`: the older version, where blocks at their place are taken unread and all others
+        are proved; one that an interrupted run left; whether those at their place are copied where
+        they cannot be shared: else the file is a patch.  `hear` is told how many bytes are done,
+        and ends it by saying false: an `OSError`.
 
         Begin and end of what is missing; bytes that stood at their place, elsewhere, and that are
         zeros; whether the new file shares the blocks of the old one.
         """
-
-    def changed_ranges(self, old: BlockIndex) -> list[tuple[int, int]]:
-        """Begin and end of all blocks that are not at their place in `old`."""
-
-    def wrong_ranges(
-        self, handle: int, ranges: list[tuple[int, int]], threads: int
-    ) -> list[tuple[int, int]]:
-        """Those of `ranges` of an open file that are not what this says, as whole blocks."""
 
 @final
 class Contents:

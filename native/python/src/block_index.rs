@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use huai_format::block_index::{self, may_have_index};
+use huai_format::block_index::{self, Place, may_have_index};
 use huai_format::entry::Digest;
 use huai_tree::assemble as engine;
 use huai_tree::hash::Content;
@@ -44,8 +44,15 @@ impl BlockIndex {
         block_index::length(size)
     }
 
-    fn unknown(&self, py: Python<'_>, other: &Self) -> u64 {
-        py.detach(|| self.0.unknown(&other.0))
+    #[pyo3(signature = (older))]
+    fn places(slf: Bound<'_, Self>, older: Option<&Bound<'_, Self>>) -> BlockPlaces {
+        let older = older.map(|older| &older.get().0);
+        let index = &slf.get().0;
+        let places = slf.py().detach(|| index.places(older));
+        BlockPlaces {
+            index: slf.unbind(),
+            places,
+        }
     }
 
     #[getter]
@@ -66,36 +73,6 @@ impl BlockIndex {
         PyBytes::new(py, &self.0.encode())
     }
 
-    fn assemble(
-        &self,
-        py: Python<'_>,
-        target: u32,
-        sources: Sources<'_>,
-        threads: usize,
-        hear: &Bound<'_, PyAny>,
-    ) -> PyResult<Assembled> {
-        let (old, partial, copies) = sources;
-        let old = old.as_ref().map(|(file, index)| engine::Old {
-            file: *file,
-            index: &index.get().0,
-        });
-        let assembled = wait_telling(py, hear.as_unbound(), |done, stop| {
-            let sources = engine::Sources {
-                old,
-                partial,
-                copies,
-            };
-            engine::assemble(target, &self.0, sources, threads, (done, stop))
-        })?;
-        let found = assembled.map_err(|error| raise(py, &error))?;
-        let bytes = (found.same, found.found, found.zeros);
-        Ok((pairs(found.missing), bytes, found.is_clone))
-    }
-
-    fn changed_ranges(&self, py: Python<'_>, old: &Self) -> Ranges {
-        pairs(py.detach(|| engine::changed_ranges(&self.0, &old.0)))
-    }
-
     fn wrong_ranges(
         &self,
         py: Python<'_>,
@@ -111,8 +88,51 @@ impl BlockIndex {
     }
 }
 
-/// An older version with its index, what an interrupted run left, and whether to copy.
-type Sources<'py> = (Option<(u32, Bound<'py, BlockIndex>)>, Option<u32>, bool);
+/// Where each block of one file comes from.
+#[pyclass(frozen, module = "huai_native._native")]
+pub(crate) struct BlockPlaces {
+    index: Py<BlockIndex>,
+    places: Vec<Place>,
+}
+
+#[pymethods]
+impl BlockPlaces {
+    #[getter]
+    fn unknown(&self) -> u64 {
+        self.index.get().0.unknown(&self.places)
+    }
+
+    fn changed_ranges(&self) -> Ranges {
+        pairs(engine::changed_ranges(&self.index.get().0, &self.places))
+    }
+
+    fn assemble(
+        &self,
+        py: Python<'_>,
+        target: u32,
+        sources: Sources,
+        threads: usize,
+        hear: &Bound<'_, PyAny>,
+    ) -> PyResult<Assembled> {
+        let (old, partial, copies) = sources;
+        let sources = engine::Sources {
+            old,
+            places: &self.places,
+            partial,
+            copies,
+        };
+        let index = &self.index.get().0;
+        let assembled = wait_telling(py, hear.as_unbound(), |done, stop| {
+            engine::assemble(target, index, sources, threads, (done, stop))
+        })?;
+        let found = assembled.map_err(|error| raise(py, &error))?;
+        let bytes = (found.same, found.found, found.zeros);
+        Ok((pairs(found.missing), bytes, found.is_clone))
+    }
+}
+
+/// An older version, what an interrupted run left, and whether to copy.
+type Sources = (Option<u32>, Option<u32>, bool);
 
 /// Begin and end of ranges of bytes.
 type Ranges = Vec<(u64, u64)>;

@@ -46,7 +46,7 @@ mod _native {
     #[pymodule_export]
     use crate::attr_tree::Maker;
     #[pymodule_export]
-    use crate::block_index::{BlockIndex, patch_file};
+    use crate::block_index::{BlockIndex, BlockPlaces, patch_file};
     #[pymodule_export]
     use crate::candidates::{Candidates, Renames};
     #[pymodule_export]

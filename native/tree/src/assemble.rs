@@ -18,21 +18,14 @@ use crate::error::{Error, Result};
 use crate::stop::Stop;
 use crate::workers;
 
-/// An open file of this process, and what it holds.
-#[derive(Debug, Clone, Copy)]
-pub struct Old<'a> {
-    /// The number that it is open as.
-    pub file: u32,
-    /// In blocks of the same size as those of the new file.
-    pub index: &'a BlockIndex,
-}
-
-/// What a new file is put together from.
+/// What a new file is put together from: files that this process has open as numbers.
 #[derive(Debug, Clone, Copy)]
 pub struct Sources<'a> {
     /// An older version.
-    pub old: Option<Old<'a>>,
-    /// The number of what an interrupted run left of it.
+    pub old: Option<u32>,
+    /// Where the blocks stand in it, as `BlockIndex::places` says.
+    pub places: &'a [Place],
+    /// What an interrupted run left of it.
     pub partial: Option<u32>,
     /// Whether blocks that are the same are copied where they cannot be shared; without them the
     /// file is a patch for the older version.
@@ -76,10 +69,10 @@ pub fn assemble(
     let work = Work {
         target,
         index,
-        old: sources.old.map(|old| reopen(old.file)).transpose()?,
+        old: sources.old.map(reopen).transpose()?,
         partial: sources.partial.map(reopen).transpose()?,
         copies: sources.copies,
-        places: index.places(sources.old.map(|old| old.index)),
+        places: sources.places,
         done,
         stop,
     };
@@ -133,9 +126,9 @@ fn wrong_blocks(
     Ok(wrong)
 }
 
-/// Where the bytes stand that are not at their place in `old`.
-pub fn changed_ranges(index: &BlockIndex, old: &BlockIndex) -> Vec<Range<u64>> {
-    let changed = index.changed(old).into_iter();
+/// Where the bytes stand that are not at their place in the older version.
+pub fn changed_ranges(index: &BlockIndex, places: &[Place]) -> Vec<Range<u64>> {
+    let changed = index.numbers(places, |place| place != Place::Same);
     joined(changed.map(|number| index.range(number)))
 }
 
@@ -186,7 +179,7 @@ struct Work<'a> {
     old: Option<OwnedFd>,
     partial: Option<OwnedFd>,
     copies: bool,
-    places: Vec<Place>,
+    places: &'a [Place],
     done: &'a AtomicU64,
     stop: &'a Stop,
 }
@@ -198,9 +191,8 @@ impl Work<'_> {
             ..Assembled::default()
         };
         change::set_size(self.target.as_fd(), self.index.size())?;
-        let same = |number: &usize| self.places.get(*number) == Some(&Place::Same);
-        let numbers = 0..self.places.len();
-        for range in joined(numbers.filter(same).map(|number| self.index.range(number))) {
+        let same = (self.index).numbers(self.places, |place| place == Place::Same);
+        for range in joined(same.map(|number| self.index.range(number))) {
             if self.copies && !assembled.is_clone {
                 self.copy(range.clone())?;
             }

@@ -62,7 +62,7 @@ def test_of_a_file(tmp_path: Path, threads: int) -> None:
     assert index.encode() == block_index(content)
     assert wide is not None
     assert (wide.block_size, wide.digest()) == (2 * BLOCK, index.digest())
-    assert index.unknown(wide) > 0
+    assert index.places(wide).unknown > 0
     os.truncate(tmp_path / "file", 1)
     with (tmp_path / "file").open("rb") as file:
         assert BlockIndex.of_file(file.fileno(), BLOCK, threads) is None
@@ -93,10 +93,10 @@ class Bench:
         try:
             before = None
             if old is not None:
-                before = handles["old"], index_of(old if claimed is None else claimed)
-            sources = before, handles.get("partial"), True
-            found = index_of(wanted).assemble(handles["new"], sources, 2, hear)
+                before = index_of(old if claimed is None else claimed)
+            sources = handles.get("old"), handles.get("partial"), True
             index = index_of(wanted)
+            found = index.places(before).assemble(handles["new"], sources, 2, hear)
             whole = [(0, len(wanted))]
             assert index.wrong_ranges(handles["new"], whole, 2) == found[0]
         finally:
@@ -155,4 +155,4 @@ def test_it_can_be_ended(tmp_path: Path) -> None:
         index = BlockIndex.of_file(zeros.fileno(), BLOCK, 2)
         assert index is not None
         with pytest.raises(OSError, match="cancel"):
-            index.assemble(new.fileno(), (None, None, True), 1, lambda _: False)
+            index.places(None).assemble(new.fileno(), (None, None, True), 1, lambda _: False)

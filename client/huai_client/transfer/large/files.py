@@ -26,7 +26,7 @@ from huai_client.transfer.staging.patches import state_of
 from huai_client.tree import View
 from huai_client.tree.handles import handle_path
 from huai_client.tree.hashing import digest_of
-from huai_native._native import BlockIndex
+from huai_native._native import BlockIndex, BlockPlaces
 from huai_schema.entries import File
 from huai_schema.paths import RelPath
 
@@ -47,8 +47,8 @@ class Source(NamedTuple):
     """An older version that blocks are taken from."""
 
     file: Older
-    held: BlockIndex
-    """What it holds, in blocks of the new version's size."""
+    places: BlockPlaces
+    """Where the blocks of the new version stand in it."""
 
 
 class _Made(NamedTuple):
@@ -100,7 +100,7 @@ class LargeFiles:
             if index is None:
                 return None
             older = self._nearest(olders, file.path, index, read=has_pieces)
-            if not has_pieces and (older is None or index.unknown(older.held)):
+            if not has_pieces and (older is None or older.places.unknown):
                 return None
             return self._make(file, index, older)
 
@@ -127,16 +127,15 @@ class LargeFiles:
     ) -> Source | None:
         """The one that lacks least; `read`: what stands at `path` may be read."""
         known = [
-            Source(older, held)
+            Source(older, index.places(held))
             for older, held in olders
             if held is not None and held.block_size == index.block_size
         ]
-        for older, _ in olders if read and not known else ():
-            held = (
-                older.read(index.block_size, self._policy.threads) if older.path == path else None
-            )
-            known += [Source(older, held)] if held else []
-        return min(known, key=lambda each: index.unknown(each.held), default=None)
+        here = next((older for older, _ in olders if older.path == path), None)
+        if not known and read and here is not None:
+            held = here.read(index.block_size, self._policy.threads)
+            return Source(here, index.places(held)) if held else None
+        return min(known, key=lambda each: each.places.unknown, default=None)
 
     def _make(self, file: File, index: BlockIndex, older: Source | None) -> ReuseMethod | None:
         incoming = self._staging.incoming
@@ -156,7 +155,7 @@ class LargeFiles:
             incoming.salvage(run, {file.path: file})
             return None
         if made.is_patch and older is not None:
-            ranges = index.changed_ranges(older.held)
+            ranges = older.places.changed_ranges()
             self._staging.keep_patch(Patch(file, ranges, state_of(older.file.found)), run)
         else:
             self._staging.keep(run, [file])
@@ -165,10 +164,11 @@ class LargeFiles:
 
     def _fill(self, making: Making, older: Source | None) -> _Made | None:
         """How the file was made; None: it is not whole."""
-        source = None if older is None else (older.file.handle, older.held)
+        places = making.blocks.places(None) if older is None else older.places
+        source = None if older is None else older.file.handle
         in_place = older is not None and self._may_patch(making.file, older.file)
         with self._staging.left_of(making.file) as partial:
-            missing, _, is_clone = making.blocks.assemble(
+            missing, _, is_clone = places.assemble(
                 making.handle, (source, partial, not in_place), self._policy.threads, self._goes_on
             )
         is_patch = in_place and not is_clone
