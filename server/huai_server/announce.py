@@ -1,6 +1,6 @@
 """Writes the file at a tree's top that tells `huai-rsync` where the tree's metadata are.
 
-The one place where the server writes into a mirrored tree, and only when it is asked to.  The
+Beside an export the only place where the server writes into a mirrored tree, when asked to.  The
 file is an ordinary entry from then on: committed, mirrored, served by every rsync daemon.
 """
 

@@ -119,6 +119,27 @@ class ModuleFallback(msgspec.Struct, frozen=True):
     """Lines to add to the module's part of rsyncd.conf as they are."""
 
 
+class ModuleExport(msgspec.Struct, frozen=True):
+    """The files for other programs that are written of the newest commit (EXPORT.md)."""
+
+    files: tuple[
+        Literal["arch", "b3sums", "fedora", "ls-lR", "timestamp", "trace", "tunasync"], ...
+    ] = ()
+    """The dialects; none: there is no export."""
+    folder: Annotated[str, Meta(pattern=r"^[^\x00]*$")] = ""
+    """Where to: below the tree if it is relative, empty: its top."""
+    list_name: Annotated[str, Meta(pattern=r"^[A-Za-z0-9._+-]*$")] = ""
+    """What stands behind the `-` of Fedora's lists; empty: the module's name."""
+    host: Annotated[str, Meta(pattern=r"^(?:[A-Za-z0-9][A-Za-z0-9._-]*)?$")] = ""
+    """The mirror's name, which its trace file has; empty: this machine's."""
+    upstream: _Line = ""
+    """Where the tree comes from."""
+    heartbeat: Annotated[int, Meta(ge=0, le=366 * 86400)] = 0
+    """Seconds after which stamps are renewed though nothing changed; 0: they are not."""
+    sums: tuple[Annotated[str, Meta(pattern=r"^[^\x00]*$")], ...] = ()
+    """Directories that get a `B3SUMS`."""
+
+
 class Module(msgspec.Struct, frozen=True):
     """One mirrored tree."""
 
@@ -142,6 +163,7 @@ class Module(msgspec.Struct, frozen=True):
     mirrors: tuple[str, ...] = ()
     """Content URLs of others who have the tree."""
     fallback: ModuleFallback = ModuleFallback()
+    export: ModuleExport = ModuleExport()
 
     @property
     def indexed(self) -> int:
@@ -256,7 +278,8 @@ def _module(path: Path, name: str, table: object) -> Module:
     """The module of one table, checked without looking at its tree."""
     place = f"{path}: [modules.{name}]"
     if isinstance(table, dict):
-        _convert(f"{path}: [modules.{name}.fallback]", table.get("fallback", {}), ModuleFallback)
+        _convert(f"{place[:-1]}.fallback]", table.get("fallback", {}), ModuleFallback)
+        _convert(f"{place[:-1]}.export]", table.get("export", {}), ModuleExport)
     module = _convert(place, table, Module)
     _check_urls(f"{place}: content_urls", name, module.content_urls)
     _check_urls(f"{place}: mirrors", name, module.mirrors)

@@ -50,6 +50,7 @@ def life(root: Path, tree: Path) -> Iterator[Lines]:
     yield run(root, "status")
     yield run(root, "announce", NAME, "http://127.0.0.1:8730")
     yield run(root, "commit", NAME)
+    yield run(root, "export", NAME, "--only", "fedora", "--to", str(tree))
     yield run(root, "fallback", "build", NAME)
     (tree / "more").write_text("content")
     yield run(root, "commit", NAME)

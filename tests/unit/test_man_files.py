@@ -20,11 +20,11 @@ STRUCTS: dict[str, type[msgspec.Struct]] = {
 @pytest.mark.parametrize("name", FILES)
 def test_every_key_is_on_the_page(name: str) -> None:
     text = file_page(name, "1.2")
-    keys = [field.name for field in msgspec.structs.fields(STRUCTS[name])]
+    keys = {field.name for field in msgspec.structs.fields(STRUCTS[name])}
     assert keys
-    assert [key for key in keys if f"\\fB{escape(key)}\\fP" not in text] == ["fallback"] * (
-        "fallback" in keys
-    )
+    # Two tables of server.toml have pages of their own.
+    missing = {key for key in keys if f"\\fB{escape(key)}\\fP" not in text}
+    assert missing == keys & {"fallback", "export"}
 
 
 @pytest.mark.parametrize("name", FILES)

@@ -16,6 +16,7 @@ TEXT = (TOP / "README.md").read_text(encoding="utf-8")
 CLIENT = (TOP / "docs/CLIENT-CONFIGURATION.md").read_text(encoding="utf-8")
 SERVER = (TOP / "docs/SERVER-CONFIGURATION.md").read_text(encoding="utf-8")
 FALLBACK = (TOP / "docs/FALLBACK.md").read_text(encoding="utf-8")
+EXPORT = (TOP / "docs/EXPORT.md").read_text(encoding="utf-8")
 REQUIRED = object()
 
 
@@ -81,6 +82,11 @@ def test_every_key_of_the_fallback_is_described_with_its_default() -> None:
         "modules.NAME.fallback": server.ModuleFallback,
     }
     assert described("server.toml", FALLBACK) == real(tables)
+
+
+def test_every_key_of_the_export_is_described_with_its_default() -> None:
+    tables: dict[str, type[msgspec.Struct]] = {"modules.NAME.export": server.ModuleExport}
+    assert described("server.toml", EXPORT) == real(tables)
 
 
 def test_every_command_of_both_programs_is_named() -> None:

@@ -54,6 +54,8 @@ pub mod runs;
 
 pub mod columns;
 
+pub mod filelist;
+
 pub mod erofs;
 
 pub mod filter;

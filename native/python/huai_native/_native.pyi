@@ -352,6 +352,34 @@ class EntryLimit:
 
     def __new__(cls, limit: int) -> EntryLimit: ...
 
+_Exported: TypeAlias = tuple[Sequence[bytes], int]
+"""Paths of files that are left out, and the seconds that their directories show as their time."""
+
+@final
+class FileList:
+    """A file list of Fedora's mirrors: what `create-filelist` of quick-fedora-mirror writes.
+
+    Without the directories that the files which are left out stand in.
+    """
+
+    def __new__(cls, lent: _Snapshot, own: _Exported, endings: Sequence[bytes] | None) -> FileList:
+        """With times, types and sizes; or only paths that have one of `endings` (none: all)."""
+
+    def part(self) -> bytes | None:
+        """The next lines; None if there are no more."""
+
+    @property
+    def left_out(self) -> int:
+        """How many names no line could hold so far; a directory counts once."""
+
+@final
+class Ls:
+    """What `ls -lR` says, in the C locale and in UTC."""
+
+    def __new__(cls, lent: _Snapshot, own: _Exported) -> Ls: ...
+    def part(self) -> bytes | None:
+        """The next lines; None if there are no more."""
+
 @final
 class Filter:
     """rsync's filter rules: the first of a side that matches decides about a path."""

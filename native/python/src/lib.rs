@@ -15,6 +15,7 @@ mod digests;
 mod entries;
 mod entry;
 mod errors;
+mod filelist;
 mod filter;
 mod git_tree;
 mod hardlinks;
@@ -61,6 +62,8 @@ mod _native {
     use crate::digests::Digests;
     #[pymodule_export]
     use crate::entries::{Entries, leaf_totals};
+    #[pymodule_export]
+    use crate::filelist::{FileList, Ls};
     #[pymodule_export]
     use crate::filter::Filter;
     #[pymodule_export]

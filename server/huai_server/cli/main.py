@@ -25,6 +25,7 @@ COMMANDS = (
     "check",
     "commit",
     "completion",
+    "export",
     "fallback",
     "remove",
     "serve",

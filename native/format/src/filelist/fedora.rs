@@ -1,0 +1,145 @@
+//! The file lists of Fedora's mirrors, as `create-filelist` of quick-fedora-mirror writes them.
+//!
+//! What only the group may read is marked, what not even the group may read is left out, with all
+//! below it.  The same goes for what no line can hold, or no reader takes: control characters, and
+//! names that are no UTF-8.
+
+use std::io::Write;
+
+use super::{Exported, is_within, seconds};
+use crate::entry::{Body, Entry};
+use crate::error::Result;
+use crate::line::{Leaves, decode_directory};
+use crate::manifest::Listing;
+use crate::path::{RelPath, basename};
+
+const GROUP_READS: u16 = 0o040;
+const OTHERS_READ: u16 = 0o004;
+/// What NFS calls a file that was deleted while it is open.
+const DELETED_OVER_NFS: &[u8] = b".nfs";
+
+/// What a line says.
+#[derive(Debug, Clone)]
+pub enum Rows {
+    /// Time, type, size and path.
+    Times,
+    /// The path alone, if it ends with one of these; with anything if there are none.
+    Names(Vec<Vec<u8>>),
+}
+
+/// Makes the lines of a list, of directories in tree order.
+#[derive(Debug)]
+pub struct FileList {
+    rows: Rows,
+    exported: Exported,
+    /// Beneath which nothing is listed.
+    hidden: Option<Vec<u8>>,
+    /// Beneath which others get nothing.
+    restricted: Option<Vec<u8>>,
+    left_out: u64,
+}
+
+impl FileList {
+    /// Of everything that is not `exported`.
+    pub fn new(rows: Rows, exported: Exported) -> Self {
+        Self {
+            rows,
+            exported,
+            hidden: None,
+            restricted: None,
+            left_out: 0,
+        }
+    }
+
+    /// How many names no line can hold; a directory counts once.
+    pub fn left_out(&self) -> u64 {
+        self.left_out
+    }
+
+    /// Add the lines of the next directory to `out`.
+    pub fn put(&mut self, listing: &Listing, out: &mut Vec<u8>) -> Result<()> {
+        let path = &listing.path;
+        if !path.is_root() && !self.enter(listing, out)? {
+            return Ok(());
+        }
+        for leaf in Leaves::new(path, &listing.leaves, b"") {
+            let leaf = leaf?;
+            if !self.exported.names(path, &leaf.name) && self.is_listed(&leaf.name, leaf.mode) {
+                self.row(path, &leaf, out);
+            }
+        }
+        Ok(())
+    }
+
+    /// A directory that is not the root; whether anything in it is listed.
+    fn enter(&mut self, listing: &Listing, out: &mut Vec<u8>) -> Result<bool> {
+        let path = listing.path.as_bytes();
+        let is_outside = |directory: &mut Vec<u8>| !is_within(path, directory);
+        self.hidden.take_if(is_outside);
+        if self.hidden.is_some() {
+            return Ok(false);
+        }
+        self.restricted.take_if(is_outside);
+        let entry = decode_directory(&listing.path, &listing.attributes)?;
+        if !self.is_listed(basename(path), entry.mode) {
+            self.hidden = Some(path.to_vec());
+            return Ok(false);
+        }
+        if !self.exported.holds(path) {
+            self.row(&listing.path, &entry, out);
+        }
+        if entry.mode & OTHERS_READ == 0 && self.restricted.is_none() {
+            self.restricted = Some(path.to_vec());
+        }
+        Ok(true)
+    }
+
+    fn is_listed(&mut self, name: &[u8], mode: u16) -> bool {
+        if mode & GROUP_READS == 0 || name.starts_with(DELETED_OVER_NFS) {
+            return false;
+        }
+        let fits = std::str::from_utf8(name).is_ok_and(|text| !text.contains(char::is_control));
+        self.left_out = self.left_out.saturating_add(u64::from(!fits));
+        fits
+    }
+
+    /// The line of an entry; that of a directory has no name, it is at `path`.
+    fn row(&self, path: &RelPath, entry: &Entry<'_>, out: &mut Vec<u8>) {
+        match &self.rows {
+            Rows::Times => {
+                let (kind, size) = match &entry.body {
+                    Body::File { size, .. } => ('f', *size),
+                    Body::Directory => ('d', 0),
+                    Body::Symlink { target } => ('l', target.len().try_into().unwrap_or(u64::MAX)),
+                };
+                let mark = match self.restricted {
+                    _ if entry.mode & OTHERS_READ == 0 => "-",
+                    Some(_) => "*",
+                    None => "",
+                };
+                let time = seconds(entry.mtime);
+                // A vector takes all that is written to it.
+                let _ = write!(out, "{time}\t{kind}{mark}\t{size}\t");
+            }
+            Rows::Names(endings) => {
+                let last = if entry.name.is_empty() {
+                    path.as_bytes()
+                } else {
+                    &entry.name
+                };
+                if !endings.is_empty() && !endings.iter().any(|ending| last.ends_with(ending)) {
+                    return;
+                }
+                out.extend_from_slice(b"./");
+            }
+        }
+        out.extend_from_slice(path.as_bytes());
+        if !entry.name.is_empty() {
+            if !path.is_root() {
+                out.push(b'/');
+            }
+            out.extend_from_slice(&entry.name);
+        }
+        out.push(b'\n');
+    }
+}

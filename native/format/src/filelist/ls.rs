@@ -1,0 +1,397 @@
+//! The output of `ls -lR`, in the C locale and in UTC.
+//!
+//! The line of a directory stands above those of its files, so all directories are gathered first
+//! (some tens of bytes for each), with the number of names of each hardlink group.  Metadata have no
+//! number of blocks: a file is taken to fill blocks of 4 KiB, and a directory to be one.  A control
+//! character is shown as `?`, as `ls` does on a terminal.
+
+use std::collections::HashMap;
+use std::io::Write;
+
+use super::calendar::moment;
+use super::{Exported, seconds};
+use crate::entry::{Body, Entry};
+use crate::error::Result;
+use crate::line::{Leaves, decode_directory};
+use crate::manifest::Listing;
+use crate::path::{RelPath, basename};
+
+const BLOCK: u64 = 4_096;
+const KIBIBYTES: u64 = 4;
+/// Bytes from which on a symlink's target has a block of its own, on ext4.
+const LONG_TARGET: usize = 60;
+/// Half of a year, as `ls` reckons it: what is older is shown with its year.
+const RECENT: i64 = 31_556_952 / 2;
+const MONTHS: [&str; 12] = [
+    "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+];
+
+/// All directories of a snapshot, gathered in tree order.
+#[derive(Debug, Default)]
+pub struct Directories {
+    gathered: Vec<Gathered>,
+    /// Their last components, one after the other.
+    names: Vec<u8>,
+    /// Places of those that the last one is in.
+    open: Vec<(usize, Vec<u8>)>,
+    owners: Vec<Vec<u8>>,
+    /// Names of each hardlink group but the first, by that.
+    links: HashMap<Vec<u8>, u64>,
+}
+
+#[derive(Debug)]
+struct Gathered {
+    name_end: usize,
+    mtime: i64,
+    mode: u16,
+    owner: usize,
+    group: usize,
+    /// Subdirectories.
+    children: u64,
+    /// Where the first directory that is not below this one stands.
+    after: usize,
+}
+
+impl Directories {
+    /// Take in the next directory.
+    pub fn gather(&mut self, listing: &Listing) -> Result<()> {
+        let path = listing.path.as_bytes();
+        let entry = decode_directory(&listing.path, &listing.attributes)?;
+        while self
+            .open
+            .last()
+            .is_some_and(|(_, above)| !is_above(above, path))
+        {
+            self.close();
+        }
+        if let Some((above, _)) = self.open.last() {
+            if let Some(above) = self.gathered.get_mut(*above) {
+                above.children = above.children.saturating_add(1);
+            }
+        }
+        let (owner, group) = (self.number(&entry.owner), self.number(&entry.group));
+        self.names.extend_from_slice(basename(path));
+        self.open.push((self.gathered.len(), path.to_vec()));
+        self.gathered.push(Gathered {
+            name_end: self.names.len(),
+            mtime: entry.mtime,
+            mode: entry.mode,
+            owner,
+            group,
+            children: 0,
+            after: 0,
+        });
+        for leaf in Leaves::new(&listing.path, &listing.leaves, b"") {
+            if let Body::File {
+                link: Some(leader), ..
+            } = leaf?.body
+            {
+                let count = self.links.entry(leader.as_bytes().to_vec()).or_default();
+                *count = count.saturating_add(1);
+            }
+        }
+        Ok(())
+    }
+
+    fn close(&mut self) {
+        let after = self.gathered.len();
+        if let Some((place, _)) = self.open.pop() {
+            if let Some(closed) = self.gathered.get_mut(place) {
+                closed.after = after;
+            }
+        }
+    }
+
+    /// The number of an owner; there are few.
+    fn number(&mut self, owner: &[u8]) -> usize {
+        let found = self.owners.iter().position(|each| each == owner);
+        found.unwrap_or_else(|| {
+            self.owners.push(owner.to_vec());
+            self.owners.len().saturating_sub(1)
+        })
+    }
+
+    /// Names, places and records of what is directly in the directory at `place`.
+    fn children(&self, place: usize) -> impl Iterator<Item = (&[u8], &Gathered)> {
+        let end = self.gathered.get(place).map_or(0, |each| each.after);
+        let mut next = place.saturating_add(1);
+        std::iter::from_fn(move || {
+            let found = self.gathered.get(next).filter(|_| next < end)?;
+            let before = next.checked_sub(1).and_then(|at| self.gathered.get(at));
+            let begin = before.map_or(0, |each| each.name_end);
+            next = found.after;
+            Some((self.names.get(begin..found.name_end)?, found))
+        })
+    }
+}
+
+/// Makes the text, of directories in tree order.
+#[derive(Debug)]
+pub struct Ls {
+    directories: Directories,
+    exported: Exported,
+    place: usize,
+}
+
+/// One line, its fields not yet in columns.
+struct Row<'a> {
+    name: &'a [u8],
+    kind: char,
+    mode: u16,
+    links: u64,
+    owner: &'a [u8],
+    group: &'a [u8],
+    size: u64,
+    mtime: i64,
+    blocks: u64,
+    target: Option<&'a [u8]>,
+}
+
+impl Ls {
+    /// Of everything that is not `exported`; times are shown as at its time.
+    pub fn new(mut directories: Directories, exported: Exported) -> Self {
+        while !directories.open.is_empty() {
+            directories.close();
+        }
+        Self {
+            directories,
+            exported,
+            place: 0,
+        }
+    }
+
+    /// Add the text of the next directory to `out`.
+    pub fn put(&mut self, listing: &Listing, out: &mut Vec<u8>) -> Result<()> {
+        let path = listing.path.as_bytes();
+        let place = self.place;
+        self.place = place.saturating_add(1);
+        if path.starts_with(b".") || path.windows(2).any(|pair| pair == b"/.") {
+            return Ok(());
+        }
+        let mut columns = Columns::default();
+        self.rows(listing, place, |row| columns.fit(row))?;
+        let begin: &[u8] = if path.is_empty() { b"." } else { b"\n./" };
+        out.extend_from_slice(begin);
+        put_shown(path, out);
+        // A vector takes all that is written to it.
+        let _ = writeln!(out, ":\ntotal {}", columns.blocks);
+        self.rows(listing, place, |row| {
+            columns.put(row, self.exported.time, out);
+        })
+    }
+
+    /// Each line of the directory at `place`, in the order of names.
+    fn rows(&self, listing: &Listing, place: usize, mut take: impl FnMut(&Row<'_>)) -> Result<()> {
+        let path = &listing.path;
+        let shown = |name: &[u8]| !name.starts_with(b".");
+        let mut below = self
+            .directories
+            .children(place)
+            .filter(|(name, _)| shown(name))
+            .peekable();
+        for leaf in Leaves::new(path, &listing.leaves, b"") {
+            let leaf = leaf?;
+            while let Some((name, found)) = below.next_if(|(name, _)| *name < &*leaf.name) {
+                take(&self.directory(path, name, found));
+            }
+            if shown(&leaf.name) && !self.exported.names(path, &leaf.name) {
+                take(&self.leaf(path, &leaf));
+            }
+        }
+        for (name, found) in below {
+            take(&self.directory(path, name, found));
+        }
+        Ok(())
+    }
+
+    fn leaf<'a>(&'a self, directory: &RelPath, leaf: &'a Entry<'_>) -> Row<'a> {
+        let (kind, size, links, blocks, target) = match &leaf.body {
+            Body::File { size, link, .. } => {
+                let own = (link.is_none() && !self.directories.links.is_empty())
+                    .then(|| directory.join(&leaf.name));
+                let leader = link.as_ref().or(own.as_ref()).map(RelPath::as_bytes);
+                let others = leader.and_then(|path| self.directories.links.get(path));
+                let links = others.map_or(1, |others| others.saturating_add(1));
+                let blocks = size.div_ceil(BLOCK).saturating_mul(KIBIBYTES);
+                ('-', *size, links, blocks, None)
+            }
+            Body::Symlink { target } => {
+                let size = target.len().try_into().unwrap_or(u64::MAX);
+                let blocks = if target.len() < LONG_TARGET {
+                    0
+                } else {
+                    KIBIBYTES
+                };
+                ('l', size, 1, blocks, Some(&**target))
+            }
+            Body::Directory => ('d', BLOCK, 2, KIBIBYTES, None),
+        };
+        Row {
+            name: &leaf.name,
+            kind,
+            mode: leaf.mode,
+            links,
+            owner: &leaf.owner,
+            group: &leaf.group,
+            size,
+            mtime: seconds(leaf.mtime),
+            blocks,
+            target,
+        }
+    }
+
+    fn directory<'a>(&'a self, above: &RelPath, name: &'a [u8], found: &Gathered) -> Row<'a> {
+        let owner = |number: usize| {
+            self.directories
+                .owners
+                .get(number)
+                .map_or(&b""[..], |it| it)
+        };
+        let exports = self.exported.holds(above.as_bytes())
+            && self.exported.holds(above.join(name).as_bytes());
+        Row {
+            name,
+            kind: 'd',
+            mode: found.mode,
+            links: found.children.saturating_add(2),
+            owner: owner(found.owner),
+            group: owner(found.group),
+            size: BLOCK,
+            mtime: if exports {
+                self.exported.time
+            } else {
+                seconds(found.mtime)
+            },
+            blocks: KIBIBYTES,
+            target: None,
+        }
+    }
+}
+
+fn is_above(above: &[u8], path: &[u8]) -> bool {
+    above.is_empty()
+        || path
+            .strip_prefix(above)
+            .is_some_and(|rest| rest.starts_with(b"/"))
+}
+
+/// How wide the columns of a directory are, and how many KiB its files take.
+#[derive(Debug, Default)]
+struct Columns {
+    links: usize,
+    owners: usize,
+    groups: usize,
+    sizes: usize,
+    blocks: u64,
+}
+
+impl Columns {
+    fn fit(&mut self, row: &Row<'_>) {
+        self.links = self.links.max(digits(row.links));
+        self.owners = self.owners.max(shown_owner(row.owner).0.len());
+        self.groups = self.groups.max(shown_owner(row.group).0.len());
+        self.sizes = self.sizes.max(digits(row.size));
+        self.blocks = self.blocks.saturating_add(row.blocks);
+    }
+
+    fn put(&self, row: &Row<'_>, now: i64, out: &mut Vec<u8>) {
+        let (links, sizes) = (self.links, self.sizes);
+        let _ = write!(
+            out,
+            "{} {:links$} ",
+            permissions(row.kind, row.mode),
+            row.links
+        );
+        put_owner(row.owner, self.owners, out);
+        put_owner(row.group, self.groups, out);
+        let _ = write!(out, "{:sizes$} ", row.size);
+        put_time(row.mtime, now, out);
+        put_shown(row.name, out);
+        if let Some(target) = row.target {
+            out.extend_from_slice(b" -> ");
+            put_shown(target, out);
+        }
+        out.push(b'\n');
+    }
+}
+
+/// An owner as `ls` shows it, and whether it is a number.
+fn shown_owner(owner: &[u8]) -> (&[u8], bool) {
+    owner
+        .strip_prefix(b"#")
+        .map_or((owner, false), |number| (number, true))
+}
+
+fn put_owner(owner: &[u8], width: usize, out: &mut Vec<u8>) {
+    let (text, is_number) = shown_owner(owner);
+    let padding = width.saturating_sub(text.len());
+    let spaces = std::iter::repeat_n(b' ', padding);
+    if is_number {
+        out.extend(spaces);
+        put_shown(text, out);
+    } else {
+        put_shown(text, out);
+        out.extend(spaces);
+    }
+    out.push(b' ');
+}
+
+fn put_time(time: i64, now: i64, out: &mut Vec<u8>) {
+    let found = moment(time);
+    let month = usize::try_from(found.month)
+        .ok()
+        .and_then(|at| MONTHS.get(at));
+    let (month, day) = (month.unwrap_or(&"???"), found.day);
+    let _ = if now.saturating_sub(RECENT) < time && time <= now {
+        write!(
+            out,
+            "{month} {day:2} {:02}:{:02} ",
+            found.hour, found.minute
+        )
+    } else {
+        write!(out, "{month} {day:2}  {:04} ", found.year)
+    };
+}
+
+fn put_shown(text: &[u8], out: &mut Vec<u8>) {
+    out.extend(text.iter().map(|&byte| {
+        if byte < 0x20 || byte == 0x7f {
+            b'?'
+        } else {
+            byte
+        }
+    }));
+}
+
+/// `drwxr-sr-t`.
+fn permissions(kind: char, mode: u16) -> String {
+    let bit = |mask: u16, set: char| if mode & mask == 0 { '-' } else { set };
+    let special = |execute: u16, mask: u16, both: char, alone: char| match (
+        mode & mask != 0,
+        mode & execute != 0,
+    ) {
+        (true, true) => both,
+        (true, false) => alone,
+        (false, true) => 'x',
+        (false, false) => '-',
+    };
+    [
+        kind,
+        bit(0o400, 'r'),
+        bit(0o200, 'w'),
+        special(0o100, 0o4000, 's', 'S'),
+        bit(0o040, 'r'),
+        bit(0o020, 'w'),
+        special(0o010, 0o2000, 's', 'S'),
+        bit(0o004, 'r'),
+        bit(0o002, 'w'),
+        special(0o001, 0o1000, 't', 'T'),
+    ]
+    .into_iter()
+    .collect()
+}
+
+fn digits(number: u64) -> usize {
+    let digits = number.checked_ilog10().unwrap_or(0).saturating_add(1);
+    usize::try_from(digits).unwrap_or(1)
+}

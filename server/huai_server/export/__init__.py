@@ -1,0 +1,5 @@
+"""The newest commit as the files that other programs of mirrors read.
+
+Reads metadata only, never the tree.  One module a dialect; `dialects` lists them, `export` writes.
+Rule: a file says nothing about the files that an export writes, so writing them makes no news.
+"""

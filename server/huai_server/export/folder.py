@@ -1,0 +1,190 @@
+"""The folder that an export writes to: in the tree or elsewhere, each file replaced as a whole.
+
+Nothing below it is reached through a symlink.  A file that would not change is not touched, nor is
+its directory: that makes no news for the next commit.
+Order of writes: the new content, durable, in `.~tmp~`, which no commit looks at; then its name, by
+one rename.  What a killed run left there is removed by the next one.
+"""
+
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from io import BufferedReader
+from itertools import chain
+from typing import BinaryIO
+
+from huai_schema.errors import ExitCode, HuaiError
+from huai_schema.paths import RESERVED, RelPath, basename, join, parent, show
+from huai_server.export.source import Existing, Exported
+
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_UNFINISHED = b"huai-export."
+_MODE = 0o644
+_DIRECTORY_MODE = 0o755
+_SECOND = 10**9
+_PART = 1 << 20
+
+
+class ExportError(HuaiError):
+    """A file cannot be written; the one that was there before still is."""
+
+    exit_code = ExitCode.FILE_IO
+
+
+class FolderError(HuaiError):
+    """The folder cannot be used."""
+
+    exit_code = ExitCode.DESTINATION
+
+
+class Folder:
+    """An open directory, and what is written below it."""
+
+    def __init__(self, path: bytes) -> None:
+        """`path` is a directory, which may be reached through symlinks."""
+        self._path = path
+        try:
+            self._handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except OSError as error:
+            raise FolderError(
+                f"{show(path)}: {error.strerror}", hint="make it, or name another folder"
+            ) from error
+
+    def close(self) -> None:
+        """Let go of it."""
+        os.close(self._handle)
+
+    def make(self, directory: RelPath) -> None:
+        """Make a directory below it and those above that, unless they are there."""
+        with self._entered(directory, make=True):
+            pass
+
+    def existing(self, paths: Exported) -> Iterator[Existing]:
+        """Those of an export's files that are there as regular files."""
+        for path in sorted(paths.files):
+            with suppress(OSError, FolderError), self._entered(parent(path)) as directory:
+                status = os.stat(basename(path), dir_fd=directory, follow_symlinks=False)
+                if stat.S_ISREG(status.st_mode):
+                    yield Existing(path, status.st_size, status.st_mtime_ns // _SECOND)
+
+    def remove_unfinished(self, path: RelPath) -> None:
+        """Remove what a killed run left in the directory of a file."""
+        with suppress(FileNotFoundError), self._entered(parent(path)) as directory:
+            with _staging(directory) as staging:
+                for name in os.listdir(staging):
+                    if os.fsencode(name).startswith(_UNFINISHED):
+                        os.unlink(name, dir_fd=staging)
+            with suppress(OSError):  # others may stage there as well
+                os.rmdir(RESERVED, dir_fd=directory)
+
+    def replace(self, path: RelPath, parts: Iterator[bytes]) -> tuple[int, bool]:
+        """Give a file this content; its size, and whether it had another content before."""
+        try:
+            with self._entered(parent(path), make=True) as directory:
+                return _replace(directory, basename(path), parts)
+        except OSError as error:
+            raise ExportError(
+                f"{show(join(self._path, path))}: {error.strerror or error}",
+                hint="what stood there before still does; run it again once the cause is removed",
+            ) from error
+
+    @contextmanager
+    def _entered(self, path: RelPath, *, make: bool = False) -> Iterator[int]:
+        """A handle of a directory below it, reached without symlinks."""
+        handle = os.dup(self._handle)
+        try:
+            for name in path.split(b"/") if path else ():
+                with suppress(FileExistsError):
+                    if make:
+                        os.mkdir(name, _DIRECTORY_MODE, dir_fd=handle)
+                try:
+                    below = os.open(name, _DIRECTORY, dir_fd=handle)
+                except NotADirectoryError:
+                    raise FolderError(
+                        f"{show(join(self._path, path))}: {show(name)} is no directory of its own",
+                        hint="nothing is written through a symlink: name the folder itself",
+                    ) from None
+                os.close(handle)
+                handle = below
+            yield handle
+        finally:
+            os.close(handle)
+
+
+@contextmanager
+def _staging(directory: int) -> Iterator[int]:
+    handle = os.open(RESERVED, _DIRECTORY, dir_fd=directory)
+    try:
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def _replace(directory: int, name: bytes, parts: Iterator[bytes]) -> tuple[int, bool]:
+    with _opened(directory, name) as old:
+        size, part = _skip_equal(old, parts)
+        if part is None:
+            return size, False
+        with suppress(FileExistsError):
+            os.mkdir(RESERVED, 0o700, dir_fd=directory)
+        try:
+            with _staging(directory) as staging:
+                size = _write(staging, _UNFINISHED + name, old, size, chain((part,), parts))
+                os.replace(_UNFINISHED + name, name, src_dir_fd=staging, dst_dir_fd=directory)
+        finally:
+            with suppress(OSError):
+                os.rmdir(RESERVED, dir_fd=directory)
+        os.fsync(directory)
+    return size, True
+
+
+@contextmanager
+def _opened(directory: int, name: bytes) -> Iterator[BufferedReader | None]:
+    """The regular file that is there."""
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        handle = os.open(name, flags, dir_fd=directory)
+    except OSError:
+        yield None
+        return
+    with open(handle, "rb") as file:
+        yield file if stat.S_ISREG(os.fstat(handle).st_mode) else None
+
+
+def _skip_equal(old: BinaryIO | None, parts: Iterator[bytes]) -> tuple[int, bytes | None]:
+    """How many bytes are as before, and the part in which others begin; None: all are."""
+    size = 0
+    for part in parts:
+        if old is None or old.read(len(part)) != part:
+            return size, part
+        size += len(part)
+    return size, None if old is not None and not old.read(1) else b""
+
+
+def _write(
+    staging: int, name: bytes, old: BinaryIO | None, equal: int, rest: Iterable[bytes]
+) -> int:
+    """Write a whole file: so many bytes as before, then the rest; its size."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+    handle = os.open(name, flags, 0o600, dir_fd=staging)
+    try:
+        with open(handle, "wb") as new:
+            if old is not None:
+                _copy(old, new, equal)
+            new.writelines(rest)
+            new.flush()
+            os.fchmod(handle, _MODE)
+            os.fsync(handle)
+            return new.tell()
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(name, dir_fd=staging)
+        raise
+
+
+def _copy(old: BinaryIO, new: BinaryIO, size: int) -> None:
+    old.seek(0)
+    while size and (part := old.read(min(size, _PART))):
+        new.write(part)
+        size -= len(part)

@@ -1,0 +1,41 @@
+"""Exports of a small upstream: `tests.support.committing.Upstream`, and a folder beside it."""
+
+from pathlib import Path
+
+from huai_server.config import ModuleExport
+from huai_server.export.export import ExportResult
+from huai_server.exports import export_module, plan_export
+from tests.support.committing import NAME, Upstream
+
+ALL = ("arch", "b3sums", "fedora", "ls-lR", "timestamp", "trace", "tunasync")
+HOST = "mirror.example"
+
+
+class Exporter:
+    """Commits and exports one tree."""
+
+    def __init__(self, folder: Path, **table: object) -> None:
+        """`table` is [modules.m.export]."""
+        self.upstream = Upstream(folder)
+        self.out = folder / "out"
+        self.out.mkdir()
+        self.configure(**table)
+
+    def configure(self, **table: object) -> None:
+        """Change [modules.m.export]."""
+        export = ModuleExport(**{"files": ALL, "host": HOST, **table})  # type: ignore[arg-type]
+        self.upstream.configure(export=export)
+
+    def export(self, to: Path | None = None, *only: str) -> ExportResult:
+        """Export the newest commit."""
+        module = self.upstream.module
+        plan = plan_export(NAME, module, folder=None if to is None else str(to), only=only)
+        return export_module(NAME, module, self.upstream.places, plan)
+
+    def outside(self, *only: str) -> ExportResult:
+        """Export to the folder beside the tree."""
+        return self.export(self.out, *only)
+
+    def read(self, name: str) -> bytes:
+        """A file of the folder beside the tree."""
+        return (self.out / name).read_bytes()
