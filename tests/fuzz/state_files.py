@@ -26,6 +26,7 @@ from huai_client.state import state as states
 from huai_client.state.paths import ModulePlaces, module_places
 from huai_client.state.run_record import RunRecord as Run
 from huai_client.state.upstream_health import UpstreamHealth
+from huai_client.state.upstream_speed import UpstreamSpeed
 from huai_client.state.verification import KnownPart, Unfinished, VerificationRecord
 from huai_client.verify.summary import times_of
 from huai_schema.errors import HuaiError
@@ -122,6 +123,18 @@ def _upstreams(places: ModulePlaces, data: bytes) -> object:
     return UpstreamHealth(place, lambda: _NOW).failing()
 
 
+def _speeds(places: ModulePlaces, data: bytes) -> object:
+    place = places.root / "speeds.json"
+    place.write_bytes(data)
+    speed = UpstreamSpeed(place, lambda: _NOW)
+    found = speed.seen("https://h")
+    speed.observe("https://h", 1 << 20, 2.0, 0.5)
+    again = UpstreamSpeed(place, lambda: _NOW).seen("https://h")
+    assert again is not None
+    assert again.expected > 0
+    return found
+
+
 def _rsync(places: ModulePlaces, data: bytes) -> object:
     (places.folder / "rsync.json").write_bytes(data)
     found = memory.remembered(places)
@@ -190,6 +203,7 @@ _RUNS = b"".join(
         msgspec.structs.replace(_FAILED, times=4, last=_NOW + 60),
     )
 )
+_SPEEDS = json.dumps([["https://h", 0.25, 1e6, _NOW - 60], ["x", 0, 7, 5]])
 _UPSTREAMS = json.dumps([["http://h:1", 2, _NOW - 900, _NOW + 60, "r"], ["x", 1, 5, _NOW, "r"]])
 
 
@@ -217,6 +231,7 @@ STATE_FILES = {
     ),
     "state-verified": _target("state-verified", _verified, _seed_of_the_record(), refuses=True),
     "state-upstreams": _target("state-upstreams", _upstreams, _UPSTREAMS.encode()),
+    "state-speeds": _target("state-speeds", _speeds, _SPEEDS.encode()),
     "state-rsync": _target(
         "state-rsync",
         _rsync,

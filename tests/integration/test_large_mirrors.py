@@ -233,7 +233,7 @@ def test_what_does_not_fit_comes_from_the_other(upstream: Path, ground: Ground, 
     """It is said, and of what is asked for nothing is lost or wrong."""
     reply, said = ANSWERS[name]
     with (
-        nginx(upstream, location="limit_rate 512k;") as good,
+        nginx(upstream, location="limit_rate 256k;") as good,
         scripted(reply) as bad,
         ground.pieces(bad.url, good.url) as pieces,
     ):
@@ -272,7 +272,7 @@ def test_another_version_of_one_file_says_nothing_of_others(upstream: Path, grou
         return piece(question, CONTENT) if has_it.is_set() else Reply("404 No")
 
     with (
-        nginx(upstream, location="limit_rate 512k;") as good,
+        nginx(upstream, location="limit_rate 256k;") as good,
         scripted(late) as bad,
         ground.pieces(bad.url, good.url) as pieces,
     ):

@@ -14,6 +14,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from huai_client.state.upstream_health import UpstreamHealth
+from huai_client.state.upstream_speed import UpstreamSpeed
 from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.program.locking import open_lock, try_lock
 
@@ -118,6 +119,7 @@ class Hosts:
         """`root` is the client's; None: no limits, and nothing is remembered on the disk."""
         self._folder = None if root is None else root / "hosts"
         self.health = UpstreamHealth(None if root is None else root / "upstreams.json")
+        self.speed = UpstreamSpeed(None if root is None else root / "speeds.json")
         self._refused: dict[str, frozenset[str]] = {}
         self._requests: dict[str, int] = {}
 

@@ -2,6 +2,7 @@
 
 - `ROOT/client.toml`
 - `ROOT/upstreams.json`: upstreams that failed lately
+- `ROOT/speeds.json`: how fast those were that upstreams name
 - `ROOT/hosts/HOST`: a locked file for each connection to that host
 - `ROOT/modules/NAME/state.json`: what the tree was brought to
 - `ROOT/modules/NAME/repository.git`: the metadata that was fetched

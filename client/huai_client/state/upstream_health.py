@@ -2,25 +2,21 @@
 
 Rule: after a failure a service is asked after the others for ten minutes; a failure after that
 pause starts one of twenty minutes, and so on up to an hour.  It is never left out.  The record
-holds the hundred services whose pauses end last, each for a day after its pause.  The file is
-replaced as a whole and not synced to the disk: if it is lost or damaged, only the order of the
-services changes.
+holds the hundred services whose pauses end last, each for a day after its pause.
 """
 
-import json
-import os
 import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+from huai_client.state.rows import read_rows, write_rows
 
 _FIRST_SECONDS = 600
 _LONGEST_SECONDS = 3600
 _FORGOTTEN_SECONDS = 86400
 _DOUBLINGS = 10
-_BYTES_MAX = 1 << 20
 _REASON_MAX = 300
 _SERVICES_MAX = 100
 
@@ -88,16 +84,12 @@ class UpstreamHealth:
             for oldest in sorted(known.values(), key=_age)[:-_SERVICES_MAX]:
                 del known[oldest.service]
             self._known = known
-            self._save()
+            write_rows(self._path, known.values())
 
     def _load(self) -> dict[str, Failing]:
-        if self._path is None:
-            return {}
         try:
-            with self._path.open("rb") as file:
-                rows = json.loads(file.read(_BYTES_MAX))
-            found = [_failing(row) for row in rows]
-        except (OSError, ValueError, TypeError, RecursionError):
+            found = [_failing(row) for row in read_rows(self._path)]
+        except TypeError:
             return {}
         now = int(self._clock())
         return {
@@ -109,23 +101,13 @@ class UpstreamHealth:
             if now - each.until < _FORGOTTEN_SECONDS and each.since >= 0 and each.failures > 0
         }
 
-    def _save(self) -> None:
-        if self._path is None:
-            return
-        fresh = self._path.with_suffix(f".{os.getpid()}.new")
-        with suppress(OSError):
-            fresh.write_text(json.dumps([list(each) for each in self._known.values()], indent=0))
-            fresh.replace(self._path)
-
 
 def _age(failing: Failing) -> int:
     return failing.until
 
 
-def _failing(row: object) -> Failing:
-    """A row of the record; raises `ValueError` or `TypeError` if it is malformed."""
-    if not isinstance(row, list):
-        raise TypeError(row)
+def _failing(row: list[Any]) -> Failing:
+    """A row of the record; raises `TypeError` if it is malformed."""
     failing = Failing(*row)
     numbers = (failing.failures, failing.since, failing.until)
     texts = (failing.service, failing.reason)

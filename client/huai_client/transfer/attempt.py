@@ -4,6 +4,7 @@ A path of this machine needs no rsync: `copy`; nor does a web server: `http`.
 """
 
 import os
+import time
 from collections.abc import Iterator, Sequence
 
 from huai_client.diff.files import joined, paths, sizes
@@ -14,6 +15,7 @@ from huai_client.transfer.copy import copy_batch, is_copied
 from huai_client.transfer.errors import DroppedError, OptionRefusedError, TransferError
 from huai_client.transfer.exit_status import classify_exit
 from huai_client.transfer.limits import Grant, StallDetector
+from huai_client.transfer.ranking import note_speed
 from huai_client.transfer.rsync import Bounds, RsyncProcess, require_rsync
 from huai_client.transfer.shared import NOT_READABLE, Shared
 from huai_client.transfer.staging import Arrival, by_arrival
@@ -72,9 +74,11 @@ def _ask(
         processes.begin()
         number = incoming.begin(batch.open)
         process = _start(shared, batch, url, number, (grant, refused))
+        began = time.monotonic()
         with processes.running(process) as run:
             code = run.wait(heard)
     tally.completed(stream, run.output.received)
+    note_speed(url, shared.options.hosts, run.output.received, time.monotonic() - began)
     processes.check()
     failure = classify_exit(code, run.output, url)
     _verify(shared, batch, number, run, failure)

@@ -21,6 +21,7 @@ from huai_client.plan.prepared import Prepared
 from huai_client.plan.protect.protection import Protection
 from huai_client.transfer import ContentUrl, Listener, Outcome, TransferOptions, fetch
 from huai_client.transfer.local import LocalContent, Reused, ReusePolicy
+from huai_client.transfer.ranking import fastest, to_sample
 from huai_client.transfer.staging import Staging
 from huai_client.transfer.urls import mirror_urls, own_urls, upstream_urls
 from huai_client.tree import STAGING, Tree
@@ -29,6 +30,8 @@ from huai_schema.entries import File
 from huai_schema.paths import RelPath
 
 _SIZE_MAX = (1 << 63) - 1
+_SAMPLED = 1000
+"""Files among which a large one is looked for."""
 _CLOCK_STEP = 1
 """Seconds; recorded times are whole seconds."""
 
@@ -135,7 +138,17 @@ class UpstreamContent:
 
     def _mirrors(self, commit: Commit) -> list[ContentUrl]:
         """The mirrors that the upstream names, if they are to be asked."""
-        return mirror_urls(commit.descriptor, self.urls(commit)) if self._asks_mirrors else []
+        if not self._asks_mirrors:
+            return []
+        return fastest(mirror_urls(commit.descriptor, self.urls(commit)), self._lines.hosts)
+
+    def _sample(self, mirrors: Sequence[ContentUrl], files: Sequence[File]) -> None:
+        """Find out how fast those of `mirrors` are that were never asked."""
+        unknown = to_sample(mirrors, self._lines.hosts)
+        if unknown and files:
+            from huai_client.transfer.http.sample import sample  # loads libcurl
+
+            sample(unknown, max(files[:_SAMPLED], key=lambda file: file.size), self._options)
 
     def _urls_of_blocks(self, commit: Commit) -> list[ContentUrl]:
         """All of them; the upstream's own and its mirrors are of one rank, as blocks are proved."""
@@ -153,6 +166,8 @@ class UpstreamContent:
             return [(files, urls)]
         volatile = prepared.volatile
         proved, others = parted(files, lambda file: bool(file.digest) and file.path not in volatile)
+        self._sample(mirrors, proved)
+        mirrors = self._mirrors(prepared.commit)
         return [(part, where) for part, where in ((proved, urls + mirrors), (others, urls)) if part]
 
 

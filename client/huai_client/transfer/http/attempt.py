@@ -5,6 +5,7 @@ leaves the batch and what has begun stays for the next attempt, however this one
 """
 
 import os
+import time
 from collections.abc import Callable
 
 from huai_client.transfer.batch import Batch
@@ -18,6 +19,7 @@ from huai_client.transfer.http.arrivals import Arrivals
 from huai_client.transfer.http.connect import connections_to
 from huai_client.transfer.http.targets import Folders
 from huai_client.transfer.limits import Grant, StallDetector
+from huai_client.transfer.ranking import note_speed
 from huai_client.transfer.shared import Shared
 from huai_client.transfer.staging import Arrival
 from huai_client.transfer.urls import ContentUrl
@@ -56,6 +58,7 @@ def _ask(
     """All requests, until the end; what ended them early."""
     hosts = shared.options.hosts
     with connections_to(url, shared.options, grant) as connections:
+        began = time.monotonic()
         try:
             failure = connections.run(arrivals, _watch(shared, arrivals, url, stream))
         except TransferError as error:
@@ -63,6 +66,8 @@ def _ask(
         except OutOfTimeError:
             failure = None
         shared.tally.completed(stream, connections.received)
+        came, took = connections.received, time.monotonic() - began
+        note_speed(url, hosts, came, took, connections.first_byte)
     if isinstance(failure, UpstreamFullError):
         hosts.fewer_requests(url.service)
     return failure

@@ -114,6 +114,11 @@ class Connections:
         return self._traffic.received
 
     @property
+    def first_byte(self) -> float:
+        """Seconds from a question to its answer, the least of all; 0: not known."""
+        return self._traffic.first_byte
+
+    @property
     def busy(self) -> bool:
         """Whether anything is in flight."""
         return bool(self._busy)
@@ -164,6 +169,7 @@ class Connections:
         number, text = ending
         if number in (0, pycurl.E_WRITE_ERROR):
             self._strikes = 0
+            request.ended()
             self._answered(work, request, request.answer)
             return
         fruitless = request.job.breaks()

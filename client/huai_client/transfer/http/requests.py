@@ -17,6 +17,7 @@ _MULTIPLEXED = (b"HTTP/2", b"HTTP/3")
 _SUPPRESS_CONNECT_HEADERS = 265
 """CURLOPT_SUPPRESS_CONNECT_HEADERS, which pycurl has no name for: what a proxy says about a tunnel
 is no answer of the other side."""
+_ASKED = pycurl.PRETRANSFER_TIME
 _REFUSED = 0
 """Bytes taken: libcurl ends the request."""
 _HEAD_MAX = 256 << 10
@@ -47,6 +48,8 @@ class Traffic:
         """Bytes, heads included."""
         self.multiplexed: bool | None = None
         """Whether a connection takes many requests at a time; None: nobody has answered yet."""
+        self.first_byte = 0.0
+        """Seconds from a question to its answer, the least of all; 0: nobody has answered yet."""
 
 
 class Request:
@@ -118,6 +121,14 @@ class Request:
             if self._answer.meaning is Meaning.TAKE:
                 self.job.begin(self._answer)
         return self._answer
+
+    def ended(self) -> None:
+        """Its answer is here, whatever it is."""
+        curl = self.curl
+        asked, heard = (curl.getinfo(each) for each in (_ASKED, pycurl.STARTTRANSFER_TIME))
+        waited = heard - asked
+        if waited > 0:
+            self._traffic.first_byte = min(waited, self._traffic.first_byte or waited)
 
     def overflow(self, reason: str) -> None:
         """More came than was asked for."""

@@ -20,6 +20,7 @@ from huai_client.transfer.large.shared_ranges import SharedRanges
 from huai_client.transfer.limits import Admission, StallDetector
 from huai_client.transfer.options import TransferOptions
 from huai_client.transfer.process_group import ProcessGroup
+from huai_client.transfer.ranking import note_speed
 from huai_client.transfer.tally import Tally
 from huai_client.transfer.urls import ContentUrl
 
@@ -108,11 +109,15 @@ class Mirror:
             while not ranges.over and not ranges.is_overtaken(self._number):
                 connections = self._connected(ranges)
                 before, stall = connections.received, StallDetector(self._terms.options.timeout)
+                began = time.monotonic()
                 watch = partial(self._watch, ranges, connections, (before, stall))
                 try:
                     failure = fetch_ranges(connections, self.url, making.file, take, watch)
                 finally:
-                    self._received += connections.received - before
+                    came, took = connections.received - before, time.monotonic() - began
+                    self._received += came
+                    hosts, first_byte = self._terms.options.hosts, connections.first_byte
+                    note_speed(self.url, hosts, came, took, first_byte)
                 if failure is not None:
                     self._give_up(ranges, failure)
                     return failure

@@ -1,0 +1,58 @@
+"""How fast mirrors are that nobody has asked yet: the beginning of a file from each, side by side.
+
+What comes is counted and dropped.  All of it ends after a few seconds.
+"""
+
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+
+from huai_client.deadline import Deadline
+from huai_client.transfer.errors import OutOfTimeError
+from huai_client.transfer.http.connect import connections_to
+from huai_client.transfer.http.ranges import Span, fetch_ranges
+from huai_client.transfer.limits import Grant
+from huai_client.transfer.options import TransferOptions
+from huai_client.transfer.ranking import note_speed
+from huai_client.transfer.urls import ContentUrl
+from huai_schema.entries import File
+
+_BYTES = 256 << 10
+_SECONDS = 5.0
+
+
+def sample(urls: Sequence[ContentUrl], file: File, options: TransferOptions) -> None:
+    """Ask each of `urls`, all of HTTP, for the beginning of `file`, and remember how fast it is."""
+    until = Deadline.after(min(_SECONDS, options.deadline.left))
+    with ThreadPoolExecutor(len(urls), thread_name_prefix="huai-sample") as pool:
+        for each in [pool.submit(_ask, url, file, options, until) for url in urls]:
+            each.result()
+
+
+def _ask(url: ContentUrl, file: File, options: TransferOptions, until: Deadline) -> None:
+    def watch(_: int) -> None:
+        if until.over:
+            raise OutOfTimeError
+
+    pieces = iter([_Dropped(Span(0, min(file.size, _BYTES)))])
+    with connections_to(url, options, Grant((), 0)) as connections:
+        began = time.monotonic()
+        with suppress(OutOfTimeError):
+            fetch_ranges(connections, url, file, lambda: next(pieces, None), watch)
+        took = time.monotonic() - began
+        # Whoever sends nothing has a first byte, too: it is later than this.
+        note_speed(url, options.hosts, connections.received, took, connections.first_byte or took)
+
+
+class _Dropped:
+    """A `Piece` that keeps nothing."""
+
+    def __init__(self, span: Span) -> None:
+        self.span = span
+
+    def write(self, position: int, data: bytes) -> None:
+        """Nothing is kept."""
+
+    def came(self) -> None:
+        """Nothing is to be done."""
