@@ -221,13 +221,32 @@ impl Packs {
         packs.any(|pack| pack.index.find(oid).is_some())
     }
 
-    /// Where an object stands, if it is here; its pack comes first then.
+    /// Where an object stands, if it is here; its pack comes first then, and is open.
     pub fn locate(&mut self, oid: &Oid) -> Parsed<Option<Place>> {
-        let known = self.known(oid);
-        if known.is_none() && self.list()? {
-            return Ok(self.known(oid));
+        let mut listed = false;
+        loop {
+            if let Some(place) = self.known(oid) {
+                match self.open_first() {
+                    Ok(()) => return Ok(Some(place)),
+                    // Maintenance may have put another in its place.
+                    Err(FormatError::Lent(error)) if !listed && is_missing(error.as_ref()) => {
+                        self.opened.swap_remove(0);
+                    }
+                    Err(error) => return Err(error),
+                }
+            } else if listed || !self.list()? {
+                return Ok(None);
+            } else {
+                listed = true;
+            }
         }
-        Ok(known)
+    }
+
+    fn open_first(&mut self) -> Parsed<()> {
+        if let Some(pack) = self.opened.first_mut() {
+            opened(&mut pack.reader, &pack.path)?;
+        }
+        Ok(())
     }
 
     /// The packs that are there now, and no others; an index alone holds nothing.
@@ -255,8 +274,14 @@ impl Packs {
         for folder in &self.folders {
             for name in names(folder).map_err(boxed)? {
                 let path = [folder, &b"/"[..], &name].concat();
-                if self.opened.iter().all(|pack| pack.path != path) {
-                    self.opened.push(Pack::open(path)?);
+                if self.opened.iter().any(|pack| pack.path == path) {
+                    continue;
+                }
+                match Pack::open(path) {
+                    Ok(pack) => self.opened.push(pack),
+                    // It went since its folder was read.
+                    Err(FormatError::Lent(error)) if is_missing(error.as_ref()) => {}
+                    Err(error) => return Err(error),
                 }
             }
         }
@@ -279,6 +304,12 @@ fn names(folder: &[u8]) -> Result<Vec<Vec<u8>>> {
         Ok(()) | Err(Errno::NOENT) => Ok(found),
         Err(errno) => Err(Error::new("read", folder, errno)),
     }
+}
+
+/// Whether what failed is that there is no such file.
+fn is_missing(error: &(dyn std::error::Error + 'static)) -> bool {
+    let error = error.downcast_ref::<Error>();
+    error.is_some_and(|error| error.errno == Errno::NOENT)
 }
 
 fn unreadable(path: &[u8], errno: Errno) -> FormatError {

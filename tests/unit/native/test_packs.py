@@ -135,6 +135,20 @@ def test_an_index_that_lies_about_its_tables(tmp_path: Path) -> None:
     assert opened(tmp_path).find(NAME) is None
 
 
+def test_what_another_pack_took_the_place_of(tmp_path: Path) -> None:
+    """The index was read, the pack is not there any more when it is opened."""
+    written(tmp_path, chain())
+    old, new = object_id("tree", TEXT), object_id("tree", LONGER)
+    packs = opened(tmp_path)
+    assert NAME not in packs  # so all indices were read
+    written(tmp_path, {old: whole(TEXT, "tree"), new: whole(LONGER, "tree")}, "pack-2")
+    for suffix in (".idx", ".pack"):
+        (tmp_path / f"pack-1{suffix}").unlink()
+    assert packs.find(new) == ("tree", LONGER)
+    assert packs.find(old) == ("tree", TEXT)
+    assert object_id("tree", LONGEST) not in packs
+
+
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     path = written(tmp_path, {NAME: whole(TEXT)})
     packs = opened(tmp_path)
