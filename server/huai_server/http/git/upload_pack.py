@@ -6,17 +6,15 @@ of constants, a path from the registry and numbers, and hold nothing of a reques
 
 import asyncio
 import os
-import shutil
 import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
 
-from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.git.objects import BRANCH
 from huai_server.http.asgi.body import Body
+from huai_server.store.git_program import find_git, git_environment
 
 _CHUNK = 64 << 10
 _TALK_BYTES = 4096
@@ -32,16 +30,6 @@ _OPTIONS = (
     "uploadpack.allowAnySHA1InWant=true",
     "pack.threads=1",
 )
-
-
-class GitMissingError(HuaiError):
-    """There is no git to run."""
-
-    exit_code: ClassVar[ExitCode] = ExitCode.REQUIREMENT
-
-    def __init__(self) -> None:
-        """No arguments: there is only one way to be missing."""
-        super().__init__("the program `git` is not in PATH", hint="install git 2.38 or newer")
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,10 +108,7 @@ class Git:
 
     def __init__(self, timeout: float) -> None:
         """`timeout` (s): how long a process may wait for its reader."""
-        program = shutil.which("git")
-        if program is None:
-            raise GitMissingError
-        self._program = program
+        self._program = find_git()
         self._timeout = max(1, round(timeout))
 
     @asynccontextmanager
@@ -164,11 +149,4 @@ class Git:
     def environment(self, call: Call) -> dict[str, str]:
         """The whole environment of the process: no configuration but the repository's counts."""
         protocol = {"GIT_PROTOCOL": f"version={call.version}"} if call.version else {}
-        return {
-            "PATH": f"{Path(self._program).parent}:/usr/bin:/bin",
-            "LC_ALL": "C",
-            "HOME": "/nonexistent",
-            "GIT_CONFIG_NOSYSTEM": "1",
-            "GIT_CONFIG_GLOBAL": "/dev/null",
-            **protocol,
-        }
+        return {**git_environment(self._program), **protocol}
