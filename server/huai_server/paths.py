@@ -7,7 +7,7 @@
   deleted there is not made again before the file changes
 - `ROOT/modules/NAME/digests`: of content that was read; a cache, may be deleted
 - `ROOT/modules/NAME/mounts`: the mount points of the last commit; may be deleted, too
-- `ROOT/modules/NAME/lock`
+- `ROOT/modules/NAME/lock`, `ROOT/modules/NAME/maintain.lock`
 
 What the fallback serves stands below its own folder, in memory as a rule:
 
@@ -55,6 +55,11 @@ class ModulePlaces(NamedTuple):
     def lock(self) -> Path:
         """Held by a commit while it runs."""
         return self.folder / "lock"
+
+    @property
+    def maintaining(self) -> Path:
+        """Held by `maintain` while it runs, which needs the other lock for moments only."""
+        return self.folder / "maintain.lock"
 
 
 def module_places(root: Path, name: str) -> ModulePlaces:

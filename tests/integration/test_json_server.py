@@ -57,6 +57,8 @@ def life(root: Path, tree: Path) -> Iterator[Lines]:
     yield run(root, "commit", NAME)
     yield run(root, "status")
     yield run(root, "check", NAME)
+    yield run(root, "maintain", NAME, "--dry-run")
+    yield run(root, "maintain", NAME)
     yield run(root, "fallback", "check", NAME)
     yield run(root, "fallback", "conf", "--no-test")
     yield first_line(root, "serve", "--port", "0")

@@ -29,7 +29,7 @@ id huai >/dev/null || fail 'there is no user huai'
 for page in huai-client.1 huai-rsync.1 huai-server.1 huai-client.toml.5 huai-server.toml.5; do
   dpkg -L huai huai-server | grep -q "/$page.gz$" || fail "no man page $page"
 done
-for unit in huai-client.timer huai-client@.service huai-verify@.timer huai-server.service huai-fallback.service; do
+for unit in huai-client.timer huai-client@.service huai-verify@.timer huai-server.service huai-server-maintain.timer huai-fallback.service; do
   [ -e "/usr/lib/systemd/system/$unit" ] || [ -e "/lib/systemd/system/$unit" ] || fail "no unit $unit"
 done
 ! grep -rl /usr/local/bin /lib/systemd/system/huai* || fail 'a unit names programs of another place'
@@ -51,7 +51,8 @@ for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
 done
 as_huai env HUAI_CLIENT_ROOT="$client" huai-client add tools http://127.0.0.1:8440 "$copy"
 round
-say 'a mirror is committed, served and synced by the user huai'
+as_huai env HUAI_ROOT="$root" huai-server maintain tools
+say 'a mirror is committed, served, synced and maintained by the user huai'
 huai-rsync --version | grep -q rsync || fail 'huai-rsync does not run'
 
 install "$new"

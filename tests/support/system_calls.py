@@ -208,9 +208,10 @@ def from_on(step: int, answer: int = errno.ENOSPC) -> Callable[[Call], int | Non
 class Cut:
     """Kills the child before the call with this number; those of its programs are not counted."""
 
-    def __init__(self, point: int) -> None:
-        """0: nothing is killed."""
+    def __init__(self, point: int, answer: int = KILL) -> None:
+        """0: nothing is killed; `answer`: an errno that the call gets instead."""
         self._point = point
+        self._answer = answer
         self._child = 0
         self.passed = 0
 
@@ -221,7 +222,7 @@ class Cut:
         if process != self._child:
             return None
         self.passed += 1
-        return KILL if self.passed == self._point else None
+        return self._answer if self.passed == self._point else None
 
 
 def process_of(thread: int) -> int:

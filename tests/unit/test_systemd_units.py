@@ -22,6 +22,7 @@ PROGRAMS_HERE = f"{Path(sys.executable).parent}/"
 EROFS = FOLDER / "huai-fallback-erofs.conf"
 MOST_EXPOSED = {
     "huai-server.service": 15,
+    "huai-server-maintain.service": 15,
     "huai-client.service": 20,
     "huai-client@.service": 20,
     "huai-verify@.service": 20,

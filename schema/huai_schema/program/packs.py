@@ -8,6 +8,9 @@ from pathlib import Path
 
 TEMPORARY = "tmp_huai_"
 """Prefix of unfinished files; git prunes files whose names begin with `tmp_` as well."""
+PACK, INDEX = ".pack", ".idx"
+REPLACED = ".replaced"
+"""What an index is called whose pack nobody looks for any more, and somebody may still read."""
 
 
 def remove_unfinished(folder: Path) -> None:
@@ -15,6 +18,6 @@ def remove_unfinished(folder: Path) -> None:
     for path in folder.glob(f"{TEMPORARY}*"):
         path.unlink(missing_ok=True)
     # Killed between its two renames: a pack without an index, which git never looks at.
-    for path in folder.glob("pack-*.pack"):
-        if not path.with_suffix(".idx").exists():
+    for path in folder.glob(f"pack-*{PACK}"):
+        if not (path.with_suffix(INDEX).exists() or path.with_suffix(REPLACED).exists()):
             path.unlink(missing_ok=True)

@@ -27,6 +27,7 @@ COMMANDS = (
     "completion",
     "export",
     "fallback",
+    "maintain",
     "remove",
     "serve",
     "status",

@@ -25,6 +25,7 @@ from huai_schema.limits import OBJECT_BYTES
 from huai_schema.program.durable import sync_folder
 from huai_schema.program.packs import TEMPORARY, remove_unfinished
 from huai_server.errors import storage_error, storage_errors
+from huai_server.store.replaced import remove_replaced
 from huai_server.store.steps import (
     Wanted,
     drop_steps,
@@ -121,9 +122,13 @@ class Repository:
         return self.path / "objects" / "pack"
 
     def remove_unfinished(self) -> None:
-        """Delete what a killed run left; the caller holds the module's lock."""
+        """Delete what a killed run left, and packs that were replaced long enough ago.
+
+        The caller holds the module's lock.
+        """
         with storage_errors(self.path):
             remove_unfinished(self.pack_folder)
+            remove_replaced(self.pack_folder, time.time())
             remove_unfinished_steps(self.path)
             for path in (self.path / "objects").glob("tmp_object_*"):
                 path.unlink(missing_ok=True)

@@ -1,0 +1,111 @@
+"""`huai-server maintain`: order in metadata repositories."""
+
+import time
+from pathlib import Path
+
+import click
+
+from huai_schema.errors import ExitCode
+from huai_schema.program.humanize import counted, human
+from huai_server.cli.console import Console
+from huai_server.cli.options import (
+    chosen,
+    each,
+    every_option,
+    json_option,
+    modules_argument,
+    quiet_option,
+)
+from huai_server.config import load
+from huai_server.paths import module_places
+from huai_server.store.disk_use import DiskUse
+from huai_server.store.maintain import Plan, foresee, maintain
+
+
+@click.command()
+@modules_argument
+@every_option
+@click.option(
+    "--dry-run", is_flag=True, help="Only say what takes how much room, and what would be done."
+)
+@click.option(
+    "--wait",
+    type=click.FloatRange(min=0),
+    default=0.0,
+    metavar="SECONDS",
+    help="How long to wait for a commit of this module to end.",
+)
+@quiet_option
+@json_option
+@click.pass_obj
+def command(
+    root: Path,
+    /,
+    names: tuple[str, ...],
+    every: bool,
+    dry_run: bool,
+    wait: float,
+    quiet: bool,
+    as_json: bool,
+) -> int:
+    """Put the metadata repositories of the modules NAME, or of all, in order.
+
+    Each commit leaves a pack: many become few, in which each version of a manifest takes what it
+    differs by. Run it daily. Fetches go on meanwhile, and so do commits; packs that others took the
+    place of are removed an hour later, by the next commit or the next run of this command.
+    """
+    console = Console(as_json=as_json, quiet=quiet)
+
+    def one(name: str) -> int:
+        places = module_places(root, name)
+        if not places.repository.exists():
+            console.result(f"{name}: no commit yet")
+            return ExitCode.OK
+        started = time.monotonic()
+        if dry_run:
+            plan, before = foresee(places)
+            after = None
+        else:
+            plan, before, after = maintain(places, now=time.time(), wait=wait)
+        seconds = time.monotonic() - started
+        console.event("maintain", module=name, **_values(plan, before, after, seconds))
+        console.result(f"{name}: {_line(plan, before, after)}")
+        return ExitCode.OK
+
+    return each(one, chosen(load(root), names, every=every), console)
+
+
+def _values(
+    plan: Plan, before: DiskUse, after: DiskUse | None, seconds: float
+) -> dict[str, object]:
+    return {
+        "dry_run": after is None,
+        "loose_objects": plan.loose,
+        "merged_packs": plan.merged,
+        "before": _use_values(before),
+        "after": after and _use_values(after),
+        "seconds": round(seconds, 3),
+    }
+
+
+def _use_values(use: DiskUse) -> dict[str, object]:
+    kinds = {name: each._asdict() for name, each in use._asdict().items()}
+    return {**kinds, "bytes": use.bytes}
+
+
+def _line(plan: Plan, before: DiskUse, after: DiskUse | None) -> str:
+    """What was, or would be done, and how much room is taken."""
+    now = after or before
+    done = "would become one" if after is None else "became one"
+    merged = f"{counted(plan.merged, 'pack')} {done}; " if plan.merged else ""
+    replaced = f", and {human(now.replaced.bytes)} that go soon" if now.replaced.files else ""
+    kinds = {
+        "indices of large files": now.blocks,
+        "loose objects": now.loose,
+        "steps": now.steps,
+        "left by killed runs": now.unfinished,
+        "caches": now.caches,
+    }
+    rest = "".join(f", {name} {human(use.bytes)}" for name, use in kinds.items() if use.files)
+    size = f"{counted(now.packs.files, 'pack')} of {human(now.packs.bytes)}"
+    return f"{merged}{size}{replaced}{rest}"

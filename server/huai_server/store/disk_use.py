@@ -1,0 +1,83 @@
+"""What the metadata of one module take on the disk, by what they are for.
+
+Reads sizes only, and takes no lock: what comes or goes meanwhile is counted or not.
+"""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+from huai_schema.program.packs import INDEX, PACK, REPLACED, TEMPORARY
+from huai_server.paths import ModulePlaces
+from huai_server.store.block_indices import BlockIndices
+from huai_server.store.repack import Repack
+from huai_server.store.steps import list_steps
+
+
+class Use(NamedTuple):
+    """Files of one kind."""
+
+    files: int = 0
+    bytes: int = 0
+
+    @classmethod
+    def of(cls, paths: Iterable[Path]) -> "Use":
+        """Those that are there."""
+        sizes = [size for path in paths if (size := _size(path)) is not None]
+        return cls(len(sizes), sum(sizes))
+
+
+class DiskUse(NamedTuple):
+    """All that a module's folder holds."""
+
+    packs: Use
+    """Without their indices in the number of files."""
+    loose: Use
+    """Objects in files of their own."""
+    replaced: Use
+    """Packs that go when nobody can read them any more."""
+    steps: Use
+    blocks: Use
+    """Block indices of large files."""
+    unfinished: Use
+    """What killed runs left; some of it may be a run's that goes on."""
+    caches: Use
+    """What the next commit needs to be quick."""
+
+    @property
+    def bytes(self) -> int:
+        """Altogether."""
+        return sum(use.bytes for use in self)
+
+
+def disk_use(places: ModulePlaces) -> DiskUse:
+    """What is there now."""
+    repository = places.repository
+    folder = repository / "objects" / "pack"
+    packs = Use.of(path for path in folder.glob(f"*{PACK}") if path.with_suffix(INDEX).exists())
+    indices = Use.of(folder.glob(f"*{INDEX}"))
+    replaced = Use.of(path.with_suffix(PACK) for path in folder.glob(f"*{REPLACED}"))
+    return DiskUse(
+        packs=Use(packs.files, packs.bytes + indices.bytes),
+        loose=Use.of(Repack(repository).loose()),
+        replaced=replaced,
+        steps=Use.of(list_steps(repository)),
+        blocks=Use.of(BlockIndices(repository).stored().values()),
+        unfinished=Use.of(unfinished(repository)),
+        caches=Use.of([places.digests, places.mounts]),
+    )
+
+
+def unfinished(repository: Path) -> Iterable[Path]:
+    """Files that no run finished."""
+    yield from repository.glob(f"*/{TEMPORARY}*")
+    yield from repository.glob(f"objects/pack/{TEMPORARY}*")
+    yield from repository.glob("objects/tmp_object_*")
+    yield from Repack(repository).unfinished()
+
+
+def _size(path: Path) -> int | None:
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return None

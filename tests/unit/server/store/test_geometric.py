@@ -1,0 +1,61 @@
+"""Which packs become one."""
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from huai_server.store.geometric import roll_up
+
+COUNTS = st.lists(st.integers(1, 10**6), max_size=60).map(sorted)
+
+
+@pytest.mark.parametrize(
+    ("counts", "merged"),
+    [
+        ([], 0),
+        ([7], 0),
+        ([1, 2, 4, 8], 0),
+        ([1, 1], 2),
+        ([1, 1, 1000], 2),
+        ([3, 3, 3, 100], 3),
+        ([3, 3, 3, 10], 4),
+        ([5, 5, 10, 40, 500], 3),
+        ([1, 8, 9, 100], 3),
+        ([260] * 60 + [2600], 61),
+    ],
+)
+def test_examples(counts: list[int], merged: int) -> None:
+    assert roll_up(counts) == merged
+
+
+def after(counts: list[int]) -> list[int]:
+    """The packs that are left; what is in several counts each time."""
+    split = roll_up(counts)
+    return sorted([*counts[split:], *([sum(counts[:split])] if split else [])])
+
+
+@given(COUNTS)
+def test_each_pack_is_twice_as_large_as_the_next_one(counts: list[int]) -> None:
+    left = after(counts)
+    assert all(large >= 2 * small for small, large in pairwise(left))
+    assert roll_up(left) == 0
+
+
+@given(COUNTS)
+def test_none_becomes_one_alone(counts: list[int]) -> None:
+    assert roll_up(counts) != 1
+
+
+def test_an_object_is_written_again_seldom() -> None:
+    """A thousand days of a pack of 100 objects each."""
+    packs: list[int] = []
+    written = 0
+    for _ in range(1000):
+        packs = sorted([*packs, 100])
+        split = roll_up(packs)
+        written += sum(packs[:split])
+        packs = after(packs)
+        assert len(packs) <= 17
+    assert written < 100 * 1000 * 17
