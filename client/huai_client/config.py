@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from huai_client.content_place import ContentPlace
+from huai_client.hook_table import NO_HOOKS, Hooks, convert_hooks
 from huai_client.modes import Modes
 from huai_schema.codec.descriptor import check_module
 from huai_schema.codec.publish_rules import own_rules, volatile_rules
@@ -26,6 +27,7 @@ _SPAN = "^[0-9]{1,9}[smhdw]?$"
 _SPELT = ("queue_time", "trash", "delete_after", "max_age", "max_delete")
 """Keys whose values are texts, and numbers where there is no unit."""
 _EXAMPLES = {
+    "hooks": 'hooks.after = ["/usr/local/bin/after-sync", "tools"]',
     "url": 'url = "http://mirror.example:8440"',
     "dest": 'dest = "/srv/copy/tools"',
     "upstream_name": 'upstream_name = "tools"',
@@ -117,6 +119,7 @@ class Module(msgspec.Struct, frozen=True):
     """Leave out symlinks that lead out of the tree, as rsync's option of this name does."""
     timeout: Annotated[int, Meta(ge=1, le=86_400)] = 600
     """Seconds without any data after which a connection counts as dead."""
+    hooks: Hooks = NO_HOOKS
 
     @property
     def urls(self) -> tuple[str, ...]:
@@ -169,7 +172,11 @@ def _module(path: Path, name: str, table: object) -> Module:
     place = f"{path}: [modules.{name}]"
     check_keys(place, table, Module.__struct_fields__)
     assert isinstance(table, dict)  # noqa: S101 - check_keys
-    spelt = {key: str(table[key]) for key in _SPELT if type(table.get(key)) is int}
+    spelt: dict[str, object] = {
+        key: str(table[key]) for key in _SPELT if type(table.get(key)) is int
+    }
+    if "hooks" in table:
+        spelt["hooks"] = convert_hooks(f"{path}: [modules.{name}.hooks]", table["hooks"])
     try:
         module = msgspec.convert({**table, **spelt}, Module)
     except msgspec.ValidationError as error:

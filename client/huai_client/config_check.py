@@ -12,7 +12,13 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from huai_client.config import ClientConfig, Module, check_config_name, config_path
+from huai_client.config import (
+    ClientConfig,
+    Module,
+    check_config_name,
+    config_path,
+)
+from huai_client.hook_table import HOOK_NAMES, NO_HOOKS, Hooks
 from huai_client.mirror import Mirror
 from huai_client.state.paths import module_places
 from huai_native import _native
@@ -62,6 +68,8 @@ def check_config(config: ClientConfig, name: str, root: Path) -> None:
     _check_limits(place, module)
     _check_patterns(place, Mirror.of(root, name, module))
     _check_transfer(place, module)
+    if module.hooks != NO_HOOKS:
+        _check_hooks(f"{config_path(root)}: [modules.{name}.hooks]", module.hooks)
     for other in module.reuse_from:
         if other not in config.modules or other == name:
             hint = closest(other, set(config.modules) - {name})
@@ -238,3 +246,24 @@ def _check_transfer(place: str, module: Module) -> None:
         with _key(place, "rsync_options"):
             options = TransferOptions(extra=module.rsync_options)
             check_options(options.program, options.extra)
+
+
+def _check_hooks(place: str, hooks: Hooks) -> None:
+    for name in HOOK_NAMES:
+        command = hooks.command(name)
+        if not command:
+            continue
+        with _key(place, name):
+            if any("\0" in word for word in command):
+                raise ConfigError("a word holds a NUL", hint="write the words without it")
+            program = command[0]
+            if not os.path.isabs(program):
+                raise ConfigError(
+                    f"{program!r} is no absolute path",
+                    hint="no PATH is searched: write /usr/bin/...",
+                )
+            if not os.path.isfile(program) or not os.access(program, os.X_OK):
+                raise ConfigError(
+                    f"{program} is no program that this user may execute",
+                    hint="check the path; chmod +x makes a script executable",
+                )

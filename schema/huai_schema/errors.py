@@ -45,6 +45,7 @@ class ExitCode(IntEnum):
     FALLBACK = 53, "the fallback cannot serve a module as it should; what is wrong is said"
     STALE = 54, "the newest commit that is here is older than max_age allows"
     UNWRITTEN = 55, "done, but the output could not be written"
+    HOOK = 56, "a hook failed; after a failing before nothing was begun"
     INTERRUPTED = 130, "interrupted; the next run goes on from here"
     UNREAD = 141, "done, but whoever read the output went away"
     TERMINATED = 143, "terminated; the next run goes on from here"

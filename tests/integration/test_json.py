@@ -11,6 +11,7 @@ import click
 import pytest
 
 from docs.man.pages import command_line
+from huai_client.hook_table import Hooks
 from tests.support import json_events
 from tests.support.rsyncd import rsync_daemon
 from tests.support.upstream import SECONDS, Downstream, Ended, Site, Upstream, ended
@@ -80,7 +81,7 @@ def life(place: Site, folder: Path) -> Iterator[Lines]:
 def undone(place: Site, _: Path) -> Iterator[Lines]:
     """A sync that is taken back."""
     up = grown(place)
-    down = place.downstream(up, trash="7d")
+    down = place.downstream(up, trash="7d", hooks=Hooks(after="/bin/true"))
     yield lines(down.run("sync", down.name, "--json"))
     yield lines(down.run("verify", down.name, "--json"))
     yield lines(down.run("why", down.name, "folder", "--json"))

@@ -8,6 +8,7 @@ import msgspec
 
 from docs.man.pages import PROGRAMS, command_line
 from huai_client import config as client
+from huai_client import hook_table
 from huai_schema.errors import ExitCode
 from huai_server import config as server
 
@@ -15,6 +16,7 @@ TOP = Path(__file__).parents[2]
 TEXT = (TOP / "README.md").read_text(encoding="utf-8")
 CLIENT = (TOP / "docs/CLIENT-CONFIGURATION.md").read_text(encoding="utf-8")
 SERVER = (TOP / "docs/SERVER-CONFIGURATION.md").read_text(encoding="utf-8")
+HOOKS = (TOP / "docs/CLIENT-HOOKS.md").read_text(encoding="utf-8")
 FALLBACK = (TOP / "docs/FALLBACK.md").read_text(encoding="utf-8")
 EXPORT = (TOP / "docs/EXPORT.md").read_text(encoding="utf-8")
 REQUIRED = object()
@@ -74,6 +76,10 @@ def test_every_key_of_the_server_is_described_with_its_default() -> None:
 
 def test_every_key_of_the_client_is_described_with_its_default() -> None:
     assert described("client.toml", CLIENT) == real({"modules.NAME": client.Module})
+
+
+def test_every_key_of_the_hooks_is_described_with_its_default() -> None:
+    assert described("client.toml", HOOKS) == real({"modules.NAME.hooks": hook_table.Hooks})
 
 
 def test_every_key_of_the_fallback_is_described_with_its_default() -> None:

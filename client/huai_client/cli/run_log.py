@@ -42,13 +42,22 @@ class RunLog:
 
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         if error is not None:
-            code, reason = _ended_by(error)
-            self._note(code=code, reason=reason)
+            self.failed(error)
         self._note(seconds=round(max(0.0, time.time() - self._began), 3))
         if not self._is_idle():
             append(self._history, self._record)
         if self._record.kind != "verify":
             save(self._last, self._record, int(time.time()))
+
+    @property
+    def record(self) -> RunRecord:
+        """The run, as far as it is known."""
+        return self._record
+
+    def failed(self, error: BaseException) -> None:
+        """Note what ended the run."""
+        code, reason = _ended_by(error)
+        self._note(code=code, reason=reason)
 
     def set_kind(self, kind: Kind) -> None:
         """Change the kind of the run."""

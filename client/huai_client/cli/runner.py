@@ -14,6 +14,7 @@ from huai_client.cli.run_log import RunLog
 from huai_client.diff.active_filter import same_filter
 from huai_client.diff.marks import stand
 from huai_client.durations import dated_ahead, overdue, seconds, too_old
+from huai_client.hook_table import NO_HOOKS
 from huai_client.metadata.upstream import Upstream, is_up_to_date
 from huai_client.mirror import Mirror
 from huai_client.modes import split_key
@@ -26,6 +27,7 @@ from huai_schema.paths import exact, show
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from huai_client.hooks.changes import Changes
     from huai_client.metadata.repository import Repository
     from huai_client.plan.prepared import Prepared
     from huai_client.state.run_record import Kind
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from huai_client.sync.sync import Sync
     from huai_client.sync.undo import Undo
     from huai_client.verify.request import VerifyRequest
+    from huai_schema.paths import RelPath
 from huai_client.state.lock import module_lock
 
 
@@ -49,30 +52,44 @@ class Run:
         self._places = mirror.paths
         self._console = replace(console, module=mirror.name)
         self._approve = approve or _approve_all
+        self._changes: Changes | None = None
+        """What hooks are told of; None: there are no hooks."""
 
     def sync(self, options: SyncOptions, *, wait: float) -> ExitCode:
         """Bring the tree to the newest commit."""
         with module_lock(self._places, wait=wait), self._run_log("sync") as run_log:
             state = self._state(unhold=options.unhold)
             run_log.started(state)
-            options.deadline.check("it was not begun")
-            upstream = self._upstream(options)
-            if state.held and state.attempted:
-                run_log.set_kind("undo")
-                return self._undone(run_log)
-            timeout = options.deadline.bound(self._module.timeout)
-            same = not (options.adopt or options.compare) and same_filter(self._mirror, state)
-            same = same and stand(self._module.dest, state)
-            poll = partial(is_up_to_date, timeout=timeout, deadline=upstream.deadline)
-            if state.held or (same and poll(state, upstream.metadata)):
-                if options.only is not None or not self._anything_due(state):
-                    run_log.up_to_date(state)
-                    return self._up_to_date(state)
-                run_log.set_kind("deletions")
-                result = self._sync(options, upstream).delete_due(self._observer(run_log))
-            else:
-                result = self._sync(options, upstream).run(self._observer(run_log), self._approve)
-            return self._conclude(result, run_log)
+            if self._module.hooks == NO_HOOKS:
+                return self._synced(options, run_log, state)
+            from huai_client.cli.hooked import with_hooks
+
+            def synced(changes: "Changes") -> ExitCode:
+                self._changes = changes
+                return self._synced(options, run_log, state)
+
+            return with_hooks(self._mirror, self._console, run_log, synced)
+
+    def _synced(self, options: SyncOptions, run_log: RunLog, state: states.State) -> ExitCode:
+        """The sync itself, between the hooks."""
+        options.deadline.check("it was not begun")
+        upstream = self._upstream(options)
+        if state.held and state.attempted:
+            run_log.set_kind("undo")
+            return self._undone(run_log)
+        timeout = options.deadline.bound(self._module.timeout)
+        same = not (options.adopt or options.compare) and same_filter(self._mirror, state)
+        same = same and stand(self._module.dest, state)
+        poll = partial(is_up_to_date, timeout=timeout, deadline=upstream.deadline)
+        if state.held or (same and poll(state, upstream.metadata)):
+            if options.only is not None or not self._anything_due(state):
+                run_log.up_to_date(state)
+                return self._up_to_date(state)
+            run_log.set_kind("deletions")
+            result = self._sync(options, upstream).delete_due(self._observer(run_log))
+        else:
+            result = self._sync(options, upstream).run(self._observer(run_log), self._approve)
+        return self._conclude(result, run_log)
 
     def undo(self, *, wait: float) -> ExitCode:
         """Bring the tree back to what it was before the last sync."""
@@ -240,12 +257,17 @@ class Run:
         from huai_client.sync.result import Observer
 
         listener = choose(self._console, out=sys.stdout, err=sys.stderr)
-        return Observer(listener, partial(self._planned, run_log), self._console.steps())
+        return Observer(listener, partial(self._planned, run_log), self._steps())
+
+    def _steps(self) -> "Callable[[str, RelPath], None] | None":
+        return self._changes.step if self._changes else self._console.steps()
 
     def _planned(self, run_log: RunLog, prepared: "Prepared") -> None:
         from huai_client.cli.report import summary_line, warnings
 
         run_log.planned(prepared)
+        if self._changes:
+            self._changes.planned(prepared)
         self._console.planned(prepared)
         info = prepared.commit.info
         self._console.info(f"{self._name}: serial {info.serial}: {summary_line(prepared.summary)}")

@@ -12,6 +12,7 @@
 - `ROOT/modules/NAME/verifying`: the lock of `verify`
 - `ROOT/modules/NAME/history`: how the runs ended, for people
 - `ROOT/modules/NAME/last`: how the last run ended, and when the tree was last in step
+- `ROOT/modules/NAME/changes`: what hooks are told of, until they were
 - `ROOT/modules/NAME/checked`: which table of client.toml was found right
 """
 
@@ -48,6 +49,11 @@ class ModulePlaces(NamedTuple):
     def last(self) -> Path:
         """How the last run ended."""
         return self.folder / "last"
+
+    @property
+    def changes(self) -> Path:
+        """The lists of changed paths that hooks get."""
+        return self.folder / "changes"
 
     @property
     def checked(self) -> Path:

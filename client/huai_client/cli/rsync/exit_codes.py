@@ -52,6 +52,7 @@ ENDINGS: Final = {
     ExitCode.FALLBACK: _FILE_IO,
     ExitCode.STALE: _OK,
     ExitCode.UNWRITTEN: _OK,  # rsync, too, ends with 0
+    ExitCode.HOOK: _PARTIAL,  # never: no hook is run
     ExitCode.INTERRUPTED: _SIGNAL,
     ExitCode.UNREAD: _OK,
     ExitCode.TERMINATED: _SIGNAL,

@@ -38,6 +38,7 @@ from huai_client.cli.rsync.request import RsyncRequest
 from huai_client.cli.runner import Run
 from huai_client.config import Module, load
 from huai_client.durations import SPAN, seconds, too_old
+from huai_client.hook_table import NO_HOOKS
 from huai_client.mirror import Mirror
 from huai_client.run_options import SyncOptions
 from huai_client.state import state as states
@@ -176,6 +177,7 @@ class _Target:
             bwlimit=module.bwlimit if request.bwlimit is None else request.bwlimit,
             timeout=request.timeout or module.timeout,
             rsync_options=(*module.rsync_options, *request.rsync_options),
+            hooks=NO_HOOKS,  # whoever calls rsync has hooks around it
         )
         run = Run(Mirror.of(self.root, self.name, changed), console, self._approve)
         return run.plan(options, wait=0) if request.dry_run else run.sync(options, wait=0)

@@ -1,0 +1,183 @@
+"""The lists of changed paths that hooks get, and what is left of a run that was cut.
+
+`changes/planned/` has what the plans of this run may change; it is on the disk before anything is
+changed, and is deleted when `on_change` was run.  So whatever a killed run has changed stands
+there, and the next run tells of it.  `changes/` itself has what was really done.
+
+Order of writes: a plan durable in `planned/`, the change to the tree, its path in `changes/`, the
+hook, then all of it deleted.  Rule to keep: a module without `on_change` has no such folder.
+"""
+
+import os
+import shutil
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import BinaryIO
+
+from huai_client.plan.operations import Plan
+from huai_client.plan.prepared import Prepared
+from huai_client.publish.report import StepKind
+from huai_schema.errors import ExitCode, HuaiError
+from huai_schema.paths import RelPath
+from huai_schema.program.durable import replace_file, sync_folder
+
+
+class Kind(StrEnum):
+    """The lists."""
+
+    WRITTEN = "written"
+    DELETED = "deleted"
+    ATTRIBUTES = "attributes"
+
+
+_KINDS = {
+    StepKind.CLEAR: Kind.DELETED,
+    StepKind.MAKE: Kind.WRITTEN,
+    StepKind.MOVE: Kind.WRITTEN,
+    StepKind.PUBLISH: Kind.WRITTEN,
+    StepKind.LINK: Kind.WRITTEN,
+    StepKind.SYMLINK: Kind.WRITTEN,
+    StepKind.ATTRIBUTES: Kind.ATTRIBUTES,
+    StepKind.REMOVE: Kind.DELETED,
+    StepKind.DIRECTORY: Kind.ATTRIBUTES,
+}
+
+
+class ListError(HuaiError):
+    """The lists cannot be written."""
+
+    exit_code = ExitCode.FILE_IO
+
+
+_Line = tuple[Kind, bytes]
+
+
+class Changes:
+    """The changes of one run; the caller holds the module's lock."""
+
+    def __init__(self, folder: Path, *, listed: bool) -> None:
+        """`listed`: write the lists; otherwise changes are counted only."""
+        self._folder = folder
+        self._planned = folder / "planned"
+        self._listed = listed
+        self._lists: dict[Kind, BinaryIO] = {}
+        self._stack = ExitStack()
+        self._moves: dict[RelPath, tuple[RelPath, bool]] = {}
+        self._made: set[RelPath] = set()
+        self.counts = Counter[Kind]()
+        self.interrupted = False
+        """Whether the lists hold what an earlier run, which was cut, may have changed."""
+
+    def begin(self) -> None:
+        """Take up what an earlier run has left."""
+        if not self._listed:
+            shutil.rmtree(self._folder, ignore_errors=True)
+            return
+        with self._writing():
+            self._planned.mkdir(mode=0o700, parents=True, exist_ok=True)
+            for kind in Kind:
+                path = self._planned / kind
+                left = _paths(path)
+                replace_file(path, _lines(left), path.with_suffix(".new"), permissions=0o600)
+                self.counts[kind] += len(left)
+                self._lists[kind] = self._stack.enter_context(self.path(kind).open("wb"))
+                self._lists[kind].write(_lines(left))
+            self.interrupted = self.any
+
+    @property
+    def any(self) -> bool:
+        """Whether there is anything to tell of."""
+        return self.counts.total() > 0
+
+    def path(self, kind: Kind) -> Path:
+        """The file of a list."""
+        return self._folder / kind
+
+    def planned(self, prepared: Prepared) -> None:
+        """To be called with each plan before anything is changed."""
+        plan = prepared.plan
+        self._made.update(plan.make)
+        self._moves.update({each.new: (each.old, each.old in plan.forwards) for each in plan.moves})
+        if not self._listed:
+            return
+        with self._writing(), ExitStack() as stack:
+            files = {kind: stack.enter_context((self._planned / kind).open("ab")) for kind in Kind}
+            for step, path in _steps(plan):
+                for kind, line in self._told(step, path):
+                    files[kind].write(line + b"\0")
+            for file in files.values():
+                file.flush()
+                os.fsync(file.fileno())
+            sync_folder(self._planned)
+
+    def step(self, step: str, path: RelPath) -> None:
+        """To be called after each change to the tree."""
+        for kind, line in self._told(StepKind(step), path):
+            self.counts[kind] += 1
+            if self._listed:
+                with self._writing():
+                    self._lists[kind].write(line + b"\0")
+
+    def close(self) -> None:
+        """Complete the files, so that they can be read."""
+        with self._writing():
+            self._stack.close()
+
+    def forget(self) -> None:
+        """Delete the lists: there was nothing to tell of, or it was told."""
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise ListError(
+                f"{self._folder}: {error.strerror}: the lists of changed paths cannot be written",
+                hint="the next run tells the hook on_change of what this one changed",
+            ) from error
+
+    def _told(self, step: StepKind, path: RelPath) -> Iterator[_Line]:
+        """The lines for one step; a moved directory ends in `/`, and means all below it."""
+        if step is StepKind.MOVE and path in self._moves:
+            old, forwarded = self._moves[path]
+            yield Kind.DELETED, old + b"/"
+            yield Kind.WRITTEN, path + b"/"
+            if forwarded:
+                yield Kind.WRITTEN, old
+        elif step is not StepKind.DIRECTORY or path not in self._made:
+            yield _KINDS[step], path or b"."
+
+
+def _steps(plan: Plan) -> Iterator[tuple[StepKind, RelPath]]:
+    """What carrying out `plan` comes to."""
+    for item in (*plan.clear, *plan.removals):
+        yield StepKind.REMOVE, item.path
+    for path in plan.make:
+        yield StepKind.MAKE, path
+    for move in plan.moves:
+        yield StepKind.MOVE, move.new
+    for stage in plan.stages:
+        for written in (stage.fetches, stage.links, stage.symlinks):
+            for entry in written:
+                yield StepKind.PUBLISH, entry.path
+        for entry in stage.attributes:
+            yield StepKind.ATTRIBUTES, entry.path
+    for directory in plan.directories:
+        yield StepKind.DIRECTORY, directory.path
+
+
+def _paths(path: Path) -> list[bytes]:
+    """The paths of a list, each once; a last one that was cut is dropped."""
+    try:
+        *paths, _ = path.read_bytes().split(b"\0")
+    except FileNotFoundError:
+        return []
+    return [*dict.fromkeys(paths)]
+
+
+def _lines(paths: Iterable[bytes]) -> bytes:
+    return b"".join(path + b"\0" for path in paths)

@@ -1,0 +1,111 @@
+"""The hooks of one run: which are run when, and what a failing one means.
+
+    before      each run, before anything is asked of the upstream; if it fails, nothing is begun
+    on_change   the tree was changed, by this run or by an earlier one that was cut
+    on_failure  the run did not end well, `before` included
+    after       each run
+
+Prints nothing and knows no exit code but its own.  A run that a signal ends runs no more hooks.
+"""
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from huai_client.durations import seconds
+from huai_client.hooks.changes import Changes
+from huai_client.hooks.environment import (
+    before_variables,
+    ended_variables,
+    environment,
+    list_variables,
+)
+from huai_client.hooks.program import run_program
+from huai_client.mirror import Mirror
+from huai_client.state.run_record import RunRecord
+from huai_schema.errors import ExitCode, HuaiError
+
+
+class HookError(HuaiError):
+    """A hook failed."""
+
+    exit_code = ExitCode.HOOK
+
+
+class HookRun(NamedTuple):
+    """One hook that was run."""
+
+    hook: str
+    seconds: float
+    failure: str
+    """Why it failed; empty: it did not."""
+
+
+class Hooks:
+    """The hooks of one run for one module; the caller holds the module's lock."""
+
+    def __init__(
+        self,
+        mirror: Mirror,
+        began: RunRecord,
+        hear: Callable[[str, str], None],
+        ended: Callable[[HookRun], None],
+    ) -> None:
+        """`began`: the run so far.  `hear` gets a hook's name and a line that it printed."""
+        self._mirror = mirror
+        self._hooks = mirror.config.hooks
+        self._began = began
+        self._hear = hear
+        self._ended = ended
+        self.changes = Changes(mirror.paths.changes, listed=self._hooks.on_change is not None)
+
+    def before(self) -> None:
+        """Run `before`; raises `HookError` if it fails."""
+        self.changes.begin()
+        failure = self._run("before", {})
+        if failure:
+            raise HookError(
+                f"the hook before failed: {failure}; nothing was begun",
+                hint="see docs/CLIENT-HOOKS.md; without [modules.NAME.hooks] before is not run",
+            )
+
+    def after(self, record: RunRecord) -> HookError | None:
+        """Run the others; `record` says how the run ended.  Returns the first failure."""
+        changes = self.changes
+        variables = ended_variables(record, changes)
+        changes.close()
+        failures: list[str] = []
+        if changes.any:
+            failures.append(self._failed("on_change", {**variables, **list_variables(changes)}))
+        changes.forget()
+        if record.code != ExitCode.OK:
+            failures.append(self._failed("on_failure", variables))
+        failures.append(self._failed("after", variables))
+        failed = next(filter(None, failures), "")
+        if not failed or self._hooks.failure == "warn":
+            return None
+        return HookError(
+            f"{failed}; the tree is as the sync left it",
+            hint='failure = "warn" in the table of hooks makes it a warning',
+        )
+
+    def _failed(self, hook: str, variables: Mapping[str, str]) -> str:
+        failure = self._run(hook, variables)
+        return f"the hook {hook} failed: {failure}" if failure else ""
+
+    def _run(self, hook: str, variables: Mapping[str, str]) -> str:
+        """Run one hook, if there is one; returns why it failed, or nothing."""
+        command = self._hooks.command(hook)
+        if not command:
+            return ""
+        began = time.monotonic()
+        own = {**before_variables(hook, self._mirror, self._began), **variables}
+        failure = run_program(
+            command,
+            environment(os.environ, own),
+            seconds=seconds(self._hooks.timeout),
+            hear=lambda line: self._hear(hook, line),
+        )
+        self._ended(HookRun(hook, time.monotonic() - began, failure))
+        return failure

@@ -1,0 +1,382 @@
+"""`[modules.NAME.hooks]`: what is run around a sync, with what, and what its failure means."""
+
+import json
+import os
+import re
+import shlex
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from huai_client import config as client_config
+from huai_client.hook_table import Hooks
+from tests.support.processes import until
+from tests.support.upstream import CLIENT, Downstream, Ended, Site, Upstream, ended
+from tests.unit.test_readme import rows, section
+
+PAGE = (Path(__file__).parents[2] / "docs" / "CLIENT-HOOKS.md").read_text(encoding="utf-8")
+NAMES = ("before", "on_change", "on_failure", "after")
+RECORD = """#!/usr/bin/env python3
+import json, os, sys
+lists = {
+    name: [os.fsdecode(part) for part in open(path, "rb").read().split(b"\\0")]
+    for name, path in os.environ.items()
+    if name.endswith("_LIST")
+}
+ours = {name: value for name, value in os.environ.items() if name.startswith("HUAI_")}
+with open(sys.argv[1], "a") as log:
+    log.write(json.dumps([ours, lists, sys.argv[2:]]) + "\\n")
+"""
+
+
+class Recorder:
+    """A program that writes down each time that it is run."""
+
+    def __init__(self, folder: Path) -> None:
+        self.program = folder / "record"
+        self.program.write_text(RECORD)
+        self.program.chmod(0o755)
+        self.log = folder / "runs"
+
+    def command(self, *words: str) -> tuple[str, ...]:
+        return (str(self.program), str(self.log), *words)
+
+    def hooks(self, **settings: Any) -> Hooks:
+        """All hooks, or others as given."""
+        return Hooks(**{**{name: self.command(name) for name in NAMES}, **settings})
+
+    def runs(self) -> list[tuple[dict[str, str], dict[str, list[str]]]]:
+        """Variables and lists of each run since the last call."""
+        lines = self.log.read_text().splitlines() if self.log.exists() else []
+        self.log.unlink(missing_ok=True)
+        found = [json.loads(line) for line in lines]
+        assert all(words == [variables["HUAI_HOOK"]] for variables, _, words in found)
+        return [(variables, lists) for variables, lists, _ in found]
+
+    def names(self) -> list[str]:
+        return [variables["HUAI_HOOK"] for variables, _ in self.runs()]
+
+
+@pytest.fixture
+def recorder(tmp_path: Path) -> Recorder:
+    return Recorder(tmp_path)
+
+
+@pytest.fixture
+def up(place: Site) -> Upstream:
+    up = place.upstream()
+    up.many(b"folder", 3)
+    up.commit()
+    return up
+
+
+@pytest.fixture
+def down(place: Site, up: Upstream, recorder: Recorder) -> Downstream:
+    return place.downstream(up, hooks=recorder.hooks())
+
+
+def script(folder: Path, text: str) -> str:
+    path = folder / "script"
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return str(path)
+
+
+def test_the_variables_are_described(down: Downstream, recorder: Recorder) -> None:
+    down.synced()
+    found = {variables["HUAI_HOOK"]: set(variables) for variables, _ in recorder.runs()}
+    tables: dict[str, set[str]] = {}
+    for first, names, _ in rows(section("What a hook gets", PAGE))[1:]:
+        group = tables.setdefault(first or list(tables)[-1], set())
+        group.update(re.findall(r"`(\w+)`", names))
+    everywhere, later, lists = tables["all"], tables["all but `before`"], tables["`on_change`"]
+    assert found == {
+        "before": everywhere,
+        "on_change": everywhere | later | lists,
+        "after": everywhere | later,
+    }
+
+
+def test_a_run_that_changes_something(up: Upstream, down: Downstream, recorder: Recorder) -> None:
+    first = down.synced()
+    before, change, after = recorder.runs()
+    assert before[0] == {
+        "HUAI_HOOK": "before",
+        "HUAI_MODULE": down.name,
+        "HUAI_DEST": str(down.dest),
+        "HUAI_CLIENT_ROOT": str(down.root),
+        "HUAI_COMMIT_BEFORE": "",
+        "HUAI_SERIAL_BEFORE": "0",
+    }
+    assert change[1]["HUAI_WRITTEN_LIST"] == ["folder", "folder/0", "folder/1", "folder/2", ""]
+    assert after[0]["HUAI_WRITTEN"] == "4"
+    assert after[0]["HUAI_COMMIT"] == first["commit"]
+    up.put(b"new", b"1")
+    up.at(b"folder/1").unlink()
+    up.at(b"folder/2").chmod(0o600)
+    up.commit()
+    second = down.synced()
+    _, (variables, lists), _ = recorder.runs()
+    assert lists["HUAI_WRITTEN_LIST"] == ["new", ""]
+    assert lists["HUAI_DELETED_LIST"] == ["folder/1", ""]
+    assert sorted(lists["HUAI_ATTRIBUTES_LIST"]) == ["", ".", "folder", "folder/2"]
+    assert variables["HUAI_COMMIT_BEFORE"] == first["commit"]
+    assert variables["HUAI_COMMIT"] == second["commit"]
+    assert (variables["HUAI_SERIAL_BEFORE"], variables["HUAI_SERIAL"]) == ("1", "2")
+    assert (variables["HUAI_EXIT_CODE"], variables["HUAI_REASON"]) == ("0", "")
+    assert (variables["HUAI_CHANGED"], variables["HUAI_INTERRUPTED"]) == ("1", "0")
+    assert variables["HUAI_TOTAL_BYTES"] == str(second["total_bytes"])
+    assert not list(down.state_file.parent.glob("changes*"))
+
+
+def test_odd_names_and_a_renamed_directory(
+    up: Upstream, down: Downstream, recorder: Recorder
+) -> None:
+    down.synced()
+    recorder.runs()
+    odd = [b"a\nb", b" lead", b"-rf", b"q'\"$(x)`", b"\xff\xfe", b"tab\t", b"*"]
+    for name in odd:
+        up.put(name, b"1")
+    up.many(b"big", 200)
+    up.commit()
+    down.synced()
+    (_, lists) = recorder.runs()[1]
+    written = {os.fsencode(path) for path in lists["HUAI_WRITTEN_LIST"]}
+    assert {*odd, b"big"} <= written
+    up.at(b"big").rename(up.at(b"large"))
+    up.commit()
+    down.synced()
+    (variables, lists) = recorder.runs()[1]
+    assert lists["HUAI_DELETED_LIST"] == ["big/", ""]
+    assert lists["HUAI_WRITTEN_LIST"] == ["large/", ""]
+    assert (variables["HUAI_DELETED"], variables["HUAI_WRITTEN"]) == ("1", "1")
+
+
+def test_a_poll_runs_those_of_each_run(down: Downstream, recorder: Recorder) -> None:
+    down.synced()
+    recorder.runs()
+    assert "nothing new" in down.sync().err
+    (_, _), (after, _) = recorder.runs()
+    assert (after["HUAI_HOOK"], after["HUAI_CHANGED"]) == ("after", "0")
+    assert after["HUAI_COMMIT"] == after["HUAI_COMMIT_BEFORE"] == down.state.applied
+
+
+def test_a_run_that_fails(down: Downstream, recorder: Recorder) -> None:
+    down.configure(url="http://127.0.0.1:9")
+    assert down.sync().code == 10
+    before, failure, after = recorder.runs()
+    assert [each[0]["HUAI_HOOK"] for each in (before, failure, after)] == [
+        *("before", "on_failure", "after")
+    ]
+    assert failure[0]["HUAI_EXIT_CODE"] == after[0]["HUAI_EXIT_CODE"] == "10"
+    assert "127.0.0.1:9" in failure[0]["HUAI_REASON"]
+
+
+def test_a_run_that_fails_in_part_tells_of_what_it_changed(
+    up: Upstream, down: Downstream, recorder: Recorder
+) -> None:
+    up.at(b"folder/1").unlink()
+    assert down.sync().code == 24
+    variables, lists = recorder.runs()[1]
+    assert (variables["HUAI_HOOK"], variables["HUAI_EXIT_CODE"]) == ("on_change", "24")
+    assert {"folder/0", "folder/2"} <= {*lists["HUAI_WRITTEN_LIST"]}
+    assert "folder/1" not in lists["HUAI_WRITTEN_LIST"]
+
+
+def test_nothing_is_run_where_nothing_is_done(down: Downstream, recorder: Recorder) -> None:
+    assert down.sync("--dry-run").code == 0
+    assert down.run("plan", down.name).code == 0
+    assert recorder.names() == []
+    assert not (down.dest / "folder").exists()
+
+
+def test_nothing_is_run_without_the_lock(
+    tmp_path: Path, down: Downstream, recorder: Recorder
+) -> None:
+    mark = tmp_path / "mark"
+    holding = script(tmp_path, f"echo >{mark}; while [ -e {mark} ]; do sleep 0.1; done")
+    down.configure(hooks=recorder.hooks(before=holding))
+    process = down.spawn("sync", down.name)
+    until(mark.exists)
+    assert down.sync().code == 43
+    assert recorder.names() == []
+    mark.unlink()
+    assert ended(process).code == 0
+    assert recorder.names() == ["on_change", "after"]
+
+
+def test_a_hook_may_ask_but_not_sync(tmp_path: Path, down: Downstream, recorder: Recorder) -> None:
+    text = shlex.join(CLIENT)
+    hook = script(tmp_path, f'{text} status "$HUAI_MODULE" && {text} sync "$HUAI_MODULE"')
+    down.configure(hooks=recorder.hooks(after=hook))
+    done = down.process("sync", down.name)
+    assert done.code == 56
+    assert f"after: {down.name}" in done.err
+    assert "exit code 43" in done.err
+
+
+def failing(down: Downstream, recorder: Recorder, folder: Path, **settings: Any) -> Ended:
+    down.configure(hooks=recorder.hooks(**settings))
+    return down.sync("--log-file", str(folder / "log"))
+
+
+@pytest.mark.parametrize("failure", ["fail", "warn"])
+def test_a_failing_before_refuses_the_sync(
+    tmp_path: Path, down: Downstream, recorder: Recorder, failure: str
+) -> None:
+    refuse = script(tmp_path, "echo the disk is not mounted; exit 3")
+    done = failing(down, recorder, tmp_path, before=refuse, failure=failure)
+    assert done.code == 56
+    assert "the hook before failed: exit code 3: the disk is not mounted" in done.err
+    assert f"{down.name}: before: the disk is not mounted\n" in done.err
+    (failed, _), (after, _) = recorder.runs()
+    assert failed["HUAI_EXIT_CODE"] == after["HUAI_EXIT_CODE"] == "56"
+    assert not (down.dest / "folder").exists()
+    log = (tmp_path / "log").read_text()
+    assert f"{down.name}: before: the disk is not mounted\n" in log
+    (status,) = down.run("status", down.name, "--json").events("module")
+    assert status["last_code"] == 56
+
+
+@pytest.mark.parametrize("name", ["on_change", "after"])
+def test_one_that_fails_afterwards_undoes_nothing(
+    tmp_path: Path, down: Downstream, recorder: Recorder, name: str
+) -> None:
+    broken = script(tmp_path, "exit 4")
+    done = failing(down, recorder, tmp_path, **{name: broken})
+    assert done.code == 56
+    assert f"the hook {name} failed: exit code 4" in done.err
+    assert (down.dest / "folder" / "1").exists()
+    assert down.state.applied is not None
+    assert recorder.names() == [each for each in ("before", "on_change", "after") if each != name]
+    assert down.verify().code == 0
+
+
+def test_a_warning_if_that_is_wished(tmp_path: Path, down: Downstream, recorder: Recorder) -> None:
+    broken = script(tmp_path, "exit 4")
+    done = failing(down, recorder, tmp_path, after=broken, on_change=broken, failure="warn")
+    assert done.code == 0
+    assert "the hook after failed: exit code 4" in done.err
+    assert "the hook on_change failed: exit code 4" in done.err
+    assert recorder.names() == ["before"]
+
+
+def test_the_code_of_a_sync_that_failed_is_kept(
+    tmp_path: Path, down: Downstream, recorder: Recorder
+) -> None:
+    down.configure(url="http://127.0.0.1:9")
+    done = failing(down, recorder, tmp_path, after=script(tmp_path, "exit 4"))
+    assert done.code == 10
+    assert "the hook after failed: exit code 4" in done.err
+
+
+def test_a_change_is_not_told_again_after_a_hook_that_failed(
+    tmp_path: Path, down: Downstream, recorder: Recorder
+) -> None:
+    failing(down, recorder, tmp_path, on_change=script(tmp_path, "exit 1"))
+    down.configure(hooks=recorder.hooks())
+    recorder.runs()
+    assert down.sync().code == 0
+    assert recorder.names() == ["before", "after"]
+
+
+def test_one_that_hangs_is_ended(tmp_path: Path, down: Downstream, recorder: Recorder) -> None:
+    hanging = script(tmp_path, "trap '' TERM; while :; do sleep 1; done")
+    done = failing(down, recorder, tmp_path, after=hanging, timeout="1s")
+    assert done.code == 56
+    assert "its time of 1 s was over" in done.err
+
+
+def test_one_that_is_missing_is_found_before_anything(down: Downstream) -> None:
+    down.configure(hooks=Hooks(after="/nonexistent/hook"))
+    done = down.sync()
+    assert (done.code, down.state.applied) == (40, None)
+    assert "[modules." in done.err
+    assert "/nonexistent/hook" in done.err
+
+
+def test_one_that_went_away_fails(tmp_path: Path, down: Downstream) -> None:
+    program = script(tmp_path, "exit 0")
+    down.configure(hooks=Hooks(before=program))
+    down.synced()
+    Path(program).unlink()
+    done = down.sync()
+    assert done.code == 56
+    assert "cannot be started: No such file or directory" in done.err
+
+
+def test_json_has_nothing_that_a_hook_prints(
+    tmp_path: Path, down: Downstream, recorder: Recorder
+) -> None:
+    loud = script(tmp_path, "yes loud | head -n 200000; yes loud | head -n 100000 >&2; exit 2")
+    down.configure(hooks=recorder.hooks(after=loud))
+    done = down.process("sync", down.name, "--json")
+    assert done.code == 56
+    events = done.events("hook")
+    assert [(each["hook"], each["failure"]) for each in events] == [
+        *(("before", ""), ("on_change", ""), ("after", "exit code 2: loud"))
+    ]
+    assert [event["code"] for event in done.events("error")] == [56]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_the_hook_and_runs_no_other(
+    tmp_path: Path, down: Downstream, recorder: Recorder, number: signal.Signals
+) -> None:
+    pid = tmp_path / "pid"
+    hanging = script(tmp_path, f"echo $$ >{pid}.new; mv {pid}.new {pid}; sleep 1000")
+    down.configure(hooks=recorder.hooks(on_change=hanging))
+    process = down.spawn("sync", down.name)
+    until(pid.exists)
+    process.send_signal(number)
+    assert ended(process).code == 128 + number
+    assert not Path(f"/proc/{pid.read_text().strip()}").exists()
+    assert recorder.names() == ["before"]
+    assert down.state.applied is not None
+    down.configure(hooks=recorder.hooks())
+    assert "nothing new" in down.sync().err
+    _, (variables, lists), _ = recorder.runs()
+    assert (variables["HUAI_HOOK"], variables["HUAI_INTERRUPTED"]) == ("on_change", "1")
+    assert {"folder", "folder/1"} <= {*lists["HUAI_WRITTEN_LIST"]}
+
+
+def test_modules_in_parallel_run_each_their_own(place: Site, recorder: Recorder) -> None:
+    downs = []
+    for _ in range(2):
+        up = place.upstream()
+        up.put(b"file", b"1")
+        up.commit()
+        downs.append(place.downstream(up, hooks=recorder.hooks()))
+    first, second = downs
+    module = client_config.load(second.root).module(second.name)
+    client_config.add_module(first.root, second.name, module)
+    done = first.process("sync", "--all", "--parallel", "2")
+    assert done.code == 0, done
+    told = [(variables["HUAI_MODULE"], variables["HUAI_HOOK"]) for variables, _ in recorder.runs()]
+    for down in downs:
+        own = [hook for name, hook in told if name == down.name]
+        assert own == ["before", "on_change", "after"]
+
+
+def test_no_folder_is_left_where_on_change_was_taken_out(
+    down: Downstream, recorder: Recorder
+) -> None:
+    left = down.state_file.parent / "changes" / "planned"
+    left.mkdir(parents=True)
+    (left / "written").write_bytes(b"a\0b\0cut")
+    down.configure(hooks=recorder.hooks(on_change=None))
+    down.synced()
+    assert not left.parent.exists()
+    assert recorder.names() == ["before", "after"]
+
+
+def test_what_a_cut_run_left_is_told_once_each(down: Downstream, recorder: Recorder) -> None:
+    left = down.state_file.parent / "changes" / "planned"
+    left.mkdir(parents=True)
+    (left / "deleted").write_bytes(b"a\0b\0a\0cut")
+    down.synced()
+    variables, lists = recorder.runs()[1]
+    assert lists["HUAI_DELETED_LIST"] == ["a", "b", ""]
+    assert (variables["HUAI_DELETED"], variables["HUAI_INTERRUPTED"]) == ("2", "1")
