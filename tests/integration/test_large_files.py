@@ -275,6 +275,29 @@ def test_other_files_are_replaced(up: Upstream, web: Nginx, place: Site, why: st
     assert image(down).read_bytes() == SCATTERED
 
 
+@pytest.mark.parametrize(
+    "content",
+    [b"come" + CONTENT, CONTENT[4097:], CONTENT[: BLOCK * 2] + b"come" + CONTENT[BLOCK * 2 :]],
+    ids=["put-in", "taken-out", "put-in-later"],
+)
+def test_what_is_here_at_any_other_place_is_not_transferred(
+    up: Upstream, web: Nginx, place: Site, content: bytes
+) -> None:
+    down = over_http(up, place, web)
+    changed(up, content)
+    assert received(down, up) < 3 * BLOCK
+
+
+def test_a_file_of_which_nothing_stays_is_not_changed_in_place(
+    up: Upstream, web: Nginx, place: Site
+) -> None:
+    down = over_http(up, place, web, in_place=["*.img"])
+    with image(down).open("rb") as reader:
+        changed(up, b"come" + CONTENT)
+        assert received(down, up) < 3 * BLOCK
+        assert reader.read() == CONTENT
+
+
 TODAY, YESTERDAY = b"daily/disk-20261121.img", b"daily/disk-20261120.img"
 
 

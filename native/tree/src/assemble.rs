@@ -3,7 +3,8 @@
 //!
 //! A block that an index says stands at its place in the older version is taken from there unread;
 //! whoever calls knows whether that file still is what its index says.  Any other block is read,
-//! and proved by the index of the new file before it counts.
+//! and proved by the index of the new file before it counts.  What stands nowhere else is looked for
+//! at any other offset of the older version (`shifted`).
 
 use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -15,6 +16,7 @@ use rustix::io::Errno;
 use crate::call::{self, Outcome};
 use crate::change;
 use crate::error::{Error, Result};
+use crate::shifted::Files;
 use crate::stop::Stop;
 use crate::workers;
 
@@ -212,11 +214,34 @@ impl Work<'_> {
             match became {
                 Became::Found => assembled.found += size,
                 Became::Zeros => assembled.zeros += size,
-                Became::Missing => missing.push(range),
+                Became::Missing => missing.push(number),
             }
         }
-        assembled.missing = joined(missing.into_iter());
+        let bytes = |numbers: &[usize]| {
+            let ranges = numbers.iter().map(|number| self.index.range(*number));
+            ranges.map(|range| range.end - range.start).sum::<u64>()
+        };
+        assembled.found += bytes(&missing);
+        let missing = self.find_shifted(missing, threads)?;
+        assembled.found -= bytes(&missing);
+        let missing = missing.into_iter().map(|number| self.index.range(number));
+        assembled.missing = joined(missing);
         Ok(assembled)
+    }
+
+    fn find_shifted(&self, missing: Vec<usize>, threads: usize) -> Outcome<Vec<usize>> {
+        let Some(old) = &self.old else {
+            return Ok(missing);
+        };
+        let files = Files {
+            old: old.as_fd(),
+            target: self.target.as_fd(),
+            index: self.index,
+            places: self.places,
+            done: self.done,
+            stop: self.stop,
+        };
+        files.find_shifted(missing, threads)
     }
 
     /// A clone has all blocks that are the same.

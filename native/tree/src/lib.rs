@@ -47,6 +47,8 @@ pub mod assemble;
 pub mod copy;
 pub mod hash;
 pub mod image;
+mod rolling;
+mod shifted;
 pub mod stage;
 
 pub mod pack_writer;

@@ -166,7 +166,7 @@ class LargeFiles:
         """How the file was made; None: it is not whole."""
         places = making.blocks.places(None) if older is None else older.places
         source = None if older is None else older.file.handle
-        in_place = older is not None and self._may_patch(making.file, older.file)
+        in_place = older is not None and self._may_patch(making.file, older)
         with self._staging.left_of(making.file) as partial:
             missing, _, is_clone = places.assemble(
                 making.handle, (source, partial, not in_place), self._policy.threads, self._goes_on
@@ -180,8 +180,11 @@ class LargeFiles:
             return _Made(way, is_patch=False) if right else None
         return _Made(way, is_patch=is_patch)
 
-    def _may_patch(self, file: File, older: Older) -> bool:
+    def _may_patch(self, file: File, source: Source) -> bool:
         """Whether the older version may be changed where it stands, if it cannot be cloned."""
+        if source.places.changed_ranges() == [(0, file.size)]:
+            return False  # nothing would stay: all was written twice
+        older = source.file
         one_name = older.found.st_nlink == 1 and file.link is None
         if older.path != file.path or not one_name or not self._in_place(file.path):
             return False

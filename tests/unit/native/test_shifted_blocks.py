@@ -1,0 +1,79 @@
+"""Blocks of a new file are found in the older one by any number of bytes further on."""
+
+import os
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from huai_native._native import BlockIndex
+
+BLOCK = 65_536
+OLD = Random(1).randbytes(40 * BLOCK + 1234)
+
+
+def index_of(path: Path) -> BlockIndex:
+    with path.open("rb") as file:
+        index = BlockIndex.of_file(file.fileno(), BLOCK, 2)
+    assert index is not None
+    return index
+
+
+def missing(folder: Path, old: bytes, new: bytes, *, claimed: bytes | None = None) -> int:
+    """Bytes of `new` that nobody found in `old`; all others are right.
+
+    `claimed`: what the index of the old file is of.
+    """
+    old_path, new_path, made = folder / "old", folder / "new", folder / "made"
+    old_path.write_bytes(old if claimed is None else claimed)
+    new_path.write_bytes(new)
+    places = index_of(new_path).places(index_of(old_path))
+    old_path.write_bytes(old)
+    with old_path.open("rb") as source, made.open("w+b") as target:
+        sources = source.fileno(), None, True
+        ranges, counts, _ = places.assemble(target.fileno(), sources, 2, lambda _: True)
+    found = bytearray(made.read_bytes())
+    for begin, end in ranges:
+        found[begin:end] = new[begin:end]
+    assert bytes(found) == new
+    lacking = sum(end - begin for begin, end in ranges)
+    assert lacking + sum(counts) == len(new)
+    return lacking
+
+
+@given(st.integers(0, 20 * BLOCK), st.integers(0, 3 * BLOCK), st.integers(0, 3 * BLOCK))
+@settings(max_examples=25, deadline=None)
+def test_any_shift(place: int, gone: int, come: int) -> None:
+    """The blocks that hold what was put in, and the one that two parts of the old file share."""
+    new = OLD[:place] + Random(2).randbytes(come) + OLD[place + gone :]
+    with TemporaryDirectory() as folder:
+        assert missing(Path(folder), OLD, new) <= come // BLOCK * BLOCK + 2 * BLOCK
+
+
+def test_several_shifts(tmp_path: Path) -> None:
+    parts = [OLD[at : at + 10 * BLOCK] for at in range(0, 40 * BLOCK, 10 * BLOCK)]
+    new = b"".join(bytes([number]) * 7 + part for number, part in enumerate(reversed(parts)))
+    assert missing(tmp_path, OLD, new) <= 5 * BLOCK
+
+
+def test_a_block_that_is_there_twice(tmp_path: Path) -> None:
+    twice = OLD[: 20 * BLOCK]
+    assert missing(tmp_path, OLD, b"x" + twice + twice) <= 4 * BLOCK
+
+
+def test_holes_are_skipped(tmp_path: Path) -> None:
+    old = OLD[: 20 * BLOCK] + bytes(10 * BLOCK) + OLD[20 * BLOCK :]
+    assert missing(tmp_path, old, old[5:]) <= 4 * BLOCK
+
+
+@pytest.mark.parametrize("size", [0, 1, BLOCK, 30 * BLOCK])
+def test_an_old_file_that_is_not_what_was_said(tmp_path: Path, size: int) -> None:
+    other = os.urandom(size)
+    assert missing(tmp_path, other, b"x" + OLD, claimed=OLD) == len(OLD) + 1
+
+
+def test_nothing_in_common(tmp_path: Path) -> None:
+    assert missing(tmp_path, OLD, os.urandom(len(OLD))) == len(OLD)
