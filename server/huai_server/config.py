@@ -27,6 +27,7 @@ _NAME = "server.toml"
 _SEE = "docs/SERVER-CONFIGURATION.md, or `man huai-server.toml`, lists the keys and their values"
 _MODE = 0o644
 """Of the file: it has no secrets, and `serve` may run as another user.  The root limits access."""
+_SECONDS_OF = {"m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 _Table = TypeVar("_Table", bound=msgspec.Struct)
 _DAEMON = re.compile(
     rf"(?:rsync://(?:[\w.-]+@)?{HOST}(?::[0-9]{{1,5}})?/|(?:[\w.-]+@)?{HOST}::)"
@@ -176,12 +177,32 @@ class Module(msgspec.Struct, frozen=True):
         return self.publish + volatile_rules(self.volatile)
 
 
+class Signing(msgspec.Struct, frozen=True):
+    """Who signs commits."""
+
+    key: Annotated[str, Meta(pattern=r"^/[^\x00\n]*$")]
+    """A file with a private key; or with a public one, and the agent or `command` signs."""
+    command: tuple[Annotated[str, Meta(pattern=r"^[^\x00]+$")], ...] = ()
+    """Signs what comes on its standard input; `{namespace}` and `{key}` are replaced."""
+    validity: Annotated[str, Meta(pattern=r"^[1-9][0-9]{0,5}[mhdw]$")] = "7d"
+    """For how long a signature holds."""
+    timeout: Annotated[float, Meta(gt=0, le=3600)] = 20.0
+    """Seconds within which the agent or the command has to sign."""
+
+    @property
+    def seconds(self) -> int:
+        """The validity."""
+        return int(self.validity[:-1]) * _SECONDS_OF[self.validity[-1]]
+
+
 class ServerConfig(msgspec.Struct, frozen=True):
     """The whole file."""
 
     listen: Listen = Listen()
     modules: dict[str, Module] = msgspec.field(default_factory=dict)
     fallback: Fallback = Fallback()
+    signing: Signing | None = None
+    """None: commits are not signed."""
 
     @property
     def fallback_modules(self) -> dict[str, Module]:
@@ -220,12 +241,15 @@ def load(root: Path) -> ServerConfig:
     check_keys(str(path), table, ServerConfig.__struct_fields__)
     listen = _convert(f"{path}: [listen]", table.get("listen", {}), Listen)
     _check_proxies(f"{path}: [listen]", listen.proxies)
+    signing = None
+    if "signing" in table:
+        signing = _convert(f"{path}: [signing]", table["signing"], Signing)
     fallback = _convert(f"{path}: [fallback]", table.get("fallback", {}), Fallback)
     modules = table.get("modules", {})
     if not isinstance(modules, dict):
         raise ConfigError(f"{path}: modules: tables were expected", hint=_SEE)
     named = {name: _module(path, name, modules[name]) for name in modules}
-    return ServerConfig(listen, named, fallback)
+    return ServerConfig(listen, named, fallback, signing)
 
 
 def add_module(root: Path, name: str, module: Module) -> None:

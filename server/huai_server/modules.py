@@ -15,6 +15,7 @@ from huai_server.errors import storage_errors
 from huai_server.fallback.after_commit import AttrTreeUpdate, remove_attr_tree, update_attr_tree
 from huai_server.fallback.conf import check_names
 from huai_server.paths import module_places
+from huai_server.signing.keys import open_keys
 from huai_server.store.module_state import purge_module
 
 
@@ -71,10 +72,14 @@ def commit(
 
     `on_commit` is called between the two.
     """
+    config = load(root)
+    module = config.module(name)
+    keys = open_keys(root, config.signing) if config.signing else None
     result = commit_tree(
         name,
-        load(root).module(name),
+        module,
         module_places(root, name),
+        keys=keys,
         allow_empty=allow_empty,
         accept_mounts=accept_mounts,
         wait=wait,

@@ -7,7 +7,9 @@
   deleted there is not made again before the file changes
 - `ROOT/modules/NAME/digests`: of content that was read; a cache, may be deleted
 - `ROOT/modules/NAME/mounts`: the mount points of the last commit; may be deleted, too
+- `ROOT/modules/NAME/listing-hashes`: of the objects in the repository; a cache, may be deleted
 - `ROOT/modules/NAME/lock`, `ROOT/modules/NAME/maintain.lock`
+- `ROOT/keys`: whose signatures count, as each commit has them (`signing.keys`); `ROOT/keys.lock`
 
 What the fallback serves stands below its own folder, in memory as a rule:
 
@@ -50,6 +52,11 @@ class ModulePlaces(NamedTuple):
     def mounts(self) -> Path:
         """The mount points of the last commit, one path a line."""
         return self.folder / "mounts"
+
+    @property
+    def listing_hashes(self) -> Path:
+        """The listing hashes of objects in the repository."""
+        return self.folder / "listing-hashes"
 
     @property
     def lock(self) -> Path:

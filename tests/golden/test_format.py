@@ -13,7 +13,7 @@ from blake3 import blake3
 
 from huai_native._native import BlockIndex
 from huai_schema import limits
-from huai_schema.codec import commits, descriptor
+from huai_schema.codec import commits, descriptor, keys
 from huai_schema.codec import publish_rules as publishing
 from huai_schema.codec.commits import CommitInfo, Counts, Totals
 from huai_schema.codec.descriptor import Descriptor, read_root, write_root
@@ -215,7 +215,7 @@ def test_the_table_of_limits_says_what_the_program_does() -> None:
         name: int(value)
         for name, value in re.findall(r"^\| `(\w+)` \| (\d+) \|", table, re.MULTILINE)
     }
-    modules = (limits, descriptor, publishing, commits)
+    modules = (limits, descriptor, publishing, commits, keys)
     defined = {
         name: value
         for module in modules

@@ -59,6 +59,15 @@ def life(root: Path, tree: Path) -> Iterator[Lines]:
     yield run(root, "check", NAME)
     yield run(root, "maintain", NAME, "--dry-run")
     yield run(root, "maintain", NAME)
+    yield run(root, "key", "show", code=40)
+    yield run(root, "key", "new", str(root / "key"))
+    with (root / "server.toml").open("a") as file:
+        file.write(f'\n[signing]\nkey = "{root / "key"}"\n')
+    yield run(root, "key", "rotate", "--keep")
+    _, kept = shown = run(root, "key", "show")
+    yield shown
+    yield run(root, "key", "revoke", kept["key"])
+    yield run(root, "commit", NAME)
     yield run(root, "fallback", "check", NAME)
     yield run(root, "fallback", "conf", "--no-test")
     yield first_line(root, "serve", "--port", "0")

@@ -69,6 +69,7 @@ def real(tables: dict[str, type[msgspec.Struct]]) -> dict[str, object]:
 def test_every_key_of_the_server_is_described_with_its_default() -> None:
     tables: dict[str, type[msgspec.Struct]] = {
         "listen": server.Listen,
+        "signing": server.Signing,
         "modules.NAME": server.Module,
     }
     assert described("server.toml", SERVER) == real(tables)

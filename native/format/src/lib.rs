@@ -39,6 +39,9 @@ pub mod layout;
 mod radix;
 pub mod totals;
 
+pub mod listing_hash;
+pub mod signature;
+
 pub mod entry_limit;
 pub mod level;
 pub mod snapshot;

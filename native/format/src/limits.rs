@@ -83,3 +83,9 @@ pub const FANOUT: usize = 64;
 
 /// Digits of a key.
 pub const KEY_DIGITS: usize = 16;
+
+/// A public key as a line of text, its comment included.
+pub const KEY_BYTES: usize = 1024;
+
+/// A signature as `ssh-keygen` writes it.
+pub const SIGNATURE_BYTES: usize = 4096;

@@ -1,6 +1,6 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from typing import Any, Literal, Protocol, TypeAlias, TypeVar, final, overload
+from typing import Any, Literal, Protocol, Self, TypeAlias, TypeVar, final, overload
 
 _Problem: TypeAlias = tuple[bytes, int]
 """A name (empty: the directory itself) and a reason."""
@@ -736,6 +736,49 @@ class ResolvedPack:
 
 def decode_tree(data: bytes, place: str) -> list[tuple[bytes, bytes, bool]]:
     """The items of a git tree, as `encode_tree` takes them; `FormatError` at `place`."""
+
+class ListingHashes:
+    """The listing hashes of objects that are here (FORMAT.md, "Listing hash")."""
+
+    def __new__(cls, records: bytes) -> Self:
+        """`records`: what `added` gave before; what a crash left behind them is ignored."""
+
+    def of_tree(self, tree: bytes, objects: object) -> bytes:
+        """The hash of a tree; what of it is not known is read from `objects`, and known then."""
+
+    @property
+    def added(self) -> bytes:
+        """What was hashed since: a record for each object."""
+
+    @property
+    def sound(self) -> int:
+        """Bytes of `records` that are such records, from the first on."""
+
+class PrivateKey:
+    """A private key of OpenSSH, Ed25519, not encrypted."""
+
+    def __new__(cls, file: bytes) -> Self:
+        """Of a key file; `FormatError` for anything else, other kinds of keys included."""
+
+    @staticmethod
+    def generate(seed: bytes, comment: str) -> PrivateKey:
+        """The key that 32 random bytes make."""
+
+    @property
+    def public(self) -> str:
+        """The public key, as `parse_public_key` gives it."""
+
+    def encode(self) -> str:
+        """Its file."""
+
+    def sign(self, namespace: str, message: bytes) -> str:
+        """A signature, as `ssh-keygen -Y sign` makes it."""
+
+def parse_public_key(line: str) -> str:
+    """An Ed25519 key, `ssh-ed25519 AAAA…`, without its comment; `FormatError`."""
+
+def verify_signature(namespace: str, message: bytes, armored: bytes) -> str:
+    """The public key of whoever signed `message`; `FormatError` if nobody did."""
 
 def find_missing(
     wanted: bytes,

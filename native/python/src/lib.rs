@@ -22,6 +22,7 @@ mod hardlinks;
 mod hash;
 mod image;
 mod layout;
+mod listing_hash;
 mod operations;
 mod order;
 mod pack_writer;
@@ -33,6 +34,7 @@ mod remove;
 mod rows;
 mod run;
 mod scan;
+mod signature;
 mod snapshot;
 mod stage;
 mod tree;
@@ -77,6 +79,8 @@ mod _native {
     #[pymodule_export]
     use crate::layout::Layout;
     #[pymodule_export]
+    use crate::listing_hash::ListingHashes;
+    #[pymodule_export]
     use crate::order::{PublishOrder, PublishPatterns};
     #[pymodule_export]
     use crate::pack_writer::PackWriter;
@@ -94,6 +98,8 @@ mod _native {
     use crate::run::Run;
     #[pymodule_export]
     use crate::scan::Scan;
+    #[pymodule_export]
+    use crate::signature::{PrivateKey, parse_public_key, verify_signature};
     #[pymodule_export]
     use crate::snapshot::{EntryLimit, Level, OwnDirectory, Walk};
     #[pymodule_export]

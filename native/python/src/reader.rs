@@ -26,7 +26,7 @@ pub(crate) struct Reader {
 }
 
 impl Reader {
-    fn new(py: Python<'_>, lent: Py<PyAny>) -> PyResult<Self> {
+    pub(crate) fn new(py: Python<'_>, lent: Py<PyAny>) -> PyResult<Self> {
         let packs = lent.bind(py).getattr_opt(intern!(py, "packs"))?;
         let packs = packs.and_then(|packs| packs.cast_into().ok());
         Ok(Self {

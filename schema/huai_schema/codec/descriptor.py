@@ -1,6 +1,7 @@
 """The `huai` blob of a commit: what a client must know of a module (FORMAT.md, "Descriptor")."""
 
 import re
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from huai_schema.codec.escaping import escape, unescape
@@ -107,10 +108,18 @@ def check_module(name: str) -> str:
     return name
 
 
-def write_root(descriptor: Descriptor, tree: bytes, writer: ObjectWriter) -> bytes:
-    """The tree of a commit: the descriptor beside the module's own tree."""
-    blob = writer.write("blob", descriptor.encode())
-    items = [TreeItem(DESCRIPTOR, blob, is_tree=False), TreeItem(TREE, tree, is_tree=True)]
+def write_root(
+    descriptor: Descriptor,
+    tree: bytes,
+    writer: ObjectWriter,
+    others: Mapping[bytes, bytes] | None = None,
+) -> bytes:
+    """The tree of a commit: the descriptor beside the module's own tree, and `others`, blobs."""
+    blobs = {DESCRIPTOR: descriptor.encode(), **(others or {})}
+    items = [
+        TreeItem(name, writer.write("blob", blob), is_tree=False) for name, blob in blobs.items()
+    ]
+    items.append(TreeItem(TREE, tree, is_tree=True))
     return writer.write("tree", encode_tree(items))
 
 

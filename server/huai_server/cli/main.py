@@ -27,6 +27,7 @@ COMMANDS = (
     "completion",
     "export",
     "fallback",
+    "key",
     "maintain",
     "remove",
     "serve",

@@ -8,16 +8,20 @@ import os
 import secrets
 import time
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from huai_native._native import PackWriter
 from huai_schema.codec.commits import CommitInfo, Counts
 from huai_schema.codec.descriptor import Descriptor, write_root
+from huai_schema.codec.keys import ITEM as KEYS
+from huai_schema.codec.signing import NAMESPACE, Promise
 from huai_schema.diff.diff import count
 from huai_schema.errors import ExitCode, FormatError, HuaiError
 from huai_schema.layout import layout
 from huai_schema.layout.snapshot import Snapshot
 from huai_schema.paths import show
+from huai_schema.program.listing_hashes import listing_hash
 from huai_schema.program.locking import locked
 from huai_schema.program.packs import TEMPORARY
 from huai_server.commit.digest.columns import DigestColumns, LargeFiles
@@ -34,8 +38,9 @@ from huai_server.scan.types import (
     ScanOptions,
     root_error,
 )
+from huai_server.signing.keys import ServerKeys
 from huai_server.store.block_indices import BlockIndices
-from huai_server.store.repository import Head, Repository, StoreError
+from huai_server.store.repository import Head, Repository, Seal, StoreError
 from huai_server.volatile import Volatile
 
 _HASH_THREADS = 2 * (os.cpu_count() or 1)
@@ -69,11 +74,12 @@ class CommitResult:
         return ExitCode.INCOMPLETE if self.problems else ExitCode.OK
 
 
-def commit_tree(
+def commit_tree(  # noqa: PLR0913 (what is wanted, and on what terms)
     name: str,
     module: Module,
     places: ModulePlaces,
     *,
+    keys: ServerKeys | None = None,
     allow_empty: bool = False,
     accept_mounts: bool = False,
     wait: float = 0,
@@ -81,7 +87,9 @@ def commit_tree(
     """Bring the metadata of a module up to date with its tree.
 
     Where a file system was mounted over a directory, or is not mounted any more, the old entries of
-    the directory stay; with `accept_mounts` they are replaced by what is there now.
+    the directory stay; with `accept_mounts` they are replaced by what is there now.  With `keys`
+    the commit is signed, and made anew, with nothing else new in it, when half of the time for
+    which the last signature holds is over.
     """
     root = Path(module.path)
     with storage_errors(places.folder):
@@ -94,7 +102,7 @@ def commit_tree(
             repository = Repository.create(places.repository)
             repository.remove_unfinished()
             try:
-                making = _Commit(name, module, places, repository)
+                making = _Commit(name, module, places, repository, keys)
                 return making.run(root, allow_empty=allow_empty, accept_mounts=accept_mounts)
             except FormatError as error:
                 # What a scan yields is always well-formed: this was read from the repository.
@@ -120,8 +128,10 @@ class _Commit:
         module: Module,
         places: ModulePlaces,
         repository: Repository,
+        keys: ServerKeys | None,
     ) -> None:
         self._name = name
+        self._keys = keys
         self._module = module
         self._places = places
         self._repository = repository
@@ -153,20 +163,40 @@ class _Commit:
             if not allow_empty:
                 self._check_not_empty(root)
             mounts.write()
-            top = write_root(self._descriptor(), tree, writer)
-            if self._head and bytes.fromhex(self._head.tree) == top:
+            others = {KEYS: self._keys.chain.encode()} if self._keys else {}
+            top = write_root(self._descriptor(), tree, writer, others)
+            same = self._head is not None and bytes.fromhex(self._head.tree) == top
+            if same:
                 writer.abort()
-                return self._result(self._head, Counts(), changed=False)
-            writer.finish()
+            else:
+                writer.finish()
         except BaseException:
             writer.abort()
             raise
-        counts = self._counts(tree)
+        renewal = same and self._expires_soon()
+        if self._head and same and not renewal:
+            return self._result(self._head, Counts(), changed=False)
+        counts = Counts() if renewal else self._counts(tree)
         serial = self._head.info.serial + 1 if self._head else 1
         info = CommitInfo(self._name, serial, self._assembly.totals, counts, self._assembly.skipped)
-        head = self._repository.commit(top, info, self._head)
+        head = self._repository.commit(top, info, self._head, seal=self._seal(top))
         self._blocks.prune(Snapshot(self._repository, tree), time.time())
         return self._result(head, counts, changed=True)
+
+    def _expires_soon(self) -> bool:
+        """Whether the newest commit needs a new signature, though nothing else is new."""
+        keys, head = self._keys, self._head
+        if keys is None or head is None:
+            return False
+        return head.valid_until < time.time() + keys.validity / 2
+
+    def _seal(self, top: bytes) -> Seal | None:
+        keys = self._keys
+        if keys is None:
+            return None
+        listing = listing_hash(self._places.listing_hashes, top, self._repository)
+        promise = Promise(self._identity, int(time.time()) + keys.validity, listing)
+        return Seal(promise, partial(keys.signer.sign, NAMESPACE))
 
     def _scan(self, root: Path, mounts: Mounts) -> Scanned:
         options = ScanOptions(

@@ -2,7 +2,8 @@
 
 Writes nothing.  Every read verifies the git id, and each pack has to match its checksum: some bits
 of compressed data mean nothing to who reads it.  Beyond that the descriptor, the trailers, the
-hardlinks, the layout and the block indices of the newest commit have to be what FORMAT.md says.
+hardlinks, the layout, the block indices and the signature of the newest commit have to be what
+FORMAT.md says.
 """
 
 from collections.abc import Iterator
@@ -11,9 +12,12 @@ from dataclasses import dataclass
 from hashlib import sha1
 from pathlib import Path
 
-from huai_native._native import BlockIndex
-from huai_schema.codec.commits import Totals
+from huai_native._native import BlockIndex, ListingHashes, verify_signature
+from huai_schema.codec.commits import Totals, decode_commit
+from huai_schema.codec.descriptor import Descriptor
+from huai_schema.codec.keys import read_keys
 from huai_schema.codec.listing import Listing
+from huai_schema.codec.signing import NAMESPACE, Promise, split_commit
 from huai_schema.diff.hardlinks import check_hardlinks
 from huai_schema.entries import Directory, File, Symlink
 from huai_schema.errors import FormatError
@@ -107,6 +111,24 @@ class _Check:
         if totals != head.info.totals:
             self._faults.append(f"{head.commit}: the trailers say {head.info.totals}, not {totals}")
         check_hardlinks(snapshot)
+        self._check_signature(head, descriptor)
+
+    def _check_signature(self, head: Head, descriptor: Descriptor) -> None:
+        """If the commit is signed, then by a key that counts, for all that it lists."""
+        root = bytes.fromhex(head.tree)
+        data = self._repository.read(bytes.fromhex(head.commit), "commit")
+        signed = split_commit(data)
+        if signed is None:
+            return
+        key = verify_signature(NAMESPACE, *signed)
+        keys = read_keys(root, self._repository)
+        if keys is None or key not in keys.newest.keys:
+            self._faults.append(f"{head.commit}: signed by a key that does not count: {key}")
+        promise = Promise.decode(decode_commit(data).message.decode())
+        if promise.identity != descriptor.identity:
+            self._faults.append(f"{head.commit}: signed as another module")
+        if promise.listing != ListingHashes(b"").of_tree(root, self._repository):
+            self._faults.append(f"{head.commit}: signed for another listing")
 
     def _counted(self, snapshot: Snapshot) -> Iterator[Listing]:
         for listing in snapshot.listings():

@@ -9,7 +9,7 @@ import os
 import shutil
 import time
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
@@ -18,6 +18,7 @@ from typing import NamedTuple
 from huai_native._native import Packs
 from huai_schema.codec.commits import CommitInfo
 from huai_schema.codec.descriptor import Descriptor, read_root
+from huai_schema.codec.signing import Promise, join_commit, split_commit
 from huai_schema.errors import ExitCode, FormatError, HuaiError
 from huai_schema.git.objects import BRANCH, Kind
 from huai_schema.layout.snapshot import Snapshot
@@ -91,6 +92,16 @@ class Head(NamedTuple):
     time: int
     """Seconds since the epoch at which it was made."""
     info: CommitInfo
+    valid_until: int = 0
+    """Until when its signature holds, seconds since the epoch; 0: it is not signed."""
+
+
+class Seal(NamedTuple):
+    """What makes a commit a signed one."""
+
+    promise: Promise
+    sign: Callable[[bytes], bytes]
+    """The signature of a commit object."""
 
 
 class Repository:
@@ -176,19 +187,37 @@ class Repository:
         descriptor, tree = read_root(bytes.fromhex(head.tree), self)
         return descriptor, Snapshot(self, tree)
 
-    def commit(self, tree: bytes, info: CommitInfo, parent: Head | None) -> Head:
-        """Make a commit and move the branch to it; its objects are on the disk already."""
-        who = pygit2.Signature("huai", "huai@localhost", int(time.time()), 0)
-        parents = [pygit2.Oid(hex=parent.commit)] if parent else []
-        root = pygit2.Oid(raw=tree)
+    def commit(
+        self,
+        tree: bytes,
+        info: CommitInfo,
+        parent: Head | None,
+        *,
+        seal: Seal | None = None,
+        now: int | None = None,
+    ) -> Head:
+        """Make a commit and move the branch to it; its objects are on the disk already.
+
+        `now` in seconds since the epoch.
+        """
+        who = pygit2.Signature("huai", "huai@localhost", now or int(time.time()), 0)
+        parents: list[str | pygit2.Oid] = [parent.commit] if parent else []
+        message = info.encode() + (seal.promise.encode() if seal else "")
         try:
-            oid = self._git.create_commit(None, who, who, info.encode(), root, parents)
+            root = pygit2.Oid(raw=tree)
+            # pygit2's own stubs call it an id.
+            text: object = self._git.create_commit_string(who, who, message, root, parents)
+            data = str(text).encode()
+            if seal:
+                data = join_commit(data, seal.sign(data))
+            oid = self._git.odb.write(ObjectType.COMMIT, data)
             if parent:
                 self._write_step(oid, tree, parent)
             self._git.references.create(BRANCH, oid, force=True)
         except _REFUSALS as error:
             raise storage_error(self.path, OSError(*_system(error))) from error
-        return Head(str(oid), tree.hex(), who.time, info)
+        valid_until = seal.promise.valid_until if seal else 0
+        return Head(str(oid), tree.hex(), who.time, info, valid_until)
 
     def content(self, head: Head) -> Wanted:
         """A commit as it is sent."""
@@ -235,9 +264,11 @@ class Repository:
 def _head(commit: pygit2.Commit) -> Head:
     try:
         info = CommitInfo.decode(commit.message)
+        signed = split_commit(commit.read_raw()) is not None
+        valid_until = Promise.decode(commit.message).valid_until if signed else 0
     except FormatError as error:
         raise error.within(str(commit.id)) from None
-    return Head(str(commit.id), str(commit.tree_id), commit.commit_time, info)
+    return Head(str(commit.id), str(commit.tree_id), commit.commit_time, info, valid_until)
 
 
 @cache

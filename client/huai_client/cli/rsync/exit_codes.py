@@ -53,6 +53,7 @@ ENDINGS: Final = {
     ExitCode.STALE: _OK,
     ExitCode.UNWRITTEN: _OK,  # rsync, too, ends with 0
     ExitCode.HOOK: _PARTIAL,  # never: no hook is run
+    ExitCode.UNSIGNED: Ending(12, _PROTOCOL),  # plain rsync would believe anybody
     ExitCode.INTERRUPTED: _SIGNAL,
     ExitCode.UNREAD: _OK,
     ExitCode.TERMINATED: _SIGNAL,

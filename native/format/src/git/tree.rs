@@ -25,13 +25,19 @@ pub struct TreeItem<'a> {
 /// A git tree of these items.
 pub fn encode_tree(mut items: Vec<TreeItem<'_>>) -> Vec<u8> {
     items.sort_unstable_by(git_order);
+    let items = items.iter();
+    encode_items(items.map(|item| (item.name, &item.oid.as_bytes()[..], item.is_tree)))
+}
+
+/// A git tree of names, ids and whether these are of trees, in git's order already.
+pub(crate) fn encode_items<'a>(items: impl Iterator<Item = (&'a [u8], &'a [u8], bool)>) -> Vec<u8> {
     let mut data = Vec::new();
-    for item in items {
-        data.extend_from_slice(if item.is_tree { TREE } else { BLOB });
+    for (name, id, is_tree) in items {
+        data.extend_from_slice(if is_tree { TREE } else { BLOB });
         data.push(b' ');
-        data.extend_from_slice(item.name);
+        data.extend_from_slice(name);
         data.push(0);
-        data.extend_from_slice(item.oid.as_bytes());
+        data.extend_from_slice(id);
     }
     data
 }

@@ -29,6 +29,7 @@ use huai_format::manifest::{Manifest, piece_start};
 use huai_format::objects::ObjectReader;
 use huai_format::path::{RelPath, check_name};
 use huai_format::shared::Shared;
+use huai_format::signature::{self, Key, Signer};
 use huai_format::snapshot::Snapshot;
 
 const ENTRIES: u64 = 10_000;
@@ -39,7 +40,7 @@ const MADE: usize = 1 << 20;
 pub(crate) type Target = (&'static str, fn(&[u8]));
 
 /// Every one; `native/fuzz` has a program for each.
-pub(crate) const TARGETS: [Target; 10] = [
+pub(crate) const TARGETS: [Target; 11] = [
     ("block_index", block_index),
     ("delta", delta),
     ("filter", filter),
@@ -48,6 +49,7 @@ pub(crate) const TARGETS: [Target; 10] = [
     ("line", line),
     ("manifest", manifest),
     ("pack", pack),
+    ("signature", signature),
     ("snapshot", snapshot),
     ("tree", tree),
 ];
@@ -114,6 +116,27 @@ pub(crate) fn manifest(data: &[u8]) {
     if let Ok(manifest) = Manifest::decode(&shared(text), &shared(digests)) {
         assert!(manifest.entries() <= text.len());
         assert!(manifest.size() <= data.len() + digests.len() + 1);
+    }
+}
+
+/// A message and what may be its signature; the same bytes as keys.
+pub(crate) fn signature(data: &[u8]) {
+    let (message, armored) = halves(data);
+    if let Ok(key) = signature::verify("git", message, armored) {
+        assert!(signature::verify("git", &[message, b"."].concat(), armored).is_err());
+        assert!(signature::verify("file", message, armored).is_err());
+        assert_eq!(Key::parse(&key.to_string()).unwrap(), key);
+    }
+    if let Some(key) = std::str::from_utf8(data)
+        .ok()
+        .and_then(|it| Key::parse(it).ok())
+    {
+        assert_eq!(Key::parse(&key.to_string()).unwrap(), key);
+    }
+    if let Ok(signer) = Signer::parse(data) {
+        let made = signer.sign("git", data).unwrap();
+        let key = signature::verify("git", data, made.as_bytes()).unwrap();
+        assert_eq!(key, signer.public().unwrap());
     }
 }
 

@@ -1,0 +1,58 @@
+//! SSH keys and signatures.
+
+use huai_format::signature::{self, Key, SEED_BYTES, Signer};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use crate::errors::refuse;
+
+/// A public key in its one spelling, without a comment.
+#[pyfunction]
+pub(crate) fn parse_public_key(line: &str) -> PyResult<String> {
+    Ok(Key::parse(line).map_err(refuse)?.to_string())
+}
+
+/// The public key of whoever signed `message`.
+#[pyfunction]
+pub(crate) fn verify_signature(
+    namespace: &str,
+    message: &[u8],
+    armored: &[u8],
+) -> PyResult<String> {
+    let key = signature::verify(namespace, message, armored).map_err(refuse)?;
+    Ok(key.to_string())
+}
+
+/// A private key, not encrypted.
+#[pyclass(frozen, module = "huai_native._native")]
+pub(crate) struct PrivateKey(Signer);
+
+#[pymethods]
+impl PrivateKey {
+    #[new]
+    fn new(file: &[u8]) -> PyResult<Self> {
+        Ok(Self(Signer::parse(file).map_err(refuse)?))
+    }
+
+    /// The key that so many random bytes make.
+    #[staticmethod]
+    fn generate(seed: &[u8], comment: &str) -> PyResult<Self> {
+        let seed: &[u8; SEED_BYTES] = seed
+            .try_into()
+            .map_err(|_| PyValueError::new_err("a seed has 32 bytes"))?;
+        Ok(Self(Signer::new(seed, comment).map_err(refuse)?))
+    }
+
+    #[getter]
+    fn public(&self) -> PyResult<String> {
+        Ok(self.0.public().map_err(refuse)?.to_string())
+    }
+
+    fn encode(&self) -> PyResult<String> {
+        self.0.encode().map_err(refuse)
+    }
+
+    fn sign(&self, namespace: &str, message: &[u8]) -> PyResult<String> {
+        self.0.sign(namespace, message).map_err(refuse)
+    }
+}

@@ -1,0 +1,132 @@
+"""The `keys` of a commit: whose signatures count, from version to version (FORMAT.md, "Keys").
+
+Pure.  Rule: a chain in hand is proved: each version is signed by a key of its own and by one of
+the version before.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from huai_native._native import parse_public_key, verify_signature
+from huai_schema.errors import FormatError
+from huai_schema.git.objects import ObjectReader, decode_tree
+
+ITEM = b"keys"
+KEYS_BYTES = 65_536
+KEYS_MAX = 16
+NAMESPACE = "huai-keys"
+"""No signature of a commit is one of a version of keys."""
+_PLACE = "keys"
+_VERSION = re.compile(
+    rb"(version\t([1-9][0-9]{0,8})\nthreshold\t1\n((?:key\t[ -~]+\n)+))"
+    rb"((?:-----BEGIN SSH SIGNATURE-----\n[A-Za-z0-9+/=\n]+-----END SSH SIGNATURE-----\n)+)"
+)
+_SIGNATURE_END = b"-----END SSH SIGNATURE-----\n"
+
+
+class Keys(NamedTuple):
+    """One version: the keys of which any may sign."""
+
+    version: int
+    keys: tuple[str, ...]
+    """Each as `parse_public_key` gives it."""
+
+    def encode(self) -> bytes:
+        """What is signed of it."""
+        keys = "".join(f"key\t{key}\n" for key in self.keys)
+        return f"version\t{self.version}\nthreshold\t1\n{keys}".encode()
+
+
+class KeyVersion(NamedTuple):
+    """Keys, with who says so."""
+
+    keys: Keys
+    signatures: tuple[bytes, ...]
+    signers: frozenset[str]
+    """The keys that signed it; each signature is proved."""
+
+
+class KeyChain(NamedTuple):
+    """All versions that are kept, one after the other; the last one counts."""
+
+    versions: tuple[KeyVersion, ...]
+
+    @property
+    def newest(self) -> Keys:
+        """Whose signatures count."""
+        return self.versions[-1].keys
+
+    def encode(self) -> bytes:
+        """The blob."""
+        return b"".join(each.keys.encode() + b"".join(each.signatures) for each in self.versions)
+
+    def extend(self, keys: Keys, signatures: Sequence[bytes]) -> "KeyChain":
+        """The chain with one more version; the oldest go if it gets too long."""
+        versions = (*self.versions, _proved(keys, tuple(signatures)))
+        while len(KeyChain(versions).encode()) > KEYS_BYTES:
+            versions = versions[1:]
+        _check(versions)
+        return KeyChain(versions)
+
+    @classmethod
+    def decode(cls, data: bytes) -> "KeyChain":
+        """Read the blob, and prove it; `FormatError`."""
+        if not 0 < len(data) <= KEYS_BYTES:
+            raise FormatError("none, or too many", _PLACE)
+        versions: list[KeyVersion] = []
+        place = 0
+        while place < len(data):
+            found = _VERSION.match(data, place)
+            if found is None:
+                raise FormatError("not a version and its signatures", _PLACE)
+            lines = found[3].decode("ascii").splitlines()
+            keys = Keys(int(found[2]), tuple(line.removeprefix("key\t") for line in lines))
+            parts = found[4].split(_SIGNATURE_END)[:-1]
+            versions.append(_proved(keys, tuple(part + _SIGNATURE_END for part in parts)))
+            place = found.end()
+        _check(versions)
+        return cls(tuple(versions))
+
+
+def begin_chain(keys: Keys, signature: bytes) -> KeyChain:
+    """The first version, signed by one of its keys."""
+    return KeyChain(()).extend(keys, [signature])
+
+
+def read_keys(root: bytes, reader: ObjectReader) -> KeyChain | None:
+    """The keys of a commit tree, if it has any."""
+    for item in decode_tree(reader.read(root, "tree"), "commit"):
+        if item.name == ITEM and not item.is_tree:
+            return KeyChain.decode(reader.read(item.oid, "blob"))
+    return None
+
+
+def _proved(keys: Keys, signatures: tuple[bytes, ...]) -> KeyVersion:
+    if len(keys.keys) > KEYS_MAX or len(set(keys.keys)) != len(keys.keys):
+        raise FormatError(f"more than {KEYS_MAX} keys, or one of them twice", _PLACE)
+    if len(signatures) > 2 * KEYS_MAX:
+        raise FormatError("too many signatures", _PLACE)
+    try:
+        if any(parse_public_key(key) != key for key in keys.keys):
+            raise FormatError("a key that is spelt in another way")
+        text = keys.encode()
+        signers = frozenset(verify_signature(NAMESPACE, text, each) for each in signatures)
+    except FormatError as error:
+        raise error.within(f"{_PLACE}: version {keys.version}") from None
+    return KeyVersion(keys, signatures, signers)
+
+
+def _check(versions: Sequence[KeyVersion]) -> None:
+    """Each version says itself whose keys it has, and the one before agrees."""
+    former: Keys | None = None
+    for version in versions:
+        place = f"{_PLACE}: version {version.keys.version}"
+        if version.signers.isdisjoint(version.keys.keys):
+            raise FormatError("not signed by a key of its own", place)
+        if former is not None:
+            if version.keys.version != former.version + 1:
+                raise FormatError("not the one after the version before", place)
+            if version.signers.isdisjoint(former.keys):
+                raise FormatError("not signed by a key of the version before", place)
+        former = version.keys

@@ -1,0 +1,47 @@
+"""The listing hashes of a repository's objects, kept in a file, so that a commit costs its change.
+
+Rule: the file may be lost or cut at any time.  It begins with the number of records that
+the first hash of a whole tree made.  Once it has twice as many and some more, it is begun anew:
+that costs no more than the changes since then have cost.
+"""
+
+import os
+from pathlib import Path
+
+from huai_native._native import ListingHashes
+from huai_schema.git.objects import ObjectReader
+from huai_schema.program.durable import replace_file
+
+_HEAD_BYTES = 8
+_RECORD_BYTES = 56
+_SOME = 4096
+
+
+def listing_hash(path: Path, tree: bytes, objects: ObjectReader) -> bytes:
+    """The listing hash of a commit's tree; `path` is the file."""
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        data = b""
+    first = int.from_bytes(data[:_HEAD_BYTES], "big")
+    records = data[_HEAD_BYTES:]
+    if not records or len(records) > (2 * first + _SOME) * _RECORD_BYTES:
+        return _begin(path, tree, objects)
+    hashes = ListingHashes(records)
+    found = hashes.of_tree(tree, objects)
+    if hashes.added:
+        with path.open("r+b") as file:
+            # Behind the last sound record: what a crash left there would hide all that follows.
+            file.truncate(_HEAD_BYTES + hashes.sound)
+            file.seek(0, os.SEEK_END)
+            file.write(hashes.added)
+    return found
+
+
+def _begin(path: Path, tree: bytes, objects: ObjectReader) -> bytes:
+    hashes = ListingHashes(b"")
+    found = hashes.of_tree(tree, objects)
+    count = len(hashes.added) // _RECORD_BYTES
+    data = count.to_bytes(_HEAD_BYTES, "big") + hashes.added
+    replace_file(path, data, path.with_name(f"{path.name}.new"))
+    return found

@@ -1,0 +1,12 @@
+"""The commands of `huai-server key`, one a module, each named `command` there."""
+
+import click
+
+from huai_server.cli.main import LazyGroup
+
+COMMANDS = ("new", "revoke", "rotate", "show")
+
+
+@click.group(cls=LazyGroup, package=__name__, names=COMMANDS)
+def command() -> None:
+    """Make, show and replace the key that signs commits."""

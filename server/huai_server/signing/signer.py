@@ -1,0 +1,116 @@
+"""What makes signatures: a key file, the SSH agent, or a command.
+
+Rule: a signature leaves this module only after it was proved by the key that `[signing]` names.
+"""
+
+import os
+import stat
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from huai_native._native import PrivateKey, parse_public_key, verify_signature
+from huai_schema.errors import FormatError
+from huai_server.config import Signing
+from huai_server.signing.command import run_signer
+from huai_server.signing.errors import SigningError
+
+_FILE_BYTES = 16_384
+_PUBLIC = b"ssh-"
+_AGENT = ("ssh-keygen", "-Y", "sign", "-n", "{namespace}", "-f", "{key}")
+"""Of a public key, ssh-keygen asks the agent at SSH_AUTH_SOCK to sign."""
+
+
+class Signer(NamedTuple):
+    """Signs as one key."""
+
+    public: str
+    make: Callable[[str, bytes], bytes]
+
+    def sign(self, namespace: str, message: bytes) -> bytes:
+        """The signature of `message`; `SigningError` unless it is one of this key."""
+        signature = self.make(namespace, message)
+        try:
+            key = verify_signature(namespace, message, signature)
+        except FormatError as error:
+            raise SigningError(
+                f"what should be a signature is none: {error.message}",
+                hint="[signing] in server.toml says what makes it",
+            ) from None
+        if key != self.public:
+            raise SigningError(
+                f"signed by {key}, not by {self.public}",
+                hint="key and command of [signing] in server.toml have to belong together",
+            )
+        return signature
+
+
+def open_signer(signing: Signing) -> Signer:
+    """The signer that server.toml names; nothing is signed yet."""
+    path = Path(signing.key)
+    data = read_key_file(path)
+    if not data.startswith(_PUBLIC):
+        if signing.command:
+            raise SigningError(
+                f"{path}: with a command, the public key is enough",
+                hint="name the file with the public key, KEY.pub",
+            )
+        return from_private(parse_private(path, data))
+    try:
+        public = parse_public_key(data.decode("ascii", "replace"))
+    except FormatError as error:
+        raise _unusable(path, error) from None
+    values = {"key": str(path)}
+    ask = partial(_ask, signing.command or _AGENT, values, signing.timeout)
+    return Signer(public, ask)
+
+
+def read_key_file(path: Path) -> bytes:
+    """A key file; a private key that others may read is refused."""
+    try:
+        with open(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb") as file:
+            status = os.fstat(file.fileno())
+            data = file.read(_FILE_BYTES) if stat.S_ISREG(status.st_mode) else b""
+    except OSError as error:
+        raise SigningError(
+            f"{path}: {error.strerror}",
+            hint="huai-server key new makes a key; it has to belong to the user who commits",
+        ) from error
+    if not data.startswith(_PUBLIC) and stat.S_IMODE(status.st_mode) & 0o077:
+        raise SigningError(
+            f"{path}: others may read this private key", hint=f"chmod 600 {path}, if none did"
+        )
+    return data
+
+
+def parse_private(path: Path, data: bytes) -> PrivateKey:
+    """The private key in a file."""
+    try:
+        return PrivateKey(data)
+    except FormatError as error:
+        raise _unusable(path, error) from None
+
+
+def from_private(key: PrivateKey) -> Signer:
+    """The signer with a key that is in memory."""
+    return Signer(key.public, lambda namespace, message: key.sign(namespace, message).encode())
+
+
+def _ask(
+    command: tuple[str, ...],
+    values: dict[str, str],
+    seconds: float,
+    namespace: str,
+    message: bytes,
+) -> bytes:
+    words = {"{namespace}": namespace, **{f"{{{key}}}": value for key, value in values.items()}}
+    return run_signer([words.get(word, word) for word in command], message, seconds=seconds)
+
+
+def _unusable(path: Path, error: FormatError) -> SigningError:
+    return SigningError(
+        f"{path}: {error.message}",
+        hint="a key has to be Ed25519, without a passphrase: huai-server key new makes one; "
+        "one with a passphrase belongs into an agent, and key = KEY.pub",
+    )

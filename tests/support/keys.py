@@ -1,0 +1,79 @@
+"""Keys of tests, and what real ssh-keygen and git say of signatures."""
+
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from huai_native._native import PrivateKey
+from tests.support.committing import ENVIRONMENT, SECONDS
+
+
+def key(number: int) -> PrivateKey:
+    """One of many keys, always the same."""
+    return PrivateKey.generate(bytes([number]) * 32, "tests")
+
+
+def write_key(path: Path, made: PrivateKey) -> Path:
+    """Its file, as ssh-keygen would leave it; the public one beside it."""
+    path.write_text(made.encode())
+    path.chmod(0o600)
+    path.with_name(f"{path.name}.pub").write_text(f"{made.public} tests\n")
+    return path
+
+
+def allow(path: Path, *public: str) -> Path:
+    """A file of allowed signers."""
+    path.write_text("".join(f'huai@localhost namespaces="git,huai-keys" {key}\n' for key in public))
+    return path
+
+
+def git_accepts(repository: Path, allowed: Path, commit: str = "main") -> bool:
+    """Whether git finds the signature of a commit good."""
+    settings = ("-c", f"safe.directory={repository}", "-c", f"gpg.ssh.allowedSignersFile={allowed}")
+    done = _run(["git", *settings, "-C", str(repository), "verify-commit", commit])
+    assert done.returncode == 0 or b"GOODSIG" not in done.stderr
+    return done.returncode == 0
+
+
+def ssh_keygen_accepts(allowed: Path, namespace: str, message: bytes, signature: bytes) -> bool:
+    """Whether ssh-keygen finds a signature good."""
+    place = allowed.with_name("signature")
+    place.write_bytes(signature)
+    words = ("-Y", "verify", "-f", str(allowed), "-I", "huai@localhost", "-n", namespace)
+    return _run(["ssh-keygen", *words, "-s", str(place)], message).returncode == 0
+
+
+@contextmanager
+def agent(folder: Path, *keys: Path) -> Iterator[Path]:
+    """A real agent that holds keys; its socket."""
+    socket = folder / "agent"
+    process = subprocess.Popen(
+        ["ssh-agent", "-D", "-a", str(socket)], stdout=subprocess.DEVNULL, env=ENVIRONMENT
+    )
+    try:
+        while not socket.exists():
+            assert process.poll() is None
+            os.sched_yield()
+        for each in keys:
+            added = _run(["ssh-add", "-q", str(each)], socket=socket)
+            assert added.returncode == 0, added.stderr
+        yield socket
+    finally:
+        process.terminate()
+        process.wait(SECONDS)
+
+
+def _run(
+    command: list[str], data: bytes = b"", socket: Path | None = None
+) -> subprocess.CompletedProcess[bytes]:
+    agent = {"SSH_AUTH_SOCK": str(socket)} if socket else {}
+    return subprocess.run(
+        command,
+        input=data,
+        capture_output=True,
+        timeout=SECONDS,
+        check=False,
+        env={**ENVIRONMENT, **agent},
+    )

@@ -1,0 +1,82 @@
+"""Versions of keys: each agreed to by the one before, and by itself."""
+
+import pytest
+
+from huai_schema.codec.keys import (
+    KEYS_BYTES,
+    KEYS_MAX,
+    NAMESPACE,
+    KeyChain,
+    Keys,
+    begin_chain,
+)
+from huai_schema.errors import FormatError
+from tests.support.keys import key
+
+
+def signed(version: int, keys: tuple[int, ...], by: tuple[int, ...]) -> bytes:
+    """A version, written without the program's own checks."""
+    text = Keys(version, tuple(key(each).public for each in keys)).encode()
+    return text + b"".join(key(each).sign(NAMESPACE, text).encode() for each in by)
+
+
+FIRST = signed(1, (1,), (1,))
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        FIRST,
+        signed(7, (1, 2), (2,)),
+        FIRST + signed(2, (2,), (1, 2)),
+        FIRST + signed(2, (1, 2), (1,)),
+        FIRST + signed(2, (1, 2), (2, 1)) + signed(3, (2,), (2,)),
+        FIRST + signed(2, (2,), (1, 2)) + signed(3, (3,), (2, 3)),
+    ],
+)
+def test_a_right_chain_comes_back(data: bytes) -> None:
+    assert KeyChain.decode(data).encode() == data
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"", "none"),
+        (FIRST + b"x" * KEYS_BYTES, "too many"),
+        (FIRST + b"\n", "not a version"),
+        (FIRST[:-10], "not a version"),
+        (FIRST.replace(b"threshold\t1", b"threshold\t2"), "not a version"),
+        (FIRST.replace(b"version\t1", b"version\t0"), "not a version"),
+        (FIRST.replace(b"version\t1", b"version\t2"), "not of these bytes"),
+        (signed(1, (1,), (2,)), "not signed by a key of its own"),
+        (FIRST + signed(2, (2,), (2,)), "not signed by a key of the version before"),
+        (FIRST + signed(2, (2,), (1,)), "not signed by a key of its own"),
+        (FIRST + signed(3, (2,), (1, 2)), "not the one after"),
+        (FIRST + signed(1, (2,), (1, 2)), "not the one after"),
+        (signed(1, (1, 1), (1,)), "twice"),
+        (signed(1, tuple(range(1, KEYS_MAX + 2)), (1,)), f"more than {KEYS_MAX}"),
+        (FIRST.replace(b"ssh-ed25519 ", b"ssh-ed25519  "), "not of these bytes|OpenSSH"),
+        (FIRST.replace(b"\n-----BEGIN", b" comment\n-----BEGIN", 1), "another way"),
+    ],
+)
+def test_a_wrong_chain_is_refused(data: bytes, reason: str) -> None:
+    with pytest.raises(FormatError, match=reason):
+        KeyChain.decode(data)
+
+
+def test_a_signature_of_a_commit_is_none_of_keys() -> None:
+    text = Keys(1, (key(1).public,)).encode()
+    with pytest.raises(FormatError, match="not of these bytes"):
+        KeyChain.decode(text + key(1).sign("git", text).encode())
+
+
+def test_the_oldest_go_when_there_are_too_many() -> None:
+    keys = Keys(1, (key(0).public,))
+    chain = begin_chain(keys, key(0).sign(NAMESPACE, keys.encode()).encode())
+    for number in range(1, 120):
+        keys = Keys(number + 1, (key(number).public,))
+        by = (key(number - 1), key(number))
+        chain = chain.extend(keys, [each.sign(NAMESPACE, keys.encode()).encode() for each in by])
+    assert chain.newest.version == 120
+    assert 1 < chain.versions[0].keys.version < 60
+    assert KeyChain.decode(chain.encode()) == chain

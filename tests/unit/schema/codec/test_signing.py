@@ -1,0 +1,87 @@
+"""Signed commits apart and together: what is not in the one form that there is, is refused."""
+
+import pytest
+
+from huai_native._native import verify_signature
+from huai_schema.codec.commits import COMMIT_TIME_MAX
+from huai_schema.codec.signing import NAMESPACE, Promise, join_commit, split_commit
+from huai_schema.errors import FormatError
+from tests.support.keys import key
+
+HEAD = b"tree %s\nparent %s\nauthor a <a> 1 +0000\ncommitter a <a> 1 +0000\n" % (
+    b"1" * 40,
+    b"2" * 40,
+)
+MESSAGE = b"a message\n\nwith gpgsig in it\ngpgsig none\n"
+PAYLOAD = HEAD + b"\n" + MESSAGE
+SIGNATURE = key(1).sign(NAMESPACE, PAYLOAD).encode()
+COMMIT = join_commit(PAYLOAD, SIGNATURE)
+LINES = COMMIT.removeprefix(HEAD).removesuffix(b"\n" + MESSAGE)
+
+
+def test_apart_and_together() -> None:
+    signed = split_commit(COMMIT)
+    assert signed == (PAYLOAD, SIGNATURE)
+    assert verify_signature(NAMESPACE, *signed) == key(1).public
+    assert split_commit(PAYLOAD) is None
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        HEAD + LINES + LINES + b"\n" + MESSAGE,
+        HEAD + LINES + b"encoding latin1\n\n" + MESSAGE,
+        HEAD + b"encoding latin1\n" + LINES + b"\n" + MESSAGE,
+        HEAD + b"gpgsig-sha256" + LINES.removeprefix(b"gpgsig") + b"\n" + MESSAGE,
+        HEAD + LINES + b"gpgsig-sha256" + LINES.removeprefix(b"gpgsig") + b"\n" + MESSAGE,
+        LINES.join(HEAD.partition(b"author"))[: len(HEAD)] + LINES + b"\n" + MESSAGE,
+        HEAD + b"gpgsig \n" + b"\n" + MESSAGE,
+        HEAD + b"gpgsig",
+        COMMIT + b"x" * 131_072,
+    ],
+)
+def test_another_form_is_refused(data: bytes) -> None:
+    with pytest.raises(FormatError):
+        split_commit(data)
+
+
+def test_a_signature_of_another_commit_proves_nothing() -> None:
+    other = PAYLOAD.replace(b"a message", b"a massage")
+    signed = split_commit(join_commit(other, SIGNATURE))
+    assert signed is not None
+    with pytest.raises(FormatError, match="not of these bytes"):
+        verify_signature(NAMESPACE, *signed)
+
+
+@pytest.mark.parametrize("cut", [1, 30, 100, len(SIGNATURE) - 2])
+def test_a_truncated_signature_is_refused(cut: int) -> None:
+    signed = split_commit(join_commit(PAYLOAD, SIGNATURE[:cut]))
+    assert signed is not None
+    with pytest.raises(FormatError):
+        verify_signature(NAMESPACE, *signed)
+
+
+PROMISE = Promise("0" * 32, 1_700_000_000, b"h" * 32)
+
+
+def test_a_promise_comes_back() -> None:
+    assert Promise.decode("m 1: +0\n\nHuai-Moved: 0\n" + PROMISE.encode() + "More: 1\n") == PROMISE
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "",
+        PROMISE.encode() * 2,
+        PROMISE.encode() + "Huai-Valid-Until: 1\n",
+        "\n".join(reversed(PROMISE.encode().splitlines())) + "\n",
+        PROMISE._replace(valid_until=0).encode(),
+        PROMISE._replace(valid_until=COMMIT_TIME_MAX + 1).encode(),
+        PROMISE._replace(identity="").encode(),
+        PROMISE.encode().replace("blake3", "sha1"),
+        PROMISE.encode().replace("Huai-Valid", " Huai-Valid"),
+    ],
+)
+def test_a_wrong_promise_is_refused(message: str) -> None:
+    with pytest.raises(FormatError):
+        Promise.decode(message)
