@@ -17,8 +17,10 @@ import pytest
 from huai_client.state.lock import module_lock
 from huai_client.state.paths import ModulePlaces, module_places
 from huai_schema.errors import ExitCode
+from tests.support.nginx import nginx
 from tests.support.rsyncd import rsync_daemon
 from tests.support.upstream import T0, Downstream, Site, Upstream
+from tests.support.weak_network import silent
 
 NO_URL = "http://127.0.0.1:9"
 
@@ -442,6 +444,47 @@ def test_the_metadata_that_are_here_are_made_use_of_and_stay_as_they_are(
     found = examined(down, code=0)["content"]
     assert [each["result"] for each in found] == ["ok", "skipped"]
     assert f"huai-client plan {down.name}" in found[1]["message"]
+
+
+def content(down: Downstream, *, code: int | None = None) -> list[tuple[str, str]]:
+    return [(each["result"], each["message"]) for each in examined(down, code=code)["content"]]
+
+
+def test_web_servers_with_ranges_and_without(pair: tuple[Upstream, Downstream]) -> None:
+    up, down = pair
+    up.change(block_index=1 << 20)
+    up.put(b"large", os.urandom(2 << 20), mtime=T0 + 10**9)
+    up.commit()
+    root = up.tree.parent
+    with nginx(root) as fast, nginx(root, location="max_ranges 0;") as whole:
+        down.configure(content_urls=(f"{fast.url}/{up.name}", f"{whole.url}/{up.name}"))
+        (good, said), (odd, missing) = content(down, code=0)
+        assert good == "ok"
+        assert "; ranges, about " in said
+        assert "/s, the first byte after " in said
+        assert odd == "warn"
+        assert missing.endswith("; whole files only, no ranges")
+        assert any('206 "bytes=0-262143"' in line for line in fast.requests)
+        up.change(block_index=0)
+        up.put(b"another", b"x", mtime=T0 + 2 * 10**9)
+        up.commit()
+        assert [result for result, _ in content(down, code=0)] == ["ok", "ok"]
+
+
+def test_mirrors_that_stand_in(pair: tuple[Upstream, Downstream], tmp_path: Path) -> None:
+    up, down = pair
+    (tmp_path / "stale").mkdir()
+    with nginx(up.tree.parent) as good, nginx(tmp_path) as stale, silent() as nobody:
+        up.change(
+            mirrors=(f"{good.url}/{up.name}", f"{stale.url}/stale", f"http://{nobody}/{up.name}")
+        )
+        up.put(b"new", b"new", mtime=T0 + 10**9)
+        up.commit()
+        assert len(content(down, code=0)) == 1
+        down.configure(mirrors="auto", timeout=2)
+        found = content(down, code=0)
+        assert [result for result, _ in found] == ["ok", "ok", "warn", "warn"]
+        assert f"{stale.url}/stale/: has no new" in found[2][1]
 
 
 def test_the_file_that_is_compared(pair: tuple[Upstream, Downstream]) -> None:

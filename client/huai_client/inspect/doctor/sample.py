@@ -55,6 +55,8 @@ class Sample(NamedTuple):
     descriptor: Descriptor
     file: File | None
     """The file to fetch; None: the commit has no small file."""
+    large: File | None
+    """The largest file, which tells how fast a web server is; None: all are empty."""
 
 
 def choose_sample(mirror: Mirror, urls: Sequence[MetadataUrl], seconds: int) -> Sample:
@@ -73,7 +75,10 @@ def choose_sample(mirror: Mirror, urls: Sequence[MetadataUrl], seconds: int) -> 
         check_module_name(commit, mirror.upstream_name)
         check_totals(commit, mirror.config, None)
         with repository.until(deadline):
-            return Sample(commit.info.serial, commit.descriptor, _chosen(mirror, commit))
+            files = _looked_at(mirror, commit)
+            large = max(files, key=lambda file: file.size, default=None)
+            chosen = _chosen(mirror, commit, files)
+            return Sample(commit.info.serial, commit.descriptor, chosen, large)
 
 
 def newest_local(mirror: Mirror) -> Commit | None:
@@ -108,12 +113,17 @@ def _fetched(
     raise failures[0]
 
 
-def _chosen(mirror: Mirror, commit: Commit) -> File | None:
-    """A file of the payload, if there is one: a commit made meanwhile may change the indices."""
+def _looked_at(mirror: Mirror, commit: Commit) -> list[File]:
+    """Files among which one is chosen."""
     rules = rules_of(mirror, SyncOptions())
-    order = publish_order(mirror.config, commit)
     entries = islice(Selection(commit.snapshot, rules).entries(), _ENTRIES)
-    small = [each for each in entries if isinstance(each, File) and 0 < each.size <= _BYTES_MAX]
+    return [each for each in entries if isinstance(each, File) and each.size]
+
+
+def _chosen(mirror: Mirror, commit: Commit, files: Sequence[File]) -> File | None:
+    """A file of the payload, if there is one: a commit made meanwhile may change the indices."""
+    order = publish_order(mirror.config, commit)
+    small = [each for each in files if each.size <= _BYTES_MAX]
     small.sort(key=lambda file: (file.mtime, file.path), reverse=True)
     suits = (each for each in small if each.link is None and not order.is_volatile(each.path))
     judged = list(islice(suits, _JUDGED))

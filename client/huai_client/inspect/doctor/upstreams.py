@@ -16,15 +16,19 @@ from huai_client.metadata.newest import find_newest
 from huai_client.metadata.repository import Repository
 from huai_client.mirror import Mirror
 from huai_client.state import state as states
+from huai_client.state.hosts import Hosts
 from huai_client.transfer import ContentUrl, TransferOptions, UpstreamFullError
+from huai_client.transfer.errors import NoRangesError
 from huai_client.transfer.probe import probe
-from huai_client.transfer.urls import own_urls, upstream_urls
+from huai_client.transfer.ranking import fastest
+from huai_client.transfer.urls import Transport, mirror_urls, own_urls, upstream_urls
 from huai_schema.errors import ExitCode, HuaiError
-from huai_schema.program.humanize import format_span
+from huai_schema.program.humanize import format_span, human
 
 _TIMEOUT = 15
 _PATIENCE = 5
 """Seconds to wait for a second connection: a daemon may still count the first one."""
+_INSTANT = 1e-6
 _CLOCK_ODD = 30
 _CLOCK_WRONG = 900
 
@@ -66,6 +70,9 @@ def content(mirror: Mirror) -> Iterator[Finding]:
             return
         urls = upstream_urls(commit.descriptor)
     yield from _one_is_enough([_reached(mirror, url, found) for url in urls])
+    if found is not None and mirror.config.mirrors == "auto":
+        for url in fastest(mirror_urls(found.descriptor, urls), Hosts(mirror.root)):
+            yield _stands_in(_reached(mirror, url, found))
     if found is None:
         fix = f"huai-client plan {mirror.name} fetches the metadata"
         yield skipped(f"no file was fetched and compared: {reason} ({fix})")
@@ -115,16 +122,45 @@ def _reached(mirror: Mirror, url: ContentUrl, found: Sample | None) -> Finding:
     try:
         if failure is not None:
             raise failure
-        return compare_sample(url, found, options) if found else ok(f"{url}: lets us in")
+        if found is None:
+            return ok(f"{url}: lets us in")
+        return _with_speed(compare_sample(url, found, options), url, found, options)
     except UpstreamFullError as full:
         return warn(full.message, "nothing: a sync stands in line")
     except HuaiError as error:
         return failed_by(error)
 
 
+def _with_speed(
+    finding: Finding, url: ContentUrl, found: Sample, options: TransferOptions
+) -> Finding:
+    """`finding` and, of a web server where all is well, how fast it is, and if it has ranges."""
+    if finding.result is not Result.OK or url.transport is not Transport.HTTP or not found.large:
+        return finding
+    from huai_client.transfer.http.sample import measure  # loads libcurl
+
+    measured = measure(url, found.large, options)
+    if isinstance(measured.failure, NoRangesError):
+        least = found.descriptor.blocks
+        text = f"{finding.message}; whole files only, no ranges"
+        if least and found.large.size >= least:
+            return warn(text, "a web server with ranges spares what did not change in large files")
+        return ok(text)
+    if measured.failure is not None:
+        return failed_by(measured.failure)
+    rate = human(measured.size / max(measured.seconds, _INSTANT))
+    first = f"the first byte after {measured.first_byte * 1000:.0f} ms"
+    return ok(f"{finding.message}; ranges, about {rate}/s, {first}")
+
+
+def _stands_in(finding: Finding) -> Finding:
+    """Of a mirror: a sync goes well without it."""
+    bad = finding.result is Result.FAIL
+    return warn(finding.message, finding.fix) if bad else finding
+
+
 def _one_is_enough(findings: Iterable[Finding]) -> Iterator[Finding]:
     found = list(findings)
     answered = any(each.result is not Result.FAIL for each in found)
     for each in found:
-        bad = answered and each.result is Result.FAIL
-        yield warn(each.message, each.fix) if bad else each
+        yield _stands_in(each) if answered else each

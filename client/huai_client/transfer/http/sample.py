@@ -1,15 +1,16 @@
-"""How fast mirrors are that nobody has asked yet: the beginning of a file from each, side by side.
+"""How fast web servers are, by the beginning of a file, as a range of it.
 
-What comes is counted and dropped.  All of it ends after a few seconds.
+What comes is counted and dropped.  It ends after a few seconds.
 """
 
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from typing import NamedTuple
 
 from huai_client.deadline import Deadline
-from huai_client.transfer.errors import OutOfTimeError
+from huai_client.transfer.errors import OutOfTimeError, TransferError
 from huai_client.transfer.http.connect import connections_to
 from huai_client.transfer.http.ranges import Span, fetch_ranges
 from huai_client.transfer.limits import Grant
@@ -22,27 +23,42 @@ _BYTES = 256 << 10
 _SECONDS = 5.0
 
 
+class Measured(NamedTuple):
+    """What a sample told."""
+
+    failure: TransferError | None
+    size: int
+    """Bytes that came."""
+    seconds: float
+    first_byte: float
+    """Seconds."""
+
+
 def sample(urls: Sequence[ContentUrl], file: File, options: TransferOptions) -> None:
     """Ask each of `urls`, all of HTTP, for the beginning of `file`, and remember how fast it is."""
-    until = Deadline.after(min(_SECONDS, options.deadline.left))
     with ThreadPoolExecutor(len(urls), thread_name_prefix="huai-sample") as pool:
-        for each in [pool.submit(_ask, url, file, options, until) for url in urls]:
-            each.result()
+        asked = [pool.submit(measure, url, file, options) for url in urls]
+        for url, each in zip(urls, asked, strict=True):
+            _, size, seconds, first_byte = each.result()
+            note_speed(url, options.hosts, size, seconds, first_byte)
 
 
-def _ask(url: ContentUrl, file: File, options: TransferOptions, until: Deadline) -> None:
+def measure(url: ContentUrl, file: File, options: TransferOptions) -> Measured:
+    """Ask `url`, of HTTP, for the beginning of `file`; whoever is silent just takes long."""
+    until = Deadline.after(min(_SECONDS, options.deadline.left))
+
     def watch(_: int) -> None:
         if until.over:
             raise OutOfTimeError
 
     pieces = iter([_Dropped(Span(0, min(file.size, _BYTES)))])
     with connections_to(url, options, Grant((), 0)) as connections:
-        began = time.monotonic()
+        began, failure = time.monotonic(), None
         with suppress(OutOfTimeError):
-            fetch_ranges(connections, url, file, lambda: next(pieces, None), watch)
+            failure = fetch_ranges(connections, url, file, lambda: next(pieces, None), watch)
         took = time.monotonic() - began
         # Whoever sends nothing has a first byte, too: it is later than this.
-        note_speed(url, options.hosts, connections.received, took, connections.first_byte or took)
+        return Measured(failure, connections.received, took, connections.first_byte or took)
 
 
 class _Dropped:
