@@ -76,7 +76,7 @@ def _cases(large: int) -> Iterator[Case]:
     yield Case(
         "swapped",
         "20 MiB, its halves swapped",
-        partial(_fill, 2 * half),
+        partial(fill, 2 * half),
         partial(_swap, half),
         Goal(0.3, "< 0.3 s"),
         Goal(2 * half // 100, "< 1 %"),
@@ -85,7 +85,7 @@ def _cases(large: int) -> Iterator[Case]:
     yield Case(
         "scattered",
         f"{show(large, 'B')}, {_WRITES} blocks of 4 KiB written",
-        partial(_fill, large),
+        partial(fill, large),
         partial(_scatter, large),
         Goal(2.0, "< 1 s with reflinks, < 2 s in place"),
         blocks,
@@ -94,7 +94,7 @@ def _cases(large: int) -> Iterator[Case]:
         yield Case(
             name,
             f"{show(large, 'B')}, {show(size, 'B')} inserted at the start",
-            partial(_fill, large),
+            partial(fill, large),
             partial(_insert, size),
             received=Goal(2.1 * MIB, "few blocks"),
         )
@@ -102,7 +102,7 @@ def _cases(large: int) -> Iterator[Case]:
     yield Case(
         "renewed",
         f"{show(disc, 'B')}, a third of it new",
-        partial(_fill, disc),
+        partial(fill, disc),
         partial(_renew, disc),
         received=Goal(disc / 3 * 1.02, "the third and 2 %"),
     )
@@ -120,7 +120,7 @@ def _indexing(stand: Stand, size: int) -> Iterator[Figure]:
     """What the upstream's first commit of one large file costs, by the clock."""
     tree = stand.folder / "indexed"
     tree.mkdir()
-    _fill(size, tree / _NAME)
+    fill(size, tree / _NAME)
     ours: list[float] = []
     theirs: list[float] = []
     for number in range(stand.rounds + 1):
@@ -232,7 +232,7 @@ def _received(output: bytes) -> int:
     return next(int(event["received"]) for event in events if event["type"] == "sync")
 
 
-def _fill(size: int, path: Path) -> None:
+def fill(size: int, path: Path) -> None:
     """Real data, no two blocks alike."""
     data = bytearray(os.urandom(min(size, _RANDOM)))
     with path.open("wb") as file:
@@ -243,7 +243,7 @@ def _fill(size: int, path: Path) -> None:
 
 
 def _sparse(data: int, path: Path) -> None:
-    _fill(data, path)
+    fill(data, path)
     os.truncate(path, _SPARSE)
 
 
