@@ -10,16 +10,25 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from huai_schema.errors import FormatError
+from huai_schema.errors import ExitCode, FormatError, HuaiError
+from huai_schema.layout.snapshot import Snapshot
 from huai_schema.paths import RelPath, rel_path
 from huai_schema.program.configuration import ConfigError
 from huai_schema.program.locking import locked
 from huai_server.config import Module, ModuleExport
 from huai_server.errors import storage_errors
-from huai_server.export.export import ExportResult, Place, export, exported_files
+from huai_server.export.export import (
+    ExportResult,
+    Made,
+    Place,
+    export,
+    export_scanned,
+    exported_files,
+    make_directories,
+)
 from huai_server.export.source import Exported, Wanted
 from huai_server.paths import ModulePlaces
-from huai_server.store.repository import Repository
+from huai_server.store.repository import Head, Repository
 
 
 class Plan(NamedTuple):
@@ -50,11 +59,70 @@ def plan_export(
 
 def export_module(
     name: str, module: Module, places: ModulePlaces, plan: Plan, *, wait: float = 0
-) -> ExportResult:
-    """Write the files of an export."""
+) -> tuple[Head, ExportResult]:
+    """Write the files of an export; with the commit that they describe."""
     with storage_errors(Path(module.path)), locked(places.lock, wait=wait):
         repository = Repository(places.repository)
         return export(repository, name, plan.place, plan.wanted, plan.exported)
+
+
+class ExportUpdate(NamedTuple):
+    """What became of the export that goes with a commit."""
+
+    result: ExportResult | None = None
+    described: Head | None = None
+    """The commit that the files describe; None: the new one."""
+    failure: HuaiError | None = None
+    """The commit was made all the same."""
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """How the program should end."""
+        return self.failure.exit_code if self.failure else ExitCode.OK
+
+
+class ExportOfTree:
+    """The export into a tree that is being committed (`commit.TreeExport`)."""
+
+    def __init__(self, name: str, plan: Plan) -> None:
+        """Writes nothing yet."""
+        self._name = name
+        self._plan = plan
+        self.update = ExportUpdate()
+
+    def prepare(self) -> None:
+        """Make the directories that the files need, so that they are scanned."""
+        try:
+            with storage_errors(Path(os.fsdecode(self._plan.place.tree))):
+                make_directories(self._plan.place, self._plan.wanted)
+        except HuaiError as error:
+            self.update = ExportUpdate(failure=error)
+
+    def write(self, repository: Repository, scanned: Snapshot, size: int, time: int) -> bool:
+        """Write the files; whether the tree may have changed."""
+        if self.update.failure:
+            return False
+        place, wanted, exported = self._plan
+        made = Made(scanned, size, time, exported)
+        try:
+            with storage_errors(Path(os.fsdecode(place.tree))):
+                found, result = export_scanned(repository, self._name, place, wanted, made)
+        except HuaiError as error:
+            self.update = ExportUpdate(failure=error)
+            return True
+        self.update = ExportUpdate(result, found)
+        return result.changed
+
+
+def export_after_commit(
+    name: str, module: Module, places: ModulePlaces, plan: Plan
+) -> ExportUpdate:
+    """The export to a folder outside of the tree."""
+    try:
+        described, result = export_module(name, module, places, plan)
+    except HuaiError as error:
+        return ExportUpdate(failure=error)
+    return ExportUpdate(result, described)
 
 
 def _wanted(name: str, table: ModuleExport) -> Wanted:

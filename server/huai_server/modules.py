@@ -12,6 +12,7 @@ from huai_schema.program.configuration import ConfigError
 from huai_server.commit.commit import CommitResult, commit_tree
 from huai_server.config import Module, add_module, load, remove_module
 from huai_server.errors import storage_errors
+from huai_server.exports import ExportOfTree, ExportUpdate, export_after_commit, plan_export
 from huai_server.fallback.after_commit import AttrTreeUpdate, remove_attr_tree, update_attr_tree
 from huai_server.fallback.conf import check_names
 from huai_server.paths import module_places
@@ -24,11 +25,12 @@ class Committed(NamedTuple):
 
     result: CommitResult
     attr_tree: AttrTreeUpdate
+    export: ExportUpdate
 
     @property
     def exit_code(self) -> ExitCode:
         """How the program should end."""
-        return self.result.exit_code or self.attr_tree.exit_code
+        return self.result.exit_code or self.attr_tree.exit_code or self.export.exit_code
 
 
 class Removed(NamedTuple):
@@ -68,24 +70,32 @@ def commit(
     wait: float = 0,
     on_commit: Callable[[CommitResult], object] = _ignore,
 ) -> Committed:
-    """Commit a module's tree, then bring its attr tree to the new commit.
+    """Commit a module's tree with its export, then bring its attr tree to the new commit.
 
-    `on_commit` is called between the two.
+    `on_commit` is called between the two.  What is exported to a folder outside of the tree is
+    written last.
     """
     config = load(root)
-    module = config.module(name)
+    module, places = config.module(name), module_places(root, name)
     keys = open_keys(root, config.signing) if config.signing else None
+    plan = plan_export(name, module) if module.export.files else None
+    inside = ExportOfTree(name, plan) if plan and plan.place.inside is not None else None
     result = commit_tree(
         name,
         module,
-        module_places(root, name),
+        places,
         keys=keys,
         allow_empty=allow_empty,
         accept_mounts=accept_mounts,
         wait=wait,
+        export=inside,
     )
     on_commit(result)
-    return Committed(result, update_attr_tree(root, name))
+    attr_tree = update_attr_tree(root, name)
+    exported = inside.update if inside else ExportUpdate()
+    if plan and not inside:
+        exported = export_after_commit(name, module, places, plan)
+    return Committed(result, attr_tree, exported)
 
 
 def remove(root: Path, name: str, *, purge: bool) -> Removed:

@@ -1,14 +1,25 @@
 """Exports of a small upstream: `tests.support.committing.Upstream`, and a folder beside it."""
 
 from pathlib import Path
+from typing import NamedTuple
 
 from huai_server.config import ModuleExport
-from huai_server.export.export import ExportResult
+from huai_server.export.export import Written
 from huai_server.exports import export_module, plan_export
 from tests.support.committing import NAME, Upstream
 
 ALL = ("arch", "b3sums", "fedora", "ls-lR", "timestamp", "trace", "tunasync")
 HOST = "mirror.example"
+
+
+class Done(NamedTuple):
+    """What an export did."""
+
+    serial: int
+    """Of the commit that is described."""
+    changed: bool
+    files: tuple[Written, ...]
+    left_out: int
 
 
 class Exporter:
@@ -26,13 +37,14 @@ class Exporter:
         export = ModuleExport(**{"files": ALL, "host": HOST, **table})  # type: ignore[arg-type]
         self.upstream.configure(export=export)
 
-    def export(self, to: Path | None = None, *only: str) -> ExportResult:
+    def export(self, to: Path | None = None, *only: str) -> Done:
         """Export the newest commit."""
         module = self.upstream.module
         plan = plan_export(NAME, module, folder=None if to is None else str(to), only=only)
-        return export_module(NAME, module, self.upstream.places, plan)
+        described, result = export_module(NAME, module, self.upstream.places, plan)
+        return Done(described.info.serial, result.changed, result.files, result.left_out)
 
-    def outside(self, *only: str) -> ExportResult:
+    def outside(self, *only: str) -> Done:
         """Export to the folder beside the tree."""
         return self.export(self.out, *only)
 

@@ -6,7 +6,7 @@ from errno import EACCES, EPERM
 from typing import TYPE_CHECKING
 
 from huai_schema.codec.commits import CommitInfo
-from huai_schema.paths import show
+from huai_schema.paths import exact, show
 from huai_schema.program.humanize import counted, moment
 from huai_server.cli.console import Console
 from huai_server.commit import remarks
@@ -18,9 +18,12 @@ from huai_server.scan.types import Problem
 
 if TYPE_CHECKING:  # these load libgit2, which only some commands need
     from huai_server.commit.commit import CommitResult
+    from huai_server.export.export import ExportResult
+    from huai_server.exports import ExportUpdate
     from huai_server.fallback.after_commit import AttrTreeUpdate
     from huai_server.fallback.attr import AttrTreeResult
     from huai_server.store.module_state import ModuleState
+    from huai_server.store.repository import Head
 
 _SHOWN = 20
 """Problems that are named one by one; --json names all."""
@@ -111,6 +114,37 @@ def commit_line(name: str, result: "CommitResult", seconds: float) -> str:
         f"{name}: serial {info.serial}: {counts.added:,} added, {counts.changed:,} changed, "
         f"{counts.removed:,} removed{moved} ({entries}, {seconds:.1f} s)"
     )
+
+
+def show_export(console: Console, name: str, result: "ExportResult", described: "Head") -> None:
+    """Print what an export wrote, of the commit that is described."""
+    console.event(
+        "export",
+        module=name,
+        commit=described.commit,
+        serial=described.info.serial,
+        files=[
+            {"path": exact(file.path), "size": file.size, "changed": file.changed}
+            for file in result.files
+        ],
+        left_out=result.left_out,
+    )
+    for file in result.files:
+        if file.changed:
+            console.result(f"{name}: {show(file.path)}: {counted(file.size, 'byte')} written")
+    if result.left_out:
+        console.warning(
+            f"{name}: {counted(result.left_out, 'name')} left out of Fedora's lists, with control "
+            "characters or no UTF-8"
+        )
+
+
+def show_export_update(console: Console, name: str, update: "ExportUpdate", newest: "Head") -> None:
+    """Print what became of the export that goes with a commit."""
+    if update.failure:
+        console.failure(update.failure)
+    if update.result:
+        show_export(console, name, update.result, update.described or newest)
 
 
 def status_values(name: str, module: Module, state: "ModuleState") -> dict[str, object]:

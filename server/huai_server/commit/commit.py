@@ -2,6 +2,9 @@
 
 Only composes.  Order of writes: objects, durable, as a pack; then the commit; the ref last.
 A run killed anywhere leaves the last commit as it was, and at most an unused pack.
+
+What is exported into the tree is written between the two, of what was scanned; then the tree is
+scanned again, so that one commit has the lists that describe it.
 """
 
 import os
@@ -10,6 +13,7 @@ import time
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Protocol
 
 from huai_native._native import PackWriter
 from huai_schema.codec.commits import CommitInfo, Counts
@@ -44,6 +48,18 @@ from huai_server.store.repository import Head, Repository, Seal, StoreError
 from huai_server.volatile import Volatile
 
 _HASH_THREADS = 2 * (os.cpu_count() or 1)
+
+
+class TreeExport(Protocol):
+    """Writes files into the tree that the commit is to hold as well."""
+
+    def prepare(self) -> None:
+        """Before the tree is scanned."""
+        ...
+
+    def write(self, repository: Repository, scanned: Snapshot, size: int, time: int) -> bool:
+        """Of what was scanned, `size` bytes of files, at `time`; whether the tree was changed."""
+        ...
 
 
 class EmptyRootError(HuaiError):
@@ -83,6 +99,7 @@ def commit_tree(  # noqa: PLR0913 (what is wanted, and on what terms)
     allow_empty: bool = False,
     accept_mounts: bool = False,
     wait: float = 0,
+    export: TreeExport | None = None,
 ) -> CommitResult:
     """Bring the metadata of a module up to date with its tree.
 
@@ -103,7 +120,9 @@ def commit_tree(  # noqa: PLR0913 (what is wanted, and on what terms)
             repository.remove_unfinished()
             try:
                 making = _Commit(name, module, places, repository, keys)
-                return making.run(root, allow_empty=allow_empty, accept_mounts=accept_mounts)
+                return making.run(
+                    root, export, allow_empty=allow_empty, accept_mounts=accept_mounts
+                )
             except FormatError as error:
                 # What a scan yields is always well-formed: this was read from the repository.
                 raise StoreError(
@@ -142,9 +161,32 @@ class _Commit:
         self._past = past
         self._blocks = BlockIndices(repository.path)
         self._assembly = TreeBuilder(past, check_readable=module.check_readable)
-        self._hashed = (0, 0)
+        self._hashed_files = self._hashed_bytes = 0
 
-    def run(self, root: Path, *, allow_empty: bool, accept_mounts: bool) -> CommitResult:
+    def run(
+        self, root: Path, export: TreeExport | None, *, allow_empty: bool, accept_mounts: bool
+    ) -> CommitResult:
+        if export:
+            export.prepare()
+        tree, top = self._write(root, allow_empty=allow_empty, accept_mounts=accept_mounts)
+        now = int(time.time())
+        if export:
+            scanned, size = Snapshot(self._repository, tree), self._assembly.totals.bytes
+            if export.write(self._repository, scanned, size, now):
+                self._assembly = TreeBuilder(self._past, check_readable=self._module.check_readable)
+                tree, top = self._write(root, allow_empty=allow_empty, accept_mounts=accept_mounts)
+        renewal = self._is_newest(top) and self._expires_soon()
+        if self._is_newest(top) and not renewal:
+            return self._result(Counts())
+        counts = Counts() if renewal else self._counts(tree)
+        serial = self._head.info.serial + 1 if self._head else 1
+        info = CommitInfo(self._name, serial, self._assembly.totals, counts, self._assembly.skipped)
+        head = self._repository.commit(top, info, self._head, seal=self._seal(top), now=now)
+        self._blocks.prune(Snapshot(self._repository, tree), time.time())
+        return self._result(counts, head)
+
+    def _write(self, root: Path, *, allow_empty: bool, accept_mounts: bool) -> tuple[bytes, bytes]:
+        """Scan, and write what is new as a pack; the ids of the root's tree and the commit's."""
         writer = PackWriter(
             os.fsencode(self._repository.pack_folder),
             os.fsencode(TEMPORARY + secrets.token_hex(8)),
@@ -165,23 +207,17 @@ class _Commit:
             mounts.write()
             others = {KEYS: self._keys.chain.encode()} if self._keys else {}
             top = write_root(self._descriptor(), tree, writer, others)
-            same = self._head is not None and bytes.fromhex(self._head.tree) == top
-            if same:
+            if self._is_newest(top):
                 writer.abort()
             else:
                 writer.finish()
         except BaseException:
             writer.abort()
             raise
-        renewal = same and self._expires_soon()
-        if self._head and same and not renewal:
-            return self._result(self._head, Counts(), changed=False)
-        counts = Counts() if renewal else self._counts(tree)
-        serial = self._head.info.serial + 1 if self._head else 1
-        info = CommitInfo(self._name, serial, self._assembly.totals, counts, self._assembly.skipped)
-        head = self._repository.commit(top, info, self._head, seal=self._seal(top))
-        self._blocks.prune(Snapshot(self._repository, tree), time.time())
-        return self._result(head, counts, changed=True)
+        return tree, top
+
+    def _is_newest(self, top: bytes) -> bool:
+        return self._head is not None and bytes.fromhex(self._head.tree) == top
 
     def _expires_soon(self) -> bool:
         """Whether the newest commit needs a new signature, though nothing else is new."""
@@ -220,7 +256,8 @@ class _Commit:
         try:
             yield from columns.fill(scanned)
         finally:
-            self._hashed = (columns.hashed_files, columns.hashed_bytes)
+            self._hashed_files += columns.hashed_files
+            self._hashed_bytes += columns.hashed_bytes
 
     def _descriptor(self) -> Descriptor:
         module = self._module
@@ -252,7 +289,16 @@ class _Commit:
             return Counts(added=self._assembly.totals.entries)
         return count(self._past, Snapshot(self._repository, tree))
 
-    def _result(self, head: Head, counts: Counts, *, changed: bool) -> CommitResult:
-        problems = tuple(self._assembly.problems)
-        remarks = self._assembly.remarks.found()
-        return CommitResult(head, changed, counts, problems, remarks, *self._hashed)
+    def _result(self, counts: Counts, made: Head | None = None) -> CommitResult:
+        """`made`: the new commit; None: the one before is the newest."""
+        head = made or self._head
+        assert head is not None  # noqa: S101 - without one there is always something to commit
+        return CommitResult(
+            head,
+            made is not None,
+            counts,
+            tuple(self._assembly.problems),
+            self._assembly.remarks.found(),
+            self._hashed_files,
+            self._hashed_bytes,
+        )

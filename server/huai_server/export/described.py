@@ -7,6 +7,7 @@ the first difference.
 from huai_schema.diff.changes import Change
 from huai_schema.diff.diff import Difference, diff
 from huai_schema.entries import Directory
+from huai_schema.layout.snapshot import Snapshot
 from huai_server.export.source import Exported
 from huai_server.store.repository import Head, Repository
 
@@ -17,10 +18,15 @@ def described(repository: Repository, exported: Exported) -> Head | None:
     for head in repository.history():
         if found is not None:
             old, new = (repository.snapshot(each)[1] for each in (head, found))
-            if not all(_is_exported(change, exported) for change in diff(old, new)):
+            if not is_same(old, new, exported):
                 break
         found = head
     return found
+
+
+def is_same(old: Snapshot, new: Snapshot, exported: Exported) -> bool:
+    """Whether exports alone made the difference between two snapshots."""
+    return all(_is_exported(change, exported) for change in diff(old, new))
 
 
 def _is_exported(change: Difference, exported: Exported) -> bool:

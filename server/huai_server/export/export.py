@@ -5,19 +5,19 @@ The caller holds the module's lock: a commit sees either none or all of an expor
 
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import time as clock
 
 from huai_schema.entries import File
 from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.layout.snapshot import Snapshot
-from huai_schema.paths import ROOT, RelPath, join
+from huai_schema.paths import ROOT, RelPath, join, parent
 from huai_server.export import fedora
-from huai_server.export.described import described
+from huai_server.export.described import described, is_same
 from huai_server.export.dialects import DIALECTS, FEDORA, Texts, all_paths
 from huai_server.export.folder import Folder
 from huai_server.export.source import Exported, Source, Wanted
-from huai_server.store.repository import Repository
+from huai_server.store.repository import Head, Repository
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +47,6 @@ class Written:
 class ExportResult:
     """What an export did."""
 
-    commit: str
-    """The one that is described."""
-    serial: int
     files: tuple[Written, ...]
     left_out: int
     """Names that no line of Fedora's lists can hold; a directory counts once."""
@@ -67,6 +64,17 @@ def exported_files(place: Place, wanted: Wanted) -> tuple[RelPath, ...]:
     return tuple(join(place.inside, path) for path in all_paths(wanted))
 
 
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A tree that is about to be committed."""
+
+    snapshot: Snapshot
+    size: int
+    """Bytes of all files."""
+    time: int
+    exported: Exported
+
+
 class NoCommitError(HuaiError):
     """There is nothing yet that an export could describe."""
 
@@ -75,27 +83,49 @@ class NoCommitError(HuaiError):
 
 def export(
     repository: Repository, module: str, place: Place, wanted: Wanted, exported: Exported
-) -> ExportResult:
-    """Write what is wanted of the newest commit; `exported` are all files that exports write."""
+) -> tuple[Head, ExportResult]:
+    """Write what is wanted; `exported` are all files that exports write.
+
+    The commit that is described, and what was written.
+    """
     head = described(repository, exported)
     if head is None:
         raise NoCommitError(
             f"{module}: there is no commit yet", hint=f"run: huai-server commit {module}"
         )
     snapshot = repository.snapshot(head)[1]
-    source = describe(module, snapshot, head.info.totals.bytes, head.time, exported)
-    files, left_out = write(source, place, wanted)
-    return ExportResult(head.commit, head.info.serial, files, left_out)
+    source = _describe(module, snapshot, head.info.totals.bytes, head.time, exported)
+    return head, ExportResult(*_write(source, place, wanted))
 
 
-def describe(module: str, snapshot: Snapshot, size: int, time: int, exported: Exported) -> Source:
+def export_scanned(
+    repository: Repository, module: str, place: Place, wanted: Wanted, made: Made
+) -> tuple[Head | None, ExportResult]:
+    """The same with a tree that is about to be committed; None: that is what is described."""
+    newest = repository.head()
+    if newest and is_same(repository.snapshot(newest)[1], made.snapshot, made.exported):
+        return export(repository, module, place, wanted, made.exported)
+    source = _describe(module, made.snapshot, made.size, made.time, made.exported)
+    return None, ExportResult(*_write(source, place, wanted))
+
+
+def make_directories(place: Place, wanted: Wanted) -> None:
+    """Make the directories in the tree that an export needs, so that a commit finds them."""
+    if place.inside is None:
+        return
+    with closing(Folder(place.tree)) as folder:
+        for path in all_paths(replace(wanted, sums=())):
+            folder.make(parent(join(place.inside, path)))
+
+
+def _describe(module: str, snapshot: Snapshot, size: int, time: int, exported: Exported) -> Source:
     """The source of an export; `size` and `time` are those of the commit."""
     own = (snapshot.leaf(path) for path in exported.files)
     size -= sum(leaf.size for leaf in own if isinstance(leaf, File))
     return Source(module, snapshot, size, time, int(clock()), exported)
 
 
-def write(source: Source, place: Place, wanted: Wanted) -> tuple[tuple[Written, ...], int]:
+def _write(source: Source, place: Place, wanted: Wanted) -> tuple[tuple[Written, ...], int]:
     """Write what is wanted; the files, and how many names no line can hold."""
     prefix = place.inside or ROOT
     with ExitStack() as closed:

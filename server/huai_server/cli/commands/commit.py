@@ -22,6 +22,7 @@ from huai_server.cli.report import (
     problem_lines,
     remark_lines,
     show_attr_update,
+    show_export_update,
 )
 from huai_server.commit.commit import CommitResult
 from huai_server.config import load
@@ -84,5 +85,6 @@ def _commit(console: Console, root: Path, name: str, **options: Any) -> int:
         console.result(commit_line(name, result, seconds))
 
     done = modules.commit(root, name, on_commit=committed, **options)
+    show_export_update(console, name, done.export, done.result.head)
     show_attr_update(console, name, done.attr_tree)
     return done.exit_code

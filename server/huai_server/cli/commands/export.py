@@ -1,13 +1,10 @@
 """`huai-server export`: write what other programs of mirrors read."""
 
-import time
 from pathlib import Path
 
 import click
 
 from huai_schema.errors import ExitCode
-from huai_schema.paths import exact, show
-from huai_schema.program.humanize import counted
 from huai_server.cli.console import Console
 from huai_server.cli.options import (
     chosen,
@@ -17,6 +14,7 @@ from huai_server.cli.options import (
     modules_argument,
     quiet_option,
 )
+from huai_server.cli.report import show_export
 from huai_server.config import load
 from huai_server.export.dialects import NAMES
 from huai_server.exports import export_module, plan_export
@@ -78,32 +76,13 @@ def command(
             )
         if folder is None and not module.export.files:
             raise click.UsageError("say where to with --to")
-        started = time.monotonic()
         target = None if folder is None else str(Path(folder).absolute())
         plan = plan_export(name, module, folder=target, only=only)
-        result = export_module(name, module, module_places(root, name), plan, wait=wait)
-        console.event(
-            "export",
-            module=name,
-            commit=result.commit,
-            serial=result.serial,
-            files=[
-                {"path": exact(file.path), "size": file.size, "changed": file.changed}
-                for file in result.files
-            ],
-            left_out=result.left_out,
-            seconds=round(time.monotonic() - started, 3),
-        )
-        for file in result.files:
-            if file.changed:
-                console.result(f"{name}: {show(file.path)}: {counted(file.size, 'byte')}")
-        if result.left_out:
-            console.warning(
-                f"{name}: {counted(result.left_out, 'name')} left out of Fedora's lists: control "
-                "characters, or no UTF-8"
-            )
+        places = module_places(root, name)
+        described, result = export_module(name, module, places, plan, wait=wait)
+        show_export(console, name, result, described)
         if not result.changed:
-            console.result(f"{name}: nothing changed since serial {result.serial}")
+            console.result(f"{name}: nothing changed, still serial {described.info.serial}")
         return ExitCode.OK
 
     return each(one, chosen(config, names, every=every), console)
