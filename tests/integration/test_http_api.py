@@ -148,7 +148,8 @@ def test_health_and_description(client: httpx.Client) -> None:
     assert client.get("/healthz").json() == {"status": "ok", "modules": 1}
     paths = client.get("/openapi.json").json()["paths"]
     modules = {"/api/v1/modules", "/api/v1/modules/{name}"}
-    assert set(paths) == {*modules, "/content/{name}/{path}", "/healthz"}
+    files = {"/api/v1/modules/{name}/metalink/{path}", "/content/{name}/{path}"}
+    assert set(paths) == {*modules, *files, "/healthz"}
 
 
 def test_one_connection_carries_many_requests(server: Server) -> None:

@@ -18,6 +18,7 @@ from starlette.exceptions import HTTPException
 
 from huai_schema import __version__
 from huai_schema.errors import HuaiError
+from huai_server.http import metalinks
 from huai_server.http.api import Heads, ModuleModel, all_modules, router
 from huai_server.http.asgi.body import Receive
 from huai_server.http.asgi.errors import HttpError
@@ -87,6 +88,7 @@ class Application:
         self.api = _Api(title="huai", version=__version__, docs_url=None, redoc_url=None)
         heads = Heads(registry)
         self.api.include_router(router(heads))
+        self.api.include_router(metalinks.router(registry))
         self._add_front_page(heads)
         self._add_health(registry)
         self.api.add_exception_handler(HuaiError, _expected)

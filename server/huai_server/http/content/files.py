@@ -8,21 +8,15 @@ Rule: a path that the commit does not name as a file is not even looked for in t
 
 import logging
 import os
-from pathlib import Path
-from threading import Lock
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from huai_native._native import open_regular
 from huai_schema.entries import File
 from huai_schema.errors import FormatError, HuaiError
 from huai_schema.paths import RelPath, rel_path, show
 from huai_server.http.asgi.errors import HttpError
-from huai_server.http.git.branch_state import read_branch_state
+from huai_server.http.newest import Newest
 from huai_server.http.settings import Content
-from huai_server.store.repository import Repository
-
-if TYPE_CHECKING:
-    from huai_schema.layout.snapshot import Snapshot
 
 _SMALL_BYTES = 64 << 10
 """More costs longer to read than to hand over to another thread."""
@@ -65,7 +59,7 @@ class CommittedFiles:
         """Reads nothing yet."""
         self._name = name
         self._content = content
-        self._newest = _Newest(content.repository)
+        self._newest = Newest(content.repository)
 
     def open(self, raw: bytes) -> OpenFile:
         """The file at the path `raw`; an `HttpError` says why there is none."""
@@ -89,12 +83,12 @@ class CommittedFiles:
 
     def _look_up(self, path: RelPath) -> File | None:
         try:
-            entry = self._newest.file(path)
+            found = self._newest.find(path)
         except HuaiError as error:
             # The message holds paths of this machine, so only the log gets it.
             _log.warning("%s: %s", self._name, error.message)
             raise _unreadable("the module's metadata cannot be read") from None
-        return entry
+        return found and found.file
 
     def _open(self, path: RelPath) -> int:
         try:
@@ -117,39 +111,6 @@ class CommittedFiles:
         known = entry.digest.hex() if is_entry and entry.digest else None
         etag = known or f"{size:x}-{mtime:x}-{status.st_ino:x}"
         return OpenFile(handle, size, mtime, f'"{etag}"', f"{self._name}: {show(entry.path)}")
-
-
-class _Newest:
-    """The newest commit of one module, as far as it was read; one thread at a time reads it."""
-
-    def __init__(self, repository: Path) -> None:
-        self._repository = repository
-        self._state: bytes | None = None
-        self._snapshot: Snapshot | None = None
-        self._turn = Lock()
-
-    def file(self, path: RelPath) -> File | None:
-        """The regular file at `path`, if it has one there."""
-        with self._turn:
-            state = read_branch_state(self._repository)
-            if state is None or state != self._state:
-                self._read()
-            try:
-                leaf = self._snapshot.leaf(path) if self._snapshot else None
-            except HuaiError:
-                self._state = None  # what is damaged may be restored
-                raise
-        return leaf if isinstance(leaf, File) else None
-
-    def _read(self) -> None:
-        self._state = self._snapshot = None
-        if not self._repository.exists():
-            return
-        store = Repository(self._repository)
-        head = store.head()
-        if head is not None:
-            self._snapshot = store.snapshot(head)[1]
-            self._state = head.commit.encode()
 
 
 def _absent() -> HttpError:

@@ -1,0 +1,91 @@
+"""`/api/v1/modules/NAME/metalink/PATH`: metalinks of the files of newest commits.
+
+Rule: a path is bytes, of any encoding, and read from the request as it came.
+"""
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING
+from urllib.parse import unquote_to_bytes
+
+from fastapi import APIRouter, Request, Response
+from starlette.convertors import PathConvertor, register_url_convertor
+
+from huai_schema.errors import FormatError, HuaiError
+from huai_schema.paths import RelPath, rel_path
+from huai_server.export.metalink import MEDIA_TYPE, NoMetalinkError, metalink
+from huai_server.http.api import ErrorModel
+from huai_server.http.asgi.errors import HttpError
+from huai_server.http.newest import Newest
+from huai_server.http.settings import Registry
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_ABOVE = 6
+"""How many parts of the address stand before the path."""
+_ANSWERS: dict[int | str, dict[str, object]] = {
+    200: {"content": {MEDIA_TYPE: {"schema": {"type": "string"}}}},
+    404: {"model": ErrorModel},
+}
+_log = logging.getLogger(__name__)
+
+
+class _AnyText(PathConvertor):
+    """The rest of an address, newlines as well, which the framework's own `path` ends at."""
+
+    regex = r"(?:.|\n)*"
+
+
+register_url_convertor("any_text", _AnyText())
+
+
+def router(registry: Registry) -> APIRouter:
+    """The route; modules come from `registry`, which may change at any time."""
+    routes = APIRouter(prefix="/api/v1", tags=["modules"])
+    known: dict[Path, Newest] = {}
+
+    @routes.get(
+        "/modules/{name}/metalink/{path:any_text}", response_class=Response, responses=_ANSWERS
+    )
+    async def file_metalink(name: str, path: str, request: Request) -> Response:  # noqa: ARG001 - described only
+        """Where a file of the newest commit is, its size and its digest (RFC 5854)."""
+        modules = registry.modules()
+        for gone in known.keys() - set(modules.values()):
+            del known[gone]
+        repository = modules.get(name)
+        if repository is None:
+            raise HttpError(404, "no such module", hint="see /api/v1/modules for their names")
+        newest = known.setdefault(repository, Newest(repository))
+        text = await asyncio.to_thread(_document, name, newest, _path(request.scope["raw_path"]))
+        return Response(text, media_type=MEDIA_TYPE, headers={"Cache-Control": "no-cache"})
+
+    return routes
+
+
+def _document(name: str, newest: Newest, path: RelPath) -> str:
+    try:
+        found = newest.find(path)
+        if found is None:
+            raise HttpError(404, "the newest commit names no such file")
+        return metalink(*found)
+    except NoMetalinkError as error:
+        raise HttpError(404, f"there is no metalink of this file: {error.message}") from None
+    except HttpError:
+        raise
+    except HuaiError as error:
+        # The message holds paths of this machine, so only the log gets it.
+        _log.warning("%s: %s", name, error.message)
+        raise
+
+
+def _path(raw: bytes) -> RelPath:
+    """The path that is asked for; no escaped slash separates anything."""
+    parts = [unquote_to_bytes(part) for part in raw.split(b"/")[_ABOVE:]]
+    try:
+        if any(b"/" in part for part in parts):
+            raise FormatError("an escaped slash")
+        return rel_path(b"/".join(parts))
+    except FormatError:
+        hint = "percent-encode its bytes"
+        raise HttpError(404, "the newest commit names no such file", hint=hint) from None

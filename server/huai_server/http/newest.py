@@ -1,0 +1,63 @@
+"""The newest commit of a module, kept as far as it was read, to look up its files.
+
+Reads the repository, so it is asked in threads.
+"""
+
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, NamedTuple
+
+from huai_schema.entries import File
+from huai_schema.errors import HuaiError
+from huai_schema.paths import RelPath
+from huai_server.http.git.branch_state import read_branch_state
+from huai_server.store.repository import Repository
+
+if TYPE_CHECKING:
+    from huai_schema.codec.descriptor import Descriptor
+    from huai_schema.layout.snapshot import Snapshot
+
+
+class Found(NamedTuple):
+    """A file of the newest commit."""
+
+    file: File
+    descriptor: "Descriptor"
+    """Of the commit."""
+
+
+class Newest:
+    """The newest commit of one module; one thread at a time reads it."""
+
+    def __init__(self, repository: Path) -> None:
+        """Reads nothing yet."""
+        self._repository = repository
+        self._state: bytes | None = None
+        self._commit: tuple[Descriptor, Snapshot] | None = None
+        self._turn = Lock()
+
+    def find(self, path: RelPath) -> Found | None:
+        """The regular file at `path`, if it has one there."""
+        with self._turn:
+            state = read_branch_state(self._repository)
+            if state is None or state != self._state:
+                self._read()
+            if self._commit is None:
+                return None
+            descriptor, snapshot = self._commit
+            try:
+                leaf = snapshot.leaf(path)
+            except HuaiError:
+                self._state = None  # what is damaged may be restored
+                raise
+        return Found(leaf, descriptor) if isinstance(leaf, File) else None
+
+    def _read(self) -> None:
+        self._state = self._commit = None
+        if not self._repository.exists():
+            return
+        store = Repository(self._repository)
+        head = store.head()
+        if head is not None:
+            self._commit = store.snapshot(head)
+            self._state = head.commit.encode()
