@@ -5,7 +5,8 @@ Holds the module's lock while it writes, as a commit does.
 
 import os
 import socket
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -28,7 +29,7 @@ from huai_server.export.export import (
 )
 from huai_server.export.source import Exported, Wanted
 from huai_server.paths import ModulePlaces
-from huai_server.store.repository import Head, Repository
+from huai_server.store.repository import Head, Repository, StoreError
 
 
 class Plan(NamedTuple):
@@ -57,11 +58,24 @@ def plan_export(
     return Plan(place, wanted, Exported(tuple(files)))
 
 
+@contextmanager
+def _errors(name: str, place: Path) -> Iterator[None]:
+    """What the disk refuses, and what is damaged in the repository, as errors that say so."""
+    try:
+        with storage_errors(place):
+            yield
+    except FormatError as error:
+        raise StoreError(
+            f"{name}: {error.message}",
+            hint=f"run: huai-server check {name}, which names what is damaged",
+        ) from error
+
+
 def export_module(
     name: str, module: Module, places: ModulePlaces, plan: Plan, *, wait: float = 0
 ) -> tuple[Head, ExportResult]:
     """Write the files of an export; with the commit that they describe."""
-    with storage_errors(Path(module.path)), locked(places.lock, wait=wait):
+    with _errors(name, Path(module.path)), locked(places.lock, wait=wait):
         repository = Repository(places.repository)
         return export(repository, name, plan.place, plan.wanted, plan.exported)
 
@@ -93,7 +107,7 @@ class ExportOfTree:
     def prepare(self) -> None:
         """Make the directories that the files need, so that they are scanned."""
         try:
-            with storage_errors(Path(os.fsdecode(self._plan.place.tree))):
+            with _errors(self._name, Path(os.fsdecode(self._plan.place.tree))):
                 make_directories(self._plan.place, self._plan.wanted)
         except HuaiError as error:
             self.update = ExportUpdate(failure=error)
@@ -105,7 +119,7 @@ class ExportOfTree:
         place, wanted, exported = self._plan
         made = Made(scanned, size, time, exported)
         try:
-            with storage_errors(Path(os.fsdecode(place.tree))):
+            with _errors(self._name, Path(os.fsdecode(place.tree))):
                 found, result = export_scanned(repository, self._name, place, wanted, made)
         except HuaiError as error:
             self.update = ExportUpdate(failure=error)

@@ -176,6 +176,24 @@ def test_before_the_first_commit_there_is_nothing_to_export(root: Path, tmp_path
     assert not (tmp_path / "lastupdate").exists()
 
 
+def test_a_damaged_repository_is_told_as_such(root: Path, tree: Path, tmp_path: Path) -> None:
+    for number in range(300):
+        (tree / f"d/{number}").write_text("")
+    commit(root)
+    (tmp_path / "out").mkdir()
+    arguments = ("--only", "fedora", "--to", str(tmp_path / "out"))
+    exported(root, *arguments)
+    before = {path: (tmp_path / "out" / path).read_bytes() for path in LISTS}
+    (pack,) = repository(root).glob("objects/pack/*.pack")
+    pack.chmod(0o644)
+    content = bytearray(pack.read_bytes())
+    content[200:-200] = bytes(len(content) - 400)
+    pack.write_bytes(content)
+    done = run_server(root, "export", NAME, *arguments)
+    assert done.returncode == ExitCode.UNSOUND, done
+    assert {path: (tmp_path / "out" / path).read_bytes() for path in LISTS} == before
+
+
 def test_an_export_waits_for_a_commit(root: Path, tmp_path: Path) -> None:
     commit(root)
     arguments = ("export", NAME, "--only", "arch", "--to", str(tmp_path))
