@@ -1,21 +1,13 @@
-"""Spans of time as configuration files have them, `90s`, `12h`, `2d`, and what is older than one.
+"""What is older than a span of time, as configuration files have it (`90s`, `12h`, `2d`).
 
 Pure, and loads next to nothing: each poll passes here.
 """
 
 from huai_schema.program.humanize import long_span
+from huai_schema.program.spans import seconds
 
-SPAN = "^[0-9]{1,9}[smhdw]?$"
-"""What `seconds` reads, as a regular expression."""
-_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604_800}
 _SLACK = 3600
 """Seconds by which two clocks may differ before anybody is told."""
-
-
-def seconds(text: str) -> int:
-    """A span of time such as 90s, 30m, 1h or 2d; a bare number is seconds."""
-    unit = _UNITS.get(text[-1:])
-    return int(text[:-1]) * unit if unit else int(text)
 
 
 def overdue(since: int, span: str, now: int) -> bool:

@@ -21,7 +21,9 @@ from huai_schema.program.configuration import (
     read_toml,
     rewrite,
 )
+from huai_schema.program.spans import SPAN, seconds
 from huai_server.http.asgi.connections import address_of
+from huai_server.store.retention import Retention
 
 _NAME = "server.toml"
 _SEE = "docs/SERVER-CONFIGURATION.md, or `man huai-server.toml`, lists the keys and their values"
@@ -163,6 +165,10 @@ class Module(msgspec.Struct, frozen=True):
     """Whether `serve` hands out the files of the newest commit."""
     mirrors: tuple[str, ...] = ()
     """Content URLs of others who have the tree."""
+    keep: Annotated[str, Meta(pattern=f"^forever$|{SPAN}")] = "30d"
+    """How long commits stay; `forever`: nothing is ever dropped."""
+    keep_commits: Annotated[int, Meta(ge=1, le=1_000_000)] = 64
+    """So many of the newest stay, however old they are."""
     fallback: ModuleFallback = ModuleFallback()
     export: ModuleExport = ModuleExport()
 
@@ -170,6 +176,12 @@ class Module(msgspec.Struct, frozen=True):
     def indexed(self) -> int:
         """Bytes from which on files have a block index; 0: none has, since none has a digest."""
         return self.block_index if self.digest == "now" else 0
+
+    @property
+    def retention(self) -> Retention:
+        """Which old commits stay."""
+        span = None if self.keep == "forever" else seconds(self.keep)
+        return Retention(span, self.keep_commits)
 
     @property
     def rules(self) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from huai_schema.program.locking import locked
 from huai_server.http.git.upload_pack import Call, Git
 from huai_server.store.maintain import maintain
 from huai_server.store.replaced import KEPT
+from huai_server.store.retention import FOREVER
 from tests.support.committing import NAME, Upstream, fsck, git, run_server
 from tests.support.serving import Serving, serving
 
@@ -50,8 +51,8 @@ def hash_of(number: int) -> str:
 
 def maintained(upstream: Upstream) -> None:
     """Twice, so that what was replaced is gone from the disk as well."""
-    assert maintain(upstream.places, now=NOW).plan.merged == COMMITS + 2
-    assert maintain(upstream.places, now=NOW + KEPT).after.replaced.files == 0
+    assert maintain(upstream.places, FOREVER, now=NOW).plan.merged == COMMITS + 2
+    assert maintain(upstream.places, FOREVER, now=NOW + KEPT).after.replaced.files == 0
 
 
 def test_a_slow_fetch_outlives_it(upstream: Upstream, tmp_path: Path) -> None:
@@ -103,7 +104,7 @@ def test_clones_while_it_runs_again_and_again(
         number = 0
         try:
             while not stop.is_set():
-                maintain(upstream.places, now=NOW + number * KEPT, wait=60)
+                maintain(upstream.places, FOREVER, now=NOW + number * KEPT, wait=60)
                 number += 1
                 upstream.write(f"more{number}")
                 upstream.commit(wait=60)

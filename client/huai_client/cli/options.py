@@ -10,9 +10,9 @@ import click
 
 from huai_client.cli.logfile import LogFile
 from huai_client.config import default_root, load
-from huai_client.durations import SPAN, seconds
 from huai_client.run_options import SyncOptions
 from huai_schema.errors import HuaiError
+from huai_schema.program.spans import SPAN, seconds
 
 F = TypeVar("F", bound=Callable[..., Any])
 

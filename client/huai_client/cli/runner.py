@@ -13,7 +13,7 @@ from huai_client.cli.console import Console
 from huai_client.cli.run_log import RunLog
 from huai_client.diff.active_filter import same_filter
 from huai_client.diff.marks import stand
-from huai_client.durations import dated_ahead, overdue, seconds, too_old
+from huai_client.durations import dated_ahead, overdue, too_old
 from huai_client.hook_table import NO_HOOKS
 from huai_client.metadata.upstream import Upstream, is_up_to_date
 from huai_client.mirror import Mirror
@@ -23,6 +23,7 @@ from huai_client.state import delayed_record
 from huai_client.state import state as states
 from huai_schema.errors import ExitCode
 from huai_schema.paths import exact, show
+from huai_schema.program.spans import seconds
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from huai_client.durations import seconds
 from huai_client.hooks.changes import Changes
 from huai_client.hooks.environment import (
     before_variables,
@@ -25,6 +24,7 @@ from huai_client.hooks.program import run_program
 from huai_client.mirror import Mirror
 from huai_client.state.run_record import RunRecord
 from huai_schema.errors import ExitCode, HuaiError
+from huai_schema.program.spans import seconds
 
 
 class HookError(HuaiError):

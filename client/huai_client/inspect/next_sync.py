@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from huai_client.diff.active_filter import same_filter
-from huai_client.durations import seconds
 from huai_client.inspect.commits import Commits
 from huai_client.inspect.plan_lines import delayed_lines, plan_lines
 from huai_client.metadata.commit import Commit
@@ -20,6 +19,7 @@ from huai_client.state.state import HELD
 from huai_client.tree import View
 from huai_schema.errors import HuaiError
 from huai_schema.paths import RelPath, ancestors, show
+from huai_schema.program.spans import seconds
 
 
 class Preview(NamedTuple):

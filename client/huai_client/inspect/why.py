@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from huai_client.config import Module
 from huai_client.diff.active_filter import rules_of
-from huai_client.durations import seconds
 from huai_client.filters import Decision, Rules
 from huai_client.inspect.commits import Commits
 from huai_client.inspect.local_status import LocalStatus, PathStatus, local_status
@@ -25,6 +24,7 @@ from huai_client.verify.summary import Times, times_of
 from huai_schema.codec.publish_rules import volatile_rules
 from huai_schema.entries import Directory, Entry, File, Symlink
 from huai_schema.paths import RelPath
+from huai_schema.program.spans import seconds
 
 
 class Filtered(NamedTuple):

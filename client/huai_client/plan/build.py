@@ -21,7 +21,6 @@ from huai_client.diff.selection import Extent, Selection
 from huai_client.diff.selections import diff_selections
 from huai_client.diff.symlinks import without_unsafe
 from huai_client.diff.table import CandidateTable
-from huai_client.durations import seconds
 from huai_client.filters import Rules
 from huai_client.metadata.commit import Commit
 from huai_client.metadata.repository import Repository
@@ -64,6 +63,7 @@ from huai_schema.codec.publish_rules import ProfileRule, own_rules, usable_rules
 from huai_schema.entries import Directory
 from huai_schema.paths import RelPath
 from huai_schema.program.configuration import ConfigError, closest
+from huai_schema.program.spans import seconds
 
 NO_CHANGES = TreeDiff([], [], [])
 

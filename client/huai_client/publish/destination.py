@@ -7,7 +7,6 @@ import time
 from dataclasses import replace
 from functools import partial
 
-from huai_client.durations import seconds
 from huai_client.metadata.commit import Commit
 from huai_client.mirror import Mirror
 from huai_client.modes import Modes
@@ -16,6 +15,7 @@ from huai_client.state.state import State
 from huai_client.transfer.staging import finish_patches
 from huai_client.tree import Tree
 from huai_schema.paths import ROOT
+from huai_schema.program.spans import seconds
 
 
 class Destination:

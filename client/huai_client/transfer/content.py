@@ -13,7 +13,6 @@ from typing import NamedTuple, Protocol
 
 from huai_client.config import Module
 from huai_client.diff.files import chosen, having, joined, parted, paths, sizes
-from huai_client.durations import seconds
 from huai_client.metadata.commit import Commit
 from huai_client.metadata.upstream import Upstream
 from huai_client.plan.operations import Plan
@@ -28,6 +27,7 @@ from huai_client.tree import STAGING, Tree
 from huai_client.tree.destination import NoSpaceError, bytes_on_disk, check_space
 from huai_schema.entries import File
 from huai_schema.paths import RelPath
+from huai_schema.program.spans import seconds
 
 _SIZE_MAX = (1 << 63) - 1
 _SAMPLED = 1000

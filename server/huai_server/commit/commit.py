@@ -181,7 +181,9 @@ class _Commit:
         counts = Counts() if renewal else self._counts(tree)
         serial = self._head.info.serial + 1 if self._head else 1
         info = CommitInfo(self._name, serial, self._assembly.totals, counts, self._assembly.skipped)
-        head = self._repository.commit(top, info, self._head, seal=self._seal(top), now=now)
+        head = self._repository.commit(
+            *(top, info, self._head, self._module.retention), seal=self._seal(top), now=now
+        )
         self._blocks.prune(Snapshot(self._repository, tree), time.time())
         return self._result(counts, head)
 

@@ -1,13 +1,13 @@
 """Order in the metadata repository of one module: few packs, nothing that nobody needs.
 
 Only composes.  What hurts a fetch that runs never happens: a pack that another took the place of
-can be read for an hour more (`replaced`), and every object is always in some pack that can be
-found.  A commit goes on while packs are merged, which takes long; the module's lock is held only
-for moments before and after that.
+can be read for an hour more (`replaced`), and every object that a ref leads to is always in some
+pack that can be found.  A commit goes on while packs are merged, which takes long; the module's
+lock is held only for moments before and after that.  Only where old commits are dropped it is held
+throughout: a commit could rely on an object that goes.
 """
 
 from math import inf
-from pathlib import Path
 from typing import NamedTuple
 
 from huai_schema.errors import FormatError
@@ -17,10 +17,11 @@ from huai_server.paths import ModulePlaces
 from huai_server.store.block_indices import BlockIndices
 from huai_server.store.disk_use import DiskUse, disk_use
 from huai_server.store.geometric import roll_up
-from huai_server.store.pack_files import PackFile, list_packs
+from huai_server.store.pack_files import PackFile, kept_packs, list_packs
 from huai_server.store.repack import Repack
 from huai_server.store.replaced import remove_replaced
-from huai_server.store.repository import Repository, StoreError
+from huai_server.store.repository import Head, Repository, StoreError
+from huai_server.store.retention import Retention
 
 
 class Plan(NamedTuple):
@@ -30,6 +31,8 @@ class Plan(NamedTuple):
     """Objects in files of their own, which are put into a pack."""
     merged: int
     """Packs that become one, that of the loose objects among them."""
+    dropped: int
+    """Old commits that go, and all that only they need."""
 
 
 class Maintained(NamedTuple):
@@ -40,16 +43,23 @@ class Maintained(NamedTuple):
     after: DiskUse
 
 
-def foresee(places: ModulePlaces) -> tuple[Plan, DiskUse]:
+def foresee(places: ModulePlaces, retention: Retention, *, now: float) -> tuple[Plan, DiskUse]:
     """What `maintain` would do, and what is there now; changes nothing."""
     with storage_errors(places.repository):
-        loose = len(Repack(places.repository).loose())
-        counts = [pack.objects for pack in list_packs(_pack_folder(places.repository))]
+        repository = Repository(places.repository)
+        repack = Repack(places.repository)
+        loose = len(repack.loose())
+        counts = [pack.objects for pack in list_packs(repository.pack_folder)]
         counts += [loose] if loose else []
-        return Plan(loose, roll_up(sorted(counts))), disk_use(places)
+        outdated = _outdated(repository, retention, now)
+        everything = bool(outdated) or repack.unreachable.exists()
+        merged = len(counts) if everything else roll_up(sorted(counts))
+        return Plan(loose, merged, _count(repository, outdated)), disk_use(places)
 
 
-def maintain(places: ModulePlaces, *, now: float, wait: float = 0) -> Maintained:
+def maintain(
+    places: ModulePlaces, retention: Retention, *, now: float, wait: float = 0
+) -> Maintained:
     """Do it; `LockedError` if a commit or another `maintain` does not end within `wait` seconds.
 
     `now` in seconds since the epoch.
@@ -57,7 +67,7 @@ def maintain(places: ModulePlaces, *, now: float, wait: float = 0) -> Maintained
     with storage_errors(places.repository), locked(places.maintaining, wait=wait):
         before = disk_use(places)
         try:
-            done = _Maintenance(places, now, wait).run()
+            done = _Maintenance(places, retention, now).run(wait)
         except FormatError as error:
             raise StoreError(
                 f"{places.repository}: {error.message}",
@@ -67,30 +77,52 @@ def maintain(places: ModulePlaces, *, now: float, wait: float = 0) -> Maintained
 
 
 class _Maintenance:
-    def __init__(self, places: ModulePlaces, now: float, wait: float) -> None:
+    def __init__(self, places: ModulePlaces, retention: Retention, now: float) -> None:
         self._places = places
+        self._retention = retention
         self._now = now
-        self._wait = wait
         self._repack = Repack(places.repository)
 
-    def run(self) -> Plan:
-        with locked(self._places.lock, wait=self._wait):
+    def run(self, wait: float) -> Plan:
+        with locked(self._places.lock, wait=wait):
             repository = Repository(self._places.repository)
-            repository.remove_unfinished()
             self._expire(repository)
             loose = self._repack.loose()
             if loose:
                 self._repack.pack_loose(loose)
-            packs = list_packs(_pack_folder(self._places.repository))
-        return Plan(len(loose), self._merge(packs))
+            dropped = self._drop(repository)
+            packs = list_packs(repository.pack_folder)
+            if self._repack.unreachable.exists():
+                self._keep_reachable(repository, packs)
+                return Plan(len(loose), len(packs), dropped)
+        return Plan(len(loose), self._merge(packs), dropped)
 
     def _expire(self, repository: Repository) -> None:
         """Remove what was kept for a while, and no longer."""
+        repository.remove_unfinished()
         remove_replaced(repository.pack_folder, self._now)
         head = repository.head()
         if head is not None:
             _, snapshot = repository.snapshot(head)
             BlockIndices(repository.path).prune(snapshot, self._now)
+
+    def _drop(self, repository: Repository) -> int:
+        """Forget old histories; how many commits those are."""
+        outdated = _outdated(repository, self._retention, self._now)
+        if not outdated:
+            return 0
+        dropped = _count(repository, outdated)
+        self._repack.note_unreachable()
+        repository.forget(outdated)
+        return dropped
+
+    def _keep_reachable(self, repository: Repository, packs: list[PackFile]) -> None:
+        """One pack of all that is needed takes the place of all packs."""
+        heads = [repository.head(), *repository.past()]
+        ends = {bytes.fromhex(head.commit) for head in heads if head}
+        new = self._repack.reachable(kept_packs(repository.pack_folder), ends)
+        self._repack.take_place(new, packs, self._now)
+        self._repack.unreachable.unlink()
 
     def _merge(self, packs: list[PackFile]) -> int:
         split = roll_up([pack.objects for pack in packs])
@@ -102,5 +134,18 @@ class _Maintenance:
         return split
 
 
-def _pack_folder(repository: Path) -> Path:
-    return repository / "objects" / "pack"
+def _outdated(repository: Repository, retention: Retention, now: float) -> tuple[Head, ...]:
+    """The histories that go."""
+    head = repository.head()
+    newest = head.info.serial if head else 0
+    return tuple(
+        each
+        for each in repository.past()
+        if retention.drops(each.info.serial, each.time, newest=newest, now=now)
+    )
+
+
+def _count(repository: Repository, outdated: tuple[Head, ...]) -> int:
+    """The commits in these histories."""
+    newest = max((head.info.serial for head in outdated), default=0)
+    return sum(head.info.serial <= newest for head in repository.history()) if outdated else 0

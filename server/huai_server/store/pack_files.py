@@ -1,7 +1,7 @@
 """The packs of a repository as files: how many objects each has, and which ones.
 
 Reads of an index (gitformat-pack(5), version 2) what maintenance decides by; objects are read by
-the engine.  A pack with a `.keep` file beside it is somebody's own, and is no pack here.
+the engine.  A pack with a `.keep` file beside it is somebody's own.
 """
 
 import struct
@@ -61,7 +61,16 @@ def read_pack(path: Path) -> PackFile:
 
 def list_packs(folder: Path) -> list[PackFile]:
     """Those in `folder` that maintenance may touch, the smallest first."""
-    indices = (path for path in folder.glob(f"pack-*{INDEX}"))
-    free = (path for path in indices if not path.with_suffix(".keep").exists())
-    found = (read_pack(path.with_suffix(PACK)) for path in free)
+    return _list(folder, kept=False)
+
+
+def kept_packs(folder: Path) -> list[PackFile]:
+    """Those in `folder` that it may not."""
+    return _list(folder, kept=True)
+
+
+def _list(folder: Path, *, kept: bool) -> list[PackFile]:
+    indices = folder.glob(f"pack-*{INDEX}")
+    wanted = (path for path in indices if path.with_suffix(".keep").exists() == kept)
+    found = (read_pack(path.with_suffix(PACK)) for path in wanted)
     return sorted(found, key=lambda pack: (pack.objects, pack.path))

@@ -5,8 +5,8 @@ lacks nothing that the old ones hold; then it gets its name, and the old ones lo
 (`replaced`).  A run killed anywhere leaves every object in a pack or in a file of its own, some
 twice, and at most unfinished files, which the next run removes.
 
-Rule: whoever calls `take_place` or `pack_loose` holds the module's lock.  `merge` needs none: a
-commit may add a pack meanwhile, and nobody else changes one.
+Rule: whoever calls another method than `merge` holds the module's lock.  `merge` loses nothing that
+is there, so a commit may add a pack meanwhile.  `reachable` does, and a commit would rely on it.
 """
 
 import os
@@ -44,13 +44,25 @@ class Repack:
         self._folder = self._objects / "pack"
         self._work = repository / _WORK
 
+    @property
+    def unreachable(self) -> Path:
+        """There as long as objects may be here that no ref leads to any more."""
+        return self._work / "unreachable"
+
+    def note_unreachable(self) -> None:
+        """Let the next run know, if this one is killed."""
+        self._work.mkdir(exist_ok=True)
+        self.unreachable.touch()
+        sync_folder(self._work)
+        sync_folder(self._repository)
+
     def loose(self) -> list[Path]:
         """The objects that are files of their own: commits, as a rule."""
         return sorted(self._objects.glob(_LOOSE))
 
     def unfinished(self) -> list[Path]:
         """What a killed run left."""
-        return sorted(self._work.glob("*"))
+        return sorted(self._work.glob("new.*"))
 
     def merge(self, packs: Sequence[PackFile], others: Sequence[PackFile]) -> NewPack:
         """One pack of `packs`, without what `others` hold as well."""
@@ -58,6 +70,15 @@ class Repack:
         names += [f"^{pack.path.name}\n" for pack in others]
         new = self._write(["--stdin-packs"], "".join(names).encode())
         self._check({oid for pack in packs for oid in pack.ids()}, new, *others)
+        return new
+
+    def reachable(self, kept: Sequence[PackFile], ends: set[bytes]) -> NewPack:
+        """One pack of all that a ref leads to, without what the packs `kept` by somebody hold.
+
+        `ends`: ids of commits that have to be there.
+        """
+        new = self._write(["--all", "--honor-pack-keep"], b"")
+        self._check(ends, new, *kept)
         return new
 
     def pack_loose(self, loose: Sequence[Path]) -> None:

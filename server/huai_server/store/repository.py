@@ -9,7 +9,7 @@ import os
 import shutil
 import time
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
@@ -27,6 +27,7 @@ from huai_schema.program.durable import sync_folder
 from huai_schema.program.packs import TEMPORARY, remove_unfinished
 from huai_server.errors import storage_error, storage_errors
 from huai_server.store.replaced import remove_replaced
+from huai_server.store.retention import FOREVER, Retention
 from huai_server.store.steps import (
     Wanted,
     drop_steps,
@@ -53,6 +54,8 @@ except Exception as failure:  # its class is in the module that cannot be import
         hint="install the certificates of the system (ca-certificates), or correct SSL_CERT_FILE",
     ) from failure
 
+_PAST = "refs/huai/past/"
+"""Of the histories that are over, each by the serial of its newest commit."""
 _KEPT_BYTES = 4 << 20
 """Of objects: a commit reads most of them at most twice, and more kept ones make it no quicker."""
 _KINDS: dict[Kind, ObjectType] = {
@@ -144,7 +147,8 @@ class Repository:
             for path in (self.path / "objects").glob("tmp_object_*"):
                 path.unlink(missing_ok=True)
             # All writers hold the module's lock, so git's own lock is left from a killed one.
-            (self.path / f"{BRANCH}.lock").unlink(missing_ok=True)
+            for lock in (*(self.path / "refs").rglob("*.lock"), self.path / "packed-refs.lock"):
+                lock.unlink(missing_ok=True)
 
     def read(self, oid: bytes, kind: Kind) -> bytes:
         """The content of an object (`ObjectReader`)."""
@@ -174,13 +178,34 @@ class Repository:
             return None if oid is None else _head(self._commit(oid))
 
     def history(self) -> Iterator[Head]:
-        """All commits of the branch, newest first."""
+        """All commits that are here, newest first: of the branch, then of the histories before."""
         with _reading(f"{self.path}: the history of {BRANCH}"):
+            past = self.past()
             oid = self._branch()
             while oid is not None:
                 commit = self._commit(oid)
-                yield _head(commit)
-                oid = next(iter(commit.parent_ids), None)
+                head = _head(commit)
+                yield head
+                older = (each for each in past if each.info.serial < head.info.serial)
+                before = next((pygit2.Oid(hex=each.commit) for each in older), None)
+                oid = next(iter(commit.parent_ids), before)
+
+    def past(self) -> list[Head]:
+        """The newest commits of the histories that are over, newest first."""
+        with _reading(f"{self.path}: {_PAST}"):
+            found = [_head(self._git.references[name].peel(pygit2.Commit)) for name in self._ends()]
+        return sorted(found, key=lambda head: -head.info.serial)
+
+    def forget(self, past: Iterable[Head]) -> None:
+        """Let nothing name these histories any more; the caller holds the module's lock."""
+        wanted = {head.commit for head in past}
+        with _reading(f"{self.path}: {_PAST}"):
+            for name in self._ends():
+                if str(self._git.references[name].target) in wanted:
+                    self._git.references.delete(name)
+        # What they named may go then, and must not be named after a power cut.
+        with suppress(FileNotFoundError):
+            sync_folder(self.path / _PAST)
 
     def snapshot(self, head: Head) -> tuple[Descriptor, Snapshot]:
         """The descriptor and the snapshot of a commit."""
@@ -192,16 +217,19 @@ class Repository:
         tree: bytes,
         info: CommitInfo,
         parent: Head | None,
+        retention: Retention = FOREVER,
         *,
         seal: Seal | None = None,
         now: int | None = None,
     ) -> Head:
         """Make a commit and move the branch to it; its objects are on the disk already.
 
+        It begins a new history if that of `parent` is over; the old one gets its ref before.
         `now` in seconds since the epoch.
         """
         who = pygit2.Signature("huai", "huai@localhost", now or int(time.time()), 0)
-        parents: list[str | pygit2.Oid] = [parent.commit] if parent else []
+        is_over = parent is not None and retention.is_full(self._length(parent))
+        parents: list[str | pygit2.Oid] = [parent.commit] if parent and not is_over else []
         message = info.encode() + (seal.promise.encode() if seal else "")
         try:
             root = pygit2.Oid(raw=tree)
@@ -213,6 +241,9 @@ class Repository:
             oid = self._git.odb.write(ObjectType.COMMIT, data)
             if parent:
                 self._write_step(oid, tree, parent)
+            if parent and is_over:
+                name, end = f"{_PAST}{parent.info.serial}", pygit2.Oid(hex=parent.commit)
+                self._git.references.create(name, end, force=True)
             self._git.references.create(BRANCH, oid, force=True)
         except _REFUSALS as error:
             raise storage_error(self.path, OSError(*_system(error))) from error
@@ -235,6 +266,15 @@ class Repository:
         with suppress(FormatError):
             write_step(self.packs, self.pack_folder, path, wanted, bytes.fromhex(parent.tree))
         drop_steps(self.path, keep=path, before=parent.commit)
+
+    def _ends(self) -> list[str]:
+        """The refs of the histories that are over."""
+        return [name for name in self._git.references if name.startswith(_PAST)]
+
+    def _length(self, head: Head) -> int:
+        """How many commits the history has that ends with `head`, the newest one."""
+        ends = (name.removeprefix(_PAST) for name in self._ends())
+        return head.info.serial - max((int(end) for end in ends if end.isdecimal()), default=0)
 
     def _branch(self) -> pygit2.Oid | None:
         ref = self._git.references.get(BRANCH)

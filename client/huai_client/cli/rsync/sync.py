@@ -37,7 +37,7 @@ from huai_client.cli.rsync.modules import is_content, known_urls, module_at
 from huai_client.cli.rsync.request import RsyncRequest
 from huai_client.cli.runner import Run
 from huai_client.config import Module, load
-from huai_client.durations import SPAN, seconds, too_old
+from huai_client.durations import too_old
 from huai_client.hook_table import NO_HOOKS
 from huai_client.mirror import Mirror
 from huai_client.run_options import SyncOptions
@@ -45,6 +45,7 @@ from huai_client.state import state as states
 from huai_client.state.paths import ModulePlaces, module_places
 from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.program.configuration import ConfigError
+from huai_schema.program.spans import SPAN, seconds
 
 if TYPE_CHECKING:
     from huai_client.filters import Rule, Rules

@@ -51,28 +51,31 @@ def command(
     """Put the metadata repositories of the modules NAME, or of all, in order.
 
     Each commit leaves a pack: many become few, in which each version of a manifest takes what it
-    differs by. Run it daily. Fetches go on meanwhile, and so do commits; packs that others took the
-    place of are removed an hour later, by the next commit or the next run of this command.
+    differs by. Commits older than `keep` in server.toml go. Run it daily. Fetches go on meanwhile,
+    and so do commits; packs that others took the place of are removed an hour later, by the next
+    commit or the next run of this command.
     """
     console = Console(as_json=as_json, quiet=quiet)
+    config = load(root)
 
     def one(name: str) -> int:
         places = module_places(root, name)
         if not places.repository.exists():
             console.result(f"{name}: no commit yet")
             return ExitCode.OK
-        started = time.monotonic()
+        started, now = time.monotonic(), time.time()
+        retention = config.module(name).retention
         if dry_run:
-            plan, before = foresee(places)
+            plan, before = foresee(places, retention, now=now)
             after = None
         else:
-            plan, before, after = maintain(places, now=time.time(), wait=wait)
+            plan, before, after = maintain(places, retention, now=now, wait=wait)
         seconds = time.monotonic() - started
         console.event("maintain", module=name, **_values(plan, before, after, seconds))
         console.result(f"{name}: {_line(plan, before, after)}")
         return ExitCode.OK
 
-    return each(one, chosen(load(root), names, every=every), console)
+    return each(one, chosen(config, names, every=every), console)
 
 
 def _values(
@@ -82,6 +85,7 @@ def _values(
         "dry_run": after is None,
         "loose_objects": plan.loose,
         "merged_packs": plan.merged,
+        "dropped_commits": plan.dropped,
         "before": _use_values(before),
         "after": after and _use_values(after),
         "seconds": round(seconds, 3),
@@ -97,7 +101,9 @@ def _line(plan: Plan, before: DiskUse, after: DiskUse | None) -> str:
     """What was, or would be done, and how much room is taken."""
     now = after or before
     done = "would become one" if after is None else "became one"
-    merged = f"{counted(plan.merged, 'pack')} {done}; " if plan.merged else ""
+    gone = "would go" if after is None else "went"
+    merged = f"{counted(plan.dropped, 'old commit')} {gone}; " if plan.dropped else ""
+    merged += f"{counted(plan.merged, 'pack')} {done}; " if plan.merged else ""
     replaced = f", and {human(now.replaced.bytes)} that go soon" if now.replaced.files else ""
     kinds = {
         "indices of large files": now.blocks,

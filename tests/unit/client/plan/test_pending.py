@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from huai_client.diff.candidate import Move, Remove
-from huai_client.durations import seconds
 from huai_client.plan import pending
 from huai_client.plan.operations import Plan
 from huai_client.plan.pending import DelayPolicy, delay_deletions
@@ -14,6 +13,7 @@ from huai_client.state.delayed_deletion import DelayedDeletion
 from huai_client.state.state import StateError
 from huai_client.sync.follow import Following
 from huai_schema.paths import RelPath
+from huai_schema.program.spans import seconds
 from tests.support.local_trees import at
 
 

@@ -39,7 +39,7 @@ def change(upstream: Upstream, number: int) -> str:
 
 
 def run(upstream: Upstream, now: float = NOW) -> Maintained:
-    return maintain(upstream.places, now=now)
+    return maintain(upstream.places, upstream.module.retention, now=now)
 
 
 def packs(upstream: Upstream) -> list[Path]:
@@ -55,7 +55,7 @@ def objects(upstream: Upstream) -> set[str]:
 def test_many_packs_become_one(upstream: Upstream) -> None:
     before, head = objects(upstream), upstream.head
     done = run(upstream)
-    assert done.plan == (COMMITS, COMMITS + 1)
+    assert done.plan == (COMMITS, COMMITS + 1, 0)
     assert (done.before.packs.files, done.before.loose.files) == (COMMITS, COMMITS)
     assert (done.after.packs.files, done.after.loose.files) == (1, 0)
     assert done.after.replaced.files == COMMITS + 1
@@ -68,13 +68,13 @@ def test_many_packs_become_one(upstream: Upstream) -> None:
 def test_a_second_time_there_is_nothing_to_do(upstream: Upstream) -> None:
     run(upstream)
     before = sorted(upstream.root.rglob("*"))
-    assert run(upstream).plan == (0, 0)
+    assert run(upstream).plan == (0, 0, 0)
     assert sorted(upstream.root.rglob("*")) == before
 
 
 def test_what_is_foreseen_is_done(upstream: Upstream) -> None:
     before = sorted(upstream.root.rglob("*"))
-    plan, use = foresee(upstream.places)
+    plan, use = foresee(upstream.places, upstream.module.retention, now=NOW)
     assert sorted(upstream.root.rglob("*")) == before
     done = run(upstream)
     assert done.plan == plan
@@ -174,7 +174,7 @@ def test_what_a_killed_run_left_is_removed(upstream: Upstream) -> None:
     ]
     for path in left:
         path.write_bytes(b"x" * 100)
-    assert foresee(upstream.places)[1].unfinished == (3, 300)
+    assert foresee(upstream.places, upstream.module.retention, now=NOW)[1].unfinished == (3, 300)
     assert run(upstream).after.unfinished == (0, 0)
     assert not any(path.exists() for path in left)
 
@@ -211,7 +211,7 @@ def test_an_index_that_is_none(upstream: Upstream, damage: object) -> None:
     assert callable(damage)
     damage(upstream)
     with pytest.raises(PackIndexError):
-        foresee(upstream.places)
+        foresee(upstream.places, upstream.module.retention, now=NOW)
     with pytest.raises(HuaiError) as caught:
         run(upstream)
     assert caught.value.exit_code == ExitCode.UNSOUND

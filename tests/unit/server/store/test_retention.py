@@ -1,0 +1,134 @@
+"""Which commits stay, and that none is ever without its parent."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from huai_server.store.maintain import maintain
+from huai_server.store.retention import FOREVER, Retention
+from tests.support.committing import Upstream, git
+
+DAY = 86_400
+LATER = 1_900_000_000
+
+
+@pytest.mark.parametrize(
+    ("serial", "time", "goes"),
+    [
+        (90, 1000, True),
+        (90, 1001, False),  # too young
+        (91, 1000, False),  # one of the newest ten
+        (1, 0, True),
+        (99, 0, False),
+    ],
+)
+def test_what_goes_is_old_and_far_behind(serial: int, time: int, goes: bool) -> None:
+    retention = Retention(seconds=500, commits=10)
+    assert retention.drops(serial, time, newest=100, now=1500) == goes
+    assert not FOREVER.drops(serial, time, newest=100, now=1500)
+
+
+def test_a_history_is_over_after_so_many_commits() -> None:
+    assert [Retention(1, 3).is_full(length) for length in (1, 2, 3, 4)] == [
+        False,
+        False,
+        True,
+        True,
+    ]
+    assert not FOREVER.is_full(10**6)
+
+
+@pytest.fixture
+def upstream(tmp_path: Path) -> Upstream:
+    made = Upstream(tmp_path)
+    made.configure(keep="1d", keep_commits=3)
+    return made
+
+
+def commits(upstream: Upstream, number: int) -> list[str]:
+    """So many more; their ids."""
+    made = []
+    for _ in range(number):
+        upstream.write(f"f{len(os.listdir(upstream.tree))}")
+        made.append(upstream.commit().head.commit)
+    return made
+
+
+def serials(upstream: Upstream) -> list[int]:
+    return [head.info.serial for head in upstream.repository.history()]
+
+
+def test_histories_follow_each_other(upstream: Upstream) -> None:
+    commits(upstream, 8)
+    assert serials(upstream) == [8, 7, 6, 5, 4, 3, 2, 1]
+    assert upstream.git("log", "--format=%s", "main").splitlines() == [
+        "m 8: +1 -0 ~1",
+        "m 7: +1 -0 ~1",
+    ]
+    refs = upstream.git("for-each-ref", "--format=%(refname)").splitlines()
+    assert refs == ["refs/heads/main", "refs/huai/past/3", "refs/huai/past/6"]
+    assert upstream.check().commits == 8
+    upstream.prove_sound()
+
+
+def test_forever_is_one_history(upstream: Upstream) -> None:
+    upstream.configure(keep="forever")
+    commits(upstream, 8)
+    assert len(upstream.git("log", "--format=%s", "main").splitlines()) == 8
+    assert maintain(upstream.places, upstream.module.retention, now=LATER).plan.dropped == 0
+
+
+def test_a_long_history_of_before_is_over_with_the_next_commit(upstream: Upstream) -> None:
+    upstream.configure(keep="forever")
+    commits(upstream, 8)
+    upstream.configure(keep="1d")
+    commits(upstream, 1)
+    assert [each.info.serial for each in upstream.repository.past()] == [8]
+    assert serials(upstream) == [9, 8, 7, 6, 5, 4, 3, 2, 1]
+
+
+def test_old_commits_go_with_what_only_they_need(upstream: Upstream) -> None:
+    made = commits(upstream, 8)
+    now = upstream.repository.past()[-1].time
+    plan = maintain(upstream.places, upstream.module.retention, now=now + DAY - 1).plan
+    assert plan.dropped == 0
+    done = maintain(upstream.places, upstream.module.retention, now=now + DAY)
+    # Of the history that ends with 6 two of the three newest are not the newest.
+    assert (done.plan.dropped, serials(upstream)) == (3, [8, 7, 6, 5, 4])
+    assert done.after.packs.files == 1
+    here = upstream.git("cat-file", "--batch-all-objects", "--batch-check").splitlines()
+    ids = {line.split()[0] for line in here}
+    assert ids >= set(made[3:])
+    assert not ids & set(made[:3])
+    reachable = upstream.git("rev-list", "--objects", "--all").splitlines()
+    assert ids == {line.split()[0] for line in reachable}
+    upstream.prove_sound()
+
+
+def test_a_tree_of_long_ago_comes_back(upstream: Upstream) -> None:
+    """What was dropped is committed again as if it had never been there."""
+    upstream.write("f", "1", mtime=1_600_000_000)
+    os.utime(upstream.tree, (1_600_000_000, 1_600_000_000))
+    first = upstream.commit().head
+    for number in range(8):
+        upstream.write("f", "2" * number, mtime=1_700_000_000 + number)
+        upstream.commit()
+    done = maintain(upstream.places, upstream.module.retention, now=first.time + 2 * DAY)
+    assert done.plan.dropped == 6
+    upstream.write("f", "1", mtime=1_600_000_000)
+    assert upstream.commit().head.tree == first.tree
+    maintain(upstream.places, upstream.module.retention, now=first.time + 3 * DAY)
+    upstream.prove_sound()
+
+
+def test_the_branch_did_not_move(upstream: Upstream) -> None:
+    """Killed between the ref of what is over and the branch: the next commit goes on."""
+    made = commits(upstream, 3)
+    git(upstream.places.repository, "update-ref", "refs/huai/past/3", made[-1])
+    assert serials(upstream) == [3, 2, 1]
+    commits(upstream, 4)
+    assert serials(upstream) == [7, 6, 5, 4, 3, 2, 1]
+    upstream.prove_sound()
+    maintain(upstream.places, upstream.module.retention, now=LATER)
+    upstream.prove_sound()
