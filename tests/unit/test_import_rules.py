@@ -24,7 +24,7 @@ BREAKING = {
         "server/huai_server/planted.py",
         "def f():\n    import pygit2",
     ),
-    "One module on each side starts rsync": (
+    "Each program is started by one module on each side": (
         "client/huai_client/planted.py",
         "from subprocess import run",
     ),
