@@ -19,7 +19,7 @@ from huai_client.state.paths import ModulePlaces, module_places
 from huai_schema.errors import ExitCode
 from tests.support.nginx import nginx
 from tests.support.rsyncd import rsync_daemon
-from tests.support.upstream import T0, Downstream, Site, Upstream
+from tests.support.upstream import T0, Downstream, Site, Upstream, serving
 from tests.support.weak_network import silent
 
 NO_URL = "http://127.0.0.1:9"
@@ -555,3 +555,33 @@ def test_a_clock_that_is_wrong(
         (finding,) = examined(down)["clock"]
     assert finding["result"] == result
     assert said in finding["message"]
+
+
+def test_two_commits_of_one_serial(
+    pair: tuple[Upstream, Downstream], place: Site, tmp_path: Path
+) -> None:
+    """Somebody shows this downstream another tree than that one."""
+    up, down = pair
+    copy = tmp_path / "server"
+    shutil.copytree(up.root, copy, symlinks=True)
+    with serving(copy) as (_, other):
+        down.configure(url=(place.url, other))
+        (found,) = examined(down, code=0)["agreement"]
+        assert "3 places agree" in found["message"]
+        up.put(b"new", b"for one")
+        up.commit()
+        (found,) = examined(down)["agreement"]
+        assert (found["result"], "serial 1, serial 2" in found["message"]) == ("ok", True)
+        up.put(b"new", b"for the other")
+        Upstream(up.name, up.tree, copy).commit()
+        (found,) = examined(down, code=ExitCode.ROLLED_BACK)["agreement"]
+        assert found["result"] == "fail"
+        assert "serial 2 is two commits" in found["message"]
+        assert other in found["message"]
+
+
+def test_one_address_and_nothing_applied_agree_with_nobody(place: Site) -> None:
+    up = place.upstream()
+    up.put(b"file", b"1")
+    up.commit()
+    assert results(place.downstream(up), "agreement") == ["skipped"]

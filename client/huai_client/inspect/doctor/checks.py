@@ -7,6 +7,7 @@ from pathlib import Path
 
 from huai_client.config import ClientConfig
 from huai_client.inspect.doctor import destination, features, machine, settings, state, upstreams
+from huai_client.inspect.doctor.agreement import agreement
 from huai_client.inspect.doctor.destination import feature
 from huai_client.inspect.doctor.run_checks import Check
 from huai_client.mirror import Mirror
@@ -43,6 +44,7 @@ MODULE: tuple[Check[Mirror], ...] = (
     Check("modes", "permission bits", feature(features.modes), _TREE),
     Check("names", "names of any bytes and case", feature(features.any_names), _TREE),
     Check("metadata", "the upstream's metadata", upstreams.metadata),
+    Check("agreement", "one commit for each serial", agreement, ("metadata", "repository")),
     Check("clock", "the time of day", upstreams.clock, needs=("metadata",)),
     Check("content", "the upstream's content", upstreams.content, needs=("settings", "repository")),
 )
