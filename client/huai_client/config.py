@@ -49,6 +49,10 @@ _EXAMPLES = {
     "volatile": 'volatile = ["/status/beat"]',
     "duplicates": 'duplicates = "copy", or "hardlink"',
     "mirrors": 'mirrors = "off", or "auto"',
+    "keys": 'keys = ["ssh-ed25519 AAAA..."]',
+    "signers": 'signers = "/etc/huai/allowed_signers"',
+    "verify": 'verify = "require", "pin", or "off"',
+    "undigested": 'undigested = "refuse", or "allow"',
     "reuse_check": 'reuse_check = "stat", or "digest"',
 }
 
@@ -63,6 +67,14 @@ class Module(msgspec.Struct, frozen=True):
     """What the upstream calls the module; empty: the same name as here."""
     content_urls: tuple[str | ContentPlace, ...] = ()
     """Instead of those that the upstream names."""
+    keys: tuple[str, ...] = ()
+    """Public keys of the upstream, whose commits are believed."""
+    signers: str = ""
+    """The path of a file of allowed signers with such keys."""
+    verify: Literal["require", "pin", "off"] = "pin"
+    """Whether commits have to be signed; `pin`: if the first one was."""
+    undigested: Literal["refuse", "allow"] = "refuse"
+    """Whether, if keys are named, a file may be fetched that has no digest."""
     mirrors: Literal["off", "auto"] = "off"
     """Whether others that the upstream names are asked for what did not come from these."""
     streams: Annotated[int, Meta(ge=1, le=64)] = 2

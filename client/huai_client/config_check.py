@@ -65,6 +65,7 @@ def check_config(config: ClientConfig, name: str, root: Path) -> None:
     with _key(place, "dest"):
         check_dest(module.dest, root)
         _check_neighbours(config, name)
+    _check_keys(place, module)
     _check_limits(place, module)
     _check_patterns(place, Mirror.of(root, name, module))
     _check_transfer(place, module)
@@ -84,6 +85,23 @@ def _key(place: str, key: str) -> Iterator[None]:
     except HuaiError as error:
         message = error.message.removeprefix(f"{key}: ")
         raise ConfigError(f"{place}: {key}: {message}", hint=error.hint) from error
+
+
+def _check_keys(place: str, module: Module) -> None:
+    """The keys are keys; and where signatures are required, there are some."""
+    if not module.keys and not module.signers:
+        if module.verify == "require":
+            raise ConfigError(
+                f'{place}: verify = "require" needs keys',
+                hint="write keys or signers; the upstream's huai-server key show prints the line",
+            )
+        return
+    from huai_client.metadata.signers import configured_keys
+
+    try:
+        configured_keys(module)
+    except ConfigError as error:
+        raise ConfigError(f"{place}: {error.message}", hint=error.hint) from None
 
 
 def check_url(text: str) -> None:

@@ -6,7 +6,7 @@ Pure, and loads next to nothing: each poll passes here.
 from huai_schema.program.humanize import long_span
 from huai_schema.program.spans import seconds
 
-_SLACK = 3600
+SLACK = 3600
 """Seconds by which two clocks may differ before anybody is told."""
 
 
@@ -34,10 +34,24 @@ def too_old(committed: int, max_age: str, now: float, *, seen: int = 0) -> str:
     )
 
 
+def expired(valid_until: int, now: float) -> str:
+    """Why a commit whose signature holds until `valid_until` is not to be relied on any more.
+
+    Empty: it is.  Times in seconds since the epoch, 0: it is not signed.
+    """
+    over = int(now) - valid_until
+    if not valid_until or over <= SLACK:
+        return ""
+    return (
+        f"the signature of the newest commit was valid until {long_span(over)} ago: newer ones are "
+        "held back, the upstream does not commit, or this machine's clock is wrong"
+    )
+
+
 def dated_ahead(committed: int, now: float) -> str:
     """What to say of a commit whose date this machine's clock has not come to; empty: nothing."""
     ahead = committed - int(now)
-    if ahead <= _SLACK:
+    if ahead <= SLACK:
         return ""
     return (
         f"the upstream's commit is dated {long_span(ahead)} ahead of this machine's clock: one of "

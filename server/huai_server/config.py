@@ -29,7 +29,6 @@ _NAME = "server.toml"
 _SEE = "docs/SERVER-CONFIGURATION.md, or `man huai-server.toml`, lists the keys and their values"
 _MODE = 0o644
 """Of the file: it has no secrets, and `serve` may run as another user.  The root limits access."""
-_SECONDS_OF = {"m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 _Table = TypeVar("_Table", bound=msgspec.Struct)
 _DAEMON = re.compile(
     rf"(?:rsync://(?:[\w.-]+@)?{HOST}(?::[0-9]{{1,5}})?/|(?:[\w.-]+@)?{HOST}::)"
@@ -204,7 +203,7 @@ class Signing(msgspec.Struct, frozen=True):
     @property
     def seconds(self) -> int:
         """The validity."""
-        return int(self.validity[:-1]) * _SECONDS_OF[self.validity[-1]]
+        return seconds(self.validity)
 
 
 class ServerConfig(msgspec.Struct, frozen=True):

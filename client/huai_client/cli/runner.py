@@ -13,7 +13,7 @@ from huai_client.cli.console import Console
 from huai_client.cli.run_log import RunLog
 from huai_client.diff.active_filter import same_filter
 from huai_client.diff.marks import stand
-from huai_client.durations import dated_ahead, overdue, too_old
+from huai_client.durations import dated_ahead, expired, overdue, too_old
 from huai_client.hook_table import NO_HOOKS
 from huai_client.metadata.upstream import Upstream, is_up_to_date
 from huai_client.mirror import Mirror
@@ -219,13 +219,19 @@ class Run:
             committed=state.committed or None,
             total_bytes=state.total_bytes,
             changed=False,
-            stale=self._warned_of_age(state.committed, state.seen or state.time),
+            stale=self._warned_of_age(state.committed, state.seen or state.time, state.valid_until),
         )
         self._console.totals(0, state.total_bytes)
-        return ExitCode.OK
+        unproved = state.valid_until and not state.held and self._module.verify == "require"
+        return (
+            ExitCode.STALE if unproved and expired(state.valid_until, time.time()) else ExitCode.OK
+        )
 
-    def _warned_of_age(self, committed: int, seen: int) -> bool:
-        """Warn if a commit of these times is older than `max_age`; returns whether it is."""
+    def _warned_of_age(self, committed: int, seen: int, valid_until: int) -> bool:
+        """Warn if a commit of these times is older than it may be; returns whether it is."""
+        if self._module.verify != "off" and (over := expired(valid_until, time.time())):
+            self._console.warning(over)
+            return True
         reason = too_old(committed, self._module.max_age, time.time(), seen=seen)
         if reason:
             self._console.warning(reason)
@@ -298,7 +304,9 @@ class Run:
             self._console.error(f"{self._name}: {failure}")
         if ahead := dated_ahead(result.committed, time.time()):
             self._console.warning(ahead)
-        stale = self._warned_of_age(result.committed, result.seen)
+        if result.news:
+            self._console.warning(result.news)
+        stale = self._warned_of_age(result.committed, result.seen, result.valid_until)
         self._console.event("sync", stale=stale, **result_values(result))
         if result.exit_code == ExitCode.OK:
             received = result.outcome.bytes_received if result.outcome else 0

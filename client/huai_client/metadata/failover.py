@@ -3,7 +3,8 @@
 Rules:
 
 - The URLs are asked in order, those that failed lately last, until one answers.  Whatever keeps
-  one from answering, a module that it does not have included, leads to the next.
+  one from answering, a module that it does not have and a forged commit included, leads to the
+  next.
 - An answer that is older than what is here is passed over as long as another URL has a newer one.
   If none has, the first URL's is the answer, and its caller refuses it; if the first has none,
   the others have nothing to say (`BehindError`), and what is applied stays.
@@ -24,7 +25,7 @@ from huai_client.metadata.http import MetadataUrl, NotServedError, UpstreamDownE
 from huai_client.metadata.newest import Newest
 from huai_client.retry import Backoff, retry
 from huai_client.state.upstream_health import UpstreamHealth
-from huai_schema.errors import FormatError
+from huai_schema.errors import ExitCode, FormatError, HuaiError
 
 _BACKOFF = Backoff(retries=2, first=0.5, longest=60.0)
 _WORTH_SAYING = 2.0
@@ -33,7 +34,15 @@ _WORTH_SAYING = 2.0
 _NAME = re.compile(r"/git/([^/]+)\.git$")
 
 T = TypeVar("T")
-Failure = UpstreamError | FormatError
+
+
+class UntrustedError(HuaiError):
+    """A commit that nobody signed who is trusted."""
+
+    exit_code = ExitCode.UNSIGNED
+
+
+Failure = UpstreamError | FormatError | UntrustedError
 
 
 class BehindError(UpstreamError):
@@ -170,7 +179,7 @@ class Failover:
         for url in self._ordered():
             try:
                 answer = fetch(url)
-            except (UpstreamError, FormatError) as error:
+            except (UpstreamError, FormatError, UntrustedError) as error:
                 self._failed(url, error)
                 failures[url] = error
                 continue
@@ -183,6 +192,8 @@ class Failover:
             return [answer]
         if late and self.first not in late:
             failure = failures[self.first]
+            if isinstance(failure, UntrustedError):
+                raise failure
             raise BehindError(
                 f"nothing newer than what is here at {', '.join(map(str, late))}; "
                 f"{failure.message}",

@@ -9,7 +9,7 @@ damaged repository is thrown away, never repaired.
 
 import os
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,7 +25,7 @@ from huai_native._native import Packs
 from huai_schema.codec.commits import decode_commit
 from huai_schema.codec.descriptor import read_root
 from huai_schema.errors import ExitCode, FormatError, HuaiError
-from huai_schema.git.objects import BRANCH, Kind
+from huai_schema.git.objects import BRANCH, Kind, ObjectReader
 from huai_schema.layout.snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -43,6 +43,8 @@ _KEPT_BYTES = 24 << 20
 _HEAD = b"ref: "
 _CONFIG = b"[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = true\n"
 _FOLDERS = ("objects", "refs")
+Judge = Callable[[str, bytes, ObjectReader], None]
+"""Raises for a commit, by its id and its content, that is not to be believed."""
 
 
 class StoreError(HuaiError):
@@ -101,6 +103,7 @@ class Repository:
         """Forget what was fetched since `accept`: it is refused, and must not pile up here."""
         if not self._arrived:
             return
+        self._forget_hashes()
         with suppress(OSError, DamagedRefError):
             if self._former is not None:
                 self._names.set(_FETCHED, self._former)
@@ -116,6 +119,7 @@ class Repository:
         self._arrived.clear()
         self.packs.forget()
         try:
+            self._forget_hashes()
             if self._path.exists():
                 shutil.rmtree(self._path)
             for folder in ("objects/info", "objects/pack", "refs/heads", "refs/tags"):
@@ -124,6 +128,17 @@ class Repository:
             (self._path / "HEAD").write_bytes(_HEAD + BRANCH.encode() + b"\n")
         except OSError as error:
             raise self._unwritable(error) from error
+
+    @property
+    def listing_hashes(self) -> Path:
+        """Of the objects that are here; the file goes before any of them does.
+
+        Else another object could come under the id of one that is gone, and pass for it.
+        """
+        return self._path / "listing-hashes"
+
+    def _forget_hashes(self) -> None:
+        self.listing_hashes.unlink(missing_ok=True)
 
     def newest_commit(self, metadata: MetadataUrl) -> str:
         """The commit that the upstream's branch points to, by any transport git knows."""
@@ -148,17 +163,23 @@ class Repository:
             self._begun = self._begin(newest, deadline)
 
     def fetch(
-        self, metadata: MetadataUrl, deadline: Deadline = NEVER, newest: Newest | None = None
+        self,
+        metadata: MetadataUrl,
+        deadline: Deadline = NEVER,
+        newest: Newest | None = None,
+        judge: Judge = lambda *_: None,
     ) -> Commit:
         """Bring the newest commit here; only what this side does not have is sent.
 
-        `newest` is what the upstream has just said of it; None: it is asked first.
+        `newest` is what the upstream has just said of it; None: it is asked first.  `judge` sees
+        the commit before anything else of it is read; what it refuses does not stay.
         """
         drop_unfinished(self._path)
         if is_http(metadata.url):
             timeout = self._timeout
             newest = newest or find_newest(metadata, timeout=timeout, deadline=deadline)
-            return self._fetch_over_http(newest, deadline)
+            self._fetch_over_http(newest, deadline)
+            return self._judged(newest.commit, judge)
         from huai_client.metadata.libgit2 import FAILURES
 
         self._set_aside()
@@ -171,9 +192,17 @@ class Repository:
             ) from error
         if self.fetched is None:
             raise _no_commits_yet(metadata)
-        return self.commit(self.fetched)
+        return self._judged(self.fetched, judge)
 
-    def _fetch_over_http(self, newest: Newest, deadline: Deadline) -> Commit:
+    def _judged(self, commit: str, judge: Judge) -> Commit:
+        try:
+            judge(commit, self.read(bytes.fromhex(commit), "commit"), self)
+        except HuaiError:
+            self.withdraw()
+            raise
+        return self.commit(commit)
+
+    def _fetch_over_http(self, newest: Newest, deadline: Deadline) -> None:
         try:
             begun, self._begun = self._begun, None
             if begun is None or begun.newest is not newest:
@@ -191,7 +220,6 @@ class Repository:
             self._names.set(_FETCHED, newest.commit)
         except OSError as error:
             raise self._unwritable(error) from error
-        return self.commit(newest.commit)
 
     def _begin(self, newest: Newest, deadline: Deadline) -> Fetch:
         complete = self._named(_FETCHED, _BEFORE, _KEPT)
@@ -346,6 +374,7 @@ class Repository:
         except HuaiError:  # it does not start, and many packs are no reason to fail
             return
         with suppress(*FAILURES):
+            self._forget_hashes()
             exchange_packs(self._path, self._write_pack)
         self.packs.forget()
 

@@ -6,6 +6,7 @@
 - `ROOT/hosts/HOST`: a locked file for each connection to that host
 - `ROOT/modules/NAME/state.json`: what the tree was brought to
 - `ROOT/modules/NAME/repository.git`: the metadata that was fetched
+- `ROOT/modules/NAME/trusted`: whose signatures count; never goes back
 - `ROOT/modules/NAME/lock`
 - `ROOT/modules/NAME/delayed`: delayed deletions
 - `ROOT/modules/NAME/verified`: when each part of the tree was last verified
@@ -34,6 +35,11 @@ class ModulePlaces(NamedTuple):
     def state(self) -> Path:
         """What the tree was brought to."""
         return self.folder / "state.json"
+
+    @property
+    def trusted(self) -> Path:
+        """Whose signatures count."""
+        return self.folder / "trusted"
 
     @property
     def delayed(self) -> Path:

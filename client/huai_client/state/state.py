@@ -69,6 +69,9 @@ class State:
     marks: tuple[str, ...] = ()
     """Names at the top of the applied tree (`marks`)."""
 
+    valid_until: int = 0
+    """Until when the applied commit's signature holds, seconds since the epoch; 0: it has none."""
+
     def first_seen(self, commit: str, now: float) -> int:
         """When a commit that is applied `now` was first applied, seconds since the epoch."""
         return (self.seen or self.time or int(now)) if commit == self.applied else int(now)
@@ -88,6 +91,7 @@ class State:
             self.entries,
             self.trash,
             self.seen,
+            self.valid_until,
         )
         if not all(isinstance(number, int) and number in _NUMBERS for number in numbers):
             raise ValueError("not a number, or out of range")

@@ -29,10 +29,11 @@ _ATTEMPTS = 4
 
 
 class Accepted(NamedTuple):
-    """The upstream's serial and identity that the state records with a commit."""
+    """What the state records of the upstream with a commit."""
 
     serial: int
     identity: str
+    valid_until: int = 0
 
 
 class ModuleRecord:
@@ -116,6 +117,7 @@ def state_after(
         trash=former.trash,
         identity=accepted.identity,
         seen=former.first_seen(commit.id, now),
+        valid_until=accepted.valid_until,
     )
 
 

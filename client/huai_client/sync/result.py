@@ -32,6 +32,10 @@ class SyncResult:
     """When the commit was first here, seconds since the epoch; 0: now."""
     plans: int = 1
     """How many plans the run made: more than one if the upstream changed meanwhile."""
+    valid_until: int = 0
+    """Until when the commit's signature holds, seconds since the epoch; 0: it has none."""
+    news: str = ""
+    """What is to be told of the upstream's keys."""
     nothing_at: tuple[str, ...] = ()
     """Content URLs that have no file of the newest commit: they serve another tree."""
 

@@ -18,9 +18,11 @@ from huai_client.metadata.checks import (
     is_rollback,
 )
 from huai_client.metadata.commit import Commit
+from huai_client.metadata.failover import UntrustedError
 from huai_client.metadata.git import MissingObjectError
 from huai_client.metadata.http import MetadataUrl
 from huai_client.metadata.repository import DamagedRepositoryError, Repository
+from huai_client.metadata.signatures import ExpiredError, Signatures
 from huai_client.metadata.upstream import Upstream
 from huai_client.mirror import Mirror
 from huai_client.plan.build import PlanBuilder
@@ -40,6 +42,17 @@ from huai_schema.errors import ExitCode, FormatError, HuaiError
 
 Approve = Callable[[Prepared], None]
 """Checks a plan before it is carried out; raises to refuse it."""
+
+
+_REFUSED = (
+    FormatError,
+    WrongModuleError,
+    RolledBackError,
+    TooLargeError,
+    UntrustedError,
+    ExpiredError,
+)
+"""What makes a commit go that was fetched."""
 
 
 class Sync:
@@ -62,6 +75,8 @@ class Sync:
         state = load(mirror.paths.state)  # first: a state that cannot be read leaves nothing behind
         timeout = mirror.config.timeout
         self._repository = repository or Repository(mirror.paths.repository, timeout=timeout)
+        self._signatures = Signatures(mirror)
+        self._news = ""
         self._record = ModuleRecord(mirror, self._repository, state)
         self._content = UpstreamContent(mirror.config, lines)
         self._builder = PlanBuilder(mirror, options, self._repository)
@@ -80,7 +95,10 @@ class Sync:
             result = self._round(observer, approve)
             if not self._goes_on(result, following):
                 nothing_at = self._nothing_at(result)
-                return replace(result, plans=following.plans, nothing_at=nothing_at)
+                valid_until = self._signatures.valid_until(result.commit)
+                plans = following.plans
+                told = replace(result, news=self._news, valid_until=valid_until)
+                return replace(told, plans=plans, nothing_at=nothing_at)
 
     def repair(self, damage: list[Difference], observer: Observer) -> SyncResult:
         """Bring the paths in `damage` back to the applied commit."""
@@ -112,6 +130,8 @@ class Sync:
         with self._destination.open(record.state) as tree:
             prepared = self._prepare(tree)
             approve(prepared)
+            self._news = self._news or self._signatures.news(prepared.commit.id)
+            self._signatures.keep(prepared.commit.id)
             observer.planned(prepared)
             accepted = self._accepted(prepared.commit)
             result = self._applier.apply(prepared, tree, accepted, observer)
@@ -154,18 +174,22 @@ class Sync:
         metadata = self._upstream.metadata
 
         def fetch(url: MetadataUrl) -> Commit:
-            return self._repository.fetch(url, deadline, metadata.take_heard(url))
+            newest, judge = metadata.take_heard(url), self._signatures.judge
+            return self._repository.fetch(url, deadline, newest, judge)
 
         try:
             commit = metadata.first_answer(fetch, self._is_behind)
             check_module_name(commit, self._mirror.upstream_name)
             if not self._options.accept_rollback:
                 check_serial(commit, state)
+            self._signatures.check(commit.id, commit.descriptor)
             self._check_totals(commit)
+            hashes = self._repository.listing_hashes
+            self._signatures.prove(commit.id, hashes, self._repository)
             deadline.check("the metadata are here, and nothing was changed")
             with self._repository.until(self._planning_ends):
                 prepared = self._builder.update(view, commit, state)
-        except (FormatError, WrongModuleError, RolledBackError, TooLargeError):
+        except _REFUSED:
             self._repository.withdraw()
             raise
         except HuaiError:
@@ -191,7 +215,8 @@ class Sync:
         serial = commit.info.serial
         if not self._options.accept_rollback:
             serial = max(serial, self._record.state.serial)
-        return Accepted(serial, commit.descriptor.identity)
+        valid_until = self._signatures.valid_until(commit.id)
+        return Accepted(serial, commit.descriptor.identity, valid_until)
 
     def _applied_commit(self) -> Commit:
         return self._repository.commit(applied_id(self._record.state, self._mirror.upstream_name))

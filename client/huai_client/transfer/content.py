@@ -4,7 +4,7 @@ Rule: a `ContentSource` puts verified files into the staging area and changes no
 `Outcome` lists each file that it could not get.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -26,7 +26,8 @@ from huai_client.transfer.urls import mirror_urls, own_urls, upstream_urls
 from huai_client.tree import STAGING, Tree
 from huai_client.tree.destination import NoSpaceError, bytes_on_disk, check_space
 from huai_schema.entries import File
-from huai_schema.paths import RelPath
+from huai_schema.errors import ExitCode, HuaiError
+from huai_schema.paths import RelPath, show
 from huai_schema.program.spans import seconds
 
 _SIZE_MAX = (1 << 63) - 1
@@ -34,6 +35,12 @@ _SAMPLED = 1000
 """Files among which a large one is looked for."""
 _CLOCK_STEP = 1
 """Seconds; recorded times are whole seconds."""
+
+
+class UndigestedError(HuaiError):
+    """A file without a digest, of an upstream whose word alone is to count."""
+
+    exit_code = ExitCode.UNSIGNED
 
 
 class StagedContent(NamedTuple):
@@ -68,6 +75,7 @@ class UpstreamContent:
         self._trusts = module.reuse_check == "stat"
         keeps_old = seconds(module.trash) > 0
         self._in_place = Protection(() if keeps_old else module.in_place)
+        self._proves = bool(module.keys or module.signers) and module.undigested == "refuse"
         self._asks_mirrors = module.mirrors == "auto"
         self._lines = lines
         self._options = TransferOptions(
@@ -85,8 +93,13 @@ class UpstreamContent:
         )
 
     def check(self, prepared: Prepared, tree: Tree) -> None:
-        """Raise `ContentUrlError` if no content URL is known, `NoSpaceError` if room lacks."""
+        """Raise `ContentUrlError` if no content URL is known, `NoSpaceError` if room lacks.
+
+        `UndigestedError` if keys are named, and content would be believed without a proof.
+        """
         files, reuses = prepared.plan.fetches, prepared.plan.reuses
+        if self._proves:
+            _refuse_undigested(files, prepared.volatile)
         if any(path not in reuses for path in paths(files)):
             self.urls(prepared.commit)
         if tree.stat(STAGING) is None:
@@ -169,6 +182,15 @@ class UpstreamContent:
         self._sample(mirrors, proved)
         mirrors = self._mirrors(prepared.commit)
         return [(part, where) for part, where in ((proved, urls + mirrors), (others, urls)) if part]
+
+
+def _refuse_undigested(files: Sequence[File], volatile: Container[RelPath]) -> None:
+    for file in files:
+        if file.digest is None and file.size and file.path not in volatile:
+            raise UndigestedError(
+                f"{show(file.path)}: has no digest, so the signature does not prove it",
+                hint='undigested = "allow" in client.toml believes whoever sends it',
+            )
 
 
 def _room(prepared: Prepared, tree: Tree, may_patch: Callable[[RelPath], bool]) -> Iterator[int]:

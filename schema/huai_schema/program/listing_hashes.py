@@ -1,14 +1,17 @@
 """The listing hashes of a repository's objects, kept in a file, so that a commit costs its change.
 
-Rule: the file may be lost or cut at any time.  It begins with the number of records that
+Rules: the file may be lost or cut at any time, and whatever it says is hashed again where it
+leads to another hash than was signed (`prove_listing`).  It begins with the number of records that
 the first hash of a whole tree made.  Once it has twice as many and some more, it is begun anew:
 that costs no more than the changes since then have cost.
 """
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from huai_native._native import ListingHashes
+from huai_schema.errors import FormatError
 from huai_schema.git.objects import ObjectReader
 from huai_schema.program.durable import replace_file
 
@@ -36,6 +39,16 @@ def listing_hash(path: Path, tree: bytes, objects: ObjectReader) -> bytes:
             file.seek(0, os.SEEK_END)
             file.write(hashes.added)
     return found
+
+
+def prove_listing(path: Path, tree: bytes, objects: ObjectReader, signed: bytes) -> None:
+    """`FormatError` if a commit's tree has another listing hash than `signed`."""
+    if listing_hash(path, tree, objects) == signed:
+        return
+    with suppress(FileNotFoundError):
+        path.unlink()
+    if listing_hash(path, tree, objects) != signed:
+        raise FormatError("another listing than the one that was signed", "commit")
 
 
 def _begin(path: Path, tree: bytes, objects: ObjectReader) -> bytes:

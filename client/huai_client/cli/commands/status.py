@@ -8,7 +8,7 @@ import click
 
 from huai_client.cli.options import json_option, modules_argument
 from huai_client.config import Module, load, no_modules
-from huai_client.durations import dated_ahead, too_old
+from huai_client.durations import dated_ahead, expired, too_old
 from huai_client.metadata.http import MetadataUrl
 from huai_client.modes import split_key
 from huai_client.state import delayed_record
@@ -90,7 +90,8 @@ class _ModuleStatus:
         self._as_before = account is not None and account.applied != self._state.applied
         now, committed = time.time(), self._state.committed
         seen = self._state.seen or self._state.time
-        self.stale = too_old(committed, module.max_age, now, seen=seen)
+        over = "" if module.verify == "off" else expired(self._state.valid_until, now)
+        self.stale = over or too_old(committed, module.max_age, now, seen=seen)
         self._ahead = dated_ahead(committed, now)
 
     def values(self) -> dict[str, object]:

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from huai_schema.codec.descriptor import Descriptor, write_root
-from huai_schema.program.listing_hashes import listing_hash
+from huai_schema.errors import FormatError
+from huai_schema.program.listing_hashes import listing_hash, prove_listing
 from tests.support.schema import listing_hash as oracle
 from tests.support.schema.memory import MemoryObjects
 from tests.support.schema.trees import Tree, file, files, snapshot, tree_of
@@ -65,6 +66,33 @@ def test_zeros_that_a_crash_left_are_cut_off(path: Path) -> None:
     assert listing_hash(path, root, objects) == oracle.listing_hash(root, objects)
     assert path.read_bytes().startswith(sound)
     assert bytes(56) not in path.read_bytes()[len(sound) :]
+
+
+def test_a_wrong_hash_that_was_kept_refuses_nothing(path: Path) -> None:
+    objects = MemoryObjects()
+    root = root_of(large(), objects)
+    right = listing_hash(path, root, objects)
+    lying = objects.copy()
+    for oid, (kind, data) in objects.objects.items():
+        if kind == "blob":
+            lying.objects[oid] = kind, data + b"."
+    path.unlink()
+    assert listing_hash(path, root, lying) != right
+    prove_listing(path, root, objects, right)
+    assert listing_hash(path, root, objects) == right
+    with pytest.raises(FormatError, match="another listing"):
+        prove_listing(path, root, lying, bytes(32))
+
+
+def test_an_object_of_the_same_id_is_refused(path: Path) -> None:
+    objects = MemoryObjects()
+    root = root_of(large(), objects)
+    signed = listing_hash(path.with_name("upstream"), root, objects)
+    here = objects.copy()
+    oid = next(oid for oid, (kind, _) in here.objects.items() if kind == "blob")
+    here.objects[oid] = "blob", b"with the same SHA-1"
+    with pytest.raises(FormatError, match="another listing"):
+        prove_listing(path, root, here, signed)
 
 
 def test_a_file_that_grew_begins_anew(path: Path) -> None:

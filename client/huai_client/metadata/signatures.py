@@ -1,0 +1,192 @@
+"""Whether a commit is the upstream's: judged before anything else of it is believed.
+
+FORMAT.md, "What a reader of signed commits checks".  Rules: what was signed once is not taken
+unsigned again, keys never go back to an earlier version, and nothing is recorded (`keep`) of a
+commit that did not pass all of `judge` and `prove`.
+"""
+
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+from huai_client.durations import SLACK, expired
+from huai_client.metadata.failover import UntrustedError
+from huai_client.metadata.signers import configured_keys
+from huai_client.mirror import Mirror
+from huai_client.state.trusted_keys import TrustedKeys, load_trusted, save_trusted
+from huai_native._native import verify_signature
+from huai_schema.codec.commits import decode_commit
+from huai_schema.codec.descriptor import Descriptor
+from huai_schema.codec.keys import KeyChain, Keys, read_keys
+from huai_schema.codec.signing import NAMESPACE, Promise, split_commit
+from huai_schema.errors import ExitCode, FormatError, HuaiError
+from huai_schema.git.objects import ObjectReader
+from huai_schema.program.humanize import moment
+from huai_schema.program.listing_hashes import prove_listing
+
+_NEW_KEYS = (
+    "if the upstream has new keys, and they came to you by another way than this: "
+    "keys = [...] in client.toml"
+)
+
+
+class ExpiredError(HuaiError):
+    """A commit at a time at which its signature does not hold."""
+
+    exit_code = ExitCode.STALE
+
+
+class Verdict(NamedTuple):
+    """What is known of a commit whose signature is right."""
+
+    promise: Promise
+    root: bytes
+    """The id of its commit tree."""
+    time: int
+    """When it was made, seconds since the epoch."""
+    trusted: TrustedKeys
+    """Whose signatures count from then on."""
+
+
+class Signatures:
+    """Judges the commits that one module is offered in one run."""
+
+    def __init__(self, mirror: Mirror) -> None:
+        """Read whom to trust."""
+        self._path = mirror.paths.trusted
+        self._config = mirror.config
+        self._off = mirror.config.verify == "off"
+        self._anchors = () if self._off else configured_keys(mirror.config)
+        former = None if self._off else load_trusted(self._path)
+        self._former = former
+        # Other keys in client.toml are the administrator's word, which counts more.
+        self._known = former if former and self._follows(former) else None
+        self._verdicts: dict[str, Verdict] = {}
+
+    def judge(self, commit: str, data: bytes, objects: ObjectReader) -> None:
+        """See who signed a commit, `data`: `UntrustedError` unless it may be believed.
+
+        Of `objects` its tree and the keys there are read.
+        """
+        if self._off:
+            return
+        try:
+            signed = split_commit(data)
+            if signed is None:
+                self._refuse_unsigned()
+                return
+            key = verify_signature(NAMESPACE, *signed)
+            head = decode_commit(data)
+            chain = read_keys(head.tree, objects)
+            promise = Promise.decode(head.message.decode("utf-8", "replace"))
+        except FormatError as error:
+            raise UntrustedError(
+                f"the upstream's commit is signed wrongly: {error.message}",
+                hint="somebody on the way changed it, or the upstream is damaged",
+            ) from None
+        trusted = self._trusted(key, chain)
+        if key not in trusted.keys.keys:
+            raise UntrustedError(
+                f"the upstream's commit is signed by {key}, which is not trusted", hint=_NEW_KEYS
+            )
+        self._verdicts[commit] = Verdict(promise, head.tree, head.time, trusted)
+
+    def check(self, commit: str, descriptor: Descriptor) -> None:
+        """Compare what a signed commit promises with its descriptor and with the clock."""
+        verdict = self._verdicts.get(commit)
+        if verdict is None:
+            return
+        if verdict.promise.identity != descriptor.identity:
+            raise UntrustedError(
+                "the upstream's commit is signed as one of another module",
+                hint="somebody mixed up two modules of one upstream",
+            )
+        now = time.time()
+        if verdict.time > now + SLACK:
+            raise ExpiredError(
+                f"the upstream's commit is dated {moment(verdict.time)}, and here it is "
+                f"{moment(int(now))}",
+                hint="set the clock of this machine, or tell the upstream's administrator",
+            )
+        over = expired(verdict.promise.valid_until, now)
+        if over and self._config.verify == "require":
+            raise ExpiredError(over, hint="ask the upstream's administrator")
+
+    def prove(self, commit: str, hashes: Path, objects: ObjectReader) -> None:
+        """Compare what a signed commit lists with what was signed; `hashes`: of `objects`."""
+        verdict = self._verdicts.get(commit)
+        if verdict is None:
+            return
+        try:
+            prove_listing(hashes, verdict.root, objects, verdict.promise.listing)
+        except FormatError as error:
+            raise UntrustedError(
+                f"the upstream's commit is signed wrongly: {error.message}",
+                hint="an object was replaced by another one of the same id: tell the upstream",
+            ) from None
+
+    def keep(self, commit: str) -> None:
+        """Record whose signatures count, now that a commit is accepted."""
+        verdict = self._verdicts.get(commit)
+        if verdict is not None and verdict.trusted != self._former:
+            save_trusted(self._path, verdict.trusted)
+            self._former = self._known = verdict.trusted
+
+    def valid_until(self, commit: str) -> int:
+        """Until when a commit is valid, seconds since the epoch; 0: it is not signed."""
+        verdict = self._verdicts.get(commit)
+        return verdict.promise.valid_until if verdict else 0
+
+    def news(self, commit: str) -> str:
+        """What a person should hear of the keys that a commit brings; empty: nothing."""
+        verdict = self._verdicts.get(commit)
+        if verdict is None or verdict.trusted == self._former:
+            return ""
+        keys = ", ".join(f'"{key}"' for key in verdict.trusted.keys.keys)
+        if self._former is None and not self._anchors:
+            return (
+                f"from now on only commits are taken that are signed; first seen: keys = [{keys}]"
+            )
+        return f"the upstream's keys, version {verdict.trusted.keys.version}: [{keys}]"
+
+    def _follows(self, former: TrustedKeys) -> bool:
+        return not self._anchors or sorted(former.anchors) == sorted(self._anchors)
+
+    def _refuse_unsigned(self) -> None:
+        if self._anchors or self._known:
+            reason = "and keys are configured" if self._anchors else "and earlier ones were"
+            raise UntrustedError(
+                f"the upstream's commit is not signed, {reason}",
+                hint="somebody on the way leaves the signature out, or the upstream ended signing: "
+                'if that is right, verify = "off" in client.toml',
+            )
+
+    def _trusted(self, key: str, chain: KeyChain | None) -> TrustedKeys:
+        """Whose signatures count, if `chain` stands in a commit that `key` signed."""
+        newest = chain.newest if chain else Keys(0, (key,))
+        if self._known is not None:
+            return self._known._replace(keys=follow(self._known.keys, chain))
+        if not self._anchors:
+            return TrustedKeys(newest)
+        versions = chain.versions if chain else ()
+        vouched = any(not each.signers.isdisjoint(self._anchors) for each in versions)
+        return TrustedKeys(newest if vouched else Keys(0, self._anchors), self._anchors)
+
+
+def follow(known: Keys, chain: KeyChain | None) -> Keys:
+    """The newest version, if it follows from what is known; `UntrustedError` if it does not."""
+    if chain is None:
+        return known
+    first, newest = chain.versions[0], chain.newest
+    if known.version == 0:  # keys without a version follow the first that they signed
+        vouched = any(not each.signers.isdisjoint(known.keys) for each in chain.versions)
+        return newest if vouched else known
+    is_next = first.keys.version == known.version + 1
+    if known in (each.keys for each in chain.versions) or (
+        is_next and not first.signers.isdisjoint(known.keys)
+    ):
+        return newest
+    reason = f"version {newest.version}, which does not follow from {known.version}"
+    if newest.version < known.version:
+        reason = f"version {newest.version}, and {known.version} was accepted before"
+    raise UntrustedError(f"the upstream's keys are of {reason}", hint=_NEW_KEYS)

@@ -1,0 +1,57 @@
+"""Whose signatures count for a module: the keys that were accepted last, never an earlier version.
+
+Written durably, before the state that names a commit which they signed.
+"""
+
+import json
+from pathlib import Path
+from typing import NamedTuple
+
+from huai_client.state.state import StateError, replace_durably
+from huai_schema.codec.keys import Keys
+
+_VERSION = 1
+
+
+class TrustedKeys(NamedTuple):
+    """What was accepted, and on whose word."""
+
+    keys: Keys
+    anchors: tuple[str, ...] = ()
+    """The keys of client.toml from which they followed; none: those of the first commit."""
+
+
+def load_trusted(path: Path) -> TrustedKeys | None:
+    """The keys; None: none were accepted yet."""
+    try:
+        values = json.loads(path.read_bytes())
+        if values["version"] != _VERSION:
+            raise ValueError("another version")
+        number, keys, anchors = values["keys_version"], values["keys"], values["anchors"]
+        texts = (*keys, *anchors)
+        if type(number) is not int or not all(isinstance(text, str) for text in texts):
+            raise ValueError("not a version and keys")
+        return TrustedKeys(Keys(number, tuple(keys)), tuple(anchors))
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise StateError(
+            f"{path}: {error.strerror}", hint="run as the user that the state belongs to"
+        ) from error
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        # Without it a stranger's key might be taken for the first one.
+        raise StateError(
+            f"{path}: not a file of trusted keys ({error})",
+            hint="name the upstream's keys in client.toml, then move the file away",
+        ) from error
+
+
+def save_trusted(path: Path, trusted: TrustedKeys) -> None:
+    """Replace the keys in one durable step."""
+    values = {
+        "version": _VERSION,
+        "keys_version": trusted.keys.version,
+        "keys": trusted.keys.keys,
+        "anchors": trusted.anchors,
+    }
+    replace_durably(path, json.dumps(values, indent=1).encode())

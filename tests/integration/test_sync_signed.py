@@ -1,0 +1,491 @@
+"""Signed commits on a downstream: what is believed, what is refused, and what is kept of it."""
+
+import json
+import shutil
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pygit2
+import pytest
+
+from huai_client.state import state as states
+from huai_server.signing.keys import revoke, rotate
+from tests.support.keys import allow, key
+from tests.support.signed_upstream import SignedUpstream
+from tests.support.upstream import Downstream, Ended, Site
+
+Pair = tuple[SignedUpstream, Downstream]
+DAY = 86_400
+KEYS = (key(1).public,)
+
+
+@pytest.fixture(name="pair")
+def signed_pair(place: Site, tmp_path: Path) -> Pair:
+    up = place.upstream()
+    up.many(b"folder", 300)
+    signed = SignedUpstream(up, tmp_path / "keys")
+    signed.commit(b"1")
+    return signed, place.downstream(up)
+
+
+def trusted(down: Downstream) -> dict[str, object] | None:
+    """What is recorded of keys."""
+    path = down.state_file.with_name("trusted")
+    return dict(json.loads(path.read_bytes())) if path.exists() else None
+
+
+def refused(down: Downstream, *words: str, code: int = 57) -> Ended:
+    """A sync is refused; nothing is stored of what was offered, and nothing is changed."""
+    before = down.state, trusted(down), packs(down), sorted(down.dest.rglob("*"))
+    ended = down.sync()
+    assert ended.code == code, ended
+    assert all(word in ended.err for word in words), ended.err
+    assert (down.state, trusted(down), packs(down), sorted(down.dest.rglob("*"))) == before
+    return ended
+
+
+def packs(down: Downstream) -> list[str]:
+    return sorted(path.name for path in down.repository.rglob("pack-*"))
+
+
+# ---------------------------------------------------------------- whom to believe
+
+
+def test_the_first_key_is_pinned_and_said(pair: Pair) -> None:
+    up, down = pair
+    ended = down.sync()
+    assert ended.code == 0
+    assert "first seen" in ended.err
+    assert key(1).public in ended.err
+    assert trusted(down) == {
+        "version": 1,
+        "keys_version": 1,
+        "keys": [key(1).public],
+        "anchors": [],
+    }
+    assert down.state.valid_until == up.promise.valid_until
+    up.commit(b"2")
+    ended = down.sync()
+    assert (ended.code, "first seen" in ended.err) == (0, False)
+    assert down.verify("--content").code == 0
+
+
+def test_a_plan_pins_nothing(pair: Pair) -> None:
+    _, down = pair
+    assert down.plan()
+    assert trusted(down) is None
+
+
+def test_an_upstream_that_never_signs_is_as_before(place: Site) -> None:
+    up = place.upstream()
+    up.put(b"file", b"1")
+    down = place.synced_downstream(up)
+    assert trusted(down) is None
+    assert down.state.valid_until == 0
+
+
+def test_who_signed_once_may_not_come_unsigned(pair: Pair) -> None:
+    up, down = pair
+    down.synced()
+    up.strip()
+    refused(down, "not signed", "verify")
+    refused(down, "not signed")
+    down.configure(verify="off")
+    down.synced()
+    down.configure(verify="pin")
+    up.commit(b"2")
+    down.synced()
+
+
+def test_an_upstream_that_begins_to_sign_is_pinned(place: Site, tmp_path: Path) -> None:
+    up = place.upstream()
+    up.put(b"file", b"1")
+    down = place.synced_downstream(up)
+    signed = SignedUpstream(up, tmp_path / "keys")
+    signed.commit(b"1")
+    assert "first seen" in down.sync().err
+    signed.strip()
+    refused(down, "not signed")
+
+
+@pytest.mark.parametrize("first", [False, True])
+def test_keys_of_the_configuration(pair: Pair, tmp_path: Path, *, first: bool) -> None:
+    up, down = pair
+    if first:
+        down.synced()
+        up.commit(b"2")
+    down.configure(keys=(key(2).public,))
+    refused(down, key(1).public, "not trusted")
+    down.configure(keys=(), signers=str(allow(tmp_path / "signers", key(2).public)))
+    refused(down, "not trusted")
+    allow(tmp_path / "signers", key(2).public, key(1).public)
+    assert "first seen" not in down.sync().err
+    assert trusted(down) is not None
+    up.strip()
+    refused(down, "not signed")
+
+
+def test_require_takes_nothing_unsigned(place: Site) -> None:
+    up = place.upstream()
+    up.put(b"file", b"1")
+    up.commit()
+    down = place.downstream(up, verify="require", keys=KEYS)
+    refused(down, "not signed")
+
+
+@pytest.mark.parametrize(
+    ("values", "word"),
+    [
+        ({"verify": "require"}, "needs keys"),
+        ({"keys": ("ssh-rsa AAAA",)}, "keys"),
+        ({"keys": ("ssh-ed25519 AAAA",)}, "keys"),
+        ({"signers": "/nonexistent"}, "signers"),
+    ],
+)
+def test_a_wrong_configuration(pair: Pair, values: dict[str, object], word: str) -> None:
+    _, down = pair
+    down.configure(**values)
+    ended = down.sync()
+    assert ended.code == 40, ended
+    assert word in ended.err
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "",
+        "# only a comment\n",
+        f'huai namespaces="file" {key(1).public}\n',
+        f"huai cert-authority {key(1).public}\n",
+        f'huai valid-before="20300101" {key(1).public}\n',
+    ],
+)
+def test_a_file_of_signers_that_allows_nobody(pair: Pair, tmp_path: Path, line: str) -> None:
+    _, down = pair
+    path = tmp_path / "signers"
+    path.write_text(line)
+    down.configure(signers=str(path))
+    assert down.sync().code == 40
+
+
+# ---------------------------------------------------------------- what is wrong with a commit
+
+
+def test_a_signature_by_another_key(pair: Pair) -> None:
+    up, down = pair
+    down.synced()
+    up.forge(key(2))
+    refused(down, key(2).public, "not trusted")
+
+
+def test_a_signature_over_another_commit(pair: Pair) -> None:
+    up, down = pair
+    down.synced()
+    signed = up.raw()
+    up.commit(b"2")
+    gpgsig = signed[signed.index(b"gpgsig") : signed.index(b"\n\n")]
+    newer = up.raw()
+    up.replace(newer.replace(newer[newer.index(b"gpgsig") : newer.index(b"\n\n")], gpgsig))
+    refused(down, "not of these bytes")
+    up.replace(newer)
+    down.synced()
+
+
+def test_wrong_headers_and_wrong_base64(pair: Pair) -> None:
+    up, down = pair
+    down.synced()
+    up.commit(b"2")
+    data = up.raw()
+    begin, end = data.index(b"gpgsig"), data.index(b"\n\n")
+    header = data[begin:end]
+    for wrong in (
+        data[:end] + b"\n" + header + data[end:],
+        data[: end - 60] + data[end:],
+        data.replace(b"U1NIU0lH", b"U1NIU0l!"),
+        data[:begin] + b"encoding latin1\n" + data[begin:],
+    ):
+        up.replace(wrong)
+        refused(down, "signed wrongly")
+    up.replace(data)
+    down.synced()
+
+
+def test_a_signature_by_rsa(pair: Pair, tmp_path: Path) -> None:
+    up, down = pair
+    down.synced()
+    up.commit(b"2")
+    data = up.raw()
+    begin, end = data.index(b"gpgsig"), data.index(b"\n\n")
+    payload = data[:begin] + data[end + 1 :]
+    path = tmp_path / "rsa"
+    subprocess.run(["ssh-keygen", "-q", "-t", "rsa", "-N", "", "-f", path], check=True)
+    words = ["ssh-keygen", "-q", "-Y", "sign", "-n", "git", "-f", str(path)]
+    made = subprocess.run(words, input=payload, capture_output=True, check=True).stdout
+    up.replace(data[:begin] + b"gpgsig " + made.strip().replace(b"\n", b"\n ") + data[end:])
+    refused(down, "ssh-rsa")
+
+
+def test_an_older_commit_again(pair: Pair) -> None:
+    up, down = pair
+    down.synced()
+    old = up.raw()
+    up.commit(b"2")
+    down.synced()
+    up.replace(old)
+    refused(down, "serial 1", code=46)
+
+
+def test_a_tree_that_was_not_signed(pair: Pair) -> None:
+    up, down = pair
+    down.synced()
+    before, promise = up.head.tree, up.promise
+    up.commit(b"2")
+    up.forge(key(1), promise=promise)
+    refused(down, "another listing")
+    up.forge(key(1), tree=before, promise=promise)
+    down.synced()
+
+
+def test_a_commit_of_another_module(pair: Pair) -> None:
+    up, down = pair
+    down.synced()
+    up.forge(key(1), promise=up.promise._replace(identity="0" * 32))
+    refused(down, "another module")
+
+
+def test_an_object_that_takes_the_place_of_another(pair: Pair) -> None:
+    """As by a collision of SHA-1: what is here is not what was signed."""
+    up, down = pair
+    down.synced()
+    up.up.put(b"folder/new", b"1")
+    up.commit(b"2")
+    git = pygit2.Repository(str(up.up.places.repository))
+    tree = git[up.head.tree]
+    promise = up.promise
+    lying = promise._replace(listing=bytes.fromhex("00" * 32))
+    assert isinstance(tree, pygit2.Tree)
+    up.forge(key(1), promise=lying)
+    refused(down, "another listing")
+    assert not (down.repository / "listing-hashes").exists()
+    up.forge(key(1), promise=promise)
+    down.synced()
+    assert (down.repository / "listing-hashes").exists()
+
+
+def test_a_leap_that_is_signed(pair: Pair) -> None:
+    up, down = pair
+    down.synced()
+    up.forge(key(1), serial=(1 << 32) + 10)
+    refused(down, "leaps", code=46)
+
+
+# ---------------------------------------------------------------- other keys
+
+
+def test_a_downstream_that_slept_through_three_rotations(pair: Pair) -> None:
+    up, down = pair
+    down.synced()
+    for number in range(3):
+        rotate(up.root, up.signing, "new")
+        up.commit(b"%d" % number)
+    ended = down.sync()
+    assert (ended.code, "version 4" in ended.err) == (0, True)
+    found = trusted(down)
+    assert found is not None
+    assert (found["keys_version"], found["keys"]) == (4, [up.keys.signer.public])
+    up.commit(b"more")
+    down.synced()
+    up.forge(key(1))
+    refused(down, "not trusted")
+
+
+def test_keys_of_the_configuration_lead_to_newer_ones(pair: Pair) -> None:
+    up, down = pair
+    down.configure(verify="require", keys=KEYS)
+    for number in range(3):
+        rotate(up.root, up.signing, "new")
+        up.commit(b"%d" % number)
+    down.synced()
+    up.forge(key(1))
+    refused(down, "not trusted")
+
+
+def test_a_rotation_that_nobody_agreed_to(pair: Pair, tmp_path: Path) -> None:
+    """A thief of nothing: his own keys from the first version on."""
+    up, down = pair
+    down.synced()
+    other = SignedUpstream(up.up, tmp_path / "other")
+    shutil.copy(up.root / "keys", tmp_path / "saved")
+    (other.root / "key").write_text(key(5).encode())
+    other.commit(b"2")
+    refused(down, "does not follow")
+
+
+def test_keys_never_go_back(pair: Pair, tmp_path: Path) -> None:
+    up, down = pair
+    shutil.copytree(up.root, tmp_path / "before")
+    rotate(up.root, up.signing, "new")
+    up.commit(b"2")
+    down.synced()
+    old = SignedUpstream(up.up, tmp_path / "old")
+    shutil.rmtree(old.root)
+    shutil.copytree(tmp_path / "before", old.root)
+    old.commit(b"3")
+    refused(down, "version 1, and 2 was accepted")
+
+
+def test_recovery_from_a_stolen_key(pair: Pair, tmp_path: Path) -> None:
+    """docs/SIGNING.md, "A stolen key": who met the new keys first is safe, the others get help."""
+    up, down = pair
+    down.synced()
+    late_root = tmp_path / "late"
+    shutil.copytree(down.root, late_root)
+    late = Downstream(down.name, tmp_path / "late-dest", late_root)
+    late.dest.mkdir()
+    late.configure(dest=str(late.dest))
+    late.synced("--adopt")
+    thief = tmp_path / "thief"
+    shutil.copytree(up.root, thief)
+    # The upstream replaces the key, and one downstream hears of it.
+    rotate(up.root, up.signing, "new")
+    up.commit(b"honest")
+    down.synced()
+    # The thief holds the old key, makes a key of his own follow it, and shows that to both.
+    stolen = SignedUpstream(up.up, tmp_path / "stolen")
+    shutil.rmtree(stolen.root)
+    shutil.copytree(thief, stolen.root)
+    rotate(stolen.root, stolen.signing, "evil")
+    stolen.commit(b"evil")
+    refused(down, "does not follow")
+    late.synced()
+    assert (late.dest / "new").read_bytes() == b"evil"
+    # The upstream is itself again; the deceived one refuses it until its administrator steps in.
+    up.commit(b"honest again")
+    down.synced()
+    refused(late, "does not follow")
+    late.configure(keys=(up.keys.signer.public,))
+    late.synced()
+    assert (late.dest / "new").read_bytes() == b"honest again"
+    stolen.commit(b"evil again")
+    refused(late, "does not follow")
+    refused(down, "does not follow")
+
+
+def test_a_key_that_is_revoked(pair: Pair) -> None:
+    up, down = pair
+    rotate(up.root, up.signing, "new", keep=True)
+    up.commit(b"2")
+    down.synced()
+    up.forge(key(1))
+    down.synced()
+    revoke(up.root, up.signing, key(1).public)
+    up.commit(b"3")
+    down.synced()
+    up.forge(key(1))
+    refused(down, "not trusted")
+
+
+def test_lost_keys_are_no_reason_to_trust_the_next(pair: Pair) -> None:
+    _, down = pair
+    down.synced()
+    down.state_file.with_name("trusted").write_bytes(b"{")
+    refused_ended = down.sync("--adopt")
+    assert refused_ended.code == 11
+    assert "trusted" in refused_ended.err
+
+
+# ---------------------------------------------------------------- the clock
+
+
+def test_a_renewal_is_a_sync_without_changes(pair: Pair) -> None:
+    up, down = pair
+    down.synced()
+    before = down.state
+    up.forge(key(1), days=14)
+    assert down.synced()["changed"] is False
+    assert down.state.serial == before.serial + 1
+    assert down.state.valid_until > before.valid_until
+
+
+@pytest.mark.parametrize("verify", ["pin", "require"])
+def test_nothing_new_counts_while_the_commit_is_valid(pair: Pair, verify: str) -> None:
+    _, down = pair
+    down.configure(verify=verify, keys=KEYS)
+    down.synced()
+    assert down.synced()["stale"] is False
+    past = down.state.committed - DAY
+    states.save(down.state_file, replace(down.state, valid_until=past))
+    ended = down.sync("--json")
+    assert ended.code == (54 if verify == "require" else 0)
+    assert ended.events("sync")[0]["stale"] is True
+    assert "held back" in ended.err
+    assert down.run("status").code == 54
+    down.configure(verify="off")
+    assert down.synced()["stale"] is False
+
+
+@pytest.mark.parametrize("verify", ["pin", "require"])
+def test_this_clock_is_a_year_ahead(pair: Pair, verify: str) -> None:
+    """Of a machine a year ahead, every commit was valid until a year ago."""
+    up, down = pair
+    down.configure(verify=verify, keys=KEYS)
+    up.forge(key(1), made=-365)
+    if verify == "require":
+        refused(down, "was valid until", "clock", code=54)
+    else:
+        ended = down.sync()
+        assert (ended.code, "was valid until" in ended.err) == (0, True)
+
+
+@pytest.mark.parametrize("verify", ["pin", "require"])
+def test_this_clock_is_a_year_behind(pair: Pair, verify: str) -> None:
+    up, down = pair
+    down.configure(verify=verify, keys=KEYS)
+    up.forge(key(1), made=365)
+    refused(down, "is dated", "clock", code=54)
+
+
+def test_clocks_may_differ_by_less_than_an_hour(pair: Pair) -> None:
+    up, down = pair
+    down.configure(verify="require", keys=KEYS)
+    up.forge(key(1), made=0.04)
+    down.synced()
+    up.forge(key(1), promise=up.promise._replace(valid_until=up.head.time - 4000))
+    down.synced()
+
+
+# ---------------------------------------------------------------- content
+
+
+def test_content_without_a_digest(place: Site, tmp_path: Path) -> None:
+    up = place.upstream(digest="off")
+    up.put(b"folder/empty")
+    signed = SignedUpstream(up, tmp_path / "keys")
+    signed.commit(b"1")
+    down = place.downstream(up, keys=KEYS)
+    ended = down.sync()
+    assert ended.code == 57
+    assert "no digest" in ended.err
+    assert "undigested" in ended.err
+    assert list(down.dest.iterdir()) == []
+    down.configure(undigested="allow")
+    down.synced()
+    pinned = place.downstream(up)
+    pinned.synced()
+
+
+def test_a_second_upstream_has_what_the_first_one_forged(
+    pair: Pair, place: Site, tmp_path: Path
+) -> None:
+    up, down = pair
+    down.synced()
+    up.commit(b"2")
+    copy = tmp_path / "copy.git"
+    shutil.copytree(up.up.places.repository, copy)
+    up.resign(key(2))
+    down.configure(url=(place.url, str(copy)))
+    ended = down.sync()
+    assert ended.code == 0, ended
+    assert "not trusted" in ended.err
+    assert (down.dest / "new").read_bytes() == b"2"

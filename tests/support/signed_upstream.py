@@ -1,0 +1,114 @@
+"""An upstream of a site that signs: a real tree, real keys, and what others would do to it."""
+
+import time
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+import pygit2
+
+from huai_native._native import PrivateKey
+from huai_schema.codec.keys import NAMESPACE as KEYS_NAMESPACE
+from huai_schema.codec.keys import Keys
+from huai_schema.codec.signing import NAMESPACE, Promise, join_commit, split_commit
+from huai_server import config as server_config
+from huai_server.commit.commit import commit_tree
+from huai_server.config import Signing
+from huai_server.signing.keys import ServerKeys, open_keys
+from huai_server.store.repository import Head, Repository, Seal
+from tests.support.keys import key, write_key
+from tests.support.upstream import Upstream
+
+
+@dataclass
+class SignedUpstream:
+    """One module of a site whose commits are signed; its keys are its own."""
+
+    up: Upstream
+    root: Path
+    """Of its keys."""
+    signing: Signing = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Make the first key."""
+        self.root.mkdir()
+        self.signing = Signing(str(write_key(self.root / "key", key(1))))
+
+    @property
+    def keys(self) -> ServerKeys:
+        """Those that count."""
+        return open_keys(self.root, self.signing)
+
+    @property
+    def repository(self) -> Repository:
+        """The metadata."""
+        return Repository(self.up.places.repository)
+
+    @property
+    def head(self) -> Head:
+        """The newest commit."""
+        head = self.repository.head()
+        assert head is not None
+        return head
+
+    @property
+    def promise(self) -> Promise:
+        """What the newest commit promises."""
+        return Promise.decode(self.raw().decode("utf-8", "replace"))
+
+    def raw(self) -> bytes:
+        """The newest commit's bytes."""
+        return self.repository.read(bytes.fromhex(self.head.commit), "commit")
+
+    def commit(self, content: bytes | None = None) -> None:
+        """Commit the tree; with a file `new` of this content."""
+        if content is not None:
+            self.up.put(b"new", content)
+        module = server_config.load(self.up.root).module(self.up.name)
+        commit_tree(self.up.name, module, self.up.places, keys=self.keys)
+
+    def forge(
+        self,
+        signer: PrivateKey,
+        *,
+        days: int = 7,
+        made: float = 0,
+        promise: Promise | None = None,
+        serial: int | None = None,
+        tree: str = "",
+    ) -> None:
+        """One more commit, of the newest tree or `tree`, made `made` days from now."""
+        head, now = self.head, int(time.time() + made * 86_400)
+        wanted = promise or self.promise._replace(valid_until=now + days * 86_400)
+        info = head.info._replace(serial=serial or head.info.serial + 1)
+        seal = Seal(wanted, partial(_sign, signer))
+        root = bytes.fromhex(tree or head.tree)
+        self.repository.commit(root, info, head, seal=seal, now=now)
+
+    def replace(self, data: bytes) -> None:
+        """Let the branch name these bytes as a commit."""
+        git = pygit2.Repository(str(self.up.places.repository))
+        oid = git.odb.write(pygit2.enums.ObjectType.COMMIT, data)
+        git.references.create("refs/heads/main", oid, force=True)
+
+    def strip(self) -> None:
+        """One more commit of the newest tree, without a signature."""
+        head = self.head
+        info = head.info._replace(serial=head.info.serial + 1)
+        self.repository.commit(bytes.fromhex(head.tree), info, head)
+
+    def resign(self, signer: PrivateKey) -> None:
+        """The newest commit, with a signature of this key in the place of its own."""
+        signed = split_commit(self.raw())
+        assert signed is not None
+        self.replace(join_commit(signed.payload, _sign(signer, signed.payload)))
+
+
+def key_version(version: int, keys: tuple[int, ...], by: tuple[int, ...]) -> bytes:
+    """A version of keys, as bytes, whether it is right or not."""
+    text = Keys(version, tuple(key(each).public for each in keys)).encode()
+    return text + b"".join(key(each).sign(KEYS_NAMESPACE, text).encode() for each in by)
+
+
+def _sign(signer: PrivateKey, text: bytes) -> bytes:
+    return signer.sign(NAMESPACE, text).encode()
