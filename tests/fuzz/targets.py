@@ -21,10 +21,12 @@ from huai_client.metadata.newest import decode_advert
 from huai_client.transfer.exit_status import classify_exit
 from huai_client.transfer.rsync_output import RsyncOutput
 from huai_client.transfer.urls import ContentUrl
-from huai_native._native import Packs, pack_index
+from huai_native._native import Packs, PrivateKey, pack_index
 from huai_schema.codec.commits import CommitInfo, Counts, Totals, decode_commit
 from huai_schema.codec.descriptor import Descriptor
+from huai_schema.codec.keys import KeyChain, Keys, begin_chain
 from huai_schema.codec.publish_rules import own_rules, usable_rules
+from huai_schema.codec.signing import Promise, join_commit, split_commit
 from huai_schema.errors import FormatError, HuaiError
 from huai_schema.git.objects import TreeItem, decode_tree, encode_tree
 from huai_schema.layout.snapshot import Snapshot
@@ -257,6 +259,12 @@ _CLIENT_TOML = (
     b'[modules.m]\nurl = "http://h:1"\ndest = "/m"\nstreams = 2\nfilter = ["- *.o"]\n'
     b'max_delete = "10%"\ntrash = "7d"\nprotect = ["/x"]\n'
 )
+_KEY = PrivateKey.generate(bytes(32), "")
+_VERSION = Keys(1, (_KEY.public,))
+_KEYS = begin_chain(_VERSION, _KEY.sign("huai-keys", _VERSION.encode()).encode()).encode()
+_PROMISE = Promise("0" * 32, 1_700_000_000, bytes(32))
+_UNSIGNED = b"tree %b\nauthor a <a> 1 +0000\ncommitter a <a> 1 +0000\n\nm\n" % (b"1" * 40)
+_SIGNED = join_commit(_UNSIGNED, _KEY.sign("git", _UNSIGNED).encode())
 _TALK = (
     b"  1,234  10%   1.00MB/s    0:00:01 (xfr#1, to-chk=0/1)\r\n",
     b"Total bytes received: 1,234\n@ERROR: max connections (4) reached -- try again later\n",
@@ -306,6 +314,11 @@ _PARSERS = {
         [appended(TEXT, b"x"), delta(300, 40, copy(9, 30), insert(b"y" * 10))],
     ),
     "descriptor": Target(Descriptor.decode, (FormatError,), [_DESCRIPTOR.encode()]),
+    "keys": Target(
+        lambda data: KeyChain.decode(data).encode(), (FormatError,), [_KEYS], [b"\n", b"key\t"]
+    ),
+    "promise": Target(_text(Promise.decode), (FormatError,), [_PROMISE.encode().encode()]),
+    "signed-commit": Target(split_commit, (FormatError,), [_SIGNED], [b"\n", b"gpgsig "]),
     "filter": Target(_filter, (HuaiError,), _FILTERS, _FILTERS),
     "inflate": Target(
         _inflate, (HttpError,), [gzip.compress(b"x" * 500, mtime=0), gzip.compress(b"", mtime=0)]

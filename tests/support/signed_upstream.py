@@ -8,8 +8,6 @@ from pathlib import Path
 import pygit2
 
 from huai_native._native import PrivateKey
-from huai_schema.codec.keys import NAMESPACE as KEYS_NAMESPACE
-from huai_schema.codec.keys import Keys
 from huai_schema.codec.signing import NAMESPACE, Promise, join_commit, split_commit
 from huai_server import config as server_config
 from huai_server.commit.commit import commit_tree
@@ -102,12 +100,6 @@ class SignedUpstream:
         signed = split_commit(self.raw())
         assert signed is not None
         self.replace(join_commit(signed.payload, _sign(signer, signed.payload)))
-
-
-def key_version(version: int, keys: tuple[int, ...], by: tuple[int, ...]) -> bytes:
-    """A version of keys, as bytes, whether it is right or not."""
-    text = Keys(version, tuple(key(each).public for each in keys)).encode()
-    return text + b"".join(key(each).sign(KEYS_NAMESPACE, text).encode() for each in by)
 
 
 def _sign(signer: PrivateKey, text: bytes) -> bytes:
