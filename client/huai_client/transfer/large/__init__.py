@@ -3,7 +3,7 @@
 - `older`: the version that stands in the tree, and what is known of it
 - `shared_ranges`: what is still to come, for all mirrors that are asked at once
 - `arriving`: one range, written and proved
-- `mirror`: one web server
+- `range_source`: one web server
 - `pieces`: blocks, from several of them
 - `files`: composes
 """

@@ -18,7 +18,7 @@ from typing import Self, TypeAlias
 from huai_client.transfer.errors import NoRangesError, WrongContentError
 from huai_client.transfer.http.ranges import Span
 from huai_client.transfer.large.arriving import Making, WrongBlockError
-from huai_client.transfer.large.mirror import Mirror, Terms
+from huai_client.transfer.large.range_source import RangeSource, Terms
 from huai_client.transfer.large.shared_ranges import SharedRanges
 from huai_client.transfer.limits import Admission, BusyBackoff
 from huai_client.transfer.listener import Listener
@@ -54,15 +54,17 @@ class Pieces:
         busy = BusyBackoff(options.patience, options.backoff)
         admission = Admission(options, self._width, busy, self._tally, range(self._width))
         terms = Terms(options, admission, self._tally, ProcessGroup(options.deadline))
-        self._mirrors = {url: Mirror(number, url, terms) for number, url in enumerate(urls)}
+        self._range_sources = {
+            url: RangeSource(number, url, terms) for number, url in enumerate(urls)
+        }
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         """Close all connections."""
-        for mirror in self._mirrors.values():
-            mirror.close()
+        for source in self._range_sources.values():
+            source.close()
 
     @property
     def received(self) -> int:
@@ -104,8 +106,8 @@ class Pieces:
 
     def _fetch_from(self, urls: Sequence[ContentUrl], making: Making, missing: Ranges) -> Ranges:
         """What none of `urls` brought."""
-        for url in self._mirrors.keys() - urls[: self._width]:
-            self._mirrors[url].close()  # what one was granted is granted to others, too
+        for url in self._range_sources.keys() - urls[: self._width]:
+            self._range_sources[url].close()  # what one was granted is granted to others, too
         ranges, queue = SharedRanges(_spans(missing)), deque(urls)
 
         def work() -> None:
@@ -124,7 +126,7 @@ class Pieces:
 
     def _ask(self, url: ContentUrl, making: Making, ranges: SharedRanges) -> None:
         """Ask `url`, and remember what was wrong with it."""
-        failure = self._mirrors[url].bring(making, ranges)
+        failure = self._range_sources[url].bring(making, ranges)
         if failure is None:
             self._sources.answered(url)
             return

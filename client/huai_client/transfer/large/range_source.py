@@ -35,7 +35,7 @@ class OvertakenError(TransferError):
 
 
 class Terms(NamedTuple):
-    """What all mirrors of a run have in common."""
+    """What all sources of a run have in common."""
 
     options: TransferOptions
     admission: Admission
@@ -47,7 +47,7 @@ class _LeaveError(Exception):
     """It is not needed any more; never leaves this module."""
 
 
-class Mirror:
+class RangeSource:
     """Used by one thread at a time; to be closed."""
 
     def __init__(self, number: int, url: ContentUrl, terms: Terms) -> None:
@@ -68,7 +68,7 @@ class Mirror:
         self._stack.close()
 
     def bring(self, making: Making, ranges: SharedRanges) -> TransferError | None:
-        """Fetch of `ranges` what falls to this mirror; what made it leave before all was there.
+        """Fetch of `ranges` what falls to this one; what made it leave before all was there.
 
         Raises `OutOfTimeError` at the deadline, `OSError` if the disk cannot take it.
         """
