@@ -8,7 +8,8 @@
 - `ROOT/modules/NAME/digests`: of content that was read; a cache, may be deleted
 - `ROOT/modules/NAME/mounts`: the mount points of the last commit; may be deleted, too
 - `ROOT/modules/NAME/listing-hashes`: of the objects in the repository; a cache, may be deleted
-- `ROOT/modules/NAME/lock`, `ROOT/modules/NAME/maintain.lock`
+- `ROOT/modules/NAME/lock`, `ROOT/modules/NAME/maintain.lock`, `ROOT/modules/NAME/watch.lock`
+- `ROOT/modules/NAME/watch.json`: how far behind a `watch` is
 - `ROOT/keys`: whose signatures count, as each commit has them (`signing.keys`); `ROOT/keys.lock`
 
 What the fallback serves stands below its own folder, in memory as a rule:
@@ -67,6 +68,16 @@ class ModulePlaces(NamedTuple):
     def maintaining(self) -> Path:
         """Held by `maintain` while it runs, which needs the other lock for moments only."""
         return self.folder / "maintain.lock"
+
+    @property
+    def watching(self) -> Path:
+        """Held by `watch` while it runs, which needs `lock` for its commits only."""
+        return self.folder / "watch.lock"
+
+    @property
+    def watched(self) -> Path:
+        """How far behind the tree `watch` is."""
+        return self.folder / "watch.json"
 
 
 def module_places(root: Path, name: str) -> ModulePlaces:

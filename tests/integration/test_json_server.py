@@ -39,6 +39,30 @@ def first_line(root: Path, *arguments: str) -> Lines:
         process.communicate(timeout=SECONDS)
 
 
+def watched(root: Path, tree: Path) -> Lines:
+    """What a watcher says of one change."""
+    process = subprocess.Popen(
+        server_command(root, "watch", NAME, "--delay", "0", "--json"),
+        env=server_environment(),
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    found: Lines = []
+    try:
+        assert process.stdout is not None
+        for line in process.stdout:
+            found.append(json.loads(line))
+            kinds = [event["type"] for event in found]
+            if kinds.count("in_step") == 1 and kinds[-1] == "in_step":
+                (tree / "changed").write_text("1")
+            if kinds.count("in_step") > 1 and "behind" in kinds:
+                return found
+        raise AssertionError(found)
+    finally:
+        process.terminate()
+        process.communicate(timeout=SECONDS)
+
+
 def life(root: Path, tree: Path) -> Iterator[Lines]:
     """A module from its adding to its removal."""
     (tree / "file").write_text("content")
@@ -71,6 +95,7 @@ def life(root: Path, tree: Path) -> Iterator[Lines]:
     yield run(root, "fallback", "check", NAME)
     yield run(root, "fallback", "conf", "--no-test")
     yield first_line(root, "serve", "--port", "0")
+    yield watched(root, tree)
     yield run(root, "fallback", "remove", NAME)
     yield run(root, "remove", NAME, "--purge")
 

@@ -23,6 +23,7 @@ EROFS = FOLDER / "huai-fallback-erofs.conf"
 MOST_EXPOSED = {
     "huai-server.service": 15,
     "huai-server-maintain.service": 15,
+    "huai-watch@.service": 15,
     "huai-client.service": 20,
     "huai-client@.service": 20,
     "huai-verify@.service": 20,

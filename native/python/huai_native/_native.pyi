@@ -549,6 +549,35 @@ class Scan(Iterator[list[_Unreadable | _Directory | Run]]):
     def __next__(self) -> list[_Unreadable | _Directory | Run]: ...
 
 @final
+class TreeWatch:
+    """All directories of a tree, watched for changes by inotify(7).
+
+    `fileno()` is readable when something happened.  After events were lost, or when the root is
+    gone, another one has to be made.  That the root was deleted is not seen.
+    """
+
+    def __new__(
+        cls,
+        root: bytes,
+        patterns: Sequence[tuple[bytes, bool, bool]],
+        *,
+        one_file_system: bool,
+    ) -> TreeWatch:
+        """`patterns` as of `Scan`.  A root that cannot be watched is an `OSError`."""
+
+    def fileno(self) -> int: ...
+    def read(self) -> tuple[int, bool, bool]:
+        """How many events were there; whether some were lost; whether the root was moved."""
+
+    @property
+    def directories(self) -> int:
+        """How many are watched."""
+
+    @property
+    def unwatched(self) -> tuple[int, bytes, int] | None:
+        """How many directories are not, the path of the first, and its errno; None: none."""
+
+@final
 class Maker:
     """Does what records (`huai_server/fallback/attr/records.py`) say, below one directory.
 

@@ -40,6 +40,7 @@ mod stage;
 mod tree;
 mod tree_comparison;
 mod wait;
+mod watch;
 
 /// What runs once for each entry.
 #[pyo3::pymodule(gil_used = false)]
@@ -108,6 +109,8 @@ mod _native {
     use crate::tree::{Tree, rename_noreplace};
     #[pymodule_export]
     use crate::tree_comparison::TreeComparison;
+    #[pymodule_export]
+    use crate::watch::TreeWatch;
 
     use pyo3::prelude::*;
     use pyo3::types::PySequence;

@@ -9,6 +9,7 @@ use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 
+use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
 use rustix::fs::{
     AtFlags, FileType, Mode, OFlags, ResolveFlags, SeekFrom, Statx, StatxFlags, StatxTimestamp,
 };
@@ -17,6 +18,9 @@ use rustix::path::Arg;
 
 /// How often is tried again what a concurrent rename or a signal may interrupt.
 const ATTEMPTS: usize = 16;
+
+/// Events that are taken at once.
+const FLOOD: usize = 1 << 16;
 
 /// How a directory is opened to be read.
 pub(crate) const TO_READ: OFlags = OFlags::RDONLY
@@ -40,6 +44,19 @@ const FIELDS: StatxFlags = StatxFlags::TYPE
     .union(StatxFlags::INO)
     .union(StatxFlags::SIZE)
     .union(StatxFlags::BLOCKS);
+
+/// What changes a directory, what it holds, and the files in it; also while they are written, so
+/// that they are not taken for complete.
+const WATCHED: WatchFlags = WatchFlags::CREATE
+    .union(WatchFlags::DELETE)
+    .union(WatchFlags::MOVE)
+    .union(WatchFlags::MODIFY)
+    .union(WatchFlags::CLOSE_WRITE)
+    .union(WatchFlags::ATTRIB)
+    .union(WatchFlags::DELETE_SELF)
+    .union(WatchFlags::MOVE_SELF)
+    .union(WatchFlags::EXCL_UNLINK)
+    .union(WatchFlags::ONLYDIR);
 
 /// How is looked at what may be no file: opens no device and no fifo.
 pub(crate) const TO_LOOK: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
@@ -277,6 +294,49 @@ pub(crate) fn read_link<'a>(
 /// Begins to read a directory again.
 pub(crate) fn rewind(directory: BorrowedFd<'_>) -> Outcome<()> {
     rustix::fs::seek(directory, SeekFrom::Start(0)).map(|_| ())
+}
+
+/// A queue of what happens in directories that are watched; reading it never blocks.
+pub(crate) fn watching() -> Outcome<OwnedFd> {
+    inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)
+}
+
+/// Watches an open directory; returns the number by which the queue calls it.
+pub(crate) fn watch(queue: BorrowedFd<'_>, directory: BorrowedFd<'_>) -> Outcome<i32> {
+    let path = handle_path(directory);
+    again(Errno::INTR, || {
+        inotify::add_watch(queue, path.as_str(), WATCHED)
+    })
+}
+
+/// Ends the watch of that number.
+pub(crate) fn unwatch(queue: BorrowedFd<'_>, number: i32) {
+    // It may have ended by itself.
+    let _ = inotify::remove_watch(queue, number);
+}
+
+/// Calls `each` with the number, the kind and the name of each event that is there; a flood that
+/// does not end is left after [`FLOOD`] of them.
+pub(crate) fn read_events(
+    queue: BorrowedFd<'_>,
+    room: &mut [MaybeUninit<u8>],
+    mut each: impl FnMut(i32, ReadFlags, &[u8]),
+) -> Outcome<()> {
+    let mut events = inotify::Reader::new(queue, room);
+    let mut count = 0;
+    while count < FLOOD || !events.is_buffer_empty() {
+        match events.next() {
+            Ok(event) => {
+                count += 1;
+                let name = event.file_name().map_or(b"".as_slice(), CStr::to_bytes);
+                each(event.wd(), event.events(), name);
+            }
+            Err(Errno::INTR) => {}
+            Err(Errno::AGAIN) => return Ok(()),
+            Err(errno) => return Err(errno),
+        }
+    }
+    Ok(())
 }
 
 /// Calls `each` with name and type of all entries but "." and "..".

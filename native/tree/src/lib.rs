@@ -29,6 +29,7 @@ pub mod hardlinks;
 mod queue;
 pub mod run;
 pub mod scan;
+pub mod watch;
 
 pub mod candidates;
 pub mod compare;

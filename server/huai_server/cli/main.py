@@ -32,6 +32,7 @@ COMMANDS = (
     "remove",
     "serve",
     "status",
+    "watch",
 )
 """Each a module of `huai_server.cli.commands`, as --help lists them."""
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:  # these load libgit2, which only some commands need
     from huai_server.fallback.attr import AttrTreeResult
     from huai_server.store.module_state import ModuleState
     from huai_server.store.repository import Head
+    from huai_server.watch.record import Watched
 
 _SHOWN = 20
 """Problems that are named one by one; --json names all."""
@@ -166,6 +167,24 @@ def status_line(name: str, module: Module, state: "ModuleState") -> str:
     """The state of a module, as a line."""
     busy = f", commit running (process {state.running})" if state.running else ""
     return f"{name}: {module.path}: {_committed(state)}{busy}"
+
+
+def watched_values(watched: "Watched | None") -> dict[str, object]:
+    """Who watches a module, and since when it is behind, for JSON."""
+    return {
+        "watching": watched.process if watched else None,
+        "behind_since": watched.record.since if watched else None,
+        "unwatched": watched.record.unwatched if watched else None,
+    }
+
+
+def watched_text(watched: "Watched | None") -> str:
+    """The same, as the end of a line."""
+    if watched is None:
+        return ""
+    since = watched.record.since
+    behind = f", with changes since {moment(since)} to commit" if since else ", in step"
+    return f", watched (process {watched.process}){behind}"
 
 
 def _committed(state: "ModuleState") -> str:

@@ -66,13 +66,13 @@ def command(
     console = Console(as_json=as_json, quiet=quiet)
 
     def commit(name: str) -> int:
-        return _commit(console, root, name, **options)
+        return commit_module(console, root, name, **options)
 
     return each(commit, chosen(load(root), names, every=every), console)
 
 
-def _commit(console: Console, root: Path, name: str, **options: Any) -> int:
-    """One module; `options` are those of the use case."""
+def commit_module(console: Console, root: Path, name: str, **options: Any) -> int:
+    """Commit one module and print the result; `options` are those of the use case."""
     started = time.monotonic()
 
     def committed(result: CommitResult) -> None:

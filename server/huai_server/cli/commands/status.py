@@ -7,10 +7,11 @@ import click
 from huai_schema.errors import ExitCode
 from huai_server.cli.console import Console
 from huai_server.cli.options import json_option, modules_argument
-from huai_server.cli.report import status_line, status_values
+from huai_server.cli.report import status_line, status_values, watched_text, watched_values
 from huai_server.config import load
 from huai_server.paths import module_places
 from huai_server.store.module_state import module_state
+from huai_server.watch.record import read_watched
 
 
 @click.command()
@@ -29,6 +30,7 @@ def command(root: Path, names: tuple[str, ...], as_json: bool) -> int:
     for name, module in modules.items():
         state = module_state(module_places(root, name))
         code = state.problem.exit_code if state.problem else code
-        console.event("module", **status_values(name, module, state))
-        console.result(status_line(name, module, state))
+        watched = read_watched(module_places(root, name))
+        console.event("module", **status_values(name, module, state), **watched_values(watched))
+        console.result(status_line(name, module, state) + watched_text(watched))
     return code

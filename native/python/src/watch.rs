@@ -1,0 +1,70 @@
+//! Watching a tree for changes.
+
+use std::os::fd::AsRawFd;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use huai_tree::exclude::Pattern;
+use huai_tree::watch::{self, Options};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::errors::raise;
+use crate::wait::wait;
+
+/// A tree that is watched; its handle is readable when something happened.
+#[pyclass(frozen, module = "huai_native._native")]
+pub(crate) struct TreeWatch(Mutex<watch::TreeWatch>);
+
+#[pymethods]
+impl TreeWatch {
+    #[new]
+    #[pyo3(signature = (root, patterns, *, one_file_system))]
+    fn new(
+        py: Python<'_>,
+        root: &[u8],
+        patterns: Vec<(Vec<u8>, bool, bool)>,
+        one_file_system: bool,
+    ) -> PyResult<Self> {
+        let pattern = |(glob, anchored, directories)| Pattern {
+            glob,
+            anchored,
+            directories,
+        };
+        let options = Options {
+            patterns: patterns.into_iter().map(pattern).collect(),
+            one_file_system,
+        };
+        let opened = wait(py, |stop| watch::TreeWatch::open(root, options, stop))?;
+        let opened = opened.map_err(|error| raise(py, &error))?;
+        Ok(Self(Mutex::new(opened)))
+    }
+
+    fn fileno(&self) -> i32 {
+        self.lock().queue().as_raw_fd()
+    }
+
+    fn read(&self, py: Python<'_>) -> PyResult<(u64, bool, bool)> {
+        let seen = wait(py, |stop| self.lock().read(stop))?;
+        let seen = seen.map_err(|error| raise(py, &error))?;
+        Ok((seen.events, seen.lost, seen.gone))
+    }
+
+    #[getter]
+    fn directories(&self) -> usize {
+        self.lock().directories()
+    }
+
+    #[getter]
+    fn unwatched<'py>(&self, py: Python<'py>) -> Option<(usize, Bound<'py, PyBytes>, i32)> {
+        let watch = self.lock();
+        let first = watch.first_unwatched()?;
+        let path = PyBytes::new(py, &first.path);
+        Some((watch.unwatched(), path, first.errno.raw_os_error()))
+    }
+}
+
+impl TreeWatch {
+    fn lock(&self) -> MutexGuard<'_, watch::TreeWatch> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

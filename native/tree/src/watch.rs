@@ -1,0 +1,236 @@
+//! Watches all directories of a tree for changes, by inotify(7).
+//!
+//! A directory is watched before its subdirectories are listed: what is made meanwhile is an event.
+//! Rules to keep: a watch that has lost events, or whose root is gone, is of no more use, and the
+//! caller begins another one; a path is only ever looked up below the root, through no symlink.
+
+use std::collections::{BTreeMap, HashMap};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use huai_format::path::is_reserved;
+use rustix::fs::FileType;
+use rustix::fs::inotify::ReadFlags;
+use rustix::io::Errno;
+
+use crate::call::{self, Outcome};
+use crate::error::{Error, Result};
+use crate::exclude::Pattern;
+use crate::handle::Root;
+use crate::listing::Names;
+use crate::stop::Stop;
+
+/// What is asked of the queue at once.
+const ROOM: usize = 64 << 10;
+
+/// Which directories to watch, and which events count.
+#[derive(Debug)]
+pub struct Options {
+    /// What is left out.
+    pub patterns: Vec<Pattern>,
+    /// Watch nothing below a mount point.
+    pub one_file_system: bool,
+}
+
+/// What happened since the last look.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Seen {
+    /// Events of what is not left out.
+    pub events: u64,
+    /// The queue was too short: nobody knows what else happened.
+    pub lost: bool,
+    /// The root was renamed or unmounted.  Nothing tells that it was deleted: it is held open.
+    pub gone: bool,
+}
+
+/// A tree that is watched.
+#[derive(Debug)]
+pub struct TreeWatch {
+    root: Root,
+    options: Options,
+    queue: OwnedFd,
+    paths: HashMap<i32, Vec<u8>>,
+    numbers: BTreeMap<Vec<u8>, i32>,
+    names: Names,
+    /// How many directories could not be watched, nor what is below, and why the first could not.
+    unwatched: usize,
+    first: Option<Error>,
+}
+
+impl TreeWatch {
+    /// Watches the directory `root`, which may be a symlink, and all below it.
+    pub fn open(root: &[u8], options: Options, stop: &Stop) -> Result<Self> {
+        let queue = call::watching().map_err(|errno| Error::new("watch", root, errno))?;
+        let mut watch = Self {
+            root: Root::open(root)?,
+            options,
+            queue,
+            paths: HashMap::new(),
+            numbers: BTreeMap::new(),
+            names: Names::default(),
+            unwatched: 0,
+            first: None,
+        };
+        watch.add_all(Vec::new(), stop);
+        Ok(watch)
+    }
+
+    /// The handle that is readable when something happened.
+    pub fn queue(&self) -> BorrowedFd<'_> {
+        self.queue.as_fd()
+    }
+
+    /// How many directories are watched.
+    pub fn directories(&self) -> usize {
+        self.paths.len()
+    }
+
+    /// How many directories could not be watched.
+    pub fn unwatched(&self) -> usize {
+        self.unwatched
+    }
+
+    /// Why the first of those could not.
+    pub fn first_unwatched(&self) -> Option<&Error> {
+        self.first.as_ref()
+    }
+
+    /// Takes all events that are there, and watches directories that are new.
+    pub fn read(&mut self, stop: &Stop) -> Result<Seen> {
+        let mut room = vec![MaybeUninit::uninit(); ROOM];
+        let mut events = Vec::new();
+        call::read_events(self.queue.as_fd(), &mut room, |number, kind, name| {
+            events.push((number, kind, name.to_vec()));
+        })
+        .map_err(|errno| Error::new("watch", b"", errno))?;
+        let mut seen = Seen::default();
+        for (number, kind, name) in events {
+            if stop.is_set() {
+                break;
+            }
+            self.take(number, kind, &name, &mut seen, stop);
+        }
+        Ok(seen)
+    }
+
+    fn take(&mut self, number: i32, kind: ReadFlags, name: &[u8], seen: &mut Seen, stop: &Stop) {
+        if kind.contains(ReadFlags::QUEUE_OVERFLOW) {
+            seen.lost = true;
+            return;
+        }
+        let Some(above) = self.paths.get(&number) else {
+            return; // of a watch that was ended
+        };
+        if name.is_empty() {
+            let ends = ReadFlags::DELETE_SELF | ReadFlags::MOVE_SELF | ReadFlags::UNMOUNT;
+            let is_root = above.is_empty();
+            seen.gone |= is_root && kind.intersects(ends | ReadFlags::IGNORED);
+            seen.events += u64::from(is_root);
+            if kind.contains(ReadFlags::IGNORED) {
+                self.forget(number);
+            }
+            return;
+        }
+        let is_directory = kind.contains(ReadFlags::ISDIR);
+        if self.leaves_out(above, name, is_directory) {
+            return;
+        }
+        seen.events += 1;
+        if is_directory {
+            let path = join(above, name);
+            if kind.intersects(ReadFlags::MOVED_FROM | ReadFlags::DELETE) {
+                self.drop_all(&path);
+            } else if !self.numbers.contains_key(&path)
+                || kind.intersects(ReadFlags::CREATE | ReadFlags::MOVED_TO)
+            {
+                self.add_all(path, stop);
+            }
+        }
+    }
+
+    fn leaves_out(&self, above: &[u8], name: &[u8], is_directory: bool) -> bool {
+        let mut patterns = self.options.patterns.iter();
+        is_reserved(name) || patterns.any(|each| each.leaves_out(above, name, is_directory))
+    }
+
+    /// Watches the directory at `path` and all below it.
+    fn add_all(&mut self, path: Vec<u8>, stop: &Stop) {
+        let mut left = vec![path];
+        while let Some(path) = left.pop() {
+            if stop.is_set() {
+                return;
+            }
+            match self.add(&path) {
+                Ok(names) => left.extend(names.iter().map(|name| join(&path, name))),
+                // It is gone, or no directory: what is there now is an event of its own.
+                Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {}
+                Err(errno) => {
+                    self.unwatched += 1;
+                    self.first
+                        .get_or_insert_with(|| Error::new("watch", &path, errno));
+                }
+            }
+        }
+    }
+
+    /// Watches one directory; returns the names of its subdirectories.
+    fn add(&mut self, path: &[u8]) -> Outcome<Vec<Vec<u8>>> {
+        let directory = self.root.directory(path)?;
+        if self.options.one_file_system {
+            let device = call::status(directory.as_fd())?.device;
+            if device != self.root.device {
+                return Ok(Vec::new());
+            }
+        }
+        let number = call::watch(self.queue.as_fd(), directory.as_fd())?;
+        // One that was renamed meanwhile keeps its number.
+        if let Some(old) = self.paths.insert(number, path.to_vec()) {
+            if self.numbers.get(&old) == Some(&number) {
+                self.numbers.remove(&old);
+            }
+        }
+        self.numbers.insert(path.to_vec(), number);
+        let mut names = std::mem::take(&mut self.names);
+        let read = names.read(directory.as_fd(), |name, kind| {
+            let may_be = matches!(kind, FileType::Directory | FileType::Unknown);
+            may_be && !self.leaves_out(path, name, true)
+        });
+        let found = names.iter().map(|(name, _)| name.to_bytes().to_vec());
+        let found = found.collect();
+        names.relax();
+        self.names = names;
+        read.map(|()| found)
+    }
+
+    /// Ends the watches of the directory at `path` and of all below it.
+    fn drop_all(&mut self, path: &[u8]) {
+        let below = join(path, b"");
+        let mut ended: Vec<i32> = self.numbers.get(path).copied().into_iter().collect();
+        let later = self.numbers.range(below.clone()..);
+        ended.extend(
+            later
+                .take_while(|(each, _)| each.starts_with(&below))
+                .map(|(_, number)| *number),
+        );
+        for number in ended {
+            call::unwatch(self.queue.as_fd(), number);
+            self.forget(number);
+        }
+    }
+
+    fn forget(&mut self, number: i32) {
+        if let Some(path) = self.paths.remove(&number) {
+            if self.numbers.get(&path) == Some(&number) {
+                self.numbers.remove(&path);
+            }
+        }
+    }
+}
+
+fn join(above: &[u8], name: &[u8]) -> Vec<u8> {
+    if above.is_empty() {
+        name.to_vec()
+    } else {
+        [above, b"/", name].concat()
+    }
+}

@@ -1,0 +1,72 @@
+"""`huai-server watch`: commit a tree whenever it has changed."""
+
+import time
+from pathlib import Path
+
+import click
+
+from huai_schema.program.humanize import counted
+from huai_server.cli.commands.commit import commit_module
+from huai_server.cli.console import Console
+from huai_server.cli.options import json_option, module_argument, quiet_option
+from huai_server.watch.record import WatchRecord
+from huai_server.watch.schedule import Schedule
+from huai_server.watch.watch import Observer, Watcher
+
+
+@click.command()
+@module_argument
+@click.option(
+    "--delay",
+    type=click.FloatRange(min=0),
+    default=5.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Commit when nothing has changed for so long.",
+)
+@click.option(
+    "--at-most",
+    type=click.FloatRange(min=1),
+    default=300.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Commit at the latest so long after the first change, and try again so long after a "
+    "commit that failed.",
+)
+@quiet_option
+@json_option
+@click.pass_obj
+def command(
+    root: Path, name: str, delay: float, at_most: float, quiet: bool, as_json: bool
+) -> None:
+    """Commit the module NAME whenever its tree has changed, until stopped.
+
+    For trees that change all day without an update that ends. All directories are watched
+    (inotify). A commit takes the tree as it is at that moment: a file that is being written is
+    committed again afterwards.
+    """
+    console = Console(as_json=as_json, quiet=quiet)
+
+    def commit() -> None:
+        # Another commit of this module may run: a cron job's, or an administrator's.
+        commit_module(console, root, name, allow_empty=False, accept_mounts=False, wait=at_most)
+
+    def watching(record: WatchRecord) -> None:
+        console.event(
+            "watching", module=name, directories=record.directories, unwatched=record.unwatched
+        )
+        directories = counted(record.directories, "directory", "directories")
+        console.result(f"{name}: watching {directories}")
+
+    def in_step(changes: int, seconds: float) -> None:
+        console.event("in_step", module=name, changes=changes, seconds=round(seconds, 3))
+
+    observer = Observer(
+        watching,
+        lambda: console.event("behind", module=name, since=int(time.time())),
+        in_step,
+        lambda text: console.warning(f"{name}: {text}"),
+        console.failure,
+    )
+    schedule = Schedule(delay=delay, at_most=at_most)
+    Watcher(root, name, commit, observer, schedule).run()

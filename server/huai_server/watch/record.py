@@ -1,0 +1,52 @@
+"""How far behind the tree a watched module's commits are, as a small file for `status`.
+
+It is replaced whenever that changes: with the first change, and after a commit.
+"""
+
+from pathlib import Path
+
+import msgspec
+
+from huai_schema.program.durable import replace_file
+from huai_schema.program.locking import holder
+from huai_server.paths import ModulePlaces
+
+
+class WatchRecord(msgspec.Struct, frozen=True):
+    """What a watcher knows."""
+
+    directories: int = 0
+    """That are watched."""
+    unwatched: int = 0
+    """That cannot be, nor what is below: the next scan finds what changed there."""
+    since: int | None = None
+    """When the oldest change that is not committed was seen, seconds since the epoch."""
+
+
+class Watched(msgspec.Struct, frozen=True):
+    """A module that is watched now."""
+
+    process: int
+    record: WatchRecord
+
+
+def write_record(places: ModulePlaces, record: WatchRecord) -> None:
+    """Replace the file; whoever calls this holds the lock `places.watching`."""
+    path = places.watched
+    replace_file(path, msgspec.json.encode(record), _temporary(path), permissions=0o644)
+
+
+def read_watched(places: ModulePlaces) -> Watched | None:
+    """Who watches the module, and what it knows; None: nobody does."""
+    process = holder(places.watching)
+    if process is None:
+        return None
+    try:
+        record = msgspec.json.decode(places.watched.read_bytes(), type=WatchRecord)
+    except (OSError, msgspec.MsgspecError):  # it has just begun
+        record = WatchRecord()
+    return Watched(process, record)
+
+
+def _temporary(path: Path) -> Path:
+    return path.with_suffix(".new")
