@@ -162,6 +162,8 @@ class Module(msgspec.Struct, frozen=True):
     """Bytes from which on a file gets a block index (FORMAT.md); 0: none does."""
     serve_content: bool = False
     """Whether `serve` hands out the files of the newest commit."""
+    audit: Annotated[str, Meta(pattern=rf"^$|{SPAN}")] = ""
+    """How old a whole scan may be for a commit from lists; empty: as old as it is."""
     mirrors: tuple[str, ...] = ()
     """Content URLs of others who have the tree."""
     keep: Annotated[str, Meta(pattern=f"^forever$|{SPAN}")] = "30d"

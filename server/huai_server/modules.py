@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 from huai_schema.errors import ExitCode
 from huai_schema.program.configuration import ConfigError
-from huai_server.commit.commit import CommitResult, commit_tree
+from huai_server.commit.commit import audit_tree, commit_tree
+from huai_server.commit.result import USUAL, AuditResult, CommitOptions, CommitResult
 from huai_server.config import Module, add_module, load, remove_module
 from huai_server.errors import storage_errors
 from huai_server.exports import ExportOfTree, ExportUpdate, export_after_commit, plan_export
@@ -64,10 +65,7 @@ def _ignore(_result: CommitResult) -> None:
 def commit(
     root: Path,
     name: str,
-    *,
-    allow_empty: bool = False,
-    accept_mounts: bool = False,
-    wait: float = 0,
+    options: CommitOptions = USUAL,
     on_commit: Callable[[CommitResult], object] = _ignore,
 ) -> Committed:
     """Commit a module's tree with its export, then bring its attr tree to the new commit.
@@ -80,22 +78,18 @@ def commit(
     keys = open_keys(root, config.signing) if config.signing else None
     plan = plan_export(name, module) if module.export.files else None
     inside = ExportOfTree(name, plan) if plan and plan.place.inside is not None else None
-    result = commit_tree(
-        name,
-        module,
-        places,
-        keys=keys,
-        allow_empty=allow_empty,
-        accept_mounts=accept_mounts,
-        wait=wait,
-        export=inside,
-    )
+    result = commit_tree(name, module, places, options, keys=keys, export=inside)
     on_commit(result)
     attr_tree = update_attr_tree(root, name)
     exported = inside.update if inside else ExportUpdate()
     if plan and not inside:
         exported = export_after_commit(name, module, places, plan)
     return Committed(result, attr_tree, exported)
+
+
+def audit(root: Path, name: str, *, wait: float = 0) -> AuditResult:
+    """In what a module's tree differs from its last commit."""
+    return audit_tree(name, load(root).module(name), module_places(root, name), wait)
 
 
 def remove(root: Path, name: str, *, purge: bool) -> Removed:

@@ -8,6 +8,9 @@
 - `ROOT/modules/NAME/digests`: of content that was read; a cache, may be deleted
 - `ROOT/modules/NAME/mounts`: the mount points of the last commit; may be deleted, too
 - `ROOT/modules/NAME/listing-hashes`: of the objects in the repository; a cache, may be deleted
+- `ROOT/modules/NAME/hardlinks`: which names belong together (`commit.link_record`)
+- `ROOT/modules/NAME/lists`: what the last commits were made from (`commit.list_record`); without
+  it the next commit looks at the whole tree
 - `ROOT/modules/NAME/lock`, `ROOT/modules/NAME/maintain.lock`, `ROOT/modules/NAME/watch.lock`
 - `ROOT/modules/NAME/watch.json`: how far behind a `watch` is
 - `ROOT/keys`: whose signatures count, as each commit has them (`signing.keys`); `ROOT/keys.lock`
@@ -58,6 +61,16 @@ class ModulePlaces(NamedTuple):
     def listing_hashes(self) -> Path:
         """The listing hashes of objects in the repository."""
         return self.folder / "listing-hashes"
+
+    @property
+    def hardlinks(self) -> Path:
+        """The hardlink groups of the last commit."""
+        return self.folder / "hardlinks"
+
+    @property
+    def lists(self) -> Path:
+        """What the last commits were made from."""
+        return self.folder / "lists"
 
     @property
     def lock(self) -> Path:

@@ -254,6 +254,17 @@ class _Maker:
         return _EPOCH + int(self._rng.random() * _YEARS)
 
 
+def regular_files(root: Path) -> list[str]:
+    """All of them, those of a directory beside each other."""
+    return _survey(root)[1]
+
+
+def rewrite(path: str, rng: random.Random) -> None:
+    """Put a new file in the place of one."""
+    _write(f"{path}.part", rng.randbytes(rng.randrange(1, 400)), _today(rng))
+    os.replace(f"{path}.part", path)
+
+
 def _survey(root: Path) -> tuple[list[str], list[str]]:
     """The directories without subdirectories that hold few files, and all regular files."""
     packages: list[str] = []

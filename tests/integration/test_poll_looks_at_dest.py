@@ -77,8 +77,11 @@ def test_an_empty_module_has_nothing_to_look_for(place: Site) -> None:
     up = place.upstream()
     from huai_server import config
     from huai_server.commit.commit import commit_tree
+    from huai_server.commit.result import CommitOptions
 
-    commit_tree(up.name, config.load(up.root).module(up.name), up.places, allow_empty=True)
+    commit_tree(
+        up.name, config.load(up.root).module(up.name), up.places, CommitOptions(allow_empty=True)
+    )
     down = place.downstream(up)
     down.synced()
     assert "nothing new" in down.sync().err

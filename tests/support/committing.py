@@ -3,13 +3,17 @@
 import os
 import subprocess
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import msgspec
 
 from huai_schema.entries import Entry, File
 from huai_schema.paths import RelPath
-from huai_server.commit.commit import CommitResult, commit_tree
+from huai_server.commit.change_lists import ChangeLists, read_lists
+from huai_server.commit.commit import audit_tree, commit_tree
+from huai_server.commit.result import AuditResult, CommitOptions, CommitResult
 from huai_server.config import Module
 from huai_server.paths import ModulePlaces, module_places
 from huai_server.store.check import CheckReport, check_repository
@@ -74,15 +78,28 @@ class Upstream:
         return place
 
     def commit(
-        self, *, allow_empty: bool = False, accept_mounts: bool = False, wait: float = 0
+        self,
+        *,
+        allow_empty: bool = False,
+        accept_mounts: bool = False,
+        wait: float = 0,
+        lists: Callable[[Path], ChangeLists] | None = None,
     ) -> CommitResult:
         """Commit the tree."""
-        return commit_tree(
-            *(NAME, self.module, self.places),
-            allow_empty=allow_empty,
-            accept_mounts=accept_mounts,
-            wait=wait,
+        options = CommitOptions(
+            allow_empty=allow_empty, accept_mounts=accept_mounts, wait=wait, lists=lists
         )
+        return commit_tree(NAME, self.module, self.places, options)
+
+    def audit(self) -> AuditResult:
+        """Compare the tree with the last commit."""
+        return audit_tree(NAME, self.module, self.places)
+
+    def commit_listed(self, *paths: str | bytes, spelling: str = "nul") -> CommitResult:
+        """Commit what stands at these paths."""
+        source = self.root.parent / "changes"
+        source.write_bytes(b"".join(os.fsencode(path) + b"\0" for path in paths))
+        return self.commit(lists=partial(read_lists, [str(source)], spelling))
 
     def commit_as_nobody(self) -> CommitResult:
         """Commit in a process without privileges, to whom the state belongs."""

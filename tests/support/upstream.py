@@ -39,7 +39,8 @@ from huai_client.sync.sync import Sync
 from huai_client.transfer.listener import SilentProgress
 from huai_schema.program.ending import conclude
 from huai_server import config as server_config
-from huai_server.commit.commit import CommitResult, commit_tree
+from huai_server.commit.commit import commit_tree
+from huai_server.commit.result import CommitResult
 from huai_server.paths import module_places
 from tests.support import json_events
 from tests.support.rsyncd import rsync_daemon

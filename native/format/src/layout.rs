@@ -48,21 +48,34 @@ impl Layout {
                 _ => Err(out_of_order(listing.path)),
             };
         }
-        let above = parent(listing.path);
+        self.reach(listing.path, writer)?;
+        self.open.push(Open::new(listing, writer)?);
+        Ok(())
+    }
+
+    /// A directory, not the root, that has the tree `tree` for itself: with all that is below it.
+    pub fn graft(&mut self, path: &[u8], tree: Oid, writer: &mut impl ObjectWriter) -> Result<()> {
+        self.reach(path, writer)?;
+        let above = self.open.last_mut().ok_or_else(|| out_of_order(path))?;
+        above.children.push((item_name(basename(path)), tree));
+        Ok(())
+    }
+
+    /// Closes what does not hold the directory at `path`, which comes next.
+    fn reach(&mut self, path: &[u8], writer: &mut impl ObjectWriter) -> Result<()> {
+        let above = parent(path);
         while self.open.len() > 1 && self.open.last().is_some_and(|last| last.path != above) {
             self.close(writer)?;
         }
         let fits = match self.open.last_mut() {
-            None => listing.path.is_empty(),
-            Some(last) => {
-                !listing.path.is_empty() && last.path == above && last.admits(listing.path)
-            }
+            None => path.is_empty(),
+            Some(last) => !path.is_empty() && last.path == above && last.admits(path),
         };
-        if !fits {
-            return Err(out_of_order(listing.path));
+        if fits {
+            Ok(())
+        } else {
+            Err(out_of_order(path))
         }
-        self.open.push(Open::new(listing, writer)?);
-        Ok(())
     }
 
     /// Closes everything; the root tree's id.
@@ -89,10 +102,14 @@ impl Layout {
         if closed.is_inline() {
             return above.add_directory(&name, closed.blocks, writer);
         }
-        let item = [&[SUBDIRECTORY], raw].concat();
-        above.children.push((item, closed.write(writer)?));
+        above.children.push((item_name(raw), closed.write(writer)?));
         Ok(())
     }
+}
+
+/// What a directory with a tree of its own is called in the one above it.
+fn item_name(raw: &[u8]) -> Vec<u8> {
+    [&[SUBDIRECTORY], raw].concat()
 }
 
 fn out_of_order(path: &[u8]) -> Error {

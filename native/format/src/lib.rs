@@ -55,6 +55,8 @@ pub mod listing_diff;
 pub mod moves;
 pub mod runs;
 
+pub mod amend;
+pub mod change_list;
 pub mod columns;
 
 pub mod filelist;

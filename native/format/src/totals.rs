@@ -15,6 +15,13 @@ pub struct Totals {
 }
 
 impl Totals {
+    /// Counts these as well.
+    pub fn add(&mut self, more: Self) {
+        self.files = self.files.saturating_add(more.files);
+        self.symlinks = self.symlinks.saturating_add(more.symlinks);
+        self.bytes = self.bytes.saturating_add(more.bytes);
+    }
+
     /// Of lines that a scan wrote.
     pub fn of(leaves: &[u8]) -> Self {
         let mut totals = Self::default();

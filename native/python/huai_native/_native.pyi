@@ -337,6 +337,85 @@ class Digests:
         """This was the whole scan: what did not come is forgotten."""
 
 @final
+class ListedDigests:
+    """The same for the files of a list: of a whole tree's digests nothing is read for a few."""
+
+    def __new__(cls, folder: bytes) -> ListedDigests: ...
+    def look_up_run(self, run: Run) -> list[tuple[int, int, tuple[int, bytes] | None]]:
+        """As `Digests.look_up_run`; `settle_run` comes next."""
+
+    def settle_run(self, run: Run, found: Sequence[tuple[int | None, bytes] | None]) -> None:
+        """As `Digests.settle_run`."""
+
+    def finish(self) -> None:
+        """Keep what was found out, for whoever scans the tree next."""
+
+@final
+class ChangeList:
+    """What lists of changed paths name of one module."""
+
+    def __new__(cls, root: bytes) -> ChangeList:
+        """`root`: the module's tree, as absolute paths in lists name it."""
+
+    def begin(self, spelling: str) -> None:
+        """A source comes: `auto`, `lines`, `nul`, `itemized` or `names`."""
+
+    def feed(self, data: bytes) -> None:
+        """The next bytes of it; from the first is seen what ends a path."""
+
+    def end(self) -> None:
+        """That was all of it."""
+
+    def remarks(self) -> tuple[int, list[tuple[bytes, bool]], bool]:
+        """How many lines name no path of the module; the first of them; whether a log is cut.
+
+        With a line comes whether it leads out of the module; else no file can have that name.
+        """
+
+    def close(self) -> int:
+        """How many paths were named; no source can follow."""
+
+@final
+class Looked:
+    """What stands at the paths of a list."""
+
+    @property
+    def run(self) -> Run:
+        """The directories that are there, of which only the names of the list were looked at."""
+
+    def remarkable(self) -> list[_Directory]:
+        """Those of the directories about which there is something to say."""
+
+    def unreadable(self) -> list[tuple[bytes, int]]:
+        """Directories that cannot be read, and why, as `Scan` says it."""
+
+    def foreign(self) -> list[bytes]:
+        """Directories on another device than the root."""
+
+    def keep(self, directory: int, name: bytes) -> None:
+        """The old entry of a name stays; `directory`: its number in the run."""
+
+    def resolve(self, groups: HardlinkGroups) -> None:
+        """Find the groups of hardlinks, as soon as digests are known."""
+
+    def amend(
+        self,
+        past: _Snapshot,
+        changes: ChangeList,
+        writer: _Writer | None,
+    ) -> tuple[
+        bytes,
+        tuple[int, int, int, int],
+        tuple[int, int, int, int],
+        tuple[int, list[bytes]],
+    ]:
+        """The tree of a snapshot with all this: its id, what is counted in it and no longer.
+
+        Counted are files, directories, symlinks and bytes.  The last is at how many paths of the
+        list nothing is and was, and the first of these.
+        """
+
+@final
 class Entries:
     """The entries of one listing, with the directory itself if it has attributes."""
 
@@ -419,6 +498,9 @@ class HardlinkGroups:
 
     def resolve_run(self, run: Run) -> None:
         """The same for all directories of a run."""
+
+    def take_pairs(self) -> bytes:
+        """Lines of the record of groups, found since this was asked last: leader, tab, name."""
 
     def leads(self, path: bytes, fields: bytes, digest: bytes) -> bool:
         """Whether a path leads an open group of this state.
@@ -540,6 +622,12 @@ class Scan(Iterator[list[_Unreadable | _Directory | Run]]):
         """`patterns`: glob, whether it is matched with the whole path, and with directories only.
 
         `owners` give the name of a user and of a group; None: everything belongs to root.
+        """
+
+    def look(self, changes: ChangeList, record: bytes) -> Looked:
+        """What stands at the paths of a list, and at those of the groups of hardlinks they are in.
+
+        `record`: the file of groups that are known; there need be none.
         """
 
     def watch(self, paths: Sequence[bytes]) -> None:

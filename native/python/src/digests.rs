@@ -88,6 +88,60 @@ impl Digests {
     }
 }
 
+/// Those of the files that a list names.
+#[pyclass(frozen, module = "huai_native._native")]
+pub(crate) struct ListedDigests(Mutex<digests::ListedDigests>);
+
+#[pymethods]
+impl ListedDigests {
+    #[new]
+    fn new(py: Python<'_>, folder: &[u8]) -> PyResult<Self> {
+        let opened = wait(py, |_| digests::ListedDigests::open(folder))?;
+        let opened = opened.map_err(|error| raise(py, &error))?;
+        Ok(Self(Mutex::new(opened)))
+    }
+
+    fn look_up_run<'py>(&self, py: Python<'py>, run: Py<Run>) -> PyResult<Vec<Doubt<'py>>> {
+        let doubts = self.call(py, move |digests| {
+            let run = run.get().lock();
+            let files: Vec<_> = run.directories.iter().map(files_of).collect();
+            digests.look_up(&files)
+        })?;
+        Ok(doubts.into_iter().map(|each| doubt(py, &each)).collect())
+    }
+
+    fn settle_run(
+        &self,
+        py: Python<'_>,
+        run: Py<Run>,
+        found: Vec<Option<(Option<i64>, PyBackedBytes)>>,
+    ) -> PyResult<()> {
+        let found = found.into_iter().map(|each| each.map(parse).transpose());
+        let found: Vec<_> = found.collect::<PyResult<_>>()?;
+        self.call(py, move |digests| {
+            run.get().lock().columns = digests.settle(&found);
+            Ok(())
+        })
+    }
+
+    fn finish(&self, py: Python<'_>) -> PyResult<()> {
+        self.call(py, digests::ListedDigests::finish)
+    }
+}
+
+impl ListedDigests {
+    fn call<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&mut digests::ListedDigests) -> Result<T> + Send,
+    ) -> PyResult<T> {
+        let done = wait(py, |_| {
+            work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        })?;
+        done.map_err(|error| raise(py, &error))
+    }
+}
+
 impl Digests {
     fn call<T: Send>(
         &self,

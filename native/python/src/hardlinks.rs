@@ -20,7 +20,7 @@ type Listing = (PyBackedBytes, PyBackedBytes, PyBackedBytes, PyBackedBytes);
 pub(crate) struct HardlinkGroups(Mutex<hardlinks::HardlinkGroups>);
 
 impl HardlinkGroups {
-    fn lock(&self) -> MutexGuard<'_, hardlinks::HardlinkGroups> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, hardlinks::HardlinkGroups> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -59,6 +59,10 @@ impl HardlinkGroups {
             return Ok(());
         }
         wait(py, |_| self.lock().resolve_run(&mut run.lock()))
+    }
+
+    fn take_pairs<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.lock().take_pairs())
     }
 
     fn leads(&self, path: &[u8], fields: &[u8], digest: &[u8]) -> bool {

@@ -31,7 +31,7 @@ pub(crate) struct Layout {
 }
 
 /// Where objects go.
-enum Writer {
+pub(crate) enum Writer {
     /// Nowhere: only ids are wanted.
     Nowhere,
     Pack(Py<PackWriter>),
@@ -43,13 +43,7 @@ enum Writer {
 impl Layout {
     #[new]
     fn new(py: Python<'_>, writer: Option<Py<PyAny>>) -> Self {
-        let writer = match writer {
-            None => Writer::Nowhere,
-            Some(given) => match given.bind(py).cast::<PackWriter>() {
-                Ok(pack) => Writer::Pack(pack.clone().unbind()),
-                Err(_) => Writer::Lent(given),
-            },
-        };
+        let writer = Writer::new(py, writer);
         let open = Mutex::new(Some(layout::Layout::default()));
         Self { writer, open }
     }
@@ -112,13 +106,23 @@ fn is_finished() -> PyErr {
 }
 
 impl Writer {
-    fn until<'a>(&'a self, stop: &'a Stop) -> Until<'a> {
+    pub(crate) fn new(py: Python<'_>, writer: Option<Py<PyAny>>) -> Self {
+        match writer {
+            None => Self::Nowhere,
+            Some(given) => match given.bind(py).cast::<PackWriter>() {
+                Ok(pack) => Self::Pack(pack.clone().unbind()),
+                Err(_) => Self::Lent(given),
+            },
+        }
+    }
+
+    pub(crate) fn until<'a>(&'a self, stop: &'a Stop) -> Until<'a> {
         Until { writer: self, stop }
     }
 }
 
 /// A writer, as long as the call goes on.
-struct Until<'a> {
+pub(crate) struct Until<'a> {
     writer: &'a Writer,
     stop: &'a Stop,
 }

@@ -6,6 +6,7 @@ mod arrived;
 mod attr_tree;
 mod block_index;
 mod candidates;
+mod change_list;
 mod columns;
 mod compare;
 mod connected;
@@ -37,6 +38,7 @@ mod scan;
 mod signature;
 mod snapshot;
 mod stage;
+mod touched;
 mod tree;
 mod tree_comparison;
 mod wait;
@@ -54,6 +56,8 @@ mod _native {
     #[pymodule_export]
     use crate::candidates::{Candidates, Renames};
     #[pymodule_export]
+    use crate::change_list::ChangeList;
+    #[pymodule_export]
     use crate::compare::{Comparison, check_hardlinks, count_changes};
     #[pymodule_export]
     use crate::connected::find_missing;
@@ -62,7 +66,7 @@ mod _native {
     #[pymodule_export]
     use crate::copy::{copy_files, copy_twins};
     #[pymodule_export]
-    use crate::digests::Digests;
+    use crate::digests::{Digests, ListedDigests};
     #[pymodule_export]
     use crate::entries::{Entries, leaf_totals};
     #[pymodule_export]
@@ -105,6 +109,8 @@ mod _native {
     use crate::snapshot::{EntryLimit, Level, OwnDirectory, Walk};
     #[pymodule_export]
     use crate::stage::{may_compare, verify_arrived, write_back};
+    #[pymodule_export]
+    use crate::touched::Looked;
     #[pymodule_export]
     use crate::tree::{Tree, rename_noreplace};
     #[pymodule_export]

@@ -2,17 +2,22 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use huai_tree::error::Errno;
+use huai_format::change_list::Touched;
+use huai_tree::error::{Errno, Result};
 use huai_tree::exclude::Pattern;
-use huai_tree::owners::Kind;
+use huai_tree::linked::find_linked;
+use huai_tree::owners::{Kind, LookUp};
 use huai_tree::run::Watch;
 use huai_tree::scan::{self, Options};
+use huai_tree::stop::Stop;
 use huai_tree::{Directory, Frame, Problem, Reason};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyTuple};
 
+use crate::change_list::ChangeList;
 use crate::errors::raise;
 use crate::run::Run;
+use crate::touched::Looked;
 use crate::wait::wait;
 
 /// A tree on its way to Python: an iterator over batches of directories, in tree order.
@@ -64,6 +69,30 @@ impl Scan {
     fn watch(&self, paths: Vec<Vec<u8>>) {
         let device = self.lock().device();
         *lock(&self.watch) = Some(Watch::new(device, paths));
+    }
+
+    /// What stands at the paths of a list; `record`: the groups of hardlinks that are known.
+    fn look(
+        &self,
+        py: Python<'_>,
+        changes: &Bound<'_, ChangeList>,
+        record: &[u8],
+    ) -> PyResult<Looked> {
+        let mut touched = changes.get().touched().clone();
+        let looked = self.asking(py, |scan, look_up, stop| {
+            let looked = scan.look(&touched, look_up, stop)?;
+            let linked = find_linked(record, &looked.replaced(), stop)?;
+            if linked.is_empty() {
+                return Ok(looked);
+            }
+            touched.extend(linked.into_iter().map(|path| Touched {
+                path,
+                all_below: false,
+                perhaps: true,
+            }));
+            scan.look(&touched, look_up, stop)
+        })?;
+        Looked::new(py, looked)
     }
 
     fn __iter__(this: PyRef<'_, Self>) -> PyRef<'_, Self> {
@@ -131,6 +160,15 @@ impl Scan {
     }
 
     fn read(&self, py: Python<'_>) -> PyResult<Vec<Frame>> {
+        self.asking(py, scan::Scan::next)
+    }
+
+    /// Does work that may ask for names of owners.
+    fn asking<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&mut scan::Scan, &LookUp<'_>, &Stop) -> Result<T> + Send,
+    ) -> PyResult<T> {
         let raised = Mutex::new(None);
         let look_up = |kind, id| {
             self.name(kind, id).map_err(|error| {
@@ -141,7 +179,7 @@ impl Scan {
                 Errno::CANCELED
             })
         };
-        let outcome = wait(py, |stop| self.lock().next(&look_up, stop))?;
+        let outcome = wait(py, |stop| work(&mut self.lock(), &look_up, stop))?;
         match raised.into_inner().unwrap_or_else(PoisonError::into_inner) {
             Some(error) => Err(error),
             None => outcome.map_err(|error| raise(py, &error)),
@@ -211,7 +249,7 @@ fn bytes<'py>(py: Python<'py>, from: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
 }
 
 /// The reason as `_native.pyi` lists them.
-fn number(reason: Reason) -> i32 {
+pub(crate) fn number(reason: Reason) -> i32 {
     match reason {
         Reason::Errno(errno) => errno.raw_os_error(),
         Reason::KeepsChanging => -1,

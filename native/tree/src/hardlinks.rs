@@ -14,6 +14,7 @@ use huai_format::leader::put_link;
 use huai_format::limits::DIGEST_BYTES;
 use huai_format::path::RelPath;
 
+use crate::linked::put_pair;
 use crate::run::{RECORD, Run};
 
 /// Device and inode.
@@ -46,6 +47,8 @@ pub struct State<'a> {
 pub struct HardlinkGroups {
     open: HashMap<Inode, Group>,
     by_leader: HashMap<Vec<u8>, Inode>,
+    /// Leaders with those of their groups, as `linked` records them.
+    pairs: Vec<u8>,
 }
 
 #[derive(Debug)]
@@ -81,6 +84,7 @@ impl HardlinkGroups {
                 let end = begin + line.len();
                 leaves.extend_from_slice(seen.leaves.get(copied..end)?);
                 put_link(&mut leaves, seen.path, &leader);
+                put_pair(&mut self.pairs, &leader, path.as_bytes());
                 copied = end;
             }
         }
@@ -91,13 +95,23 @@ impl HardlinkGroups {
         Some(leaves)
     }
 
+    /// The pairs that were found since this was asked last (`linked`).
+    pub fn take_pairs(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.pairs)
+    }
+
     /// The same for all directories of a run.
     pub fn resolve_run(&mut self, run: &mut Run) {
+        self.resolve_all(run, |_| HashSet::new());
+    }
+
+    /// The same; `unsure` says of each directory, by its number, which names get no field.
+    pub fn resolve_all(&mut self, run: &mut Run, unsure: impl Fn(usize) -> HashSet<Vec<u8>>) {
         let Run {
             directories,
             columns,
         } = run;
-        for (directory, column) in directories.iter_mut().zip(columns) {
+        for (number, (directory, column)) in directories.iter_mut().zip(columns).enumerate() {
             if directory.hardlinks {
                 let seen = Seen {
                     path: &directory.path,
@@ -105,7 +119,7 @@ impl HardlinkGroups {
                     records: &directory.identities,
                     digests: column,
                 };
-                if let Some(leaves) = self.resolve(&seen, &HashSet::new()) {
+                if let Some(leaves) = self.resolve(&seen, &unsure(number)) {
                     directory.leaves = leaves;
                 }
             }

@@ -26,9 +26,11 @@ pub mod owners;
 mod ahead;
 mod directory;
 pub mod hardlinks;
+pub mod linked;
 mod queue;
 pub mod run;
 pub mod scan;
+pub mod touched;
 pub mod watch;
 
 pub mod candidates;

@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use huai_format::change_list::Touched;
+
 use crate::ahead::{Ahead, Read};
 use crate::call::Outcome;
 use crate::directory::{Found, Frame, Reader, Tree};
@@ -11,6 +13,7 @@ use crate::handle::Root;
 use crate::owners::{LookUp, Owners};
 use crate::queue::{BATCH, Reading};
 use crate::stop::Stop;
+use crate::touched::{self, Looked};
 
 /// How to scan.
 #[derive(Debug)]
@@ -84,6 +87,18 @@ impl Scan {
                 return Ok(Vec::new());
             }
         }
+    }
+
+    /// What stands at the paths that are `touched`, and nothing else.
+    pub fn look(&self, touched: &[Touched], look_up: &LookUp<'_>, stop: &Stop) -> Result<Looked> {
+        let tree = Tree {
+            root: &self.root,
+            options: &self.options,
+            owners: &self.owners,
+            look_up,
+            stop,
+        };
+        touched::look(&tree, touched).map_err(|errno| Error::new("read", b"", errno))
     }
 
     /// Of a large directory only as many parts as make a batch.

@@ -4,6 +4,7 @@ Both programs write packs there, each under the lock of its module.  Rule: a fil
 ends in `.idx` only when it and its pack are complete, because git opens every such file.
 """
 
+import os
 from pathlib import Path
 
 TEMPORARY = "tmp_huai_"
@@ -21,3 +22,11 @@ def remove_unfinished(folder: Path) -> None:
     for path in folder.glob(f"pack-*{PACK}"):
         if not (path.with_suffix(INDEX).exists() or path.with_suffix(REPLACED).exists()):
             path.unlink(missing_ok=True)
+
+
+def remove_pack(folder: Path, name: bytes) -> None:
+    """Remove a complete pack that nothing refers to, the index first: git finds it by that."""
+    for path in sorted(
+        folder.glob(f"*{os.fsdecode(name)}*"), key=lambda path: path.suffix != ".idx"
+    ):
+        path.unlink()

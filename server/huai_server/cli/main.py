@@ -22,6 +22,7 @@ from huai_server.config import default_root
 COMMANDS = (
     "add",
     "announce",
+    "audit",
     "check",
     "commit",
     "completion",

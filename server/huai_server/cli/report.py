@@ -6,9 +6,11 @@ from errno import EACCES, EPERM
 from typing import TYPE_CHECKING
 
 from huai_schema.codec.commits import CommitInfo
+from huai_schema.diff.changes import Moved
 from huai_schema.paths import exact, show
 from huai_schema.program.humanize import counted, moment
 from huai_server.cli.console import Console
+from huai_server.cli.list_report import list_values
 from huai_server.commit import remarks
 from huai_server.commit.remarks import Remark
 from huai_server.config import Module
@@ -17,7 +19,8 @@ from huai_server.scan import types as scan
 from huai_server.scan.types import Problem
 
 if TYPE_CHECKING:  # these load libgit2, which only some commands need
-    from huai_server.commit.commit import CommitResult
+    from huai_schema.diff.diff import Difference
+    from huai_server.commit.result import CommitResult
     from huai_server.export.export import ExportResult
     from huai_server.exports import ExportUpdate
     from huai_server.fallback.after_commit import AttrTreeUpdate
@@ -79,6 +82,15 @@ def problem_lines(name: str, problems: Sequence[Problem]) -> Iterator[str]:
         yield f"{name}: {advice}"
 
 
+def difference_line(difference: "Difference") -> str:
+    """What differs at one path: added, removed, changed, or moved along."""
+    if isinstance(difference, Moved):
+        return f"{show(difference.old)} -> {show(difference.new)}: renamed"
+    if difference.old is None:
+        return f"{show(difference.path) or '.'}: added"
+    return f"{show(difference.path) or '.'}: {'removed' if difference.new is None else 'changed'}"
+
+
 def commit_values(name: str, result: "CommitResult", seconds: float) -> dict[str, object]:
     """The result of a commit, for JSON."""
     head = result.head
@@ -90,6 +102,8 @@ def commit_values(name: str, result: "CommitResult", seconds: float) -> dict[str
         "serial": head.info.serial,
         "totals": totals_values(head.info),
         "counts": result.counts._asdict(),
+        "lists": list_values(result),
+        "missed": result.missed,
         "hashed_files": result.hashed_files,
         "hashed_bytes": result.hashed_bytes,
         "problems": [[show(path), reason, outcome] for path, reason, outcome in result.problems],

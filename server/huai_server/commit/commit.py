@@ -1,35 +1,59 @@
-"""Committing a module: scan, compare with the last commit, write what changed.
+"""Committing a module: look at the tree, compare with the last commit, write what changed.
 
-Only composes.  Order of writes: objects, durable, as a pack; then the commit; the ref last.
-A run killed anywhere leaves the last commit as it was, and at most an unused pack.
+The whole tree is scanned, or only what lists name is looked at (`listed`).  Only composes.
 
-What is exported into the tree is written between the two, of what was scanned; then the tree is
+Order of writes: objects, durable, as a pack; then the groups of hardlinks; then the commit; the
+ref; and the record of how it was made last.  A run killed anywhere leaves the last commit as it
+was, and at most an unused pack; or the new one without that record: then lists are not enough for
+the next.
+
+What is exported into the tree is written before the commit, of what was scanned; then the tree is
 scanned again, so that one commit has the lists that describe it.
 """
 
 import os
 import secrets
 import time
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
+from itertools import islice
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from huai_native._native import PackWriter
-from huai_schema.codec.commits import CommitInfo, Counts
+from huai_schema.codec.commits import CommitInfo, Counts, Totals
 from huai_schema.codec.descriptor import Descriptor, write_root
 from huai_schema.codec.keys import ITEM as KEYS
 from huai_schema.codec.signing import NAMESPACE, Promise
-from huai_schema.diff.diff import count
+from huai_schema.diff.diff import count, diff
 from huai_schema.errors import ExitCode, FormatError, HuaiError
 from huai_schema.layout import layout
 from huai_schema.layout.snapshot import Snapshot
 from huai_schema.paths import show
 from huai_schema.program.listing_hashes import listing_hash
 from huai_schema.program.locking import locked
-from huai_schema.program.packs import TEMPORARY
+from huai_schema.program.packs import TEMPORARY, remove_pack
+from huai_server.commit.change_lists import ChangeLists
 from huai_server.commit.digest.columns import DigestColumns, LargeFiles
-from huai_server.commit.remarks import Remark
+from huai_server.commit.link_record import LinkRecord
+from huai_server.commit.list_record import (
+    ListRecord,
+    read_record,
+    scan_reason,
+    settings_of,
+    write_record,
+)
+from huai_server.commit.listed import Listing, MountsChangedError, build_listed
+from huai_server.commit.remarks import Remarks
+from huai_server.commit.result import (
+    USUAL,
+    AuditResult,
+    CommitOptions,
+    CommitResult,
+    ListedResult,
+)
 from huai_server.commit.tree_builder import TreeBuilder
 from huai_server.config import Module
 from huai_server.errors import storage_errors
@@ -37,7 +61,6 @@ from huai_server.paths import ModulePlaces
 from huai_server.scan import scan_runs
 from huai_server.scan.mounts import Mounts
 from huai_server.scan.types import (
-    Problem,
     Scanned,
     ScanOptions,
     root_error,
@@ -47,7 +70,13 @@ from huai_server.store.block_indices import BlockIndices
 from huai_server.store.repository import Head, Repository, Seal, StoreError
 from huai_server.volatile import Volatile
 
+_Result = TypeVar("_Result")
 _HASH_THREADS = 2 * (os.cpu_count() or 1)
+
+
+_NO_CHANGE = Counts()
+_SHOWN = 20
+"""Differences that an audit names."""
 
 
 class TreeExport(Protocol):
@@ -62,43 +91,25 @@ class TreeExport(Protocol):
         ...
 
 
+class NothingToAuditError(HuaiError):
+    """A module without a commit."""
+
+    exit_code = ExitCode.USAGE
+
+
 class EmptyRootError(HuaiError):
     """A tree with nothing in it: most likely a disk that is not mounted."""
 
     exit_code = ExitCode.EMPTY_ROOT
 
 
-@dataclass(frozen=True, slots=True)
-class CommitResult:
-    """What a commit did."""
-
-    head: Head
-    """The newest commit, made now or before."""
-    changed: bool
-    """Whether a commit was made; False: the tree is as it was."""
-    counts: Counts
-    problems: tuple[Problem, ...]
-    """Paths that could not be looked at; their old entries stay."""
-    remarks: tuple[Remark, ...]
-    """What was left out on purpose, and what downstreams may have trouble with."""
-    hashed_files: int
-    hashed_bytes: int
-
-    @property
-    def exit_code(self) -> ExitCode:
-        """How the program should end."""
-        return ExitCode.INCOMPLETE if self.problems else ExitCode.OK
-
-
-def commit_tree(  # noqa: PLR0913 (what is wanted, and on what terms)
+def commit_tree(
     name: str,
     module: Module,
     places: ModulePlaces,
+    options: CommitOptions = USUAL,
     *,
     keys: ServerKeys | None = None,
-    allow_empty: bool = False,
-    accept_mounts: bool = False,
-    wait: float = 0,
     export: TreeExport | None = None,
 ) -> CommitResult:
     """Bring the metadata of a module up to date with its tree.
@@ -108,6 +119,34 @@ def commit_tree(  # noqa: PLR0913 (what is wanted, and on what terms)
     the commit is signed, and made anew, with nothing else new in it, when half of the time for
     which the last signature holds is over.
     """
+    root = Path(module.path)
+    lists = options.lists(root) if options.lists else None
+
+    def work(making: _Commit) -> CommitResult:
+        if lists is None:
+            return making.scan(root, options, export)
+        return making.take(root, lists, options, export)
+
+    return _with_module((name, module, places), keys, options.wait, work)
+
+
+def audit_tree(name: str, module: Module, places: ModulePlaces, wait: float = 0) -> AuditResult:
+    """In what the tree differs from the last commit; nothing is committed."""
+
+    def work(making: _Commit) -> AuditResult:
+        return making.audit(Path(module.path))
+
+    return _with_module((name, module, places), None, wait, work)
+
+
+def _with_module(
+    which: tuple[str, Module, ModulePlaces],
+    keys: ServerKeys | None,
+    wait: float,
+    work: Callable[["_Commit"], _Result],
+) -> _Result:
+    """Work with a module that nobody else commits meanwhile."""
+    name, module, places = which
     root = Path(module.path)
     with storage_errors(places.folder):
         if not _is_directory(root):
@@ -119,10 +158,7 @@ def commit_tree(  # noqa: PLR0913 (what is wanted, and on what terms)
             repository = Repository.create(places.repository)
             repository.remove_unfinished()
             try:
-                making = _Commit(name, module, places, repository, keys)
-                return making.run(
-                    root, export, allow_empty=allow_empty, accept_mounts=accept_mounts
-                )
+                return work(_Commit(name, module, places, repository, keys))
             except FormatError as error:
                 # What a scan yields is always well-formed: this was read from the repository.
                 raise StoreError(
@@ -160,66 +196,162 @@ class _Commit:
         self._identity = (descriptor and descriptor.identity) or secrets.token_hex(16)
         self._past = past
         self._blocks = BlockIndices(repository.path)
-        self._assembly = TreeBuilder(past, check_readable=module.check_readable)
-        self._hashed_files = self._hashed_bytes = 0
+        self._record = read_record(places.lists)
+        self._links = LinkRecord(places.hardlinks)
+        self._assembly = self._builder()
+        self._hashed = (0, 0)
 
-    def run(
-        self, root: Path, export: TreeExport | None, *, allow_empty: bool, accept_mounts: bool
+    def take(
+        self,
+        root: Path,
+        lists: ChangeLists,
+        options: CommitOptions,
+        export: TreeExport | None = None,
     ) -> CommitResult:
+        """Commit what lists name; or the whole tree, if there is a reason."""
+        newest = self._head.commit if self._head else None
+        reason = scan_reason(self._record, newest, self._module, time.time())
+        said = reason.text if reason else ""
+        if export and not said:
+            said = "what is exported into the tree describes all of it"
+        if not said:
+            try:
+                return self._take(root, lists, allow_empty=options.allow_empty)
+            except MountsChangedError as error:
+                said = str(error)
+        result = self.scan(root, options, export)
+        return replace(result, listed=ListedResult(lists, said, 0, ()))
+
+    def _take(self, root: Path, lists: ChangeLists, *, allow_empty: bool) -> CommitResult:
+        assert self._head is not None  # noqa: S101 - there is a reason to scan if there is none
+        assert self._past is not None  # noqa: S101 - the same
+        assert self._record is not None  # noqa: S101 - the same
+        if not allow_empty and not _holds_anything(root):
+            raise _empty(root)
+        columns = self._columns(root)
+        remarks = Remarks(check_readable=self._module.check_readable)
+        made_from = Listing(root, self._options(), self._past, self._head.info.totals, self._places)
+        with self._writing() as writer:
+            found = build_listed(made_from, lists, columns, remarks, writer)
+            if lists.paths and found.unknown == lists.paths:  # the lists of another tree
+                writer.abort()
+                top = None
+            else:
+                top = self._finish(found.tree, writer)
+        if columns is not None:
+            self._hashed = (columns.hashed_files, columns.hashed_bytes)
+        self._links.extend(found.pairs)
+        head, counts = self._head, _NO_CHANGE
+        if top is not None:
+            counts = count(self._past, Snapshot(self._repository, found.tree))
+            head = self._commit(top, found.totals, counts, self._head.info.skipped)
+        self._note(head, scanned=self._record.scanned, lists=self._record.lists + 1)
+        listed = ListedResult(lists, "", found.unknown, found.first_unknown)
+        seen = remarks.found()
+        changed = top is not None
+        return CommitResult(head, changed, counts, found.problems, seen, *self._hashed, listed)
+
+    def scan(
+        self, root: Path, options: CommitOptions, export: TreeExport | None = None
+    ) -> CommitResult:
+        """Commit the whole tree."""
         if export:
             export.prepare()
-        tree, top = self._write(root, allow_empty=allow_empty, accept_mounts=accept_mounts)
+        started = int(time.time())
+        tree, top = self._write(root, options)
         now = int(time.time())
         if export:
             scanned, size = Snapshot(self._repository, tree), self._assembly.totals.bytes
             if export.write(self._repository, scanned, size, now):
-                self._assembly = TreeBuilder(self._past, check_readable=self._module.check_readable)
-                tree, top = self._write(root, allow_empty=allow_empty, accept_mounts=accept_mounts)
-        renewal = self._is_newest(top) and self._expires_soon()
-        if self._is_newest(top) and not renewal:
-            return self._result(Counts())
-        counts = Counts() if renewal else self._counts(tree)
-        serial = self._head.info.serial + 1 if self._head else 1
-        info = CommitInfo(self._name, serial, self._assembly.totals, counts, self._assembly.skipped)
-        head = self._repository.commit(
-            *(top, info, self._head, self._module.retention), seal=self._seal(top), now=now
-        )
-        self._blocks.prune(Snapshot(self._repository, tree), time.time())
-        return self._result(counts, head)
+                self._links.abort()
+                self._assembly = self._builder()
+                tree, top = self._write(root, options)
+        self._places.lists.unlink(missing_ok=True)
+        self._links.replace()
+        head, counts = self._head, _NO_CHANGE
+        if top is not None:
+            counts = self._counts(tree)
+            skipped = self._assembly.skipped
+            head = self._commit(top, self._assembly.totals, counts, skipped, now)
+            self._blocks.prune(Snapshot(self._repository, tree), time.time())
+        assert head is not None  # noqa: S101 - without one the tree is new
+        self._note(head, scanned=started, lists=0)
+        problems, remarks = tuple(self._assembly.problems), self._assembly.remarks.found()
+        missed = self._missed(counts)
+        changed = top is not None
+        return CommitResult(head, changed, counts, problems, remarks, *self._hashed, missed=missed)
 
-    def _write(self, root: Path, *, allow_empty: bool, accept_mounts: bool) -> tuple[bytes, bytes]:
-        """Scan, and write what is new as a pack; the ids of the root's tree and the commit's."""
+    def _write(self, root: Path, options: CommitOptions) -> tuple[bytes, bytes | None]:
+        """Scan, and write what is new as a pack; the root directory's tree, and `_finish`."""
+        mounts = self._mounts(root, accept=options.accept_mounts)
+        try:
+            with self._writing() as writer:
+                tree = layout.build(self._assembly.listings(self._scan(root, mounts)), writer)
+                if not options.allow_empty:
+                    self._check_not_empty(root)
+                mounts.write()
+                return tree, self._finish(tree, writer)
+        except BaseException:
+            self._links.abort()
+            raise
+
+    def _builder(self) -> TreeBuilder:
+        readable = self._module.check_readable
+        return TreeBuilder(self._past, check_readable=readable, record=self._links)
+
+    def audit(self, root: Path) -> AuditResult:
+        """Compare the whole tree with the last commit; what was written for that goes again."""
+        if self._head is None or self._past is None:
+            raise NothingToAuditError(
+                f"{self._name}: there is no commit yet",
+                hint=f"run: huai-server commit {self._name}",
+            )
+        mounts = self._mounts(root, accept=False)
+        pack: bytes | None = None
+        try:
+            with self._writing() as writer:
+                tree = layout.build(self._assembly.listings(self._scan(root, mounts)), writer)
+                self._check_not_empty(root)
+                pack = writer.finish()
+            new = Snapshot(self._repository, tree)
+            first = tuple(islice(diff(self._past, new), _SHOWN))
+            counts = count(self._past, new)
+        finally:
+            self._links.abort()
+            if pack is not None:
+                remove_pack(self._repository.pack_folder, pack)
+        return AuditResult(self._head, counts, first, tuple(self._assembly.problems))
+
+    def _missed(self, counts: Counts) -> int | None:
+        """Entries that differ although lists were to name them all."""
+        record = self._record
+        if not (record and self._head and record.commit == self._head.commit and record.lists):
+            return None
+        return counts.added + counts.removed + counts.changed + counts.moved
+
+    @contextmanager
+    def _writing(self) -> Iterator[PackWriter]:
+        """A pack, which is gone if something fails."""
         writer = PackWriter(
             os.fsencode(self._repository.pack_folder),
             os.fsencode(TEMPORARY + secrets.token_hex(8)),
             threads=os.cpu_count() or 1,
         )
-        mounts = Mounts(
-            root,
-            self._places.mounts,
-            self._past,
-            enter=not self._module.one_file_system,
-            accept=accept_mounts,
-        )
         try:
-            scanned = self._scan(root, mounts)
-            tree = layout.build(self._assembly.listings(scanned), writer)
-            if not allow_empty:
-                self._check_not_empty(root)
-            mounts.write()
-            others = {KEYS: self._keys.chain.encode()} if self._keys else {}
-            top = write_root(self._descriptor(), tree, writer, others)
-            if self._is_newest(top):
-                writer.abort()
-            else:
-                writer.finish()
+            yield writer
         except BaseException:
             writer.abort()
             raise
-        return tree, top
 
-    def _is_newest(self, top: bytes) -> bool:
-        return self._head is not None and bytes.fromhex(self._head.tree) == top
+    def _finish(self, tree: bytes, writer: PackWriter) -> bytes | None:
+        """The tree of a commit, whose objects are durable now; None: there is none to be made."""
+        others = {KEYS: self._keys.chain.encode()} if self._keys else {}
+        top = write_root(self._descriptor(), tree, writer, others)
+        if self._head and bytes.fromhex(self._head.tree) == top:
+            writer.abort()
+            return top if self._expires_soon() else None
+        writer.finish()
+        return top
 
     def _expires_soon(self) -> bool:
         """Whether the newest commit needs a new signature, though nothing else is new."""
@@ -236,30 +368,55 @@ class _Commit:
         promise = Promise(self._identity, int(time.time()) + keys.validity, listing)
         return Seal(promise, partial(keys.signer.sign, NAMESPACE))
 
-    def _scan(self, root: Path, mounts: Mounts) -> Scanned:
-        options = ScanOptions(
+    def _commit(
+        self, top: bytes, totals: Totals, counts: Counts, skipped: int, now: int | None = None
+    ) -> Head:
+        serial = self._head.info.serial + 1 if self._head else 1
+        info = CommitInfo(self._name, serial, totals, counts, skipped)
+        return self._repository.commit(
+            *(top, info, self._head, self._module.retention), seal=self._seal(top), now=now
+        )
+
+    def _note(self, head: Head, *, scanned: int, lists: int) -> None:
+        """Record how the newest commit was made."""
+        record = ListRecord(head.commit, scanned, lists, settings_of(self._module))
+        write_record(self._places.lists, record)
+
+    def _mounts(self, root: Path, *, accept: bool) -> Mounts:
+        enter = not self._module.one_file_system
+        return Mounts(root, self._places.mounts, self._past, enter=enter, accept=accept)
+
+    def _options(self) -> ScanOptions:
+        return ScanOptions(
             one_file_system=self._module.one_file_system,
             owners=self._module.owners,
             exclude=tuple(os.fsencode(pattern) for pattern in self._module.exclude),
         )
-        scanned = mounts.guard(scan_runs(root, options, mounts.watched))
+
+    def _columns(self, root: Path) -> DigestColumns | None:
+        """None: the module has no digests."""
         if self._module.digest == "off":
-            yield from scanned
-            return
-        volatile = Volatile(self._module.volatile)
+            return None
         large = LargeFiles(self._module.indexed, self._blocks.write)
-        columns = DigestColumns(
+        return DigestColumns(
             root,
             self._places.folder,
             _HASH_THREADS,
-            volatile,
+            Volatile(self._module.volatile),
             large if self._module.indexed else None,
         )
+
+    def _scan(self, root: Path, mounts: Mounts) -> Scanned:
+        scanned = mounts.guard(scan_runs(root, self._options(), mounts.watched))
+        columns = self._columns(root)
+        if columns is None:
+            yield from scanned
+            return
         try:
             yield from columns.fill(scanned)
         finally:
-            self._hashed_files += columns.hashed_files
-            self._hashed_bytes += columns.hashed_bytes
+            files, size = self._hashed
+            self._hashed = (files + columns.hashed_files, size + columns.hashed_bytes)
 
     def _descriptor(self) -> Descriptor:
         module = self._module
@@ -281,26 +438,21 @@ class _Commit:
                 f"{root}: nothing in the tree could be read, for example {show(path)}: {reason}",
                 hint="run the commit as the user that owns the tree",
             )
-        raise EmptyRootError(
-            f"{root}: the tree is empty",
-            hint="check that its file system is mounted; --allow-empty commits an empty tree",
-        )
+        raise _empty(root)
 
     def _counts(self, tree: bytes) -> Counts:
         if self._past is None:
             return Counts(added=self._assembly.totals.entries)
         return count(self._past, Snapshot(self._repository, tree))
 
-    def _result(self, counts: Counts, made: Head | None = None) -> CommitResult:
-        """`made`: the new commit; None: the one before is the newest."""
-        head = made or self._head
-        assert head is not None  # noqa: S101 - without one there is always something to commit
-        return CommitResult(
-            head,
-            made is not None,
-            counts,
-            tuple(self._assembly.problems),
-            self._assembly.remarks.found(),
-            self._hashed_files,
-            self._hashed_bytes,
-        )
+
+def _holds_anything(root: Path) -> bool:
+    with os.scandir(root) as entries:
+        return next(entries, None) is not None
+
+
+def _empty(root: Path) -> EmptyRootError:
+    return EmptyRootError(
+        f"{root}: the tree is empty",
+        hint="check that its file system is mounted; --allow-empty commits an empty tree",
+    )

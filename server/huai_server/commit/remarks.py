@@ -3,10 +3,15 @@
 Values only; `cli.report` puts them into words.
 """
 
-from collections.abc import Iterable
+import re
+import stat
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from huai_schema.paths import RelPath
+from huai_schema.codec.escaping import unescape
+from huai_schema.paths import RelPath, join
+from huai_server.scan import types as scan_types
+from huai_server.scan.types import IDENTITY, ScannedDirectory
 
 SHOWN = 10
 """Paths that a remark names."""
@@ -17,6 +22,10 @@ RESERVED = "reserved"
 """Left out: `.~tmp~`."""
 UNREADABLE = "unreadable"
 """Committed, but others may not read it."""
+
+_KINDS = {scan_types.TEMPORARY: TEMPORARY, scan_types.RESERVED: RESERVED}
+_MODE = re.compile(rb"\tm([0-7]+)")
+_OTHERS_ENTER = stat.S_IROTH | stat.S_IXOTH
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +41,9 @@ class Remark:
 class Remarks:
     """Collects remarks; memory does not grow with what is seen."""
 
-    def __init__(self) -> None:
-        """Nothing was seen yet."""
+    def __init__(self, *, check_readable: bool = True) -> None:
+        """Nothing was seen yet.  `check_readable`: remark what others may not read."""
+        self._check_readable = check_readable
         self._counts: dict[str, int] = {}
         self._paths: dict[str, list[RelPath]] = {}
 
@@ -46,8 +56,34 @@ class Remarks:
                 break
             known.append(path)
 
+    def take(self, item: ScannedDirectory) -> None:
+        """Remember what there is to say of a directory."""
+        for path, reason, _ in item.left_out:
+            self.add(_KINDS[reason], (path,), 1)
+        if not self._check_readable:
+            return
+        if _is_closed(item.listing.attributes):
+            self.add(UNREADABLE, (item.listing.path,), 1)
+        if item.unreadable:
+            self.add(UNREADABLE, _unreadable_files(item), item.unreadable)
+
     def found(self) -> tuple[Remark, ...]:
         """All of them."""
         return tuple(
             Remark(kind, count, tuple(self._paths[kind])) for kind, count in self._counts.items()
         )
+
+
+def _is_closed(attributes: bytes) -> bool:
+    """Whether others may not enter a directory, or not read it."""
+    mode = _MODE.search(attributes)
+    return mode is not None and int(mode[1], 8) & _OTHERS_ENTER != _OTHERS_ENTER
+
+
+def _unreadable_files(item: ScannedDirectory) -> Iterator[RelPath]:
+    """The files that others may not read."""
+    leaves = item.listing.leaves
+    for record in IDENTITY.iter_unpack(item.identities):
+        *_, offset, mode, _, _ = record
+        if not mode & stat.S_IROTH:
+            yield join(item.listing.path, unescape(leaves[offset : leaves.index(b"\t", offset)]))

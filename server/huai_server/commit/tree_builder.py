@@ -6,8 +6,6 @@ stay have to fit the new ones, so a hardlink that stays although its leader is g
 of its own.
 """
 
-import re
-import stat
 from collections.abc import Iterable, Iterator
 from heapq import heappop, heappush
 from io import BytesIO
@@ -23,39 +21,41 @@ from huai_schema.codec.listing import Listing
 from huai_schema.entries import File
 from huai_schema.layout.snapshot import Snapshot
 from huai_schema.limits import DIGEST_BYTES
-from huai_schema.paths import RelPath, ancestors, basename, join, path_order
-from huai_server.commit import remarks
+from huai_schema.paths import RelPath, ancestors, basename, path_order
+from huai_server.commit.link_record import LinkRecord, pair
 from huai_server.commit.remarks import Remarks
-from huai_server.scan import types as scan_types
 from huai_server.scan.native import take_apart
-from huai_server.scan.types import IDENTITY, Problem, ScannedDirectory, Unreadable
+from huai_server.scan.types import Problem, ScannedDirectory, Unreadable
 
 KEPT = "its old entry stays"
 LEFT_OUT = "it is left out, as there is no old entry"
 CLAMPED = "the nearest time that fits is committed"
 
 _LINK = b"\th"
-_KINDS = {scan_types.TEMPORARY: remarks.TEMPORARY, scan_types.RESERVED: remarks.RESERVED}
-_MODE = re.compile(rb"\tm([0-7]+)")
-_OTHERS_ENTER = stat.S_IROTH | stat.S_IXOTH
 
 
 class TreeBuilder:
     """The listings of one commit, with totals, problems and remarks."""
 
-    def __init__(self, past: Snapshot | None, *, check_readable: bool = True) -> None:
+    def __init__(
+        self,
+        past: Snapshot | None,
+        *,
+        check_readable: bool = True,
+        record: LinkRecord | None = None,
+    ) -> None:
         """`past` is the last commit's snapshot, if there is one.
 
-        `check_readable`: remark what others may not read.
+        `check_readable`: remark what others may not read.  `record` gets the groups of hardlinks.
         """
+        self._record = record
         self._past = past
-        self._check_readable = check_readable
         self._hardlinks = HardlinkGroups()
         self._past_listing: Listing | None = None
         self._kept: set[RelPath] = set()
         self._waiting: list[tuple[bytes, RelPath]] = []
         self.problems: list[Problem] = []
-        self.remarks = Remarks()
+        self.remarks = Remarks(check_readable=check_readable)
         self.skipped = 0
         self._files = self._directories = self._symlinks = self._bytes = 0
 
@@ -74,6 +74,8 @@ class TreeBuilder:
                 self._count_run(item)
             else:
                 self._count(item)
+            if self._record is not None:
+                self._record.add(self._hardlinks.take_pairs())
             yield item
 
     def _apart(
@@ -109,7 +111,7 @@ class TreeBuilder:
 
     def _listing(self, item: ScannedDirectory) -> Listing:
         self.skipped += item.skipped + len(item.left_out)
-        self._remark(item)
+        self.remarks.take(item)
         here = item.listing.path
         unsure = {
             escape(basename(each.path)): each.path for each in item.problems if each.path != here
@@ -130,16 +132,6 @@ class TreeBuilder:
         if problem.path in self._kept or (self._past and self._past.listing(problem.path)):
             return KEPT
         return LEFT_OUT
-
-    def _remark(self, item: ScannedDirectory) -> None:
-        for path, reason, _ in item.left_out:
-            self.remarks.add(_KINDS[reason], (path,), 1)
-        if not self._check_readable:
-            return
-        if _is_closed(item.listing.attributes):
-            self.remarks.add(remarks.UNREADABLE, (item.listing.path,), 1)
-        if item.unreadable:
-            self.remarks.add(remarks.UNREADABLE, _unreadable_files(item), item.unreadable)
 
     def _with_past_leaves(self, listing: Listing, unsure: dict[bytes, RelPath]) -> Listing:
         """The listing with the last commit's lines of the unsure names, or without these names."""
@@ -181,11 +173,17 @@ class TreeBuilder:
         if not isinstance(entry, File) or entry.link is None:
             return leaf
         if not self._kept.isdisjoint((entry.link, *ancestors(entry.link))):
-            return leaf
+            return self._recorded(entry, leaf)
         alone = leaf.line[: leaf.line.rindex(_LINK)]
         if self._hardlinks.leads(entry.link, alone[len(leaf.name) :], leaf.digest):
-            return leaf
+            return self._recorded(entry, leaf)
         return leaf._replace(line=alone + b"\n")
+
+    def _recorded(self, entry: File, leaf: "_Leaf") -> "_Leaf":
+        """The line of a hardlink that stays one."""
+        if self._record is not None and entry.link is not None:
+            self._record.add(pair(entry.link, entry.path))
+        return leaf
 
     def _count_run(self, run: Run) -> None:
         directories, files, symlinks, size, skipped = run.totals
@@ -219,18 +217,3 @@ def _leaves(listing: Listing) -> Iterator[_Leaf]:
         digest = listing.digests[place : place + DIGEST_BYTES * count]
         files += count
         yield _Leaf(line[: line.index(b"\t")], line, digest)
-
-
-def _is_closed(attributes: bytes) -> bool:
-    """Whether others may not enter a directory, or not read it."""
-    mode = _MODE.search(attributes)
-    return mode is not None and int(mode[1], 8) & _OTHERS_ENTER != _OTHERS_ENTER
-
-
-def _unreadable_files(item: ScannedDirectory) -> Iterator[RelPath]:
-    """The files that others may not read."""
-    leaves = item.listing.leaves
-    for record in IDENTITY.iter_unpack(item.identities):
-        *_, offset, mode, _, _ = record
-        if not mode & stat.S_IROTH:
-            yield join(item.listing.path, unescape(leaves[offset : leaves.index(b"\t", offset)]))

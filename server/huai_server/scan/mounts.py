@@ -39,7 +39,7 @@ class Mounts:
         self._past = past
         self._enter = enter
         self._accept = accept
-        self._before = _read(record)
+        self._before = read_mounts(record)
         self._now: set[bytes] = set()
         self._above: list[tuple[RelPath, int]] = []
 
@@ -121,7 +121,7 @@ def _is_within(path: bytes, top: bytes) -> bool:
     return not top or path == top or path.startswith(top + b"/")
 
 
-def _read(record: Path) -> set[bytes]:
+def read_mounts(record: Path) -> set[bytes]:
     """The mount points of the last commit; empty if the file is missing or damaged."""
     try:
         return {unescape(line) for line in record.read_bytes().splitlines()}

@@ -11,7 +11,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TypeAlias
 
-from huai_native._native import Run, Scan
+from huai_native._native import ChangeList, Looked, Run, Scan
 from huai_schema.codec.listing import Listing
 from huai_schema.paths import RelPath, join
 from huai_server.scan import exclude
@@ -83,6 +83,26 @@ def scan_runs(root: Path, options: ScanOptions, watched: Collection[bytes] | Non
                     yield _directory(frame)
     except (MemoryError, OSError) as error:
         raise _exhausted(error) from None
+
+
+def look(root: Path, options: ScanOptions, named: ChangeList, record: Path) -> Looked:
+    """What stands at the paths of a list, as `huai_server.scan.look` describes it."""
+    found = _open(root, options)
+    try:
+        return found.look(named, os.fsencode(record))
+    except (MemoryError, OSError) as error:
+        raise _exhausted(error) from None
+
+
+def remarkable(looked: Looked) -> Iterator[ScannedDirectory]:
+    """The directories about which there is something to say."""
+    return map(_directory, looked.remarkable())
+
+
+def unreadable(looked: Looked) -> Iterator[Unreadable]:
+    """The directories that cannot be read."""
+    for path, reason in looked.unreadable():
+        yield Unreadable(RelPath(path), _reason(reason))
 
 
 def _whole(parts: list[ScannedDirectory]) -> ScannedDirectory:

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 
 use huai_format::block_index::{self, BYTES_OF_BLOCK, BlockIndex};
 use huai_format::budget::Budget;
+use huai_format::change_list::{ChangeList, Spelling};
 use huai_format::diff::Comparison;
 use huai_format::entry::Entry;
 use huai_format::entry_limit::EntryLimit;
@@ -27,7 +28,7 @@ use huai_format::line::{Leaves, decode_directory, has_leaf};
 use huai_format::listing_diff::Sink;
 use huai_format::manifest::{Manifest, piece_start};
 use huai_format::objects::ObjectReader;
-use huai_format::path::{RelPath, check_name};
+use huai_format::path::{RelPath, check_name, is_reserved, path_order};
 use huai_format::shared::Shared;
 use huai_format::signature::{self, Key, Signer};
 use huai_format::snapshot::Snapshot;
@@ -40,8 +41,9 @@ const MADE: usize = 1 << 20;
 pub(crate) type Target = (&'static str, fn(&[u8]));
 
 /// Every one; `native/fuzz` has a program for each.
-pub(crate) const TARGETS: [Target; 11] = [
+pub(crate) const TARGETS: [Target; 12] = [
     ("block_index", block_index),
+    ("changes", changes),
     ("delta", delta),
     ("filter", filter),
     ("index", index),
@@ -84,6 +86,40 @@ pub(crate) fn block_index(data: &[u8]) {
         assert_eq!(index.range(last).end, size);
         assert!(!index.range(last).is_empty());
     }
+}
+
+/// A list of changed paths: its spelling, the size of the pieces in which it comes, and the list.
+pub(crate) fn changes(data: &[u8]) {
+    let Some(([spelling, piece], list)) = data.split_first_chunk::<2>() else {
+        return;
+    };
+    let spellings = ["auto", "lines", "nul", "itemized", "names"];
+    let spelling = Spelling::parse(spellings[usize::from(*spelling) % spellings.len()]).unwrap();
+    let read = |piece: usize| {
+        let mut read = ChangeList::new(b"/srv/mirror/");
+        read.begin(spelling);
+        // What ends a path is seen from the first piece.
+        let (first, rest) = list.split_at(list.len().min(64));
+        read.feed(first);
+        rest.chunks(piece).for_each(|part| read.feed(part));
+        read.end();
+        let refused = read.refused().0;
+        (refused, read.is_cut(), read.into_touched())
+    };
+    let (refused, is_cut, touched) = read(usize::from(*piece) + 1);
+    assert_eq!(
+        (refused, is_cut, &touched),
+        (read(1 << 20).0, is_cut, &read(1 << 20).2)
+    );
+    for each in &touched {
+        let names = each.path.as_bytes().split(|&byte| byte == b'/');
+        for name in names.filter(|_| !each.path.is_root()) {
+            assert!(check_name(name).is_ok() || is_reserved(name), "{each:?}");
+        }
+    }
+    assert!(touched.is_sorted_by(|one, other| {
+        path_order(one.path.as_bytes(), other.path.as_bytes()).is_lt()
+    }));
 }
 
 /// Rules of a filter, and paths that they decide about.

@@ -10,11 +10,11 @@ use crate::change;
 use crate::error::Errno;
 
 /// The table of the last commit, in the order of its scan.
-const LAST: &[u8] = b"digests";
+pub(super) const LAST: &[u8] = b"digests";
 /// The one that is being written, or was when its commit was killed.
 const NEW: &[u8] = b"digests.new";
-/// Of commits that were killed, in any order.
-const LEFT: &[u8] = b"digests.left";
+/// Of commits by lists, and of those that were killed, in any order.
+pub(super) const LEFT: &[u8] = b"digests.left";
 /// Two of them that are put together.
 const MERGED: &[u8] = b"digests.merged";
 
@@ -56,16 +56,29 @@ impl Known {
                 // Of a file with several names this may not be the first.
                 if state.links() == 1 || state.tells(now) == Told::Same {
                     self.next += 1;
-                    return Ok(answer(&state, now));
+                    return self.ask_left(state, now);
                 }
             }
         }
         if let Some((place, found)) = find(&mut self.last, now)? {
             self.next = place + 1;
-            return Ok(answer(&found, now));
+            return self.ask_left(found, now);
         }
         let left = find(&mut self.left, now)?;
         Ok(left.map_or(Answer::Unknown, |(_, found)| answer(&found, now)))
+    }
+
+    /// What is known of a file, of which the last table has `state`.
+    fn ask_left(&mut self, state: State, now: &State) -> Outcome<Answer> {
+        if state.tells(now) == Told::Same {
+            return Ok(answer(&state, now));
+        }
+        let left = find(&mut self.left, now)?;
+        let earlier: Vec<_> = left.into_iter().map(|(_, found)| found).collect();
+        Ok(match judge(&earlier, now) {
+            Answer::Unknown => answer(&state, now),
+            found => found,
+        })
     }
 
     /// Whether exactly this state stands at a place of the last table.
@@ -110,6 +123,19 @@ fn find(table: &mut Option<Table>, now: &State) -> Outcome<Option<(u64, State)>>
     Ok(first)
 }
 
+/// What earlier states of the same inode say of it now.
+pub(super) fn judge(earlier: &[State], now: &State) -> Answer {
+    let mut best = Answer::Unknown;
+    for state in earlier {
+        match answer(state, now) {
+            known @ Answer::Known(_) => return known,
+            Answer::Unknown => {}
+            other => best = other,
+        }
+    }
+    best
+}
+
 /// What a state says of the same inode now.
 fn answer(state: &State, now: &State) -> Answer {
     match state.tells(now) {
@@ -146,6 +172,21 @@ fn keep_left(folder: BorrowedFd<'_>) -> Outcome<()> {
     merged.flush()?;
     change::rename((folder, MERGED), (folder, LEFT))?;
     remove(folder, NEW)
+}
+
+/// Adds to what is left; blocks that are full stay as they are.
+pub(super) fn add_left(folder: BorrowedFd<'_>, states: &[State]) -> Outcome<()> {
+    if states.is_empty() {
+        return Ok(());
+    }
+    let mut writer = if let Some(table) = Table::open(folder, LEFT)? {
+        table.go_on()?
+    } else {
+        remove(folder, LEFT)?;
+        Writer::create(folder, LEFT)?
+    };
+    states.iter().try_for_each(|state| writer.add(*state))?;
+    writer.flush()
 }
 
 fn remove(folder: BorrowedFd<'_>, name: &[u8]) -> Outcome<()> {

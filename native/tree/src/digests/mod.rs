@@ -6,6 +6,7 @@
 //! power cut is whole or has a wrong checksum: nothing is synchronised.
 
 mod known;
+mod listed;
 mod state;
 mod table;
 mod writer;
@@ -21,6 +22,7 @@ use huai_format::limits::DIGEST_BYTES;
 use crate::call::{self, Outcome};
 use crate::error::{Errno, Error, Result};
 use known::{Answer, Known};
+pub use listed::ListedDigests;
 use state::{RECORD, State, Told};
 use writer::Writer;
 
@@ -131,13 +133,7 @@ impl Digests {
     fn settle_directory(&mut self, files: Vec<Asked>, found: &[Option<Found>]) -> Outcome<Vec<u8>> {
         let mut column = Vec::with_capacity(files.len() * DIGEST_BYTES);
         for file in files {
-            let state = match file {
-                Asked::Known(state) => Some(state),
-                Asked::Doubtful(now, doubt) => {
-                    let found = found.get(doubt).copied().flatten();
-                    found.map(|(birth, digest)| now.with(birth, digest))
-                }
-            };
+            let state = file.settle(found);
             column.extend(state.map_or([0; DIGEST_BYTES], |state| state.digest()));
             if let Some(state) = state {
                 self.keep(state)?;
@@ -216,7 +212,25 @@ impl Digests {
     }
 }
 
+impl Asked {
+    /// The file with its digest, given what was found out about doubtful ones.
+    fn settle(self, found: &[Option<Found>]) -> Option<State> {
+        match self {
+            Self::Known(state) => Some(state),
+            Self::Doubtful(now, doubt) => {
+                let found = found.get(doubt).copied().flatten();
+                found.map(|(birth, digest)| now.with(birth, digest))
+            }
+        }
+    }
+}
+
 impl Files<'_> {
+    fn states(&self) -> Vec<State> {
+        let records = self.records.chunks_exact(RECORD);
+        records.map(|record| self.state(record)).collect()
+    }
+
     fn state(&self, record: &[u8]) -> State {
         let record: [u8; RECORD] = record.try_into().unwrap_or([0; RECORD]);
         State::seen(&record, self.folder, crc32(self.name(&record)))

@@ -100,6 +100,12 @@ impl State {
         number().rotate_left(40) ^ number()
     }
 
+    /// Bytes of content.
+    pub(super) fn size(&self) -> u64 {
+        let size = self.part(INODE, INODE + 8).first_chunk();
+        size.map_or(0, |bytes| u64::from_le_bytes(*bytes))
+    }
+
     /// How many names the file has.
     pub(super) fn links(&self) -> u32 {
         let links = self.part(IDENTITY, IDENTITY + 4).first_chunk();

@@ -3,12 +3,14 @@
 //! Blocks of states, each with its checksum.  A block that is wrong holds nothing, and whatever
 //! follows one that was cut holds nothing either: a table is a cache, and costs time at most.
 
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use huai_format::crc::crc32;
 
 use super::state::{STATE, State};
+use super::writer::Writer;
 use crate::call::{self, Outcome};
+use crate::change;
 use crate::error::Errno;
 
 /// What a table begins with; another version is another word.
@@ -73,6 +75,33 @@ impl Table {
             number: None,
             index: None,
         }))
+    }
+
+    /// How long it is.
+    pub(super) fn bytes(&self) -> u64 {
+        self.blocks * BLOCK_BYTES as u64
+    }
+
+    /// A writer that goes on behind its last state.
+    pub(super) fn go_on(mut self) -> Outcome<Writer> {
+        let last = self.blocks.saturating_sub(1);
+        let states: Vec<_> = {
+            let states = self.states(last)?.chunks_exact(STATE);
+            states.filter_map(State::parse).collect()
+        };
+        let full = if states.len() == BLOCK {
+            self.blocks
+        } else {
+            last
+        };
+        let states = if states.len() == BLOCK {
+            Vec::new()
+        } else {
+            states
+        };
+        let offset = HEADER.len() as u64 + full * BLOCK_BYTES as u64;
+        let number = u32::try_from(self.file.as_raw_fd()).map_err(|_| Errno::BADF)?;
+        Ok(Writer::at(change::reopen(number)?, offset, states))
     }
 
     /// The state at a place, counted from the front; none where the table holds none.

@@ -3,7 +3,7 @@
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use super::state::State;
-use super::table::{BLOCK, BLOCK_BYTES, HEADER, encode_block};
+use super::table::{BLOCK, HEADER, encode_block};
 use crate::call::Outcome;
 use crate::change;
 
@@ -11,6 +11,8 @@ use crate::change;
 #[derive(Debug)]
 pub(super) struct Writer {
     file: OwnedFd,
+    /// Where the next block begins.
+    offset: u64,
     states: Vec<State>,
     bytes: Vec<u8>,
 }
@@ -20,11 +22,17 @@ impl Writer {
     pub(super) fn create(folder: BorrowedFd<'_>, name: &[u8]) -> Outcome<Self> {
         let file = change::make_file(folder, name)?;
         change::write(file.as_fd(), HEADER)?;
-        Ok(Self {
+        Ok(Self::at(file, HEADER.len() as u64, Vec::new()))
+    }
+
+    /// Goes on with a table at the block that begins at `offset`, and with `states`.
+    pub(super) fn at(file: OwnedFd, offset: u64, states: Vec<State>) -> Self {
+        Self {
             file,
-            states: Vec::with_capacity(BLOCK),
-            bytes: Vec::with_capacity(BLOCK_BYTES),
-        })
+            offset,
+            states,
+            bytes: Vec::new(),
+        }
     }
 
     pub(super) fn add(&mut self, state: State) -> Outcome<()> {
@@ -40,7 +48,8 @@ impl Writer {
         if !self.states.is_empty() {
             encode_block(&self.states, &mut self.bytes);
             self.states.clear();
-            change::write(self.file.as_fd(), &self.bytes)?;
+            change::write_at(self.file.as_fd(), self.offset, &self.bytes)?;
+            self.offset += self.bytes.len() as u64;
         }
         Ok(())
     }

@@ -71,6 +71,13 @@ pub enum Reason {
     Temporary,
 }
 
+impl Reason {
+    /// Whether no snapshot holds the entry, whatever it is like.
+    pub(crate) fn leaves_out(self) -> bool {
+        matches!(self, Self::Reserved | Self::Temporary)
+    }
+}
+
 impl Frame {
     /// Bytes that it holds.
     pub(crate) fn size(&self) -> usize {

@@ -1,7 +1,9 @@
 //! Reading one directory, again if it changes meanwhile.
 
+use std::collections::BTreeSet;
 use std::os::fd::{AsFd, BorrowedFd};
 
+use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::crowd::{Crowd, PART};
@@ -14,6 +16,7 @@ use crate::owners::{LastOwners, LookUp, Owners};
 use crate::queue::{self, Reading};
 use crate::scan::Options;
 use crate::stop::Stop;
+use crate::touched::terminated;
 
 /// How often a directory that changes meanwhile is read before it is given up.
 const READINGS: usize = 4;
@@ -81,18 +84,68 @@ pub(super) struct Place<'a> {
 impl Reader {
     /// Reads the directory at `path`; an error is one of the whole scan.
     pub(crate) fn read(&mut self, tree: &Tree<'_>, path: &[u8]) -> Outcome<Reading<Found>> {
-        match self.try_read(tree, path) {
-            Ok(status) => self.finish(path, &status),
-            Err(Failure::Fatal(errno)) => Err(errno),
+        let read = self.try_read(tree, path);
+        self.end(path, &read)
+    }
+
+    /// What is said of the directory at `path`.
+    fn end(&mut self, path: &[u8], read: &Result<Status, Failure>) -> Outcome<Reading<Found>> {
+        match read {
+            Ok(status) => self.finish(path, status),
+            Err(Failure::Fatal(errno)) => Err(*errno),
             Err(Failure::Given(Reason::Errno(Errno::NOENT))) => Ok(Reading::default()),
             Err(Failure::Given(reason)) => Ok(Reading {
                 frame: Some(Found::Frame(Frame::Unreadable {
                     path: path.to_vec(),
-                    reason,
+                    reason: *reason,
                 })),
                 children: Vec::new(),
             }),
         }
+    }
+
+    /// Looks at the entries with these `names` in the directory at `path`, and at itself.
+    pub(crate) fn look(
+        &mut self,
+        tree: &Tree<'_>,
+        path: &[u8],
+        names: &BTreeSet<Vec<u8>>,
+    ) -> Outcome<Reading<Found>> {
+        let looked = self.try_look(tree, path, names);
+        self.end(path, &looked)
+    }
+
+    fn try_look(
+        &mut self,
+        tree: &Tree<'_>,
+        path: &[u8],
+        names: &BTreeSet<Vec<u8>>,
+    ) -> Result<Status, Failure> {
+        let handle = tree.root.directory(path).map_err(said)?;
+        let place = Place {
+            tree,
+            path,
+            handle: handle.as_fd(),
+        };
+        let status = call::status(place.handle).map_err(said)?;
+        let Self {
+            entries, owners, ..
+        } = self;
+        entries.begin();
+        entries
+            .add_itself(tree, owners, &status)
+            .map_err(Failure::Fatal)?;
+        if tree.options.one_file_system && status.device != tree.root.device {
+            return Ok(status);
+        }
+        for name in names {
+            if entries.wants(&place, name, FileType::Unknown) {
+                let name = terminated(name).map_err(Failure::Fatal)?;
+                let added = entries.add(&place, owners, &name, FileType::Unknown);
+                added.map_err(Failure::Fatal)?;
+            }
+        }
+        Ok(status)
     }
 
     fn try_read(&mut self, tree: &Tree<'_>, path: &[u8]) -> Result<Status, Failure> {

@@ -1,6 +1,7 @@
 """`huai-server commit`: record what changed in the trees of modules."""
 
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import click
 
 from huai_server import modules
 from huai_server.cli.console import Console
+from huai_server.cli.list_report import list_lines
 from huai_server.cli.options import (
     chosen,
     each,
@@ -24,7 +26,8 @@ from huai_server.cli.report import (
     show_attr_update,
     show_export_update,
 )
-from huai_server.commit.commit import CommitResult
+from huai_server.commit.change_lists import SPELLINGS, read_lists
+from huai_server.commit.result import CommitOptions, CommitResult
 from huai_server.config import load
 
 
@@ -45,6 +48,23 @@ from huai_server.config import load
     metavar="SECONDS",
     help="How long to wait for another commit of this module to end.",
 )
+@click.option(
+    "--changes",
+    "sources",
+    multiple=True,
+    metavar="FILE",
+    help="Look only at the paths that FILE names (- is standard input): a log of rsync, or a list. "
+    "Can be given several times.",
+)
+@click.option(
+    "--changes-format",
+    "spelling",
+    type=click.Choice(SPELLINGS),
+    default="auto",
+    show_default=True,
+    help="How the paths in these files are spelt: one on each line, or ended by NUL; or lines of "
+    "rsync --itemize-changes or of its log file, or of rsync --verbose.",
+)
 @quiet_option
 @json_option
 @click.pass_obj
@@ -53,30 +73,43 @@ def command(
     /,
     names: tuple[str, ...],
     every: bool,
+    sources: tuple[str, ...],
+    spelling: str,
     quiet: bool,
     as_json: bool,
     **options: Any,
 ) -> int:
     """Scan the trees of the modules NAME, or of all, and commit what changed.
 
+    With --changes the tree is not scanned: what the files name is looked at, and costs what it
+    costs, however large the tree is. What they do not name is found, and told, by the next commit
+    without.
+
     Exit code 41 says that some paths could not be committed as they are: they are named, their old
     entries stay, everything else is committed. Of several modules a failed one does not keep back
     the others; the exit code is then that of the first that failed.
     """
     console = Console(as_json=as_json, quiet=quiet)
+    if sources:
+        if len(names) != 1 or every:
+            raise click.UsageError("--changes is about one tree: name one module")
+        options["lists"] = partial(read_lists, sources, spelling)
+    wanted = CommitOptions(**options)
 
     def commit(name: str) -> int:
-        return commit_module(console, root, name, **options)
+        return commit_module(console, root, name, wanted)
 
     return each(commit, chosen(load(root), names, every=every), console)
 
 
-def commit_module(console: Console, root: Path, name: str, **options: Any) -> int:
-    """Commit one module and print the result; `options` are those of the use case."""
+def commit_module(console: Console, root: Path, name: str, options: CommitOptions) -> int:
+    """Commit one module, and print the result."""
     started = time.monotonic()
 
     def committed(result: CommitResult) -> None:
         seconds = time.monotonic() - started
+        for line in list_lines(name, result):
+            console.warning(line)
         for line in remark_lines(name, result.remarks):
             console.warning(line)
         for line in problem_lines(name, result.problems):
@@ -84,7 +117,7 @@ def commit_module(console: Console, root: Path, name: str, **options: Any) -> in
         console.event("commit", **commit_values(name, result, seconds))
         console.result(commit_line(name, result, seconds))
 
-    done = modules.commit(root, name, on_commit=committed, **options)
+    done = modules.commit(root, name, options, committed)
     show_export_update(console, name, done.export, done.result.head)
     show_attr_update(console, name, done.attr_tree)
     return done.exit_code

@@ -9,6 +9,7 @@ from huai_schema.program.humanize import counted
 from huai_server.cli.commands.commit import commit_module
 from huai_server.cli.console import Console
 from huai_server.cli.options import json_option, module_argument, quiet_option
+from huai_server.commit.result import CommitOptions
 from huai_server.watch.record import WatchRecord
 from huai_server.watch.schedule import Schedule
 from huai_server.watch.watch import Observer, Watcher
@@ -49,7 +50,7 @@ def command(
 
     def commit() -> None:
         # Another commit of this module may run: a cron job's, or an administrator's.
-        commit_module(console, root, name, allow_empty=False, accept_mounts=False, wait=at_most)
+        commit_module(console, root, name, CommitOptions(wait=at_most))
 
     def watching(record: WatchRecord) -> None:
         console.event(

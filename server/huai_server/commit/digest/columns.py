@@ -11,10 +11,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
-from huai_native._native import BlockIndex, Contents, Digests, Run
+from huai_native._native import BlockIndex, Contents, Digests, ListedDigests, Looked, Run
 from huai_schema.codec.escaping import unescape
 from huai_schema.errors import ExitCode, HuaiError
-from huai_schema.paths import RelPath, join
+from huai_schema.paths import RelPath, basename, join
 from huai_server.scan.native import take_apart
 from huai_server.scan.types import (
     CHANGED,
@@ -92,14 +92,29 @@ class DigestColumns:
         self.hashed_files = 0
         self.hashed_bytes = 0
 
+    def fill_looked(self, looked: Looked) -> list[Problem]:
+        """The digests of what a list names, and what became a problem: its old entry stays."""
+        with self._keeping():
+            digests = ListedDigests(os.fsencode(self._folder))
+            doubts = digests.look_up_run(looked.run)
+        self._open_contents()
+        files = _doubtful(looked.run, doubts)
+        results = self._find_out(files)
+        with self._keeping():
+            digests.settle_run(looked.run, _found(results))
+            digests.finish()
+        problems: list[Problem] = []
+        for (directory, *_), file, found in zip(doubts, files, results, strict=True):
+            if isinstance(found, str) and found != VOLATILE:
+                looked.keep(directory, basename(file.path))
+                problems.append(Problem(file.path, found))
+        return problems
+
     def fill(self, scanned: Iterable[_Item | Run]) -> Scanned:
         """The same sequence, with digests in the listings."""
         with self._keeping():
             self._digests = Digests(os.fsencode(self._folder))
-        try:
-            self._contents = Contents(os.fsencode(self._root_path), self._threads)
-        except OSError as error:
-            raise root_error(self._root_path, error) from None
+        self._open_contents()
         try:
             for window in _windows(scanned):
                 if isinstance(window, Run):
@@ -112,15 +127,16 @@ class DigestColumns:
             with suppress(OSError):  # what is lost is read again
                 self._digests.flush()
 
+    def _open_contents(self) -> None:
+        try:
+            self._contents = Contents(os.fsencode(self._root_path), self._threads)
+        except OSError as error:
+            raise root_error(self._root_path, error) from None
+
     def _fill_run(self, run: Run) -> Scanned:
         with self._keeping():
             doubts = self._digests.look_up_run(run)
-        files = [
-            _File(RelPath(path), identity, known)
-            for (path, identity), known in (
-                (run.file(directory, number), known) for directory, number, known in doubts
-            )
-        ]
+        files = _doubtful(run, doubts)
         results = self._find_out(files)
         with self._keeping():
             self._digests.settle_run(run, _found(results))
@@ -202,6 +218,14 @@ class DigestColumns:
                 hint="make room on the file system of this folder, and check that it can be"
                 " written",
             ) from error
+
+
+def _doubtful(run: Run, doubts: Iterable[tuple[int, int, _Known]]) -> list[_File]:
+    files: list[_File] = []
+    for directory, number, known in doubts:
+        path, identity = run.file(directory, number)
+        files.append(_File(RelPath(path), identity, known))
+    return files
 
 
 def _found(results: Iterable[_Found]) -> list[tuple[int | None, bytes] | None]:

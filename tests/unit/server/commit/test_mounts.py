@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from huai_server.commit.commit import CommitResult
+from huai_server.commit.result import CommitResult
 from huai_server.scan.mounts import MOUNTED_OVER, NOT_ENTERED, NOT_MOUNTED
 from tests.support.committing import NAME, SECONDS, Upstream, run_server
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from huai_server.commit.commit import CommitResult
+from huai_server.commit.result import CommitResult
 from tests.support.committing import SECONDS, Upstream
 
 DENIED = "Permission denied"

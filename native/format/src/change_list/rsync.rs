@@ -1,0 +1,156 @@
+//! What rsync says of a path in one line: itemized (rsync(1), `--itemize-changes`), in its log file,
+//! or with `--verbose`.
+
+use std::borrow::Cow;
+
+use super::before_each;
+
+/// What a code begins with: how the path is updated, and what it is.
+const UPDATES: &[u8] = b"<>ch.";
+const KINDS: &[u8] = b"fdLDS";
+/// The letters of attributes; blanks: nothing differs.
+const ATTRIBUTES: &[u8] = b".+? cstTpoguaxzbn";
+/// How many attributes versions of rsync write, the newest first.
+const COUNTS: [usize; 3] = [9, 8, 7];
+/// What deletions have instead of a code, padded to the length of one, or as old versions wrote it.
+const DELETING: [&[u8]; 2] = [b"*deleting   ", b"*deleting "];
+
+const SYMLINK: &[u8] = b" -> ";
+const HARDLINK: &[u8] = b" => ";
+
+/// A line.
+pub(super) enum Said<'a> {
+    /// These changed; several: one of them.
+    Names(Vec<&'a [u8]>),
+    /// Nothing differs there (`-ii`).
+    Unchanged,
+    /// Something else.
+    Other,
+}
+
+/// A line without date, time and process, and whether it had them: `YYYY/MM/DD HH:MM:SS [PID] `.
+pub(super) fn without_prefix(line: &[u8]) -> (&[u8], bool) {
+    let pattern = b"dddd/dd/dd dd:dd:dd [";
+    let Some((head, rest)) = line.split_at_checked(pattern.len()) else {
+        return (line, false);
+    };
+    let fits = |(byte, wanted): (&u8, &u8)| match wanted {
+        b'd' => byte.is_ascii_digit(),
+        _ => byte == wanted,
+    };
+    let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let after = rest.get(digits..).and_then(|rest| rest.strip_prefix(b"] "));
+    match after.filter(|_| digits > 0 && head.iter().zip(pattern).all(fits)) {
+        Some(after) => (after, true),
+        None => (line, false),
+    }
+}
+
+/// An itemized line.
+pub(super) fn read_line(line: &[u8]) -> Said<'_> {
+    for deleting in DELETING {
+        if let Some(name) = line.strip_prefix(deleting).filter(|name| !name.is_empty()) {
+            return Said::Names(vec![name]);
+        }
+    }
+    let [update, kind, rest @ ..] = line else {
+        return Said::Other;
+    };
+    if !UPDATES.contains(update) || !KINDS.contains(kind) {
+        return Said::Other;
+    }
+    for count in COUNTS {
+        let Some((attributes, rest)) = rest.split_at_checked(count) else {
+            continue;
+        };
+        let Some(name) = rest.strip_prefix(b" ").filter(|name| !name.is_empty()) else {
+            continue;
+        };
+        if !attributes.iter().all(|byte| ATTRIBUTES.contains(byte)) {
+            continue;
+        }
+        if *update == b'.' && attributes.iter().all(|byte| *byte == b' ') {
+            return Said::Unchanged;
+        }
+        return Said::Names(match (update, kind) {
+            (b'h', _) | (_, b'L') => names_of(name),
+            _ => vec![name],
+        });
+    }
+    Said::Other
+}
+
+/// What a name may be that rsync wrote where a symlink's target or a hardlink's leader can follow:
+/// all of it first.
+pub(super) fn names_of(text: &[u8]) -> Vec<&[u8]> {
+    let mut names = vec![text];
+    names.extend(before_each(text, SYMLINK));
+    for name in before_each(text, HARDLINK) {
+        let behind = name.len().saturating_add(HARDLINK.len());
+        names.push(name);
+        names.extend(text.get(behind..).filter(|leader| !leader.is_empty()));
+    }
+    names
+}
+
+/// A name with the bytes that rsync spells `\#ooo`.
+pub(super) fn unescape_octal(name: &[u8]) -> Cow<'_, [u8]> {
+    if !name.windows(2).any(|pair| pair == b"\\#") {
+        return Cow::Borrowed(name);
+    }
+    let mut plain = Vec::with_capacity(name.len());
+    let mut rest = name;
+    while let Some((&byte, after)) = rest.split_first() {
+        let octal = after.strip_prefix(b"#").filter(|_| byte == b'\\');
+        match octal.and_then(|digits| digits.split_first_chunk::<3>()) {
+            Some((digits, after)) if is_byte(*digits) => {
+                let value = digits
+                    .iter()
+                    .fold(0_u8, |value, digit| value.wrapping_shl(3) | (digit & 7));
+                plain.push(value);
+                rest = after;
+            }
+            _ => {
+                plain.push(byte);
+                rest = after;
+            }
+        }
+    }
+    Cow::Owned(plain)
+}
+
+fn is_byte([first, second, third]: [u8; 3]) -> bool {
+    let octal = |digit: u8| (b'0'..=b'7').contains(&digit);
+    (b'0'..=b'3').contains(&first) && octal(second) && octal(third)
+}
+
+/// Whether rsync talks of something else than one path: then nothing is amiss if there is none.
+pub(super) fn is_message(line: &[u8]) -> bool {
+    const BEGINS: [&[u8]; 24] = [
+        b"sending incremental file list",
+        b"receiving incremental file list",
+        b"receiving file list",
+        b"building file list",
+        b"sent ",
+        b"total size is ",
+        b"total: matches=",
+        b"created directory ",
+        b"delta-transmission ",
+        b"opening connection ",
+        b"rsync: ",
+        b"rsync error: ",
+        b"rsync warning: ",
+        b"file has vanished: ",
+        b"IO error encountered",
+        b"cannot delete non-empty directory: ",
+        b"skipping ",
+        b"deleting ",
+        b"Number of ",
+        b"Total ",
+        b"Literal data: ",
+        b"Matched data: ",
+        b"File list ",
+        b"*** ",
+    ];
+    BEGINS.iter().any(|begin| line.starts_with(begin)) || line.ends_with(b" is uptodate")
+}

@@ -1,0 +1,90 @@
+//! Lists of paths that changed.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use huai_format::change_list::{self, Refusal, Spelling, Touched};
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+/// What lists name of one module.
+#[pyclass(frozen, module = "huai_native._native")]
+pub(crate) struct ChangeList {
+    /// None: it was looked at.
+    reading: Mutex<Option<change_list::ChangeList>>,
+    /// Each path once, as soon as that is asked for.
+    touched: Mutex<Vec<Touched>>,
+}
+
+#[pymethods]
+impl ChangeList {
+    #[new]
+    fn new(root: &[u8]) -> Self {
+        Self {
+            reading: Mutex::new(Some(change_list::ChangeList::new(root))),
+            touched: Mutex::default(),
+        }
+    }
+
+    fn begin(&self, spelling: &str) -> PyResult<()> {
+        let known = Spelling::parse(spelling);
+        let spelling = known.ok_or_else(|| PyValueError::new_err("no spelling of that name"))?;
+        self.with(|reading| reading.begin(spelling))
+    }
+
+    fn feed(&self, py: Python<'_>, data: &[u8]) -> PyResult<()> {
+        py.detach(|| self.with(|reading| reading.feed(data)))
+    }
+
+    fn end(&self) -> PyResult<()> {
+        self.with(change_list::ChangeList::end)
+    }
+
+    /// How many lines name no path of the module, the first of them, and whether a log is cut.
+    #[expect(
+        clippy::type_complexity,
+        reason = "three answers, of which one is a list"
+    )]
+    fn remarks<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> PyResult<(u64, Vec<(Bound<'py, PyBytes>, bool)>, bool)> {
+        self.with(|reading| {
+            let (count, shown) = reading.refused();
+            let line = |(line, refusal): &(Vec<u8>, Refusal)| {
+                (PyBytes::new(py, line), *refusal == Refusal::Outside)
+            };
+            (count, shown.iter().map(line).collect(), reading.is_cut())
+        })
+    }
+
+    /// How many paths are named.
+    fn close(&self, py: Python<'_>) -> PyResult<usize> {
+        py.detach(|| {
+            let reading = lock(&self.reading).take().ok_or_else(is_closed)?;
+            let mut touched = lock(&self.touched);
+            *touched = reading.into_touched();
+            Ok(touched.len())
+        })
+    }
+}
+
+impl ChangeList {
+    /// The paths.
+    pub(crate) fn touched(&self) -> MutexGuard<'_, Vec<Touched>> {
+        lock(&self.touched)
+    }
+
+    fn with<T>(&self, work: impl FnOnce(&mut change_list::ChangeList) -> T) -> PyResult<T> {
+        let mut reading = lock(&self.reading);
+        Ok(work(reading.as_mut().ok_or_else(is_closed)?))
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn is_closed() -> PyErr {
+    PyRuntimeError::new_err("the list is closed")
+}

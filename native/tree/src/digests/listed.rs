@@ -1,0 +1,122 @@
+//! The digests of the files that a list names.
+//!
+//! What is known of them stands somewhere in a table as long as the tree: it is read only if reading
+//! the files would be more.  What is found out is added to what killed commits left: the next whole
+//! scan takes it from there.
+
+use std::collections::HashMap;
+use std::os::fd::{AsFd, OwnedFd};
+
+use huai_format::limits::DIGEST_BYTES;
+
+use super::known::{self, LAST, LEFT};
+use super::state::State;
+use super::table::Table;
+use super::{Asked, Doubt, Files, Found};
+use crate::call::{self, Outcome};
+use crate::error::{Error, Result};
+
+/// Those of one commit by lists.
+#[derive(Debug)]
+pub struct ListedDigests {
+    folder: OwnedFd,
+    path: Vec<u8>,
+    asked: Vec<Vec<Asked>>,
+    /// What was found out.
+    fresh: Vec<State>,
+}
+
+impl ListedDigests {
+    /// Those that are kept in `folder`.
+    pub fn open(folder: &[u8]) -> Result<Self> {
+        let handle = call::open_folder(folder);
+        Ok(Self {
+            folder: handle.map_err(|errno| Error::new("open", folder, errno))?,
+            path: folder.to_vec(),
+            asked: Vec::new(),
+            fresh: Vec::new(),
+        })
+    }
+
+    /// The files whose digests have to be found out; `settle` has to be called next.
+    pub fn look_up(&mut self, directories: &[Files<'_>]) -> Result<Vec<Doubt>> {
+        let found = self.find(directories);
+        found.map_err(|errno| self.failed(errno))
+    }
+
+    fn find(&mut self, directories: &[Files<'_>]) -> Outcome<Vec<Doubt>> {
+        let states: Vec<Vec<State>> = directories.iter().map(Files::states).collect();
+        let known = self.known(&states)?;
+        let mut doubts = Vec::new();
+        self.asked.clear();
+        for (directory, files) in states.into_iter().enumerate() {
+            let mut asked = Vec::with_capacity(files.len());
+            for (number, now) in files.into_iter().enumerate() {
+                let earlier = known.get(now.inode()).map_or(&[][..], |all| &**all);
+                asked.push(match known::judge(earlier, &now) {
+                    known::Answer::Known(state) => Asked::Known(state),
+                    answer => {
+                        let place = (directory, number);
+                        let if_born = answer.if_born();
+                        doubts.push(Doubt { place, if_born });
+                        Asked::Doubtful(now, doubts.len() - 1)
+                    }
+                });
+            }
+            self.asked.push(asked);
+        }
+        Ok(doubts)
+    }
+
+    /// What tables say of these files, if that is worth its reading.
+    fn known(&self, states: &[Vec<State>]) -> Outcome<HashMap<Vec<u8>, Vec<State>>> {
+        let mut wanted: HashMap<Vec<u8>, Vec<State>> = HashMap::new();
+        let mut bytes: u64 = 0;
+        for state in states.iter().flatten() {
+            bytes = bytes.saturating_add(state.size());
+            wanted.entry(state.inode().to_vec()).or_default();
+        }
+        for name in [LEFT, LAST] {
+            let Some(mut table) = Table::open(self.folder.as_fd(), name)? else {
+                continue;
+            };
+            if table.bytes() > bytes {
+                continue;
+            }
+            table.each(|state| {
+                if let Some(found) = wanted.get_mut(state.inode()) {
+                    found.push(state);
+                }
+                Ok(())
+            })?;
+        }
+        Ok(wanted)
+    }
+
+    /// The digest column of each directory of `look_up`, given what was found out about each
+    /// doubtful file; zeros where that is nothing.
+    pub fn settle(&mut self, found: &[Option<Found>]) -> Vec<Vec<u8>> {
+        let mut columns = Vec::new();
+        for files in std::mem::take(&mut self.asked) {
+            let mut column = Vec::new();
+            for file in files {
+                let state = file.settle(found);
+                column.extend(state.map_or([0; DIGEST_BYTES], |state| state.digest()));
+                self.fresh.extend(state);
+            }
+            columns.push(column);
+        }
+        columns
+    }
+
+    /// Keeps what was found out.
+    pub fn finish(&mut self) -> Result<()> {
+        let kept = known::add_left(self.folder.as_fd(), &self.fresh);
+        self.fresh.clear();
+        kept.map_err(|errno| self.failed(errno))
+    }
+
+    fn failed(&self, errno: crate::error::Errno) -> Error {
+        Error::new("use the digests in", &self.path, errno)
+    }
+}

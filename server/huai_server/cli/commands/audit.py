@@ -1,0 +1,67 @@
+"""`huai-server audit`: in what trees differ from their last commits."""
+
+import time
+from pathlib import Path
+
+import click
+
+from huai_schema.paths import show
+from huai_schema.program.humanize import counted
+from huai_server import modules
+from huai_server.cli.console import Console
+from huai_server.cli.options import chosen, each, every_option, json_option, modules_argument
+from huai_server.cli.report import difference_line, problem_lines
+from huai_server.config import load
+
+
+@click.command()
+@modules_argument
+@every_option
+@click.option(
+    "--wait",
+    type=click.FloatRange(min=0),
+    default=0.0,
+    metavar="SECONDS",
+    help="How long to wait for a commit of this module to end.",
+)
+@json_option
+@click.pass_obj
+def command(root: Path, names: tuple[str, ...], every: bool, wait: float, as_json: bool) -> int:
+    """Scan the trees of the modules NAME, or of all, and say what their last commits lack.
+
+    Commits nothing. Exit code 47 says that something differs: commits from lists missed it, or it
+    changed since. 41: nothing differs, but some paths could not be read.
+    """
+    console = Console(as_json=as_json)
+
+    def one(name: str) -> int:
+        return _audit(console, root, name, wait)
+
+    return each(one, chosen(load(root), names, every=every), console)
+
+
+def _audit(console: Console, root: Path, name: str, wait: float) -> int:
+    started = time.monotonic()
+    result = modules.audit(root, name, wait=wait)
+    seconds = time.monotonic() - started
+    for line in problem_lines(name, result.problems):
+        console.error(line)
+    lines = [difference_line(each) for each in result.first]
+    console.event(
+        "audit",
+        module=name,
+        commit=result.head.commit,
+        serial=result.head.info.serial,
+        counts=result.counts._asdict(),
+        paths=lines,
+        problems=[[show(path), reason, outcome] for path, reason, outcome in result.problems],
+        seconds=round(seconds, 3),
+    )
+    for line in lines:
+        console.result(f"{name}: {line}")
+    if result.differing:
+        verdict = counted(result.differing, "entry differs", "entries differ")
+    else:
+        verdict = "nothing differs"
+    console.result(f"{name}: {verdict} from serial {result.head.info.serial} ({seconds:.1f} s)")
+    return result.exit_code

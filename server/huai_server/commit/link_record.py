@@ -1,0 +1,71 @@
+"""The record of hardlink groups: which names belong together (`native/tree/src/linked.rs`).
+
+A snapshot says of each link what leads its group, and of no leader that it leads one.  A commit by
+lists has to know that: where a leader changes, so do the lines of the others.  The record may hold
+pairs that are no longer true; a maintainer has to see to it that none of the newest commit is
+missing.
+"""
+
+import os
+from pathlib import Path
+from typing import BinaryIO
+
+from huai_schema.codec.escaping import escape
+from huai_schema.paths import RelPath
+from huai_schema.program.durable import sync_folder
+
+
+def pair(leader: RelPath, name: RelPath) -> bytes:
+    """The line for one name of a group."""
+    return escape(leader) + b"\t" + escape(name) + b"\n"
+
+
+class LinkRecord:
+    """The record of one module, while a commit writes it."""
+
+    def __init__(self, path: Path) -> None:
+        """Nothing is written before the first pair comes."""
+        self._path = path
+        self._unfinished = path.with_name(path.name + ".new")
+        self._file: BinaryIO | None = None
+
+    def add(self, pairs: bytes) -> None:
+        """Some more of the groups of a whole scan."""
+        if not pairs:
+            return
+        if self._file is None:
+            self._file = self._unfinished.open("wb")
+        self._file.write(pairs)
+
+    def replace(self) -> None:
+        """The scan is over: what it found is all that there is."""
+        if self._file is None:
+            self._path.unlink(missing_ok=True)
+        else:
+            _close(self._file)
+            self._unfinished.rename(self._path)
+        sync_folder(self._path.parent)
+
+    def extend(self, pairs: bytes) -> None:
+        """What a commit by lists found, beside what is recorded."""
+        if pairs:
+            with self._path.open("ab") as file:
+                file.write(pairs)
+                _flush(file)
+
+    def abort(self) -> None:
+        """Forget what was added."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+            self._unfinished.unlink(missing_ok=True)
+
+
+def _close(file: BinaryIO) -> None:
+    with file:
+        _flush(file)
+
+
+def _flush(file: BinaryIO) -> None:
+    file.flush()
+    os.fsync(file.fileno())

@@ -1,0 +1,212 @@
+"""Commits by lists: what is named is looked at, and the rest is as it was."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from huai_schema.errors import ExitCode
+from huai_server.commit.commit import EmptyRootError
+from huai_server.commit.list_record import read_record, write_record
+from huai_server.commit.result import CommitResult, ListedResult
+from tests.support.committing import Upstream
+
+
+@pytest.fixture
+def upstream(short_path: Path) -> Iterator[Upstream]:
+    short_path.chmod(0o755)
+    found = Upstream(short_path)
+    found.write("a/one", "1")
+    found.write("b/two", "2")
+    found.commit()
+    yield found
+    found.prove_sound()
+
+
+def listed(result: CommitResult) -> ListedResult:
+    assert result.listed is not None
+    return result.listed
+
+
+def test_what_is_named_is_committed_and_nothing_else(upstream: Upstream) -> None:
+    upstream.write("a/one", "changed")
+    upstream.write("b/three", "3")
+    result = upstream.commit_listed("a/one")
+    assert listed(result).scanned == ""
+    assert (result.changed, result.hashed_files) == (True, 1)
+    assert upstream.file("a/one").size == 7
+    assert upstream.paths() == {"a", "b", "a/one", "b/two"}
+
+
+def test_a_whole_scan_finds_what_lists_missed_and_says_so_once(upstream: Upstream) -> None:
+    upstream.write("b/three", "3")
+    upstream.commit_listed("a/one")
+    whole = upstream.commit()
+    assert whole.missed == 2  # b and b/three
+    assert "b/three" in upstream.paths()
+    assert upstream.commit().missed is None
+
+
+def test_an_audit_finds_what_lists_missed_and_commits_nothing(upstream: Upstream) -> None:
+    assert upstream.audit().exit_code == ExitCode.OK
+    upstream.write("b/three", "3")
+    upstream.commit_listed("a/one")
+    before = upstream.head, sorted(upstream.places.repository.rglob("*"))
+    found = upstream.audit()
+    assert (found.counts.added, found.counts.changed) == (1, 1)
+    assert (found.differing, found.exit_code) == (2, ExitCode.DIFFERS)
+    assert (upstream.head, sorted(upstream.places.repository.rglob("*"))) == before
+    assert listed(upstream.commit_listed("b/three")).scanned == ""
+    assert upstream.audit().differing == 0
+
+
+def test_a_scan_reads_no_content_that_a_list_had_read(upstream: Upstream) -> None:
+    upstream.write("a/one", "in place")
+    upstream.write("a/new", "new")
+    assert upstream.commit_listed("a/one", "a/new").hashed_files == 2
+    assert upstream.commit().hashed_files == 0
+    assert upstream.commit().hashed_files == 0
+
+
+def test_many_lists_before_a_scan(upstream: Upstream) -> None:
+    for number in range(40):
+        names = [f"n{number}/{each}" for each in range(number * 7 % 130)]
+        for name in names:
+            upstream.write(name, name)
+        upstream.commit_listed(f"n{number}/**")
+    whole = upstream.commit()
+    assert (whole.changed, whole.hashed_files) == (False, 0)
+
+
+def test_a_list_of_another_tree_commits_nothing(upstream: Upstream) -> None:
+    before = upstream.head
+    (upstream.tree / "a").touch()  # even the time of a directory stays
+    result = upstream.commit_listed("else/where", "a/nothing", "x")
+    assert (result.changed, upstream.head) == (False, before)
+    assert listed(result).unknown == 3
+    assert listed(result).first_unknown == (b"a/nothing", b"else/where", b"x")
+
+
+def test_what_was_never_there_is_named_and_skipped(upstream: Upstream) -> None:
+    upstream.write("a/one", "1 and more")
+    result = upstream.commit_listed("a/one", "a/nothing", "b/two/below", "b/two")
+    assert result.changed
+    assert listed(result).first_unknown == (b"a/nothing", b"b/two/below")
+
+
+def test_paths_out_of_the_module_are_refused(upstream: Upstream) -> None:
+    upstream.write("a/one", "1 and more")
+    result = upstream.commit_listed(f"{upstream.tree}/a/one", "../x", "/etc/passwd", "a/../b")
+    assert upstream.file("a/one").size == 10
+    assert listed(result).lists.refused == 3
+    assert all(each.outside for each in listed(result).lists.first_refused)
+
+
+def test_a_symlink_is_not_followed(upstream: Upstream) -> None:
+    outside = upstream.root.parent / "outside"
+    outside.mkdir()
+    (outside / "secret").write_text("s")
+    (upstream.tree / "link").symlink_to(outside)
+    result = upstream.commit_listed("link/secret", "b/two")
+    assert listed(result).first_unknown == (b"link/secret",)
+    assert upstream.paths() == {"a", "b", "a/one", "b/two", "link"}
+
+
+def test_a_directory_means_itself(upstream: Upstream) -> None:
+    upstream.write("d/in", "in")
+    (upstream.tree / "d").chmod(0o700)
+    upstream.commit_listed("d")
+    assert "d/in" not in upstream.paths()
+    upstream.commit_listed("d/**")
+    assert "d/in" in upstream.paths()
+
+
+def test_an_empty_list_changes_nothing(upstream: Upstream) -> None:
+    upstream.write("c", "c")
+    result = upstream.commit_listed()
+    assert (result.changed, listed(result).lists.paths) == (False, 0)
+    assert "c" not in upstream.paths()
+
+
+def test_excluded_reserved_and_unfinished_names_are_left_out(upstream: Upstream) -> None:
+    upstream.configure(exclude=("*.tmp",))
+    upstream.commit()
+    upstream.write("a/x.tmp")
+    upstream.write(".~tmp~/y")
+    upstream.write(".z.Ab3xY9").chmod(0o600)
+    result = upstream.commit_listed("a/x.tmp", ".~tmp~/y", ".z.Ab3xY9", "a")
+    assert listed(result).scanned == ""
+    assert upstream.paths() == {"a", "b", "a/one", "b/two"}
+
+
+def test_what_cannot_be_read_keeps_its_entry(upstream: Upstream) -> None:
+    upstream.write("a/one", "longer than before", mtime=1 << 34)
+    result = upstream.commit_listed("a/one")
+    assert result.exit_code == ExitCode.INCOMPLETE
+    assert [each.path for each in result.problems] == [b"a/one"]
+    assert upstream.file("a/one").size == 1
+
+
+def test_an_empty_tree_is_refused(upstream: Upstream) -> None:
+    for path in ("a/one", "b/two"):
+        (upstream.tree / path).unlink()
+        (upstream.tree / path).parent.rmdir()
+    with pytest.raises(EmptyRootError):
+        upstream.commit_listed("a/one", "b/two")
+
+
+@pytest.mark.parametrize("cause", ["missing", "rubbish", "another", "settings", "audit"])
+def test_the_whole_tree_is_looked_at_where_lists_are_not_enough(
+    upstream: Upstream, cause: str
+) -> None:
+    places = upstream.places
+    record = read_record(places.lists)
+    assert record is not None
+    if cause == "missing":
+        places.lists.unlink()
+    elif cause == "rubbish":
+        places.lists.write_bytes(b"\0{")
+    elif cause == "another":
+        write_record(places.lists, msgspec.structs.replace(record, commit="0" * 40))
+    elif cause == "settings":
+        upstream.configure(exclude=("*.never",))
+    else:
+        upstream.configure(audit="1d")
+        assert listed(upstream.commit_listed("a/one")).scanned == ""
+        write_record(places.lists, msgspec.structs.replace(record, scanned=record.scanned - 86_401))
+    upstream.write("c", "c")
+    result = upstream.commit_listed("a/one")
+    assert listed(result).scanned
+    assert "c" in upstream.paths()
+    assert listed(upstream.commit_listed("a/one")).scanned == ""
+
+
+def test_a_first_commit_looks_at_the_whole_tree(short_path: Path) -> None:
+    upstream = Upstream(short_path / "new")
+    upstream.write("f", "f")
+    upstream.write("g", "g")
+    assert listed(upstream.commit_listed("f")).scanned
+    assert upstream.paths() == {"f", "g"}
+
+
+def test_the_new_leader_of_a_group_that_no_list_names(upstream: Upstream) -> None:
+    upstream.write("g", "content")
+    for name in ("h", "i", "b/j"):
+        os.link(upstream.tree / "g", upstream.tree / name)
+    upstream.commit()
+    (upstream.tree / "g").unlink()
+    upstream.commit_listed("g")
+    assert upstream.links() == {"i": "h", "b/j": "h"}
+    (upstream.tree / "h").unlink()
+    (upstream.tree / "h").mkdir()
+    upstream.commit_listed("h")
+    assert upstream.links() == {"b/j": "i"}
+    os.link(upstream.tree / "i", upstream.tree / "a" / "k")
+    upstream.commit_listed("a/k", "i")
+    assert upstream.links() == {"b/j": "i", "a/k": "i"}
+    (upstream.tree / "i").unlink()
+    upstream.commit_listed("i")
+    assert upstream.links() == {"b/j": "a/k"}
+    assert not upstream.commit().changed
