@@ -25,16 +25,21 @@ def figures(stand: Stand) -> Iterator[Figure]:
     assert stand.modules
     path = stand.server.root / "modules" / "digests" / "repository.git"
     kept = stand.folder / "listing-hashes"
-    first, later = [], []
+    first, later, small = [], [], []
     for _ in range(stand.rounds):
         kept.unlink(missing_ok=True)
         first.append(_hashed(path, kept))
         stand.churn()
         stand.commit("digests")
         later.append(_hashed(path, kept))
+        stand.change(change_one)
+        stand.commit("digests")
+        small.append(_hashed(path, kept))
     size = kept.stat().st_size
     name = "listing hash, 0.5 % changed"
     yield Figure(name, median(later), "s", "from nothing", median(first))
+    name = "listing hash, one entry changed"
+    yield Figure(name, median(small), "s", "from nothing", median(first))
     yield Figure("hashes that are kept, an entry", size / stand.entries, "B")
     key, message = PrivateKey.generate(bytes(32), "bench"), bytes(1000)
     file = stand.folder / "key"
@@ -47,8 +52,13 @@ def figures(stand: Stand) -> Iterator[Figure]:
         subprocess.run(words, input=message, capture_output=True, check=True)
 
     theirs = _each(peer)
-    yield Figure("sign", _each(lambda: key.sign(NAMESPACE, message)), "s", "ssh-keygen", theirs)
-    yield Figure("verify", _each(lambda: verify_signature(NAMESPACE, message, made)), "s")
+    yield Figure("sign", _each(lambda: key.sign(NAMESPACE, message)), "µs", "ssh-keygen", theirs)
+    yield Figure("verify", _each(lambda: verify_signature(NAMESPACE, message, made)), "µs")
+
+
+def change_one(tree: Path) -> None:
+    """Change one file, another content each time."""
+    (tree / "one-file").write_text(str(perf_counter()))
 
 
 def _hashed(path: Path, kept: Path) -> float:
@@ -62,7 +72,8 @@ def _hashed(path: Path, kept: Path) -> float:
 
 
 def _each(call: Callable[[], object]) -> float:
+    """Microseconds of a call."""
     began = perf_counter()
     for _ in range(_TIMES):
         call()
-    return (perf_counter() - began) / _TIMES
+    return (perf_counter() - began) / _TIMES * 1e6
