@@ -489,3 +489,13 @@ def test_a_second_upstream_has_what_the_first_one_forged(
     assert ended.code == 0, ended
     assert "not trusted" in ended.err
     assert (down.dest / "new").read_bytes() == b"2"
+
+
+def test_doctor_believes_no_stranger(pair: Pair) -> None:
+    up, down = pair
+    down.synced()
+    assert down.run("doctor", down.name).code == 0
+    up.forge(key(2))
+    ended = down.run("doctor", down.name)
+    assert ended.code == 57, ended
+    assert "not trusted" in ended.out

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from huai_native._native import parse_public_key, verify_signature
+from huai_schema.codec.descriptor import ROOT_BYTES
 from huai_schema.errors import FormatError
 from huai_schema.git.objects import ObjectReader, decode_tree
 
@@ -96,7 +97,10 @@ def begin_chain(keys: Keys, signature: bytes) -> KeyChain:
 
 def read_keys(root: bytes, reader: ObjectReader) -> KeyChain | None:
     """The keys of a commit tree, if it has any."""
-    for item in decode_tree(reader.read(root, "tree"), "commit"):
+    data = reader.read(root, "tree")
+    if len(data) > ROOT_BYTES:
+        raise FormatError(f"a commit tree of more than {ROOT_BYTES} bytes", "commit")
+    for item in decode_tree(data, "commit"):
         if item.name == ITEM and not item.is_tree:
             return KeyChain.decode(reader.read(item.oid, "blob"))
     return None

@@ -21,7 +21,8 @@ from huai_client.inspect.doctor.finding import Finding, fail, ok
 from huai_client.metadata.checks import check_module_name, check_totals
 from huai_client.metadata.commit import Commit
 from huai_client.metadata.http import MetadataUrl, UpstreamError, is_http
-from huai_client.metadata.repository import Repository
+from huai_client.metadata.repository import Judge, Repository
+from huai_client.metadata.signatures import Signatures
 from huai_client.mirror import Mirror
 from huai_client.plan.build import publish_order
 from huai_client.plan.operations import PAYLOAD
@@ -71,7 +72,8 @@ def choose_sample(mirror: Mirror, urls: Sequence[MetadataUrl], seconds: int) -> 
         here = newest_local(mirror)
         if here is not None:
             repository.borrow(mirror.paths.repository, here.id)
-        commit = _fetched(repository, urls, here, deadline)
+        judge = Signatures(mirror).judge
+        commit = _fetched(repository, urls, here, deadline, judge)
         check_module_name(commit, mirror.upstream_name)
         check_totals(commit, mirror.config, None)
         with repository.until(deadline):
@@ -96,14 +98,18 @@ def newest_local(mirror: Mirror) -> Commit | None:
 
 
 def _fetched(
-    repository: Repository, urls: Sequence[MetadataUrl], here: Commit | None, deadline: Deadline
+    repository: Repository,
+    urls: Sequence[MetadataUrl],
+    here: Commit | None,
+    deadline: Deadline,
+    judge: Judge,
 ) -> Commit:
     """The newest commit, from the first URL that answers."""
     failures: list[UpstreamError] = []
     for url in urls:
         try:
             if is_http(url.url):
-                return repository.fetch(url, deadline)
+                return repository.fetch(url, deadline, judge=judge)
             # Other transports have no time limit, so nothing is fetched by them.
             if here is not None and repository.newest_commit(url) == here.id:
                 return here
