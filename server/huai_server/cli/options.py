@@ -43,6 +43,17 @@ def every_option(function: F) -> F:
     )
 
 
+def wait_option(what: str) -> Callable[[F], F]:
+    """`--wait`, for whom `what` keeps from the lock of a module."""
+    return click.option(
+        "--wait",
+        type=click.FloatRange(min=0),
+        default=0.0,
+        metavar="SECONDS",
+        help=f"How long to wait for {what} of this module to end.",
+    )
+
+
 def chosen(config: ServerConfig, names: tuple[str, ...], *, every: bool) -> tuple[str, ...]:
     """The modules that the arguments name; raises `UnknownModuleError` for another one."""
     if every == bool(names):

@@ -9,7 +9,14 @@ from huai_schema.paths import show
 from huai_schema.program.humanize import counted
 from huai_server import modules
 from huai_server.cli.console import Console
-from huai_server.cli.options import chosen, each, every_option, json_option, modules_argument
+from huai_server.cli.options import (
+    chosen,
+    each,
+    every_option,
+    json_option,
+    modules_argument,
+    wait_option,
+)
 from huai_server.cli.report import difference_line, problem_lines
 from huai_server.config import load
 
@@ -17,13 +24,7 @@ from huai_server.config import load
 @click.command()
 @modules_argument
 @every_option
-@click.option(
-    "--wait",
-    type=click.FloatRange(min=0),
-    default=0.0,
-    metavar="SECONDS",
-    help="How long to wait for a commit of this module to end.",
-)
+@wait_option("a commit")
 @json_option
 @click.pass_obj
 def command(root: Path, names: tuple[str, ...], every: bool, wait: float, as_json: bool) -> int:

@@ -17,6 +17,7 @@ from huai_server.cli.options import (
     json_option,
     modules_argument,
     quiet_option,
+    wait_option,
 )
 from huai_server.cli.report import (
     commit_line,
@@ -41,13 +42,7 @@ from huai_server.config import load
     help="Commit directories as they are now where a file system was mounted over what they held, "
     "or is not mounted any more; otherwise their old entries stay.",
 )
-@click.option(
-    "--wait",
-    type=click.FloatRange(min=0),
-    default=0.0,
-    metavar="SECONDS",
-    help="How long to wait for another commit of this module to end.",
-)
+@wait_option("another commit")
 @click.option(
     "--changes",
     "sources",

@@ -13,6 +13,7 @@ from huai_server.cli.options import (
     json_option,
     modules_argument,
     quiet_option,
+    wait_option,
 )
 from huai_server.cli.report import show_export
 from huai_server.config import load
@@ -37,13 +38,7 @@ from huai_server.paths import module_places
     multiple=True,
     help="Write these, and not what [modules.NAME.export] says; may be given several times.",
 )
-@click.option(
-    "--wait",
-    type=click.FloatRange(min=0),
-    default=0.0,
-    metavar="SECONDS",
-    help="How long to wait for a commit or another export of this module to end.",
-)
+@wait_option("a commit or another export")
 @quiet_option
 @json_option
 @click.pass_obj

@@ -15,6 +15,7 @@ from huai_server.cli.options import (
     json_option,
     modules_argument,
     quiet_option,
+    wait_option,
 )
 from huai_server.config import load
 from huai_server.paths import module_places
@@ -28,13 +29,7 @@ from huai_server.store.maintain import Plan, foresee, maintain
 @click.option(
     "--dry-run", is_flag=True, help="Only say what takes how much room, and what would be done."
 )
-@click.option(
-    "--wait",
-    type=click.FloatRange(min=0),
-    default=0.0,
-    metavar="SECONDS",
-    help="How long to wait for a commit of this module to end.",
-)
+@wait_option("a commit")
 @quiet_option
 @json_option
 @click.pass_obj
