@@ -44,7 +44,7 @@ def every_option(function: F) -> F:
 
 
 def wait_option(what: str) -> Callable[[F], F]:
-    """`--wait`, for whom `what` keeps from the lock of a module."""
+    """`--wait`, for a command that `what` may keep from the lock of a module."""
     return click.option(
         "--wait",
         type=click.FloatRange(min=0),
