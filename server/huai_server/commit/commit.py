@@ -59,6 +59,7 @@ from huai_server.config import Module
 from huai_server.errors import storage_errors
 from huai_server.paths import ModulePlaces
 from huai_server.scan import scan_runs
+from huai_server.scan.exclude import LOCK_FILES
 from huai_server.scan.mounts import Mounts
 from huai_server.scan.types import (
     Scanned,
@@ -390,7 +391,7 @@ class _Commit:
         return ScanOptions(
             one_file_system=self._module.one_file_system,
             owners=self._module.owners,
-            exclude=tuple(os.fsencode(pattern) for pattern in self._module.exclude),
+            exclude=(*LOCK_FILES, *map(os.fsencode, self._module.exclude)),
         )
 
     def _columns(self, root: Path) -> DigestColumns | None:

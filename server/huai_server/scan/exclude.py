@@ -16,6 +16,9 @@ Always left out, with a remark:
   between the two steps takes the file for a complete one of that name, but then the renaming
   changes the directory, and the scan reads it again.
 
+A commit leaves out as well, without a remark, the files at the top by which ftpsync knows that it
+runs (`LOCK_FILES`): they are there while its hooks run, and gone when downstreams ask for them.
+
 Here a pattern is parsed; the rules are carried out by `native/tree/src/exclude.rs`.
 """
 
@@ -24,6 +27,9 @@ from typing import NamedTuple
 from huai_schema.errors import ExitCode
 from huai_schema.paths import show
 from huai_server.scan.types import ScanError
+
+LOCK_FILES = (b"/Archive-Update-in-Progress-*", b"/Archive-Update-Required-*")
+"""Of ftpsync, each with the name of its mirror at the end."""
 
 
 class BadPatternError(ScanError):

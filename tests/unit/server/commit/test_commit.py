@@ -234,6 +234,17 @@ def test_excluded_and_temporary_names_are_left_out(upstream: Upstream) -> None:
     )
 
 
+def test_files_by_which_ftpsync_knows_that_it_runs_are_left_out(upstream: Upstream) -> None:
+    """They stand at the top while its hooks run; anywhere else they are files as any others."""
+    names = ("Archive-Update-in-Progress-mirror.example", "Archive-Update-Required-mirror.example")
+    for name in names:
+        upstream.write(name)
+        upstream.write(f"d0/{name}")
+    result = upstream.commit()
+    assert {path for path in upstream.paths() if "Archive" in path} == {f"d0/{n}" for n in names}
+    assert (result.head.info.skipped, result.remarks) == (0, ())
+
+
 def test_what_others_may_not_read_is_remarked(upstream: Upstream) -> None:
     """A daemon that runs as nobody cannot send it, and downstreams end with 24 each time."""
     upstream.write("closed/below")
