@@ -1,7 +1,8 @@
 """From a write to the commit that holds it, by `watch`, beside a commit by hand.
 
-A commit of a watcher is a full scan: what is above that is the quiet time that it waits for, and
-what the events cost.  Also how long it takes to watch all directories of the tree.
+A commit of a watcher looks at what changed, one by hand scans the tree: above the quiet time that
+the watcher waits for, its own does not grow with the tree.  Also how long it takes to watch all
+directories of the tree.
 """
 
 import json

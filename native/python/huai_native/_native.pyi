@@ -502,6 +502,10 @@ class HardlinkGroups:
     def take_pairs(self) -> bytes:
         """Lines of the record of groups, found since this was asked last: leader, tab, name."""
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether all names of each file were seen."""
+
     def leads(self, path: bytes, fields: bytes, digest: bytes) -> bool:
         """Whether a path leads an open group of this state.
 
@@ -650,12 +654,28 @@ class TreeWatch:
         patterns: Sequence[tuple[bytes, bool, bool]],
         *,
         one_file_system: bool,
+        most: int,
     ) -> TreeWatch:
-        """`patterns` as of `Scan`.  A root that cannot be watched is an `OSError`."""
+        """`patterns` as of `Scan`.  A root that cannot be watched is an `OSError`.
+
+        More than `most` paths that changed are taken as the whole tree.
+        """
 
     def fileno(self) -> int: ...
     def read(self) -> tuple[int, bool, bool]:
         """How many events were there; whether some were lost; whether the root was moved."""
+
+    def take(self) -> tuple[ChangeList, int] | None:
+        """The paths that changed since this was asked last, and how many; None: scan the tree.
+
+        None comes first, after too many changes, and as long as directories are not watched.
+        """
+
+    def give_back(self, changes: ChangeList | None) -> None:
+        """What was taken is to be taken once more; None: the whole tree."""
+
+    def add(self, paths: Sequence[bytes]) -> None:
+        """These are to be taken as well, with everything below."""
 
     @property
     def directories(self) -> int:

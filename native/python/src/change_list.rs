@@ -70,6 +70,14 @@ impl ChangeList {
 }
 
 impl ChangeList {
+    /// A list of these paths, which is closed.
+    pub(crate) fn of(touched: Vec<Touched>) -> Self {
+        Self {
+            reading: Mutex::new(None),
+            touched: Mutex::new(touched),
+        }
+    }
+
     /// The paths.
     pub(crate) fn touched(&self) -> MutexGuard<'_, Vec<Touched>> {
         lock(&self.touched)

@@ -65,6 +65,11 @@ impl HardlinkGroups {
         PyBytes::new(py, &self.lock().take_pairs())
     }
 
+    #[getter]
+    fn is_complete(&self) -> bool {
+        self.lock().is_complete()
+    }
+
     fn leads(&self, path: &[u8], fields: &[u8], digest: &[u8]) -> bool {
         self.lock().leads(path, &State { fields, digest })
     }

@@ -3,11 +3,14 @@
 use std::os::fd::AsRawFd;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use huai_format::change_list::Touched;
+use huai_format::path::RelPath;
 use huai_tree::exclude::Pattern;
 use huai_tree::watch::{self, Options};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use crate::change_list::ChangeList;
 use crate::errors::raise;
 use crate::wait::wait;
 
@@ -18,12 +21,13 @@ pub(crate) struct TreeWatch(Mutex<watch::TreeWatch>);
 #[pymethods]
 impl TreeWatch {
     #[new]
-    #[pyo3(signature = (root, patterns, *, one_file_system))]
+    #[pyo3(signature = (root, patterns, *, one_file_system, most))]
     fn new(
         py: Python<'_>,
         root: &[u8],
         patterns: Vec<(Vec<u8>, bool, bool)>,
         one_file_system: bool,
+        most: usize,
     ) -> PyResult<Self> {
         let pattern = |(glob, anchored, directories)| Pattern {
             glob,
@@ -33,6 +37,7 @@ impl TreeWatch {
         let options = Options {
             patterns: patterns.into_iter().map(pattern).collect(),
             one_file_system,
+            most,
         };
         let opened = wait(py, |stop| watch::TreeWatch::open(root, options, stop))?;
         let opened = opened.map_err(|error| raise(py, &error))?;
@@ -47,6 +52,31 @@ impl TreeWatch {
         let seen = wait(py, |stop| self.lock().read(stop))?;
         let seen = seen.map_err(|error| raise(py, &error))?;
         Ok((seen.events, seen.lost, seen.gone))
+    }
+
+    /// The paths that changed and how many these are; None: the whole tree is to be scanned.
+    fn take(&self) -> Option<(ChangeList, usize)> {
+        let touched = self.lock().take()?;
+        let count = touched.len();
+        Some((ChangeList::of(touched), count))
+    }
+
+    /// What was taken is to be taken once more.
+    #[pyo3(signature = (changes))]
+    fn give_back(&self, changes: Option<&Bound<'_, ChangeList>>) {
+        let touched = changes.map(|changes| changes.get().touched());
+        self.lock().give_back(touched.as_ref().map(|each| &***each));
+    }
+
+    /// These paths are to be taken, too, with everything below.
+    fn add(&self, paths: Vec<Vec<u8>>) {
+        let touched = |path| Touched {
+            path: RelPath::trusted(path),
+            all_below: true,
+            perhaps: true,
+        };
+        let touched: Vec<_> = paths.into_iter().map(touched).collect();
+        self.lock().give_back(Some(&touched));
     }
 
     #[getter]

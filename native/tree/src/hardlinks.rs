@@ -126,6 +126,11 @@ impl HardlinkGroups {
         }
     }
 
+    /// Whether all names of each file were seen.
+    pub fn is_complete(&self) -> bool {
+        self.open.is_empty()
+    }
+
     /// Whether `path` leads an open group whose names are all in `state`.
     pub fn leads(&self, path: &[u8], state: &State<'_>) -> bool {
         let inode = self.by_leader.get(path);

@@ -27,6 +27,7 @@ mod ahead;
 mod directory;
 pub mod hardlinks;
 pub mod linked;
+mod pending;
 mod queue;
 pub mod run;
 pub mod scan;

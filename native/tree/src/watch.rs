@@ -1,6 +1,8 @@
 //! Watches all directories of a tree for changes, by inotify(7).
 //!
 //! A directory is watched before its subdirectories are listed: what is made meanwhile is an event.
+//! What an event tells of is pending until somebody takes it.  A directory that came is pending with
+//! everything below: what happened in it before it was watched is told by nobody.
 //! Rules to keep: a watch that has lost events, or whose root is gone, is of no more use, and the
 //! caller begins another one; a path is only ever looked up below the root, through no symlink.
 
@@ -8,6 +10,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use huai_format::change_list::Touched;
 use huai_format::path::is_reserved;
 use rustix::fs::FileType;
 use rustix::fs::inotify::ReadFlags;
@@ -18,6 +21,7 @@ use crate::error::{Error, Result};
 use crate::exclude::Pattern;
 use crate::handle::Root;
 use crate::listing::Names;
+use crate::pending::Pending;
 use crate::stop::Stop;
 
 /// What is asked of the queue at once.
@@ -30,6 +34,8 @@ pub struct Options {
     pub patterns: Vec<Pattern>,
     /// Watch nothing below a mount point.
     pub one_file_system: bool,
+    /// More paths than this are taken as the whole tree.
+    pub most: usize,
 }
 
 /// What happened since the last look.
@@ -52,6 +58,7 @@ pub struct TreeWatch {
     paths: HashMap<i32, Vec<u8>>,
     numbers: BTreeMap<Vec<u8>, i32>,
     names: Names,
+    pending: Pending,
     /// How many directories could not be watched, nor what is below, and why the first could not.
     unwatched: usize,
     first: Option<Error>,
@@ -63,6 +70,7 @@ impl TreeWatch {
         let queue = call::watching().map_err(|errno| Error::new("watch", root, errno))?;
         let mut watch = Self {
             root: Root::open(root)?,
+            pending: Pending::new(options.most),
             options,
             queue,
             paths: HashMap::new(),
@@ -95,6 +103,22 @@ impl TreeWatch {
         self.first.as_ref()
     }
 
+    /// The paths that changed since this was asked last; none: the whole tree is to be scanned.
+    pub fn take(&mut self) -> Option<Vec<Touched>> {
+        let taken = self.pending.take();
+        taken.filter(|_| self.unwatched == 0)
+    }
+
+    /// What is to be taken once more; none: the whole tree.
+    pub fn give_back(&mut self, taken: Option<&[Touched]>) {
+        let Some(taken) = taken else {
+            return self.pending.add_all();
+        };
+        for each in taken {
+            self.pending.add(each.path.as_bytes(), each.all_below);
+        }
+    }
+
     /// Takes all events that are there, and watches directories that are new.
     pub fn read(&mut self, stop: &Stop) -> Result<Seen> {
         let mut room = vec![MaybeUninit::uninit(); ROOM];
@@ -108,12 +132,12 @@ impl TreeWatch {
             if stop.is_set() {
                 break;
             }
-            self.take(number, kind, &name, &mut seen, stop);
+            self.follow(number, kind, &name, &mut seen, stop);
         }
         Ok(seen)
     }
 
-    fn take(&mut self, number: i32, kind: ReadFlags, name: &[u8], seen: &mut Seen, stop: &Stop) {
+    fn follow(&mut self, number: i32, kind: ReadFlags, name: &[u8], seen: &mut Seen, stop: &Stop) {
         if kind.contains(ReadFlags::QUEUE_OVERFLOW) {
             seen.lost = true;
             return;
@@ -126,6 +150,7 @@ impl TreeWatch {
             let is_root = above.is_empty();
             seen.gone |= is_root && kind.intersects(ends | ReadFlags::IGNORED);
             seen.events += u64::from(is_root);
+            self.pending.add(above, false);
             if kind.contains(ReadFlags::IGNORED) {
                 self.forget(number);
             }
@@ -133,16 +158,20 @@ impl TreeWatch {
         }
         let is_directory = kind.contains(ReadFlags::ISDIR);
         if self.leaves_out(above, name, is_directory) {
+            // It may have changed the time of its directory, which is no reason for a commit.
+            self.pending.add(above, false);
             return;
         }
         seen.events += 1;
+        let path = join(above, name);
+        self.pending.add(&path, false);
         if is_directory {
-            let path = join(above, name);
             if kind.intersects(ReadFlags::MOVED_FROM | ReadFlags::DELETE) {
                 self.drop_all(&path);
             } else if !self.numbers.contains_key(&path)
                 || kind.intersects(ReadFlags::CREATE | ReadFlags::MOVED_TO)
             {
+                self.pending.add(&path, true);
                 self.add_all(path, stop);
             }
         }

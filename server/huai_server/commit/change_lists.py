@@ -44,6 +44,8 @@ class ChangeLists:
     first_refused: tuple[Refused, ...]
     is_cut: bool
     """Whether a log ends in the middle of a line."""
+    names_links: bool = True
+    """Whether a new name of a file comes with an old one."""
 
 
 def read_lists(sources: Iterable[str], spelling: str, root: Path) -> ChangeLists:

@@ -45,7 +45,7 @@ from huai_server.commit.list_record import (
     settings_of,
     write_record,
 )
-from huai_server.commit.listed import Listing, MountsChangedError, build_listed
+from huai_server.commit.listed import Listing, ListsNotEnoughError, build_listed
 from huai_server.commit.remarks import Remarks
 from huai_server.commit.result import (
     USUAL,
@@ -218,7 +218,7 @@ class _Commit:
         if not said:
             try:
                 return self._take(root, lists, allow_empty=options.allow_empty)
-            except MountsChangedError as error:
+            except ListsNotEnoughError as error:
                 said = str(error)
         result = self.scan(root, options, export)
         return replace(result, listed=ListedResult(lists, said, 0, ()))

@@ -1,7 +1,8 @@
 """The tree of a commit by lists: what stands at the named paths, and the last commit for the rest.
 
 Nothing else is looked at, so the cost does not depend on the tree.  Where that could be wrong,
-because a file system came or went, the caller is told to look at the whole tree instead.
+because a file system came or went, or a file has names of which nothing is known, the caller is
+told to look at the whole tree instead.
 """
 
 import os
@@ -24,8 +25,8 @@ from huai_server.scan.mounts import read_mounts
 from huai_server.scan.types import TIME, Problem, ScanOptions
 
 
-class MountsChangedError(Exception):
-    """A file system was mounted or unmounted on the way to a named path: lists are not enough."""
+class ListsNotEnoughError(Exception):
+    """Something has changed that lists do not name."""
 
 
 class ListedTree(NamedTuple):
@@ -73,6 +74,8 @@ def build_listed(
         problems += (each._replace(outcome=_outcome(past, each.path)) for each in changed)
     groups = HardlinkGroups()
     looked.resolve(groups)
+    if not (lists.names_links or groups.is_complete):
+        raise ListsNotEnoughError("a file that changed has more names than are known")
     tree, added, removed, (unknown, first) = looked.amend(
         (past.reader, past.tree, past.limit), lists.named, writer
     )
@@ -106,12 +109,12 @@ def _check_mounts(looked: Looked, made_from: Listing) -> None:
     before = read_mounts(made_from.places.mounts)
     for path in before:
         if not _is_mounted(os.path.join(bytes(made_from.root), path)):
-            raise MountsChangedError(f"what was mounted at {show(path)} is not any more")
+            raise ListsNotEnoughError(f"what was mounted at {show(path)} is not any more")
     for path in looked.foreign():
         known = any(path == top or path.startswith(top + b"/") for top in before)
         empty = made_from.options.one_file_system and _is_empty(made_from.past, RelPath(path))
         if not known and not empty:
-            raise MountsChangedError(f"another file system is mounted at {show(path)}")
+            raise ListsNotEnoughError(f"another file system is mounted at {show(path)}")
 
 
 def _is_mounted(path: bytes) -> bool:

@@ -1,34 +1,42 @@
 """Watching a module: begin to watch, commit, follow what happens, and begin again if that fails.
 
 Order to keep: a tree is watched before it is scanned, so that what changes meanwhile is seen, and
-committed next.  After events were lost, or the root was replaced, everything is watched anew and
-scanned.  A commit is a full scan, which takes the tree as it finds it: a file that is being
-written is committed as it is, and again by the events that follow.
+committed next; and the paths for a commit are taken before it begins.  After events were lost, or
+the root was replaced, everything is watched anew and scanned.  A commit takes what it looks at as
+it finds it: a file that is being written is committed as it is, and by later events once more.
+What a commit could not use, because it failed or a path could not be read, is of the next one.
 """
 
 import os
 import select
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple, Never
 
-from huai_native._native import TreeWatch
+from huai_native._native import ChangeList, TreeWatch
 from huai_schema.errors import HuaiError
 from huai_schema.paths import show
 from huai_schema.program.humanize import counted
 from huai_schema.program.locking import locked
+from huai_server.commit.change_lists import ChangeLists
+from huai_server.commit.list_record import settings_of
 from huai_server.config import load
 from huai_server.errors import storage_errors
 from huai_server.paths import module_places
 from huai_server.scan.exclude import parse_exclude
-from huai_server.scan.types import root_error
+from huai_server.scan.mounts import MOUNTED_OVER, NOT_MOUNTED
+from huai_server.scan.types import TIME, VOLATILE, Problem, root_error
 from huai_server.watch.record import WatchRecord, write_record
 from huai_server.watch.schedule import Schedule
 from huai_server.watch.service_manager import notify
 
 _LOOK = 1.0
 """Seconds between two looks at the root: nothing tells that it was deleted while it is watched."""
+_MOST_PATHS = 1 << 16
+"""A commit of more paths than these scans instead: they are held in memory."""
+_LASTING = frozenset({MOUNTED_OVER, NOT_MOUNTED, TIME, VOLATILE})
+"""Reasons that a list does not get rid of, however often it looks again."""
 _LULL = 0.02
 """Seconds in which more events gather."""
 
@@ -55,13 +63,15 @@ class Watcher:
         self,
         root: Path,
         name: str,
-        commit: Callable[[], object],
+        commit: Callable[[ChangeLists | None], Iterable[Problem]],
         observer: Observer,
         schedule: Schedule,
     ) -> None:
-        """`commit` commits the module, or raises."""
+        """`commit` commits what lists name, or the whole module, or raises; it returns problems."""
+        self._root = root
         self._name = name
         self._module = load(root).module(name)
+        self._settings = settings_of(self._module)
         self._places = module_places(root, name)
         self._commit = commit
         self._observer = observer
@@ -105,6 +115,7 @@ class Watcher:
             os.fsencode(module.path),
             [parse_exclude(os.fsencode(each)) for each in module.exclude],
             one_file_system=module.one_file_system,
+            most=_MOST_PATHS,
         )
 
     def _follow(self, watched: TreeWatch) -> bool:
@@ -136,18 +147,28 @@ class Watcher:
         changes, since = schedule.changes, schedule.since
         schedule.began()
         notify("STATUS=committing")
+        taken = watched.take()
         try:
-            self._commit()
+            problems = self._commit(self._lists(taken))
         except HuaiError as error:
+            watched.give_back(taken and taken[0])
             schedule.failed(time.monotonic())
             self._observer.failed(error)
         else:
+            watched.add([each.path for each in problems if each.reason not in _LASTING])
             waited = 0.0 if since is None else time.monotonic() - since
             self._observer.in_step(changes, waited)
         if watched.unwatched:
             schedule.later(time.monotonic())
         self._remember(watched)
         notify("STATUS=watching")
+
+    def _lists(self, taken: tuple[ChangeList, int] | None) -> ChangeLists | None:
+        """What to look at; None: the whole tree, as where something else is watched by now."""
+        if taken is None or settings_of(load(self._root).module(self._name)) != self._settings:
+            return None
+        named, paths = taken
+        return ChangeLists(named, paths, 0, (), is_cut=False, names_links=False)
 
     def _again(self, reason: str) -> None:
         self._observer.noted(f"{reason}: the whole tree is watched and scanned anew")

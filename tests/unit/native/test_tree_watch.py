@@ -12,9 +12,9 @@ from huai_native._native import TreeWatch
 from huai_server.scan.exclude import parse_exclude
 
 
-def watch(top: Path, *exclude: str, one_file_system: bool = True) -> TreeWatch:
+def watch(top: Path, *exclude: str, one_file_system: bool = True, most: int = 1000) -> TreeWatch:
     patterns = [parse_exclude(text.encode()) for text in exclude]
-    return TreeWatch(os.fsencode(top), patterns, one_file_system=one_file_system)
+    return TreeWatch(os.fsencode(top), patterns, one_file_system=one_file_system, most=most)
 
 
 def is_readable(watched: TreeWatch) -> bool:
@@ -27,6 +27,14 @@ def events(watched: TreeWatch) -> int:
     assert not lost
     assert not gone
     return count
+
+
+def taken(watched: TreeWatch) -> int:
+    """How many paths are to be looked at after all that happened."""
+    events(watched)
+    listed = watched.take()
+    assert listed is not None
+    return listed[1]
 
 
 @pytest.fixture
@@ -185,3 +193,72 @@ def test_a_queue_that_is_too_short_is_noticed(top: Path) -> None:
     assert lost
     assert not gone
     assert 0 < count <= most
+
+
+def test_the_tree_is_scanned_before_anything_is_taken(top: Path) -> None:
+    watched = watch(top)
+    (top / "d" / "file").write_text("1")
+    events(watched)
+    assert watched.take() is None
+    assert taken(watched) == 0
+
+
+def test_each_path_is_taken_once(top: Path) -> None:
+    watched = watch(top)
+    watched.take()
+    for text in "123":
+        (top / "d" / "file").write_text(text)
+    assert taken(watched) == 1
+    assert taken(watched) == 0
+
+
+def test_what_is_in_a_new_directory_is_taken_with_it(top: Path) -> None:
+    watched = watch(top)
+    watched.take()
+    (top / "new").mkdir()
+    events(watched)
+    for number in range(10):
+        (top / "new" / str(number)).write_text("1")
+    assert taken(watched) == 1
+    (top / "new" / "later").write_text("1")
+    assert taken(watched) == 1
+
+
+def test_what_is_given_back_is_taken_with_the_next(top: Path) -> None:
+    watched = watch(top)
+    watched.take()
+    (top / "d" / "one").write_text("1")
+    events(watched)
+    listed = watched.take()
+    assert listed is not None
+    watched.give_back(listed[0])
+    (top / "d" / "two").write_text("1")
+    assert taken(watched) == 2
+    watched.give_back(None)
+    assert watched.take() is None
+
+
+def test_what_is_added_is_taken(top: Path) -> None:
+    watched = watch(top)
+    watched.take()
+    watched.add([b"d", b"d/x", b"a"])
+    assert taken(watched) == 2
+
+
+def test_too_many_paths_are_the_whole_tree(top: Path) -> None:
+    watched = watch(top, most=5)
+    watched.take()
+    for number in range(6):
+        (top / "d" / str(number)).write_text("1")
+    events(watched)
+    assert watched.take() is None
+    (top / "d" / "5").write_text("2")
+    assert taken(watched) == 1
+
+
+def test_a_directory_in_which_something_was_left_out_is_taken_and_no_event(top: Path) -> None:
+    watched = watch(top, "*.lock")
+    watched.take()
+    (top / "d" / "x.lock").write_text("1")
+    assert events(watched) == 0
+    assert taken(watched) == 1

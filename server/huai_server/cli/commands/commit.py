@@ -30,6 +30,7 @@ from huai_server.cli.report import (
 from huai_server.commit.change_lists import SPELLINGS, read_lists
 from huai_server.commit.result import CommitOptions, CommitResult
 from huai_server.config import load
+from huai_server.modules import Committed
 
 
 @click.command()
@@ -92,12 +93,12 @@ def command(
     wanted = CommitOptions(**options)
 
     def commit(name: str) -> int:
-        return commit_module(console, root, name, wanted)
+        return commit_module(console, root, name, wanted).exit_code
 
     return each(commit, chosen(load(root), names, every=every), console)
 
 
-def commit_module(console: Console, root: Path, name: str, options: CommitOptions) -> int:
+def commit_module(console: Console, root: Path, name: str, options: CommitOptions) -> Committed:
     """Commit one module, and print the result."""
     started = time.monotonic()
 
@@ -115,4 +116,4 @@ def commit_module(console: Console, root: Path, name: str, options: CommitOption
     done = modules.commit(root, name, options, committed)
     show_export_update(console, name, done.export, done.result.head)
     show_attr_update(console, name, done.attr_tree)
-    return done.exit_code
+    return done

@@ -9,7 +9,9 @@ from huai_schema.program.humanize import counted
 from huai_server.cli.commands.commit import commit_module
 from huai_server.cli.console import Console
 from huai_server.cli.options import json_option, module_argument, quiet_option
+from huai_server.commit.change_lists import ChangeLists
 from huai_server.commit.result import CommitOptions
+from huai_server.scan.types import Problem
 from huai_server.watch.record import WatchRecord
 from huai_server.watch.schedule import Schedule
 from huai_server.watch.watch import Observer, Watcher
@@ -43,14 +45,15 @@ def command(
     """Commit the module NAME whenever its tree has changed, until stopped.
 
     For trees that change all day without an update that ends. All directories are watched
-    (inotify). A commit takes the tree as it is at that moment: a file that is being written is
-    committed again afterwards.
+    (inotify), and a commit looks only at what they tell of. It takes the tree as it is at that
+    moment: a file that is being written is committed again afterwards.
     """
     console = Console(as_json=as_json, quiet=quiet)
 
-    def commit() -> None:
+    def commit(lists: ChangeLists | None) -> tuple[Problem, ...]:
         # Another commit of this module may run: a cron job's, or an administrator's.
-        commit_module(console, root, name, CommitOptions(wait=at_most))
+        options = CommitOptions(wait=at_most, lists=(lambda _: lists) if lists else None)
+        return commit_module(console, root, name, options).result.problems
 
     def watching(record: WatchRecord) -> None:
         console.event(
