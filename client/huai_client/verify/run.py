@@ -14,7 +14,6 @@ from huai_client.diff.remains import check_destination
 from huai_client.mirror import Mirror
 from huai_client.state.verification import VerificationRecord
 from huai_client.tree import View
-from huai_client.tree.priority import idle_disk
 from huai_client.verify.check import VerifyTotals, check_steps
 from huai_client.verify.expected import ExpectedTree
 from huai_client.verify.jobs import Job
@@ -23,6 +22,7 @@ from huai_client.verify.queue import Queue
 from huai_client.verify.recheck import Recheck
 from huai_client.verify.request import VerifyRequest
 from huai_schema.errors import HuaiError
+from huai_schema.program.priority import idle_disk
 
 if TYPE_CHECKING:
     from huai_schema.paths import RelPath

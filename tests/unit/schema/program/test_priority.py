@@ -1,12 +1,10 @@
-"""Giving way: the disk for this thread and those it starts, the processor for readers."""
+"""Giving way: the disk for this thread and those it starts."""
 
 import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
-from huai_client.tree.hashing import Hashing
-from huai_client.tree.priority import idle_disk, io_priority, lower_priority
+from huai_schema.program.priority import idle_disk, io_priority, lower_priority
 
 IDLE = 3 << 13
 
@@ -29,11 +27,3 @@ def test_only_the_thread_that_gives_way_does() -> None:
     with ThreadPoolExecutor(1, initializer=lower_priority) as pool:
         assert pool.submit(os.getpriority, os.PRIO_PROCESS, 0).result() == 19
     assert os.getpriority(os.PRIO_PROCESS, 0) == before
-
-
-def test_files_are_read_by_threads_that_give_way(tmp_path: Path) -> None:
-    (tmp_path / "file").write_bytes(b"1")
-    with Hashing[int]() as hashing:
-        handle = os.open(tmp_path / "file", os.O_RDONLY)
-        assert [*hashing.add(1, handle), *hashing.rest()][0].digest is not None
-        assert hashing._pool.submit(os.getpriority, os.PRIO_PROCESS, 0).result() == 19
