@@ -147,7 +147,8 @@ class Module(msgspec.Struct, frozen=True):
 
     path: str
     content_urls: tuple[str, ...] = ()
-    digest: Literal["now", "off"] = "now"
+    digest: Literal["now", "later", "off"] = "now"
+    """Whether a commit reads new and changed files, or `huai-server digest` does."""
     exclude: tuple[str, ...] = ()
     one_file_system: bool = True
     owners: bool = True
@@ -176,7 +177,7 @@ class Module(msgspec.Struct, frozen=True):
     @property
     def indexed(self) -> int:
         """Bytes from which on files have a block index; 0: none has, since none has a digest."""
-        return self.block_index if self.digest == "now" else 0
+        return self.block_index if self.digest != "off" else 0
 
     @property
     def retention(self) -> Retention:

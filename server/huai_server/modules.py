@@ -10,6 +10,7 @@ from typing import NamedTuple
 from huai_schema.errors import ExitCode
 from huai_schema.program.configuration import ConfigError
 from huai_server.commit.commit import audit_tree, commit_tree
+from huai_server.commit.later import DigestLimits, DigestResult, digest_tree
 from huai_server.commit.result import USUAL, AuditResult, CommitOptions, CommitResult
 from huai_server.config import Module, add_module, load, remove_module
 from huai_server.errors import storage_errors
@@ -85,6 +86,14 @@ def commit(
     if plan and not inside:
         exported = export_after_commit(name, module, places, plan)
     return Committed(result, attr_tree, exported)
+
+
+def digest(root: Path, name: str, limits: DigestLimits) -> tuple[DigestResult, AttrTreeUpdate]:
+    """Compute the digests that commits left out, then bring the attr tree to the new commit."""
+    config = load(root)
+    keys = open_keys(root, config.signing) if config.signing else None
+    result = digest_tree(name, config.module(name), module_places(root, name), limits, keys)
+    return result, update_attr_tree(root, name)
 
 
 def audit(root: Path, name: str, *, wait: float = 0) -> AuditResult:

@@ -81,6 +81,7 @@ def life(root: Path, tree: Path) -> Iterator[Lines]:
     yield run(root, "commit", NAME)
     (tree / "later").write_text("later")
     yield run(root, "audit", NAME, code=47)
+    yield run(root, "digest", NAME)
     (tree / "list").write_text(">f+++++++++ more\n")
     yield run(root, "commit", NAME, "--changes", str(tree / "list"))
     yield run(root, "status")

@@ -26,6 +26,7 @@ COMMANDS = (
     "check",
     "commit",
     "completion",
+    "digest",
     "export",
     "fallback",
     "key",

@@ -14,7 +14,7 @@ scanned again, so that one commit has the lists that describe it.
 import os
 import secrets
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -26,6 +26,7 @@ from huai_native._native import PackWriter
 from huai_schema.codec.commits import CommitInfo, Counts, Totals
 from huai_schema.codec.descriptor import Descriptor, write_root
 from huai_schema.codec.keys import ITEM as KEYS
+from huai_schema.codec.listing import Listing
 from huai_schema.codec.signing import NAMESPACE, Promise
 from huai_schema.diff.diff import count, diff
 from huai_schema.errors import ExitCode, FormatError, HuaiError
@@ -45,7 +46,8 @@ from huai_server.commit.list_record import (
     settings_of,
     write_record,
 )
-from huai_server.commit.listed import Listing, ListsNotEnoughError, build_listed
+from huai_server.commit.listed import Listing as MadeFrom
+from huai_server.commit.listed import ListsNotEnoughError, build_listed
 from huai_server.commit.remarks import Remarks
 from huai_server.commit.result import (
     USUAL,
@@ -92,7 +94,7 @@ class TreeExport(Protocol):
         ...
 
 
-class NothingToAuditError(HuaiError):
+class NoCommitError(HuaiError):
     """A module without a commit."""
 
     exit_code = ExitCode.USAGE
@@ -138,6 +140,23 @@ def audit_tree(name: str, module: Module, places: ModulePlaces, wait: float = 0)
         return making.audit(Path(module.path))
 
     return _with_module((name, module, places), None, wait, work)
+
+
+def commit_digests(
+    name: str,
+    module: Module,
+    places: ModulePlaces,
+    fill: Callable[[Snapshot], Iterable[Listing]],
+    *,
+    keys: ServerKeys | None,
+    wait: float,
+) -> CommitResult:
+    """Commit the newest snapshot with the digests that `fill` adds, and as it is else."""
+
+    def work(making: _Commit) -> CommitResult:
+        return making.add_digests(fill)
+
+    return _with_module((name, module, places), keys, wait, work)
 
 
 def _with_module(
@@ -229,9 +248,11 @@ class _Commit:
         assert self._record is not None  # noqa: S101 - the same
         if not allow_empty and not _holds_anything(root):
             raise _empty(root)
-        columns = self._columns(root)
+        columns = self._columns()
         remarks = Remarks(check_readable=self._module.check_readable)
-        made_from = Listing(root, self._options(), self._past, self._head.info.totals, self._places)
+        made_from = MadeFrom(
+            root, scan_options(self._module), self._past, self._head.info.totals, self._places
+        )
         with self._writing() as writer:
             found = build_listed(made_from, lists, columns, remarks, writer)
             if lists.paths and found.unknown == lists.paths:  # the lists of another tree
@@ -303,10 +324,7 @@ class _Commit:
     def audit(self, root: Path) -> AuditResult:
         """Compare the whole tree with the last commit; what was written for that goes again."""
         if self._head is None or self._past is None:
-            raise NothingToAuditError(
-                f"{self._name}: there is no commit yet",
-                hint=f"run: huai-server commit {self._name}",
-            )
+            raise no_commit(self._name)
         mounts = self._mounts(root, accept=False)
         pack: bytes | None = None
         try:
@@ -322,6 +340,21 @@ class _Commit:
             if pack is not None:
                 remove_pack(self._repository.pack_folder, pack)
         return AuditResult(self._head, counts, first, tuple(self._assembly.problems))
+
+    def add_digests(self, fill: Callable[[Snapshot], Iterable[Listing]]) -> CommitResult:
+        """Commit the last snapshot with more digests; what lists may rest on stays."""
+        past, head, record = self._past, self._head, self._record
+        if past is None or head is None:
+            raise no_commit(self._name)
+        with self._writing() as writer:
+            top = self._finish(layout.build(fill(past), writer), writer)
+        if top is None:
+            return CommitResult(head, changed=False)
+        made = self._commit(top, head.info.totals, _NO_CHANGE, head.info.skipped)
+        if record is not None and record.commit == head.commit:
+            kept = ListRecord(made.commit, record.scanned, record.lists, record.settings)
+            write_record(self._places.lists, kept)
+        return CommitResult(made, changed=True)
 
     def _missed(self, counts: Counts) -> int | None:
         """Entries that differ although lists were to name them all."""
@@ -387,29 +420,16 @@ class _Commit:
         enter = not self._module.one_file_system
         return Mounts(root, self._places.mounts, self._past, enter=enter, accept=accept)
 
-    def _options(self) -> ScanOptions:
-        return ScanOptions(
-            one_file_system=self._module.one_file_system,
-            owners=self._module.owners,
-            exclude=(*LOCK_FILES, *map(os.fsencode, self._module.exclude)),
-        )
-
-    def _columns(self, root: Path) -> DigestColumns | None:
+    def _columns(self) -> DigestColumns | None:
         """None: the module has no digests."""
-        if self._module.digest == "off":
+        digest = self._module.digest
+        if digest == "off":
             return None
-        large = LargeFiles(self._module.indexed, self._blocks.write)
-        return DigestColumns(
-            root,
-            self._places.folder,
-            _HASH_THREADS,
-            Volatile(self._module.volatile),
-            large if self._module.indexed else None,
-        )
+        return digest_columns(self._module, self._places, self._blocks, later=digest == "later")
 
     def _scan(self, root: Path, mounts: Mounts) -> Scanned:
-        scanned = mounts.guard(scan_runs(root, self._options(), mounts.watched))
-        columns = self._columns(root)
+        scanned = mounts.guard(scan_runs(root, scan_options(self._module), mounts.watched))
+        columns = self._columns()
         if columns is None:
             yield from scanned
             return
@@ -445,6 +465,35 @@ class _Commit:
         if self._past is None:
             return Counts(added=self._assembly.totals.entries)
         return count(self._past, Snapshot(self._repository, tree))
+
+
+def scan_options(module: Module) -> ScanOptions:
+    """How the tree of a module is looked at."""
+    return ScanOptions(
+        one_file_system=module.one_file_system,
+        owners=module.owners,
+        exclude=(*LOCK_FILES, *map(os.fsencode, module.exclude)),
+    )
+
+
+def digest_columns(
+    module: Module, places: ModulePlaces, blocks: BlockIndices, *, later: bool = False
+) -> DigestColumns:
+    """The digests of a module that has any; `later`: of what none is known, none is computed."""
+    large = LargeFiles(module.indexed, blocks.write)
+    return DigestColumns(
+        Path(module.path),
+        places.folder,
+        _HASH_THREADS,
+        Volatile(module.volatile),
+        large if module.indexed else None,
+        later=later,
+    )
+
+
+def no_commit(name: str) -> NoCommitError:
+    """What to raise for a module that has to have a commit."""
+    return NoCommitError(f"{name}: there is no commit yet", hint=f"run: huai-server commit {name}")
 
 
 def _holds_anything(root: Path) -> bool:

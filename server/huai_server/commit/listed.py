@@ -70,7 +70,7 @@ def build_listed(
     _check_mounts(looked, made_from)
     problems = [*_problems(looked, past, remarks)]
     if columns is not None:
-        changed = columns.fill_looked(looked)
+        changed = columns.fill_looked(looked, past=past)
         problems += (each._replace(outcome=_outcome(past, each.path)) for each in changed)
     groups = HardlinkGroups()
     looked.resolve(groups)

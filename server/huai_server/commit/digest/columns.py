@@ -7,13 +7,15 @@ are still in memory.
 
 import os
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 from huai_native._native import BlockIndex, Contents, Digests, ListedDigests, Looked, Run
 from huai_schema.codec.escaping import unescape
+from huai_schema.entries import File
 from huai_schema.errors import ExitCode, HuaiError
+from huai_schema.layout.snapshot import Snapshot
 from huai_schema.paths import RelPath, basename, join
 from huai_server.scan.native import take_apart
 from huai_server.scan.types import (
@@ -38,6 +40,9 @@ _Found: TypeAlias = tuple[int | None, bytes] | str
 _Answer: TypeAlias = tuple[int | None, bytes] | int | None
 """Time of birth and digest, an errno (0: it changed), or None: what is known holds."""
 
+LATER = "its digest is computed later"
+_NO_PROBLEM = (LATER, VOLATILE)
+
 _IDENTITY_BYTES = 40
 """Of a record: device, inode, size, mtime and ctime tell one state of a file from every other."""
 
@@ -59,6 +64,11 @@ class _File(NamedTuple):
         """Bytes."""
         return int.from_bytes(self.identity[16:24], "little")
 
+    @property
+    def mtime(self) -> int:
+        """Nanoseconds since the epoch."""
+        return int.from_bytes(self.identity[24:32], "little", signed=True)
+
 
 class LargeFiles(NamedTuple):
     """Which files get a block index, and who keeps it."""
@@ -78,34 +88,47 @@ class DigestColumns:
         threads: int,
         volatile: Callable[[RelPath], bool] = lambda _: False,
         large: LargeFiles | None = None,
+        *,
+        later: bool = False,
     ) -> None:
         """`root` is the module's tree; `threads` files are read at a time.
 
         Digests are kept in `folder`.  A `volatile` file that changes while it is read gets no
         digest, and is no problem.  `large`: None: no file gets a block index.
+        `later`: of what no digest is known, none is computed.
         """
         self._root_path = root
         self._folder = folder
         self._threads = threads
         self._volatile = volatile
         self._large = large
+        self._later = later
         self.hashed_files = 0
         self.hashed_bytes = 0
 
-    def fill_looked(self, looked: Looked) -> list[Problem]:
-        """The digests of what a list names, and what became a problem: its old entry stays."""
+    def fill_looked(
+        self,
+        looked: Looked,
+        lock: Callable[[], AbstractContextManager[None]] = nullcontext,
+        past: Snapshot | None = None,
+    ) -> list[Problem]:
+        """The digests of what a list names, and what became a problem: its old entry stays.
+
+        `lock` is held while they are kept, for a caller that does not hold that of the module.
+        Where digests come later, those stay that `past`, the last commit, has.
+        """
         with self._keeping():
             digests = ListedDigests(os.fsencode(self._folder))
             doubts = digests.look_up_run(looked.run)
         self._open_contents()
         files = _doubtful(looked.run, doubts)
-        results = self._find_out(files)
-        with self._keeping():
+        results = self._find_out(files, past)
+        with lock(), self._keeping():
             digests.settle_run(looked.run, _found(results))
             digests.finish()
         problems: list[Problem] = []
         for (directory, *_), file, found in zip(doubts, files, results, strict=True):
-            if isinstance(found, str) and found != VOLATILE:
+            if isinstance(found, str) and found not in _NO_PROBLEM:
                 looked.keep(directory, basename(file.path))
                 problems.append(Problem(file.path, found))
         return problems
@@ -142,7 +165,7 @@ class DigestColumns:
             self._digests.settle_run(run, _found(results))
         problems: dict[int, list[Problem]] = {}
         for (directory, *_), file, found in zip(doubts, files, results, strict=True):
-            if isinstance(found, str) and found != VOLATILE:
+            if isinstance(found, str) and found not in _NO_PROBLEM:
                 problems.setdefault(directory, []).append(Problem(file.path, found))
         if not problems:
             yield run
@@ -162,7 +185,7 @@ class DigestColumns:
             columns = iter(self._digests.settle(_found(results)))
         problems: list[list[Problem]] = [list(item.problems) for item in directories]
         for (number, *_), file, found in zip(doubts, files, results, strict=True):
-            if isinstance(found, str) and found != VOLATILE:
+            if isinstance(found, str) and found not in _NO_PROBLEM:
                 problems[number].append(Problem(file.path, found))
         said = iter(problems)
         for item in window:
@@ -172,12 +195,14 @@ class DigestColumns:
             else:
                 yield item
 
-    def _find_out(self, files: list[_File]) -> list[_Found]:
+    def _find_out(self, files: list[_File], past: Snapshot | None = None) -> list[_Found]:
         wanted: dict[bytes, _File] = {}
         for file in files:
             wanted.setdefault(file.identity, file)  # the first name of several
         found: dict[bytes, _Found] = {}
-        for file, answer in self._read([*wanted.values()]):
+        if self._later:
+            found = {key: LATER for key, file in wanted.items() if not _stays(file, past)}
+        for file, answer in self._read([file for key, file in wanted.items() if key not in found]):
             if isinstance(answer, int):
                 found[file.identity] = self._reason(file, answer)
             elif answer is not None:
@@ -218,6 +243,14 @@ class DigestColumns:
                 hint="make room on the file system of this folder, and check that it can be"
                 " written",
             ) from error
+
+
+def _stays(file: _File, past: Snapshot | None) -> bool:
+    """Whether a digest is there to be kept; of lists it may not have been looked up."""
+    if file.known is not None:
+        return True
+    entry = past.entry(file.path) if past else None
+    return isinstance(entry, File) and bool(entry.digest) and entry[1:3] == (file.size, file.mtime)
 
 
 def _doubtful(run: Run, doubts: Iterable[tuple[int, int, _Known]]) -> list[_File]:

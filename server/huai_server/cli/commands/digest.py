@@ -1,0 +1,105 @@
+"""`huai-server digest`: compute the digests that commits left out."""
+
+import math
+import re
+import time
+from pathlib import Path
+
+import click
+
+from huai_schema.paths import show
+from huai_schema.program.humanize import counted
+from huai_schema.program.spans import SPAN, seconds
+from huai_server import modules
+from huai_server.cli.console import Console
+from huai_server.cli.options import (
+    chosen,
+    each,
+    every_option,
+    json_option,
+    modules_argument,
+    quiet_option,
+)
+from huai_server.cli.report import problem_lines, show_attr_update
+from huai_server.commit.later import DigestLimits
+from huai_server.config import load
+
+
+def _span(_context: click.Context, _option: click.Parameter, value: str | None) -> float:
+    if value is None:
+        return math.inf
+    if not re.fullmatch(SPAN, value):
+        raise click.BadParameter(f"{value!r} is no span of time such as 90s, 30m, 2h or 1d")
+    return seconds(value)
+
+
+@click.command()
+@modules_argument
+@every_option
+@click.option(
+    "--time",
+    "limit",
+    callback=_span,
+    metavar="TIME",
+    help="Begin no file after so long (90s, 30m, 2h), for each module. The next run goes on.",
+)
+@click.option(
+    "--rate",
+    type=click.IntRange(min=1),
+    metavar="BYTES",
+    help="Read no more than so many bytes a second, on average.",
+)
+@quiet_option
+@json_option
+@click.pass_obj
+def command(
+    root: Path,
+    /,
+    names: tuple[str, ...],
+    every: bool,
+    limit: float,
+    rate: int | None,
+    quiet: bool,
+    as_json: bool,
+) -> int:
+    """Compute the digests that commits of the modules NAME, or of all, left out.
+
+    For digest = "later" in server.toml. Newest files are read first, and only while no other
+    process uses the disk. The commit that follows adds digests and changes nothing else. A run that
+    was killed is taken up by the next one.
+
+    Exit code 41 says that some files could not be read, or changed meanwhile: they get no digest
+    yet.
+    """
+    console = Console(as_json=as_json, quiet=quiet)
+    limits = DigestLimits(limit, rate or math.inf)
+
+    def one(name: str) -> int:
+        return _digest(console, root, name, limits)
+
+    return each(one, chosen(load(root), names, every=every), console)
+
+
+def _digest(console: Console, root: Path, name: str, limits: DigestLimits) -> int:
+    started = time.monotonic()
+    result, attr_tree = modules.digest(root, name, limits)
+    spent = time.monotonic() - started
+    for line in problem_lines(name, result.problems):
+        console.error(line)
+    console.event(
+        "digest",
+        module=name,
+        changed=result.changed,
+        commit=result.head.commit,
+        serial=result.head.info.serial,
+        missing=result.missing,
+        hashed_files=result.hashed_files,
+        hashed_bytes=result.hashed_bytes,
+        problems=[[show(path), reason, outcome] for path, reason, outcome in result.problems],
+        seconds=round(spent, 3),
+    )
+    read = counted(result.hashed_files, "file")
+    left = f"{counted(result.missing, 'file')} without a digest"
+    console.result(f"{name}: {read} read, {left}, serial {result.head.info.serial} ({spent:.1f} s)")
+    show_attr_update(console, name, attr_tree)
+    return result.exit_code or attr_tree.exit_code

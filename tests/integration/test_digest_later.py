@@ -1,0 +1,133 @@
+"""Digests that the upstream adds later: a downstream takes them in and leaves its tree alone."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+from typing import Any
+
+from tests.support import json_events
+from tests.support.upstream import (
+    ENVIRONMENT,
+    SECONDS,
+    SERVER,
+    Downstream,
+    Ended,
+    Site,
+    Upstream,
+    ended,
+)
+
+LARGE = 64 << 20
+
+
+def command(up: Upstream, *arguments: str) -> list[str]:
+    return [*SERVER, "--root", str(up.root), "digest", up.name, *arguments]
+
+
+def digest(up: Upstream, *arguments: str) -> Ended:
+    process = subprocess.Popen(
+        command(up, "--json", *arguments),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=ENVIRONMENT,
+        text=True,
+    )
+    return ended(process)
+
+
+def digested(up: Upstream) -> dict[str, Any]:
+    """The result of a run that has to go well."""
+    done = digest(up)
+    assert done.code == 0, done
+    (found,) = map(json.loads, done.out.splitlines())
+    assert [*json_events.faults("huai-server", found)] == []
+    assert isinstance(found, dict)
+    return found
+
+
+def states(down: Downstream) -> dict[str, tuple[int, ...]]:
+    """What a rewritten, replaced or touched file or directory would not keep."""
+    found: dict[str, tuple[int, ...]] = {}
+    for path in [down.dest, *down.dest.rglob("*")]:
+        status = path.lstat()
+        found[str(path)] = (status.st_ino, status.st_mtime_ns, status.st_ctime_ns)
+    return found
+
+
+def test_a_downstream_takes_in_digests_without_touching_its_tree(place: Site) -> None:
+    up = place.upstream(digest="later")
+    up.many(b"many", 140)
+    up.put(b"deep/er/file", b"content")
+    os.link(up.at(b"deep/er/file"), up.at(b"deep/link"))
+    up.at(b"symlink").symlink_to("deep")
+    down = place.synced_downstream(up)
+    file = down.dest / "many/7"
+    before = states(down)
+    found = digested(up)
+    assert (found["changed"], found["missing"], found["hashed_files"]) == (True, 0, 141)
+    assert down.plan() == []
+    result = down.synced()
+    assert result["serial"] == found["serial"]
+    assert result.get("summary", {}).get("fetches", 0) == result.get("received", 0) == 0
+    assert states(down) == before
+    assert down.verify("--content").code == 0
+    status = file.stat()
+    file.write_bytes(b"X" * status.st_size)
+    os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert down.verify("--content").code != 0
+
+
+def test_a_killed_run_is_taken_up_where_it_was(place: Site) -> None:
+    up = place.upstream(digest="later")
+    up.put(b"small", b"small", mtime=1_000)
+    up.put(b"large", b"", mtime=2_000)
+    os.truncate(up.at(b"large"), LARGE)
+    up.commit()
+    left = up.places.folder / "digests.left"
+    # After the large file, a batch by itself, the rate keeps the run from the small one.
+    process = subprocess.Popen(command(up, "--rate", "1"), env=ENVIRONMENT)
+    try:
+        deadline = time.monotonic() + SECONDS
+        while not left.exists() or left.stat().st_size <= 16:
+            assert process.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    found = digested(up)
+    assert (found["changed"], found["missing"]) == (True, 0)
+    assert (found["hashed_files"], found["hashed_bytes"]) == (1, 5)
+
+
+def test_a_commit_is_not_kept_waiting(place: Site) -> None:
+    up = place.upstream(digest="later")
+    up.put(b"one", b"1" * 1000)
+    up.commit()
+    left = up.places.folder / "digests.left"
+    process = subprocess.Popen(command(up, "--rate", "1"), env=ENVIRONMENT)
+    try:
+        while not left.exists():
+            assert process.poll() is None
+            time.sleep(0.01)
+        up.put(b"two", b"2")
+        done = subprocess.run(
+            [*SERVER, "--root", str(up.root), "commit", up.name, "--wait", str(SECONDS)],
+            env=ENVIRONMENT,
+            timeout=SECONDS,
+            check=False,
+        )
+        assert done.returncode == 0
+        assert process.poll() is None
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_bad_limits_are_refused(place: Site) -> None:
+    up = place.upstream(digest="later")
+    for arguments in (("--time", "soon"), ("--time", "-1h"), ("--rate", "0"), ("--rate", "fast")):
+        assert digest(up, *arguments).code == 1

@@ -1,0 +1,192 @@
+"""Digests that come later: commits read nothing, `digest` adds digests and nothing else."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from blake3 import blake3
+
+from huai_native._native import Looked
+from huai_schema.diff.diff import diff
+from huai_schema.errors import ExitCode
+from huai_server.commit import later
+from huai_server.commit.commit import NoCommitError
+from huai_server.commit.later import DigestLimits, DigestResult, NoDigestsError, digest_tree
+from huai_server.scan import native
+from tests.support.committing import NAME, Upstream
+from tests.support.scanners import as_nobody
+
+ALL = DigestLimits()
+
+
+@pytest.fixture
+def upstream(short_path: Path) -> Iterator[Upstream]:
+    short_path.chmod(0o755)
+    found = Upstream(short_path)
+    found.configure(digest="later")
+    found.write("a/old", "old", mtime=1_000)
+    found.write("a/new", "new", mtime=3_000)
+    found.write("b/middle", "middle", mtime=2_000)
+    assert found.commit().hashed_files == 0
+    yield found
+    found.prove_sound()
+
+
+def digest(upstream: Upstream, limits: DigestLimits = ALL) -> DigestResult:
+    return digest_tree(NAME, upstream.module, upstream.places, limits)
+
+
+def with_digests(upstream: Upstream) -> set[str]:
+    return {
+        os.fsdecode(path)
+        for path, entry in upstream.entries().items()
+        if getattr(entry, "digest", None)
+    }
+
+
+def test_a_commit_reads_nothing_and_digest_adds_what_is_missing(upstream: Upstream) -> None:
+    assert with_digests(upstream) == set()
+    before, (_, past) = upstream.head, upstream.repository.snapshot(upstream.head)
+    result = digest(upstream)
+    assert (result.changed, result.missing, result.hashed_files) == (True, 0, 3)
+    assert upstream.file("a/old").digest == blake3(b"old").digest()
+    assert upstream.head.info == before.info._replace(
+        serial=before.info.serial + 1, counts=upstream.head.info.counts
+    )
+    assert [*diff(past, upstream.repository.snapshot(upstream.head)[1])] == []
+    assert upstream.head.info.counts == (0,) * len(upstream.head.info.counts)
+    again = digest(upstream)
+    assert (again.changed, again.hashed_files) == (False, 0)
+
+
+def test_the_next_commit_keeps_digests_and_reads_nothing(upstream: Upstream) -> None:
+    digest(upstream)
+    (upstream.tree / "a/old").chmod(0o600)
+    (upstream.tree / "a/new").rename(upstream.tree / "a/renamed")
+    upstream.write("b/fresh", "fresh")
+    assert upstream.commit().hashed_files == 0
+    assert with_digests(upstream) == {"a/old", "a/renamed", "b/middle"}
+    upstream.commit_listed("b/fresh", "b/middle")
+    assert with_digests(upstream) == {"a/old", "a/renamed", "b/middle"}
+
+
+def test_equal_trees_are_equal_whenever_the_digests_came(upstream: Upstream) -> None:
+    digest(upstream)
+    there = upstream.entries_id
+    upstream.configure(digest="now")
+    upstream.commit()
+    assert upstream.entries_id == there
+
+
+def test_the_newest_come_first_and_the_next_run_goes_on(
+    upstream: Upstream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(later, "_BATCH", 1)
+    # The first file is more than the rate allows in the whole time: no second one is begun.
+    result = digest(upstream, DigestLimits(seconds=0.2, rate=1))
+    assert (result.hashed_files, result.missing) == (1, 2)
+    assert with_digests(upstream) == {"a/new"}
+    assert digest(upstream).hashed_files == 2
+    assert with_digests(upstream) == {"a/new", "b/middle", "a/old"}
+
+
+def test_rounds_and_batches_leave_nothing_out(
+    upstream: Upstream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(later, "_ROUND", 3)
+    monkeypatch.setattr(later, "_BATCH", 2)
+    for number in range(8):
+        upstream.write(f"c/{number}", str(number), mtime=5_000)
+    upstream.commit()
+    result = digest(upstream)
+    assert (result.hashed_files, result.missing) == (11, 0)
+
+
+def test_no_time_reads_nothing(upstream: Upstream) -> None:
+    result = digest(upstream, DigestLimits(seconds=0))
+    assert (result.changed, result.hashed_files, result.missing) == (False, 0, 3)
+
+
+def test_what_changed_since_the_commit_is_not_committed(upstream: Upstream) -> None:
+    upstream.write("a/new", "changed", mtime=4_000)
+    (upstream.tree / "a/old").unlink()
+    upstream.write("a/unknown", "unknown")
+    before = upstream.entries()
+    result = digest(upstream)
+    assert (result.missing, with_digests(upstream)) == (2, {"b/middle"})
+    after = upstream.entries()
+    middle = after.pop(upstream.file("b/middle").path)
+    before.pop(middle.path)
+    assert after == before
+    # What was read all the same is known to the commit that says more of the file.
+    upstream.commit()
+    assert upstream.file("a/new").digest == blake3(b"changed").digest()
+
+
+def test_what_changes_while_it_is_read_gets_no_digest(
+    upstream: Upstream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    look = native.look
+
+    def look_and_write(*arguments: Any) -> Looked:
+        looked = look(*arguments)
+        upstream.write("a/new", "NEW", mtime=3_000)
+        return looked
+
+    monkeypatch.setattr(native, "look", look_and_write)
+    result = digest(upstream)
+    assert [problem.path for problem in result.problems] == [b"a/new"]
+    assert (result.exit_code, result.missing) == (ExitCode.INCOMPLETE, 1)
+    assert with_digests(upstream) == {"a/old", "b/middle"}
+
+
+def test_what_cannot_be_read_is_named(upstream: Upstream) -> None:
+    (upstream.tree / "a/old").chmod(0)
+    upstream.commit()
+    for path in [upstream.root, *upstream.root.rglob("*")]:
+        os.chown(path, 65534, 65534)
+    result = as_nobody(lambda: digest(upstream))
+    assert [problem.path for problem in result.problems] == [b"a/old"]
+    assert result.missing == 1
+
+
+def test_hardlinks_are_read_once_and_all_get_the_digest(upstream: Upstream) -> None:
+    os.link(upstream.tree / "a/old", upstream.tree / "z")
+    upstream.commit()
+    links = upstream.links()
+    assert links == {"a/old": "z"}
+    assert digest(upstream).hashed_files == 3
+    assert upstream.links() == links
+    assert upstream.file("z").digest == upstream.file("a/old").digest == blake3(b"old").digest()
+
+
+def test_lists_are_enough_after_a_commit_of_digests(upstream: Upstream) -> None:
+    digest(upstream)
+    upstream.write("b/fresh", "fresh")
+    result = upstream.commit_listed("b/fresh")
+    assert result.listed is not None
+    assert result.listed.scanned == ""
+    assert digest(upstream).hashed_files == 1
+
+
+def test_a_large_file_gets_its_block_index(upstream: Upstream) -> None:
+    upstream.configure(block_index=1 << 16)
+    upstream.write("large", "x" * (1 << 18))
+    upstream.commit()
+    blocks = upstream.places.repository / "blocks"
+    assert [path for path in blocks.rglob("*") if path.is_file()] == []
+    digest(upstream)
+    assert len([path for path in blocks.rglob("*") if path.is_file()]) == 1
+
+
+def test_it_needs_a_commit_and_a_module_with_digests(short_path: Path) -> None:
+    upstream = Upstream(short_path)
+    with pytest.raises(NoCommitError) as refused:
+        digest(upstream)
+    assert refused.value.exit_code == ExitCode.USAGE
+    upstream.configure(digest="off")
+    with pytest.raises(NoDigestsError, match="digest") as refused_too:
+        digest(upstream)
+    assert refused_too.value.exit_code == ExitCode.USAGE
