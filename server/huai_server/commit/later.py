@@ -56,7 +56,7 @@ class DigestLimits:
     """How much of the machine a run may take."""
 
     seconds: float = math.inf
-    """No file is begun after that."""
+    """No batch is begun after that."""
     rate: float = math.inf
     """Bytes of content a second, on average."""
 

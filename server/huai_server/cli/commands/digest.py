@@ -41,7 +41,7 @@ def _span(_context: click.Context, _option: click.Parameter, value: str | None) 
     "limit",
     callback=_span,
     metavar="TIME",
-    help="Begin no file after so long (90s, 30m, 2h), for each module. The next run goes on.",
+    help="Begin no batch after so long (90s, 30m, 2h), for each module. The next run goes on.",
 )
 @click.option(
     "--rate",
