@@ -111,8 +111,12 @@ class Pieces:
         ranges, queue = SharedRanges(_spans(missing)), deque(urls)
 
         def work() -> None:
-            while queue and not ranges.over:
-                self._ask(queue.popleft(), making, ranges)
+            while not ranges.over:
+                try:
+                    url = queue.popleft()
+                except IndexError:  # another thread had the last one
+                    return
+                self._ask(url, making, ranges)
 
         width = min(self._width, len(urls))
         with ThreadPoolExecutor(width, thread_name_prefix="huai-mirror") as pool:
