@@ -228,10 +228,10 @@ class Repository:
         `now` in seconds since the epoch.
         """
         who = pygit2.Signature("huai", "huai@localhost", now or int(time.time()), 0)
-        is_over = parent is not None and retention.is_full(self._length(parent))
-        parents: list[str | pygit2.Oid] = [parent.commit] if parent and not is_over else []
         message = info.encode() + (seal.promise.encode() if seal else "")
         try:
+            is_over = parent is not None and retention.is_full(self._length(parent))
+            parents: list[str | pygit2.Oid] = [parent.commit] if parent and not is_over else []
             root = pygit2.Oid(raw=tree)
             # pygit2's own stubs call it an id.
             text: object = self._git.create_commit_string(who, who, message, root, parents)
