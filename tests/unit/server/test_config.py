@@ -71,7 +71,7 @@ MISTAKES: dict[str, tuple[str, ...]] = {
     "[modules.m]\npaht = '/'": ("modules.m", "path"),
     "[modules.m]\ndigest = 'now'": ("modules.m", "path"),
     "[modules.m]\npath = 3": ("modules.m", "path"),
-    "[modules.m]\npath = '/'\ndigest = 'later'": ("modules.m", "digest"),
+    "[modules.m]\npath = '/'\ndigest = 'never'": ("modules.m", "digest"),
     "[modules.m]\npath = '/'\nexclude = '*.tmp'": ("modules.m", "exclude"),
     "[modules.m]\npath = 'srv/m'": ("modules.m", "srv/m"),
     "[modules.m]\npath = ''": ("modules.m", "path"),
