@@ -18,6 +18,9 @@ use crate::wait::wait;
 #[pyclass(frozen, module = "huai_native._native")]
 pub(crate) struct Digests(Mutex<digests::Digests>);
 
+/// What a file was read for: birth and digest; none: it gets no digest.
+type Read = Option<(Option<i64>, PyBackedBytes)>;
+
 /// A directory's number and a file's; birth and digest.
 type Doubt<'py> = (usize, usize, Option<(i64, Bound<'py, PyBytes>)>);
 
@@ -42,13 +45,8 @@ impl Digests {
         Ok(doubts.into_iter().map(|each| doubt(py, &each)).collect())
     }
 
-    fn settle<'py>(
-        &self,
-        py: Python<'py>,
-        found: Vec<Option<(Option<i64>, PyBackedBytes)>>,
-    ) -> PyResult<Vec<Bound<'py, PyBytes>>> {
-        let found = found.into_iter().map(|each| each.map(parse).transpose());
-        let found: Vec<_> = found.collect::<PyResult<_>>()?;
+    fn settle<'py>(&self, py: Python<'py>, found: Vec<Read>) -> PyResult<Vec<Bound<'py, PyBytes>>> {
+        let found = parsed(found)?;
         let columns = self.call(py, |digests| digests.settle(&found))?;
         Ok(columns
             .iter()
@@ -65,14 +63,8 @@ impl Digests {
         Ok(doubts.into_iter().map(|each| doubt(py, &each)).collect())
     }
 
-    fn settle_run(
-        &self,
-        py: Python<'_>,
-        run: Py<Run>,
-        found: Vec<Option<(Option<i64>, PyBackedBytes)>>,
-    ) -> PyResult<()> {
-        let found = found.into_iter().map(|each| each.map(parse).transpose());
-        let found: Vec<_> = found.collect::<PyResult<_>>()?;
+    fn settle_run(&self, py: Python<'_>, run: Py<Run>, found: Vec<Read>) -> PyResult<()> {
+        let found = parsed(found)?;
         self.call(py, move |digests| {
             run.get().lock().columns = digests.settle(&found)?;
             Ok(())
@@ -110,14 +102,8 @@ impl ListedDigests {
         Ok(doubts.into_iter().map(|each| doubt(py, &each)).collect())
     }
 
-    fn settle_run(
-        &self,
-        py: Python<'_>,
-        run: Py<Run>,
-        found: Vec<Option<(Option<i64>, PyBackedBytes)>>,
-    ) -> PyResult<()> {
-        let found = found.into_iter().map(|each| each.map(parse).transpose());
-        let found: Vec<_> = found.collect::<PyResult<_>>()?;
+    fn settle_run(&self, py: Python<'_>, run: Py<Run>, found: Vec<Read>) -> PyResult<()> {
+        let found = parsed(found)?;
         self.call(py, move |digests| {
             run.get().lock().columns = digests.settle(&found);
             Ok(())
@@ -167,6 +153,11 @@ fn files_of(directory: &Directory) -> Files<'_> {
         records: &directory.identities,
         folder: directory.inode,
     }
+}
+
+fn parsed(found: Vec<Read>) -> PyResult<Vec<Option<Found>>> {
+    let found = found.into_iter().map(|each| each.map(parse).transpose());
+    found.collect()
 }
 
 fn parse((birth, digest): (Option<i64>, PyBackedBytes)) -> PyResult<Found> {

@@ -47,13 +47,8 @@ impl Scan {
         one_file_system: bool,
         owners: Option<(Py<PyAny>, Py<PyAny>)>,
     ) -> PyResult<Self> {
-        let pattern = |(glob, anchored, directories)| Pattern {
-            glob,
-            anchored,
-            directories,
-        };
         let options = Options {
-            patterns: patterns.into_iter().map(pattern).collect(),
+            patterns: parsed(patterns),
             one_file_system,
             owners: owners.is_some(),
             threads,
@@ -258,4 +253,14 @@ pub(crate) fn number(reason: Reason) -> i32 {
         Reason::Reserved => -4,
         Reason::Temporary => -5,
     }
+}
+
+/// Patterns as Python has them: glob, anchored, directories only.
+pub(crate) fn parsed(patterns: Vec<(Vec<u8>, bool, bool)>) -> Vec<Pattern> {
+    let pattern = |(glob, anchored, directories)| Pattern {
+        glob,
+        anchored,
+        directories,
+    };
+    patterns.into_iter().map(pattern).collect()
 }

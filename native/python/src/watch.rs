@@ -5,13 +5,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use huai_format::change_list::Touched;
 use huai_format::path::RelPath;
-use huai_tree::exclude::Pattern;
 use huai_tree::watch::{self, Options};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::change_list::ChangeList;
 use crate::errors::raise;
+use crate::scan::parsed;
 use crate::wait::wait;
 
 /// A tree that is watched; its handle is readable when something happened.
@@ -29,13 +29,8 @@ impl TreeWatch {
         one_file_system: bool,
         most: usize,
     ) -> PyResult<Self> {
-        let pattern = |(glob, anchored, directories)| Pattern {
-            glob,
-            anchored,
-            directories,
-        };
         let options = Options {
-            patterns: patterns.into_iter().map(pattern).collect(),
+            patterns: parsed(patterns),
             one_file_system,
             most,
         };
