@@ -23,7 +23,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 # No deadlines: a slow machine is no bug.  In CI a failure has to come again.
 _COMMON = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("local", _COMMON, max_examples=100)
-settings.register_profile("ci", _COMMON, max_examples=200, derandomize=True, print_blob=True)
+settings.register_profile("ci", _COMMON, max_examples=100, derandomize=True, print_blob=True)
 settings.register_profile("thorough", _COMMON, max_examples=10_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if CI else "local"))
 

@@ -10,6 +10,7 @@ from msgspec import Meta
 from huai_client.content_place import ContentPlace
 from huai_client.hook_table import NO_HOOKS, Hooks, convert_hooks
 from huai_client.modes import Modes
+from huai_client.proof_table import Proof, convert_proofs
 from huai_schema.codec.descriptor import check_module
 from huai_schema.codec.publish_rules import own_rules, volatile_rules
 from huai_schema.errors import FormatError
@@ -21,13 +22,14 @@ from huai_schema.program.configuration import (
     rewrite,
     value_error,
 )
+from huai_schema.program.spans import SPAN
 
 _NAME = "client.toml"
-_SPAN = "^[0-9]{1,9}[smhdw]?$"
 _SPELT = ("queue_time", "trash", "delete_after", "max_age", "max_delete")
 """Keys whose values are texts, and numbers where there is no unit."""
 _EXAMPLES = {
     "hooks": 'hooks.after = ["/usr/local/bin/after-sync", "tools"]',
+    "proofs": 'proofs.apt.gpgv = "/usr/share/keyrings/debian-archive-keyring.gpg"',
     "url": 'url = "http://mirror.example:8440"',
     "dest": 'dest = "/srv/copy/tools"',
     "upstream_name": 'upstream_name = "tools"',
@@ -53,6 +55,11 @@ _EXAMPLES = {
     "signers": 'signers = "/etc/huai/allowed_signers"',
     "verify": 'verify = "require", "pin", or "off"',
     "undigested": 'undigested = "refuse", or "allow"',
+    "spread": 'spread = "30s", or 30',
+    "poll": 'poll = "10m", or 600',
+    "parallel": "parallel = 2",
+    "prometheus": 'prometheus = "/var/lib/prometheus/node-exporter/huai.prom"',
+    "html": 'html = "/var/www/html/status"',
     "reuse_check": 'reuse_check = "stat", or "digest"',
 }
 
@@ -71,6 +78,8 @@ class Module(msgspec.Struct, frozen=True):
     """Public keys of the upstream, whose commits are believed."""
     signers: str = ""
     """The path of a file of allowed signers with such keys."""
+    threshold: Annotated[int, Meta(ge=1, le=16)] = 1
+    """How many of them have to sign a commit, at least."""
     verify: Literal["require", "pin", "off"] = "pin"
     """Whether commits have to be signed; `pin`: if the first one was."""
     undigested: Literal["refuse", "allow"] = "refuse"
@@ -83,7 +92,7 @@ class Module(msgspec.Struct, frozen=True):
     """Bytes."""
     connections: Annotated[int, Meta(ge=0)] = 0
     """To each host, of all runs of this client; 0: 4, or as many as there are streams."""
-    queue_time: Annotated[str, Meta(pattern=_SPAN)] = "1h"
+    queue_time: Annotated[str, Meta(pattern=SPAN)] = "1h"
     """How long to stand in line at an upstream that is full, spelt like `delete_after`."""
     bwlimit: Annotated[int, Meta(ge=0)] = 0
     """KiB/s of all streams together; 0: no limit."""
@@ -98,11 +107,11 @@ class Module(msgspec.Struct, frozen=True):
     in_place: tuple[str, ...] = ()
     """Patterns of large files that are changed where they stand."""
     """Patterns as of rsync's --exclude: paths that are never touched."""
-    trash: Annotated[str, Meta(pattern=_SPAN)] = "0"
+    trash: Annotated[str, Meta(pattern=SPAN)] = "0"
     """How long what was deleted or replaced is kept in DEST, spelt like `delete_after`; 0: not."""
-    delete_after: Annotated[str, Meta(pattern=_SPAN)] = "0"
+    delete_after: Annotated[str, Meta(pattern=SPAN)] = "0"
     """How long what is gone stays: seconds, or a number and s, m, h, d or w."""
-    max_age: Annotated[str, Meta(pattern=_SPAN)] = "0"
+    max_age: Annotated[str, Meta(pattern=SPAN)] = "0"
     """A commit that is older is warned of, spelt like `delete_after`; 0: never."""
     max_entries: Annotated[int, Meta(ge=1)] = 100_000_000
     """A commit that announces more is refused: reading it costs memory and time in proportion."""
@@ -132,6 +141,8 @@ class Module(msgspec.Struct, frozen=True):
     timeout: Annotated[int, Meta(ge=1, le=86_400)] = 600
     """Seconds without any data after which a connection counts as dead."""
     hooks: Hooks = NO_HOOKS
+    proofs: dict[str, Proof] = msgspec.field(default_factory=dict)
+    """By profile, what has to accept the pointers of such a repository."""
 
     @property
     def urls(self) -> tuple[str, ...]:
@@ -144,10 +155,35 @@ class Module(msgspec.Struct, frozen=True):
         return tuple(map(ContentPlace.of, self.content_urls))
 
 
+class Watch(msgspec.Struct, frozen=True):
+    """How `watch` does its work."""
+
+    spread: Annotated[str, Meta(pattern=SPAN)] = "1s"
+    """Within how long after an event a sync is begun, at a moment that chance picks."""
+    poll: Annotated[str, Meta(pattern=SPAN)] = "10m"
+    """How often a module is synced that no upstream tells of."""
+    parallel: Annotated[int, Meta(ge=1, le=64)] = 2
+    """How many modules are synced at a time."""
+
+
+class StatusFiles(msgspec.Struct, frozen=True):
+    """Where each sync writes down how the modules stand."""
+
+    prometheus: str = ""
+    """The path of a file for node_exporter's textfile collector; empty: none."""
+    html: str = ""
+    """The path of a folder of a web server, for a page; empty: none."""
+
+
+NO_STATUS_FILES = StatusFiles()
+
+
 class ClientConfig(msgspec.Struct, frozen=True):
     """The whole file."""
 
     modules: dict[str, Module] = msgspec.field(default_factory=dict)
+    watch: Watch = Watch()
+    status: StatusFiles = NO_STATUS_FILES
 
     def module(self, name: str) -> Module:
         """One module, or `UnknownModuleError`."""
@@ -176,7 +212,33 @@ def load(root: Path) -> ClientConfig:
         raise ConfigError(
             f"{path}: modules: a table was expected", hint="[modules.NAME] begins one"
         )
-    return ClientConfig({name: _module(path, name, modules[name]) for name in modules})
+    named = {name: _module(path, name, modules[name]) for name in modules}
+    watch = _watch(path, table["watch"]) if "watch" in table else Watch()
+    return ClientConfig(named, watch, _status_files(path, table.get("status", {})))
+
+
+def _watch(path: Path, table: object) -> Watch:
+    place = f"{path}: [watch]"
+    check_keys(place, table, Watch.__struct_fields__)
+    assert isinstance(table, dict)  # noqa: S101 - check_keys
+    spelt = {key: str(table[key]) for key in ("spread", "poll") if type(table.get(key)) is int}
+    try:
+        return msgspec.convert({**table, **spelt}, Watch)
+    except msgspec.ValidationError as error:
+        raise _value_error(place, error) from None
+
+
+def _status_files(path: Path, table: object) -> StatusFiles:
+    place = f"{path}: [status]"
+    check_keys(place, table, StatusFiles.__struct_fields__)
+    assert isinstance(table, dict)  # noqa: S101 - check_keys
+    for key, value in table.items():
+        if not isinstance(value, str) or not (value == "" or value.startswith("/")):
+            raise ConfigError(
+                f"{place}: {key}: an absolute path was expected",
+                hint=_EXAMPLES[key],
+            )
+    return StatusFiles(**table)
 
 
 def _module(path: Path, name: str, table: object) -> Module:
@@ -189,6 +251,8 @@ def _module(path: Path, name: str, table: object) -> Module:
     }
     if "hooks" in table:
         spelt["hooks"] = convert_hooks(f"{path}: [modules.{name}.hooks]", table["hooks"])
+    if "proofs" in table:
+        spelt["proofs"] = convert_proofs(f"{path}: [modules.{name}.proofs", table["proofs"])
     try:
         module = msgspec.convert({**table, **spelt}, Module)
     except msgspec.ValidationError as error:
@@ -212,7 +276,7 @@ def _value_error(place: str, error: msgspec.ValidationError) -> ConfigError:
 
 def _reworded(reason: str) -> str:
     """What msgspec says, without a regular expression."""
-    span = f"Expected `str` matching regex {_SPAN!r}"
+    span = f"Expected `str` matching regex {SPAN!r}"
     words = "is no span of time: seconds, or a number and s, m, h, d or w"
     return reason.replace(span, words)
 

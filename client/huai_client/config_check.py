@@ -7,6 +7,7 @@ that a filter merges, and asks rsync about its options; changes nothing but the 
 
 import os
 import re
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -20,6 +21,7 @@ from huai_client.config import (
 )
 from huai_client.hook_table import HOOK_NAMES, NO_HOOKS, Hooks
 from huai_client.mirror import Mirror
+from huai_client.proof_table import Proof
 from huai_client.state.paths import module_places
 from huai_native import _native
 from huai_schema.errors import HuaiError
@@ -27,6 +29,7 @@ from huai_schema.program.configuration import ConfigError, closest
 
 _PORT = 8440
 """Where a huai server listens."""
+_ARMOR_BYTES = 64
 _SCHEMES = ("http", "https", "ssh", "git", "git+ssh", "file")
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://(.*)", re.DOTALL)
 _HOST_PORT = re.compile(
@@ -71,6 +74,8 @@ def check_config(config: ClientConfig, name: str, root: Path) -> None:
     _check_transfer(place, module)
     if module.hooks != NO_HOOKS:
         _check_hooks(f"{config_path(root)}: [modules.{name}.hooks]", module.hooks)
+    if module.proofs:
+        _check_proofs(f"{config_path(root)}: [modules.{name}.proofs", module.proofs)
     for other in module.reuse_from:
         if other not in config.modules or other == name:
             hint = closest(other, set(config.modules) - {name})
@@ -95,13 +100,23 @@ def _check_keys(place: str, module: Module) -> None:
                 f'{place}: verify = "require" needs keys',
                 hint="write keys or signers; the upstream's huai-server key show prints the line",
             )
+        if module.threshold > 1:
+            raise ConfigError(
+                f"{place}: threshold = {module.threshold} needs keys",
+                hint="write keys or signers, or nothing: a signed upstream says how many sign",
+            )
         return
     from huai_client.metadata.signers import configured_keys
 
     try:
-        configured_keys(module)
+        keys = configured_keys(module)
     except ConfigError as error:
         raise ConfigError(f"{place}: {error.message}", hint=error.hint) from None
+    if module.threshold > len(keys):
+        raise ConfigError(
+            f"{place}: threshold = {module.threshold}, and there are {len(keys)} keys",
+            hint="name all keys that may sign",
+        )
 
 
 def check_url(text: str) -> None:
@@ -268,20 +283,66 @@ def _check_transfer(place: str, module: Module) -> None:
 
 def _check_hooks(place: str, hooks: Hooks) -> None:
     for name in HOOK_NAMES:
-        command = hooks.command(name)
-        if not command:
+        if command := hooks.command(name):
+            with _key(place, name):
+                _check_program(command)
+
+
+def _check_program(command: tuple[str, ...]) -> None:
+    if any("\0" in word for word in command):
+        raise ConfigError("a word holds a NUL", hint="write the words without it")
+    program = command[0]
+    if not os.path.isabs(program):
+        raise ConfigError(
+            f"{program!r} is no absolute path",
+            hint="no PATH is searched: write /usr/bin/...",
+        )
+    if not os.path.isfile(program) or not os.access(program, os.X_OK):
+        raise ConfigError(
+            f"{program} is no program that this user may execute",
+            hint="check the path; chmod +x makes a script executable",
+        )
+
+
+def _check_proofs(place: str, proofs: dict[str, Proof]) -> None:
+    from huai_client.profiles.load import profiles
+
+    kinds = {name: profile for name, profile in profiles().items() if profile.tops}
+    for name, proof in proofs.items():
+        here = f"{place}.{name}]"
+        if name not in kinds:
+            raise ConfigError(
+                f"{here}: there is no profile {name!r} of repositories", hint=closest(name, kinds)
+            )
+        if proof.words:
+            with _key(here, "command"):
+                _check_program(proof.words)
             continue
-        with _key(place, name):
-            if any("\0" in word for word in command):
-                raise ConfigError("a word holds a NUL", hint="write the words without it")
-            program = command[0]
-            if not os.path.isabs(program):
+        with _key(here, "gpgv"):
+            if not kinds[name].signed:
                 raise ConfigError(
-                    f"{program!r} is no absolute path",
-                    hint="no PATH is searched: write /usr/bin/...",
+                    f"it is not known what is signed in repositories of the profile {name}",
+                    hint="write a command instead",
                 )
-            if not os.path.isfile(program) or not os.access(program, os.X_OK):
-                raise ConfigError(
-                    f"{program} is no program that this user may execute",
-                    hint="check the path; chmod +x makes a script executable",
-                )
+            for keyring in proof.keyrings:
+                _check_keyring(keyring)
+            if shutil.which("gpgv") is None:
+                raise ConfigError("the program gpgv is missing", hint="apt install gpgv")
+
+
+def _check_keyring(text: str) -> None:
+    if not os.path.isabs(text):
+        raise ConfigError(f"{text!r} is no absolute path", hint="write /usr/share/keyrings/...")
+    try:
+        with open(text, "rb") as file:
+            begin = file.read(_ARMOR_BYTES)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise ConfigError(
+            f"{text!r}: {reason}", hint="check the path, and that this user may read it"
+        ) from error
+    if begin.lstrip().startswith(b"-----"):
+        raise ConfigError(
+            f"{text} is armored, which gpgv cannot read",
+            hint=f"gpg --dearmor < {text} > KEYRING.gpg",
+        )

@@ -3,14 +3,16 @@
 Loads next to nothing: each poll reads it.  `config_check` looks at the programs.
 """
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, Literal, TypeVar
 
 import msgspec
 from msgspec import Meta
 
 from huai_schema.program.configuration import check_keys, value_error
 
-_LIMIT = "^[1-9][0-9]{0,8}[smhdw]?$"
+T = TypeVar("T", bound=msgspec.Struct)
+TIME_LIMIT = "^[1-9][0-9]{0,8}[smhdw]?$"
 _EXAMPLES = {
     "before": 'before = "/usr/local/bin/before-sync"',
     "on_change": 'on_change = ["/usr/local/bin/purge", "--all"]',
@@ -33,29 +35,38 @@ class Hooks(msgspec.Struct, frozen=True, omit_defaults=True):
     on_change: Command | None = None
     on_failure: Command | None = None
     after: Command | None = None
-    timeout: Annotated[str, Meta(pattern=_LIMIT)] = "10m"
+    timeout: Annotated[str, Meta(pattern=TIME_LIMIT)] = "10m"
     """How long each may take: seconds, or a number and s, m, h, d or w."""
     failure: Literal["fail", "warn"] = "fail"
     """What one that fails after a sync is: the failure of the run, or a warning."""
 
     def command(self, name: str) -> tuple[str, ...]:
         """The words of the hook `name`, one of `HOOK_NAMES`; none: there is no such hook."""
-        given: str | tuple[str, ...] | None = getattr(self, name)
-        return (given,) if isinstance(given, str) else given or ()
+        return words_of(getattr(self, name))
 
 
 NO_HOOKS = Hooks()
 
 
+def words_of(command: str | tuple[str, ...] | None) -> tuple[str, ...]:
+    """The words of a `Command`, the program first; none: there is none."""
+    return (command,) if isinstance(command, str) else command or ()
+
+
 def convert_hooks(place: str, table: object) -> Hooks:
     """The value of a table; `ConfigError` with the key that is wrong."""
-    check_keys(place, table, Hooks.__struct_fields__)
+    return convert_programs(place, table, Hooks, _EXAMPLES)
+
+
+def convert_programs(place: str, table: object, kind: type[T], examples: Mapping[str, str]) -> T:
+    """The same for any `kind` of table with a `timeout`; `examples`: right values, by key."""
+    check_keys(place, table, kind.__struct_fields__)
     assert isinstance(table, dict)  # noqa: S101 - check_keys
     spelt = {"timeout": str(table["timeout"])} if type(table.get("timeout")) is int else {}
     try:
-        return msgspec.convert({**table, **spelt}, Hooks)
+        return msgspec.convert({**table, **spelt}, kind)
     except msgspec.ValidationError as error:
-        span = f"Expected `str` matching regex {_LIMIT!r}"
+        span = f"Expected `str` matching regex {TIME_LIMIT!r}"
         words = "is no span of time above 0: seconds, or a number and s, m, h, d or w"
         reason = str(error).replace(span, words)
-        raise value_error(place, reason, lambda key: _EXAMPLES.get(key, "")) from None
+        raise value_error(place, reason, lambda key: examples.get(key, "")) from None

@@ -47,6 +47,8 @@ class ExitCode(IntEnum):
     UNWRITTEN = 55, "done, but the output could not be written"
     HOOK = 56, "a hook failed; after a failing before nothing was begun"
     UNSIGNED = 57, "a signature that is needed is missing, wrong or cannot be made"
+    UNPROVED = 58, "a proof refused a package repository; its indices and pointers stay as they are"
+    DAMAGED = 59, "content changed under an unchanged size and time; the committed digests stay"
     INTERRUPTED = 130, "interrupted; the next run goes on from here"
     UNREAD = 141, "done, but whoever read the output went away"
     TERMINATED = 143, "terminated; the next run goes on from here"

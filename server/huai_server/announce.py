@@ -10,6 +10,7 @@ from pathlib import Path
 
 from huai_schema.codec.announcement import FILE_NAME, Announcement
 from huai_schema.errors import ExitCode, HuaiError
+from huai_server.scan.root import empty_root, holds_anything
 
 
 class AnnounceError(HuaiError):
@@ -21,10 +22,13 @@ class AnnounceError(HuaiError):
 def announce(tree: Path, announcement: Announcement) -> bool:
     """Write the file into `tree` unless it stands there already; whether it was written.
 
-    It appears with its whole content or not at all.
+    It appears with its whole content or not at all; `AnnounceError`, and `EmptyRootError` for a
+    tree with nothing in it: the next commit would take the file for all that there is.
     """
     path, text = tree / FILE_NAME, announcement.encode()
     try:
+        if not holds_anything(tree):
+            raise empty_root(tree, "announce when the tree has content")
         if path.is_file() and not path.is_symlink() and path.read_bytes() == text:
             return False
         handle, name = tempfile.mkstemp(prefix=f".{FILE_NAME}.", dir=tree)

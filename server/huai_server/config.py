@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
-import tomlkit
 from msgspec import Meta
 
 from huai_schema.codec.descriptor import Descriptor, check_module
@@ -22,7 +21,6 @@ from huai_schema.program.configuration import (
     rewrite,
 )
 from huai_schema.program.spans import SPAN, seconds
-from huai_server.http.asgi.connections import address_of
 from huai_server.store.retention import Retention
 
 _NAME = "server.toml"
@@ -53,6 +51,7 @@ class Listen(msgspec.Struct, frozen=True):
     """Seconds that transfers get to finish when the server is asked to stop."""
     max_connections: Annotated[int, Meta(ge=1)] = 2000
     max_connections_per_address: Annotated[int, Meta(ge=1)] = 200
+    max_subscribers: Annotated[int, Meta(ge=0)] = 2000
     proxies: tuple[str, ...] = ("127.0.0.1", "::1")
     """Addresses and networks of proxies whose X-Forwarded-For is trusted."""
     spool_folder: Annotated[str, Meta(pattern=r"^/[^\x00\n]*$")] = "/var/tmp"  # noqa: S108 - files without a name
@@ -142,6 +141,23 @@ class ModuleExport(msgspec.Struct, frozen=True):
     """Directories that get a `B3SUMS`."""
 
 
+class StaticFiles(msgspec.Struct, frozen=True):
+    """Where the files go that let any web server serve metadata (STATIC.md)."""
+
+    to: tuple[Annotated[str, Meta(pattern=r"^/[^\x00\n]*$")], ...] | None = None
+    """Folders; `()`: there are no such files; None: as `[static]` says, or none."""
+
+
+class WebHook(msgspec.Struct, frozen=True):
+    """Who is told of the commits of a module (PUSH.md)."""
+
+    url: Annotated[str, Meta(pattern=r"^https?://[^\s/@?#]+(?:[/?][^\s#]*)?$", max_length=2048)]
+    secret_file: Annotated[str, Meta(pattern=r"^/[^\x00\n]*$")]
+    """Signs what is sent; who runs `serve` has to be able to read it."""
+    internal: bool = False
+    """Whether it may have an address of this network."""
+
+
 class Module(msgspec.Struct, frozen=True):
     """One mirrored tree."""
 
@@ -165,19 +181,29 @@ class Module(msgspec.Struct, frozen=True):
     """Whether `serve` hands out the files of the newest commit."""
     audit: Annotated[str, Meta(pattern=rf"^$|{SPAN}")] = ""
     """How old a whole scan may be for a commit from lists; empty: as old as it is."""
+    scrub: Annotated[str, Meta(pattern=rf"^$|{SPAN}")] = ""
+    """Within how long each file is read again, whether it still has its digest; empty: never."""
     mirrors: tuple[str, ...] = ()
     """Content URLs of others who have the tree."""
     keep: Annotated[str, Meta(pattern=f"^forever$|{SPAN}")] = "30d"
     """How long commits stay; `forever`: nothing is ever dropped."""
     keep_commits: Annotated[int, Meta(ge=1, le=1_000_000)] = 64
     """So many of the newest stay, however old they are."""
+    webhooks: tuple[WebHook, ...] = ()
+    """Who is told of each commit by `serve`."""
     fallback: ModuleFallback = ModuleFallback()
     export: ModuleExport = ModuleExport()
+    static: StaticFiles = StaticFiles()
 
     @property
     def indexed(self) -> int:
         """Bytes from which on files have a block index; 0: none has, since none has a digest."""
         return self.block_index if self.digest != "off" else 0
+
+    @property
+    def scrub_span(self) -> int | None:
+        """Seconds within which each file is read again; None: nobody asked for that."""
+        return (seconds(self.scrub) if self.scrub else 0) or None
 
     @property
     def retention(self) -> Retention:
@@ -191,6 +217,13 @@ class Module(msgspec.Struct, frozen=True):
         return self.publish + volatile_rules(self.volatile)
 
 
+class Cosigner(msgspec.Struct, frozen=True):
+    """One more who signs commits: as `Signing` says."""
+
+    key: Annotated[str, Meta(pattern=r"^/[^\x00\n]*$")]
+    command: tuple[Annotated[str, Meta(pattern=r"^[^\x00]+$")], ...] = ()
+
+
 class Signing(msgspec.Struct, frozen=True):
     """Who signs commits."""
 
@@ -202,6 +235,10 @@ class Signing(msgspec.Struct, frozen=True):
     """For how long a signature holds."""
     timeout: Annotated[float, Meta(gt=0, le=3600)] = 20.0
     """Seconds within which the agent or the command has to sign."""
+    cosigners: tuple[Cosigner, ...] = ()
+    """Whose signatures count as well."""
+    threshold: Annotated[int, Meta(ge=1, le=16)] = 1
+    """How many of `key` and these have to sign."""
 
     @property
     def seconds(self) -> int:
@@ -217,6 +254,8 @@ class ServerConfig(msgspec.Struct, frozen=True):
     fallback: Fallback = Fallback()
     signing: Signing | None = None
     """None: commits are not signed."""
+    static: StaticFiles = StaticFiles()
+    """Of modules that say nothing else."""
 
     @property
     def fallback_modules(self) -> dict[str, Module]:
@@ -233,6 +272,11 @@ class ServerConfig(msgspec.Struct, frozen=True):
     def module(self, name: str) -> Module:
         """The module `name`; raises `UnknownModuleError`."""
         return find_module(self.modules, name)
+
+    def static_places(self, name: str) -> tuple[str, ...]:
+        """Where the static files of the module `name` go."""
+        own = self.module(name).static.to
+        return (self.static.to or ()) if own is None else own
 
 
 def default_root() -> Path:
@@ -254,20 +298,24 @@ def load(root: Path) -> ServerConfig:
     table = read_toml(path)
     check_keys(str(path), table, ServerConfig.__struct_fields__)
     listen = _convert(f"{path}: [listen]", table.get("listen", {}), Listen)
-    _check_proxies(f"{path}: [listen]", listen.proxies)
+    if "proxies" in table.get("listen", {}):
+        _check_proxies(f"{path}: [listen]", listen.proxies)
     signing = None
     if "signing" in table:
         signing = _convert(f"{path}: [signing]", table["signing"], Signing)
     fallback = _convert(f"{path}: [fallback]", table.get("fallback", {}), Fallback)
+    static = _convert(f"{path}: [static]", table.get("static", {}), StaticFiles)
     modules = table.get("modules", {})
     if not isinstance(modules, dict):
         raise ConfigError(f"{path}: modules: tables were expected", hint=_SEE)
     named = {name: _module(path, name, modules[name]) for name in modules}
-    return ServerConfig(listen, named, fallback, signing)
+    return ServerConfig(listen, named, fallback, signing, static)
 
 
 def add_module(root: Path, name: str, module: Module) -> None:
     """Add a module to the configuration; raises `ConfigError` if the name is taken."""
+    import tomlkit  # loads slowly, and nothing else writes configuration
+
     path = config_path(root)
     defaults = msgspec.to_builtins(Module(path=""))
     values = msgspec.to_builtins(module)
@@ -291,6 +339,8 @@ def add_module(root: Path, name: str, module: Module) -> None:
 
 def remove_module(root: Path, name: str) -> None:
     """Remove a module from the configuration, if it is there."""
+    import tomlkit  # as above
+
     load(root).module(name)
 
     def drop(text: str) -> str:
@@ -304,6 +354,8 @@ def remove_module(root: Path, name: str) -> None:
 
 
 def _check_proxies(place: str, proxies: tuple[str, ...]) -> None:
+    from huai_server.http.asgi.connections import address_of  # loads slowly
+
     try:
         address_of(proxies)
     except ValueError as error:
@@ -318,6 +370,10 @@ def _module(path: Path, name: str, table: object) -> Module:
     if isinstance(table, dict):
         _convert(f"{place[:-1]}.fallback]", table.get("fallback", {}), ModuleFallback)
         _convert(f"{place[:-1]}.export]", table.get("export", {}), ModuleExport)
+        hooks = table.get("webhooks", ())
+        for hook in hooks if isinstance(hooks, list) else ():
+            _convert(f"{place}: webhooks", hook, WebHook)
+        _convert(f"{place[:-1]}.static]", table.get("static", {}), StaticFiles)
     module = _convert(place, table, Module)
     _check_urls(f"{place}: content_urls", name, module.content_urls)
     _check_urls(f"{place}: mirrors", name, module.mirrors)

@@ -5,13 +5,13 @@ Holds the module's lock while it writes, as a commit does.
 
 import os
 import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from huai_schema.errors import ExitCode, FormatError, HuaiError
+from huai_schema.errors import FormatError, HuaiError
 from huai_schema.layout.snapshot import Snapshot
 from huai_schema.paths import RelPath, rel_path
 from huai_schema.program.configuration import ConfigError
@@ -28,7 +28,9 @@ from huai_server.export.export import (
     make_directories,
 )
 from huai_server.export.source import Exported, Wanted
+from huai_server.export.update import ExportUpdate
 from huai_server.paths import ModulePlaces
+from huai_server.scan.root import empty_root, holds_anything
 from huai_server.store.repository import Head, Repository, StoreError
 
 
@@ -76,23 +78,12 @@ def export_module(
 ) -> tuple[Head, ExportResult]:
     """Write the files of an export; with the commit that they describe."""
     with _errors(name, Path(module.path)), locked(places.lock, wait=wait):
+        tree = Path(module.path)
+        if plan.place.inside is not None and not holds_anything(tree):
+            # Else the next commit would take what is written here for all that there is.
+            raise empty_root(tree, "--to writes to another folder")
         repository = Repository(places.repository)
         return export(repository, name, plan.place, plan.wanted, plan.exported)
-
-
-class ExportUpdate(NamedTuple):
-    """What became of the export that goes with a commit."""
-
-    result: ExportResult | None = None
-    described: Head | None = None
-    """The commit that the files describe; None: the new one."""
-    failure: HuaiError | None = None
-    """The commit was made all the same."""
-
-    @property
-    def exit_code(self) -> ExitCode:
-        """How the program should end."""
-        return self.failure.exit_code if self.failure else ExitCode.OK
 
 
 class ExportOfTree:
@@ -111,6 +102,11 @@ class ExportOfTree:
                 make_directories(self._plan.place, self._plan.wanted)
         except HuaiError as error:
             self.update = ExportUpdate(failure=error)
+
+    @property
+    def files(self) -> Collection[RelPath]:
+        """All that exports write into the tree."""
+        return self._plan.exported.files
 
     def write(self, repository: Repository, scanned: Snapshot, size: int, time: int) -> bool:
         """Write the files; whether the tree may have changed."""

@@ -1,25 +1,29 @@
 """What an administrator does to a module: add it, commit it, remove it.
 
 Only composes.  A program in Python that calls these does all that the command line does.
+What a commit from a list has no need of is imported by the functions that do: its time counts.
 """
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from huai_schema.errors import ExitCode
 from huai_schema.program.configuration import ConfigError
 from huai_server.commit.commit import audit_tree, commit_tree
-from huai_server.commit.later import DigestLimits, DigestResult, digest_tree
+from huai_server.commit.read_limits import ReadLimits
 from huai_server.commit.result import USUAL, AuditResult, CommitOptions, CommitResult
-from huai_server.config import Module, add_module, load, remove_module
+from huai_server.config import Module, ServerConfig, add_module, load, remove_module
 from huai_server.errors import storage_errors
-from huai_server.exports import ExportOfTree, ExportUpdate, export_after_commit, plan_export
+from huai_server.export.update import ExportUpdate
 from huai_server.fallback.after_commit import AttrTreeUpdate, remove_attr_tree, update_attr_tree
-from huai_server.fallback.conf import check_names
 from huai_server.paths import module_places
-from huai_server.signing.keys import open_keys
-from huai_server.store.module_state import purge_module
+from huai_server.static.update import StaticUpdate
+
+if TYPE_CHECKING:
+    from huai_server.commit.later import DigestResult
+    from huai_server.commit.scrub import ScrubResult
+    from huai_server.signing.keys import ServerKeys
 
 
 class Committed(NamedTuple):
@@ -28,11 +32,26 @@ class Committed(NamedTuple):
     result: CommitResult
     attr_tree: AttrTreeUpdate
     export: ExportUpdate
+    static: StaticUpdate
 
     @property
     def exit_code(self) -> ExitCode:
         """How the program should end."""
-        return self.result.exit_code or self.attr_tree.exit_code or self.export.exit_code
+        after = self.attr_tree.exit_code or self.export.exit_code or self.static.exit_code
+        return self.result.exit_code or after
+
+
+class Digested(NamedTuple):
+    """What a commit of digests did, and what followed from it."""
+
+    result: "DigestResult"
+    attr_tree: AttrTreeUpdate
+    static: StaticUpdate
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """How the program should end."""
+        return self.result.exit_code or self.attr_tree.exit_code or self.static.exit_code
 
 
 class Removed(NamedTuple):
@@ -52,6 +71,8 @@ def add(root: Path, name: str, module: Module) -> ConfigError | None:
         add_module(root, name, module)
         module_places(root, name).folder.mkdir(parents=True, exist_ok=True)
         config = load(root)
+    from huai_server.fallback.conf import check_names
+
     try:
         check_names(config.fallback_modules)
     except ConfigError as error:  # no matter as long as nobody runs the fallback
@@ -69,31 +90,47 @@ def commit(
     options: CommitOptions = USUAL,
     on_commit: Callable[[CommitResult], object] = _ignore,
 ) -> Committed:
-    """Commit a module's tree with its export, then bring its attr tree to the new commit.
+    """Commit a module's tree with its export, then bring all that follows it to the new commit.
 
-    `on_commit` is called between the two.  What is exported to a folder outside of the tree is
-    written last.
+    `on_commit` is called between the two.  Static files come first: downstreams wait for them.
+    What is exported to a folder outside of the tree is written last.
     """
     config = load(root)
     module, places = config.module(name), module_places(root, name)
-    keys = open_keys(root, config.signing) if config.signing else None
-    plan = plan_export(name, module) if module.export.files else None
-    inside = ExportOfTree(name, plan) if plan and plan.place.inside is not None else None
+    keys = _keys(root, config)
+    if not module.export.files:
+        result = commit_tree(name, module, places, options, keys=keys)
+        on_commit(result)
+        static = _publish(root, config, name)
+        return Committed(result, update_attr_tree(root, name), ExportUpdate(), static)
+    from huai_server.exports import ExportOfTree, export_after_commit, plan_export
+
+    plan = plan_export(name, module)
+    inside = ExportOfTree(name, plan) if plan.place.inside is not None else None
     result = commit_tree(name, module, places, options, keys=keys, export=inside)
     on_commit(result)
+    static = _publish(root, config, name)
     attr_tree = update_attr_tree(root, name)
-    exported = inside.update if inside else ExportUpdate()
-    if plan and not inside:
-        exported = export_after_commit(name, module, places, plan)
-    return Committed(result, attr_tree, exported)
+    exported = inside.update if inside else export_after_commit(name, module, places, plan)
+    return Committed(result, attr_tree, exported, static)
 
 
-def digest(root: Path, name: str, limits: DigestLimits) -> tuple[DigestResult, AttrTreeUpdate]:
-    """Compute the digests that commits left out, then bring the attr tree to the new commit."""
+def digest(root: Path, name: str, limits: ReadLimits) -> Digested:
+    """Compute the digests that commits left out, then bring all that follows to the new commit."""
+    from huai_server.commit.later import digest_tree
+
     config = load(root)
-    keys = open_keys(root, config.signing) if config.signing else None
+    keys = _keys(root, config)
     result = digest_tree(name, config.module(name), module_places(root, name), limits, keys)
-    return result, update_attr_tree(root, name)
+    static = _publish(root, config, name)
+    return Digested(result, update_attr_tree(root, name), static)
+
+
+def scrub(root: Path, name: str, limits: ReadLimits, *, full: bool) -> "ScrubResult":
+    """Read files again that are due, or all, and compare them with their digests."""
+    from huai_server.commit.scrub import scrub_tree
+
+    return scrub_tree(name, load(root).module(name), module_places(root, name), limits, full=full)
 
 
 def audit(root: Path, name: str, *, wait: float = 0) -> AuditResult:
@@ -103,6 +140,8 @@ def audit(root: Path, name: str, *, wait: float = 0) -> AuditResult:
 
 def remove(root: Path, name: str, *, purge: bool) -> Removed:
     """Take a module out of the configuration, its attr tree too; `purge`: its metadata as well."""
+    from huai_server.store.module_state import purge_module
+
     config = load(root)
     config.module(name)
     places = module_places(root, name)
@@ -112,3 +151,22 @@ def remove(root: Path, name: str, *, purge: bool) -> Removed:
     remove_module(root, name)
     kept = places.folder if not purge and places.folder.exists() else None
     return Removed(kept, attr_tree_in_use=not gone)
+
+
+def _publish(root: Path, config: ServerConfig, name: str) -> StaticUpdate:
+    """Write static files, where the configuration wants some."""
+    to = config.static_places(name)
+    if not to:
+        return StaticUpdate()
+    from huai_server.static_files import publish_after_commit
+
+    return publish_after_commit(name, config.module(name), module_places(root, name), to)
+
+
+def _keys(root: Path, config: ServerConfig) -> "ServerKeys | None":
+    """What signs commits; None: nothing does."""
+    if not config.signing:
+        return None
+    from huai_server.signing.keys import open_keys
+
+    return open_keys(root, config.signing)

@@ -11,7 +11,9 @@
 - `ROOT/modules/NAME/hardlinks`: which names belong together (`commit.link_record`)
 - `ROOT/modules/NAME/lists`: what the last commits were made from (`commit.list_record`); without
   it the next commit looks at the whole tree
-- `ROOT/modules/NAME/lock`, `ROOT/modules/NAME/maintain.lock`, `ROOT/modules/NAME/watch.lock`
+- `ROOT/modules/NAME/scrub`: how far content was read again, and damage (`store.scrub_record`)
+- `ROOT/modules/NAME/lock`, `ROOT/modules/NAME/maintain.lock`, `ROOT/modules/NAME/publish.lock`,
+  `ROOT/modules/NAME/scrub.lock`, `ROOT/modules/NAME/watch.lock`
 - `ROOT/modules/NAME/watch.json`: how far behind a `watch` is
 - `ROOT/keys`: whose signatures count, as each commit has them (`signing.keys`); `ROOT/keys.lock`
 
@@ -73,6 +75,16 @@ class ModulePlaces(NamedTuple):
         return self.folder / "lists"
 
     @property
+    def scrub(self) -> Path:
+        """How far content was read again, and the damage that was found."""
+        return self.folder / "scrub"
+
+    @property
+    def scrubbing(self) -> Path:
+        """Held by `scrub` while it runs, which needs no other lock."""
+        return self.folder / "scrub.lock"
+
+    @property
     def lock(self) -> Path:
         """Held by a commit while it runs."""
         return self.folder / "lock"
@@ -81,6 +93,11 @@ class ModulePlaces(NamedTuple):
     def maintaining(self) -> Path:
         """Held by `maintain` while it runs, which needs the other lock for moments only."""
         return self.folder / "maintain.lock"
+
+    @property
+    def publishing(self) -> Path:
+        """Held while static files are written, which needs no other lock."""
+        return self.folder / "publish.lock"
 
     @property
     def watching(self) -> Path:

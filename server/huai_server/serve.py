@@ -2,7 +2,7 @@
 
 import logging
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from msgspec.structs import asdict, replace
@@ -10,8 +10,9 @@ from msgspec.structs import asdict, replace
 from huai_schema.errors import HuaiError
 from huai_server.config import Listen, ServerConfig, config_path, load
 from huai_server.http.server import serve_http
-from huai_server.http.settings import Content, ServeSettings
+from huai_server.http.settings import Content, ServeSettings, WebHook
 from huai_server.paths import module_places
+from huai_server.static.folder import module_folder
 from huai_server.volatile import Volatile
 
 _log = logging.getLogger(__name__)
@@ -54,6 +55,16 @@ class ConfiguredModules:
         self._look()
         return self._contents
 
+    def static_folders(self) -> Mapping[str, Path]:
+        """Where static files are: the first folder of each module."""
+        self._look()
+        return self._static
+
+    def webhooks(self) -> Sequence[tuple[str, WebHook]]:
+        """Modules and the hooks that hear of their commits."""
+        self._look()
+        return self._webhooks
+
     def _look(self) -> None:
         stamp = self._stamp_now()
         if stamp != self._stamp:
@@ -72,6 +83,15 @@ class ConfiguredModules:
             for name, each in modules.items()
             if each.serve_content
         }
+        places = ((name, config.static_places(name)) for name in modules)
+        self._static = {
+            name: module_folder(Path(folders[0]), name) for name, folders in places if folders
+        }
+        self._webhooks = [
+            (name, WebHook(hook.url, hook.secret_file, hook.internal))
+            for name, each in modules.items()
+            for hook in each.webhooks
+        ]
 
     def _stamp_now(self) -> tuple[int, ...]:
         try:

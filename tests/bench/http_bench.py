@@ -81,7 +81,7 @@ def figures(stand: Stand) -> Iterator[Figure]:
     counting = CountingGit(folder)
     with running(folder, counting.folder) as server:
         for title, request in _requests(commit).items():
-            result = _measure(server, request, stand.rounds)
+            result = measure(server, request, stand.rounds)
             yield Figure(f"{title}: answers a second", result.rate, "/s")
             goal = Goal(1000, "< 1 ms")
             yield Figure(f"{title}: server's CPU each", result.cpu * 1e6, "µs", goal=goal)
@@ -93,16 +93,17 @@ def _requests(commit: str) -> dict[str, bytes]:
     advert = "/git/m.git/info/refs?service=git-upload-pack"
     kept = {"listing of refs, v2": ls_refs(), "fetch, nothing new, v2": _up_to_date(commit)}
     return {
-        "advert, v0": _get(advert),
-        "advert, v2": _get(advert, "Git-Protocol: version=2"),
+        "advert, v0": get(advert),
+        "advert, v2": get(advert, "Git-Protocol: version=2"),
         **{name: post(body).replace(b"Connection: close\r\n", b"") for name, body in kept.items()},
-        "API, one module": _get("/api/v1/modules/m"),
-        "API, not modified": _get("/api/v1/modules/m", f'If-None-Match: W/"{commit}"'),
-        "health": _get("/healthz"),
+        "API, one module": get("/api/v1/modules/m"),
+        "API, not modified": get("/api/v1/modules/m", f'If-None-Match: W/"{commit}"'),
+        "health": get("/healthz"),
     }
 
 
-def _get(target: str, *headers: str) -> bytes:
+def get(target: str, *headers: str) -> bytes:
+    """A request."""
     return "\r\n".join([f"GET {target} HTTP/1.1", "Host: x", *headers, "", ""]).encode()
 
 
@@ -111,7 +112,8 @@ def _up_to_date(commit: str) -> bytes:
     return packet(b"command=fetch") + b"0001" + have + packet(b"done\n") + b"0000"
 
 
-def _measure(server: Server, request: bytes, rounds: int) -> Result:
+def measure(server: Server, request: bytes, rounds: int) -> Result:
+    """The median of several rounds."""
     size = _answer_size(server, request)
     results = [uvloop.run(_round(server, request, size)) for _ in range(rounds)]
     rate = statistics.median(result.rate for result in results)

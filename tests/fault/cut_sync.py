@@ -1,13 +1,6 @@
-"""A sync that ends itself by SIGKILL at one of the points where something may be half done.
+"""A sync in a child that dies by SIGKILL at one of the points where something may be half done."""
 
-A program of its own: `python -m tests.fault.cut_sync ROOT NAME POINT` prints how many points
-it passed, if it got to its end.
-"""
-
-import os
-import signal
-import sys
-from pathlib import Path
+from typing import NamedTuple
 
 from huai_client import config
 from huai_client.hooks.changes import Changes
@@ -22,13 +15,26 @@ from huai_client.sync.sync import Sync
 from huai_client.transfer.listener import SilentProgress
 from huai_schema.paths import RelPath
 from tests.support.system_calls import CHANGING, Cut, mark, supervise
+from tests.support.upstream import Downstream
 
 POINTS = (*CHANGING, "mark")
 """Before each change of a file, and whenever the sync tells how far it is."""
 
 
-def main(root: Path, name: str, point: int) -> None:
-    """Sync once; if there is an `on_change`, write down what it is to be told."""
+class CutSync(NamedTuple):
+    """What became of the sync."""
+
+    killed: bool
+    passed: int
+    """Points, the one where it died included."""
+
+
+def cut(down: Downstream, point: int) -> CutSync:
+    """Sync once, up to a point; 0: to its end, which has to be a good one.
+
+    If there is an `on_change`, what it is to be told is written down.
+    """
+    root, name = down.root, down.name
     with module_lock(module_places(root, name), wait=0):
         module = config.load(root).module(name)
         mirror = Mirror.of(root, name, module)
@@ -48,12 +54,7 @@ def main(root: Path, name: str, point: int) -> None:
 
         observer = Observer(SilentProgress(), planned, step)
         sync = Sync(mirror, SyncOptions(), Upstream.of(mirror))
-        cut = Cut(point)
-        done = supervise(POINTS, work, cut)
-    if done.killed:
-        os.kill(os.getpid(), signal.SIGKILL)
-    sys.stdout.write(f"{cut.passed} {done.result}\n")
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]))
+        deciding = Cut(point)
+        done = supervise(POINTS, work, deciding)
+    assert done.killed or done.result == 0, done.result
+    return CutSync(done.killed, deciding.passed)

@@ -3,26 +3,18 @@
 import os
 import shutil
 import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 import pygit2
 
 from tests.support.upstream import (
-    ENVIRONMENT,
-    ROOT,
     SECONDS,
     Downstream,
     Site,
     Upstream,
     rsync_differences,
 )
-
-CUTS = int(os.environ.get("HUAI_TEST_CUTS", "8"))
-"""Cuts in a run, spread evenly; it has some hundred points."""
-LONG = 300 + 40 * CUTS
-"""Seconds that a test with so many cuts may take."""
 
 
 @dataclass
@@ -147,16 +139,3 @@ def finish(down: Downstream, up: Upstream) -> None:
     assert verified.code == 0, verified
     assert not (down.dest / ".~tmp~").exists()
     assert down.state.attempted == ()
-
-
-def cut(down: Downstream, point: int) -> subprocess.CompletedProcess[str]:
-    """A sync that kills itself at a point; 0: none."""
-    return subprocess.run(
-        [sys.executable, "-m", "tests.fault.cut_sync", str(down.root), down.name, str(point)],
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        env=ENVIRONMENT,
-        timeout=SECONDS,
-        check=False,
-    )

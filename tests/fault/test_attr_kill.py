@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from huai_schema.errors import HuaiError
+from tests.fault.sampling import LONG, some_of
 from tests.support.attr_trees import Fallback, seen
 from tests.support.system_calls import CHANGING, KILL, at, never, supervise
 
@@ -36,6 +37,7 @@ def module(request: pytest.FixtureRequest, short_path: Path) -> Fallback:
     return made
 
 
+@pytest.mark.timeout(LONG)
 def test_a_kill_before_every_system_call(module: Fallback) -> None:
     folder = module.attr.folder.parent
     saved = folder.with_name("saved")
@@ -51,7 +53,7 @@ def test_a_kill_before_every_system_call(module: Fallback) -> None:
 
     steps = supervise(CHANGING, lambda: run(module), never).calls
     assert len(steps) > 15
-    for call in steps:
+    for call in some_of(steps):
         reset()
         outcome = supervise(CHANGING, lambda: run(module), at(call.step, KILL))
         assert outcome.killed, call

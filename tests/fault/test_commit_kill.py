@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from huai_schema.errors import HuaiError
+from tests.fault.sampling import LONG, some_of
 from tests.support.committing import Upstream, fsck
 from tests.support.system_calls import CHANGING, KILL, Call, at, never, supervise
 
@@ -101,10 +102,11 @@ def steps_of(cuts: Cuts, names: tuple[str, ...]) -> list[Call]:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(LONG)
 def test_a_kill_before_every_system_call(cuts: Cuts) -> None:
     moved = 0
     steps = steps_of(cuts, CHANGING)
-    for call in steps:
+    for call in some_of(steps):
         cuts.reset()
         outcome = supervise(CHANGING, lambda: run(cuts.upstream), at(call.step, KILL))
         if not outcome.killed:
@@ -128,7 +130,7 @@ def test_a_kill_amid_a_large_directory(short_path: Path) -> None:
     outcome = supervise(("write",), lambda: run(upstream), never)
     assert outcome.result == "changed"
     grown = 0
-    for call in outcome.calls:
+    for call in some_of(outcome.calls):
         cuts.reset()
         cut = supervise(("write",), lambda: run(upstream), at(call.step, KILL))
         assert cut.killed, (call, cut.result)
@@ -139,11 +141,12 @@ def test_a_kill_amid_a_large_directory(short_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(LONG)
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO])
 def test_every_system_call_may_fail(cuts: Cuts, number: int) -> None:
     """Each single one: a clear error, or no difference at all."""
     failed = 0
-    for call in steps_of(cuts, WRITING):
+    for call in some_of(steps_of(cuts, WRITING), number):
         cuts.reset()
         outcome = supervise(WRITING, lambda: run(cuts.upstream), at(call.step, number))
         assert isinstance(outcome.result, str)

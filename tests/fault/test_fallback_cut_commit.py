@@ -12,6 +12,7 @@ import pytest
 
 from huai_schema.errors import HuaiError
 from huai_server.fallback.redirect import preload_library
+from tests.fault.sampling import some_of
 from tests.support.attr_trees import Fallback
 from tests.support.committing import NAME, SECONDS
 from tests.support.redirecting import contents
@@ -65,7 +66,7 @@ def test_a_client_that_deletes_loses_nothing(module: Fallback) -> None:
     with rsync_daemon({NAME: module.attr.served}, preload=preload_library()) as url:
         reset()
         copy(f"{url}/{NAME}/", before)
-        for call in steps:
+        for call in some_of(steps):
             reset()
             assert supervise(CHANGING, lambda: run(module), at(call.step, KILL)).killed, call
             client = place / "client"

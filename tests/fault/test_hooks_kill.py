@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from huai_client.hook_table import Hooks
-from tests.fault.story import CUTS, LONG, Story, cut
+from tests.fault.cut_sync import cut
+from tests.fault.sampling import CUTS, LONG
+from tests.fault.story import Story
 from tests.support.upstream import Downstream
 
 COLLECT = """#!/bin/sh -e
@@ -54,13 +56,13 @@ def test_each_change_is_told_though_the_run_was_killed(story: Story, tmp_path: P
     up = story.publish("b")
     whole = story.downstream(tmp_path / "whole", up)
     hooked(whole, tmp_path)
-    total = int(cut(whole, 0).stdout.split()[0])
+    total = cut(whole, 0).passed
     for point in range(3, total + 1, max(1, total // CUTS)):
         folder = tmp_path / str(point)
         down = story.downstream(folder, up)
         told = hooked(down, folder)
         before = looks(down.dest)
-        assert cut(down, point).returncode == -signal.SIGKILL
+        assert cut(down, point).killed
         assert not told.exists()
         assert down.process("sync", down.name).code == 0
         after = looks(down.dest)

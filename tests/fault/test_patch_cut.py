@@ -14,7 +14,8 @@ import pytest
 from huai_client.transfer.staging import finish_patches
 from huai_client.tree import View
 from huai_schema.errors import ExitCode
-from tests.fault.story import CUTS, LONG, finish
+from tests.fault.sampling import CUTS, LONG
+from tests.fault.story import finish
 from tests.support.crash_states import Moment, Recorder, crash_states, lay
 from tests.support.nginx import nginx
 from tests.support.reflinks import shares_blocks

@@ -13,7 +13,8 @@ from typing import TypeVar
 import pytest
 
 from huai_client.transfer.staging import ready_store
-from tests.fault.story import CUTS, LONG, Story, finish
+from tests.fault.sampling import CUTS, LONG
+from tests.fault.story import Story, finish
 from tests.support.crash_states import Moment, Node, Recorder, State, crash_states, lay
 from tests.support.system_calls import CHANGING, supervise
 from tests.support.upstream import Downstream, Upstream, refresh

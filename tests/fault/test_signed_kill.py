@@ -8,12 +8,14 @@ import pytest
 from huai_client.state.paths import module_places
 from huai_client.state.state import load
 from huai_client.state.trusted_keys import load_trusted
+from tests.fault.sampling import LONG, some_of
 from tests.support.keys import key
 from tests.support.signed_upstream import SignedUpstream
 from tests.support.system_calls import CHANGING, KILL, at, never, supervise
 from tests.support.upstream import site
 
 
+@pytest.mark.timeout(LONG)
 @pytest.mark.slow
 def test_a_state_never_names_a_commit_whose_keys_are_not_kept(short_path: Path) -> None:
     with site(short_path / "site") as place:
@@ -32,7 +34,7 @@ def test_a_state_never_names_a_commit_whose_keys_are_not_kept(short_path: Path) 
         outcome = supervise(CHANGING, sync, never)
         assert outcome.result == 0
         pinned = 0
-        for call in outcome.calls[:: max(1, len(outcome.calls) // 60)]:
+        for call in some_of(outcome.calls):
             shutil.rmtree(down.root)
             shutil.copytree(saved, down.root)
             shutil.rmtree(down.dest)

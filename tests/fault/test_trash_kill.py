@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from huai_client.tree import STAGING
-from tests.fault.story import CUTS, LONG
+from tests.fault.sampling import CUTS, LONG
 from tests.support.system_calls import CHANGING, Cut, supervise
 from tests.support.upstream import SECONDS, T0, Downstream, Ended, Site, Upstream, rsync_differences
 

@@ -8,7 +8,7 @@ error, and an answer to every request that came whole.
 import asyncio
 import gzip
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
@@ -23,7 +23,7 @@ from huai_server.http.app import create_app
 from huai_server.http.asgi.body import Receive
 from huai_server.http.asgi.responder import Send
 from huai_server.http.server import _config
-from huai_server.http.settings import Content
+from huai_server.http.settings import Content, WebHook
 from huai_server.serve import settings_of
 from huai_server.volatile import Volatile
 from tests.fuzz.folder import folder
@@ -76,6 +76,7 @@ class _Asked:
 
     def __init__(self, app: Any) -> None:
         self._app = app
+        self.connections = app.connections
         self.methods: list[str] = []
 
     async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
@@ -119,6 +120,13 @@ class _Modules:
 
     def contents(self) -> Mapping[str, Content]:
         return self._contents
+
+    def static_folders(self) -> Mapping[str, Path]:
+        """None is published."""
+        return {}
+
+    def webhooks(self) -> Sequence[tuple[str, WebHook]]:
+        return ()
 
 
 class _Server:

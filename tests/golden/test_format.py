@@ -13,7 +13,7 @@ from blake3 import blake3
 
 from huai_native._native import BlockIndex
 from huai_schema import limits
-from huai_schema.codec import commits, descriptor, keys
+from huai_schema.codec import commits, descriptor, keys, static_files
 from huai_schema.codec import publish_rules as publishing
 from huai_schema.codec.commits import CommitInfo, Counts, Totals
 from huai_schema.codec.descriptor import Descriptor, read_root, write_root
@@ -215,14 +215,15 @@ def test_the_table_of_limits_says_what_the_program_does() -> None:
         name: int(value)
         for name, value in re.findall(r"^\| `(\w+)` \| (\d+) \|", table, re.MULTILINE)
     }
-    modules = (limits, descriptor, publishing, commits, keys)
+    modules = (limits, descriptor, publishing, commits, keys, static_files)
     defined = {
         name: value
         for module in modules
         for name, value in vars(module).items()
         if name.isupper() and isinstance(value, int) and not name.startswith("_")
     }
-    del defined["FORMAT_VERSION"]
+    for name in ("FORMAT_VERSION", "NOTHING"):
+        del defined[name]
     engine = {name: value for name, value in engine_limits().items() if name in written}
     assert written == defined | engine
     assert all(engine[name] == defined[name] for name in engine.keys() & defined.keys())

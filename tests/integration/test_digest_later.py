@@ -82,13 +82,14 @@ def test_a_downstream_takes_in_digests_without_touching_its_tree(place: Site) ->
 
 def test_a_killed_run_is_taken_up_where_it_was(place: Site) -> None:
     up = place.upstream(digest="later")
-    up.put(b"small", b"small", mtime=1_000)
-    up.put(b"large", b"", mtime=2_000)
-    os.truncate(up.at(b"large"), LARGE)
+    up.put(b"larger", b"")
+    os.truncate(up.at(b"larger"), 8 * LARGE)
+    os.utime(up.at(b"larger"), (1_000, 1_000))
+    up.put(b"small", b"s" * (LARGE // 16))
     up.commit()
     left = up.places.folder / "digests.left"
-    # After the large file, a batch by itself, the rate keeps the run from the small one.
-    process = subprocess.Popen(command(up, "--rate", "1"), env=ENVIRONMENT)
+    # The rate lets the larger file, a batch by itself, take a minute.
+    process = subprocess.Popen(command(up, "--rate", str(LARGE // 8)), env=ENVIRONMENT)
     try:
         deadline = time.monotonic() + SECONDS
         while not left.exists() or left.stat().st_size <= 16:
@@ -100,12 +101,15 @@ def test_a_killed_run_is_taken_up_where_it_was(place: Site) -> None:
         process.wait()
     found = digested(up)
     assert (found["changed"], found["missing"]) == (True, 0)
-    assert (found["hashed_files"], found["hashed_bytes"]) == (1, 5)
+    assert (found["hashed_files"], found["hashed_bytes"]) == (1, 8 * LARGE)
 
 
 def test_a_commit_is_not_kept_waiting(place: Site) -> None:
     up = place.upstream(digest="later")
     up.put(b"one", b"1" * 1000)
+    up.put(b"old", b"")
+    os.truncate(up.at(b"old"), LARGE + 1)
+    os.utime(up.at(b"old"), (1_000, 1_000))
     up.commit()
     left = up.places.folder / "digests.left"
     process = subprocess.Popen(command(up, "--rate", "1"), env=ENVIRONMENT)
@@ -125,6 +129,20 @@ def test_a_commit_is_not_kept_waiting(place: Site) -> None:
     finally:
         process.kill()
         process.wait()
+
+
+def test_time_ends_the_reading_of_a_file(place: Site) -> None:
+    up = place.upstream(digest="later")
+    up.put(b"large", b"")
+    os.truncate(up.at(b"large"), LARGE)
+    up.commit()
+    # At this rate the file takes years.
+    done = digest(up, "--rate", "1", "--time", "1s")
+    assert done.code == 41
+    (found,) = map(json.loads, done.out.splitlines())
+    assert (found["changed"], found["missing"], found["hashed_files"]) == (False, 1, 0)
+    assert [problem[0] for problem in found["problems"]] == ["large"]
+    assert digested(up)["missing"] == 0
 
 
 def test_bad_limits_are_refused(place: Site) -> None:

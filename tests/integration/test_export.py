@@ -230,3 +230,45 @@ def test_other_users_may_read_what_is_written(root: Path, tree: Path) -> None:
     finally:
         os.umask(before)
     assert (tree / "project/trace/mirror.example").stat().st_mode & 0o777 == 0o644
+
+
+@pytest.mark.parametrize("options", [(), ("--changes", "/dev/null")])
+def test_exports_do_not_hide_that_a_tree_is_empty(
+    root: Path, tree: Path, options: tuple[str, ...]
+) -> None:
+    configure(root, 'files = ["trace"]')
+    commit(root)
+    tree.rename(tree.with_name("disk"))
+    tree.mkdir()  # the disk is not mounted
+    for _ in range(2):
+        for command in (("commit", NAME, *options), ("export", NAME)):
+            assert run_server(root, *command).returncode == ExitCode.EMPTY_ROOT
+        assert paths(tree) == set()
+
+
+def test_a_list_that_an_update_left_is_enough(root: Path, tree: Path, tmp_path: Path) -> None:
+    configure(root, 'files = ["fedora", "trace", "arch"]')
+    changes = tmp_path / "changes"
+
+    def commit_listed(*named: str) -> dict[str, Any]:
+        changes.write_text("".join(f"{name}\n" for name in named))
+        done = run_server(root, "commit", NAME, "--changes", str(changes), "--json")
+        assert done.returncode == 0, done
+        return lines(done)["commit"]
+
+    commit(root)
+    (tree / "d/new").write_text("x")
+    done = commit_listed("d", "d/new")
+    assert (done["changed"], done["lists"]["scanned"]) == (True, None)
+    assert b"d/new" in (tree / "fullfilelist").read_bytes()
+    assert done["totals"]["entries"] == len(paths(tree)) + 1
+    assert not commit_listed("d/new")["changed"]
+    assert not commit(root)["commit"]["changed"]
+    (tree / "a").unlink()
+    assert commit_listed("a")["changed"]
+    assert b"\na\n" not in (tree / "fullfilelist").read_bytes()
+    before = tree_state(tree)
+    (tree / "lastupdate").unlink()  # as a killed run may leave it
+    assert commit_listed("d/new")["totals"]["entries"] == len(paths(tree)) + 1
+    assert tree_state(tree).keys() == before.keys()
+    assert not commit(root)["commit"]["changed"]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from huai_schema.errors import ExitCode
-from huai_server.fallback.attr.scrub import Scrub
+from huai_server.fallback.attr.foreign_changes import ForeignChanges
 from tests.support.attr_trees import Fallback
 from tests.support.committing import NAME, SECONDS, run_server
 from tests.support.fallback_service import configure, service, upstream
@@ -30,7 +30,7 @@ def module(short_path: Path) -> Fallback:
 
 def damage(module: Fallback) -> Path | None:
     """What one pass finds."""
-    one_pass = Scrub(module.attr)
+    one_pass = ForeignChanges(module.attr)
     assert one_pass.run()
     return one_pass.damage
 
@@ -128,7 +128,7 @@ def test_many_updates_look_by_themselves(module: Fallback) -> None:
 
 
 def test_a_pass_in_small_pieces_ends(module: Fallback) -> None:
-    one_pass = Scrub(module.attr)
+    one_pass = ForeignChanges(module.attr)
     for number in range(200):
         (module.attr.tree / f"extra{number}").mkdir()
     os.utime(module.attr.tree, ns=(0, module.tree.stat().st_mtime_ns))

@@ -30,7 +30,11 @@ class Upstream:
             "PATH": "/usr/bin:/bin",  # cron's
             "HUAI_ROOT": str(folder / "root"),
             "HUAI_SERVER": str(self.program),
+            "HUAI_POST_SYNC_D": str(folder / "parts"),
         }
+        self.parts = folder / "parts"
+        self.parts.mkdir()
+        self.ran = folder / "ran"
 
     def server(self, *arguments: str) -> str:
         return subprocess.run(
@@ -51,6 +55,21 @@ class Upstream:
             timeout=60,
             check=False,
         )
+
+    def part(self, name: str, code: int = 0, mode: int = 0o755) -> None:
+        """A program that says what it was told, and ends with `code`."""
+        told = "$0 $1 $HUAI_MODULE $HUAI_SERIAL_BEFORE-$HUAI_SERIAL $HUAI_CHANGED $HUAI_EXIT_CODE"
+        part = self.parts / name
+        part.write_text(f'#!/bin/sh\necho "{told}" >>{self.ran}\nexit {code}\n')
+        part.chmod(mode)
+
+    def told(self) -> list[str]:
+        """What the programs said since the last time."""
+        if not self.ran.exists():
+            return []
+        lines = self.ran.read_text().replace(f"{self.parts}/", "").splitlines()
+        self.ran.unlink()
+        return lines
 
     def serial(self) -> int | None:
         serial = json.loads(self.server("status", "--json", "m"))["serial"]
@@ -129,3 +148,33 @@ def test_finds_the_program_on_the_path(upstream: Upstream) -> None:
     done = upstream.hook("m", HUAI_SERVER="", PATH=f"{folder}:/usr/bin:/bin")
     assert done.returncode == 0
     assert upstream.serial() == 1
+
+
+def test_what_stands_in_the_folder_runs_after_the_commit(upstream: Upstream) -> None:
+    for name in ("20-last", "10-first"):
+        upstream.part(name)
+    upstream.part("10-first.dpkg-old")
+    upstream.part("30-off", mode=0o644)
+    (upstream.parts / "40-folder").mkdir()
+    assert upstream.hook("m").returncode == 0
+    assert upstream.told() == ["10-first m m -1 1 0", "20-last m m -1 1 0"]
+    assert upstream.hook("m").returncode == 0
+    assert upstream.told() == ["10-first m m 1-1 0 0", "20-last m m 1-1 0 0"]
+
+
+def test_one_that_fails_keeps_back_none_and_no_commit(upstream: Upstream) -> None:
+    upstream.part("10-fails", code=3)
+    upstream.part("20-last")
+    done = upstream.hook("m")
+    assert done.returncode == 56
+    assert "10-fails ended with 3" in done.stderr
+    assert [line.split()[0] for line in upstream.told()] == ["10-fails", "20-last"]
+    assert upstream.serial() == 1
+
+
+def test_none_runs_where_nothing_was_committed(upstream: Upstream) -> None:
+    upstream.part("10-part")
+    (upstream.tree / "file").unlink()
+    assert upstream.hook("m").returncode == 42
+    assert upstream.hook("m", TUNASYNC_JOB_EXIT_STATUS="failure").returncode == 0
+    assert upstream.told() == []

@@ -12,6 +12,7 @@ import pytest
 
 from docs.man.pages import command_line
 from huai_client.hook_table import Hooks
+from huai_client.proof_table import Proof
 from tests.support import json_events
 from tests.support.rsyncd import rsync_daemon
 from tests.support.upstream import SECONDS, Downstream, Ended, Site, Upstream, ended
@@ -164,7 +165,33 @@ def full(place: Site, _: Path) -> Iterator[Lines]:
         yield lines(done._replace(out=told + done.out))
 
 
-SCENES = (life, undone, filtered, refusals, trouble, full)
+def unproved(place: Site, _: Path) -> Iterator[Lines]:
+    """A repository of packages whose proof fails."""
+    up = place.upstream()
+    up.put(b"dists/s/Release", b"1")
+    up.commit()
+    failing = Proof(command="/bin/false")
+    down = place.downstream(up, proofs={"apt": failing})
+    yield lines(down.run("sync", down.name, "--json"), 58)
+
+
+def watched(place: Site, _: Path) -> Iterator[Lines]:
+    """An upstream that tells of a commit, and one that does not answer."""
+    up = grown(place)
+    down = place.downstream(up, url=["http://127.0.0.1:9", place.url])
+    process = down.spawn("watch", "--json")
+    assert process.stdout is not None
+    told = ""
+    while '"ended"' not in told or '"told"' not in told:
+        line = process.stdout.readline()
+        assert line, told
+        told += line
+    process.terminate()
+    done = ended(process)
+    yield lines(done._replace(out=told + done.out), 143)
+
+
+SCENES = (life, undone, filtered, refusals, trouble, full, unproved, watched)
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,7 @@
 """Every line of `huai-server --json` is as docs/JSON.md says, and all it says is printed."""
 
 import json
+import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -63,6 +64,21 @@ def watched(root: Path, tree: Path) -> Lines:
         process.communicate(timeout=SECONDS)
 
 
+def scrubbed(root: Path, tree: Path) -> Iterator[Lines]:
+    """A file is damaged, and deleted."""
+    yield run(root, "scrub", NAME, "--full")
+    status = (tree / "more").stat()
+    (tree / "more").write_text("damaged")
+    os.utime(tree / "more", ns=(status.st_atime_ns, status.st_mtime_ns))
+    yield run(root, "scrub", NAME, "--full", code=59)
+    text = (root / "server.toml").read_text()
+    (root / "server.toml").write_text(f'{text}digest = "later"\n')
+    yield run(root, "status")
+    (root / "server.toml").write_text(text)
+    (tree / "more").unlink()
+    yield run(root, "scrub", NAME)
+
+
 def life(root: Path, tree: Path) -> Iterator[Lines]:
     """A module from its adding to its removal."""
     (tree / "file").write_text("content")
@@ -75,6 +91,8 @@ def life(root: Path, tree: Path) -> Iterator[Lines]:
     yield run(root, "announce", NAME, "http://127.0.0.1:8730")
     yield run(root, "commit", NAME)
     yield run(root, "export", NAME, "--only", "fedora", "--to", str(tree))
+    (www := root / "www").mkdir()
+    yield run(root, "publish", NAME, "--to", str(www))
     yield run(root, "fallback", "build", NAME)
     (tree / "more").write_text("content")
     yield run(root, "commit", NAME)
@@ -82,6 +100,7 @@ def life(root: Path, tree: Path) -> Iterator[Lines]:
     (tree / "later").write_text("later")
     yield run(root, "audit", NAME, code=47)
     yield run(root, "digest", NAME)
+    yield from scrubbed(root, tree)
     (tree / "list").write_text(">f+++++++++ more\n")
     yield run(root, "commit", NAME, "--changes", str(tree / "list"))
     yield run(root, "status")

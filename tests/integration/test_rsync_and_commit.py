@@ -18,13 +18,19 @@ ODD = (
 )  # fmt: skip
 
 
+TUNASYNC = (
+    "-aHvh", "--no-o", "--no-g", "--stats", "--filter", "risk .~tmp~/", "--exclude", ".~tmp~/",
+    "--delete", "--delete-after", "--delay-updates", "--safe-links", "--timeout=120",
+)  # fmt: skip
+
+
 class Mirror:
     """A mirror that rsync updates, with its module."""
 
     def __init__(self, folder: Path) -> None:
         self.source = folder / "source"
         self.source.mkdir()
-        self.upstream = Upstream(folder)
+        self.upstream = Upstream(folder, folder / NAME)
         run_server(self.upstream.root, "add", NAME, str(self.upstream.tree))
         self.upstream.write("first")
         assert run_server(self.upstream.root, "commit", NAME).returncode == 0
@@ -105,6 +111,25 @@ def test_what_a_daemon_sends(mirror: Mirror) -> None:
         mirror.check()
 
 
+def test_tunasync_calls_it_as_rsync_and_names_no_mirror(mirror: Mirror) -> None:
+    (mirror.source / "one").write_text("1")
+    for dest in (f"{mirror.upstream.tree}", f"{mirror.upstream.tree}//"):
+        (mirror.source / "dir").mkdir(exist_ok=True)
+        (mirror.source / "dir" / str(len(dest))).write_text("x")
+        done = mirror.update(*TUNASYNC, f"{mirror.source}/", dest)
+        assert done.returncode == 0, done.stderr
+        assert "Total file size: " in done.stdout
+        assert f"dir/{len(dest)}" in mirror.upstream.paths()
+        mirror.check()
+
+
+def test_options_alone_are_no_call_of_rsync(mirror: Mirror) -> None:
+    done = mirror.update("--version")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "usage: " in done.stderr
+    assert not mirror.log.parent.exists()
+
+
 def test_a_partial_update_is_committed_and_its_code_passed_on(mirror: Mirror) -> None:
     (mirror.source / "good").write_text("good")
     tree = f"{mirror.upstream.tree}/"
@@ -138,4 +163,15 @@ def test_a_commit_that_fails_keeps_the_log(mirror: Mirror) -> None:
     assert mirror.by_list().returncode == 40
     lists.write_text(text)
     assert mirror.by_list().returncode == 0
+    mirror.check()
+
+
+def test_a_program_that_fails_after_the_commit_keeps_no_log(mirror: Mirror) -> None:
+    parts = mirror.source.parent / "parts"
+    parts.mkdir()
+    (parts / "fails").write_text("#!/bin/sh\nexit 1\n")
+    (parts / "fails").chmod(0o755)
+    (mirror.source / "one").write_text("1")
+    arguments = ("rsync", "-a", f"{mirror.source}/", f"{mirror.upstream.tree}/")
+    assert mirror.update(NAME, "--", *arguments, HUAI_POST_SYNC_D=str(parts)).returncode == 56
     mirror.check()

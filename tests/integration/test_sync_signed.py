@@ -6,7 +6,6 @@ import subprocess
 from dataclasses import replace
 from pathlib import Path
 
-import pygit2
 import pytest
 
 from huai_client.state import state as states
@@ -61,6 +60,7 @@ def test_the_first_key_is_pinned_and_said(pair: Pair) -> None:
     assert trusted(down) == {
         "version": 1,
         "keys_version": 1,
+        "threshold": 1,
         "keys": [key(1).public],
         "anchors": [],
     }
@@ -254,18 +254,14 @@ def test_a_commit_of_another_module(pair: Pair) -> None:
     refused(down, "another module")
 
 
-def test_an_object_that_takes_the_place_of_another(pair: Pair) -> None:
-    """As by a collision of SHA-1: what is here is not what was signed."""
+def test_a_listing_that_was_not_signed(pair: Pair) -> None:
+    """Whatever its id is: hashes that were kept of what was refused do not count for the next."""
     up, down = pair
     down.synced()
     up.up.put(b"folder/new", b"1")
     up.commit(b"2")
-    git = pygit2.Repository(str(up.up.places.repository))
-    tree = git[up.head.tree]
     promise = up.promise
-    lying = promise._replace(listing=bytes.fromhex("00" * 32))
-    assert isinstance(tree, pygit2.Tree)
-    up.forge(key(1), promise=lying)
+    up.forge(key(1), promise=promise._replace(listing=bytes(32)))
     refused(down, "another listing")
     assert not (down.repository / "listing-hashes").exists()
     up.forge(key(1), promise=promise)
@@ -444,6 +440,30 @@ def test_this_clock_is_a_year_behind(pair: Pair, verify: str) -> None:
     down.configure(verify=verify, keys=KEYS)
     up.forge(key(1), made=365)
     refused(down, "is dated", "clock", code=54)
+
+
+@pytest.mark.parametrize("years", [1, -1])
+@pytest.mark.parametrize("verify", ["pin", "require"])
+def test_the_upstream_s_clock_was_a_year_off(pair: Pair, verify: str, years: int) -> None:
+    """Its next commit sets that right, though nothing changed, and times go back."""
+    up, down = pair
+    down.configure(verify=verify, keys=KEYS)
+    down.synced()
+    up.forge(key(1), made=365 * years)
+    wrong = up.head
+    if (verify, years) != ("pin", -1):
+        refused(down, "clock", code=54)
+    else:
+        assert "was valid until" in down.sync().err
+    up.commit()
+    assert up.head.info.serial == wrong.info.serial + 1
+    assert up.head.tree == wrong.tree
+    assert (up.head.time < wrong.time) == (years > 0)
+    assert down.synced()["stale"] is False
+    assert down.state.serial == up.head.info.serial
+    right = up.head
+    up.commit()
+    assert up.head == right
 
 
 def test_clocks_may_differ_by_less_than_an_hour(pair: Pair) -> None:

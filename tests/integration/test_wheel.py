@@ -37,6 +37,19 @@ def test_it_names_each_crate_of_its_engine(wheel: Path) -> None:
     assert named == {crate.key for crate in read_crates()}
 
 
+def test_it_holds_all_that_pages_are_made_of(wheel: Path) -> None:
+    sources = {"assets/*": 3, "templates/*.html": 5, "words/*.toml": 1}
+    pages = Path("server", "huai_server", "http", "pages")
+    made_of = [TOP / "client" / "huai_client" / "inspect" / "status_page.html"]
+    for pattern, fewest in sources.items():
+        found = [*(TOP / pages).glob(pattern)]
+        assert len(found) >= fewest
+        made_of += found
+    with zipfile.ZipFile(wheel) as opened:
+        held = set(opened.namelist())
+    assert {Path(*each.relative_to(TOP).parts[1:]).as_posix() for each in made_of} <= held
+
+
 def test_its_programs_start_without_the_checkout(wheel: Path, tmp_path: Path) -> None:
     with zipfile.ZipFile(wheel) as opened:
         opened.extractall(tmp_path)

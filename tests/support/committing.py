@@ -12,12 +12,13 @@ import msgspec
 from huai_schema.entries import Entry, File
 from huai_schema.paths import RelPath
 from huai_server.commit.change_lists import ChangeLists, read_lists
-from huai_server.commit.commit import audit_tree, commit_tree
+from huai_server.commit.commit import TreeExport, audit_tree, commit_tree
 from huai_server.commit.result import AuditResult, CommitOptions, CommitResult
 from huai_server.config import Module
 from huai_server.paths import ModulePlaces, module_places
 from huai_server.store.check import CheckReport, check_repository
 from huai_server.store.repository import Head, Repository
+from tests.support.prepared import SERVER, ran
 from tests.support.scanners import as_nobody
 
 NAME = "m"
@@ -84,22 +85,25 @@ class Upstream:
         accept_mounts: bool = False,
         wait: float = 0,
         lists: Callable[[Path], ChangeLists] | None = None,
+        export: TreeExport | None = None,
     ) -> CommitResult:
         """Commit the tree."""
         options = CommitOptions(
             allow_empty=allow_empty, accept_mounts=accept_mounts, wait=wait, lists=lists
         )
-        return commit_tree(NAME, self.module, self.places, options)
+        return commit_tree(NAME, self.module, self.places, options, export=export)
 
     def audit(self) -> AuditResult:
         """Compare the tree with the last commit."""
         return audit_tree(NAME, self.module, self.places)
 
-    def commit_listed(self, *paths: str | bytes, spelling: str = "nul") -> CommitResult:
+    def commit_listed(
+        self, *paths: str | bytes, spelling: str = "nul", export: TreeExport | None = None
+    ) -> CommitResult:
         """Commit what stands at these paths."""
         source = self.root.parent / "changes"
         source.write_bytes(b"".join(os.fsencode(path) + b"\0" for path in paths))
-        return self.commit(lists=partial(read_lists, [str(source)], spelling))
+        return self.commit(lists=partial(read_lists, [str(source)], spelling), export=export)
 
     def commit_as_nobody(self) -> CommitResult:
         """Commit in a process without privileges, to whom the state belongs."""
@@ -178,13 +182,6 @@ def server_environment() -> dict[str, str]:
 
 def run_server(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run `huai-server` to its end; a traceback is a failure, whatever the test expects."""
-    done = subprocess.run(
-        server_command(root, *arguments),
-        env=server_environment(),
-        capture_output=True,
-        text=True,
-        timeout=SECONDS,
-        check=False,
-    )
+    done = ran(SERVER, ["--root", str(root), *arguments], server_environment(), SECONDS)
     assert "Traceback" not in done.stderr, done.stderr
     return done

@@ -7,7 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.support.committing import NAME, SECONDS, run_server, server_command, server_environment
+from tests.support.committing import NAME, SECONDS, run_server, server_environment
+from tests.support.prepared import SERVER, Started
 from tests.support.processes import children
 
 
@@ -60,9 +61,10 @@ def service(root: Path, **environment: str) -> Iterator[Service]:
     """Runs until the end of the block, however that ends it."""
     log = root.parent / "log"
     with log.open("a") as errors:
-        process = subprocess.Popen(
-            server_command(root, "fallback", "serve", "--json"),
-            env={**server_environment(), **environment},
+        process = Started(
+            SERVER,
+            ["--root", str(root), "fallback", "serve", "--json"],
+            {**server_environment(), **environment},
             stdout=subprocess.PIPE,
             stderr=errors,
             text=True,

@@ -10,18 +10,19 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from huai_schema.codec.commits import CommitInfo, Counts, Totals
+from tests.support.prepared import Program, Started
 from tests.support.processes import descendants, until
 
 SECONDS = 60
 PACK_BYTES = 32 << 20
 """The least that `large_repository` sends."""
 ROOT = Path(__file__).parents[2]
+_SERVER = Program("huai_server", "tests.support.http_server", ("-X", "faulthandler", "-W", "error"))
 ENVIRONMENT = {
     "PATH": os.environ["PATH"],
     "HOME": "/nonexistent",
@@ -157,22 +158,12 @@ def running(folder: Path, program: Path | None = None, **settings: object) -> It
 
     `program`: a folder with another `git` in it for the server.
     """
-    command = [
-        sys.executable,
-        "-X",
-        "faulthandler",
-        "-W",
-        "error",
-        "-m",
-        "tests.support.http_server",
-        str(folder),
-    ]
-    path = os.pathsep.join(str(ROOT / part) for part in ("", "schema", "server"))
     search = f"{program}:{ENVIRONMENT['PATH']}" if program else ENVIRONMENT["PATH"]
-    process = subprocess.Popen(
-        [*command, json.dumps(settings)],
+    process = Started(
+        _SERVER,
+        [str(folder), json.dumps(settings)],
+        {**ENVIRONMENT, "PATH": search},
         stdout=subprocess.PIPE,
-        env={**ENVIRONMENT, "PYTHONPATH": path, "PATH": search},
     )
     assert process.stdout is not None
     try:

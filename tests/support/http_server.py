@@ -6,13 +6,13 @@ Serves `FOLDER/NAME.git` as module NAME, and writes the address it got to stdout
 import json
 import logging
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from huai_server.config import Listen
 from huai_server.http.server import serve_http
-from huai_server.http.settings import Content
+from huai_server.http.settings import Content, WebHook
 from huai_server.serve import settings_of
 
 
@@ -29,6 +29,14 @@ class Folder:
     def contents(self) -> Mapping[str, Content]:
         """No module hands out content."""
         return {}
+
+    def static_folders(self) -> Mapping[str, Path]:
+        """What was published into the folder `static` beside the repositories."""
+        return {name: self._path / "static" / "git" / f"{name}.git" for name in self.modules()}
+
+    def webhooks(self) -> Sequence[tuple[str, WebHook]]:
+        """Nobody is told of commits."""
+        return ()
 
 
 def main() -> None:

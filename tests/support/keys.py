@@ -25,7 +25,11 @@ def write_key(path: Path, made: PrivateKey) -> Path:
 
 def allow(path: Path, *public: str) -> Path:
     """A file of allowed signers."""
-    path.write_text("".join(f'huai@localhost namespaces="git,huai-keys" {key}\n' for key in public))
+    path.write_text(
+        "".join(
+            f'huai@localhost namespaces="git,huai-cosigned,huai-keys" {key}\n' for key in public
+        )
+    )
     return path
 
 

@@ -4,6 +4,7 @@ import contextlib
 import json
 import signal
 import subprocess
+import sys
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -16,9 +17,9 @@ from tests.support.committing import (
     NAME,
     SECONDS,
     git,
-    server_command,
     server_environment,
 )
+from tests.support.prepared import SERVER, Started
 
 
 @dataclass
@@ -64,17 +65,22 @@ class Serving:
 @contextlib.contextmanager
 def serving(root: Path, program: str | None = None) -> Iterator[Serving]:
     log = root.parent / "log"
-    command = server_command(root, "serve", "--port", "0", "--json")
-    if program is not None:
-        command[2] = program
+    arguments = ["--root", str(root), "serve", "--port", "0", "--json"]
+    environment = server_environment()
     with log.open("w") as errors:
-        process = subprocess.Popen(
-            command,
-            env=server_environment(),
-            stdout=subprocess.PIPE,
-            stderr=errors,
-            text=True,
-        )
+        process: subprocess.Popen[str]
+        if program is None:
+            process = Started(
+                SERVER, arguments, environment, stdout=subprocess.PIPE, stderr=errors, text=True
+            )
+        else:
+            process = subprocess.Popen(
+                [sys.executable, "-c", program, *arguments],
+                env=environment,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+            )
     assert process.stdout is not None
     try:
         line = process.stdout.readline()

@@ -1,6 +1,7 @@
 """An upstream of a site that signs: a real tree, real keys, and what others would do to it."""
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -8,7 +9,7 @@ from pathlib import Path
 import pygit2
 
 from huai_native._native import PrivateKey
-from huai_schema.codec.signing import NAMESPACE, Promise, join_commit, split_commit
+from huai_schema.codec.signing import COSIGNED, NAMESPACE, Promise, join_commit, split_commit
 from huai_server import config as server_config
 from huai_server.commit.commit import commit_tree
 from huai_server.config import Signing
@@ -74,12 +75,13 @@ class SignedUpstream:
         promise: Promise | None = None,
         serial: int | None = None,
         tree: str = "",
+        cosigners: Sequence[PrivateKey] = (),
     ) -> None:
         """One more commit, of the newest tree or `tree`, made `made` days from now."""
         head, now = self.head, int(time.time() + made * 86_400)
         wanted = promise or self.promise._replace(valid_until=now + days * 86_400)
         info = head.info._replace(serial=serial or head.info.serial + 1)
-        seal = Seal(wanted, partial(_sign, signer))
+        seal = Seal(wanted, partial(_sign, signer), partial(_cosign, cosigners))
         root = bytes.fromhex(tree or head.tree)
         self.repository.commit(root, info, head, seal=seal, now=now)
 
@@ -100,6 +102,10 @@ class SignedUpstream:
         signed = split_commit(self.raw())
         assert signed is not None
         self.replace(join_commit(signed.payload, _sign(signer, signed.payload)))
+
+
+def _cosign(signers: Sequence[PrivateKey], text: bytes) -> list[bytes]:
+    return [signer.sign(COSIGNED, text).encode() for signer in signers]
 
 
 def _sign(signer: PrivateKey, text: bytes) -> bytes:

@@ -14,10 +14,10 @@ from pathlib import Path
 NOBODY = 65534
 _TOP = Path(__file__).parents[2]
 _LATE = {
-    "huai_client": ("encodings.idna", "tenacity"),
+    "huai_client": ("encodings.ascii", "encodings.idna", "tenacity"),
     "huai_server": (
-        *("encodings.idna", "fastapi.telemetry._runtime", "httptools", "uvicorn.lifespan.on"),
-        *("uvicorn.loops.auto", "uvicorn.loops.uvloop", "uvloop"),
+        *("encodings.ascii", "encodings.idna", "fastapi.telemetry._runtime", "httptools"),
+        *("uvicorn.lifespan.on", "uvicorn.loops.auto", "uvicorn.loops.uvloop", "uvloop"),
     ),
 }
 """What no module of the package imports when it is imported itself."""

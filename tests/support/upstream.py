@@ -42,7 +42,8 @@ from huai_server import config as server_config
 from huai_server.commit.commit import commit_tree
 from huai_server.commit.result import CommitResult
 from huai_server.paths import module_places
-from tests.support import json_events
+from tests.support import json_events, prepared
+from tests.support.prepared import Started
 from tests.support.rsyncd import rsync_daemon
 
 SECONDS = 60
@@ -180,14 +181,18 @@ class Downstream:
         self, *arguments: str, environment: Mapping[str, str] | None = None
     ) -> subprocess.Popen[str]:
         """`huai-client` as a process."""
-        return subprocess.Popen(
-            [*CLIENT, "--root", str(self.root), *arguments],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env={**ENVIRONMENT, **(environment or {})},
-            text=True,
-        )
+        words = ["--root", str(self.root), *arguments]
+        streams: Any = {
+            "stdin": subprocess.DEVNULL,
+            "stdout": subprocess.PIPE,
+            "stderr": subprocess.PIPE,
+            "text": True,
+        }
+        if environment:  # some of it is read as the modules are loaded
+            return subprocess.Popen(
+                [*CLIENT, *words], env={**ENVIRONMENT, **environment}, **streams
+            )
+        return Started(prepared.CLIENT, words, ENVIRONMENT, **streams)
 
     def process(self, *arguments: str, environment: Mapping[str, str] | None = None) -> Ended:
         """The same, until it ends."""
@@ -287,11 +292,12 @@ class Site:
 @contextmanager
 def serving(root: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """`huai-server serve`, and its address."""
-    process = subprocess.Popen(
-        [*SERVER, "--root", str(root), "serve", "--json", *(options or ("--port", "0"))],
+    process = Started(
+        prepared.SERVER,
+        ["--root", str(root), "serve", "--json", *(options or ("--port", "0"))],
+        ENVIRONMENT,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
-        env=ENVIRONMENT,
         text=True,
     )
     assert process.stdout is not None

@@ -20,7 +20,7 @@ BREAKING = {
         "schema/huai_schema/errors.py",
         "import huai_schema.paths",
     ),
-    "One module on each side knows pygit2": (
+    "One module of the client knows pygit2": (
         "server/huai_server/planted.py",
         "def f():\n    import pygit2",
     ),

@@ -8,7 +8,7 @@ import msgspec
 
 from docs.man.pages import PROGRAMS, command_line
 from huai_client import config as client
-from huai_client import hook_table
+from huai_client import hook_table, proof_table
 from huai_schema.errors import ExitCode
 from huai_server import config as server
 
@@ -18,6 +18,7 @@ CLIENT = (TOP / "docs/CLIENT-CONFIGURATION.md").read_text(encoding="utf-8")
 SERVER = (TOP / "docs/SERVER-CONFIGURATION.md").read_text(encoding="utf-8")
 HOOKS = (TOP / "docs/CLIENT-HOOKS.md").read_text(encoding="utf-8")
 FALLBACK = (TOP / "docs/FALLBACK.md").read_text(encoding="utf-8")
+PROOFS = (TOP / "docs/PROOFS.md").read_text(encoding="utf-8")
 EXPORT = (TOP / "docs/EXPORT.md").read_text(encoding="utf-8")
 REQUIRED = object()
 
@@ -76,11 +77,18 @@ def test_every_key_of_the_server_is_described_with_its_default() -> None:
 
 
 def test_every_key_of_the_client_is_described_with_its_default() -> None:
-    assert described("client.toml", CLIENT) == real({"modules.NAME": client.Module})
+    assert described("client.toml", CLIENT) == real(
+        {"modules.NAME": client.Module, "watch": client.Watch, "status": client.StatusFiles}
+    )
 
 
 def test_every_key_of_the_hooks_is_described_with_its_default() -> None:
     assert described("client.toml", HOOKS) == real({"modules.NAME.hooks": hook_table.Hooks})
+
+
+def test_every_key_of_the_proofs_is_described_with_its_default() -> None:
+    tables: dict[str, type[msgspec.Struct]] = {"modules.NAME.proofs.PROFILE": proof_table.Proof}
+    assert described("client.toml", PROOFS) == real(tables)
 
 
 def test_every_key_of_the_fallback_is_described_with_its_default() -> None:

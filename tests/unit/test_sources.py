@@ -11,7 +11,7 @@ PRODUCT = sorted(
 FEWEST_STATEMENTS = 4
 """Shorter functions may be alike by nature."""
 TWINS = ("repository.py", "options.py")
-"""Each side has its own, because pygit2 and click have no place in the schema they share."""
+"""Each side has its own, because how they open one, and click, have no place in the schema."""
 EMPTY_NAMES = {"utils", "util", "helpers", "common", "misc", "manager"}
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef

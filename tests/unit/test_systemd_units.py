@@ -14,7 +14,9 @@ from huai_schema.errors import ExitCode
 
 TOP = Path(__file__).parents[2]
 FOLDER = TOP / "hooks" / "systemd"
-UNITS = sorted(path for path in FOLDER.iterdir() if path.suffix in {".service", ".timer", ".mount"})
+UNITS = sorted(
+    path for path in FOLDER.iterdir() if path.suffix in {".service", ".path", ".timer", ".mount"}
+)
 SERVICES = [unit for unit in UNITS if unit.suffix == ".service"]
 TIMERS = [unit for unit in UNITS if unit.suffix == ".timer"]
 INSTALLED = "/usr/local/bin/"
@@ -23,9 +25,12 @@ EROFS = FOLDER / "huai-fallback-erofs.conf"
 MOST_EXPOSED = {
     "huai-server.service": 15,
     "huai-server-maintain.service": 15,
+    "huai-server-scrub.service": 15,
     "huai-watch@.service": 15,
+    "huai-commit@.service": 15,
     "huai-client.service": 20,
     "huai-client@.service": 20,
+    "huai-client-watch.service": 20,
     "huai-verify@.service": 20,
     "huai-fallback.service": 35,
 }
@@ -160,6 +165,9 @@ def test_one_module_and_all_are_synced_under_the_same_rules() -> None:
         for unit in (FOLDER / "huai-client@.service", FOLDER / "huai-client.service")
     )
     assert one == every
+    watch = FOLDER / "huai-client-watch.service"
+    hardened = watch.read_text().split("\n# --")[1].split("\n[Install]")[0].strip()
+    assert hardened == (FOLDER / "huai-client.service").read_text().split("\n# --")[1].strip()
     timers = [ASSIGNMENT.findall(timer.read_text()) for timer in TIMERS]
     assert timers[0][1:] == timers[1][1:]
 
@@ -175,3 +183,10 @@ def test_the_mount_is_where_the_fallback_looks() -> None:
 
     assert values(FOLDER / "run-huai-fallback.mount", "Where") == [Fallback().folder]
     assert values(FOLDER / "huai-fallback.service", "RequiresMountsFor") == [Fallback().folder]
+
+
+def test_path_and_timer_start_the_commit_of_their_module() -> None:
+    for kind in ("path", "timer"):
+        assert values(FOLDER / f"huai-commit@.{kind}", "Unit") == []  # so it is the service
+    (command,) = values(FOLDER / "huai-commit@.service", "ExecStart")
+    assert command.endswith("huai-server commit --wait 3600 %i")

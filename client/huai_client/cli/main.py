@@ -31,6 +31,7 @@ COMMANDS = (
     "sync",
     "undo",
     "verify",
+    "watch",
     "why",
 )
 """Each a module of `huai_client.cli.commands`, as --help lists them."""

@@ -1,6 +1,5 @@
 """Options that several commands of `huai-client` share."""
 
-import re
 from collections.abc import Callable, Sequence
 from functools import wraps
 from pathlib import Path
@@ -12,7 +11,7 @@ from huai_client.cli.logfile import LogFile
 from huai_client.config import default_root, load
 from huai_client.run_options import SyncOptions
 from huai_schema.errors import HuaiError
-from huai_schema.program.spans import SPAN, seconds
+from huai_schema.program import spans
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -99,11 +98,10 @@ def wait_option(function: F) -> F:
 
 def parse_span(_context: click.Context, _option: click.Parameter, value: str | None) -> int | None:
     """`30m` to 1800."""
-    if value is None:
-        return None
-    if not re.fullmatch(SPAN, value):
-        raise click.BadParameter(f"{value!r} is no span of time such as 90s, 30m, 2h or 1d")
-    return seconds(value)
+    try:
+        return None if value is None else spans.parse(value)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
 
 
 def max_time_option(function: F) -> F:

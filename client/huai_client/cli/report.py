@@ -133,6 +133,8 @@ def failures(result: SyncResult, most: int = _FAILURES) -> Iterator[str]:
 
     Failures that the administrator can repair come first.
     """
+    for proved in result.unproved:
+        yield proved.refused()
     if result.nothing_at:
         count = len(result.outcome.missing) if result.outcome else 0
         urls = ", ".join(result.nothing_at)

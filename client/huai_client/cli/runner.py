@@ -15,6 +15,7 @@ from huai_client.diff.active_filter import same_filter
 from huai_client.diff.marks import stand
 from huai_client.durations import dated_ahead, expired, overdue, too_old
 from huai_client.hook_table import NO_HOOKS
+from huai_client.metadata.known_heads import KnownHeads
 from huai_client.metadata.upstream import Upstream, is_up_to_date
 from huai_client.mirror import Mirror
 from huai_client.modes import split_key
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from huai_client.hooks.changes import Changes
     from huai_client.metadata.repository import Repository
     from huai_client.plan.prepared import Prepared
+    from huai_client.proofs.proved import Proved
     from huai_client.state.run_record import Kind
     from huai_client.sync.result import Observer, SyncResult
     from huai_client.sync.sync import Sync
@@ -81,7 +83,8 @@ class Run:
         timeout = options.deadline.bound(self._module.timeout)
         same = not (options.adopt or options.compare) and same_filter(self._mirror, state)
         same = same and stand(self._module.dest, state)
-        poll = partial(is_up_to_date, timeout=timeout, deadline=upstream.deadline)
+        heads = KnownHeads(self._places.repository)
+        poll = partial(is_up_to_date, timeout=timeout, deadline=upstream.deadline, heads=heads)
         if state.held or (same and poll(state, upstream.metadata)):
             if options.only is not None or not self._anything_due(state):
                 run_log.up_to_date(state)
@@ -264,7 +267,20 @@ class Run:
         from huai_client.sync.result import Observer
 
         listener = choose(self._console, out=sys.stdout, err=sys.stderr)
-        return Observer(listener, partial(self._planned, run_log), self._steps())
+        planned = partial(self._planned, run_log)
+        return Observer(listener, planned, self._steps(), self._heard, self._proved)
+
+    def _heard(self, line: str) -> None:
+        self._console.info(f"{self._name}: proof: {line}")
+
+    def _proved(self, proved: "Proved") -> None:
+        self._console.event(
+            "proof",
+            path=exact(proved.repository.top),
+            profile=proved.repository.profile,
+            milliseconds=round(1000 * proved.seconds),
+            failure=proved.failure,
+        )
 
     def _steps(self) -> "Callable[[str, RelPath], None] | None":
         return self._changes.step if self._changes else self._console.steps()

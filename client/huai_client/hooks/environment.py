@@ -3,13 +3,9 @@
 Pure.  Rule to keep: a variable is never removed and never changes its meaning; new ones may come.
 """
 
-from collections.abc import Mapping
-
 from huai_client.hooks.changes import Changes, Kind
 from huai_client.mirror import Mirror
 from huai_client.state.run_record import RunRecord
-
-_PREFIX = "HUAI_"
 
 
 def before_variables(hook: str, mirror: Mirror, began: RunRecord) -> dict[str, str]:
@@ -42,9 +38,3 @@ def list_variables(changes: Changes) -> dict[str, str]:
     """Those of `on_change`, besides."""
     lists = {f"HUAI_{kind.upper()}_LIST": str(changes.path(kind)) for kind in Kind}
     return {**lists, "HUAI_INTERRUPTED": str(int(changes.interrupted))}
-
-
-def environment(outer: Mapping[str, str], variables: Mapping[str, str]) -> dict[str, str]:
-    """The environment of a hook: ours, without what was meant for other programs of huai."""
-    kept = {name: value for name, value in outer.items() if not name.startswith(_PREFIX)}
-    return {**kept, **variables}

@@ -7,35 +7,13 @@ is of another file, only costs a transfer.
 
 import os
 from collections.abc import Callable
-from contextlib import AbstractContextManager, suppress
-from typing import NamedTuple
 
 from huai_client.deadline import Deadline
 from huai_client.metadata.failover import Failover
-from huai_client.metadata.http import (
-    Answer,
-    Asked,
-    MetadataUrl,
-    NotServedError,
-    Question,
-    UpstreamDownError,
-    UpstreamError,
-    ask,
-    is_http,
-)
-from huai_client.metadata.http_line import Line
+from huai_client.metadata.files import Files
+from huai_client.metadata.http import MetadataUrl, NotServedError, UpstreamError, is_http
 from huai_native._native import BlockIndex
 from huai_schema.errors import FormatError
-
-
-class _Open(NamedTuple):
-    """A connection that stays."""
-
-    url: MetadataUrl
-    """Who was to be asked."""
-    found: MetadataUrl
-    """Where redirections led."""
-    line: Line
 
 
 class BlockIndices:
@@ -51,14 +29,12 @@ class BlockIndices:
     ) -> None:
         """`timeout` (s): as `ask` has it.  `on_message` hears why there is no index."""
         self._metadata = metadata
-        self._deadline = deadline
-        self._timeout = timeout
+        self._files = Files(timeout=timeout, deadline=deadline)
         self._on_message = on_message
-        self._open: _Open | None = None
 
     def close(self) -> None:
         """Let go of the connection that stays."""
-        self._open = None
+        self._files.close()
 
     def find(self, size: int, digest: bytes) -> BlockIndex | None:
         """The index of the file of `size` bytes with this digest; None: there is none."""
@@ -79,30 +55,11 @@ class BlockIndices:
         return None if data is None else BlockIndex.decode(data, size, digest)
 
     def _ask_http(self, url: MetadataUrl, place: str, limit: int) -> bytes | None:
-        question = Question(place, stay=True)
-        timeout, deadline = self._timeout, self._deadline
-        before, self._open = self._open, None
         try:
-            if before is not None and before.url == url:
-                with suppress(UpstreamDownError):  # the other side may have closed it
-                    found, line = before.found, before.line
-                    asked = Asked(found, question, timeout=timeout, deadline=deadline, line=line)
-                    return self._take(asked.answer(), url, place, limit)
-            answering = ask(url, question, timeout=timeout, deadline=deadline)
-            return self._take(answering, url, place, limit)
+            with self._files.get(url, place) as answer:
+                return answer.whole(limit + 1)
         except NotServedError:
             return None
-
-    def _take(
-        self, answering: AbstractContextManager[Answer], url: MetadataUrl, place: str, limit: int
-    ) -> bytes:
-        with answering as answer:
-            data = answer.whole(limit + 1)
-            line = answer.release()
-            if line is not None:
-                found = MetadataUrl(answer.url.removesuffix(f"/{place}"))
-                self._open = _Open(url, found, line)
-        return data
 
 
 def _read(path: str, limit: int) -> bytes | None:

@@ -23,6 +23,7 @@ TIMEOUT_SECONDS = 30.0
 _PASSING = {408, 429}
 """Statuses: of a request that took too long, of too many of them."""
 _GONE = {404, 410}
+_UNCHANGED = 304
 _LOGIN_WANTED = {401, 403}
 _OF_THE_SERVER = 500
 """From this status on it is the server that failed."""
@@ -108,6 +109,17 @@ class Question(NamedTuple):
     content_type: str = ""
     stay: bool = False
     """Whether another one may follow on the same connection."""
+    unless: str = ""
+    """An ETag: whoever has still that may say so alone (`UnchangedError`); empty: none."""
+
+
+class UnchangedError(Exception):
+    """What was asked for is as it was."""
+
+    def __init__(self, clock: float | None) -> None:
+        """`clock`: what the upstream's said, seconds since the epoch."""
+        super().__init__()
+        self.clock = clock
 
 
 class Answer:
@@ -120,10 +132,17 @@ class Answer:
         self.url = response.url
         self.content_type = response.head.content_type
         self.clock = moment(response.head.headers.get("date", ""))
+        self.etag = response.head.headers.get("etag", "")
+        self.offers_files = "huai-static" in response.head.headers
+        """Whether it says that there are static files."""
 
     def release(self) -> Line | None:
         """The connection, after the end of the answer; None if it does not stay open."""
         return self._response.release()
+
+    def renew(self) -> None:
+        """Give what is still to come the time of a new answer: it is one message after another."""
+        self._response.renew()
 
     def whole(self, limit: int) -> bytes:
         """All of it, up to `limit` bytes."""
@@ -177,10 +196,15 @@ def ask(
 
     `timeout` (s) is for each time that nothing comes, and for a trickle (`paced`); at the
     deadline it is over anyway.  Every failure is an `UpstreamError`, an `UpstreamDownError` if
-    it may pass, or a `TimeUpError`.
+    it may pass, or a `TimeUpError`; an answer that nothing changed is an `UnchangedError`.
     """
     with _failures(metadata):
-        response = open_url(_request(metadata, question), timeout=timeout, deadline=deadline)
+        try:
+            response = open_url(_request(metadata, question), timeout=timeout, deadline=deadline)
+        except StatusError as error:
+            if question.unless and error.head.status == _UNCHANGED:
+                raise UnchangedError(moment(error.head.headers.get("date", ""))) from error
+            raise
     with response:
         yield Answer(response, metadata)
 
@@ -202,6 +226,8 @@ def _request(metadata: MetadataUrl, question: Question) -> Request:
     headers = {"User-Agent": f"huai-client/{__version__}"}
     if question.content_type:
         headers["Content-Type"] = question.content_type
+    if question.unless:
+        headers["If-None-Match"] = question.unless
     url = f"{str(metadata).rstrip('/')}/{question.what}"
     given = unquote_to_bytes(found[2]) if found else kept_login(url)
     login = basic(given) if given else ""

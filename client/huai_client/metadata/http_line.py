@@ -45,6 +45,10 @@ class MinimumRate(io.RawIOBase):
         self.handed = 0
         """Bytes of its body that somebody has taken."""
 
+    def renew(self) -> None:
+        """As if the answer began now."""
+        self.begin(self._patience, self._deadline)
+
     def readable(self) -> bool:
         """As `BufferedReader` asks."""
         return True
@@ -95,6 +99,10 @@ class Line:
         self._rated.begin(timeout, deadline)
         self._sock.settimeout(deadline.bound(timeout))
         self._sock.sendall(data)
+
+    def renew(self) -> None:
+        """What comes from now on has the time of a new answer."""
+        self._rated.renew()
 
     @property
     def silent(self) -> bool:

@@ -1,13 +1,15 @@
 """The newest commit of an upstream: one small request.
 
-Any git server that speaks the smart HTTP protocol will do (git's own documentation:
-gitprotocol-http); the plain advertisement of version 0 is what every one of them can send.
-Other transports are left to `repository`, the fetch itself to `git`.
+Any web server with static files will do, and any git server that speaks the smart HTTP protocol
+(git's own documentation: gitprotocol-http); the plain advertisement of version 0 is what every one
+of them can send.  One that is not known is asked by git's protocol; if it does not speak that, or
+says that it has static files, for these, and from then on for these alone.
+Other transports are left to `repository`, the fetch itself to `git` and `static_fetch`.
 """
 
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from huai_client.deadline import NEVER, Deadline
 from huai_client.metadata.http import (
@@ -15,13 +17,18 @@ from huai_client.metadata.http import (
     MetadataUrl,
     NotServedError,
     Question,
+    UpstreamDownError,
     UpstreamError,
     ask,
 )
 from huai_client.metadata.http_line import Line
+from huai_client.metadata.known_heads import KnownHead, KnownHeads
 from huai_schema.errors import FormatError
 from huai_schema.git.objects import BRANCH
 from huai_schema.git.pktline import FLUSH, split
+
+if TYPE_CHECKING:
+    from huai_schema.codec.static_files import Static
 
 _ANSWER_BYTES = 1 << 20
 _ADVERT = "info/refs?service=git-upload-pack"
@@ -39,31 +46,87 @@ class Newest(NamedTuple):
     """What its clock said, seconds since the epoch; None: it did not say."""
     line: Line | None = None
     """The connection on which it said so, if that stays open for another question."""
+    static: "Static | None" = None
+    """What its static files are, if that was asked and there are any."""
 
 
 def newest_commit(
-    metadata: MetadataUrl, *, timeout: float = TIMEOUT_SECONDS, deadline: Deadline = NEVER
+    metadata: MetadataUrl,
+    *,
+    timeout: float = TIMEOUT_SECONDS,
+    deadline: Deadline = NEVER,
+    heads: KnownHeads | None = None,
 ) -> str:
-    """The hex id of the commit that the branch points to; `UpstreamError` if there is none."""
-    return find_newest(metadata, timeout=timeout, deadline=deadline).commit
+    """The hex id of the newest commit; `UpstreamError` if there is none."""
+    return find_newest(metadata, timeout=timeout, deadline=deadline, heads=heads).commit
 
 
 def find_newest(
-    metadata: MetadataUrl, *, timeout: float = TIMEOUT_SECONDS, deadline: Deadline = NEVER
+    metadata: MetadataUrl,
+    *,
+    timeout: float = TIMEOUT_SECONDS,
+    deadline: Deadline = NEVER,
+    heads: KnownHeads | None = None,
+    have: str | None = None,
 ) -> Newest:
-    """The commit that the branch points to, and where to fetch it.
+    """The newest commit, and where to fetch it.
 
     A `timeout` (s) that is longer than what suits so small a question is not made use of.
+    `heads` knows who has static files; if it is the commit `have` that they had, no more may be
+    said than that it still is.
     """
-    timeout = min(timeout, TIMEOUT_SECONDS)
+    asking = _Asking(metadata, min(timeout, TIMEOUT_SECONDS), deadline, heads)
+    known = heads.get(str(metadata)) if heads else None
+    if known is not None:
+        found = asking.by_files(known if known.commit == have else None)
+        if found is not None:
+            return found
+        if heads:
+            heads.forget(str(metadata))
+    try:
+        newest, offers_files = _by_git(metadata, asking.timeout, deadline)
+    except UpstreamDownError:
+        raise
+    except UpstreamError:
+        found = asking.by_files(None)
+        if found is None:
+            raise
+        return found
+    return (asking.by_files(None) if offers_files else None) or newest
+
+
+class _Asking(NamedTuple):
+    metadata: MetadataUrl
+    timeout: float
+    deadline: Deadline
+    heads: KnownHeads | None
+
+    def by_files(self, known: KnownHead | None) -> Newest | None:
+        """What the static files say; None: there are none."""
+        from huai_client.metadata.static_head import hear_head
+
+        metadata, heads = self.metadata, self.heads
+        try:
+            heard = hear_head(metadata, known, timeout=self.timeout, deadline=self.deadline)
+        except UpstreamDownError:
+            raise
+        except (UpstreamError, FormatError):
+            return None
+        if heads and heard.static:
+            heads.set(str(metadata), KnownHead(heard.commit, heard.etag))
+        return Newest(heard.commit, heard.found, heard.clock, heard.line, heard.static)
+
+
+def _by_git(metadata: MetadataUrl, timeout: float, deadline: Deadline) -> tuple[Newest, bool]:
+    """The commit that the branch points to, and whether there are static files as well."""
     question = Question(_ADVERT, stay=True)
     with ask(metadata, question, timeout=timeout, deadline=deadline) as answer:
         body, url, clock = answer.whole(_ANSWER_BYTES), answer.url, answer.clock
-        line = answer.release()
+        line, offers_files = answer.release(), answer.offers_files
     found = metadata
     if url != f"{str(metadata).rstrip('/')}/{_ADVERT}":
         found = MetadataUrl(url.removesuffix(f"/{_ADVERT}"))
-    return Newest(decode_advert(body, str(metadata)), found, clock, line)
+    return Newest(decode_advert(body, str(metadata)), found, clock, line), offers_files
 
 
 def decode_advert(body: bytes, metadata: str) -> str:

@@ -11,6 +11,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,15 +19,17 @@ from huai_client.deadline import NEVER, Deadline
 from huai_client.metadata.commit import Commit
 from huai_client.metadata.git import Fetch, GitObject, LocalRepository, write_shallow
 from huai_client.metadata.http import MetadataUrl, NotServedError, UpstreamError, is_http
+from huai_client.metadata.known_heads import KnownHeads
 from huai_client.metadata.newest import Newest, find_newest, newest_commit
 from huai_client.metadata.packs import drop_unfinished, exceeds, exchange_packs
-from huai_client.metadata.refs import DamagedRefError, Refs
+from huai_client.metadata.static_fetch import StaticFetch
 from huai_native._native import Packs
 from huai_schema.codec.commits import decode_commit
 from huai_schema.codec.descriptor import read_root
 from huai_schema.errors import ExitCode, FormatError, HuaiError
 from huai_schema.git.objects import BRANCH, Kind, ObjectReader
 from huai_schema.layout.snapshot import Snapshot
+from huai_schema.program.refs import DamagedRefError, Refs
 
 if TYPE_CHECKING:
     from huai_client.metadata.libgit2 import Library
@@ -34,6 +37,8 @@ if TYPE_CHECKING:
 _FETCHED = "refs/huai/fetched"
 _BEFORE = "refs/huai/before"
 """What `_FETCHED` was, so that it is still offered while the next fetch runs."""
+_PARTLY = "refs/huai/partly"
+"""A commit on the way to the newest one, all of which is here."""
 _KEPT = "refs/huai/kept/"
 _HISTORY = "refs/huai/history/"
 """Commits that were applied before, numbered: for people, not for the next fetch."""
@@ -79,7 +84,7 @@ class Repository:
         """Packs that came in this run, and are not accepted yet."""
         self._former: str | None = None
         """What `_FETCHED` was before them."""
-        self._begun: Fetch | None = None
+        self._begun: Fetch | StaticFetch | None = None
         """What was asked for ahead."""
         if not _is_repository(path):
             if not make:
@@ -105,6 +110,7 @@ class Repository:
             return
         self._forget_hashes()
         with suppress(OSError, DamagedRefError):
+            self._names.delete(_PARTLY)
             if self._former is not None:
                 self._names.set(_FETCHED, self._former)
             else:
@@ -143,7 +149,7 @@ class Repository:
     def newest_commit(self, metadata: MetadataUrl) -> str:
         """The commit that the upstream's branch points to, by any transport git knows."""
         if is_http(metadata.url):
-            return newest_commit(metadata, timeout=self._timeout)
+            return newest_commit(metadata, timeout=self._timeout, heads=KnownHeads(self._path))
         from huai_client.metadata.libgit2 import FAILURES
 
         try:
@@ -177,7 +183,10 @@ class Repository:
         drop_unfinished(self._path)
         if is_http(metadata.url):
             timeout = self._timeout
-            newest = newest or find_newest(metadata, timeout=timeout, deadline=deadline)
+            heads = KnownHeads(self._path)
+            newest = newest or find_newest(
+                metadata, timeout=timeout, deadline=deadline, heads=heads
+            )
             self._fetch_over_http(newest, deadline)
             return self._judged(newest.commit, judge)
         from huai_client.metadata.libgit2 import FAILURES
@@ -208,24 +217,27 @@ class Repository:
             if begun is None or begun.newest is not newest:
                 begun = self._begin(newest, deadline)
             former = self.fetched
-            pack = begun.complete()
+            new = begun.complete()
             if not self._arrived:
                 self._former = former
-            if pack:
-                self._arrived.append(pack)
-            else:
+            self._arrived += new
+            if not new:
                 self.packs.forget()  # it may have taken the place of a torn one of its name
             if not self.has(newest.commit):
                 raise self._damaged("what was fetched cannot be read", newest.commit)
             self._names.set(_FETCHED, newest.commit)
+            self._names.delete(_PARTLY)
         except OSError as error:
             raise self._unwritable(error) from error
 
-    def _begin(self, newest: Newest, deadline: Deadline) -> Fetch:
-        complete = self._named(_FETCHED, _BEFORE, _KEPT)
+    def _begin(self, newest: Newest, deadline: Deadline) -> Fetch | StaticFetch:
+        complete = self._named(_FETCHED, _BEFORE, _KEPT, _PARTLY)
         older = self._named(_HISTORY) - complete
         here = LocalRepository(self._path, self, complete, older, deadline)
-        return Fetch(newest, here, timeout=self._timeout)
+        if newest.static is None:
+            return Fetch(newest, here, timeout=self._timeout)
+        came = partial(self._names.set, _PARTLY)
+        return StaticFetch(newest, newest.static, here, timeout=self._timeout, came=came)
 
     def _library(self) -> "Library":
         """Libgit2's view of the repository; raises one of its `FAILURES`."""
@@ -380,7 +392,7 @@ class Repository:
 
     def _write_pack(self, folder: Path) -> None:
         """Write one pack of all that kept and earlier commits hold."""
-        for name in (_FETCHED, _BEFORE):
+        for name in (_FETCHED, _BEFORE, _PARTLY):
             self._names.delete(name)
         commits = sorted(self._named(_KEPT) | self._named(_HISTORY))
         self._library().write_pack(folder, commits)

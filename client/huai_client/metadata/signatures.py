@@ -6,6 +6,7 @@ commit that did not pass all of `judge` and `prove`.
 """
 
 import time
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,11 +15,10 @@ from huai_client.metadata.failover import UntrustedError
 from huai_client.metadata.signers import configured_keys
 from huai_client.mirror import Mirror
 from huai_client.state.trusted_keys import TrustedKeys, load_trusted, save_trusted
-from huai_native._native import verify_signature
 from huai_schema.codec.commits import decode_commit
 from huai_schema.codec.descriptor import Descriptor
 from huai_schema.codec.keys import KeyChain, Keys, read_keys
-from huai_schema.codec.signing import NAMESPACE, Promise, split_commit
+from huai_schema.codec.signing import Promise, signers_of, split_commit
 from huai_schema.errors import ExitCode, FormatError, HuaiError
 from huai_schema.git.objects import ObjectReader
 from huai_schema.program.humanize import moment
@@ -55,6 +55,7 @@ class Signatures:
         """Read whom to trust."""
         self._path = mirror.paths.trusted
         self._config = mirror.config
+        self._floor = mirror.config.threshold
         self._off = mirror.config.verify == "off"
         self._anchors = () if self._off else configured_keys(mirror.config)
         former = None if self._off else load_trusted(self._path)
@@ -75,7 +76,7 @@ class Signatures:
             if signed is None:
                 self._refuse_unsigned()
                 return
-            key = verify_signature(NAMESPACE, *signed)
+            signers = signers_of(signed)
             head = decode_commit(data)
             chain = read_keys(head.tree, objects)
             promise = Promise.decode(head.message.decode("utf-8", "replace"))
@@ -84,11 +85,8 @@ class Signatures:
                 f"the upstream's commit is signed wrongly: {error.message}",
                 hint="somebody on the way changed it, or the upstream is damaged",
             ) from None
-        trusted = self._trusted(key, chain)
-        if key not in trusted.keys.keys:
-            raise UntrustedError(
-                f"the upstream's commit is signed by {key}, which is not trusted", hint=_NEW_KEYS
-            )
+        trusted = self._trusted(signers[0], chain)
+        self._require(signers, trusted.keys)
         self._verdicts[commit] = Verdict(promise, head.tree, head.time, trusted)
 
     def check(self, commit: str, descriptor: Descriptor) -> None:
@@ -161,32 +159,58 @@ class Signatures:
                 'if that is right, verify = "off" in client.toml',
             )
 
+    def _require(self, signers: Sequence[str], keys: Keys) -> None:
+        """`UntrustedError` unless `keys` signed, git's signature first, and enough of them."""
+        if signers[0] not in keys.keys:
+            raise UntrustedError(
+                f"the upstream's commit is signed by {signers[0]}, which is not trusted",
+                hint=_NEW_KEYS,
+            )
+        if not _agree(keys, signers, self._floor):
+            raise UntrustedError(
+                f"the upstream's commit is signed by {len(set(signers) & set(keys.keys))} of the "
+                f"keys that are trusted, and {max(keys.threshold, self._floor)} have to sign it",
+                hint=_NEW_KEYS,
+            )
+
     def _trusted(self, key: str, chain: KeyChain | None) -> TrustedKeys:
         """Whose signatures count, if `chain` stands in a commit that `key` signed."""
-        newest = chain.newest if chain else Keys(0, (key,))
         if self._known is not None:
-            return self._known._replace(keys=follow(self._known.keys, chain))
-        if not self._anchors:
-            return TrustedKeys(newest)
-        versions = chain.versions if chain else ()
-        vouched = any(not each.signers.isdisjoint(self._anchors) for each in versions)
-        return TrustedKeys(newest if vouched else Keys(0, self._anchors), self._anchors)
+            return self._known._replace(keys=follow(self._known.keys, chain, self._floor))
+        if self._anchors:
+            given = Keys(0, self._anchors, self._floor)
+            return TrustedKeys(follow(given, chain, self._floor), self._anchors)
+        return TrustedKeys(chain.newest if chain else Keys(0, (key,)))
 
 
-def follow(known: Keys, chain: KeyChain | None) -> Keys:
-    """The newest version, if it follows from what is known; `UntrustedError` if it does not."""
+def follow(known: Keys, chain: KeyChain | None, floor: int = 1) -> Keys:
+    """The newest version, if it follows from what is known; `UntrustedError` if it does not.
+
+    Each step needs as many signatures as the version before it asks for, and at least `floor`.
+    """
     if chain is None:
         return known
-    first, newest = chain.versions[0], chain.newest
+    versions, newest = chain.versions, chain.newest
     if known.version == 0:  # keys without a version follow the first that they signed
-        vouched = any(not each.signers.isdisjoint(known.keys) for each in chain.versions)
-        return newest if vouched else known
-    is_next = first.keys.version == known.version + 1
-    if known in (each.keys for each in chain.versions) or (
-        is_next and not first.signers.isdisjoint(known.keys)
-    ):
+        vouched = [_agree(known, each.signers, floor) for each in versions]
+        begin = vouched.index(True) if True in vouched else None
+        if begin is None:
+            return known
+    else:
+        listed = [each.keys for each in versions]
+        is_next = versions[0].keys.version == known.version + 1
+        begin = listed.index(known) + 1 if known in listed else 0 if is_next else None
+    former, agreed = known, begin is not None
+    for each in versions[begin:]:
+        agreed = agreed and _agree(former, each.signers, floor)
+        former = each.keys
+    if agreed:
         return newest
     reason = f"version {newest.version}, which does not follow from {known.version}"
     if newest.version < known.version:
         reason = f"version {newest.version}, and {known.version} was accepted before"
     raise UntrustedError(f"the upstream's keys are of {reason}", hint=_NEW_KEYS)
+
+
+def _agree(keys: Keys, signers: Collection[str], floor: int) -> bool:
+    return keys._replace(threshold=max(keys.threshold, floor)).agrees(signers)

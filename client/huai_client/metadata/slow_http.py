@@ -84,6 +84,11 @@ class Response:
         line, self._line = self._line, None
         return line
 
+    def renew(self) -> None:
+        """Give what is still to come the time of a new answer."""
+        if self._line is not None:
+            self._line.renew()
+
     def read(self, size: int) -> bytes:
         """Some of the body, which is what earns more time."""
         data = self._body.read(size)

@@ -11,6 +11,7 @@ from typing import NamedTuple, Self
 from huai_client.deadline import NEVER, Deadline
 from huai_client.metadata.failover import Failover
 from huai_client.metadata.http import MetadataUrl, is_http
+from huai_client.metadata.known_heads import KnownHeads
 from huai_client.metadata.newest import find_newest
 from huai_client.mirror import Mirror
 from huai_client.state.hosts import Hosts
@@ -48,18 +49,26 @@ class Upstream(NamedTuple):
 
 
 def is_up_to_date(
-    state: State, metadata: Failover, *, timeout: float, deadline: Deadline = NEVER
+    state: State,
+    metadata: Failover,
+    *,
+    timeout: float,
+    deadline: Deadline = NEVER,
+    heads: KnownHeads | None = None,
 ) -> bool:
     """Whether the tree is whole and at the upstream's newest commit: one request, no walk.
 
     `timeout` in seconds, for each of the upstreams; `TimeUpError` at the deadline.  A newer commit
-    is remembered for the fetch that follows (`Failover.take_heard`).
+    is remembered for the fetch that follows (`Failover.take_heard`).  `heads` as `find_newest` has
+    it.
     """
     if state.applied is None or state.attempted:
         return False
     if not all(is_http(url.url) for url in metadata.urls):
         return False
-    fetch = partial(find_newest, timeout=timeout, deadline=deadline)
+    fetch = partial(
+        find_newest, timeout=timeout, deadline=deadline, heads=heads, have=state.applied
+    )
     newest = metadata.first_answer(fetch)
     if newest.commit == state.applied:
         return True

@@ -59,7 +59,7 @@ from huai_client.state import delayed_record
 from huai_client.state.delayed_deletion import DelayedDeletion
 from huai_client.state.state import State
 from huai_client.tree import View
-from huai_schema.codec.publish_rules import ProfileRule, own_rules, usable_rules
+from huai_schema.codec.publish_rules import ProfileRule, Rule, own_rules, usable_rules
 from huai_schema.entries import Directory
 from huai_schema.paths import RelPath
 from huai_schema.program.configuration import ConfigError, closest
@@ -293,6 +293,19 @@ def publish_order(module: Module, commit: Commit) -> PublishOrder:
     Repositories are recognised in the whole snapshot: a filter may exclude their markers.
     Raises `ConfigError` for a profile that does not exist.
     """
+    upstream = usable_rules(commit.descriptor.publish)
+    volatile = volatile_files(module, commit.descriptor)
+    return PublishOrder(commit.snapshot, profiles(), _own_rules(module), upstream, volatile)
+
+
+def order_without_upstream(module: Module, commit: Commit) -> PublishOrder:
+    """The same by client.toml and known profiles alone, where the upstream is not believed."""
+    silent = commit.descriptor._replace(publish=())
+    volatile = volatile_files(module, silent)
+    return PublishOrder(commit.snapshot, profiles(), _own_rules(module), (), volatile)
+
+
+def _own_rules(module: Module) -> list[Rule]:
     own = own_rules(module.publish)
     for rule in own:
         if isinstance(rule, ProfileRule) and rule.profile not in profiles():
@@ -300,9 +313,7 @@ def publish_order(module: Module, commit: Commit) -> PublishOrder:
                 f"publish rule {rule.text!r}: there is no profile {rule.profile!r}",
                 hint=closest(rule.profile, profiles()),
             )
-    upstream = usable_rules(commit.descriptor.publish)
-    volatile = volatile_files(module, commit.descriptor)
-    return PublishOrder(commit.snapshot, profiles(), own, upstream, volatile)
+    return own
 
 
 def _extent(

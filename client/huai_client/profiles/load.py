@@ -45,7 +45,12 @@ def profiles() -> dict[str, Profile]:
     common = _rules(tables.pop(_COMMON)["rules"])
     del tables[_VOLATILE]
     return {
-        name: Profile(name, tuple(map(tuple, table["tops"])), _rules(table["rules"]) + common)
+        name: Profile(
+            name,
+            tuple(map(tuple, table["tops"])),
+            _rules(table["rules"]) + common,
+            tuple(table.get("signed", {}).items()),
+        )
         for name, table in tables.items()
     }
 

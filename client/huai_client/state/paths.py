@@ -14,6 +14,7 @@
 - `ROOT/modules/NAME/history`: how the runs ended, for people
 - `ROOT/modules/NAME/last`: how the last run ended, and when the tree was last in step
 - `ROOT/modules/NAME/changes`: what hooks are told of, until they were
+- `ROOT/modules/NAME/proving`: what a proof is shown, while it runs
 - `ROOT/modules/NAME/checked`: which table of client.toml was found right
 """
 
@@ -60,6 +61,11 @@ class ModulePlaces(NamedTuple):
     def changes(self) -> Path:
         """The lists of changed paths that hooks get."""
         return self.folder / "changes"
+
+    @property
+    def proving(self) -> Path:
+        """What a proof is shown: symlinks to staged files."""
+        return self.folder / "proving"
 
     @property
     def checked(self) -> Path:

@@ -28,10 +28,11 @@ def load_trusted(path: Path) -> TrustedKeys | None:
         if values["version"] != _VERSION:
             raise ValueError("another version")
         number, keys, anchors = values["keys_version"], values["keys"], values["anchors"]
-        texts = (*keys, *anchors)
-        if type(number) is not int or not all(isinstance(text, str) for text in texts):
+        texts, threshold = (*keys, *anchors), values.get("threshold", 1)
+        numbers = {type(number), type(threshold)}
+        if numbers != {int} or threshold < 1 or not all(isinstance(text, str) for text in texts):
             raise ValueError("not a version and keys")
-        return TrustedKeys(Keys(number, tuple(keys)), tuple(anchors))
+        return TrustedKeys(Keys(number, tuple(keys), threshold), tuple(anchors))
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -52,6 +53,7 @@ def save_trusted(path: Path, trusted: TrustedKeys) -> None:
         "version": _VERSION,
         "keys_version": trusted.keys.version,
         "keys": trusted.keys.keys,
+        "threshold": trusted.keys.threshold,
         "anchors": trusted.anchors,
     }
     replace_durably(path, json.dumps(values, indent=1).encode())

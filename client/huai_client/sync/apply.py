@@ -1,17 +1,22 @@
 """Carries out one plan: checks room, stages content, records the attempt, changes the tree.
 
-Order of writes: the attempt is recorded before the first change to the tree; content is staged and
-verified before anything is published; deletions come last.  The next run finishes an interrupted
-one: it compares the tree instead of trusting a record of it.
+Order of writes: content is staged and verified, and what has a proof is proved, before anything is
+published; the attempt is recorded before the first change to the tree; deletions come last.  The
+next run finishes an interrupted one: it compares the tree instead of trusting a record of it.
 """
 
 import os
 import time
+from dataclasses import replace
 from functools import partial
+from itertools import chain
+from typing import TYPE_CHECKING
 
+from huai_client.plan.operations import Plan
 from huai_client.plan.prepared import Prepared
 from huai_client.plan.volatile import as_arrived
 from huai_client.plan.withhold import Withholding, withhold
+from huai_client.proofs.proved import Proved
 from huai_client.publish.destination import Destination
 from huai_client.publish.executor import Known, execute
 from huai_client.publish.report import Report
@@ -19,21 +24,30 @@ from huai_client.sync.record import Accepted, ModuleRecord
 from huai_client.sync.result import Observer, SyncResult
 from huai_client.transfer.content import ContentSource, StagedContent
 from huai_client.transfer.staging import Staging
-from huai_client.tree import STAGING, Tree
+from huai_client.tree import STAGING, Staged, Tree
+from huai_schema.entries import File
 from huai_schema.errors import ExitCode
 from huai_schema.paths import parent
+
+if TYPE_CHECKING:
+    from huai_client.proofs.prover import Prover
 
 
 class Applier:
     """Carries out the plans of one run."""
 
     def __init__(
-        self, content: ContentSource, destination: Destination, record: ModuleRecord
+        self,
+        content: ContentSource,
+        destination: Destination,
+        record: ModuleRecord,
+        prover: "Prover | None" = None,
     ) -> None:
-        """Opens nothing."""
+        """Opens nothing.  `prover`: what the pointers of package repositories are proved by."""
         self._content = content
         self._destination = destination
         self._record = record
+        self._prover = prover
 
     def apply(
         self, prepared: Prepared, tree: Tree, accepted: Accepted, observer: Observer
@@ -57,10 +71,16 @@ class Applier:
             kept = {file.path for file in outcome.kept}
             plan = as_arrived(prepared.plan, prepared.volatile, outcome.newer, kept)
             plan = withhold(plan, withholding)
+            unproved: tuple[Proved, ...] = ()
+            if self._prover is not None:
+                unproved = self._refused(prepared, plan, tree, staging, observer)
+                for path in chain.from_iterable(each.paths for each in unproved):
+                    withholding.fail(path)
+                plan = withhold(plan, withholding)
             self._save_attempt(prepared, accepted)
             known = Known(prepared.volatile, staging.unfinished)
             report = execute(plan, tree, staging.locate, observer.step, withholding, known)
-            result = result_of(prepared, record, report, staged)
+            result = replace(result_of(prepared, record, report, staged), unproved=unproved)
             if result.exit_code == ExitCode.OK:
                 staging.remove()
             else:
@@ -68,6 +88,20 @@ class Applier:
         commit, modes = prepared.commit, prepared.modes
         record.state = destination.after_changes(tree, commit, record.state, modes)
         return result
+
+    def _refused(
+        self, prepared: Prepared, plan: Plan, tree: Tree, staging: Staging, observer: Observer
+    ) -> tuple[Proved, ...]:
+        """The repositories that are not proved."""
+
+        def whole(file: File) -> Staged | None:
+            return None if staging.changes_in_place(file) else staging.locate(file)
+
+        assert self._prover is not None  # noqa: S101 - see `apply`
+        found = self._prover.prove(prepared.commit, plan, (tree, whole), observer.heard)
+        for each in found:
+            observer.proved(each)
+        return tuple(each for each in found if each.failure)
 
     def _save_attempt(self, prepared: Prepared, accepted: Accepted) -> None:
         state = self._destination.before_changes(self._record.state)

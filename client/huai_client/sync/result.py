@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from huai_client.plan.prepared import Prepared
+from huai_client.proofs.proved import Proved
 from huai_client.publish.report import Report
 from huai_client.transfer import Listener, Outcome
 from huai_client.transfer.local import Reused
@@ -36,6 +37,8 @@ class SyncResult:
     """Until when the commit's signature holds, seconds since the epoch; 0: it has none."""
     news: str = ""
     """What is to be told of the upstream's keys."""
+    unproved: tuple[Proved, ...] = ()
+    """Repositories whose pointers a proof refused."""
     nothing_at: tuple[str, ...] = ()
     """Content URLs that have no file of the newest commit: they serve another tree."""
 
@@ -46,6 +49,8 @@ class SyncResult:
             return ExitCode.TIMEOUT
         if self.outcome and self.outcome.mismatched:
             return ExitCode.MISMATCH
+        if self.unproved:
+            return ExitCode.UNPROVED
         if self.outcome and self.outcome.missing and not self.nothing_at:
             return ExitCode.VANISHED
         refused = self.outcome and self.outcome.refused
@@ -62,3 +67,7 @@ class Observer(NamedTuple):
     """Called with each plan, before anything is transferred or changed."""
     step: Callable[[str, RelPath], None] | None
     """Called after each change to the tree; None: nobody listens."""
+    heard: Callable[[str], None] = lambda _: None
+    """Called with each line that the program of a proof prints."""
+    proved: Callable[[Proved], None] = lambda _: None
+    """Called when a proof has ended."""

@@ -5,6 +5,7 @@ Fetch, plan, approve, apply, record; again while the upstream changes (`follow`)
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from huai_client.deadline import NEVER, Deadline
 from huai_client.diff.findings import Difference
@@ -39,6 +40,9 @@ from huai_client.transfer.content import UpstreamContent
 from huai_client.tree import Staged, View
 from huai_schema.entries import File
 from huai_schema.errors import ExitCode, FormatError, HuaiError
+
+if TYPE_CHECKING:
+    from huai_client.proofs.prover import Prover
 
 Approve = Callable[[Prepared], None]
 """Checks a plan before it is carried out; raises to refuse it."""
@@ -81,7 +85,9 @@ class Sync:
         self._content = UpstreamContent(mirror.config, lines)
         self._builder = PlanBuilder(mirror, options, self._repository)
         self._destination = Destination(mirror)
-        self._applier = Applier(self._content, self._destination, self._record)
+        self._applier = Applier(self._content, self._destination, self._record, _prover(mirror))
+        # A directory that is renamed would bring pointers along that nobody has proved.
+        self._builder.moves = not mirror.config.proofs
 
     def prepare(self) -> Prepared:
         """Fetch the newest metadata and plan; changes nothing in the tree."""
@@ -243,6 +249,15 @@ class Sync:
     def _is_behind(self, commit: Commit) -> bool:
         """Whether `commit` is older than the applied one, so that another upstream is asked."""
         return not self._options.accept_rollback and is_rollback(commit, self._record.state)
+
+
+def _prover(mirror: Mirror) -> "Prover | None":
+    """What proves the pointers of package repositories; None: nothing does."""
+    if not mirror.config.proofs:
+        return None
+    from huai_client.proofs.prover import Prover
+
+    return Prover(mirror)
 
 
 def _nothing_staged(file: File) -> Staged:

@@ -46,6 +46,9 @@ pub mod entry_limit;
 pub mod level;
 pub mod snapshot;
 
+pub mod digested;
+pub mod undigested;
+
 pub mod count;
 pub mod diff;
 pub mod forest;

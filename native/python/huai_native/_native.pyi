@@ -279,10 +279,77 @@ class BlockPlaces:
         """
 
 @final
+class Pace:
+    """How fast, and until when, content may be read, from when it was made."""
+
+    def __new__(cls, rate: int, seconds: float | None) -> Pace:
+        """`rate` bytes a second on average, 0: as fast as it goes; None: without an end."""
+
+    def is_over(self) -> bool: ...
+
+@final
+class Undigested:
+    """The files of a snapshot that have no digest."""
+
+    files: int
+    size: int
+    """How many they are, and bytes of their content."""
+    last: tuple[int, bytes] | None
+    """The mtime and the path of the last one that was kept."""
+
+    def __new__(cls, lent: _Snapshot, most: int, before: tuple[int, bytes] | None) -> Undigested:
+        """Keeps the `most` newest of those that come after the one `before`, an earlier `last`."""
+
+    def lists(self, files: int, size: int) -> list[bytes]:
+        """Their paths, each ended by NUL; a list has at most so many, of so much content."""
+
+_Digested: TypeAlias = tuple[bytes, int, int, bytes]
+"""Path, size, mtime, digest."""
+
+@final
+class DigestedBatch:
+    """Some files with digests."""
+
+    def __new__(cls, rows: Sequence[_Digested]) -> DigestedBatch: ...
+    def __len__(self) -> int: ...
+    def size(self, count: int) -> int:
+        """Bytes of the first `count` of them together."""
+
+    def file(self, number: int) -> tuple[bytes, int]:
+        """The path and the size of one of them."""
+
+@final
+class Digested:
+    """The files of a snapshot that have digests, in tree order; a hardlink group's first names."""
+
+    def __new__(cls, lent: _Snapshot, after: bytes | None) -> Digested:
+        """`after`: only those that come after this path; it need not be there."""
+
+    def batch(self, files: int, size: int) -> DigestedBatch:
+        """The next ones, at most so many, and none after so many bytes; empty at the end."""
+
+@final
+class Scrub:
+    """Reads files below one root, to compare them with their digests."""
+
+    def __new__(cls, root: bytes) -> Scrub: ...
+    def identity(self, path: bytes) -> tuple[int, int] | None:
+        """Inode and ctime of what is there; None: nothing is.  Raises `OSError`."""
+
+    def read(
+        self, batch: DigestedBatch, pace: Pace
+    ) -> tuple[int, list[tuple[*_Digested, tuple[bytes, int, int] | None, int]]]:
+        """How many were read before the time was over, and those that are not as they should be.
+
+        Of each: what was expected; the digest that it has, its inode and its ctime, if it has the
+        size and the time that were expected; or an errno, 0: it has not, or is gone.
+        """
+
+@final
 class Contents:
     """Reads files that a scan has seen, to find out their digests."""
 
-    def __new__(cls, root: bytes, threads: int) -> Contents:
+    def __new__(cls, root: bytes, threads: int, pace: Pace | None = None) -> Contents:
         """`threads` files are read at a time; a root that cannot be opened is an `OSError`."""
 
     def find_out(
@@ -291,7 +358,8 @@ class Contents:
     ) -> list[tuple[int | None, bytes] | int | None]:
         """For each file its time of birth, where there is one, and its digest; or an errno.
 
-        0: it is not what the scan saw.  None: it is what is known of it.
+        0: it is not what the scan saw.  None: it is what is known of it.  ECANCELED: the time of
+        the pace was over before it was read.
         `files`: path; its record (`huai_server.scan.types.IDENTITY`) up to the ctime; a time of
         birth, and the digest if that is the file's own.
         """

@@ -1,6 +1,10 @@
 //! The digests of files that a scan has seen.
 
+use std::sync::Arc;
+
 use huai_tree::contents::{self, Found, Wanted};
+use huai_tree::pace;
+use huai_tree::stop::Stop;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
@@ -8,11 +12,12 @@ use pyo3::types::PyBytes;
 
 use crate::block_index::BlockIndex;
 use crate::errors::raise;
+use crate::pace::Pace;
 use crate::wait::wait;
 
 /// Reads files below one root.
 #[pyclass(frozen, module = "huai_native._native")]
-pub(crate) struct Contents(contents::Contents);
+pub(crate) struct Contents(contents::Contents, Option<Arc<pace::Pace>>);
 
 /// Path, front of the record; time of birth and digest.
 type File = (PyBackedBytes, PyBackedBytes, Option<(i64, PyBackedBytes)>);
@@ -20,14 +25,17 @@ type File = (PyBackedBytes, PyBackedBytes, Option<(i64, PyBackedBytes)>);
 #[pymethods]
 impl Contents {
     #[new]
-    fn new(py: Python<'_>, root: &[u8], threads: usize) -> PyResult<Self> {
+    #[pyo3(signature = (root, threads, pace = None))]
+    fn new(py: Python<'_>, root: &[u8], threads: usize, pace: Option<Py<Pace>>) -> PyResult<Self> {
         let opened = wait(py, |_| contents::Contents::open(root, threads))?;
-        opened.map(Self).map_err(|error| raise(py, &error))
+        let opened = opened.map_err(|error| raise(py, &error))?;
+        Ok(Self(opened, pace.map(|pace| Arc::clone(&pace.get().0))))
     }
 
     fn find_out<'py>(&self, py: Python<'py>, files: Vec<File>) -> PyResult<Vec<Bound<'py, PyAny>>> {
         let found = wait(py, move |stop| {
             let wanted: Vec<_> = files.iter().map(wanted).collect::<PyResult<_>>()?;
+            self.hold(stop);
             Ok::<_, PyErr>(self.0.find_out(&wanted, stop))
         })??;
         found.iter().map(|each| answer(py, each)).collect()
@@ -40,9 +48,18 @@ impl Contents {
     ) -> PyResult<(Bound<'py, PyAny>, Option<BlockIndex>)> {
         let (found, index) = wait(py, move |stop| {
             let wanted = wanted(&file)?;
+            self.hold(stop);
             Ok::<_, PyErr>(self.0.find_out_large(&wanted, stop))
         })??;
         Ok((answer(py, &found)?, index.map(BlockIndex)))
+    }
+}
+
+impl Contents {
+    fn hold(&self, stop: &Stop) {
+        if let Some(pace) = &self.1 {
+            stop.hold_to(pace);
+        }
     }
 }
 

@@ -26,6 +26,7 @@ mod layout;
 mod listing_hash;
 mod operations;
 mod order;
+mod pace;
 mod pack_writer;
 mod packs;
 mod plan;
@@ -35,12 +36,14 @@ mod remove;
 mod rows;
 mod run;
 mod scan;
+mod scrub;
 mod signature;
 mod snapshot;
 mod stage;
 mod touched;
 mod tree;
 mod tree_comparison;
+mod undigested;
 mod wait;
 mod watch;
 
@@ -88,6 +91,8 @@ mod _native {
     #[pymodule_export]
     use crate::order::{PublishOrder, PublishPatterns};
     #[pymodule_export]
+    use crate::pace::Pace;
+    #[pymodule_export]
     use crate::pack_writer::PackWriter;
     #[pymodule_export]
     use crate::packs::{Packs, ResolvedPack, pack_index, resolve_pack};
@@ -104,6 +109,8 @@ mod _native {
     #[pymodule_export]
     use crate::scan::Scan;
     #[pymodule_export]
+    use crate::scrub::{Digested, DigestedBatch, Scrub};
+    #[pymodule_export]
     use crate::signature::{PrivateKey, parse_public_key, verify_signature};
     #[pymodule_export]
     use crate::snapshot::{EntryLimit, Level, OwnDirectory, Walk};
@@ -115,6 +122,8 @@ mod _native {
     use crate::tree::{Tree, rename_noreplace};
     #[pymodule_export]
     use crate::tree_comparison::TreeComparison;
+    #[pymodule_export]
+    use crate::undigested::Undigested;
     #[pymodule_export]
     use crate::watch::TreeWatch;
 

@@ -45,7 +45,7 @@ pub enum Found {
     Read(Option<i64>, Digest),
     /// It is not, or no longer, what the scan saw.
     Changed,
-    /// The kernel said so.
+    /// The kernel said so; `CANCELED`: there was no time left to read it.
     Failed(Errno),
 }
 
@@ -96,6 +96,9 @@ impl Contents {
 
     /// What becomes of one large file, and its block index if it was read; all threads read it.
     pub fn find_out_large(&self, wanted: &Wanted<'_>, stop: &Stop) -> (Found, Option<BlockIndex>) {
+        if stop.is_late() {
+            return (Found::Failed(Errno::CANCELED), None);
+        }
         let mut index = None;
         let found = self.find_out_by(wanted, |file, size| {
             if may_have_index(size) {
@@ -112,6 +115,9 @@ impl Contents {
         reader: &mut Reader,
         stop: &Stop,
     ) -> Outcome<Found> {
+        if stop.is_late() {
+            return Err(Errno::CANCELED);
+        }
         self.find_out_by(wanted, |file, size| {
             reader.hash(file, size, 1, stop).map(Some)
         })
@@ -149,7 +155,7 @@ impl Wanted<'_> {
 }
 
 /// Waits until a change to come gets another ctime than the last one.
-fn let_tick(ctime: Time) {
+pub(crate) fn let_tick(ctime: Time) {
     let then = UNIX_EPOCH.checked_add(Duration::new(
         u64::try_from(ctime.seconds).unwrap_or_default(),
         ctime.nanoseconds,

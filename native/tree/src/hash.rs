@@ -128,7 +128,7 @@ impl Reader {
         }
         let mut offset = range.start;
         while offset < range.end {
-            if stop.is_set() {
+            if !stop.may_read() {
                 return Err(Errno::CANCELED.into());
             }
             let left = usize::try_from(range.end - offset).unwrap_or(usize::MAX);
@@ -138,6 +138,7 @@ impl Reader {
             if count == 0 {
                 break;
             }
+            stop.has_read(count);
             each(offset, room.get(..count).unwrap_or_default())?;
             offset += count as u64;
             // The last bytes came, and one more was asked for.

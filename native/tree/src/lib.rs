@@ -6,6 +6,7 @@ pub mod attr_tree;
 pub mod contents;
 pub mod digests;
 pub mod error;
+pub mod pace;
 pub mod stop;
 
 mod attributes;
@@ -52,6 +53,7 @@ pub mod copy;
 pub mod hash;
 pub mod image;
 mod rolling;
+pub mod scrub;
 mod shifted;
 pub mod stage;
 

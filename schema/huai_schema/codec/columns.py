@@ -5,6 +5,7 @@ hardlink's leader), and the owners that they name by number.  The engine has che
 """
 
 from collections.abc import Iterator
+from itertools import islice
 from struct import Struct
 from typing import TypeAlias
 
@@ -50,8 +51,11 @@ def entries(batch: Batch) -> Iterator[tuple[int, Entry, bytes]]:
         yield role, entry, other
 
 
-def decoded(listing: _native.Entries) -> Iterator[Entry]:
-    """The entries of a listing."""
+def decoded(listing: _native.Entries, skip: int = 0) -> Iterator[Entry]:
+    """The entries of a listing, but for the first `skip`, of which most are not even looked at."""
     while batch := listing.batch(BATCH):
-        for _, entry, _ in entries(batch):
-            yield entry
+        count = len(batch[0]) // _RECORD.size
+        if skip < count:
+            for _, entry, _ in islice(entries(batch), skip, None):
+                yield entry
+        skip = max(0, skip - count)

@@ -138,7 +138,8 @@ class CommitObject(NamedTuple):
 
     tree: bytes
     """The id of its tree."""
-    has_parents: bool
+    parents: tuple[str, ...]
+    """Hex ids."""
     time: int
     """When it was committed, seconds since the epoch."""
     message: bytes
@@ -162,4 +163,5 @@ def decode_commit(data: bytes) -> CommitObject:
     if not 0 < time <= COMMIT_TIME_MAX:
         raise FormatError(f"a date out of range: {time} s", "commit")
     tree = bytes.fromhex(found[1].decode())
-    return CommitObject(tree, bool(found[2]), time, data[found.end() :])
+    parents = tuple(found[2].decode().replace("parent ", "").split())
+    return CommitObject(tree, parents, time, data[found.end() :])

@@ -1,11 +1,11 @@
 """The `keys` of a commit: whose signatures count, from version to version (FORMAT.md, "Keys").
 
-Pure.  Rule: a chain in hand is proved: each version is signed by a key of its own and by one of
-the version before.
+Pure.  Rule: a chain in hand is proved: each version is signed by as many of its own keys as it asks
+for, and by as many of the version before as that one asks for.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from huai_native._native import parse_public_key, verify_signature
@@ -20,23 +20,28 @@ NAMESPACE = "huai-keys"
 """No signature of a commit is one of a version of keys."""
 _PLACE = "keys"
 _VERSION = re.compile(
-    rb"(version\t([1-9][0-9]{0,8})\nthreshold\t1\n((?:key\t[ -~]+\n)+))"
+    rb"(version\t([1-9][0-9]{0,8})\nthreshold\t([1-9][0-9]?)\n((?:key\t[ -~]+\n)+))"
     rb"((?:-----BEGIN SSH SIGNATURE-----\n[A-Za-z0-9+/=\n]+-----END SSH SIGNATURE-----\n)+)"
 )
 _SIGNATURE_END = b"-----END SSH SIGNATURE-----\n"
 
 
 class Keys(NamedTuple):
-    """One version: the keys of which any may sign."""
+    """One version: the keys that may sign, and how many of them have to."""
 
     version: int
     keys: tuple[str, ...]
     """Each as `parse_public_key` gives it."""
+    threshold: int = 1
 
     def encode(self) -> bytes:
         """What is signed of it."""
         keys = "".join(f"key\t{key}\n" for key in self.keys)
-        return f"version\t{self.version}\nthreshold\t1\n{keys}".encode()
+        return f"version\t{self.version}\nthreshold\t{self.threshold}\n{keys}".encode()
+
+    def agrees(self, signers: Collection[str]) -> bool:
+        """Whether enough of these keys are among `signers`, whose signatures are proved."""
+        return len(set(signers).intersection(self.keys)) >= self.threshold
 
 
 class KeyVersion(NamedTuple):
@@ -81,18 +86,19 @@ class KeyChain(NamedTuple):
             found = _VERSION.match(data, place)
             if found is None:
                 raise FormatError("not a version and its signatures", _PLACE)
-            lines = found[3].decode("ascii").splitlines()
-            keys = Keys(int(found[2]), tuple(line.removeprefix("key\t") for line in lines))
-            parts = found[4].split(_SIGNATURE_END)[:-1]
+            lines = found[4].decode("ascii").splitlines()
+            listed = tuple(line.removeprefix("key\t") for line in lines)
+            keys = Keys(int(found[2]), listed, int(found[3]))
+            parts = found[5].split(_SIGNATURE_END)[:-1]
             versions.append(_proved(keys, tuple(part + _SIGNATURE_END for part in parts)))
             place = found.end()
         _check(versions)
         return cls(tuple(versions))
 
 
-def begin_chain(keys: Keys, signature: bytes) -> KeyChain:
-    """The first version, signed by one of its keys."""
-    return KeyChain(()).extend(keys, [signature])
+def begin_chain(keys: Keys, *signatures: bytes) -> KeyChain:
+    """The first version, signed by its keys."""
+    return KeyChain(()).extend(keys, signatures)
 
 
 def read_keys(root: bytes, reader: ObjectReader) -> KeyChain | None:
@@ -109,6 +115,8 @@ def read_keys(root: bytes, reader: ObjectReader) -> KeyChain | None:
 def _proved(keys: Keys, signatures: tuple[bytes, ...]) -> KeyVersion:
     if len(keys.keys) > KEYS_MAX or len(set(keys.keys)) != len(keys.keys):
         raise FormatError(f"more than {KEYS_MAX} keys, or one of them twice", _PLACE)
+    if not 1 <= keys.threshold <= len(keys.keys):
+        raise FormatError(f"a threshold of {keys.threshold} of {len(keys.keys)} keys", _PLACE)
     if len(signatures) > 2 * KEYS_MAX:
         raise FormatError("too many signatures", _PLACE)
     try:
@@ -126,11 +134,15 @@ def _check(versions: Sequence[KeyVersion]) -> None:
     former: Keys | None = None
     for version in versions:
         place = f"{_PLACE}: version {version.keys.version}"
-        if version.signers.isdisjoint(version.keys.keys):
-            raise FormatError("not signed by a key of its own", place)
+        if not version.keys.agrees(version.signers):
+            raise FormatError(f"not signed by {_how_many(version.keys)} of its own", place)
         if former is not None:
             if version.keys.version != former.version + 1:
                 raise FormatError("not the one after the version before", place)
-            if version.signers.isdisjoint(former.keys):
-                raise FormatError("not signed by a key of the version before", place)
+            if not former.agrees(version.signers):
+                raise FormatError(f"not signed by {_how_many(former)} of the version before", place)
         former = version.keys
+
+
+def _how_many(keys: Keys) -> str:
+    return "a key" if keys.threshold == 1 else f"{keys.threshold} keys"

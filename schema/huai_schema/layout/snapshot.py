@@ -145,6 +145,12 @@ class Snapshot:
         self._known[path] = tree
 
 
+def leaves_from(listing: Listing, start: int) -> Iterator[File | Symlink]:
+    """The files and symlinks of one directory, from the `start`-th on; those before cost little."""
+    entries = decoded(_native.Entries(*listing), skip=start + 1 if start else 0)
+    return (entry for entry in entries if not isinstance(entry, Directory))
+
+
 def decode_listing(listing: Listing) -> Iterator[Entry]:
     """The entries of one directory: itself, then its files and symlinks."""
     return decoded(_native.Entries(*listing))

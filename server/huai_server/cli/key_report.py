@@ -48,7 +48,8 @@ def fingerprint(public: str) -> str:
 def show_keys(console: Console, path: str, keys: ServerKeys) -> None:
     """Print the keys that count."""
     newest = keys.chain.newest
-    console.result(f"version {newest.version} of the keys")
+    needed = f", {newest.threshold} of {len(newest.keys)} sign" if newest.threshold > 1 else ""
+    console.result(f"version {newest.version} of the keys{needed}")
     for public in newest.keys:
         signs = public == keys.signer.public
         values = key_values(public)
@@ -57,3 +58,5 @@ def show_keys(console: Console, path: str, keys: ServerKeys) -> None:
         console.result(f"allowed_signers  {values['allowed_signers']}")
     listed = ", ".join(f'"{key}"' for key in newest.keys)
     console.result(f"client.toml      keys = [{listed}]")
+    if newest.threshold > 1:
+        console.result(f"                 threshold = {newest.threshold}")

@@ -1,12 +1,15 @@
 """Arguments and options that several commands of `huai-server` share."""
 
 from collections.abc import Callable
+from functools import wraps
 from typing import Any, TypeVar
 
 import click
 
 from huai_schema.errors import ExitCode, HuaiError
+from huai_schema.program import spans
 from huai_server.cli.console import Console
+from huai_server.commit.read_limits import ReadLimits
 from huai_server.config import ServerConfig, default_root, load
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -52,6 +55,38 @@ def wait_option(what: str) -> Callable[[F], F]:
         metavar="SECONDS",
         help=f"How long to wait for {what} of this module to end.",
     )
+
+
+def read_limits_options(function: Callable[..., int]) -> Callable[..., int]:
+    """`--time` and `--rate`, for what reads content; the function gets `limits` for them."""
+
+    @click.option(
+        "--time",
+        "limit",
+        callback=_parse_span,
+        metavar="TIME",
+        help="Stop reading after so long (90s, 30m, 2h), for each module. The next run goes on.",
+    )
+    @click.option(
+        "--rate",
+        type=click.IntRange(min=1),
+        default=None,
+        metavar="BYTES",
+        help="Read no more than so many bytes a second, on average.",
+    )
+    @wraps(function)
+    def with_limits(*arguments: Any, limit: int | None, rate: int | None, **others: Any) -> int:
+        return function(*arguments, limits=ReadLimits(limit, rate or 0), **others)
+
+    return with_limits
+
+
+def _parse_span(_context: click.Context, _option: click.Parameter, value: str | None) -> int | None:
+    """`30m` to 1800."""
+    try:
+        return None if value is None else spans.parse(value)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
 
 
 def chosen(config: ServerConfig, names: tuple[str, ...], *, every: bool) -> tuple[str, ...]:

@@ -12,6 +12,8 @@ from huai_schema.program.humanize import counted, moment
 from huai_server.cli.console import Console
 from huai_server.cli.list_report import list_values
 from huai_server.commit import remarks
+from huai_server.commit.digest.columns import DAMAGED
+from huai_server.commit.read_limits import TOO_LARGE
 from huai_server.commit.remarks import Remark
 from huai_server.config import Module
 from huai_server.scan import mounts
@@ -22,9 +24,11 @@ if TYPE_CHECKING:  # these load libgit2, which only some commands need
     from huai_schema.diff.diff import Difference
     from huai_server.commit.result import CommitResult
     from huai_server.export.export import ExportResult
-    from huai_server.exports import ExportUpdate
+    from huai_server.export.update import ExportUpdate
     from huai_server.fallback.after_commit import AttrTreeUpdate
     from huai_server.fallback.attr import AttrTreeResult
+    from huai_server.static.publish import Published
+    from huai_server.static.update import StaticUpdate
     from huai_server.store.module_state import ModuleState
     from huai_server.store.repository import Head
     from huai_server.watch.record import Watched
@@ -38,6 +42,9 @@ _ADVICE = {
     scan.KEEPS_CHANGING: "commit when the update has ended, or exclude what changes all the time",
     scan.OUT_OF_RANGE: "touch it: times from 1678 to 2262 can be committed; or exclude it",
     scan.TIME: "touch it: times from 1678 to 2262 can be committed",
+    TOO_LARGE: "allow more time or a higher rate: each run begins such a file again",
+    DAMAGED: "put a sound copy in its place, with its old time; if the content is meant to be new, "
+    "touch the file and commit",
     mounts.NOT_ENTERED: "unmount it; or set one_file_system = false; or commit it as an empty "
     "directory with --accept-mounts",
     mounts.MOUNTED_OVER: "mount the right file system; or take what is there with --accept-mounts",
@@ -160,6 +167,33 @@ def show_export_update(console: Console, name: str, update: "ExportUpdate", newe
         console.failure(update.failure)
     if update.result:
         show_export(console, name, update.result, update.described or newest)
+
+
+def show_published(console: Console, name: str, to: str, done: "Published") -> None:
+    """Print which static files were written."""
+    console.event(
+        "published",
+        module=name,
+        to=to,
+        commit=done.head.commit,
+        serial=done.head.info.serial,
+        files=done.files,
+        bytes=done.bytes,
+        removed=done.removed,
+    )
+    if done.files:
+        console.result(
+            f"{name}: {to}: serial {done.head.info.serial}, {counted(done.files, 'file')} of "
+            f"{counted(done.bytes, 'byte')} written"
+        )
+
+
+def show_static_update(console: Console, name: str, update: "StaticUpdate") -> None:
+    """Print what became of the static files that go with a commit."""
+    for failure in update.failures:
+        console.failure(failure)
+    for to, done in update.published:
+        show_published(console, name, to, done)
 
 
 def status_values(name: str, module: Module, state: "ModuleState") -> dict[str, object]:

@@ -12,6 +12,7 @@ from typing import BinaryIO, NamedTuple
 
 from huai_native._native import ChangeList
 from huai_schema.errors import ExitCode, HuaiError
+from huai_schema.paths import RelPath
 
 SPELLINGS = ("auto", "lines", "nul", "itemized", "names")
 """How the paths of a list can be spelt."""
@@ -68,6 +69,16 @@ def read_lists(sources: Iterable[str], spelling: str, root: Path) -> ChangeLists
     refused, lines, is_cut = named.remarks()
     first = tuple(Refused(*line) for line in lines)
     return ChangeLists(named, named.close(), refused, first, is_cut)
+
+
+def list_of(root: Path, paths: Iterable[RelPath]) -> ChangeLists:
+    """A list that names `paths`."""
+    named = ChangeList(bytes(root))
+    named.begin("nul")
+    for path in paths:
+        named.feed(path + b"\0")
+    named.end()
+    return ChangeLists(named, named.close(), 0, (), is_cut=False)
 
 
 def _feed(named: ChangeList, source: BinaryIO) -> None:

@@ -7,20 +7,19 @@ ref; and the record of how it was made last.  A run killed anywhere leaves the l
 was, and at most an unused pack; or the new one without that record: then lists are not enough for
 the next.
 
-What is exported into the tree is written before the commit, of what was scanned; then the tree is
-scanned again, so that one commit has the lists that describe it.
+What is exported into the tree is written before the commit, of what was scanned; then its files are
+looked at, as if a list named them, so that one commit has the lists that describe it.
 """
 
 import os
-import secrets
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from huai_native._native import PackWriter
 from huai_schema.codec.commits import CommitInfo, Counts, Totals
@@ -32,12 +31,12 @@ from huai_schema.diff.diff import count, diff
 from huai_schema.errors import ExitCode, FormatError, HuaiError
 from huai_schema.layout import layout
 from huai_schema.layout.snapshot import Snapshot
-from huai_schema.paths import show
+from huai_schema.paths import RelPath, parent, show
 from huai_schema.program.listing_hashes import listing_hash
 from huai_schema.program.locking import locked
 from huai_schema.program.packs import TEMPORARY, remove_pack
-from huai_server.commit.change_lists import ChangeLists
-from huai_server.commit.digest.columns import DigestColumns, LargeFiles
+from huai_server.commit.change_lists import ChangeLists, list_of
+from huai_server.commit.digest.columns import DigestColumns, LargeFiles, ReadingPolicy
 from huai_server.commit.link_record import LinkRecord
 from huai_server.commit.list_record import (
     ListRecord,
@@ -63,21 +62,28 @@ from huai_server.paths import ModulePlaces
 from huai_server.scan import scan_runs
 from huai_server.scan.exclude import LOCK_FILES
 from huai_server.scan.mounts import Mounts
+from huai_server.scan.root import EmptyRootError, empty_root, holds_anything
 from huai_server.scan.types import (
+    Problem,
     Scanned,
     ScanOptions,
     root_error,
 )
-from huai_server.signing.keys import ServerKeys
+from huai_server.store import scrub_record
 from huai_server.store.block_indices import BlockIndices
 from huai_server.store.repository import Head, Repository, Seal, StoreError
 from huai_server.volatile import Volatile
+
+if TYPE_CHECKING:
+    from huai_server.signing.keys import ServerKeys
 
 _Result = TypeVar("_Result")
 _HASH_THREADS = 2 * (os.cpu_count() or 1)
 
 
 _NO_CHANGE = Counts()
+_AHEAD_SECONDS = 3600
+"""By so much the clocks of two machines may differ."""
 _SHOWN = 20
 """Differences that an audit names."""
 
@@ -87,6 +93,11 @@ class TreeExport(Protocol):
 
     def prepare(self) -> None:
         """Before the tree is scanned."""
+        ...
+
+    @property
+    def files(self) -> Collection[RelPath]:
+        """All that it may write."""
         ...
 
     def write(self, repository: Repository, scanned: Snapshot, size: int, time: int) -> bool:
@@ -100,19 +111,13 @@ class NoCommitError(HuaiError):
     exit_code = ExitCode.USAGE
 
 
-class EmptyRootError(HuaiError):
-    """A tree with nothing in it: most likely a disk that is not mounted."""
-
-    exit_code = ExitCode.EMPTY_ROOT
-
-
 def commit_tree(
     name: str,
     module: Module,
     places: ModulePlaces,
     options: CommitOptions = USUAL,
     *,
-    keys: ServerKeys | None = None,
+    keys: "ServerKeys | None" = None,
     export: TreeExport | None = None,
 ) -> CommitResult:
     """Bring the metadata of a module up to date with its tree.
@@ -148,7 +153,7 @@ def commit_digests(
     places: ModulePlaces,
     fill: Callable[[Snapshot], Iterable[Listing]],
     *,
-    keys: ServerKeys | None,
+    keys: "ServerKeys | None",
     wait: float,
 ) -> CommitResult:
     """Commit the newest snapshot with the digests that `fill` adds, and as it is else."""
@@ -161,7 +166,7 @@ def commit_digests(
 
 def _with_module(
     which: tuple[str, Module, ModulePlaces],
-    keys: ServerKeys | None,
+    keys: "ServerKeys | None",
     wait: float,
     work: Callable[["_Commit"], _Result],
 ) -> _Result:
@@ -203,7 +208,7 @@ class _Commit:
         module: Module,
         places: ModulePlaces,
         repository: Repository,
-        keys: ServerKeys | None,
+        keys: "ServerKeys | None",
     ) -> None:
         self._name = name
         self._keys = keys
@@ -213,7 +218,7 @@ class _Commit:
         self._head = repository.head()
         descriptor, past = repository.snapshot(self._head) if self._head else (None, None)
         # Made with the module's first commit.  A module that is made again gets another one.
-        self._identity = (descriptor and descriptor.identity) or secrets.token_hex(16)
+        self._identity = (descriptor and descriptor.identity) or os.urandom(16).hex()
         self._past = past
         self._blocks = BlockIndices(repository.path)
         self._record = read_record(places.lists)
@@ -233,21 +238,34 @@ class _Commit:
         reason = scan_reason(self._record, newest, self._module, time.time())
         said = reason.text if reason else ""
         if export and not said:
-            said = "what is exported into the tree describes all of it"
+            _prepare(root, options, export)
+            said = self._unseen_directory(root, export.files)
         if not said:
             try:
-                return self._take(root, lists, allow_empty=options.allow_empty)
+                return self._take(root, lists, export, allow_empty=options.allow_empty)
             except ListsNotEnoughError as error:
                 said = str(error)
         result = self.scan(root, options, export)
         return replace(result, listed=ListedResult(lists, said, 0, ()))
 
-    def _take(self, root: Path, lists: ChangeLists, *, allow_empty: bool) -> CommitResult:
+    def _unseen_directory(self, root: Path, files: Collection[RelPath]) -> str:
+        """Why files in it cannot be committed by a list; empty: there is no such directory."""
+        assert self._past is not None  # noqa: S101 - there is a reason to scan if there is none
+        for path in {parent(path) for path in files}:
+            if self._past.directory(path) is None and os.path.isdir(
+                os.path.join(bytes(root), path)
+            ):
+                return f"the export's directory {show(path)} is new"
+        return ""
+
+    def _take(
+        self, root: Path, lists: ChangeLists, export: TreeExport | None, *, allow_empty: bool
+    ) -> CommitResult:
         assert self._head is not None  # noqa: S101 - there is a reason to scan if there is none
         assert self._past is not None  # noqa: S101 - the same
         assert self._record is not None  # noqa: S101 - the same
-        if not allow_empty and not _holds_anything(root):
-            raise _empty(root)
+        if not allow_empty and not holds_anything(root):
+            raise empty_root(root)
         columns = self._columns()
         remarks = Remarks(check_readable=self._module.check_readable)
         made_from = MadeFrom(
@@ -255,53 +273,84 @@ class _Commit:
         )
         with self._writing() as writer:
             found = build_listed(made_from, lists, columns, remarks, writer)
-            if lists.paths and found.unknown == lists.paths:  # the lists of another tree
+            other = bool(lists.paths) and found.unknown == lists.paths
+            if other:  # the lists of another tree
                 writer.abort()
                 top = None
             else:
                 top = self._finish(found.tree, writer)
-        if columns is not None:
-            self._hashed = (columns.hashed_files, columns.hashed_bytes)
+        now = int(time.time())
+        self._count_hashed(columns)
         self._links.extend(found.pairs)
+        tree, totals, problems = found.tree, found.totals, found.problems
+        if export and not other:
+            # Always: an export that was killed, or made by itself, left files that no list names.
+            export.write(self._repository, Snapshot(self._repository, tree), totals.bytes, now)
+            tree, top, totals, again = self._look_again(root, tree, totals, export.files)
+            problems = _joined(problems, again)
         head, counts = self._head, _NO_CHANGE
         if top is not None:
-            counts = count(self._past, Snapshot(self._repository, found.tree))
-            head = self._commit(top, found.totals, counts, self._head.info.skipped)
+            counts = count(self._past, Snapshot(self._repository, tree))
+            head = self._commit(top, totals, counts, self._head.info.skipped, now)
         self._note(head, scanned=self._record.scanned, lists=self._record.lists + 1)
         listed = ListedResult(lists, "", found.unknown, found.first_unknown)
         seen = remarks.found()
         changed = top is not None
-        return CommitResult(head, changed, counts, found.problems, seen, *self._hashed, listed)
+        return CommitResult(head, changed, counts, problems, seen, *self._hashed, listed)
 
     def scan(
         self, root: Path, options: CommitOptions, export: TreeExport | None = None
     ) -> CommitResult:
         """Commit the whole tree."""
         if export:
-            export.prepare()
+            _prepare(root, options, export)
         started = int(time.time())
         tree, top = self._write(root, options)
         now = int(time.time())
+        totals, problems = self._assembly.totals, tuple(self._assembly.problems)
+        exported: Collection[RelPath] = ()
         if export:
-            scanned, size = Snapshot(self._repository, tree), self._assembly.totals.bytes
-            if export.write(self._repository, scanned, size, now):
-                self._links.abort()
-                self._assembly = self._builder()
-                tree, top = self._write(root, options)
+            scanned = Snapshot(self._repository, tree)
+            if export.write(self._repository, scanned, totals.bytes, now):
+                exported = export.files
         self._places.lists.unlink(missing_ok=True)
         self._links.replace()
+        if exported:
+            try:
+                tree, top, totals, found = self._look_again(root, tree, totals, exported)
+            except ListsNotEnoughError:  # a file system came or went meanwhile
+                self._links.abort()
+                self._assembly = self._builder()
+                return self.scan(root, options)
+            problems = _joined(problems, found)
         head, counts = self._head, _NO_CHANGE
         if top is not None:
-            counts = self._counts(tree)
-            skipped = self._assembly.skipped
-            head = self._commit(top, self._assembly.totals, counts, skipped, now)
+            counts = self._counts(tree, totals)
+            head = self._commit(top, totals, counts, self._assembly.skipped, now)
             self._blocks.prune(Snapshot(self._repository, tree), time.time())
         assert head is not None  # noqa: S101 - without one the tree is new
         self._note(head, scanned=started, lists=0)
-        problems, remarks = tuple(self._assembly.problems), self._assembly.remarks.found()
+        remarks = self._assembly.remarks.found()
         missed = self._missed(counts)
         changed = top is not None
         return CommitResult(head, changed, counts, problems, remarks, *self._hashed, missed=missed)
+
+    def _look_again(
+        self, root: Path, tree: bytes, totals: Totals, paths: Collection[RelPath]
+    ) -> tuple[bytes, bytes | None, Totals, tuple[Problem, ...]]:
+        """What was scanned, with what stands at `paths` now: its tree, `_finish`, and problems.
+
+        Remarks are left to the scan: nobody else writes these files.
+        """
+        scanned = Snapshot(self._repository, tree)
+        made_from = MadeFrom(root, scan_options(self._module), scanned, totals, self._places)
+        columns = self._columns()
+        with self._writing() as writer:
+            found = build_listed(made_from, list_of(root, paths), columns, Remarks(), writer)
+            top = self._finish(found.tree, writer)
+        self._count_hashed(columns)
+        self._links.extend(found.pairs)
+        return found.tree, top, found.totals, found.problems
 
     def _write(self, root: Path, options: CommitOptions) -> tuple[bytes, bytes | None]:
         """Scan, and write what is new as a pack; the root directory's tree, and `_finish`."""
@@ -368,7 +417,7 @@ class _Commit:
         """A pack, which is gone if something fails."""
         writer = PackWriter(
             os.fsencode(self._repository.pack_folder),
-            os.fsencode(TEMPORARY + secrets.token_hex(8)),
+            os.fsencode(TEMPORARY + os.urandom(8).hex()),
             threads=os.cpu_count() or 1,
         )
         try:
@@ -388,11 +437,15 @@ class _Commit:
         return top
 
     def _expires_soon(self) -> bool:
-        """Whether the newest commit needs a new signature, though nothing else is new."""
+        """Whether the newest commit needs a new signature, though nothing else is new.
+
+        So does one from the future: this clock was wrong, and downstreams take it in time only.
+        """
         keys, head = self._keys, self._head
         if keys is None or head is None:
             return False
-        return head.valid_until < time.time() + keys.validity / 2
+        now = time.time()
+        return head.valid_until < now + keys.validity / 2 or head.time > now + _AHEAD_SECONDS
 
     def _seal(self, top: bytes) -> Seal | None:
         keys = self._keys
@@ -400,7 +453,7 @@ class _Commit:
             return None
         listing = listing_hash(self._places.listing_hashes, top, self._repository)
         promise = Promise(self._identity, int(time.time()) + keys.validity, listing)
-        return Seal(promise, partial(keys.signer.sign, NAMESPACE))
+        return Seal(promise, partial(keys.signer.sign, NAMESPACE), keys.cosign)
 
     def _commit(
         self, top: bytes, totals: Totals, counts: Counts, skipped: int, now: int | None = None
@@ -425,7 +478,9 @@ class _Commit:
         digest = self._module.digest
         if digest == "off":
             return None
-        return digest_columns(self._module, self._places, self._blocks, later=digest == "later")
+        damage = scrub_record.read_record(self._places.scrub).is_damage
+        policy = ReadingPolicy(later=digest == "later", is_damage=damage)
+        return digest_columns(self._module, self._places, self._blocks, policy)
 
     def _scan(self, root: Path, mounts: Mounts) -> Scanned:
         scanned = mounts.guard(scan_runs(root, scan_options(self._module), mounts.watched))
@@ -436,6 +491,10 @@ class _Commit:
         try:
             yield from columns.fill(scanned)
         finally:
+            self._count_hashed(columns)
+
+    def _count_hashed(self, columns: DigestColumns | None) -> None:
+        if columns is not None:
             files, size = self._hashed
             self._hashed = (files + columns.hashed_files, size + columns.hashed_bytes)
 
@@ -459,12 +518,18 @@ class _Commit:
                 f"{root}: nothing in the tree could be read, for example {show(path)}: {reason}",
                 hint="run the commit as the user that owns the tree",
             )
-        raise _empty(root)
+        raise empty_root(root)
 
-    def _counts(self, tree: bytes) -> Counts:
+    def _counts(self, tree: bytes, totals: Totals) -> Counts:
         if self._past is None:
-            return Counts(added=self._assembly.totals.entries)
+            return Counts(added=totals.entries)
         return count(self._past, Snapshot(self._repository, tree))
+
+
+def _joined(first: tuple[Problem, ...], second: tuple[Problem, ...]) -> tuple[Problem, ...]:
+    """The problems of two looks, the second at a few paths: of one path the second counts."""
+    again = {problem.path for problem in second}
+    return (*(problem for problem in first if problem.path not in again), *second)
 
 
 def scan_options(module: Module) -> ScanOptions:
@@ -477,9 +542,12 @@ def scan_options(module: Module) -> ScanOptions:
 
 
 def digest_columns(
-    module: Module, places: ModulePlaces, blocks: BlockIndices, *, later: bool = False
+    module: Module,
+    places: ModulePlaces,
+    blocks: BlockIndices,
+    policy: ReadingPolicy,
 ) -> DigestColumns:
-    """The digests of a module that has any; `later`: of what none is known, none is computed."""
+    """The digests of a module that has any."""
     large = LargeFiles(module.indexed, blocks.write)
     return DigestColumns(
         Path(module.path),
@@ -487,7 +555,7 @@ def digest_columns(
         _HASH_THREADS,
         Volatile(module.volatile),
         large if module.indexed else None,
-        later=later,
+        policy,
     )
 
 
@@ -496,13 +564,8 @@ def no_commit(name: str) -> NoCommitError:
     return NoCommitError(f"{name}: there is no commit yet", hint=f"run: huai-server commit {name}")
 
 
-def _holds_anything(root: Path) -> bool:
-    with os.scandir(root) as entries:
-        return next(entries, None) is not None
-
-
-def _empty(root: Path) -> EmptyRootError:
-    return EmptyRootError(
-        f"{root}: the tree is empty",
-        hint="check that its file system is mounted; --allow-empty commits an empty tree",
-    )
+def _prepare(root: Path, options: CommitOptions, export: TreeExport) -> None:
+    """Let the directories of an export be made, but never those that hide that a tree is empty."""
+    if not options.allow_empty and not holds_anything(root):
+        raise empty_root(root)
+    export.prepare()

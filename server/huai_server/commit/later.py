@@ -2,19 +2,21 @@
 
 Which are missing is read from the last commit; their files are read without the module's lock, at
 idle disk priority.  What is computed is kept after each batch, so a run that is killed loses one
-batch at most.  Rule: a commit made here changes digests only.  A digest is committed if all that
-the commit says of the file is still so; of others the next commit has to say more first.
+batch at most; a file that there is no time to read to its end is begun again by the next run.
+Order of writes: the table of digests, after
+each batch; then the commit.
+
+Rule: a commit made here changes digests only.  A digest is committed if all that the commit says of
+the file is still so; of others the next commit has to say more first.
 """
 
 import math
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from heapq import nlargest
 from pathlib import Path
 
-from huai_native._native import ChangeList
+from huai_native._native import Pace, Undigested
 from huai_schema.codec.lines import decode_leaves
 from huai_schema.codec.listing import Listing
 from huai_schema.entries import File
@@ -24,7 +26,10 @@ from huai_schema.limits import DIGEST_BYTES
 from huai_schema.paths import RelPath
 from huai_schema.program.locking import locked
 from huai_schema.program.priority import idle_disk
+from huai_server.commit.change_lists import list_of
 from huai_server.commit.commit import commit_digests, digest_columns, no_commit, scan_options
+from huai_server.commit.digest.columns import ReadingPolicy
+from huai_server.commit.read_limits import TOO_LARGE, ReadLimits
 from huai_server.config import Module
 from huai_server.paths import ModulePlaces
 from huai_server.scan import native
@@ -36,7 +41,7 @@ from huai_server.store.repository import Head, Repository
 NOT_YET = "it gets no digest yet"
 
 _ROUND = 65_536
-"""Files of one commit: so many are held in memory."""
+"""Files of one commit: so many are held in memory, and the engine finds them in one pass."""
 _BATCH = 4096
 _BATCH_BYTES = 64 << 20
 """Files, and bytes of them, that are read before what was computed is kept."""
@@ -49,16 +54,6 @@ class NoDigestsError(HuaiError):
     """The module is configured to have no digests."""
 
     exit_code = ExitCode.USAGE
-
-
-@dataclass(frozen=True, slots=True)
-class DigestLimits:
-    """How much of the machine a run may take."""
-
-    seconds: float = math.inf
-    """No batch is begun after that."""
-    rate: float = math.inf
-    """Bytes of content a second, on average."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,29 +77,11 @@ class DigestResult:
         return ExitCode.INCOMPLETE if self.problems else ExitCode.OK
 
 
-class _Pace:
-    """When the next batch may be read."""
-
-    def __init__(self, limits: DigestLimits) -> None:
-        self._begin = time.monotonic()
-        self._limits = limits
-        self._bytes = 0
-
-    def is_over(self) -> bool:
-        return time.monotonic() - self._begin >= self._limits.seconds
-
-    def spend(self, size: int) -> None:
-        """Wait until `size` bytes more are within the rate, or the time is over."""
-        self._bytes += size
-        due = min(self._bytes / self._limits.rate, self._limits.seconds)
-        time.sleep(max(0.0, self._begin + due - time.monotonic()))
-
-
 def digest_tree(
     name: str,
     module: Module,
     places: ModulePlaces,
-    limits: DigestLimits,
+    limits: ReadLimits,
     keys: ServerKeys | None = None,
 ) -> DigestResult:
     """Compute and commit the digests that the last commit lacks, as far as `limits` allow."""
@@ -112,25 +89,29 @@ def digest_tree(
         raise NoDigestsError(
             f'{name}: digest = "off" in server.toml', hint='set digest = "later", and commit'
         )
-    head, past = _newest(name, places)
-    pace, reading = _Pace(limits), _Reading(module, places)
+    head, past = newest_commit(name, places)
+    pace = limits.pace()
+    reading = _Reading(module, places, pace)
     changed, last = False, None
-    while not pace.is_over() and (wanted := nlargest(_ROUND, _missing(past, last), key=_age)):
-        last = _age(wanted[-1])
-        for batch in _batches(wanted):
+    while not pace.is_over():
+        wanted = Undigested((past.reader, past.tree, past.limit), _ROUND, last)
+        last = wanted.last
+        if last is None:
+            break
+        for paths in wanted.lists(_BATCH, _BATCH_BYTES):
             if pace.is_over():
                 break
-            pace.spend(reading.read(batch))
+            reading.read(paths)
         found, reading.found = reading.found, {}
         if found:
             fill = partial(_filled, found)
             made = commit_digests(name, module, places, fill, keys=keys, wait=_PATIENCE)
             changed = changed or made.changed
-        head, past = _newest(name, places)
+        head, past = newest_commit(name, places)
     return DigestResult(
         head,
         changed,
-        sum(1 for _ in _missing(past)),
+        undigested(past).files,
         reading.columns.hashed_files,
         reading.columns.hashed_bytes,
         tuple(reading.problems),
@@ -140,22 +121,20 @@ def digest_tree(
 class _Reading:
     """Reads files of the tree; has found those that are as they were when they were looked at."""
 
-    def __init__(self, module: Module, places: ModulePlaces) -> None:
+    def __init__(self, module: Module, places: ModulePlaces, pace: Pace) -> None:
         self._root = Path(module.path)
         self._places = places
         self._options = scan_options(module)
-        self.columns = digest_columns(module, places, BlockIndices(places.repository))
+        self.columns = digest_columns(
+            module, places, BlockIndices(places.repository), ReadingPolicy(pace=pace)
+        )
+        self._pace = pace
         self.found: dict[RelPath, File] = {}
         self.problems: list[Problem] = []
 
-    def read(self, files: list[File]) -> int:
-        """Read those whose digests are not known, and keep these; returns how many bytes."""
-        before = self.columns.hashed_bytes
-        named = ChangeList(bytes(self._root))
-        named.begin("nul")
-        named.feed(b"".join(file.path + b"\0" for file in files))
-        named.end()
-        named.close()
+    def read(self, paths: bytes) -> None:
+        """Read those whose digests are not known, and keep these; each path is ended by a NUL."""
+        named = list_of(self._root, map(RelPath, paths.split(b"\0")[:-1])).named
         lock = partial(locked, self._places.lock, wait=_PATIENCE)
         with idle_disk():
             looked = native.look(self._root, self._options, named, self._places.hardlinks)
@@ -163,10 +142,13 @@ class _Reading:
         self.problems += (each._replace(outcome=NOT_YET) for each in problems)
         for item in native.take_apart(looked.run):
             self.found.update((file.path, file) for file in _files(item.listing) if file.digest)
-        return self.columns.hashed_bytes - before
+        if self._pace.is_over() and not (self.columns.hashed_files or self.found):
+            first = RelPath(paths.partition(b"\0")[0])
+            self.problems.append(Problem(first, TOO_LARGE, NOT_YET))
 
 
-def _newest(name: str, places: ModulePlaces) -> tuple[Head, Snapshot]:
+def newest_commit(name: str, places: ModulePlaces) -> tuple[Head, Snapshot]:
+    """The newest commit of a module, which has to have one."""
     repository = Repository(places.repository) if places.repository.exists() else None
     head = repository.head() if repository else None
     if repository is None or head is None:
@@ -174,29 +156,9 @@ def _newest(name: str, places: ModulePlaces) -> tuple[Head, Snapshot]:
     return head, repository.snapshot(head)[1]
 
 
-def _missing(past: Snapshot, before: tuple[int, RelPath] | None = None) -> Iterator[File]:
-    """The files without a digest, those that come `before` one in the order of `_age`."""
-    for listing in past.listings():
-        if _lacks(listing):
-            for file in _files(listing):
-                if file.digest is None and (before is None or _age(file) < before):
-                    yield file
-
-
-def _age(file: File) -> tuple[int, RelPath]:
-    return file.mtime, file.path
-
-
-def _batches(files: list[File]) -> Iterator[list[File]]:
-    batch: list[File] = []
-    size = 0
-    for file in files:
-        if batch and (len(batch) == _BATCH or size + file.size > _BATCH_BYTES):
-            yield batch
-            batch, size = [], 0
-        batch.append(file)
-        size += file.size
-    yield batch
+def undigested(past: Snapshot) -> Undigested:
+    """How many files have no digest, and how much that is."""
+    return Undigested((past.reader, past.tree, past.limit), 0, None)
 
 
 def _filled(found: dict[RelPath, File], past: Snapshot) -> Iterator[Listing]:

@@ -5,19 +5,20 @@ Rule to keep: a failure here undoes no commit; the result tells it.
 
 import os
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from huai_schema.errors import ExitCode, HuaiError
 from huai_server.config import ServerConfig, load
-from huai_server.fallback.attr import AttrTreeResult, belonging, ensure
-from huai_server.fallback.attr.remove import delete_attr_tree, remove_forgotten
 from huai_server.paths import FallbackPlaces, fallback_places, module_places
+
+if TYPE_CHECKING:  # an upstream without a fallback has no need of what makes attr trees
+    from huai_server.fallback.attr import AttrTreeResult
 
 
 class AttrTreeUpdate(NamedTuple):
     """What became of the attr trees after a commit."""
 
-    result: AttrTreeResult | None = None
+    result: "AttrTreeResult | None" = None
     """What was done to the module's attr tree; None: it has none, or nothing could be done."""
     left_alone: str = ""
     """Why the module's attr tree was left as it is."""
@@ -46,6 +47,8 @@ def update_attr_tree(root: Path, name: str) -> AttrTreeUpdate:
         return update
     if reason := _not_ours(root, name, fallback):
         return update._replace(left_alone=reason)
+    from huai_server.fallback.attr import ensure
+
     try:
         result = ensure(name, config.module(name), places, fallback)
     except HuaiError as error:
@@ -55,14 +58,21 @@ def update_attr_tree(root: Path, name: str) -> AttrTreeUpdate:
 
 def remove_attr_tree(root: Path, config: ServerConfig, name: str) -> bool:
     """Delete the attr tree of `name`, if it belongs to this root; False: clients still read it."""
+    from huai_server.fallback.attr import belonging
+    from huai_server.fallback.attr.remove import delete_attr_tree
+
     places, fallback = module_places(root, name), _places(config, name)
     return not belonging.is_own(places, fallback) or delete_attr_tree(name, places, fallback)
 
 
 def _remove_forgotten(root: Path, config: ServerConfig) -> AttrTreeUpdate:
     folder = Path(config.fallback.folder)
+    if not folder.is_dir():
+        return AttrTreeUpdate()
+    from huai_server.fallback.attr.remove import remove_forgotten
+
     try:
-        removed = remove_forgotten(root, folder, config.attr_modules) if folder.is_dir() else ()
+        removed = remove_forgotten(root, folder, config.attr_modules)
     except HuaiError as error:  # of other modules: this one's attr tree has to be updated
         return AttrTreeUpdate(removal_failure=error)
     return AttrTreeUpdate(removed=tuple(removed))
@@ -70,6 +80,8 @@ def _remove_forgotten(root: Path, config: ServerConfig) -> AttrTreeUpdate:
 
 def _not_ours(root: Path, name: str, fallback: FallbackPlaces) -> str:
     """Why this commit must not change the attr tree; empty: it may."""
+    from huai_server.fallback.attr import belonging
+
     if not belonging.is_own(module_places(root, name), fallback):
         owner = belonging.owner(fallback)
         reason = (

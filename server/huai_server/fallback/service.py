@@ -162,7 +162,7 @@ class _Service:
         self._reload()
         self._trees.refresh()
         self._resident.keep(self._trees.images())
-        self._trees.scrub()
+        self._trees.look_for_changes()
         interval = self._settings.check_interval
         if interval and time.monotonic() - self._proved > interval:
             self._trees.prove()

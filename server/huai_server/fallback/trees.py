@@ -14,8 +14,8 @@ from huai_server.config import ATTR_KINDS, Module, ServerConfig, config_path
 from huai_server.fallback.attr import AttrTreeResult, belonging, ensure, generations, is_current
 from huai_server.fallback.attr.check import check_attr_tree
 from huai_server.fallback.attr.ensure import Building
+from huai_server.fallback.attr.foreign_changes import ForeignChanges
 from huai_server.fallback.attr.remove import remove_forgotten
-from huai_server.fallback.attr.scrub import Scrub
 from huai_server.fallback.conf import FallbackModule
 from huai_server.fallback.erofs.kind import ErofsKind
 from huai_server.paths import FallbackPlaces, ModulePlaces, fallback_places, module_places
@@ -24,7 +24,7 @@ from huai_server.store.repository import read_head
 _RETRY_SECONDS = 30.0
 _FORGOTTEN = "modules that are no more"
 """Stands for the name of a module in errors about several; a name has no blanks."""
-_SCRUB_SECONDS = 0.02
+_LOOK_SECONDS = 0.02
 """At most so long in each second the service looks for damage."""
 
 
@@ -50,8 +50,8 @@ class Trees:
     building: Building = nullcontext
     """Entered while a new attr tree is made."""
     _failures: dict[str, _Failure] = field(default_factory=dict)
-    _scrubs: Iterator[None] | None = None
-    _scrub_until: float = 0.0
+    _looks: Iterator[None] | None = None
+    _look_until: float = 0.0
 
     def refresh(self) -> None:
         """Update attr trees of older commits, and delete those without a module."""
@@ -61,11 +61,11 @@ class Trees:
         if self._is_due(_FORGOTTEN):
             self._trying(_FORGOTTEN, self._forget)
 
-    def scrub(self) -> None:
+    def look_for_changes(self) -> None:
         """Look for damage for a moment; a damaged attr tree is built again."""
-        self._scrub_until = time.monotonic() + _SCRUB_SECONDS
-        self._scrubs = self._scrubs or self._rounds()
-        next(self._scrubs)
+        self._look_until = time.monotonic() + _LOOK_SECONDS
+        self._looks = self._looks or self._rounds()
+        next(self._looks)
 
     def prove(self) -> None:
         """Compare each attr tree with its commit, and build it again if it differs."""
@@ -142,8 +142,8 @@ class Trees:
                 places, fallback = self._places(name)
                 if not belonging.is_own(places, fallback):
                     continue
-                one_pass = Scrub(fallback)
-                while not one_pass.run(self._scrub_until):
+                one_pass = ForeignChanges(fallback)
+                while not one_pass.run(self._look_until):
                     yield
                 if one_pass.damage is not None:
                     self.on_message(f"{name}: {one_pass.damage}: was changed, and not by huai")

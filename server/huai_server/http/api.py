@@ -17,7 +17,9 @@ from huai_server.http.asgi.conditions import names_weakly
 from huai_server.http.asgi.errors import HttpError
 from huai_server.http.git.branch_state import read_branch_state
 from huai_server.http.settings import Registry
+from huai_server.paths import ModulePlaces
 from huai_server.store.repository import Head, read_head
+from huai_server.store.scrub_record import read_record
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,6 +35,7 @@ class Heads:
         """Names and repositories come from `registry`, which may change at any time."""
         self._registry = registry
         self._known: dict[Path, tuple[bytes, Head]] = {}
+        self._damage: dict[Path, tuple[tuple[int, int], int]] = {}
 
     def names(self) -> list[str]:
         """Names of all modules, sorted."""
@@ -52,6 +55,22 @@ class Heads:
             self._forget_removed()
             self._known[repository] = (state, head)
         return head
+
+    def damaged(self, name: str) -> int:
+        """How many files of a module the last scrub knows as damaged."""
+        repository = self._registry.modules().get(name)
+        if repository is None:
+            return 0
+        place = ModulePlaces(repository.parent).scrub
+        try:
+            status = place.stat()
+        except OSError:
+            return 0
+        known = self._damage.get(place)
+        state = (status.st_ino, status.st_mtime_ns)
+        if known is None or known[0] != state:
+            known = self._damage[place] = (state, len(read_record(place).damage))
+        return known[1]
 
     def _forget_removed(self) -> None:
         """Keep no more than the modules there are."""
@@ -86,6 +105,7 @@ class ModuleModel(_Model):
     skipped: int | None = Field(default=None, description="paths that no snapshot can hold")
     committed: int | None = Field(default=None, description="seconds since the epoch")
     age: int | None = Field(default=None, description="seconds since then")
+    damaged: int = Field(default=0, description="files that the last scrub found damaged")
     problem: str | None = Field(default=None, description="why the commit cannot be read")
 
 
@@ -123,21 +143,23 @@ def router(heads: Heads) -> APIRouter:
         if name not in heads.names():
             raise HttpError(404, "no such module", hint="see /api/v1/modules for their names")
         head = await heads.read(name)
-        etag = f'W/"{head.commit if head else "none"}"'
+        damaged = heads.damaged(name)
+        state = head.commit if head else "none"
+        etag = f'W/"{state}-{damaged}"' if damaged else f'W/"{state}"'
         headers = {"ETag": etag, "Cache-Control": "no-cache"}
         if if_none_match is not None and names_weakly(if_none_match, etag):
             return Response(status_code=304, headers=headers)
         response.headers.update(headers)
-        return describe(name, head)
+        return describe(name, head, damaged)
 
     return routes
 
 
-def describe(name: str, head: Head | None) -> ModuleModel:
+def describe(name: str, head: Head | None, damaged: int) -> ModuleModel:
     """A module with its newest commit, and the age of that."""
     git = f"/git/{name}.git"
     if head is None:
-        return ModuleModel(name=name, git=git)
+        return ModuleModel(name=name, git=git, damaged=damaged)
     totals = head.info.totals
     return ModuleModel(
         name=name,
@@ -149,6 +171,7 @@ def describe(name: str, head: Head | None) -> ModuleModel:
         skipped=head.info.skipped,
         committed=head.time,
         age=max(0, int(time.time()) - head.time),
+        damaged=damaged,
     )
 
 
@@ -160,7 +183,7 @@ async def all_modules(heads: Heads) -> list[ModuleModel]:
 async def _gentle(heads: Heads, name: str) -> ModuleModel:
     """The newest commit; None for a damaged repository, which must not hide the other modules."""
     try:
-        return describe(name, await heads.read(name))
+        return describe(name, await heads.read(name), heads.damaged(name))
     except HuaiError as error:
         # The message holds paths of this machine, so only the log gets it.
         _log.warning("%s: %s", name, error.message)

@@ -1,19 +1,15 @@
-"""`/api/v1/modules/NAME/metalink/PATH`: metalinks of the files of newest commits.
-
-Rule: a path is bytes, of any encoding, and read from the request as it came.
-"""
+"""`/api/v1/modules/NAME/metalink/PATH`: metalinks of the files of newest commits."""
 
 import asyncio
 import logging
 from typing import TYPE_CHECKING
-from urllib.parse import unquote_to_bytes
 
 from fastapi import APIRouter, Request, Response
-from starlette.convertors import PathConvertor, register_url_convertor
 
-from huai_schema.errors import FormatError, HuaiError
-from huai_schema.paths import RelPath, rel_path
+from huai_schema.errors import HuaiError
+from huai_schema.paths import RelPath
 from huai_server.export.metalink import MEDIA_TYPE, NoMetalinkError, metalink
+from huai_server.http.any_path import asked_path
 from huai_server.http.api import ErrorModel
 from huai_server.http.asgi.errors import HttpError
 from huai_server.http.newest import Newest
@@ -29,15 +25,6 @@ _ANSWERS: dict[int | str, dict[str, object]] = {
     404: {"model": ErrorModel},
 }
 _log = logging.getLogger(__name__)
-
-
-class _AnyText(PathConvertor):
-    """The rest of an address, newlines as well, which the framework's own `path` ends at."""
-
-    regex = r"(?:.|\n)*"
-
-
-register_url_convertor("any_text", _AnyText())
 
 
 def router(registry: Registry) -> APIRouter:
@@ -56,8 +43,9 @@ def router(registry: Registry) -> APIRouter:
         repository = modules.get(name)
         if repository is None:
             raise HttpError(404, "no such module", hint="see /api/v1/modules for their names")
+        path_of_file = asked_path(request.scope["raw_path"], _ABOVE)
         newest = known.setdefault(repository, Newest(repository))
-        text = await asyncio.to_thread(_document, name, newest, _path(request.scope["raw_path"]))
+        text = await asyncio.to_thread(_document, name, newest, path_of_file)
         return Response(text, media_type=MEDIA_TYPE, headers={"Cache-Control": "no-cache"})
 
     return routes
@@ -77,15 +65,3 @@ def _document(name: str, newest: Newest, path: RelPath) -> str:
         # The message holds paths of this machine, so only the log gets it.
         _log.warning("%s: %s", name, error.message)
         raise
-
-
-def _path(raw: bytes) -> RelPath:
-    """The path that is asked for; no escaped slash separates anything."""
-    parts = [unquote_to_bytes(part) for part in raw.split(b"/")[_ABOVE:]]
-    try:
-        if any(b"/" in part for part in parts):
-            raise FormatError("an escaped slash")
-        return rel_path(b"/".join(parts))
-    except FormatError:
-        hint = "percent-encode its bytes"
-        raise HttpError(404, "the newest commit names no such file", hint=hint) from None

@@ -23,7 +23,6 @@ from huai_schema import __version__
 from huai_schema.errors import ExitCode, HuaiError
 from huai_server.http.app import Application, create_app
 from huai_server.http.asgi.connection import connection_class
-from huai_server.http.asgi.connections import ConnectionLimit, address_of
 from huai_server.http.settings import Registry, ServeSettings
 
 OnStart = Callable[[str, int], None]
@@ -64,7 +63,8 @@ def serve_http(
     with listen(settings) as listener:
         address = _address(listener)
         # Half of the connections may have a file of content, too.
-        _allow_files(settings.max_connections * 3 // 2 + _SPARE_FILES)
+        files = settings.max_connections * 3 // 2 + settings.max_subscribers
+        _allow_files(files + _SPARE_FILES)
 
         def started() -> None:
             _log.info("serving on %s", _show(*address))
@@ -154,15 +154,10 @@ def _allow_files(wanted: int) -> None:
 
 
 def _config(settings: ServeSettings, app: Application) -> uvicorn.Config:
-    connection_limit = ConnectionLimit(
-        settings.max_connections,
-        settings.max_connections_per_address,
-        address_of(settings.proxies),
-    )
     return uvicorn.Config(
         app,
         http=connection_class(
-            connection_limit,
+            app.connections,
             head_seconds=min(settings.request_timeout, _HEAD_SECONDS),
             reader_seconds=min(settings.request_timeout, _READER_SECONDS),
         ),
@@ -202,15 +197,20 @@ class _Server(uvicorn.Server):
         super().__init__(config)
         self._app = app
         self._started = started
+        self._telling: asyncio.Task[None] | None = None
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets=sockets)
         if self.started:
+            self._telling = asyncio.ensure_future(self._app.webhooks.run())
             self._started()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """After the grace period, wait until cancelled requests have reaped their processes."""
+        self._app.news.stop()
         await super().shutdown(sockets=sockets)
+        if self._telling is not None:
+            await asyncio.wait([self._telling], timeout=_END_SECONDS)
         tasks = set(self.server_state.tasks)
         for task in tasks:
             if not task.cancelling():

@@ -3,7 +3,7 @@
 Values only, without defaults: the configuration has them.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -22,6 +22,16 @@ class Content(NamedTuple):
     """Those that are handed out as they are, whatever the commit says."""
 
 
+class WebHook(NamedTuple):
+    """A program elsewhere that is told of commits."""
+
+    url: str
+    secret_file: str
+    """The path of the file with what signs."""
+    internal: bool
+    """Whether it may have an address of this network."""
+
+
 class Registry(Protocol):
     """The modules that are served at this moment."""
 
@@ -31,6 +41,14 @@ class Registry(Protocol):
 
     def contents(self) -> Mapping[str, Content]:
         """The modules that hand out content; equally cheap, the same value each time."""
+        ...
+
+    def static_folders(self) -> Mapping[str, Path]:
+        """Where the static files of modules are, as far as a folder here has them."""
+        ...
+
+    def webhooks(self) -> Sequence[tuple[str, WebHook]]:
+        """Modules and the hooks that hear of their commits."""
         ...
 
 
@@ -51,6 +69,8 @@ class ServeSettings:
     """Seconds in which a whole request has to arrive, and after which a silent git is killed."""
     max_connections: int
     max_connections_per_address: int
+    max_subscribers: int
+    """Connections that stay open for events; they are not counted among the others."""
     max_transfers: int
     """git processes that build packs at once; ref listings have as many of their own."""
     queue: int

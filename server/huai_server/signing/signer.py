@@ -50,20 +50,31 @@ def open_signer(signing: Signing) -> Signer:
     """The signer that server.toml names; nothing is signed yet."""
     path = Path(signing.key)
     data = read_key_file(path)
-    if not data.startswith(_PUBLIC):
+    if not is_public(data):
         if signing.command:
             raise SigningError(
                 f"{path}: with a command, the public key is enough",
                 hint="name the file with the public key, KEY.pub",
             )
         return from_private(parse_private(path, data))
-    try:
-        public = parse_public_key(data.decode("ascii", "replace"))
-    except FormatError as error:
-        raise _unusable(path, error) from None
     values = {"key": str(path)}
     ask = partial(_ask, signing.command or _AGENT, values, signing.timeout)
-    return Signer(public, ask)
+    return Signer(public_of(path, data), ask)
+
+
+def is_public(data: bytes) -> bool:
+    """Whether a key file holds a public key: an agent or a command signs."""
+    return data.startswith(_PUBLIC)
+
+
+def public_of(path: Path, data: bytes) -> str:
+    """The public key in a key file, or that of the private key in it."""
+    if not is_public(data):
+        return parse_private(path, data).public
+    try:
+        return parse_public_key(data.decode("ascii", "replace"))
+    except FormatError as error:
+        raise _unusable(path, error) from None
 
 
 def read_key_file(path: Path) -> bytes:
@@ -77,7 +88,7 @@ def read_key_file(path: Path) -> bytes:
             f"{path}: {error.strerror}",
             hint="huai-server key new makes a key; it has to belong to the user who commits",
         ) from error
-    if not data.startswith(_PUBLIC) and stat.S_IMODE(status.st_mode) & 0o077:
+    if not is_public(data) and stat.S_IMODE(status.st_mode) & 0o077:
         raise SigningError(
             f"{path}: others may read this private key", hint=f"chmod 600 {path}, if none did"
         )

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from hashlib import sha1
 from pathlib import Path
 
-from huai_native._native import BlockIndex, ListingHashes, verify_signature
+from huai_native._native import BlockIndex, ListingHashes
 from huai_schema.codec.commits import Totals, decode_commit
 from huai_schema.codec.descriptor import Descriptor
 from huai_schema.codec.keys import read_keys
 from huai_schema.codec.listing import Listing
-from huai_schema.codec.signing import NAMESPACE, Promise, split_commit
+from huai_schema.codec.signing import Promise, signers_of, split_commit
 from huai_schema.diff.hardlinks import check_hardlinks
 from huai_schema.entries import Directory, File, Symlink
 from huai_schema.errors import FormatError
@@ -120,10 +120,12 @@ class _Check:
         signed = split_commit(data)
         if signed is None:
             return
-        key = verify_signature(NAMESPACE, *signed)
-        keys = read_keys(root, self._repository)
-        if keys is None or key not in keys.newest.keys:
-            self._faults.append(f"{head.commit}: signed by a key that does not count: {key}")
+        signers, keys = signers_of(signed), read_keys(root, self._repository)
+        if keys is None or signers[0] not in keys.newest.keys:
+            self._faults.append(f"{head.commit}: signed by a key that does not count: {signers[0]}")
+        elif not keys.newest.agrees(signers):
+            needed = keys.newest.threshold
+            self._faults.append(f"{head.commit}: signed by fewer than the {needed} keys it needs")
         promise = Promise.decode(decode_commit(data).message.decode())
         if promise.identity != descriptor.identity:
             self._faults.append(f"{head.commit}: signed as another module")

@@ -8,7 +8,6 @@ Rule: a file that has its name is complete and durable, and is never written aga
 """
 
 import os
-import tempfile
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -54,17 +53,17 @@ def write_step(packs: Packs, pack_folder: Path, path: Path, wanted: Wanted, know
     folder.mkdir(exist_ok=True)
     packed = sorted(pack_folder.glob("*.idx"), key=_written)
     newest = os.fsencode(packed[-1].with_suffix("")) if packed else b""
-    handle, name = tempfile.mkstemp(prefix=TEMPORARY, dir=folder)
+    unfinished = folder / f"{TEMPORARY}{os.urandom(8).hex()}"
     try:
-        with os.fdopen(handle, "wb") as file:
+        with unfinished.open("xb") as file:
             packs.send(*wanted, file.write, since=(known, newest))
             file.flush()
             os.fchmod(file.fileno(), 0o444)
             os.fsync(file.fileno())
-        Path(name).rename(path)
+        unfinished.rename(path)
     except BaseException:
         with suppress(OSError):
-            Path(name).unlink(missing_ok=True)
+            unfinished.unlink(missing_ok=True)
         raise
     sync_folder(folder)
 

@@ -19,6 +19,7 @@ from huai_schema.errors import HuaiError
 from huai_schema.paths import show
 from huai_schema.program.humanize import counted
 from huai_schema.program.locking import locked
+from huai_schema.program.service_manager import notify
 from huai_server.commit.change_lists import ChangeLists
 from huai_server.commit.list_record import settings_of
 from huai_server.config import load
@@ -29,7 +30,6 @@ from huai_server.scan.mounts import MOUNTED_OVER, NOT_MOUNTED
 from huai_server.scan.types import TIME, VOLATILE, Problem, root_error
 from huai_server.watch.record import WatchRecord, write_record
 from huai_server.watch.schedule import Schedule
-from huai_server.watch.service_manager import notify
 
 _LOOK = 1.0
 """Seconds between two looks at the root: nothing tells that it was deleted while it is watched."""

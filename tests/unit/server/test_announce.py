@@ -7,11 +7,13 @@ import pytest
 
 from huai_schema.codec.announcement import FILE_NAME, Announcement
 from huai_server.announce import AnnounceError, announce
+from huai_server.scan.root import EmptyRootError
 
 HERE = Announcement.of("https://mirror.example", "m")
 
 
 def test_it_is_written_once(tmp_path: Path) -> None:
+    (tmp_path / "a").touch()
     assert announce(tmp_path, HERE)
     path = tmp_path / FILE_NAME
     os.utime(path, (1, 1))
@@ -19,7 +21,7 @@ def test_it_is_written_once(tmp_path: Path) -> None:
     assert path.stat().st_mtime == 1
     assert path.stat().st_mode & 0o777 == 0o644
     assert announce(tmp_path, Announcement.of("https://other.example", "m"))
-    assert os.listdir(tmp_path) == [FILE_NAME]
+    assert sorted(os.listdir(tmp_path)) == ["a", FILE_NAME]
     assert Announcement.parse(path.read_bytes()).url == "https://other.example"
 
 
@@ -38,3 +40,14 @@ def test_what_is_in_the_way_is_told(tmp_path: Path) -> None:
         announce(tmp_path, HERE)
     assert FILE_NAME in caught.value.message
     assert os.listdir(tmp_path) == [FILE_NAME]
+
+
+def test_the_mount_point_of_a_disk_that_is_not_mounted_stays_empty(tmp_path: Path) -> None:
+    with pytest.raises(EmptyRootError, match="the tree is empty"):
+        announce(tmp_path, HERE)
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_tree_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(AnnounceError, match="No such file"):
+        announce(tmp_path / "gone", HERE)

@@ -101,6 +101,20 @@ MISTAKES: dict[str, tuple[str, ...]] = {
         "modules.m.fallback",
         "whole",
     ),
+    "[modules.m]\npath = '/'\nwebhooks = 'https://h/'": ("modules.m", "webhooks", "list"),
+    "[modules.m]\npath = '/'\nwebhooks = [{ url = 'https://h/' }]": ("webhooks", "secret_file"),
+    "[modules.m]\npath = '/'\nwebhooks = [{ secret = '/s', url = 'https://h/' }]": (
+        "webhooks",
+        "secret_file",
+    ),
+    "[modules.m]\npath = '/'\nwebhooks = [{ url = 'file:///etc', secret_file = '/s' }]": (
+        "webhooks",
+        "file:///etc",
+    ),
+    "[modules.m]\npath = '/'\nwebhooks = [{ url = 'https://u@h/', secret_file = '/s' }]": (
+        "webhooks",
+        "url",
+    ),
     "[listen]\nproxies = ['nonsense']": ("listen", "proxies", "nonsense"),
     "[listen]\nrequest_timeout = '5'": ("listen", "request_timeout", "number"),
     "[listen]\nspool_folder = 'var/tmp'": ("listen", "spool_folder", "var/tmp"),

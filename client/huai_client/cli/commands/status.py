@@ -7,8 +7,10 @@ from pathlib import Path
 import click
 
 from huai_client.cli.options import json_option, modules_argument
-from huai_client.config import Module, load, no_modules
-from huai_client.durations import dated_ahead, expired, too_old
+from huai_client.cli.status_files import write_status_files
+from huai_client.config import ClientConfig, Module, StatusFiles, load, no_modules
+from huai_client.durations import dated_ahead
+from huai_client.inspect.staleness import staleness
 from huai_client.metadata.http import MetadataUrl
 from huai_client.modes import split_key
 from huai_client.state import delayed_record
@@ -33,9 +35,28 @@ from huai_schema.program.output import end_with_reader
     is_flag=True,
     help="Show when each directory of the top level was last verified, too.",
 )
+@click.option(
+    "--prometheus",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write how all modules stand to FILE, for node_exporter, and print nothing.",
+)
+@click.option(
+    "--html",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Write DIR/index.html, a page about all modules for a web server, and print nothing.",
+)
 @json_option
 @click.pass_obj
-def command(root: Path, names: tuple[str, ...], parts: bool, as_json: bool) -> int:
+def command(
+    root: Path,
+    names: tuple[str, ...],
+    parts: bool,
+    prometheus: Path | None,
+    html: Path | None,
+    as_json: bool,
+) -> int:
     """Show where the trees of the modules NAME stand, or of all, and which upstreams fail.
 
     Ends with exit code 54 if a module's commit is older than its max_age allows, and with 40 if
@@ -45,6 +66,8 @@ def command(root: Path, names: tuple[str, ...], parts: bool, as_json: bool) -> i
     config = load(root)
     if not config.modules:
         raise no_modules(root)
+    if prometheus or html:
+        return _write_files(StatusFiles(str(prometheus or ""), str(html or "")), root, config)
     code = ExitCode.OK
     for name in names or sorted(config.modules):
         found = _ModuleStatus(name, config.module(name), module_places(root, name))
@@ -71,6 +94,12 @@ def command(root: Path, names: tuple[str, ...], parts: bool, as_json: bool) -> i
     return code
 
 
+def _write_files(wanted: StatusFiles, root: Path, config: ClientConfig) -> int:
+    for error in write_status_files(wanted, root, config).values():
+        raise error
+    return ExitCode.OK
+
+
 class _ModuleStatus:
     """What is known of one module; reads its state, asks nobody."""
 
@@ -88,11 +117,9 @@ class _ModuleStatus:
         self.tops = account.tops if account else []
         # An interrupted sync right before its end; the next `verify` finds out.
         self._as_before = account is not None and account.applied != self._state.applied
-        now, committed = time.time(), self._state.committed
-        seen = self._state.seen or self._state.time
-        over = "" if module.verify == "off" else expired(self._state.valid_until, now)
-        self.stale = over or too_old(committed, module.max_age, now, seen=seen)
-        self._ahead = dated_ahead(committed, now)
+        now = time.time()
+        self.stale = staleness(self._state, module, now)
+        self._ahead = dated_ahead(self._state.committed, now)
 
     def values(self) -> dict[str, object]:
         """For JSON; times in seconds since the epoch."""

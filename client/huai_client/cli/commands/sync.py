@@ -18,7 +18,7 @@ from huai_client.cli.options import (
     transfer_options,
 )
 from huai_client.cli.runner import Run
-from huai_client.config import ClientConfig, load
+from huai_client.config import NO_STATUS_FILES, load
 from huai_client.config_check import check_once
 from huai_client.deadline import Deadline
 from huai_client.mirror import Mirror
@@ -79,7 +79,7 @@ def command(
         name: msgspec.structs.replace(config.module(name), **changes)
         for name in choose_modules(config, names, root, every=every, verb="sync")
     }
-    config = ClientConfig({**config.modules, **modules})
+    config = msgspec.structs.replace(config, modules={**config.modules, **modules})
 
     def one(name: str) -> ExitCode:
         run = Run(
@@ -91,4 +91,11 @@ def command(
             return run.plan(options, wait=wait) if dry_run else run.sync(options, wait=wait)
 
     console = Console(quiet=quiet, as_json=as_json, log_file=log)
-    return do_each(one, list(modules), every=every, parallel=parallel, console=console)
+    try:
+        return do_each(one, list(modules), every=every, parallel=parallel, console=console)
+    finally:
+        if config.status != NO_STATUS_FILES and not dry_run:
+            from huai_client.cli.status_files import write_status_files
+
+            for key, error in write_status_files(config.status, root, config).items():
+                console.error(f"status.{key}: {error.message}; {error.hint}")

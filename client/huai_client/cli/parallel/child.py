@@ -59,6 +59,18 @@ def unblock_signals() -> None:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
 
 
+def forget_handlers() -> None:
+    """Receive signals as a program that has just begun, by no handler of the parent.
+
+    What came while the process began ends it here.
+    """
+    signal.set_wakeup_fd(-1)
+    for number in (*_ENDING, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
+    unblock_signals()
+
+
 @contextmanager
 def _signals_blocked() -> Iterator[None]:
     """Block signals: one in this moment would leave a child behind that nothing reaps."""

@@ -63,9 +63,9 @@ def _begin(one: Callable[[str], int], name: str) -> int:
 
 def _ended(console: Console, name: str, code: int, seconds: float) -> None:
     if _known(code) is None:
-        replace(console, module=name).log(_meaning(code))  # it could not say so itself
+        replace(console, module=name).log(meaning(code))  # it could not say so itself
     milliseconds = round(1000 * seconds)
-    console.event("ended", module=name, code=code, name=_name_of(code), milliseconds=milliseconds)
+    console.event("ended", module=name, code=code, name=name_of(code), milliseconds=milliseconds)
 
 
 def _conclude(console: Console, codes: dict[str, int], seconds: float) -> None:
@@ -76,11 +76,11 @@ def _conclude(console: Console, codes: dict[str, int], seconds: float) -> None:
         modules=len(codes),
         failed=failed,
         code=code,
-        name=_name_of(code),
+        name=name_of(code),
         milliseconds=round(1000 * seconds),
     )
     if failed:
-        told = ", ".join(f"{name} ({_meaning(codes[name])})" for name in failed)
+        told = ", ".join(f"{name} ({meaning(codes[name])})" for name in failed)
         sys.stderr.write(
             f"huai-client: {len(failed)} of {counted(len(codes), 'module')} failed: {told}\n"
         )
@@ -95,12 +95,14 @@ def _known(code: int) -> ExitCode | None:
     return next((known for known in ExitCode if known == code != CRASHED), None)
 
 
-def _name_of(code: int) -> str | None:
+def name_of(code: int) -> str | None:
+    """The name of an exit code; None: it has none."""
     known = _known(code)
     return None if known is None else known.name
 
 
-def _meaning(code: int) -> str:
+def meaning(code: int) -> str:
+    """An exit code in words."""
     known = _known(code)
     return f"{code}, {'it crashed' if known is None else known.meaning}"
 

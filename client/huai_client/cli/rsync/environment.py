@@ -18,7 +18,8 @@ SETTINGS: Final = {
     EXPLAIN: "`yes`: say for every call why the real rsync runs; `no`: for none",
     FALLBACK: "`no`: an error where the metadata cannot be had, instead of the real rsync",
     DISCOVER: "`no`: use the modules of client.toml only, and ask no source for its metadata",
-    UPSTREAM: "the metadata's base address, believed without asking the source for it",
+    UPSTREAM: "the metadata's base address, believed without asking the source for it; its module "
+    "has the name of the source's last folder",
     COMPARE: "how often the whole tree is compared and repaired: `12h`, or `0` for each call; "
     f"`{COMPARE_USUAL}` unless set",
     ROOT: "the folder with client.toml and all state, as for `huai-client --root`",

@@ -54,6 +54,8 @@ ENDINGS: Final = {
     ExitCode.UNWRITTEN: _OK,  # rsync, too, ends with 0
     ExitCode.HOOK: _PARTIAL,  # never: no hook is run
     ExitCode.UNSIGNED: Ending(12, _PROTOCOL),  # plain rsync would believe anybody
+    ExitCode.UNPROVED: _PARTIAL,
+    ExitCode.DAMAGED: _FILE_IO,  # never: only an upstream scrubs
     ExitCode.INTERRUPTED: _SIGNAL,
     ExitCode.UNREAD: _OK,
     ExitCode.TERMINATED: _SIGNAL,

@@ -5,7 +5,6 @@ be fetched; with `HUAI_RSYNC_FALLBACK=no` that is an error.
 """
 
 import os
-import re
 import shutil
 import sys
 import time
@@ -44,8 +43,8 @@ from huai_client.run_options import SyncOptions
 from huai_client.state import state as states
 from huai_client.state.paths import ModulePlaces, module_places
 from huai_schema.errors import ExitCode, HuaiError
+from huai_schema.program import spans
 from huai_schema.program.configuration import ConfigError
-from huai_schema.program.spans import SPAN, seconds
 
 if TYPE_CHECKING:
     from huai_client.filters import Rule, Rules
@@ -162,10 +161,12 @@ class _Target:
     def _is_comparison_due(self, now: int) -> bool:
         """Whether the whole tree has to be compared again, which rsync does each time."""
         span = os.environ.get(COMPARE) or COMPARE_USUAL
-        if re.fullmatch(SPAN, span) is None:
-            raise ConfigError(f"{COMPARE}={span!r} is not a span of time such as 90m, 12h or 1d")
+        try:
+            seconds = spans.parse(span)
+        except ValueError as error:
+            raise ConfigError(f"{COMPARE}: {error}") from None
         memory = remembered(self.places)
-        return memory is None or memory.compared + seconds(span) <= now
+        return memory is None or memory.compared + seconds <= now
 
     def _run(self, console: RsyncConsole, options: SyncOptions) -> ExitCode:
         request, module = self.request, self.module

@@ -68,10 +68,10 @@ class Fetch:
             self._known = {commit: read_commit(commit, here.objects) for commit in here.complete}
             self._asked = self._ask(self._known)
 
-    def complete(self) -> Path | None:
-        """Take the answer; the pack that is new, if there is one."""
+    def complete(self) -> tuple[Path, ...]:
+        """Take the answer; the packs that are new."""
         if self._asked is None:
-            return None
+            return ()
         newest, here, known = self.newest, self._here, self._known
         older = {commit: read_commit(commit, here.objects) for commit in here.older}
         try:
@@ -81,12 +81,12 @@ class Fetch:
                 raise
             # Either side may be wrong about what is here: all of it, from nothing, settles that.
             head, pack = self._receive(self._ask({}), {})
-        write_shallow(here.path, _shallow({**older, **known, newest.commit: head}))
-        return pack
+        write_shallow(here.path, shallow_of({**older, **known, newest.commit: head}))
+        return (pack,) if pack else ()
 
     def _ask(self, known: dict[str, CommitHead]) -> Asked:
         newest = self.newest
-        request = encode_request(newest.commit, known, _shallow(known))
+        request = encode_request(newest.commit, known, shallow_of(known))
         return ask_for_pack(
             newest.found,
             request,
@@ -109,6 +109,6 @@ class Fetch:
             return head, pack.install()
 
 
-def _shallow(commits: dict[str, CommitHead]) -> set[str]:
+def shallow_of(commits: dict[str, CommitHead]) -> set[str]:
     """Those that have a history.  It is never fetched, and never relied on if it is here."""
     return {commit for commit, head in commits.items() if head.has_parents}

@@ -1,5 +1,6 @@
 """Connections for a content URL, by the administrator's options."""
 
+import os
 import resource
 
 from huai_client.transfer.http.connections import Connections, Limits
@@ -14,7 +15,7 @@ _AGENT = f"huai-client/{__version__}"
 
 
 _SHARE = 4
-"""A request may hold a file open: those of all streams together take a quarter of what may be."""
+"""A request may hold a file open: those of all streams together take a quarter of what is free."""
 
 
 def connections_to(url: ContentUrl, options: TransferOptions, grant: Grant) -> Connections:
@@ -33,4 +34,5 @@ def connections_to(url: ContentUrl, options: TransferOptions, grant: Grant) -> C
 def _files_open(options: TransferOptions) -> int:
     """How many files a stream may have open."""
     most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return max(1, most // _SHARE // options.streams)
+    free = most - len(os.listdir("/proc/self/fd"))
+    return max(1, free // _SHARE // options.streams)

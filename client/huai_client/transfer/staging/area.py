@@ -6,7 +6,7 @@ May be used by several threads as long as each run of rsync is used by one at a 
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Self
 
@@ -53,6 +53,9 @@ class Staging:
         self._partials = Partials(self._root)
         self.incoming = Incoming(self._root, self._ready, self._partials, self.finish)
         self._patches = Patches(self._root)
+        self._folders = ExitStack()  # which closes each but once, wherever a signal cuts in
+        for each in (self._ready, self._partials, self.incoming):
+            self._folders.callback(each.close)
 
     def __enter__(self) -> Self:
         return self
@@ -64,14 +67,9 @@ class Staging:
         """Give the handles back; what is staged stays for the next run."""
         if self._root >= 0:
             self._write_back.close()
-            self._close_folders()
-            os.close(self._root)
-            self._root = -1
-
-    def _close_folders(self) -> None:
-        self._ready.close()
-        self._partials.close()
-        self.incoming.close()
+            self._folders.close()
+            root, self._root = self._root, -1
+            os.close(root)
 
     # ------------------------------------------------------------ verified content
 
@@ -90,6 +88,10 @@ class Staging:
             self._ready.add([file])
         place = self.incoming.locate(file)
         return place or (self._ready.handle, os.fsencode(key_of(file)))
+
+    def changes_in_place(self, file: File) -> bool:
+        """Whether `file`, which is ready, is here as a patch: as a whole it exists nowhere yet."""
+        return file in self._patches
 
     def absent(self, files: Sequence[File]) -> Sequence[File]:
         """Those of `files` that are not ready."""
@@ -176,7 +178,7 @@ class Staging:
 
     def clear(self) -> None:
         """Drop everything; the area itself stays and can be used on."""
-        self._close_folders()
+        self._folders.close()
         for name in handles.list_names(self._root):
             _native.remove_all(self._root, name)
         self._open(self._boot)
@@ -184,11 +186,10 @@ class Staging:
     def remove(self) -> None:
         """Drop everything, the area's own directories too, and close it."""
         self._write_back.close()
-        self._close_folders()
+        self._folders.close()
         for name in handles.list_names(self._root):
             _native.remove_all(self._root, name)
-        os.close(self._root)
-        self._root = -1
+        self.close()
         with suppress(OSError):  # something else lives beside it: not ours to remove
             self.root.rmdir()
             self.root.parent.rmdir()

@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use blake3::Hasher;
 use rustix::io::Errno;
 
-use super::pace::Pace;
 use super::targets::Targets;
 use crate::attributes::{Attributes, Of};
 use crate::call::{self, Outcome, Status, Time};
 use crate::change;
 use crate::hash::{Digest, Reader};
+use crate::pace::Pace;
 use crate::stop::Stop;
 
 /// What `Status::blocks` counts.
@@ -128,7 +128,7 @@ impl<'a> Copier<'a> {
             targets,
             reader: Reader::default(),
             threads,
-            pace: Pace::new(0),
+            pace: Pace::new(0, None),
             apart: Vec::new(),
             done,
             stop,
@@ -137,7 +137,7 @@ impl<'a> Copier<'a> {
 
     /// From now on at most `rate` bytes a second; 0: as fast as it goes.
     pub(crate) fn hold_to(&mut self, rate: u64) {
-        self.pace = Pace::new(rate);
+        self.pace = Pace::new(rate, None);
     }
 
     /// Makes `new` with the content of `from`; None: it is empty.  Nothing is left of it if that
@@ -230,12 +230,13 @@ impl<'a> Copier<'a> {
         let size = from.status.size;
         let has_holes = from.status.blocks.saturating_mul(SECTOR) < size;
         let mut hasher = new.digest.map(|_| Hasher::new());
-        let (pace, done, stop) = (&mut self.pace, self.done, self.stop);
+        let (pace, done, stop) = (&self.pace, self.done, self.stop);
         let each = |offset: u64, block: &[u8]| {
             if offset.saturating_add(block.len() as u64) > size {
                 return Err(Fault::Other);
             }
-            if !pace.wait(block.len(), stop) {
+            pace.spend(block.len());
+            if !pace.wait(stop) {
                 return Err(Fault::Stopped);
             }
             let written = if has_holes {

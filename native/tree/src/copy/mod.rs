@@ -8,7 +8,6 @@
 //! several threads may copy; none of them changes anything else.
 
 mod content;
-mod pace;
 mod reuse;
 mod rows;
 mod source;

@@ -23,7 +23,8 @@ def command(root: Path, name: str, url: str, as_json: bool) -> None:
     huai-rsync looks for it at the top of what it is to copy, through the rsync daemon itself,
     and needs no configuration then. The file, huai-upstream, is an entry of the tree like any
     other: commit afterwards. If the tree is a mirror of another one, keep it from being deleted
-    there, or run this before each commit: it writes only what is not there.
+    there, or run this before each commit: it writes only what is not there, and nothing into an
+    empty tree.
     """
     console = Console(as_json=as_json)
     tree = Path(load(root).module(name).path)

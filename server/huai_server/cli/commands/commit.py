@@ -26,6 +26,7 @@ from huai_server.cli.report import (
     remark_lines,
     show_attr_update,
     show_export_update,
+    show_static_update,
 )
 from huai_server.commit.change_lists import SPELLINGS, read_lists
 from huai_server.commit.result import CommitOptions, CommitResult
@@ -114,6 +115,7 @@ def commit_module(console: Console, root: Path, name: str, options: CommitOption
         console.result(commit_line(name, result, seconds))
 
     done = modules.commit(root, name, options, committed)
+    show_static_update(console, name, done.static)
     show_export_update(console, name, done.export, done.result.head)
     show_attr_update(console, name, done.attr_tree)
     return done

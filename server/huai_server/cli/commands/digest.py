@@ -1,7 +1,5 @@
 """`huai-server digest`: compute the digests that commits left out."""
 
-import math
-import re
 import time
 from pathlib import Path
 
@@ -9,7 +7,6 @@ import click
 
 from huai_schema.paths import show
 from huai_schema.program.humanize import counted
-from huai_schema.program.spans import SPAN, seconds
 from huai_server import modules
 from huai_server.cli.console import Console
 from huai_server.cli.options import (
@@ -19,36 +16,17 @@ from huai_server.cli.options import (
     json_option,
     modules_argument,
     quiet_option,
+    read_limits_options,
 )
-from huai_server.cli.report import problem_lines, show_attr_update
-from huai_server.commit.later import DigestLimits
+from huai_server.cli.report import problem_lines, show_attr_update, show_static_update
+from huai_server.commit.read_limits import ReadLimits
 from huai_server.config import load
-
-
-def _span(_context: click.Context, _option: click.Parameter, value: str | None) -> float:
-    if value is None:
-        return math.inf
-    if not re.fullmatch(SPAN, value):
-        raise click.BadParameter(f"{value!r} is no span of time such as 90s, 30m, 2h or 1d")
-    return seconds(value)
 
 
 @click.command()
 @modules_argument
 @every_option
-@click.option(
-    "--time",
-    "limit",
-    callback=_span,
-    metavar="TIME",
-    help="Begin no batch after so long (90s, 30m, 2h), for each module. The next run goes on.",
-)
-@click.option(
-    "--rate",
-    type=click.IntRange(min=1),
-    metavar="BYTES",
-    help="Read no more than so many bytes a second, on average.",
-)
+@read_limits_options
 @quiet_option
 @json_option
 @click.pass_obj
@@ -57,8 +35,7 @@ def command(
     /,
     names: tuple[str, ...],
     every: bool,
-    limit: float,
-    rate: int | None,
+    limits: ReadLimits,
     quiet: bool,
     as_json: bool,
 ) -> int:
@@ -72,7 +49,6 @@ def command(
     yet.
     """
     console = Console(as_json=as_json, quiet=quiet)
-    limits = DigestLimits(limit, rate or math.inf)
 
     def one(name: str) -> int:
         return _digest(console, root, name, limits)
@@ -80,9 +56,10 @@ def command(
     return each(one, chosen(load(root), names, every=every), console)
 
 
-def _digest(console: Console, root: Path, name: str, limits: DigestLimits) -> int:
+def _digest(console: Console, root: Path, name: str, limits: ReadLimits) -> int:
     started = time.monotonic()
-    result, attr_tree = modules.digest(root, name, limits)
+    done = modules.digest(root, name, limits)
+    result = done.result
     spent = time.monotonic() - started
     for line in problem_lines(name, result.problems):
         console.error(line)
@@ -101,5 +78,6 @@ def _digest(console: Console, root: Path, name: str, limits: DigestLimits) -> in
     read = counted(result.hashed_files, "file")
     left = f"{counted(result.missing, 'file')} without a digest"
     console.result(f"{name}: {read} read, {left}, serial {result.head.info.serial} ({spent:.1f} s)")
-    show_attr_update(console, name, attr_tree)
-    return result.exit_code or attr_tree.exit_code
+    show_static_update(console, name, done.static)
+    show_attr_update(console, name, done.attr_tree)
+    return done.exit_code

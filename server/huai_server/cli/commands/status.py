@@ -6,6 +6,7 @@ import click
 
 from huai_schema.errors import ExitCode
 from huai_server.cli.console import Console
+from huai_server.cli.content_report import content_state, content_text, content_values
 from huai_server.cli.options import json_option, modules_argument
 from huai_server.cli.report import status_line, status_values, watched_text, watched_values
 from huai_server.config import load
@@ -31,6 +32,13 @@ def command(root: Path, names: tuple[str, ...], as_json: bool) -> int:
         state = module_state(module_places(root, name))
         code = state.problem.exit_code if state.problem else code
         watched = read_watched(module_places(root, name))
-        console.event("module", **status_values(name, module, state), **watched_values(watched))
-        console.result(status_line(name, module, state) + watched_text(watched))
+        content = content_state(name, module, module_places(root, name), state)
+        console.event(
+            "module",
+            **status_values(name, module, state),
+            **content_values(content),
+            **watched_values(watched),
+        )
+        line = status_line(name, module, state) + content_text(content)
+        console.result(line + watched_text(watched))
     return code

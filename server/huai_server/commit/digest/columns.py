@@ -5,13 +5,23 @@ engine's to say.  It reads the other files as well, soon after the scan has seen
 are still in memory.
 """
 
+import errno
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
-from huai_native._native import BlockIndex, Contents, Digests, ListedDigests, Looked, Run
+from huai_native._native import (
+    BlockIndex,
+    Contents,
+    Digests,
+    ListedDigests,
+    Looked,
+    Pace,
+    Run,
+)
 from huai_schema.codec.escaping import unescape
 from huai_schema.entries import File
 from huai_schema.errors import ExitCode, HuaiError
@@ -42,6 +52,7 @@ _Answer: TypeAlias = tuple[int | None, bytes] | int | None
 
 LATER = "its digest is computed later"
 _NO_PROBLEM = (LATER, VOLATILE)
+DAMAGED = "its content is damaged, as a scrub found"
 
 _IDENTITY_BYTES = 40
 """Of a record: device, inode, size, mtime and ctime tell one state of a file from every other."""
@@ -78,6 +89,18 @@ class LargeFiles(NamedTuple):
     keep: Callable[[BlockIndex], None]
 
 
+@dataclass(frozen=True, slots=True)
+class ReadingPolicy:
+    """Which content is read, and what is made of it."""
+
+    later: bool = False
+    """Of what no digest is known, none is computed."""
+    pace: Pace | None = None
+    """What it leaves no time for gets no digest, and is no problem."""
+    is_damage: Callable[[RelPath, int, int, bytes], bool] = lambda *_: False
+    """Of path, size, mtime and digest: whether a scrub has found that, and it is no new content."""
+
+
 class DigestColumns:
     """Adds digests to what a scan yields; files that change while they are read become problems."""
 
@@ -88,21 +111,19 @@ class DigestColumns:
         threads: int,
         volatile: Callable[[RelPath], bool] = lambda _: False,
         large: LargeFiles | None = None,
-        *,
-        later: bool = False,
+        policy: ReadingPolicy | None = None,
     ) -> None:
         """`root` is the module's tree; `threads` files are read at a time.
 
         Digests are kept in `folder`.  A `volatile` file that changes while it is read gets no
         digest, and is no problem.  `large`: None: no file gets a block index.
-        `later`: of what no digest is known, none is computed.
         """
         self._root_path = root
         self._folder = folder
         self._threads = threads
         self._volatile = volatile
         self._large = large
-        self._later = later
+        self._policy = policy or ReadingPolicy()
         self.hashed_files = 0
         self.hashed_bytes = 0
 
@@ -152,7 +173,9 @@ class DigestColumns:
 
     def _open_contents(self) -> None:
         try:
-            self._contents = Contents(os.fsencode(self._root_path), self._threads)
+            self._contents = Contents(
+                os.fsencode(self._root_path), self._threads, self._policy.pace
+            )
         except OSError as error:
             raise root_error(self._root_path, error) from None
 
@@ -200,13 +223,14 @@ class DigestColumns:
         for file in files:
             wanted.setdefault(file.identity, file)  # the first name of several
         found: dict[bytes, _Found] = {}
-        if self._later:
+        if self._policy.later:
             found = {key: LATER for key, file in wanted.items() if not _stays(file, past)}
         for file, answer in self._read([file for key, file in wanted.items() if key not in found]):
             if isinstance(answer, int):
                 found[file.identity] = self._reason(file, answer)
             elif answer is not None:
-                found[file.identity] = answer
+                damaged = self._policy.is_damage(file.path, file.size, file.mtime, answer[1])
+                found[file.identity] = DAMAGED if damaged else answer
                 self.hashed_files += 1
                 self.hashed_bytes += file.size
             elif file.known is not None:
@@ -228,9 +252,11 @@ class DigestColumns:
                         large.keep(index)
                 yield file, answer
 
-    def _reason(self, file: _File, errno: int) -> str:
-        if errno:
-            return os.strerror(errno)
+    def _reason(self, file: _File, number: int) -> str:
+        if number == errno.ECANCELED:
+            return LATER
+        if number:
+            return os.strerror(number)
         return VOLATILE if self._volatile(file.path) else CHANGED
 
     @contextmanager

@@ -1,8 +1,9 @@
 """Attr trees: what the fallback lists, brought up to a module's newest commit and proved right.
 
-The use cases are `ensure`, `is_current` and `delete_attr_tree` (here), `scrub.Scrub` and
-`check.check_attr_tree`; where the files are says `huai_server.paths.FallbackPlaces`.  An attr tree
-is made from the metadata repository alone; nothing here reads the mirrored tree.
+The use cases are `ensure`, `is_current` and `delete_attr_tree` (here),
+`foreign_changes.ForeignChanges` and `check.check_attr_tree`; where the files are says
+`huai_server.paths.FallbackPlaces`.  An attr tree is made from the metadata repository alone;
+nothing here reads the mirrored tree.
 """
 
 from huai_server.fallback.attr.ensure import AttrTreeResult, ensure, is_current

@@ -19,7 +19,7 @@ from huai_schema.layout.snapshot import Snapshot
 from huai_schema.program.locking import locked
 from huai_server.config import Module
 from huai_server.errors import storage_errors
-from huai_server.fallback.attr import belonging, generations, scrub
+from huai_server.fallback.attr import belonging, foreign_changes, generations
 from huai_server.fallback.attr import state as states
 from huai_server.fallback.attr.kinds import configured_kind, discard_of
 from huai_server.fallback.attr.state import AttrState
@@ -159,7 +159,7 @@ class _Ensure:
         self._fallback.updating.unlink(missing_ok=True)
         if not look and len(state.spans) < _MOST_SPANS:
             return state
-        one_pass = scrub.Scrub(self._fallback)
+        one_pass = foreign_changes.ForeignChanges(self._fallback)
         one_pass.run()
         if one_pass.damage is not None:
             generations.distrust(self._fallback)
@@ -185,12 +185,12 @@ class _Ensure:
         if update is None:
             return self._build()
         states.save(self._fallback.state, replace(state, target=self._head.commit))
-        begun = scrub.begin()
+        begun = foreign_changes.begin()
         try:
             with generations.updating(self._fallback):
                 generations.seal(self._fallback, root_time(new))
                 unowned = update.run()
-                spans = (*state.spans, scrub.until_now(begun))
+                spans = (*state.spans, foreign_changes.until_now(begun))
                 states.save(self._fallback.state, self._state(state.generation, spans))
         except OSError as error:
             if error.errno in _FULL or not generation.is_dir():
@@ -222,7 +222,7 @@ class _Ensure:
             if generation.exists():
                 self._kind.discard(generation)
             raise
-        spans = (scrub.until_now(0),) if self._kind.writable else ()
+        spans = (foreign_changes.until_now(0),) if self._kind.writable else ()
         belonging.claim(self._places, self._fallback)
         generations.serve_generation(self._fallback, name, self._module.path)
         states.save(self._fallback.state, self._state(name, spans))

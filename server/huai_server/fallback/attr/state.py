@@ -27,7 +27,7 @@ class AttrState(msgspec.Struct, frozen=True):
     """Hex id of the commit that an update takes it to; until that ends it may list either."""
     spans: tuple[tuple[int, int], ...] = ()
     """When huai changed it: from and to, in nanoseconds.  A directory with another ctime was
-    changed by another program (`scrub`).  Empty: no program can change it."""
+    changed by another program (`foreign_changes`).  Empty: no program can change it."""
     version: int = _VERSION
 
 

@@ -7,6 +7,7 @@ Rule: a poll starts one timer, that of its head.
 
 import asyncio
 import logging
+import socket
 from collections.abc import MutableMapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -19,9 +20,12 @@ if TYPE_CHECKING:
 
 HEAD_BYTES = 64 << 10
 
-
+EXTENSION = "huai.connection"
+"""In the scope of a request, among the extensions: its `Connection`."""
 PACE = 4096
 """Bytes a second that a client has to read."""
+_UNREAD_BYTES = 16 << 10
+"""Of an answer that goes on: what waits here, and about as much again in the kernel."""
 
 
 class Connection(HttpToolsProtocol):
@@ -68,6 +72,22 @@ class Connection(HttpToolsProtocol):
         """The head is complete; a body has limits of its own."""
         self._stop_clock()
         super().on_headers_complete()
+
+    def on_message_begin(self) -> None:
+        """The request has begun."""
+        super().on_message_begin()
+        self.scope["extensions"] = {EXTENSION: self}  # type: ignore[dict-item] # of our own
+
+    def stay(self) -> None:
+        """The answer goes on as long as its reader wants, a little at a time.
+
+        It counts among the connections no more, and holds little that was not read.
+        """
+        self.connection_limit.leave(self)
+        self.transport.set_write_buffer_limits(high=_UNREAD_BYTES)
+        sock = self.transport.get_extra_info("socket")
+        if sock is not None:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _UNREAD_BYTES)
 
     def on_message_complete(self) -> None:
         """The request is complete."""

@@ -74,13 +74,21 @@ class ConnectionLimit:
         self._members: dict[Member, str] = {}
         self._waiting: dict[Member, None] = {}
         self._counts: Counter[str] = Counter()
+        self.refused: Counter[str] = Counter(address=0, all=0)
+        """Connections that were closed at a limit, by which one it was."""
         self._logged: set[str] = set()
         """Addresses whose limit was logged, until they have no connection; "": the limit of all."""
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return len(self._members)
 
     def join(self, member: Member, host: str) -> bool:
         """Add a connection from `host`, as waiting; False if a limit forbids it."""
         address = self._address_of(host) if host else ""
         if address and self._counts[address] >= self._each:
+            self.refused["address"] += 1
             if address not in self._logged:
                 self._logged.add(address)
                 _log.warning("%s: more than %d connections; closed", address, self._each)
@@ -94,6 +102,7 @@ class ConnectionLimit:
 
     def _make_room(self) -> bool:
         """Close the connection that has waited longest; False if none is waiting."""
+        self.refused["all"] += 1
         oldest = next(iter(self._waiting), None)
         if oldest is None:
             if "" not in self._logged:

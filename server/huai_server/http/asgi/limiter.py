@@ -26,15 +26,23 @@ class _Waiter(NamedTuple):
 class Limiter:
     """`limit` slots and a waiting line of `queue` places; an address gets half of either."""
 
-    def __init__(self, limit: int, queue: int, timeout: float) -> None:
-        """`timeout`: seconds that one request waits for a slot at most."""
-        self._free = limit
-        self._each = max(1, limit // 2)
+    def __init__(self, limit: int, queue: int, timeout: float, *, each: int | None = None) -> None:
+        """`timeout`: seconds that one request waits for a slot at most.
+
+        `each`: how many slots an address gets, instead of half.
+        """
+        self._limit = self._free = limit
+        self._each = max(1, limit // 2) if each is None else each
         self._queue = queue
         self._queue_each = max(1, queue // 2)
         self._timeout = timeout
         self._held: Counter[str] = Counter()
         self._line: deque[_Waiter] = deque()
+
+    @property
+    def running(self) -> int:
+        """How many slots are held."""
+        return self._limit - self._free
 
     @property
     def waiting(self) -> int:

@@ -20,7 +20,7 @@ _SLICE = 64 << 10
 _LINGER_SECONDS = 2.0
 FOREVER: Headers = [(b"cache-control", b"public, max-age=31536000, immutable")]
 """Of what never changes under its address."""
-_NO_CACHE: Headers = [
+NO_CACHE: Headers = [
     (b"expires", b"Fri, 01 Jan 1980 00:00:00 GMT"),
     (b"pragma", b"no-cache"),
     (b"cache-control", b"no-cache, max-age=0, must-revalidate"),
@@ -33,7 +33,7 @@ class Responder:
     __slots__ = ("_caching", "_content_type", "_prefix", "_send", "started")
 
     def __init__(
-        self, send: Send, content_type: bytes, prefix: bytes, caching: Headers = _NO_CACHE
+        self, send: Send, content_type: bytes, prefix: bytes, caching: Headers = NO_CACHE
     ) -> None:
         """`prefix` goes before whatever git says; `caching`: how long others may keep it."""
         self._send = send

@@ -18,7 +18,7 @@ from huai_server.http.asgi.body import Body, Inbox, Receive, race
 from huai_server.http.asgi.connections import address_of, client_address
 from huai_server.http.asgi.errors import ClientGoneError, HttpError
 from huai_server.http.asgi.limiter import Limiter
-from huai_server.http.asgi.responder import Responder, Send, send_error
+from huai_server.http.asgi.responder import NO_CACHE, Responder, Send, send_error
 from huai_server.http.git.block_indices import asked_index, send_index
 from huai_server.http.git.branch_state import read_branch_state
 from huai_server.http.git.plain_fetch import PlainFetch, opening, plain_fetch
@@ -28,6 +28,7 @@ from huai_server.http.git.request import parse_request
 from huai_server.http.git.side_band import send_ready
 from huai_server.http.git.single_flight import Question, SingleFlight
 from huai_server.http.git.spool import Spool
+from huai_server.http.git.static_files import OFFER, asked_static, offers_static, send_static
 from huai_server.http.git.upload_pack import Call, Git
 from huai_server.http.settings import Registry, ServeSettings
 
@@ -66,17 +67,17 @@ class GitApp:
         # Half of the room is for what cannot be had again at will.
         self._ready = ReadyPacks(settings.spool_folder, settings.spool_bytes // 2)
         self.answers = SingleFlight(Git(timeout), self._cache, spool, timeout)
-        self._transfers = Limiter(settings.max_transfers, settings.queue, timeout)
+        self.transfers = Limiter(settings.max_transfers, settings.queue, timeout)
         # Their own slots: a poll must not wait behind packs that take minutes.
         self._listings = Limiter(settings.max_transfers, settings.queue, timeout)
-        self._handlers = {_ADVERT: self._advert, _SERVICE: self._upload_pack}
+        self._handlers = {_SERVICE: self._upload_pack}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request."""
         inbox = Inbox(receive)
         name, _, operation = scope["path"].removeprefix(PREFIX).partition(".git/")
         try:
-            handle = self._handler(operation)
+            handle = self._handler(name, operation)
             repository = self._registry.modules().get(name)
             if repository is None or handle is None:
                 await send_error(_unknown(name, operation), inbox, send)
@@ -91,7 +92,9 @@ class GitApp:
         except asyncio.CancelledError:
             _log.warning("an answer was interrupted: the time for transfers at shutdown is over")
 
-    async def _advert(self, repository: Path, scope: Scope, inbox: Inbox, send: Send) -> None:
+    async def _advert(
+        self, name: str, repository: Path, scope: Scope, inbox: Inbox, send: Send
+    ) -> None:
         if scope["method"] not in _READ_METHODS:
             raise HttpError(405, "this address is for GET")
         if scope["query_string"] != _SERVICE_QUERY:
@@ -100,9 +103,11 @@ class GitApp:
         state = read_branch_state(repository)
         key = None if state is None else Key(repository, state, version, advert=True, request=b"")
         prefix = b"" if version == 2 else _ADVERT_PREFIX
-        out = Responder(send, _ADVERT_TYPE, prefix)
+        offers = offers_static(self._registry.static_folders().get(name))
+        out = Responder(send, _ADVERT_TYPE, prefix, [*NO_CACHE, *(OFFER if offers else ())])
         ready = None if key is None else self._cache.get(key)
         if ready is not None:
+            self.answers.answered["memory"] += 1
             await out.whole(ready)
             return
         body = Body(inbox, b"", 0, self._settings.request_timeout)
@@ -113,9 +118,29 @@ class GitApp:
         )
         await race(self.answers.answer(question, out), body.gone())
 
-    def _handler(self, operation: str) -> _Handler | None:
+    def _handler(self, name: str, operation: str) -> _Handler | None:
+        if operation == _ADVERT:
+            return partial(self._advert, name)
+        if asked_static(operation):
+            return partial(self._static, name, operation)
         digest = asked_index(operation)
         return self._handlers.get(operation) if digest is None else partial(self._index, digest)
+
+    async def _static(
+        self, name: str, place: str, _: Path, scope: Scope, inbox: Inbox, send: Send
+    ) -> None:
+        if scope["method"] not in _READ_METHODS:
+            raise HttpError(405, "this address is for GET")
+        folder = self._registry.static_folders().get(name)
+        if folder is None:
+            raise HttpError(404, "there are no static files of this module")
+        sending = send_static(folder, place, scope["headers"], send)
+        if place.endswith("/head"):
+            await sending
+            return
+        body = Body(inbox, b"", 0, self._settings.request_timeout)
+        await body.open()
+        await race(sending, body.gone())
 
     async def _index(
         self, digest: bytes, repository: Path, scope: Scope, inbox: Inbox, send: Send
@@ -133,7 +158,7 @@ class GitApp:
         body = self._body(headers, inbox)
         await body.open()
         version = protocol_version(scope["headers"])
-        key, limiter, fetch = None, self._transfers, None
+        key, limiter, fetch = None, self.transfers, None
         if body.complete:
             request = parse_request(body.head, version)
             limiter = self._listings if request.command == b"ls-refs" else limiter
@@ -144,6 +169,7 @@ class GitApp:
         out = Responder(send, _RESULT_TYPE, b"")
         ready = None if key is None else self._cache.get(key)
         if ready is not None:
+            self.answers.answered["memory"] += 1
             await out.whole(ready)
             return
         call = Call(repository, version, advert=False)
@@ -156,6 +182,7 @@ class GitApp:
             repository, state = question.key.repository, question.key.state
             async with self._ready.find(repository, state.decode(), fetch) as pack:
                 if pack is not None:
+                    self.answers.answered["file"] += 1
                     await send_ready(pack, opening(fetch.want, pack.common), out)
                     return
         await self.answers.answer(question, out)

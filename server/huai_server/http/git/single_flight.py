@@ -8,6 +8,7 @@ small answer that comes soon is sent along.  An answer is shared if it has at mo
 
 import asyncio
 import logging
+from collections import Counter
 from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass
 from enum import Enum
@@ -77,6 +78,8 @@ class SingleFlight:
         self.cache = cache
         self.spool = spool
         self.patience = patience
+        self.answered: Counter[str] = Counter(memory=0, file=0, shared=0, git=0)
+        """Answers by where they came from; who sends one counts it."""
         self._flights: dict[Key, _Flight] = {}
 
     async def answer(self, question: Question, out: Responder) -> None:
@@ -87,6 +90,7 @@ class SingleFlight:
                 break
             ready = self.cache.get(key)
             if ready is not None:
+                self.answered["memory"] += 1
                 await out.whole(ready)
                 return
             flight = self._flights.get(key)
@@ -95,6 +99,7 @@ class SingleFlight:
                 return
             result = await _follow(flight)
             if isinstance(result, bytes):
+                self.answered["shared"] += 1
                 await out.whole(result)
                 return
             if isinstance(result, HttpError):
@@ -139,6 +144,7 @@ class _Run:
             self.flight.set_result(result)
 
     async def go(self) -> None:
+        self._answers.answered["git"] += 1
         async with self._answers.spool.answer() as spooled:
             await race(self._send(spooled), self._produce(spooled))
 

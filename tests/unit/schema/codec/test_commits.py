@@ -56,11 +56,11 @@ def written(date: str = "1700000000 +0000", headers: str = "", message: str = ME
 def test_a_commit_as_git_writes_it() -> None:
     tree = bytes.fromhex("a" * 40)
     assert decode_commit(written()) == CommitObject(
-        tree, has_parents=False, time=1_700_000_000, message=MESSAGE.encode()
+        tree, parents=(), time=1_700_000_000, message=MESSAGE.encode()
     )
     assert decode_commit(written()).info() == INFO
     parents = f"parent {'b' * 40}\nparent {'c' * 40}\n"
-    assert decode_commit(written(headers=parents)).has_parents
+    assert decode_commit(written(headers=parents)).parents == ("b" * 40, "c" * 40)
     signed = written().replace(b"\n\n", b"\ngpgsig -----BEGIN\n abc\n -----END\n\n", 1)
     assert decode_commit(signed).info() == INFO
     assert decode_commit(written(f"{COMMIT_TIME_MAX} -1200")).time == COMMIT_TIME_MAX

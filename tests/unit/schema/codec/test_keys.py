@@ -14,13 +14,15 @@ from huai_schema.errors import FormatError
 from tests.support.keys import key
 
 
-def signed(version: int, keys: tuple[int, ...], by: tuple[int, ...]) -> bytes:
+def signed(version: int, keys: tuple[int, ...], by: tuple[int, ...], threshold: int = 1) -> bytes:
     """A version, written without the program's own checks."""
-    text = Keys(version, tuple(key(each).public for each in keys)).encode()
+    text = Keys(version, tuple(key(each).public for each in keys), threshold).encode()
     return text + b"".join(key(each).sign(NAMESPACE, text).encode() for each in by)
 
 
 FIRST = signed(1, (1,), (1,))
+TWO = signed(1, (1, 2, 3), (1, 2), 2)
+"""Two of three have to sign."""
 
 
 @pytest.mark.parametrize(
@@ -32,6 +34,10 @@ FIRST = signed(1, (1,), (1,))
         FIRST + signed(2, (1, 2), (1,)),
         FIRST + signed(2, (1, 2), (2, 1)) + signed(3, (2,), (2,)),
         FIRST + signed(2, (2,), (1, 2)) + signed(3, (3,), (2, 3)),
+        TWO,
+        TWO + signed(2, (1, 2, 4), (1, 2, 4), 2) + signed(3, (4, 5), (2, 4, 5), 2),
+        FIRST + signed(2, (1, 2, 3), (1, 2, 3), 3),
+        TWO + signed(2, (4,), (1, 3, 4)),
     ],
 )
 def test_a_right_chain_comes_back(data: bytes) -> None:
@@ -45,7 +51,13 @@ def test_a_right_chain_comes_back(data: bytes) -> None:
         (FIRST + b"x" * KEYS_BYTES, "too many"),
         (FIRST + b"\n", "not a version"),
         (FIRST[:-10], "not a version"),
-        (FIRST.replace(b"threshold\t1", b"threshold\t2"), "not a version"),
+        (FIRST.replace(b"threshold\t1", b"threshold\t0"), "not a version"),
+        (FIRST.replace(b"threshold\t1", b"threshold\t2"), "a threshold of 2 of 1 keys"),
+        (signed(1, (1, 2), (1,), 2), "not signed by 2 keys of its own"),
+        (signed(1, (1, 2), (1, 1), 2), "not signed by 2 keys of its own"),
+        (signed(1, (1, 2), (1, 3), 2), "not signed by 2 keys of its own"),
+        (TWO + signed(2, (1, 4, 5), (1, 4, 5), 2), "not signed by 2 keys of the version before"),
+        (TWO + signed(2, (4,), (1, 4)), "not signed by 2 keys of the version before"),
         (FIRST.replace(b"version\t1", b"version\t0"), "not a version"),
         (FIRST.replace(b"version\t1", b"version\t2"), "not of these bytes"),
         (signed(1, (1,), (2,)), "not signed by a key of its own"),

@@ -1,10 +1,22 @@
 """Signed commits apart and together: what is not in the one form that there is, is refused."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from huai_native._native import verify_signature
 from huai_schema.codec.commits import COMMIT_TIME_MAX
-from huai_schema.codec.signing import NAMESPACE, Promise, join_commit, split_commit
+from huai_schema.codec.signing import (
+    COSIGNED,
+    NAMESPACE,
+    Promise,
+    SignedCommit,
+    cosign,
+    join_commit,
+    signers_of,
+    split_commit,
+    split_cosigned,
+)
 from huai_schema.errors import FormatError
 from tests.support.keys import key
 
@@ -85,3 +97,34 @@ def test_a_promise_comes_back() -> None:
 def test_a_wrong_promise_is_refused(message: str) -> None:
     with pytest.raises(FormatError):
         Promise.decode(message)
+
+
+COSIGNATURES = [key(number).sign(COSIGNED, PAYLOAD).encode() for number in (2, 3)]
+COSIGNED_PAYLOAD = cosign(PAYLOAD, COSIGNATURES)
+
+
+def test_co_signatures_apart_and_together() -> None:
+    assert split_cosigned(PAYLOAD) == (PAYLOAD, [])
+    assert split_cosigned(COSIGNED_PAYLOAD) == (PAYLOAD, COSIGNATURES)
+    signed = SignedCommit(COSIGNED_PAYLOAD, key(1).sign(NAMESPACE, COSIGNED_PAYLOAD).encode())
+    assert signers_of(signed) == tuple(key(number).public for number in (1, 2, 3))
+    assert split_commit(join_commit(*signed)) == signed
+
+
+def test_a_co_signature_is_none_of_git_and_the_other_way_round() -> None:
+    for first, second in ((NAMESPACE, NAMESPACE), (COSIGNED, COSIGNED)):
+        payload = cosign(PAYLOAD, [key(2).sign(second, PAYLOAD).encode()])
+        with pytest.raises(FormatError):
+            signers_of(SignedCommit(payload, key(1).sign(first, payload).encode()))
+
+
+@given(
+    st.lists(st.sampled_from([b"Huai-Cosignature: ", b"AA", b"=", b"\n", b"x", b" ", b"\0"])),
+)
+def test_any_end_of_a_message_gives_co_signatures_or_an_error(parts: list[bytes]) -> None:
+    data = PAYLOAD + b"".join(parts)
+    try:
+        own, signatures = split_cosigned(data)
+    except FormatError:
+        return
+    assert cosign(own, signatures) == data

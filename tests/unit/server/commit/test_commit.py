@@ -11,9 +11,9 @@ import pytest
 from huai_schema.codec.commits import Counts, Totals
 from huai_schema.entries import Directory, File, Symlink
 from huai_schema.paths import RelPath
-from huai_server.commit.commit import EmptyRootError
 from huai_server.commit.remarks import Remark
 from huai_server.commit.result import CommitResult
+from huai_server.scan.root import EmptyRootError
 from huai_server.scan.types import ScanError
 from tests.support.committing import Upstream
 

@@ -13,12 +13,13 @@ from huai_schema.diff.diff import diff
 from huai_schema.errors import ExitCode
 from huai_server.commit import later
 from huai_server.commit.commit import NoCommitError
-from huai_server.commit.later import DigestLimits, DigestResult, NoDigestsError, digest_tree
+from huai_server.commit.later import DigestResult, NoDigestsError, digest_tree
+from huai_server.commit.read_limits import ReadLimits
 from huai_server.scan import native
 from tests.support.committing import NAME, Upstream
 from tests.support.scanners import as_nobody
 
-ALL = DigestLimits()
+ALL = ReadLimits()
 
 
 @pytest.fixture
@@ -34,7 +35,7 @@ def upstream(short_path: Path) -> Iterator[Upstream]:
     found.prove_sound()
 
 
-def digest(upstream: Upstream, limits: DigestLimits = ALL) -> DigestResult:
+def digest(upstream: Upstream, limits: ReadLimits = ALL) -> DigestResult:
     return digest_tree(NAME, upstream.module, upstream.places, limits)
 
 
@@ -85,7 +86,7 @@ def test_the_newest_come_first_and_the_next_run_goes_on(
 ) -> None:
     monkeypatch.setattr(later, "_BATCH", 1)
     # The first file is more than the rate allows in the whole time: no second one is begun.
-    result = digest(upstream, DigestLimits(seconds=0.2, rate=1))
+    result = digest(upstream, ReadLimits(seconds=0.2, rate=1))
     assert (result.hashed_files, result.missing) == (1, 2)
     assert with_digests(upstream) == {"a/new"}
     assert digest(upstream).hashed_files == 2
@@ -105,7 +106,7 @@ def test_rounds_and_batches_leave_nothing_out(
 
 
 def test_no_time_reads_nothing(upstream: Upstream) -> None:
-    result = digest(upstream, DigestLimits(seconds=0))
+    result = digest(upstream, ReadLimits(seconds=0))
     assert (result.changed, result.hashed_files, result.missing) == (False, 0, 3)
 
 

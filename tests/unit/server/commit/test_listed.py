@@ -8,9 +8,9 @@ import msgspec
 import pytest
 
 from huai_schema.errors import ExitCode
-from huai_server.commit.commit import EmptyRootError
 from huai_server.commit.list_record import read_record, write_record
 from huai_server.commit.result import CommitResult, ListedResult
+from huai_server.scan.root import EmptyRootError
 from tests.support.committing import Upstream
 
 

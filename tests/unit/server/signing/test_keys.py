@@ -4,13 +4,13 @@ import shutil
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
-from huai_schema.codec.keys import KeyChain
-from huai_schema.errors import HuaiError
+from huai_schema.codec.keys import KeyChain, Keys
 from huai_server.config import Signing
 from huai_server.signing.errors import SigningError
 from huai_server.signing.keys import make_key, open_keys, revoke, rotate
-from tests.support.keys import key, write_key
+from tests.support.keys import agent, key, write_key
 from tests.support.system_calls import CHANGING, KILL, at, never, supervise
 
 
@@ -28,7 +28,7 @@ def signing(root: Path) -> Signing:
 
 def test_the_first_version_has_the_key_that_signs(root: Path) -> None:
     keys = open_keys(root, signing(root))
-    assert keys.chain.newest == (1, (key(1).public,))
+    assert keys.chain.newest == Keys(1, (key(1).public,))
     assert KeyChain.decode((root / "keys").read_bytes()) == keys.chain
     assert open_keys(root, signing(root)).chain == keys.chain
 
@@ -75,24 +75,100 @@ def test_a_kept_key_is_revoked(root: Path) -> None:
     with pytest.raises(SigningError, match="no such key"):
         revoke(root, signing(root), key(9).public)
     left = revoke(root, signing(root), key(1).public)
-    assert left.chain.newest == (3, (keys.signer.public,))
+    assert left.chain.newest == Keys(3, (keys.signer.public,))
     assert open_keys(root, signing(root)).chain == left.chain
 
 
-def test_an_agent_s_key_is_not_replaced(root: Path) -> None:
-    with pytest.raises(HuaiError):
-        rotate(root, Signing(str(root / "key.pub"), ("false",)), "new")
+def elsewhere(root: Path) -> Signing:
+    """A program signs, by the private keys that it has; the server has public ones."""
+    public = (root / "key.pub").rename(root / "public")
+    vault = root.parent / "vault"
+    vault.mkdir()
+    (root / "key").rename(vault / "old")
+    write_key(vault / "new", key(2)).with_name("new.pub").rename(root / "new.pub")
+    (vault / "old.pub").write_bytes(public.read_bytes())
+    (vault / "new.pub").write_bytes((root / "new.pub").read_bytes())
+    program = root.parent / "sign"
+    program.write_text(
+        "#!/bin/sh\n"
+        f'for name in old new; do cmp -s "$2" {vault}/$name.pub && '
+        f"exec ssh-keygen -q -Y sign -n $1 -f {vault}/$name; done\nexit 4\n"
+    )
+    program.chmod(0o755)
+    return Signing(str(public), (str(program), "{namespace}", "{key}"))
 
 
-def test_a_rotation_that_is_killed_anywhere_leaves_the_old_or_the_new(
-    root: Path, tmp_path: Path
+def test_a_key_elsewhere_is_replaced_by_another_one_there(root: Path) -> None:
+    there = elsewhere(root)
+    open_keys(root, there)
+    keys = rotate(root, there, "new", to=root / "new.pub")
+    assert keys.chain.newest == Keys(2, (key(2).public,))
+    again = open_keys(root, there)
+    assert (again.signer.public, again.chain) == (key(2).public, keys.chain)
+    again.signer.sign("git", b"a message")
+    names = ["keys", "keys.lock", "new.pub", "public"]
+    assert sorted(path.name for path in root.iterdir()) == names
+
+
+def test_a_key_elsewhere_that_is_kept_may_come_back(root: Path) -> None:
+    there = elsewhere(root)
+    shutil.copy(root / "public", root / "old.pub")
+    rotate(root, there, "new", to=root / "new.pub", keep=True)
+    keys = rotate(root, there, "new", to=root / "old.pub", keep=True)
+    assert keys.chain.newest == Keys(3, (key(1).public, key(2).public))
+
+
+def test_an_agent_s_key_is_replaced(
+    root: Path, short_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    open_keys(root, signing(root))
+    there = Signing(str((root / "key.pub").rename(root / "public")))
+    new = write_key(root / "other", key(2))
+    public = (root / "other.pub").rename(root / "new.pub")
+    with agent(short_path, root / "key") as socket:
+        monkeypatch.setenv("SSH_AUTH_SOCK", str(socket))
+        before = open_keys(root, there)
+        with pytest.raises(SigningError, match="exit code"):
+            rotate(root, there, "new", to=public)  # the agent does not have it
+        assert open_keys(root, there).chain == before.chain
+    with agent(short_path, root / "key", new) as socket:
+        monkeypatch.setenv("SSH_AUTH_SOCK", str(socket))
+        assert rotate(root, there, "new", to=public).chain.newest == Keys(2, (key(2).public,))
+        assert open_keys(root, there).signer.public == key(2).public
+
+
+def test_what_cannot_take_the_place_of_a_key(root: Path) -> None:
+    write_key(root / "new", key(2))
+    with pytest.raises(SigningError, match="one that is made for it"):
+        rotate(root, signing(root), "new", to=root / "new.pub")
+    there = Signing(str(root / "key.pub"), ("ssh-keygen", "-Y", "sign", "-n", "{namespace}", "-f"))
+    there = structs.replace(there, command=(*there.command, str(root / "key")))
+    before = open_keys(root, there)
+    with pytest.raises(SigningError) as caught:
+        rotate(root, there, "new")
+    assert "--to NEW.pub" in caught.value.hint
+    for path, reason in (
+        (root / "new", "no public key"),
+        (root / "key.pub", "the key that signs"),
+        (root / "new.pub", "signed by"),  # the command knows one key only
+        (root / "none", "No such file"),
+    ):
+        with pytest.raises(SigningError, match=reason):
+            rotate(root, there, "new", to=path)
+    assert open_keys(root, there).chain == before.chain
+    assert not list(root.glob("*.next*"))
+
+
+@pytest.mark.parametrize("is_elsewhere", [False, True])
+def test_a_rotation_that_is_killed_anywhere_leaves_the_old_or_the_new(
+    root: Path, tmp_path: Path, *, is_elsewhere: bool
+) -> None:
+    own, to = (elsewhere(root), root / "new.pub") if is_elsewhere else (signing(root), None)
+    open_keys(root, own)
     saved = tmp_path / "saved"
     shutil.copytree(root, saved)
 
     def turn() -> int:
-        return rotate(root, signing(root), "new").chain.newest.version
+        return rotate(root, own, "new", to=to).chain.newest.version
 
     outcome = supervise(CHANGING, turn, never)
     assert outcome.result == 2
@@ -102,10 +178,11 @@ def test_a_rotation_that_is_killed_anywhere_leaves_the_old_or_the_new(
         shutil.copytree(saved, root)
         cut = supervise(CHANGING, turn, at(call.step, KILL))
         assert cut.killed, call
-        found = open_keys(root, signing(root))
+        found = open_keys(root, own)
         versions.add(found.chain.newest.version)
         assert found.signer.public in found.chain.newest.keys
         assert (found.signer.public == key(1).public) == (found.chain.newest.version == 1), call
-        assert rotate(root, signing(root), "next").chain.newest.version in (2, 3)
+        if found.chain.newest.version == 1 or not is_elsewhere:
+            assert rotate(root, own, "next", to=to).chain.newest.version in (2, 3)
         assert not list(root.glob("*.next*")), call
     assert versions == {1, 2}

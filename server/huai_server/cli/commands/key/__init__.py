@@ -4,7 +4,7 @@ import click
 
 from huai_server.cli.main import LazyGroup
 
-COMMANDS = ("new", "revoke", "rotate", "show")
+COMMANDS = ("configure", "new", "revoke", "rotate", "show")
 
 
 @click.group(cls=LazyGroup, package=__name__, names=COMMANDS)

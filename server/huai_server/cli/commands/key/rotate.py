@@ -12,17 +12,24 @@ from huai_server.signing.keys import rotate
 
 @click.command()
 @click.option(
+    "--to",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    metavar="NEW.pub",
+    help="The new key, where an agent or a command signs: it has to have the private one.",
+)
+@click.option(
     "--keep",
     is_flag=True,
     help="Let signatures of the old key count as well, until `huai-server key revoke` ends it.",
 )
 @json_option
 @click.pass_obj
-def command(root: Path, keep: bool, as_json: bool) -> None:
-    """Replace the private key that server.toml names by a new one.
+def command(root: Path, to: Path | None, keep: bool, as_json: bool) -> None:
+    """Replace the key that server.toml names by a new one.
 
     Downstreams learn of it from the next commit, and follow by themselves: the old key signs the
     new one. Those that were off for long follow each step.
     """
     signing = signing_of(root)
-    show_keys(Console(as_json=as_json), signing.key, rotate(root, signing, comment(), keep=keep))
+    keys = rotate(root, signing, comment(), to=to and to.absolute(), keep=keep)
+    show_keys(Console(as_json=as_json), signing.key, keys)

@@ -57,6 +57,8 @@ MIRROR = {
     b"conda/main/channeldata.json": POINTERS,
     b"pypi/simple/pip/index.html": INDICES,
     b"pypi/simple/index.html": POINTERS,
+    b"pypi/json/pip": INDICES,
+    b"pypi/pypi/pip/json": INDICES,
     b"pypi/packages/ab/pip.whl": PAYLOAD,
     b"pypi/last-modified": POINTERS,
     # No repository at all.

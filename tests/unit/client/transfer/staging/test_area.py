@@ -571,6 +571,19 @@ def test_clear_leaves_a_usable_area_and_remove_leaves_nothing(root: Path) -> Non
     assert not root.parent.exists()
 
 
+@pytest.mark.parametrize("method", ["clear", "remove"])
+def test_what_a_signal_cut_closes_nothing_twice(
+    root: Path, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    def interrupted(_: int) -> list[bytes]:
+        raise KeyboardInterrupt
+
+    with Staging(root) as staging:
+        monkeypatch.setattr(handles, "list_names", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            getattr(staging, method)()
+
+
 def test_remove_spares_what_is_not_ours(root: Path) -> None:
     with Staging(root) as staging:
         (root.parent / "theirs").write_bytes(b"")

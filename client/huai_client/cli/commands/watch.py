@@ -1,0 +1,29 @@
+"""`huai-client watch`: sync whenever an upstream has a new commit."""
+
+from pathlib import Path
+
+import click
+
+from huai_client.cli.console import Console
+from huai_client.cli.logfile import LogFile
+from huai_client.cli.options import json_option, log_option, modules_argument
+
+
+@click.command()
+@modules_argument
+@click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
+@log_option
+@json_option
+@click.pass_obj
+def command(
+    root: Path, names: tuple[str, ...], quiet: bool, log: LogFile | None, as_json: bool
+) -> None:
+    """Sync the modules NAME, or all, whenever their upstream has a new commit, until stopped.
+
+    Stays connected to the upstreams, which tell of each commit. Where none does, the modules are
+    polled. SIGHUP reads client.toml again; its table [watch] says how.
+    """
+    from huai_client.cli.watch.watch import Watch
+
+    console = Console(quiet=quiet, as_json=as_json, log_file=log)
+    Watch(root, names, console).run()

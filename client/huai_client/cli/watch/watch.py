@@ -1,0 +1,277 @@
+"""Watching upstreams: hear of commits, and sync their modules, so many at a time.
+
+Each sync is `huai-client sync` in a process of its own: a crash of one ends nothing else, its
+memory goes with it, and a version of huai that was installed meanwhile is taken by the next one.
+Whoever hears an upstream is a process, too.  This one only waits for them, and has one thread.
+
+Rules:
+
+- A module is in one sync at a time; what is told of meanwhile is synced afterwards, if it is not
+  here by then.
+- One event leads to one sync at most: an upstream that tells of what it does not have costs no
+  more than that.
+- A wrong configuration at a reload changes nothing.
+"""
+
+import json
+import os
+import random
+import signal
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Never
+
+from huai_client.cli.console import Console
+from huai_client.cli.parallel.child import forget_handlers
+from huai_client.cli.parallel.children import Children
+from huai_client.cli.parallel.pool import Lines
+from huai_client.cli.parallel.run_all import meaning, name_of
+from huai_client.cli.watch.listener import Source, listen_alone, sources
+from huai_client.cli.watch.schedule import Rhythm, Schedule
+from huai_client.config import ClientConfig, load, no_modules
+from huai_client.mirror import Mirror
+from huai_client.state import state as states
+from huai_client.state.paths import module_places
+from huai_schema.errors import ExitCode, HuaiError
+from huai_schema.program.humanize import counted
+from huai_schema.program.service_manager import notify, watchdog_seconds
+from huai_schema.program.signals import heed
+from huai_schema.program.spans import seconds
+
+_LONGEST_WAIT = 60.0
+_LISTENER_PAUSE = 30.0
+"""Before one that crashed is started again."""
+_LOOK = 3600.0
+"""Seconds after which a module is synced though nobody told of anything; or its `max_age`."""
+_LEAST_LOOK = 60.0
+
+
+class Watch:
+    """The watcher of one client root."""
+
+    def __init__(self, root: Path, names: Sequence[str], console: Console) -> None:
+        """`names`: the modules; none: all of client.toml at each moment."""
+        self._root = root
+        self._names = names
+        self._console = console
+        self._children = Children()
+        self._schedule = Schedule(random.uniform)
+        self._config = ClientConfig()
+        self._sources: dict[str, Source] = {}
+        self._again: dict[str, float] = {}
+        """When a listener that has ended is started again."""
+        self._told: dict[str, str] = {}
+        """The commit that was told of last, of modules that were not begun since."""
+        self._reload = self._stopping = False
+        self._status = ""
+
+    def run(self) -> Never:
+        """Watch until a signal ends the program."""
+        self._take(load(self._root))
+        reader, writer = os.pipe()
+        os.set_blocking(writer, False)
+        heed(signal.SIGHUP, self._hang_up)
+        signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+        watchdog = watchdog_seconds()
+        try:
+            with self._children:
+                self._children.wake_by(reader)
+                notify("READY=1")
+                try:
+                    while True:
+                        self._turn(watchdog)
+                finally:
+                    self._stopping = True
+                    notify("STOPPING=1", "STATUS=ending what is in work")
+        finally:
+            signal.set_wakeup_fd(-1)
+
+    def _turn(self, watchdog: float | None) -> None:
+        if self._reload:
+            self._reload = False
+            self._take_anew()
+        now = time.monotonic()
+        self._start_listeners(now)
+        for name in self._schedule.due(now):
+            if self._syncing < self._config.watch.parallel:
+                self._sync(name)
+        self._say_status()
+        if watchdog is not None:
+            notify("WATCHDOG=1")
+        waits = [_LONGEST_WAIT, watchdog or _LONGEST_WAIT]
+        waits += [moment - now for moment in self._again.values()]
+        if self._syncing < self._config.watch.parallel:
+            waits.append(self._schedule.next_due() - now)
+        self._children.hear(max(0.0, min(waits)))
+
+    @property
+    def _syncing(self) -> int:
+        return len(self._children) - sum(key in self._children for key in self._sources)
+
+    # -- the configuration
+
+    def _hang_up(self, _number: int, _frame: object) -> None:
+        self._reload = True
+
+    def _take_anew(self) -> None:
+        notify("RELOADING=1", f"MONOTONIC_USEC={time.monotonic_ns() // 1000}")
+        try:
+            self._take(load(self._root))
+        except HuaiError as error:
+            self._console.error(f"the modules stay as they were: {error.message}\n  {error.hint}")
+        notify("READY=1")
+
+    def _take(self, config: ClientConfig) -> None:
+        names = tuple(dict.fromkeys(self._names)) or tuple(sorted(config.modules))
+        if not names:
+            raise no_modules(self._root)
+        mirrors = [Mirror.of(self._root, name, config.module(name)) for name in names]
+        self._config = config
+        rhythms = {mirror.name: _rhythm(config, mirror) for mirror in mirrors}
+        self._schedule.take(rhythms, time.monotonic())
+        wanted = {source.key: source for source in sources(mirrors)}
+        for key in self._sources.keys() - wanted.keys():
+            self._again.pop(key, None)
+            if key in self._children:
+                self._children.end(key)
+        for key in wanted.keys() - self._sources.keys():
+            self._again[key] = 0.0
+        self._sources = wanted
+        self._console.event("watching", modules=list(names))
+        self._console.info(f"watching {counted(len(names), 'module')}: {', '.join(names)}")
+
+    # -- who tells
+
+    def _start_listeners(self, now: float) -> None:
+        for key in [key for key, moment in self._again.items() if moment <= now]:
+            if key in self._children:  # it was asked to end, and wanted again
+                continue
+            del self._again[key]
+            source = self._sources[key]
+            lines = _Lines(partial(self._heard, source))
+            errors = Lines("watch", sys.stderr.buffer, as_json=False)
+            self._children.start(
+                key,
+                partial(listen_alone, source),
+                (lines.hear, errors.hear),
+                partial(self._deaf, key),
+            )
+
+    def _heard(self, source: Source, line: dict[str, Any]) -> None:
+        if source.key not in self._sources:
+            return
+        now = time.monotonic()
+        names = [name for _, name in source.modules]
+        if "up" in line:
+            self._schedule.hear(names, now, heard=True)
+            self._console.event("subscribed", url=line["up"], modules=names)
+            self._console.info(f"{line['up']}: tells of {', '.join(names)}")
+        elif "down" in line:
+            self._schedule.hear(names, now, heard=False)
+            self._console.event(
+                "unsubscribed", url=line["down"], modules=names, message=line["reason"]
+            )
+            self._console.info(f"{line['reason']}; {', '.join(names)}: polled until it does")
+        else:
+            for name in (name for called, name in source.modules if called == line["module"]):
+                self._hear_of(name, line, now)
+
+    def _hear_of(self, name: str, line: dict[str, Any], now: float) -> None:
+        if self._applied(name) == line["commit"]:
+            return
+        self._told[name] = line["commit"]
+        self._console.event(
+            "told", module=name, serial=line["serial"], commit=line["commit"], time=line["time"]
+        )
+        if name not in self._children:
+            self._schedule.told(name, now)
+
+    def _deaf(self, key: str, code: int, _seconds: float) -> None:
+        """A listener has ended: it was asked to, or crashed."""
+        source = self._sources.get(key)
+        if source is None or key in self._again or self._stopping:
+            return
+        now = time.monotonic()
+        self._schedule.hear([name for _, name in source.modules], now, heard=False)
+        self._again[key] = now + _LISTENER_PAUSE
+        self._console.error(
+            f"what listens to {' and '.join(source.urls)} ended ({code}); it is started again"
+        )
+
+    # -- syncs
+
+    def _sync(self, name: str) -> None:
+        self._told.pop(name, None)
+        self._schedule.began(name)
+        as_json = self._console.as_json
+        command = [*_this_program(), "--root", str(self._root), "sync", "--quiet"]
+        command += ["--json"] * as_json + ["--", name]
+        hear = (
+            Lines(name, sys.stdout.buffer, as_json=as_json).hear,
+            Lines(name, sys.stderr.buffer, as_json=False).hear,
+        )
+        self._children.start(name, partial(_become, command), hear, partial(self._ended, name))
+
+    def _ended(self, name: str, code: int, took: float) -> None:
+        now = time.monotonic()
+        console = replace(self._console, module=name)
+        failed, locked = code != ExitCode.OK, code == ExitCode.LOCKED
+        rest = self._schedule.ended(name, now, failed=failed, locked=locked)
+        console.event("ended", code=code, name=name_of(code), milliseconds=round(1000 * took))
+        if failed and not self._stopping:
+            console.error(f"{name}: {meaning(code)}; tried again in {rest:.0f} s")
+        elif not failed:
+            console.info(f"{name}: in step after {took:.1f} s")
+        told = self._told.get(name)
+        if told is not None and told != self._applied(name):
+            self._schedule.told(name, now)
+
+    def _applied(self, name: str) -> str | None:
+        try:
+            return states.load(module_places(self._root, name).state).applied
+        except HuaiError:
+            return None  # the sync says what is wrong with it
+
+    def _say_status(self) -> None:
+        unheard = self._schedule.unheard
+        told = f", nobody tells of {unheard}" if unheard else ""
+        status = f"watching {counted(self._schedule.size, 'module')}{told}, {self._syncing} in work"
+        if status != self._status:
+            self._status = status
+            notify(f"STATUS={status}")
+
+
+class _Lines:
+    """Lines of JSON, taken apart."""
+
+    def __init__(self, take: Callable[[dict[str, Any]], None]) -> None:
+        self._take = take
+        self._begun = b""
+
+    def hear(self, piece: bytes) -> None:
+        *lines, self._begun = (self._begun + piece).split(b"\n")
+        for line in lines:
+            self._take(json.loads(line))
+
+
+def _rhythm(config: ClientConfig, mirror: Mirror) -> Rhythm:
+    watch, stale = config.watch, seconds(mirror.config.max_age)
+    look = max(_LEAST_LOOK, min(_LOOK, stale)) if stale else _LOOK
+    poll = seconds(watch.poll)
+    return Rhythm(seconds(watch.spread), poll, max(look, poll) if not stale else look)
+
+
+def _this_program() -> list[str]:
+    """How this program was started, up to its own arguments."""
+    prefix = sys.orig_argv[: len(sys.orig_argv) - len(sys.argv[1:])]
+    return [sys.executable, *prefix[1:]]
+
+
+def _become(command: list[str]) -> int:
+    """In the child: another program."""
+    forget_handlers()
+    os.execv(command[0], command)  # noqa: S606 - it is this program

@@ -1,0 +1,71 @@
+"""How the modules stand as a file for node_exporter's textfile collector.
+
+Written by hand: a line is a name, a label and a number, and the client's library for it would be
+one more to install and to load with each sync.
+"""
+
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from huai_client.config import Module
+from huai_client.inspect.staleness import staleness
+from huai_client.inspect.status_file import replace_status_file
+from huai_client.state import history
+from huai_client.state import state as states
+from huai_client.state.last_run import load as load_last
+from huai_client.state.paths import module_places
+from huai_schema.errors import HuaiError
+
+MEANINGS = {
+    "last_success_timestamp_seconds": "When the tree was last in step with its upstream; 0: never.",
+    "last_run_timestamp_seconds": "When the last run ended; 0: there was none.",
+    "last_run_seconds": "How long the last run took.",
+    "last_exit_code": "How the last run ended.",
+    "received_bytes": "What the last run that changed something or failed received.",
+    "serial": "Serial of the applied commit; 0: none.",
+    "commit_timestamp_seconds": "When the applied commit was made; 0: none.",
+    "bytes": "Bytes of all files of the applied commit.",
+    "stale": "1: the applied commit is older than max_age, or its signature no longer holds.",
+}
+"""Each metric, without what they all begin with."""
+_PREFIX = "huai_client_"
+
+
+def prometheus_text(root: Path, modules: Mapping[str, Module]) -> str:
+    """The whole file; reads the state of each module, and asks nobody."""
+    found = {name: module_values(root, name, module) for name, module in sorted(modules.items())}
+    return "".join(_lines(found))
+
+
+def write_prometheus(path: Path, root: Path, modules: Mapping[str, Module]) -> None:
+    """Replace the file at `path`; `StatusFileError` if it cannot be."""
+    replace_status_file(path, prometheus_text(root, modules))
+
+
+def module_values(root: Path, name: str, module: Module) -> dict[str, float]:
+    """Each metric of one module."""
+    places = module_places(root, name)
+    last, run = load_last(places.last), history.last(places.history)
+    try:
+        state = states.load(places.state)
+    except HuaiError:  # every run says so, and its exit code stands here, too
+        state = states.State()
+    return {
+        "last_success_timestamp_seconds": last.in_step if last else 0,
+        "last_run_timestamp_seconds": last.ended if last else 0,
+        "last_run_seconds": max(0, last.ended - last.began) if last else 0,
+        "last_exit_code": last.code if last else 0,
+        "received_bytes": run.received if run else 0,
+        "serial": state.serial,
+        "commit_timestamp_seconds": state.committed,
+        "bytes": state.total_bytes,
+        "stale": int(bool(staleness(state, module, time.time()))),
+    }
+
+
+def _lines(found: Mapping[str, Mapping[str, float]]) -> Iterator[str]:
+    for what, meaning in MEANINGS.items():
+        yield f"# HELP {_PREFIX}{what} {meaning}\n# TYPE {_PREFIX}{what} gauge\n"
+        for name, values in found.items():
+            yield f'{_PREFIX}{what}{{module="{name}"}} {values[what]}\n'

@@ -1,0 +1,54 @@
+"""The head of an upstream's static files: one small request, and a smaller one if nothing changed.
+
+Nothing that it says is believed: see `static_fetch`.
+"""
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from huai_client.deadline import Deadline
+from huai_client.metadata.http import MetadataUrl, Question, UnchangedError, ask
+from huai_client.metadata.http_line import Line
+from huai_client.metadata.known_heads import KnownHead
+
+if TYPE_CHECKING:
+    from huai_schema.codec.static_files import Static
+
+_ADDRESS = "static/head"
+
+
+class Heard(NamedTuple):
+    """What a head says."""
+
+    commit: str
+    found: MetadataUrl
+    """Where the upstream is, after redirections."""
+    clock: float | None
+    line: Line | None
+    static: "Static | None"
+    """None: nothing changed."""
+    etag: str = ""
+
+
+def hear_head(
+    metadata: MetadataUrl, known: KnownHead | None, *, timeout: float, deadline: Deadline
+) -> Heard:
+    """Ask; with `known` the answer may be that this is what it still says.
+
+    `UpstreamError`, or `FormatError` for what is no head.
+    """
+    question = Question(_ADDRESS, stay=True, unless=known.etag if known else "")
+    try:
+        with ask(metadata, question, timeout=timeout, deadline=deadline) as answer:
+            from huai_schema.codec.static_files import STATIC_BYTES, Static
+
+            body = answer.whole(STATIC_BYTES + 1)
+            static = Static.decode(body, f"{metadata}/{_ADDRESS}")
+            found = metadata
+            if answer.url != f"{str(metadata).rstrip('/')}/{_ADDRESS}":
+                found = MetadataUrl(answer.url.removesuffix(f"/{_ADDRESS}"))
+            commit, line = static.commits[static.newest], answer.release()
+            return Heard(commit, found, answer.clock, line, static, answer.etag)
+    except UnchangedError as error:
+        if known is None:
+            raise
+        return Heard(known.commit, metadata, error.clock, None, None)

@@ -1,0 +1,68 @@
+"""`huai-server publish`: write the files from which any web server serves metadata."""
+
+from pathlib import Path
+
+import click
+
+from huai_schema.errors import ExitCode
+from huai_server.cli.console import Console
+from huai_server.cli.options import (
+    chosen,
+    each,
+    every_option,
+    json_option,
+    modules_argument,
+    quiet_option,
+    wait_option,
+)
+from huai_server.cli.report import show_published
+from huai_server.config import load
+from huai_server.paths import module_places
+from huai_server.static_files import publish_module
+
+
+@click.command()
+@modules_argument
+@every_option
+@click.option(
+    "--to",
+    metavar="DIR",
+    help="Write there, and not where [static] in server.toml says.",
+)
+@wait_option("another publish")
+@quiet_option
+@json_option
+@click.pass_obj
+def command(
+    root: Path,
+    names: tuple[str, ...],
+    every: bool,
+    to: str | None,
+    wait: float,
+    quiet: bool,
+    as_json: bool,
+) -> int:
+    """Write the newest commits of the modules NAME, or of all, as plain files.
+
+    Any web server that hands out the folder is a metadata server then: downstreams name its address
+    as they would name huai-server's. What is there already is not written again, so it costs what
+    changed. With [static] in server.toml each commit does it.
+    """
+    console = Console(as_json=as_json, quiet=quiet)
+    config = load(root)
+
+    def one(name: str) -> int:
+        module = config.module(name)
+        places = (str(Path(to).absolute()),) if to else config.static_places(name)
+        if not places:
+            raise click.UsageError(
+                f"[static] in server.toml names no folder for {name}: say where to with --to"
+            )
+        for place in places:
+            done = publish_module(name, module, module_places(root, name), place, wait=wait)
+            show_published(console, name, place, done)
+            if not done.files:
+                console.result(f"{name}: {place}: nothing new, serial {done.head.info.serial}")
+        return ExitCode.OK
+
+    return each(one, chosen(config, names, every=every), console)

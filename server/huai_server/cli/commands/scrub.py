@@ -1,0 +1,139 @@
+"""`huai-server scrub`: read content again, and compare it with its digests."""
+
+import time
+from pathlib import Path
+
+import click
+
+from huai_schema.errors import ExitCode
+from huai_schema.paths import show
+from huai_schema.program.humanize import counted, human, moment
+from huai_server import modules
+from huai_server.cli.console import Console
+from huai_server.cli.options import (
+    chosen,
+    each,
+    every_option,
+    json_option,
+    modules_argument,
+    quiet_option,
+    read_limits_options,
+)
+from huai_server.cli.report import problem_lines
+from huai_server.commit.read_limits import ReadLimits
+from huai_server.commit.scrub import ScrubResult
+from huai_server.config import load
+from huai_server.paths import module_places
+from huai_server.store.scrub_record import Damage
+
+_SHOWN = 20
+"""Damaged files that are named one by one; --json names all."""
+_ADVICE = (
+    "put a sound copy in place of what is damaged, with its old time; if the content is meant to "
+    "be new, touch the file and commit"
+)
+
+
+@click.command()
+@modules_argument
+@every_option
+@click.option(
+    "--full", is_flag=True, help="Read all that is left of the round now, whatever is due."
+)
+@read_limits_options
+@quiet_option
+@json_option
+@click.pass_obj
+def command(
+    root: Path,
+    /,
+    names: tuple[str, ...],
+    every: bool,
+    full: bool,
+    limits: ReadLimits,
+    quiet: bool,
+    as_json: bool,
+) -> int:
+    """Read files of the modules NAME, or of all, again, and compare them with their digests.
+
+    For scrub = "30d" in server.toml: each run reads what is due of a round through all files, only
+    while no other process uses the disk. Run it hourly. It changes no file and no commit. A run
+    that was killed is taken up by the next one.
+
+    Exit code 59 says that files have other content than their digests name, though their sizes and
+    times are the same: they are damaged. It stays until they are restored, touched and committed,
+    or deleted. 41: some files could not be read.
+    """
+    console = Console(as_json=as_json, quiet=quiet)
+    config = load(root)
+
+    def one(name: str) -> int:
+        if every and config.module(name).digest == "off":
+            return ExitCode.OK
+        if not module_places(root, name).repository.exists():
+            console.result(f"{name}: no commit yet")
+            return ExitCode.OK
+        return _scrub(console, root, name, limits, full=full)
+
+    return each(one, chosen(config, names, every=every), console)
+
+
+def _scrub(console: Console, root: Path, name: str, limits: ReadLimits, *, full: bool) -> int:
+    started = time.monotonic()
+    result = modules.scrub(root, name, limits, full=full)
+    spent = time.monotonic() - started
+    for line in problem_lines(name, result.problems):
+        console.error(line)
+    damage = result.record.damage
+    for one in damage:
+        console.event("damage", module=name, **_damage_values(one))
+    for one in damage[:_SHOWN]:
+        console.error(f"{name}: {show(one.path)}: damaged: {one.reason}")
+    if damage:
+        more = len(damage) - _SHOWN
+        if more > 0:
+            console.error(f"{name}: and {more:,} more; --json names them all")
+        console.error(f"{name}: {_ADVICE}")
+    console.event("scrub", module=name, **_values(result, spent))
+    console.result(f"{name}: {_line(result, spent)}")
+    return result.exit_code
+
+
+def _damage_values(damage: Damage) -> dict[str, object]:
+    return {
+        "path": show(damage.path),
+        "reason": damage.reason,
+        "expected": damage.expected.hex(),
+        "found": damage.found.hex() if damage.found else None,
+        "since": damage.since,
+    }
+
+
+def _values(result: ScrubResult, seconds: float) -> dict[str, object]:
+    current = result.record.current
+    return {
+        "commit": result.head.commit,
+        "serial": result.head.info.serial,
+        "files": result.files,
+        "bytes": result.bytes,
+        "changed": result.changed,
+        "damaged": len(result.record.damage),
+        "due": result.due,
+        "round": {"begun": current.begun, "files": current.files, "bytes": current.size}
+        if current
+        else None,
+        "finished": result.record.finished,
+        "problems": [[show(path), reason, outcome] for path, reason, outcome in result.problems],
+        "seconds": round(seconds, 3),
+    }
+
+
+def _line(result: ScrubResult, seconds: float) -> str:
+    damage = len(result.record.damage)
+    verdict = f"{counted(damage, 'file')} damaged" if damage else "no damage"
+    if result.due:
+        verdict += ", more is due"
+    if result.record.finished:
+        verdict += f", all was read by {moment(result.record.finished)}"
+    read = f"{counted(result.files, 'file')} of {human(result.bytes)} read"
+    return f"{read}, {verdict} ({seconds:.1f} s)"

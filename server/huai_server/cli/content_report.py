@@ -1,0 +1,73 @@
+"""What `status` says of content: which files have no digest yet, and which are damaged.
+
+The former is counted in the newest commit, for a module whose digests come later.
+"""
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from huai_schema.errors import HuaiError
+from huai_schema.program.humanize import counted, human, moment
+from huai_server.config import Module
+from huai_server.paths import ModulePlaces
+from huai_server.store.scrub_record import ScrubRecord, read_record
+
+if TYPE_CHECKING:
+    from huai_native._native import Undigested
+    from huai_server.store.module_state import ModuleState
+
+
+def _undigested(name: str, places: ModulePlaces) -> "Undigested | None":
+    from huai_server.commit.later import newest_commit, undigested
+
+    try:
+        return undigested(newest_commit(name, places)[1])
+    except HuaiError:
+        return None
+
+
+class ContentState(NamedTuple):
+    """Of one module."""
+
+    undigested: "Undigested | None"
+    """None: its digests do not come later, or it has no commit that can be read."""
+    scrub: ScrubRecord
+
+
+def content_state(
+    name: str, module: Module, places: ModulePlaces, state: "ModuleState"
+) -> ContentState:
+    """Never raises for a damaged repository: that is told beside it."""
+    counts = None
+    if module.digest == "later" and state.head:
+        counts = _undigested(name, places)
+    return ContentState(counts, read_record(places.scrub))
+
+
+def content_values(content: ContentState) -> dict[str, object]:
+    """The same for JSON."""
+    counts, scrub = content.undigested, content.scrub
+    return {
+        "undigested": counts and {"files": counts.files, "bytes": counts.size},
+        "scrub": {
+            "begun": scrub.current.begun,
+            "files": scrub.current.files,
+            "bytes": scrub.current.size,
+            "finished": scrub.finished,
+        }
+        if scrub.current
+        else None,
+        "damaged": len(scrub.damage),
+    }
+
+
+def content_text(content: ContentState) -> str:
+    """The same, as a part of a line."""
+    counts, scrub = content.undigested, content.scrub
+    text = ""
+    if counts and counts.files:
+        text += f", {counted(counts.files, 'file')} ({human(counts.size)}) without a digest"
+    if scrub.finished:
+        text += f", all content was read again by {moment(scrub.finished)}"
+    if scrub.damage:
+        text += f", {counted(len(scrub.damage), 'file')} DAMAGED"
+    return text

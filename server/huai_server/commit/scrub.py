@@ -1,0 +1,269 @@
+"""Scrubbing a module: reading files again that have a digest, whether they still have that content.
+
+A file that has another size or mtime than in the newest commit is the next commit's business.  One
+that has the same, and other content, or that the disk cannot read, is damaged.  The tree and the
+commits are never changed here; a commit that finds content that is known as damage keeps the old
+entry (`ReadingPolicy.is_damage`).
+
+Order of writes: the record, after each batch and with all that the batch showed.  A run that is
+killed loses one batch, which the next reads again.  Takes a lock of its own, not the module's.
+"""
+
+import errno
+import os
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+from msgspec.structs import replace
+
+from huai_native._native import Digested, DigestedBatch, Pace, Scrub
+from huai_schema.entries import File
+from huai_schema.errors import ExitCode, HuaiError
+from huai_schema.layout.snapshot import Snapshot
+from huai_schema.paths import RelPath, tree_order
+from huai_schema.program.locking import locked
+from huai_schema.program.priority import idle_disk
+from huai_server.commit.later import NoDigestsError, newest_commit
+from huai_server.commit.read_limits import TOO_LARGE, ReadLimits
+from huai_server.commit.scrub_schedule import EVERYTHING, FILE_COST, cost, due, following
+from huai_server.config import Module
+from huai_server.errors import storage_errors
+from huai_server.paths import ModulePlaces
+from huai_server.scan.root import empty_root, holds_anything
+from huai_server.scan.types import Problem, root_error
+from huai_server.store.repository import Head
+from huai_server.store.scrub_record import (
+    MOST_DAMAGE,
+    Damage,
+    Round,
+    ScrubRecord,
+    read_record,
+    write_record,
+)
+from huai_server.volatile import Volatile
+
+OTHER_CONTENT = "its content is not what its digest names, under the same size and time"
+UNREAD = "it is not compared with its digest"
+
+_Finding: TypeAlias = tuple[bytes, int, int, bytes, tuple[bytes, int, int] | None, int]
+"""As `_native.pyi` lists it."""
+_FILES = 4096
+_BYTES = 256 << 20
+"""Of one batch."""
+_UNREADABLE = (errno.EIO, errno.EBADMSG, errno.EUCLEAN, errno.ENODATA)
+"""What disks and file systems say of content that is lost."""
+
+
+class TooMuchDamageError(HuaiError):
+    """More files are damaged than single faults explain."""
+
+    exit_code = ExitCode.DAMAGED
+
+
+@dataclass(frozen=True, slots=True)
+class ScrubResult:
+    """What a run did."""
+
+    head: Head
+    files: int
+    bytes: int
+    """That were read."""
+    changed: int
+    """Files of these that are not as the commit says, and wait for the next one."""
+    record: ScrubRecord
+    """With the round as it stands, and all known damage."""
+    due: int
+    """Bytes that are still due, as `schedule.due` has them."""
+    problems: tuple[Problem, ...]
+    """Files that this user may not read."""
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """How the program should end."""
+        if self.record.damage:
+            return ExitCode.DAMAGED
+        return ExitCode.INCOMPLETE if self.problems else ExitCode.OK
+
+
+def scrub_tree(
+    name: str,
+    module: Module,
+    places: ModulePlaces,
+    limits: ReadLimits,
+    *,
+    full: bool = False,
+) -> ScrubResult:
+    """Read what is due, or with `full` what is left of the round, as far as `limits` allow."""
+    if module.digest == "off":
+        raise NoDigestsError(
+            f'{name}: digest = "off" in server.toml: there is nothing to compare content with',
+            hint='set digest = "now" or "later", and commit',
+        )
+    root = Path(module.path)
+    with storage_errors(places.folder), locked(places.scrubbing), idle_disk():
+        head, past = newest_commit(name, places)
+        _check_root(root)
+        run = _Run(name, module, places, head, past)
+        pace = limits.pace()
+        run.look_again(pace)
+        return run.go_on(pace, full=full)
+
+
+def _check_root(root: Path) -> None:
+    try:
+        holds = holds_anything(root)
+    except OSError as error:
+        raise root_error(root, error) from None
+    if not holds:
+        raise empty_root(root, "there is nothing to read")
+
+
+class _Run:
+    """One run: what it has read, and the record as it has to be written next."""
+
+    def __init__(
+        self, name: str, module: Module, places: ModulePlaces, head: Head, past: Snapshot
+    ) -> None:
+        self._name = name
+        self._span = module.scrub_span
+        self._volatile = Volatile(module.volatile)
+        self._place = places.scrub
+        self._head = head
+        self._past = past
+        self._engine = Scrub(os.fsencode(module.path))
+        self._now = int(time.time())
+        record = read_record(places.scrub)
+        self._written = record
+        self._finished = record.finished
+        self._round = record.current or Round(self._now)
+        self._damage = {each.path: each for each in record.damage}
+        self._former: dict[bytes, Damage] = {}
+        """Damage of files that are read once more."""
+        self._files = self._bytes = self._changed = 0
+        self._problems: list[Problem] = []
+
+    def look_again(self, pace: Pace) -> None:
+        """Forget damage that is committed anew or gone; read again what was touched since."""
+        for each in tuple(self._damage.values()):
+            try:
+                identity = self._engine.identity(each.path)
+            except OSError:
+                continue
+            if not self._is_committed(each) or identity is None:
+                del self._damage[each.path]
+            elif identity != each.identity:
+                batch = DigestedBatch([(each.path, each.size, each.mtime, each.expected)])
+                done, findings = self._engine.read(batch, pace)
+                if done and not findings:
+                    del self._damage[each.path]
+                elif findings and findings[0][4] is not None:
+                    self._judge(findings)
+        self._write()
+
+    def _is_committed(self, damage: Damage) -> bool:
+        """Whether the newest commit still says of the file what it is compared with."""
+        entry = self._past.leaf(RelPath(damage.path))
+        return isinstance(entry, File) and (entry.size, entry.mtime, entry.digest) == (
+            damage.size,
+            damage.mtime,
+            damage.expected,
+        )
+
+    def go_on(self, pace: Pace, *, full: bool) -> ScrubResult:
+        """Read on in the round."""
+        if full and self._round.after is None:
+            self._round = Round(self._now)
+        left = EVERYTHING if full else self._due()
+        lent = (self._past.reader, self._past.tree, self._past.limit)
+        files = Digested(lent, self._round.after)
+        while left and not pace.is_over():
+            self._check_damage()
+            batch = files.batch(min(_FILES, 1 + left // FILE_COST), min(_BYTES, left))
+            if not len(batch):
+                self._finished = int(time.time())
+                self._round = following(self._round, self._span, self._finished)
+                self._write()
+                break
+            before = cost(self._files, self._bytes)
+            done = self._read(batch, pace)
+            self._write()
+            if done < len(batch):
+                self._tell_too_large(batch)
+                break
+            left = max(0, left - cost(self._files, self._bytes) + before)
+        return ScrubResult(
+            self._head,
+            self._files,
+            self._bytes,
+            self._changed,
+            self._written,
+            self._due(),
+            tuple(self._problems),
+        )
+
+    def _due(self) -> int:
+        totals = self._head.info.totals
+        if self._span is None:
+            return 0
+        return due(self._round, totals.files, totals.bytes, self._span, int(time.time()))
+
+    def _read(self, batch: DigestedBatch, pace: Pace) -> int:
+        done, findings = self._engine.read(batch, pace)
+        if not done:
+            return 0
+        size, last = batch.size(done), batch.file(done - 1)[0]
+        self._forget_until(last)
+        self._judge(findings)
+        self._round = self._round.passed(last, done, size)
+        self._files += done
+        self._bytes += size
+        return done
+
+    def _forget_until(self, last: bytes) -> None:
+        """Of what was read just now, what is damaged was found just now."""
+        after = self._round.after
+        begin = b"" if after is None else tree_order(after, directory=False)
+        end = tree_order(last, directory=False)
+        for path in tuple(self._damage):
+            if begin < tree_order(path, directory=False) <= end:
+                self._former[path] = self._damage.pop(path)
+
+    def _judge(self, findings: Iterable[_Finding]) -> None:
+        for path, size, mtime, expected, found, number in findings:
+            if found is not None and not self._volatile(path):
+                digest, inode, ctime = found
+                new = Damage(path, size, mtime, expected, digest, OTHER_CONTENT, self._now)
+                self._keep(replace(new, identity=(inode, ctime)))
+            elif number in _UNREADABLE:
+                reason = os.strerror(number)
+                self._keep(Damage(path, size, mtime, expected, None, reason, self._now))
+            elif number:
+                self._problems.append(Problem(RelPath(path), os.strerror(number), UNREAD))
+            else:
+                self._changed += 1
+
+    def _keep(self, damage: Damage) -> None:
+        known = self._damage.get(damage.path) or self._former.get(damage.path)
+        self._damage[damage.path] = replace(damage, since=known.since) if known else damage
+
+    def _tell_too_large(self, batch: DigestedBatch) -> None:
+        if not self._files:
+            path = RelPath(batch.file(0)[0])
+            self._problems.append(Problem(path, TOO_LARGE, UNREAD))
+
+    def _write(self) -> None:
+        record = ScrubRecord(self._round, self._finished, tuple(self._damage.values()))
+        if record != self._written:
+            write_record(self._place, record)
+            self._written = record
+
+    def _check_damage(self) -> None:
+        if len(self._damage) >= MOST_DAMAGE:
+            raise TooMuchDamageError(
+                f"{self._name}: {len(self._damage):,} files are damaged: the scrub ends here",
+                hint="look at the disk, its cables and the memory of this machine first; "
+                "huai-server status shows the number",
+            )

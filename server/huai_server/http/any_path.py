@@ -1,0 +1,33 @@
+"""A path of a module in the address of a request.
+
+Rule: a path is bytes, of any encoding, and read from the request as it came.
+"""
+
+from urllib.parse import unquote_to_bytes
+
+from starlette.convertors import PathConvertor, register_url_convertor
+
+from huai_schema.errors import FormatError
+from huai_schema.paths import RelPath, rel_path
+from huai_server.http.asgi.errors import HttpError
+
+
+class _AnyText(PathConvertor):
+    """The rest of an address, newlines as well, which the framework's own `path` ends at."""
+
+    regex = r"(?:.|\n)*"
+
+
+register_url_convertor("any_text", _AnyText())
+
+
+def asked_path(raw: bytes, above: int) -> RelPath:
+    """The path behind the first `above` parts of an address; an escaped slash separates nothing."""
+    parts = [unquote_to_bytes(part) for part in raw.split(b"/")[above:]]
+    try:
+        if any(b"/" in part for part in parts):
+            raise FormatError("an escaped slash")
+        return rel_path(b"/".join(parts))
+    except FormatError:
+        hint = "percent-encode its bytes"
+        raise HttpError(404, "the commit names no such path", hint=hint) from None

@@ -1,0 +1,69 @@
+"""Hands out static files (FORMAT.md, "Static transport") from the folder where commits leave them.
+
+Rule: the place that is asked for is compared with the few forms that there are before it is opened.
+"""
+
+import asyncio
+import os
+import re
+from pathlib import Path
+
+from huai_schema.codec.static_files import FOLDER, HEAD
+from huai_server.http.asgi.conditions import NOT_MODIFIED, names_weakly
+from huai_server.http.asgi.errors import ClientGoneError, HttpError
+from huai_server.http.asgi.responder import FOREVER, Headers, Responder, Send
+
+_DIGEST = "[0-9a-f]{64}"
+_PLACE = re.compile(rf"{FOLDER}/(?:{HEAD}|packs/{_DIGEST}\.pack|lists/{_DIGEST})")
+_HEAD = f"{FOLDER}/{HEAD}"
+_TYPE = b"application/octet-stream"
+_PIECE = 256 << 10
+OFFER: Headers = [(b"huai-static", b"1")]
+"""Says that there are such files."""
+
+
+def asked_static(operation: str) -> bool:
+    """Whether an address below the repository's is one of a static file."""
+    return _PLACE.fullmatch(operation) is not None
+
+
+def offers_static(folder: Path | None) -> bool:
+    """Whether there are static files."""
+    return folder is not None and os.path.exists(f"{folder}/{_HEAD}")
+
+
+async def send_static(
+    folder: Path, place: str, headers: list[tuple[bytes, bytes]], send: Send
+) -> None:
+    """Answer with the file at `place`, which `asked_static` has found to be one."""
+    try:
+        handle = os.open(f"{folder}/{place}", os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except OSError:
+        raise HttpError(404, "there is no such static file") from None
+    try:
+        status = os.fstat(handle)
+        if place != _HEAD:
+            await _send_pieces(handle, status.st_size, Responder(send, _TYPE, b"", FOREVER))
+            return
+        etag = f'"{status.st_mtime_ns:x}-{status.st_ino:x}"'
+        caching = [(b"cache-control", b"no-cache"), (b"etag", etag.encode())]
+        known = next((value for name, value in headers if name == b"if-none-match"), b"")
+        if known and names_weakly(known.decode("latin-1"), etag):
+            start = {"type": "http.response.start", "status": NOT_MODIFIED, "headers": caching}
+            await send(start)
+            await send({"type": "http.response.body"})
+            return
+        # As small as this, and it is replaced as a whole: what was opened stays what it is.
+        await Responder(send, _TYPE, b"", caching).whole(os.pread(handle, status.st_size, 0))
+    finally:
+        os.close(handle)
+
+
+async def _send_pieces(handle: int, size: int, out: Responder) -> None:
+    await out.begin(size)
+    for at in range(0, size, _PIECE):
+        piece = await asyncio.to_thread(os.pread, handle, _PIECE, at)
+        if not piece:
+            raise ClientGoneError("a static file ended early")
+        await out.piece(piece)
+    await out.end()

@@ -1,0 +1,38 @@
+"""`/metrics`: what a server knows of itself, in the format that is asked for."""
+
+from fastapi import APIRouter, Request, Response
+from prometheus_client import CollectorRegistry, PlatformCollector, ProcessCollector
+from prometheus_client.exposition import choose_encoder
+
+from huai_schema.errors import HuaiError
+from huai_server.http.api import Heads
+from huai_server.http.metrics.collector import Module, ServerCollector, Sources
+
+
+def router(heads: Heads, sources: Sources) -> APIRouter:
+    """The route."""
+    routes = APIRouter(tags=["health"])
+
+    @routes.get("/metrics", response_class=Response, responses={200: {"content": _TEXT}})
+    async def metrics(request: Request) -> Response:
+        """Metrics for Prometheus: as its text, or as OpenMetrics."""
+        modules = {name: await _module(heads, name) for name in heads.names()}
+        registry = CollectorRegistry()
+        registry.register(ServerCollector(sources, modules))
+        ProcessCollector(registry=registry)
+        PlatformCollector(registry=registry)
+        encode, media_type = choose_encoder(request.headers.get("accept", ""))
+        headers = {"Content-Type": media_type, "Cache-Control": "no-store", "Vary": "Accept"}
+        return Response(encode(registry), headers=headers)
+
+    return routes
+
+
+_TEXT = {"text/plain": {"schema": {"type": "string"}}}
+
+
+async def _module(heads: Heads, name: str) -> Module:
+    try:
+        return Module(await heads.read(name), readable=True)
+    except HuaiError:
+        return Module(None, readable=False)

@@ -1,0 +1,143 @@
+"""The metrics of a server: their names, what they mean, and where each number comes from.
+
+`docs/MONITORING.md` lists them; a test compares.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from huai_schema import __version__
+from huai_server.http.asgi.connections import ConnectionLimit
+from huai_server.http.git.app import GitApp
+from huai_server.http.metrics.traffic import Traffic
+from huai_server.store.repository import Head
+
+_OF_HEADS: tuple[tuple[str, str, Callable[[Head], int]], ...] = (
+    ("serial", "Serial of the newest commit.", lambda head: head.info.serial),
+    ("commit_timestamp_seconds", "When the newest commit was made.", lambda head: head.time),
+    ("entries", "Entries of the newest commit.", lambda head: head.info.totals.entries),
+    ("bytes", "Bytes of all files of the newest commit.", lambda head: head.info.totals.bytes),
+    (
+        "changed_entries",
+        "Entries that the newest commit added, removed, changed or moved.",
+        lambda head: head.info.counts.total,
+    ),
+)
+
+
+class Sources(NamedTuple):
+    """What is counted as it happens."""
+
+    traffic: Traffic
+    git: GitApp
+    connections: ConnectionLimit
+
+
+class Module(NamedTuple):
+    """How a module stands."""
+
+    head: Head | None
+    """The newest commit; None: there is none yet, or it cannot be read."""
+    readable: bool
+
+
+class ServerCollector(Collector):
+    """The numbers of one moment."""
+
+    def __init__(self, sources: Sources, modules: Mapping[str, Module]) -> None:
+        """All modules by name."""
+        self._sources = sources
+        self._modules = modules
+
+    def collect(self) -> Iterable[Metric]:
+        """Each metric with all that it is of."""
+        info = GaugeMetricFamily("huai_server_info", "1, with the version.", labels=["version"])
+        info.add_metric([__version__], 1)
+        yield info
+        yield from self._of_modules()
+        yield from self._of_requests()
+        yield from self._of_git()
+        yield from self._of_connections()
+
+    def _of_modules(self) -> Iterator[Metric]:
+        readable = GaugeMetricFamily(
+            "huai_module_readable", "0: its metadata cannot be read.", labels=["module"]
+        )
+        for name, module in self._modules.items():
+            readable.add_metric([name], module.readable)
+        yield readable
+        heads = {name: module.head for name, module in self._modules.items() if module.head}
+        for what, meaning, value in _OF_HEADS:
+            family = GaugeMetricFamily(f"huai_module_{what}", meaning, labels=["module"])
+            for name, head in heads.items():
+                family.add_metric([name], value(head))
+            yield family
+        signed = GaugeMetricFamily(
+            "huai_module_valid_until_timestamp_seconds",
+            "Until when the signature of the newest commit holds; only signed ones have it.",
+            labels=["module"],
+        )
+        for name, head in heads.items():
+            if head.valid_until:
+                signed.add_metric([name], head.valid_until)
+        yield signed
+
+    def _of_requests(self) -> Iterator[Metric]:
+        traffic = self._sources.traffic
+        requests = CounterMetricFamily(
+            "huai_http_requests", "Answers that began.", labels=["kind", "status"]
+        )
+        for (kind, status), count in sorted(traffic.requests.items()):
+            requests.add_metric([kind, str(status)], count)
+        yield requests
+        sent = CounterMetricFamily(
+            "huai_http_sent_bytes", "Bytes of the bodies of answers.", labels=["kind"]
+        )
+        for kind, count in sorted(traffic.sent.items()):
+            sent.add_metric([kind], count)
+        yield sent
+        running = GaugeMetricFamily(
+            "huai_http_requests_running", "Answers that are not at their end.", labels=["kind"]
+        )
+        for kind, count in sorted(traffic.running.items()):
+            running.add_metric([kind], count)
+        yield running
+
+    def _of_git(self) -> Iterator[Metric]:
+        git = self._sources.git
+        answers = CounterMetricFamily(
+            "huai_git_answers",
+            "Answers to git by where they came from: memory, a file that is ready, the answer to "
+            "an equal request, a process of git.",
+            labels=["source"],
+        )
+        for source, count in sorted(git.answers.answered.items()):
+            answers.add_metric([source], count)
+        yield answers
+        yield GaugeMetricFamily(
+            "huai_git_transfers_running",
+            "Processes of git that make packs.",
+            git.transfers.running,
+        )
+        yield GaugeMetricFamily(
+            "huai_git_transfers_waiting",
+            "Requests that wait for such a process.",
+            git.transfers.waiting,
+        )
+
+    def _of_connections(self) -> Iterator[Metric]:
+        connections = self._sources.connections
+        yield GaugeMetricFamily(
+            "huai_connections", "Open connections, without subscribers.", connections.count
+        )
+        refused = CounterMetricFamily(
+            "huai_connections_refused",
+            "Connections that were closed at a limit: that of one address, or that of all.",
+            labels=["limit"],
+        )
+        for limit, count in sorted(connections.refused.items()):
+            refused.add_metric([limit], count)
+        yield refused

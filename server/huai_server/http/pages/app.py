@@ -1,0 +1,96 @@
+"""The addresses of the pages.
+
+An error is a page too: whoever follows a link reads no JSON.
+"""
+
+import re
+from collections.abc import Awaitable, Callable
+
+from fastapi import APIRouter, Request, Response
+
+from huai_schema.errors import HuaiError
+from huai_server.http.any_path import asked_path
+from huai_server.http.asgi.errors import HttpError
+from huai_server.http.pages.browse import Asked, Browser
+from huai_server.http.pages.history import Recent
+from huai_server.http.pages.rendering import ASSETS, Page
+from huai_server.http.pages.status import front_page, module_page
+from huai_server.http.settings import Registry
+
+_DAMAGED = "its metadata cannot be read; the server's log says why"
+_ABOVE = 5
+"""How many parts of the address stand before a path."""
+_NUMBER = re.compile(r"[0-9]{1,19}")
+_FOREVER = {"Cache-Control": "public, max-age=31536000, immutable"}
+
+
+def router(registry: Registry) -> APIRouter:
+    """The routes; modules come from `registry`, which may change at any time."""
+    routes = APIRouter(include_in_schema=False)
+    recent, browser = Recent(), Browser()
+
+    @routes.get("/")
+    async def front(request: Request) -> Response:
+        """All modules."""
+        page = Page(request)
+        return await _guarded(page, lambda: front_page(page, registry.modules(), recent))
+
+    @routes.get("/modules/{name}")
+    async def module(request: Request, name: str, before: str = "") -> Response:
+        """One module."""
+        page, serial = Page(request), _number(before)
+        return await _guarded(
+            page, lambda: module_page(page, name, registry.modules(), recent, serial)
+        )
+
+    @routes.get("/modules/{name}/tree/{commit}")
+    @routes.get("/modules/{name}/tree/{commit}/{path:any_text}")
+    async def tree(
+        request: Request, name: str, commit: str, start: str = "", q: str = ""
+    ) -> Response:
+        """A directory or file of a commit, or a search below it."""
+        page = Page(request)
+
+        async def build() -> Response:
+            # People write a slash behind a directory.
+            raw = request.scope["raw_path"].removesuffix(b"/")
+            asked = Asked(name, commit, asked_path(raw, _ABOVE))
+            return await browser.tree_page(page, registry.modules(), asked, _number(start) or 0, q)
+
+        return await _guarded(page, build)
+
+    @routes.get("/modules/{name}/diff/{both}")
+    async def diff(request: Request, name: str, both: str, start: str = "") -> Response:
+        """What differs between two commits."""
+        page = Page(request)
+        begin = _number(start) or 0
+        return await _guarded(
+            page, lambda: browser.diff_page(page, registry.modules(), name, both, begin)
+        )
+
+    @routes.get("/pages/{name}")
+    async def loaded(name: str) -> Response:
+        """What pages load; a change of it has another address."""
+        found = ASSETS.get(name)
+        if found is None:
+            raise HttpError(404, "there is nothing at this address")
+        return Response(found.content, media_type=found.media_type, headers=_FOREVER)
+
+    return routes
+
+
+def _number(text: str) -> int | None:
+    """A number in an address; None for anything else."""
+    return int(text) if _NUMBER.fullmatch(text) else None
+
+
+async def _guarded(page: Page, build: Callable[[], Awaitable[Response]]) -> Response:
+    """The page, or one that says why there is none."""
+    try:
+        return await build()
+    except HttpError as error:
+        status, message, hint = error.status, error.message, error.hint
+    except HuaiError:
+        status, message, hint = 500, _DAMAGED, ""
+    values = {"status": status, "message": message, "hint": hint}
+    return page.render("problem.html", values, status)

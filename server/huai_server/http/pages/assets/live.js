@@ -1,0 +1,56 @@
+// Keeps what is marked data-live as it is on the server: told by events where there are any, asked
+// every half minute elsewhere. Everything is on the page without it.
+"use strict";
+(() => {
+  const POLL = 30000, PAUSE = 1000;
+  const state = document.getElementById("live");
+  let etag = null, events = null, busy = false, again = false;
+
+  const tell = (key) => { if (state.dataset.now !== key) { state.dataset.now = key; state.textContent = state.dataset[key]; } };
+
+  const take = (text) => {
+    const page = new DOMParser().parseFromString(text, "text/html");
+    for (const old of document.querySelectorAll("[data-live]")) {
+      const now = page.getElementById(old.id);
+      if (!now || now.innerHTML === old.innerHTML) continue;
+      const focus = old.contains(document.activeElement) ? document.activeElement.getAttribute("href") : null;
+      const fresh = document.adoptNode(now);
+      old.replaceWith(fresh);
+      fresh.classList.add("fresh");
+      if (focus) [...fresh.querySelectorAll("a")].find((link) => link.getAttribute("href") === focus)?.focus();
+    }
+  };
+
+  const look = async () => {
+    if (busy) { again = true; return; }
+    busy = true;
+    try {
+      const answer = await fetch(location.href, { headers: etag ? { "If-None-Match": etag } : {}, cache: "no-store" });
+      if (answer.ok) { etag = answer.headers.get("ETag"); take(await answer.text()); }
+      tell(answer.ok || answer.status === 304 ? "fresh" : "lost");
+    } catch { tell("lost"); }
+    busy = false;
+    if (again) { again = false; setTimeout(look, PAUSE); }
+  };
+
+  const poll = () => { if (!document.hidden) look(); };
+
+  // Whoever does not answer at all is asked again; no such address means that there are no events.
+  const listen = () => {
+    if (!window.EventSource) return;
+    events = new EventSource(state.dataset.events);
+    events.onopen = look;
+    events.onmessage = look;
+    for (const kind of ["commit", "modules"]) events.addEventListener(kind, look);
+    events.onerror = () => { if (events.readyState === EventSource.CLOSED) events = null; look(); };
+  };
+
+  if (!document.querySelector("[data-live]")) return;
+  tell("fresh");
+  listen();
+  const timer = setInterval(poll, POLL);
+  document.addEventListener("visibilitychange", poll);
+  window.addEventListener("online", poll);
+  window.addEventListener("pagehide", () => { events?.close(); clearInterval(timer); });
+  window.addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
+})();

@@ -1,0 +1,129 @@
+"""The pages of what commits hold: directories and files, searches, and comparisons.
+
+What costs reading is done in threads, so many at a time and no more: others wait their turn, and
+get status 503 if it does not come.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TypeVar
+
+from fastapi import Response
+
+from huai_schema.diff.changes import Change, Moved
+from huai_schema.entries import File
+from huai_schema.paths import RelPath, ancestors
+from huai_server.http.asgi.errors import HttpError
+from huai_server.http.asgi.limiter import Limiter
+from huai_server.http.pages.reading import (
+    ROWS,
+    Opened,
+    differences,
+    entry_at,
+    open_commit,
+    read_directory,
+    search,
+)
+from huai_server.http.pages.rendering import Page
+
+_READERS, _LINE, _WAIT_SECONDS = 2, 32, 20.0
+_SEARCHED_BYTES = 200
+_T = TypeVar("_T")
+
+
+class Browser:
+    """The pages about commits of one server."""
+
+    def __init__(self) -> None:
+        """Reads nothing yet."""
+        self._turns = Limiter(_READERS, _LINE, _WAIT_SECONDS)
+
+    async def tree_page(
+        self, page: Page, modules: Mapping[str, Path], commit: "Asked", start: int, text: str
+    ) -> Response:
+        """A directory or a file of a commit; or what a search below it found."""
+        repository = _repository(modules, commit.name)
+        needle = text.encode(errors="surrogateescape")[:_SEARCHED_BYTES]
+
+        def read() -> dict[str, object]:
+            opened = open_commit(repository, commit.commit)
+            values: dict[str, object] = {"head": opened.head, "text": text}
+            if needle:
+                return values | {"hits": search(opened, commit.path, needle)}
+            return values | _shown(opened, commit.path, start)
+
+        values = await self._read(read)
+        template = "search.html" if needle else "entry.html" if "entry" in values else "tree.html"
+        above = [each for each in ancestors(commit.path)[::-1] if each]
+        common = {"name": commit.name, "path": commit.path, "above": above}
+        return page.render(template, {**common, **values})
+
+    async def diff_page(
+        self, page: Page, modules: Mapping[str, Path], name: str, both: str, start: int
+    ) -> Response:
+        """What differs between the commits `OLD..NEW`."""
+        repository = _repository(modules, name)
+        before, dots, after = both.partition("..")
+        if not dots:
+            raise HttpError(404, "there is nothing at this address")
+
+        def read() -> dict[str, object]:
+            old, new = open_commit(repository, before), open_commit(repository, after)
+            found = differences(old, new, start)
+            rows = [_row(each) for each in found.found]
+            later = start + ROWS if found.more else None
+            return {"old": old.head, "new": new.head, "rows": rows, "start": start, "later": later}
+
+        return page.render("diff.html", {"name": name, "both": both, **await self._read(read)})
+
+    async def _read(self, work: Callable[[], _T]) -> _T:
+        async with self._turns.slot():
+            return await asyncio.to_thread(work)
+
+
+class Asked:
+    """What an address names: a path in a commit of a module."""
+
+    __slots__ = ("commit", "name", "path")
+
+    def __init__(self, name: str, commit: str, path: RelPath) -> None:
+        """`commit` is a serial or the beginning of an id."""
+        self.name = name
+        self.commit = commit
+        self.path = path
+
+
+def _repository(modules: Mapping[str, Path], name: str) -> Path:
+    repository = modules.get(name)
+    if repository is None:
+        raise HttpError(404, "no such module")
+    return repository
+
+
+def _shown(opened: Opened, path: RelPath, start: int) -> dict[str, object]:
+    entry = entry_at(opened, path)
+    if entry is not None:
+        return {"entry": entry}
+    found = read_directory(opened, path, start)
+    if found is None:
+        raise HttpError(404, "the commit names no such path")
+    later = start + ROWS if start + ROWS < found.total else None
+    return {"directory": found, "start": start, "later": later, "rows": ROWS}
+
+
+def _row(difference: Change | Moved) -> dict[str, object]:
+    """A difference as the template shows it."""
+    if isinstance(difference, Moved):
+        moved = {"what": "moved", "path": difference.new, "before": difference.old}
+        return {**moved, "attributes": [], "sizes": None}
+    old, new = difference.old, difference.new
+    what = "added" if old is None else "removed" if new is None else "changed"
+    sizes = [each.size if isinstance(each, File) else None for each in (old, new)]
+    return {
+        "what": what,
+        "path": difference.path,
+        "before": None,
+        "attributes": sorted(difference.attributes),
+        "sizes": sizes,
+    }

@@ -1,0 +1,145 @@
+"""What pages read of commits: a directory, a search, a comparison; each a page at a time.
+
+Runs in threads.  Rule: one look has a bound in time or entries, whatever a commit holds.
+"""
+
+import time
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+from huai_schema.codec.escaping import escape, unescape
+from huai_schema.codec.listing import Listing
+from huai_schema.diff.diff import Difference, diff
+from huai_schema.entries import Entry, File, Symlink
+from huai_schema.layout.snapshot import EntryLimit, Snapshot, leaves_from
+from huai_schema.paths import RelPath, basename, join, parent
+from huai_server.http.asgi.errors import HttpError
+from huai_server.http.pages.history import KEPT, newest_commits
+from huai_server.store.repository import Head, Repository
+
+ROWS = 200
+"""Names, hits or differences on one page."""
+_SEARCH_SECONDS = 3.0
+_FURTHEST = 100_000
+"""How many differences are passed over for a later page; who wants more has git."""
+_FEWEST_DIGITS = 6
+
+
+class Opened(NamedTuple):
+    """A commit, and what it holds."""
+
+    head: Head
+    snapshot: Snapshot
+
+
+class DirectoryPage(NamedTuple):
+    """A part of a directory: subdirectories first, then files and symlinks, both by name."""
+
+    directories: list[RelPath]
+    leaves: list[File | Symlink]
+    total: int
+    """How many names the directory has."""
+
+
+class Hits(NamedTuple):
+    """What a search found."""
+
+    paths: list[tuple[RelPath, bool]]
+    """Each with whether it is a directory."""
+    complete: bool
+    """Whether everything was looked at."""
+
+
+class Differences(NamedTuple):
+    """A part of what differs between two commits."""
+
+    found: list[Difference]
+    more: bool
+
+
+def open_commit(repository: Path, name: str) -> Opened:
+    """The commit with this serial, or whose id begins like this; 404 for one that is not kept."""
+    head = next((each for each in newest_commits(repository, KEPT) if _is(each, name)), None)
+    if head is None:
+        raise HttpError(404, "no such commit", hint="old commits are not kept for ever")
+    return Opened(head, Repository(repository).snapshot(head)[1])
+
+
+def _is(head: Head, name: str) -> bool:
+    is_id = len(name) >= _FEWEST_DIGITS and head.commit.startswith(name)
+    return str(head.info.serial) == name or is_id
+
+
+def read_directory(opened: Opened, path: RelPath, start: int) -> DirectoryPage | None:
+    """`ROWS` names of a directory from the `start`-th on; None: there is no directory."""
+    snapshot = opened.snapshot
+    tree = snapshot.own_tree(path)
+    if tree is None:
+        steps: Iterator[Listing | tuple[RelPath, bytes]] = snapshot.subtree(path)
+    else:
+        steps = snapshot.level(path, tree, EntryLimit(opened.head.info.totals.entries))
+    own = next(steps, None)
+    if not isinstance(own, Listing):
+        return None
+    below = (RelPath(step[0]) for step in steps)
+    directories = [each for each in below if parent(each) == path]
+    count = own.leaves.count(b"\n")
+    wanted = directories[start : start + ROWS]
+    first = max(0, start - len(directories))
+    leaves = [*islice(leaves_from(own, first), ROWS - len(wanted))]
+    return DirectoryPage(wanted, leaves, len(directories) + count)
+
+
+def search(opened: Opened, path: RelPath, text: bytes) -> Hits:
+    """Paths below a directory with `text` in their name; in the whole path, if it has a slash.
+
+    Letters of ASCII are compared without case.
+    """
+    needle, whole = text.lower(), b"/" in text
+    name_needle = escape(needle.rpartition(b"/")[2])
+    end = time.monotonic() + _SEARCH_SECONDS
+    found: list[tuple[RelPath, bool]] = []
+    for listing in opened.snapshot.subtree(path):
+        if needle in _compared(listing.path, whole=whole):
+            found.append((listing.path, True))
+        for name in _names_with(listing.leaves, name_needle):
+            child = join(listing.path, name)
+            if needle in _compared(child, whole=whole):
+                found.append((child, False))
+            if len(found) >= ROWS or time.monotonic() > end:
+                break
+        if len(found) >= ROWS or time.monotonic() > end:
+            return Hits(found[:ROWS], complete=False)
+    return Hits(found, complete=True)
+
+
+def _names_with(leaves: bytes, needle: bytes) -> Iterator[bytes]:
+    """Names of the lines that hold `needle` (escaped, lower case) somewhere.
+
+    Lines without it are not taken apart: of a million names few are wanted.
+    """
+    lowered = leaves.lower()
+    at = lowered.find(needle)
+    while 0 <= at < len(leaves):
+        begin, end = leaves.rfind(b"\n", 0, at) + 1, leaves.index(b"\n", at)
+        yield unescape(leaves[begin:end].partition(b"\t")[0])
+        at = lowered.find(needle, end + 1)
+
+
+def _compared(path: bytes, *, whole: bool) -> bytes:
+    return (path if whole else basename(path)).lower()
+
+
+def differences(old: Opened, new: Opened, start: int) -> Differences:
+    """`ROWS` differences between two commits, from the `start`-th on."""
+    if start > _FURTHEST:
+        raise HttpError(404, "too many differences for a page", hint="see them with git")
+    found = [*islice(diff(old.snapshot, new.snapshot), start, start + ROWS + 1)]
+    return Differences(found[:ROWS], len(found) > ROWS)
+
+
+def entry_at(opened: Opened, path: RelPath) -> Entry | None:
+    """What is at `path`, if it is no directory."""
+    return opened.snapshot.leaf(path) if path else None

@@ -1,0 +1,151 @@
+"""A page from its template: escaped, in the reader's language, with the headers that guard it.
+
+Rule: autoescape is on, and no template marks anything as safe; a path is shown by `show`, so that
+no control character, broken byte or change of direction in a name reaches the page.
+"""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache
+from hashlib import sha256
+from importlib.resources import files
+from urllib.parse import quote
+
+from fastapi import Request, Response
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from huai_schema import __version__
+from huai_schema.entries import Symlink
+from huai_schema.paths import basename, show
+from huai_schema.program.humanize import human
+from huai_server.http.asgi.conditions import names_weakly
+from huai_server.http.pages.languages import LANGUAGES, preferred, words_of
+
+_LAST_SECOND = 253_402_300_799
+"""The last second of the year 9999, which is the last that Python can print."""
+_POLICY = (
+    "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self'; "
+    "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+)
+_GUARDS = {
+    "Content-Security-Policy": _POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",
+}
+_MEDIA_TYPES = {
+    "style.css": "text/css; charset=utf-8",
+    "live.js": "text/javascript; charset=utf-8",
+    "icon.svg": "image/svg+xml",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Asset:
+    """A file that pages load."""
+
+    content: bytes
+    media_type: str
+    version: str
+    """Of its content: part of its address, which never changes its meaning."""
+
+
+def _asset(name: str, media_type: str) -> Asset:
+    content = files(__package__).joinpath("assets", name).read_bytes()
+    return Asset(content, media_type, sha256(content).hexdigest()[:12])
+
+
+ASSETS = {name: _asset(name, media_type) for name, media_type in _MEDIA_TYPES.items()}
+"""All that pages load."""
+
+
+@cache
+def _environment() -> Environment:
+    made = Environment(
+        loader=PackageLoader(__package__),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters |= {"number": "{:,}".format, "size": human, "path": show, "stamp": _stamp}
+    made.filters["last"] = basename
+    made.tests["link"] = lambda entry: isinstance(entry, Symlink)
+    made.globals["version"] = __version__
+    made.globals["languages"] = LANGUAGES
+    return made
+
+
+class Page:
+    """One request for a page: its language, and addresses as seen from where it stands."""
+
+    def __init__(self, request: Request) -> None:
+        """Addresses are relative, so that a proxy may put all of it below any folder."""
+        self._request = request
+        asked = request.query_params.get("lang")
+        self._explicit = asked if asked in LANGUAGES else None
+        tag = self._explicit or preferred(request.headers.get("accept-language"))
+        self.words = words_of(tag)
+        # The path as it came: an escaped slash separates nothing for a browser either.
+        self._base = "../" * (request.scope["raw_path"].count(b"/") - 1) or "./"
+
+    def render(self, template: str, values: Mapping[str, object], status: int = 200) -> Response:
+        """The answer, or 304 if the reader has the same already."""
+        text = (
+            _environment()
+            .get_template(template)
+            .render(
+                values,
+                _=self.words.say,
+                language=self.words.tag,
+                to=self.address,
+                asset=self._asset,
+                query=dict(self._request.query_params),
+                age=self.age,
+            )
+        )
+        body = text.encode()
+        etag = f'W/"{sha256(body).hexdigest()[:32]}"'
+        headers = {
+            "ETag": etag,
+            "Cache-Control": "no-cache",
+            "Vary": "Accept-Language",
+            "Content-Language": self.words.tag,
+            **_GUARDS,
+        }
+        asked = self._request.headers.get("if-none-match")
+        if status == 200 and asked is not None and names_weakly(asked, etag):
+            return Response(status_code=304, headers=headers)
+        return Response(body, status, headers=headers, media_type="text/html; charset=utf-8")
+
+    def address(self, *parts: str | bytes, **query: object) -> str:
+        """The address of a place on this server, in the language that was asked for."""
+        place = "/".join(quote(part, safe="/" if isinstance(part, bytes) else "") for part in parts)
+        given = {"lang": self._explicit} if self._explicit and "lang" not in query else {}
+        asked = "&".join(
+            f"{key}={quote(value if isinstance(value, bytes) else str(value), safe='')}"
+            for key, value in {**given, **query}.items()
+        )
+        return f"{self._base}{place}{'?' + asked if asked else ''}"
+
+    def age(self, seconds: int) -> str:
+        """How long ago that was, in one unit, so that a page stays the same for a while."""
+        past = max(0, int(time.time()) - seconds)
+        for size, text in (
+            (86400, "{n} days ago"),
+            (3600, "{n} h ago"),
+            (60, "{n} min ago"),
+        ):
+            if past >= 2 * size:
+                return self.words.say(text, n=past // size)
+        return self.words.say("just now") if past < 60 else self.words.say("1 min ago")
+
+    def _asset(self, name: str) -> str:
+        return f"{self._base}pages/{name}?v={ASSETS[name].version}"
+
+
+def _stamp(seconds: int) -> str:
+    """Date and time, UTC."""
+    when = datetime.fromtimestamp(max(0, min(seconds, _LAST_SECOND)), UTC)
+    return f"{when:%Y-%m-%d %H:%M}"

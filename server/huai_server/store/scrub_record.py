@@ -1,0 +1,81 @@
+"""What scrubs of a module remember: how far the round is, and the damage that they found.
+
+Damage is there until a run sees that it is none any more.  The file has a line for each damaged
+file, of which there is a limit, and none for the others.
+"""
+
+from pathlib import Path
+
+import msgspec
+from msgspec.structs import replace
+
+from huai_schema.program.durable import replace_file
+from huai_schema.program.packs import TEMPORARY
+
+MOST_DAMAGE = 1000
+"""Damaged files that are remembered: more are no matter of single files."""
+
+
+class Round(msgspec.Struct, frozen=True):
+    """One pass over all files, as far as it has come."""
+
+    begun: int
+    """Seconds since the epoch; may lie ahead."""
+    after: bytes | None = None
+    """The last path that was read."""
+    files: int = 0
+    size: int = 0
+    """Of what was passed, the latter in bytes."""
+
+    def passed(self, after: bytes, files: int, size: int) -> "Round":
+        """The same, `files` of `size` bytes further."""
+        return replace(self, after=after, files=self.files + files, size=self.size + size)
+
+
+class Damage(msgspec.Struct, frozen=True):
+    """A file whose content is not what its digest names, though size and mtime are."""
+
+    path: bytes
+    size: int
+    mtime: int
+    """Nanoseconds since the epoch."""
+    expected: bytes
+    """The digest that is committed."""
+    found: bytes | None
+    """The one that it has; None: it cannot be read."""
+    reason: str
+    since: int
+    """When it was found first, seconds since the epoch."""
+    identity: tuple[int, int] | None = None
+    """Inode and ctime when it was read last: with others it is read again."""
+
+
+class ScrubRecord(msgspec.Struct, frozen=True):
+    """The state of a module's scrubs."""
+
+    current: Round | None = None
+    """None: none was begun."""
+    finished: int | None = None
+    """When the last round came to its end, seconds since the epoch."""
+    damage: tuple[Damage, ...] = ()
+
+    def is_damage(self, path: bytes, size: int, mtime: int, digest: bytes) -> bool:
+        """Whether this content is damage that is known: no commit takes it for new content."""
+        return any(
+            (each.path, each.size, each.mtime, each.found) == (path, size, mtime, digest)
+            for each in self.damage
+        )
+
+
+def read_record(path: Path) -> ScrubRecord:
+    """The record; an empty one if there is none that can be read."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=ScrubRecord)
+    except (FileNotFoundError, msgspec.MsgspecError):
+        return ScrubRecord()
+
+
+def write_record(path: Path, record: ScrubRecord) -> None:
+    """Replace the record in one durable step."""
+    temporary = path.with_name(TEMPORARY + path.name)
+    replace_file(path, msgspec.json.encode(record) + b"\n", temporary, permissions=0o644)

@@ -1,0 +1,133 @@
+"""From a commit to the downstream that publishes it, by events, and what a subscriber costs.
+
+One real downstream (`huai-client watch`), alone and beside others that only listen.  The moment of
+the commit is the time of the file of its branch.  A timer that syncs every five minutes comes after
+150 seconds on average: that is the peer, by arithmetic.
+"""
+
+import json
+import random
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from queue import Queue
+from statistics import median, quantiles
+from threading import Thread
+from typing import Any
+
+from tests.bench.figures import Figure, Goal
+from tests.bench.programs import Program, serving
+from tests.bench.stand import Stand
+from tests.support.processes import descendants, end_process
+
+MODULE = "pushed"
+OTHERS = 500
+COMMITS = 10
+"""Of a round."""
+_SECONDS = 60
+_GRACE = 40
+_TIMER = 150.0
+_PEER = "a timer every 5 min"
+_REQUEST = b"GET /api/v1/events HTTP/1.1\r\nHost: test\r\nUser-Agent: bench\r\n\r\n"
+
+Lines = Queue[tuple[float, dict[str, Any]]]
+
+
+def figures(stand: Stand) -> Iterator[Figure]:
+    """A small module: what a sync costs by its tree, other figures say."""
+    tree = stand.folder / MODULE
+    tree.mkdir()
+    (tree / "file").write_text("0")
+    stand.server.run("add", MODULE, tree, "--serve-content")
+    with ExitStack() as stack:
+        port = stack.enter_context(serving(stand.server))
+        (process,) = (each for each in descendants(_own()) if _is_serving(each))
+        url = f"http://127.0.0.1:{port}"
+        stand.server.run("commit", MODULE)
+        lines = stack.enter_context(_watching(stand, url))
+        yield from _latencies(stand, tree, lines, "alone")
+        before = _resident(process)
+        for _ in range(OTHERS):
+            _subscribe(stack, port)
+        time.sleep(1)
+        each = (_resident(process) - before) / OTHERS
+        goal = Goal(50_000, "< 50 kB")
+        yield Figure(f"push: memory of a subscriber, of {OTHERS}", each, "B", goal=goal)
+        yield from _latencies(stand, tree, lines, f"beside {OTHERS} subscribers")
+
+
+def _latencies(stand: Stand, tree: Path, lines: Lines, where: str) -> Iterator[Figure]:
+    told, published = [], []
+    branch = stand.server.root / "modules" / MODULE / "repository.git/refs/heads/main"
+    for number in range(stand.rounds * COMMITS):
+        time.sleep(random.uniform(0, 0.5))
+        (tree / "file").write_text(f"{where} {number}")
+        stand.commit(MODULE)
+        committed = branch.stat().st_mtime
+        told.append(_next(lines, "told") - committed)
+        published.append(_next(lines, "ended") - committed)
+    for what, values in (("heard of", told), ("published", published)):
+        goal = Goal(1, "< 1 s") if what == "heard of" else None
+        name = f"push: a commit is {what}, {where}"
+        yield Figure(f"{name}, median", median(values), "s", _PEER, _TIMER, goal)
+        yield Figure(f"{name}, 99 %", quantiles(values, n=100, method="inclusive")[98], "s")
+
+
+@contextmanager
+def _watching(stand: Stand, url: str) -> Iterator[Lines]:
+    """The lines of a watcher whose first sync is over, each with when it came."""
+    client = Program("huai-client", stand.folder / "push-client")
+    (stand.folder / "push-dest").mkdir()
+    content = f"{url}/content/{MODULE}"
+    client.run("add", MODULE, url, stand.folder / "push-dest", "--content-url", content)
+    client.run("sync", MODULE, "--quiet")
+    with (client.root / "client.toml").open("a") as file:
+        file.write('\n[watch]\nspread = "0"\n')
+    lines: Lines = Queue()
+    process = subprocess.Popen(client.command("watch", "--json"), stdout=subprocess.PIPE, text=True)
+
+    def read() -> None:
+        assert process.stdout is not None
+        with process.stdout as said:
+            for line in said:
+                lines.put((time.time(), json.loads(line)))
+
+    reader = Thread(target=read)
+    reader.start()
+    try:
+        _next(lines, "ended")
+        yield lines
+    finally:
+        end_process(process, _GRACE)
+        reader.join()
+
+
+def _next(lines: Lines, kind: str) -> float:
+    """When the next event of a kind came."""
+    while True:
+        moment, event = lines.get(timeout=_SECONDS)
+        if event["type"] == kind:
+            return moment
+
+
+def _subscribe(stack: ExitStack, port: int) -> None:
+    other = stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=_SECONDS))
+    other.sendall(_REQUEST)
+    other.recv(1 << 16)
+
+
+def _own() -> int:
+    return int(Path("/proc/self").readlink().name)
+
+
+def _is_serving(process: int) -> bool:
+    return b"serve\0" in Path(f"/proc/{process}/cmdline").read_bytes()
+
+
+def _resident(process: int) -> int:
+    """Bytes in memory."""
+    lines = Path(f"/proc/{process}/status").read_text().splitlines()
+    return 1024 * int(next(line for line in lines if line.startswith("VmRSS:")).split()[1])

@@ -1,0 +1,92 @@
+"""What static files cost: a poll of `serve`, and catching up after missed commits, beside git.
+
+Both sides go through a proxy that counts: huai-client's fetch of static files, and git's own of the
+same repository by `serve`, which keeps the history that it is sent.  Each commit changes five of
+three thousand files.
+"""
+
+import random
+import subprocess
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+from huai_client.metadata.http import MetadataUrl
+from huai_client.metadata.known_heads import KnownHead, KnownHeads
+from huai_client.metadata.repository import Repository
+from tests.bench.figures import Figure, Goal
+from tests.bench.http_bench import get, measure
+from tests.bench.stand import Stand
+from tests.support.committing import ENVIRONMENT, NAME
+from tests.support.counting_proxy import counting
+from tests.support.http_fixtures import Server, running
+from tests.support.static_files import Publisher
+
+_FILES = 3000
+_CHANGED = 5
+_BEHIND = (1000, 100, 10, 1)
+_SECONDS = 600
+_HEAD = f"/git/{NAME}.git/static/head"
+
+
+def figures(stand: Stand) -> Iterator[Figure]:
+    """Polls, then bytes and requests for downstreams that missed more and more."""
+    folder = stand.folder / "static"
+    folder.mkdir()
+    publisher, served = Publisher(folder), folder / "served"
+    served.mkdir()
+    (served / f"{NAME}.git").symlink_to(publisher.upstream.places.repository)
+    (served / "static").symlink_to(publisher.folder)
+    chance = random.Random(1)
+    publisher.upstream.configure(keep="forever")
+    publisher.change(*range(_FILES))
+    publisher.publish()
+    with running(served) as server:
+        for missed, after in zip(_BEHIND, (*_BEHIND[1:], 0), strict=True):
+            if missed == _BEHIND[0]:
+                publisher.change(0)
+                publisher.publish()
+            copies = folder / f"ours{missed}", folder / f"git{missed}"
+            for copy in copies:
+                _fetch(server.url, copy)
+            for _ in range(missed - after):
+                publisher.change(*chance.sample(range(_FILES), _CHANGED))
+                publisher.publish()
+        yield from _polls(server, stand.rounds)
+        for missed in reversed(_BEHIND):
+            found = []
+            for name in ("ours", "git"):
+                with counting(server.url) as counted:
+                    _fetch(counted.url, folder / f"{name}{missed}")
+                found.append(counted)
+            title = f"{missed} commits missed"
+            sizes = [each.received for each in found]
+            yield Figure(f"{title}: bytes", sizes[0], "B", peer="git fetch", theirs=sizes[1])
+            asked = [len(each.requests) for each in found]
+            yield Figure(f"{title}: requests", asked[0], "", peer="git fetch", theirs=asked[1])
+
+
+def _polls(server: Server, rounds: int) -> Iterator[Figure]:
+    with urllib.request.urlopen(server.url + _HEAD, timeout=60) as answer:  # noqa: S310 (our own)
+        etag = answer.headers["ETag"]
+    result = measure(server, get(_HEAD, f"If-None-Match: {etag}"), rounds)
+    yield Figure("poll, nothing new: answers a second", result.rate, "/s")
+    goal = Goal(200, "< 200 µs")
+    yield Figure("poll, nothing new: server's CPU each", result.cpu * 1e6, "µs", goal=goal)
+
+
+def _fetch(url: str, copy: Path) -> None:
+    """Bring a copy to the newest commit: by the client, or by git if its name says so."""
+    place = f"{url}/git/{NAME}.git"
+    if copy.name.startswith("git"):
+        if not copy.exists():
+            _git("clone", "-q", "--bare", place, str(copy))
+        _git("-C", str(copy), "fetch", "-q", place, "+main:main")
+        return
+    repository = Repository(copy)
+    KnownHeads(copy).set(place, KnownHead("0" * 40, ""))
+    repository.keep([repository.fetch(MetadataUrl(place)).id])
+
+
+def _git(*arguments: str) -> None:
+    subprocess.run(["git", *arguments], env=ENVIRONMENT, timeout=_SECONDS, check=True)

@@ -1,0 +1,136 @@
+"""The pages in a browser: for everybody, live, across a restart, with the keyboard, on a phone."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from axe_core_python.selenium import Axe  # type: ignore[import-untyped] # it has no types
+from selenium.webdriver import ActionChains, Chrome, Keys
+from selenium.webdriver.common.by import By
+from selenium.webdriver.support.ui import WebDriverWait
+
+from tests.support.upstream import Upstream, serving
+
+SECONDS = 100
+PAGES = (
+    *(
+        "/",
+        "/?lang=zh",
+        "/modules/m",
+        "/modules/m/tree/2",
+        "/modules/m/tree/2/pool/large?start=200",
+    ),
+    *("/modules/m/tree/2/more", "/modules/m/tree/2?q=1", "/modules/m/diff/1..2", "/modules/none"),
+)
+
+pytestmark = [pytest.mark.slow]
+
+
+def wait(browser: Chrome, happens: Callable[[], object]) -> None:
+    WebDriverWait(browser, SECONDS, poll_frequency=0.2).until(lambda _: happens())
+
+
+def errors(browser: Chrome) -> list[str]:
+    """What the console was told since it was last asked, but for answers that are errors."""
+    log: list[dict[str, Any]] = browser.get_log("browser")  # type: ignore[no-untyped-call] # selenium has no types for it
+    return [each["message"] for each in log if "/modules/none" not in each["message"]]
+
+
+def text(browser: Chrome, selector: str) -> str:
+    return str(browser.execute_script(f"return document.querySelector('{selector}')?.textContent"))
+
+
+def serial(browser: Chrome) -> str:
+    return text(browser, "#modules tbody td:nth-of-type(2)")
+
+
+def until_serial(browser: Chrome, number: str) -> None:
+    wait(browser, lambda: serial(browser) == number)
+
+
+def light(browser: Chrome, scheme: str) -> None:
+    feature = {"name": "prefers-color-scheme", "value": scheme}
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
+
+
+def width(browser: Chrome, pixels: int) -> None:
+    size = {"width": pixels, "height": 700, "deviceScaleFactor": 1, "mobile": True}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_everybody_can_use_each_page(browser: Chrome, served: str, scheme: str) -> None:
+    light(browser, scheme)
+    for path in PAGES:
+        browser.get(served + path)
+        found = Axe().run(browser)["violations"]
+        told = [(each["id"], [node["html"] for node in each["nodes"]]) for each in found]
+        assert told == [], path
+    assert errors(browser) == []
+
+
+def test_a_page_follows_the_commits(browser: Chrome, own: Upstream) -> None:
+    with serving(own.root) as (_, url):
+        browser.get(url)
+        browser.execute_script("window.same = true")
+        assert serial(browser) == "1"
+        browser.find_element(By.CSS_SELECTOR, "tbody a").send_keys("")
+        for number in ("2", "3"):
+            own.put(b"file" + number.encode())
+            own.commit()
+            until_serial(browser, number)
+        assert browser.execute_script("return window.same")
+        assert browser.switch_to.active_element.text == "m"
+        assert errors(browser) == []
+
+
+def test_a_page_outlives_its_server(browser: Chrome, own: Upstream) -> None:
+    with serving(own.root) as (process, url):
+        browser.get(url)
+        process.terminate()
+        process.wait(SECONDS)
+    wait(browser, lambda: "does not answer" in text(browser, "#live"))
+    assert serial(browser) == "1"
+    own.put(b"second")
+    own.commit()
+    with serving(own.root, "--port", url.rpartition(":")[2]):
+        until_serial(browser, "2")
+        wait(browser, lambda: "does not answer" not in text(browser, "#live"))
+
+
+def test_the_keyboard_is_enough(browser: Chrome, served: str) -> None:
+    browser.get(served)
+
+    def press(*keys: str) -> str:
+        ActionChains(browser).send_keys(*keys).perform()
+        return str(browser.execute_script("return document.activeElement.textContent"))
+
+    assert press(Keys.TAB) == "Skip to the content"
+    shown = "return document.activeElement.getBoundingClientRect().left >= 0"
+    assert browser.execute_script(shown)
+    press(Keys.ENTER)
+    assert press(Keys.TAB) == "m"
+    outline = "return getComputedStyle(document.activeElement).outlineStyle"
+    assert browser.execute_script(outline) == "solid"
+    press(Keys.ENTER)
+    wait(browser, lambda: browser.current_url.endswith("/modules/m"))
+    browser.get(f"{served}/modules/m/tree/2")
+    browser.find_element(By.ID, "q").send_keys("more", Keys.ENTER)
+    wait(browser, lambda: browser.find_elements(By.CSS_SELECTOR, "ul.plain a"))
+    assert text(browser, "ul.plain a") == "more"
+
+
+def test_a_phone_needs_no_sideways_scrolling(browser: Chrome, served: str) -> None:
+    width(browser, 360)
+    for path in PAGES:
+        browser.get(served + path)
+        wide = "return document.documentElement.scrollWidth - window.innerWidth"
+        assert browser.execute_script(wide) <= 0, path
+
+
+def test_all_is_there_without_a_script(browser: Chrome, served: str) -> None:
+    browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
+    browser.get(served)
+    assert "2" in browser.find_element(By.CSS_SELECTOR, "tbody tr").text
+    browser.find_element(By.CSS_SELECTOR, "tbody a").click()
+    assert len(browser.find_elements(By.CSS_SELECTOR, "tbody tr")) == 2

@@ -1,0 +1,288 @@
+"""`huai-client watch`: a sync follows each commit, whatever happens to whom in between."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from huai_client import config as client_config
+from huai_client.state.paths import module_places
+from huai_client.state.state import load
+from tests.support import json_events
+from tests.support.nginx import nginx
+from tests.support.processes import children, descendants, until
+from tests.support.upstream import (
+    SECONDS,
+    Downstream,
+    Site,
+    Upstream,
+    assert_equal,
+    serving,
+    site,
+)
+
+QUICK = '\n[watch]\nspread = "0"\npoll = "1h"\n'
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Iterator[Site]:
+    """A site for whoever stops its server."""
+    with site(tmp_path / "site") as made:
+        yield made
+
+
+class Watching:
+    """A watcher, and what it says."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self.process = process
+        self.said: list[dict[str, Any]] = []
+        self.errors = ""
+        self._seen: dict[str, int] = {}
+        self._threads = [threading.Thread(target=self._read), threading.Thread(target=self._hear)]
+        for each in self._threads:
+            each.start()
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        with self.process.stdout as lines:
+            self.said.extend(map(json.loads, lines))
+
+    def _hear(self) -> None:
+        assert self.process.stderr is not None
+        with self.process.stderr as lines:
+            for line in lines:
+                self.errors += line
+
+    def count(self, kind: str, **values: object) -> int:
+        return sum(
+            each["type"] == kind and values.items() <= each.items() for each in list(self.said)
+        )
+
+    def wait(self, kind: str, **values: object) -> None:
+        """Until it says this once more than at the last call for it."""
+        key = f"{kind} {values}"
+        seen = self._seen.setdefault(key, 0)
+        until(lambda: self.count(kind, **values) > seen)
+        self._seen[key] = self.count(kind, **values)
+
+    def end(self, number: int = signal.SIGTERM) -> int:
+        self.process.send_signal(number)
+        code = self.process.wait(SECONDS)
+        for each in self._threads:
+            each.join(SECONDS)
+        return code
+
+
+@contextmanager
+def watching(down: Downstream, *names: str, **environment: str) -> Iterator[Watching]:
+    watch = Watching(down.spawn("watch", "--json", *names, environment=environment))
+    try:
+        yield watch
+    finally:
+        if watch.process.poll() is None:
+            watch.end()
+        assert "Traceback" not in watch.errors, watch.errors
+        wrong = {f for event in watch.said for f in json_events.faults("huai-client", event)}
+        assert wrong == set()
+
+
+def configure(down: Downstream, text: str = QUICK) -> None:
+    path = client_config.config_path(down.root)
+    path.write_text(path.read_text() + text)
+
+
+def mirrored(place: Site, **settings: Any) -> tuple[Upstream, Downstream]:
+    up = place.upstream()
+    up.put(b"a", b"1")
+    up.commit()
+    down = place.downstream(up, **settings)
+    configure(down)
+    return up, down
+
+
+def is_applied(up: Upstream, down: Downstream) -> Callable[[], bool]:
+    """Whether the downstream is at the newest commit."""
+    commit = up.commit().head.commit
+
+    def now() -> bool:
+        return load(module_places(down.root, up.name).state).applied == commit
+
+    return now
+
+
+def change(up: Upstream, down: Downstream, text: bytes) -> None:
+    """Commit a change, which has to arrive."""
+    up.put(b"a", text)
+    until(is_applied(up, down))
+
+
+def test_a_commit_is_synced_when_it_is_made(place: Site) -> None:
+    up, down = mirrored(place)
+    with watching(down) as watch:
+        watch.wait("subscribed", modules=[up.name])
+        watch.wait("ended", module=up.name, code=0)
+        for text in (b"22", b"333"):
+            change(up, down, text)
+            watch.wait("told", module=up.name)
+        assert watch.end() == 143
+    assert_equal(up, down)
+    assert watch.count("sync", module=up.name) >= 2  # a sync's own lines are passed on
+
+
+def test_an_upstream_that_was_away_is_heard_again(own: Site) -> None:
+    """Killed, and started again; what was committed meanwhile comes too."""
+    up, down = mirrored(own)
+    with watching(down) as watch:
+        watch.wait("subscribed")
+        watch.wait("ended")
+        own.server.kill()
+        own.server.wait(SECONDS)
+        watch.wait("unsubscribed")
+        up.put(b"b", b"meanwhile")
+        arrived = is_applied(up, down)
+        port = own.url.rpartition(":")[2]
+        with serving(own.folder / "server", "--port", port):
+            watch.wait("subscribed")
+            until(arrived)
+    assert_equal(up, down)
+
+
+def test_another_url_stands_in(own: Site) -> None:
+    with serving(own.folder / "server") as (second, url):
+        up, down = mirrored(own, url=(own.url, url))
+        with watching(down) as watch:
+            watch.wait("subscribed", url=own.url)
+            watch.wait("ended")
+            own.server.send_signal(signal.SIGTERM)
+            watch.wait("subscribed", url=url)
+            change(up, down, b"22")
+        assert second.poll() is None
+
+
+def test_a_new_module_is_taken_at_a_signal(place: Site) -> None:
+    up, down = mirrored(place)
+    other = place.upstream()
+    other.put(b"x", b"1")
+    other.commit()
+    with watching(down) as watch:
+        watch.wait("subscribed")
+        watch.wait("ended")
+        dest = place.folder / f"dest-{other.name}"
+        dest.mkdir()
+        configure(down, "[modules\n")
+        watch.process.send_signal(signal.SIGHUP)
+        until(lambda: "stay as they were" in watch.errors)
+        path = client_config.config_path(down.root)
+        path.write_text(path.read_text().removesuffix("[modules\n"))
+        module = client_config.Module(url=place.url, dest=str(dest))
+        client_config.add_module(down.root, other.name, module)
+        watch.process.send_signal(signal.SIGHUP)
+        watch.wait("subscribed", modules=sorted([up.name, other.name]))
+        watch.wait("ended", module=other.name, code=0)
+        change(up, down, b"22")
+        change(other, Downstream(other.name, dest, down.root), b"22")
+
+
+def slow_hook(down: Downstream, folder: Path) -> Path:
+    """Let syncs wait before they begin; the file that is there as soon as one does."""
+    hook = folder / "hook"
+    hook.write_text(f"#!/bin/sh\ntouch {folder}/begun\nexec sleep 1000\n")
+    hook.chmod(0o755)
+    configure(down, f'[modules.{down.name}.hooks]\nbefore = ["{hook}"]\n')
+    return folder / "begun"
+
+
+def test_a_crash_of_a_sync_or_a_listener_ends_nothing_else(place: Site, tmp_path: Path) -> None:
+    _, down = mirrored(place)
+    begun = slow_hook(down, tmp_path)
+    with watching(down) as watch:
+        watch.wait("subscribed")
+        until(begun.exists)
+        for each in children(watch.process.pid):
+            os.kill(each, signal.SIGKILL)
+        watch.wait("ended", module=down.name, code=137, name=None)
+        until(lambda: "ended (137); it is started again" in watch.errors)
+        assert watch.process.poll() is None
+
+
+def test_a_signal_ends_a_sync_that_runs(place: Site, tmp_path: Path) -> None:
+    _, down = mirrored(place)
+    begun = slow_hook(down, tmp_path)
+    with watching(down) as watch:
+        until(begun.exists)
+        below = descendants(watch.process.pid)
+        assert len(below) > 2
+        assert watch.end() == 143
+        until(lambda: not any(Path(f"/proc/{each}").exists() for each in below))
+
+
+def test_killed_nothing_of_it_stays(place: Site) -> None:
+    up, down = mirrored(place)
+    with watching(down) as watch:
+        watch.wait("subscribed")
+        below = descendants(watch.process.pid)
+        watch.end(signal.SIGKILL)
+        until(lambda: not any(Path(f"/proc/{each}").exists() for each in below))
+    with watching(down):
+        change(up, down, b"22")
+
+
+def test_an_upstream_without_events_is_polled(place: Site, tmp_path: Path) -> None:
+    only_metadata = f"if ($uri ~ events) {{ return 404; }} proxy_pass {place.url};"
+    with nginx(tmp_path, location=only_metadata) as proxy:
+        up = place.upstream()
+        up.put(b"a", b"1")
+        up.commit()
+        down = place.downstream(up, url=proxy.url)
+        configure(down, '\n[watch]\nspread = "0"\npoll = "1s"\n')
+        with watching(down, up.name) as watch:
+            watch.wait("unsubscribed", message=f"{proxy.url}: tells of no commits")
+            for text in (b"22", b"333"):
+                change(up, down, text)
+            assert watch.count("subscribed") == 0
+
+
+def test_the_service_manager_hears_of_it(place: Site, short_path: Path) -> None:
+    _, down = mirrored(place)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.settimeout(SECONDS)
+        manager.bind(str(short_path / "notify"))
+        said = b""
+        with watching(
+            down, NOTIFY_SOCKET=str(short_path / "notify"), WATCHDOG_USEC="1000000"
+        ) as watch:
+            while said.count(b"WATCHDOG=1") < 3:
+                said += manager.recv(1000) + b"\n"
+            assert watch.end() == 143
+        assert said.startswith(b"READY=1\n")
+        assert b"STATUS=watching 1 module" in said
+        rest = b""
+        while b"STOPPING=1" not in rest:
+            rest += manager.recv(1000)
+
+
+def test_it_ends_quietly_at_any_moment(place: Site) -> None:
+    """Also while a sync has just begun, and is not huai-client yet."""
+    _, down = mirrored(place)
+    for moment in range(8):
+        with watching(down) as watch:
+            watch.wait("watching")
+            time.sleep(moment / 200)
+            assert watch.end() == 143
+
+
+def test_wrong_names_are_refused(place: Site) -> None:
+    _, down = mirrored(place)
+    assert down.process("watch", "nonsense").code == 45
+    configure(down, "[watch.more]\n")
+    assert down.process("watch").code == 40

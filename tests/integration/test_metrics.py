@@ -1,0 +1,134 @@
+"""What a running server tells Prometheus, and that pages and rules ask for nothing else."""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from prometheus_client.openmetrics.parser import text_string_to_metric_families as open_metrics
+from prometheus_client.parser import text_string_to_metric_families
+
+from huai_client.inspect.prometheus import MEANINGS
+from tests.support.http_fixtures import Repository, Server, git, ls_refs, post
+
+DOCS = Path(__file__).parents[2] / "docs"
+NAME = re.compile(r"\bhuai_[a-z_]+\b")
+Values = dict[tuple[str, ...], float]
+
+
+@pytest.fixture
+def client(server: Server) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=server.url, timeout=60) as made:
+        yield made
+
+
+def values(text: str) -> Values:
+    """Each sample by its name and the values of its labels."""
+    found = text_string_to_metric_families(text)
+    samples = [sample for family in found for sample in family.samples]
+    return {(each.name, *each.labels.values()): each.value for each in samples}
+
+
+def scraped(client: httpx.Client) -> Values:
+    answer = client.get("/metrics")
+    assert answer.status_code == 200
+    return values(answer.text)
+
+
+def test_a_module_is_told_as_its_newest_commit_says(
+    repository: Repository, client: httpx.Client
+) -> None:
+    repository.commit(b"more")
+    Repository.create(repository.path.parent, "empty")
+    found = scraped(client)
+    assert found["huai_module_serial", "m"] == 2
+    assert found["huai_module_entries", "m"] == 3
+    assert found["huai_module_bytes", "m"] == 5
+    assert found["huai_module_commit_timestamp_seconds", "m"] == 1_700_000_002
+    assert found["huai_module_readable", "empty"] == 1
+    assert ("huai_module_serial", "empty") not in found
+
+
+def test_a_damaged_module_is_told_beside_the_others(
+    repository: Repository, client: httpx.Client
+) -> None:
+    broken = Repository.create(repository.path.parent, "broken")
+    broken.commit(b"lost")
+    (broken.path / "HEAD").unlink()
+    found = scraped(client)
+    assert found["huai_module_readable", "broken"] == 0
+    assert found["huai_module_serial", "m"] == 1
+
+
+def test_requests_are_counted_by_kind_and_status(client: httpx.Client) -> None:
+    sent = len(client.get("/healthz").content)
+    for path in ("/api/v1/modules", "/api/v1/nope", "/", "/git/m.git/nope"):
+        client.get(path)
+    found = scraped(client)
+    counted = {
+        key[1:]: value for key, value in found.items() if key[0] == "huai_http_requests_total"
+    }
+    assert counted == {
+        ("health", "200"): 1,
+        ("api", "200"): 1,
+        ("api", "404"): 1,
+        ("page", "200"): 1,
+        ("git", "404"): 1,
+    }
+    assert found["huai_http_sent_bytes_total", "health"] == sent
+    assert found["huai_http_requests_running", "metrics"] == 1
+    assert found["huai_http_requests_running", "page"] == 0
+
+
+def test_answers_to_git_are_counted_by_their_source(
+    server: Server, client: httpx.Client, tmp_path: Path
+) -> None:
+    for _ in range(2):
+        assert server.exchange(post(ls_refs()))
+    git("clone", "--quiet", "--bare", f"{server.url}/git/m.git", tmp_path / "clone", protocol=0)
+    found = scraped(client)
+    assert found["huai_git_answers_total", "memory"] >= 1
+    assert found["huai_git_answers_total", "git"] >= 1
+    assert found["huai_git_transfers_running",] == 0
+
+
+def test_open_metrics_are_given_to_whoever_asks(client: httpx.Client) -> None:
+    kind = "application/openmetrics-text; version=1.0.0"
+    answer = client.get("/metrics", headers={"Accept": kind})
+    assert answer.headers["content-type"].startswith("application/openmetrics-text")
+    assert [*open_metrics(answer.text)]  # type: ignore[no-untyped-call] # the library has none
+
+
+def exported(client: httpx.Client) -> set[str]:
+    """The names of all that a server and a client export."""
+    client.get("/healthz")
+    text = client.get("/metrics").text
+    declared = set(re.findall(r"^# TYPE (huai_\w+)", text, re.MULTILINE))
+    return declared | {f"huai_client_{what}" for what in MEANINGS}
+
+
+def test_the_page_names_each_metric(client: httpx.Client) -> None:
+    page = (DOCS / "MONITORING.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"^\| `(huai_\w+)` \|", page, re.MULTILINE))
+    assert named == exported(client)
+
+
+@pytest.mark.parametrize("file", ["alerts.yml", "dashboard.json"])
+def test_rules_and_dashboard_ask_for_what_there_is(client: httpx.Client, file: str) -> None:
+    named = set(NAME.findall((DOCS / "monitoring" / file).read_text(encoding="utf-8")))
+    assert len(named) > 5
+    assert named <= exported(client)
+
+
+def test_the_page_tells_what_to_do_about_each_alert() -> None:
+    rules = (DOCS / "monitoring" / "alerts.yml").read_text(encoding="utf-8")
+    page = (DOCS / "MONITORING.md").read_text(encoding="utf-8")
+    told = re.findall(r"^\| `(Huai\w+)` \|", page, re.MULTILINE)
+    assert told == re.findall(r"alert: (\w+)", rules)
+
+
+def test_the_dashboard_is_one() -> None:
+    board = json.loads((DOCS / "monitoring" / "dashboard.json").read_text(encoding="utf-8"))
+    assert len({panel["id"] for panel in board["panels"]}) == len(board["panels"]) > 0

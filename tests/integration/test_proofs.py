@@ -1,0 +1,434 @@
+"""`[modules.NAME.proofs]`: what is published of a signed archive, and what is held back."""
+
+import json
+import os
+import shutil
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from huai_client.proof_table import Proof
+from tests.support.archive import BINARY, DISTS, Archive, Signer, signing
+from tests.support.processes import until
+from tests.support.upstream import Downstream, Ended, Site, Upstream, assert_equal
+
+UNPROVED = 58
+
+
+@pytest.fixture(scope="module")
+def signer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Signer]:
+    folder = tmp_path_factory.mktemp("signer")
+    with signing(folder / "gnupg") as found:
+        for name in ("old", "new"):
+            found.key(name, folder / f"{name}.gpg")
+        yield found
+
+
+@pytest.fixture
+def keyring(signer: Signer) -> str:
+    return str(signer.home.parent / "old.gpg")
+
+
+@pytest.fixture
+def up(place: Site, signer: Signer) -> Upstream:
+    """An upstream with a signed archive, and other files."""
+    up = place.upstream()
+    up.put(b"README", b"other files")
+    Archive(up.tree, signer).update("1", "old")
+    return up
+
+
+@pytest.fixture
+def archive(up: Upstream, signer: Signer) -> Archive:
+    return Archive(up.tree, signer)
+
+
+@pytest.fixture
+def down(place: Site, up: Upstream, keyring: str) -> Downstream:
+    """A downstream that has the first version."""
+    return place.synced_downstream(up, proofs={"apt": Proof(gpgv=keyring)})
+
+
+def text(down: Downstream, name: str) -> bytes:
+    return (down.dest / DISTS / name).read_bytes()
+
+
+def refused(down: Downstream, reason: str) -> Ended:
+    """A sync whose indices and pointers stay, and whose payload is published."""
+    names = [f"{DISTS}/InRelease", f"{DISTS}/Release", f"{BINARY}/Packages"]
+    before = [(down.dest / name).read_bytes() for name in names]
+    ended = down.sync("--json")
+    assert ended.code == UNPROVED, ended
+    assert [(down.dest / name).read_bytes() for name in names] == before
+    [event] = ended.events("proof")
+    assert event["path"] == "."
+    assert event["profile"] == "apt"
+    assert reason in event["failure"]
+    assert reason in ended.events("sync")[0]["failures"][0]
+    return ended
+
+
+def put_off(up: Upstream, archive: Archive) -> None:
+    """A second version that also deletes the first one's package."""
+    archive.package("hello", "2")
+    (up.tree / "pool/main/hello_1_amd64.deb").unlink()
+    archive.index()
+
+
+def test_a_good_signature_is_published(up: Upstream, archive: Archive, down: Downstream) -> None:
+    archive.update("2", "old")
+    up.commit()
+    ended = down.sync("--json")
+    assert ended.code == 0, ended
+    assert [event["failure"] for event in ended.events("proof")] == [""]
+    assert_equal(up, down)
+    assert down.sync("--json").events("proof") == []  # nothing new, nothing to prove
+
+
+def test_another_key(up: Upstream, archive: Archive, down: Downstream) -> None:
+    put_off(up, archive)
+    archive.sign("new")
+    up.put(b"README", b"they change too")
+    up.commit()
+    refused(down, "a key that the keyring does not have")
+    pool = {path.name for path in (down.dest / "pool/main").iterdir()}
+    assert pool == {"hello_1_amd64.deb", "hello_2_amd64.deb"}  # the old indices name the first
+    assert (down.dest / "README").read_bytes() == b"they change too"
+    refused(down, "a key that the keyring does not have")  # each run tries again
+    archive.sign("old")
+    up.commit()
+    assert down.sync().code == 0
+    assert_equal(up, down)
+
+
+def test_a_new_key_beside_the_old_one(up: Upstream, archive: Archive, down: Downstream) -> None:
+    archive.update("2", "old", "new")
+    up.commit()
+    assert down.sync().code == 0
+    assert_equal(up, down)
+
+
+def test_an_expired_signature(up: Upstream, archive: Archive, down: Downstream) -> None:
+    put_off(up, archive)
+    once = ("--faked-system-time", "20200102T000000!", "--default-sig-expire", "1d")
+    archive.sign("old", options=once)
+    up.commit()
+    refused(down, "the signature has expired")
+
+
+def test_an_inrelease_that_was_replaced(up: Upstream, archive: Archive, down: Downstream) -> None:
+    put_off(up, archive)
+    archive.sign("old")
+    place = up.tree / DISTS / "InRelease"
+    good = place.read_bytes()
+    for bad, reason in (
+        (good.replace(b"Suite: stable", b"Suite: unstab"), "does not fit the file"),
+        (b"Suite: evil\n\n" + good, "not one signed text"),
+        (good + b"Suite: evil\n", "not one signed text"),
+        (good + good, "not one signed text"),
+        (b"Suite: evil\n", "not one signed text"),
+        (b"", "not one signed text"),
+    ):
+        place.write_bytes(bad)
+        up.commit()
+        refused(down, reason)
+    place.unlink()
+    place.symlink_to("../../pool/other")
+    up.commit()
+    refused(down, "no file of this repository")
+
+
+def test_a_signature_that_is_missing(up: Upstream, archive: Archive, down: Downstream) -> None:
+    put_off(up, archive)
+    archive.sign("old")
+    (up.tree / DISTS / "Release.gpg").unlink()
+    up.commit()
+    refused(down, "no Release.gpg beside it")
+    archive.signer.inline(up.tree / DISTS / "Release", up.tree / DISTS / "Release.gpg", "old")
+    up.commit()
+    refused(down, "exit code 2")  # no detached signature
+
+
+def test_only_the_signature_is_new(up: Upstream, archive: Archive, down: Downstream) -> None:
+    archive.sign("old")
+    up.commit()
+    assert down.sync().code == 0
+    assert_equal(up, down)
+    (up.tree / DISTS / "Release.gpg").write_bytes(b"nothing")
+    up.commit()
+    refused(down, "Release")
+    assert text(down, "Release.gpg") != b"nothing"
+
+
+def test_what_the_upstream_says_of_its_layout_does_not_count(
+    up: Upstream, archive: Archive, down: Downstream
+) -> None:
+    for rule in ("payload **", "volatile InRelease", "profile generic /"):
+        put_off(up, archive) if rule == "payload **" else None
+        archive.sign("new")
+        up.change(publish=(rule,))
+        up.commit()
+        refused(down, "a key that the keyring does not have")
+
+
+def test_a_directory_that_is_renamed_brings_no_pointer_along(
+    up: Upstream, down: Downstream
+) -> None:
+    elsewhere = up.tree / "pool" / "next"
+    shutil.copytree(up.tree / DISTS, elsewhere)
+    (elsewhere / "InRelease").write_bytes(b"Suite: evil\n")
+    up.commit()
+    assert down.sync().code == 0  # it is no pointer there
+    shutil.move(elsewhere, up.tree / "dists" / "next")
+    up.commit()
+    assert down.sync().code == UNPROVED
+    assert not (down.dest / "dists" / "next" / "InRelease").exists()
+
+
+def test_a_first_sync_that_is_refused(
+    place: Site, up: Upstream, archive: Archive, keyring: str
+) -> None:
+    archive.sign("new")
+    up.commit()
+    down = place.downstream(up, proofs={"apt": Proof(gpgv=keyring)})
+    for _ in range(2):
+        assert down.sync().code == UNPROVED
+        files = {
+            str(path.relative_to(down.dest)) for path in down.dest.rglob("*") if path.is_file()
+        }
+        assert {name for name in files if not name.startswith(".~tmp~")} == {
+            "README",
+            "pool/main/hello_1_amd64.deb",
+        }
+    archive.sign("old")
+    up.commit()
+    assert down.sync().code == 0
+    assert_equal(up, down)
+
+
+def test_an_undo_asks_nobody(up: Upstream, archive: Archive, down: Downstream) -> None:
+    down.configure(trash="1d")
+    before = text(down, "InRelease")
+    archive.update("2", "old")
+    up.commit()
+    assert down.sync().code == 0
+    down.configure(proofs={"apt": Proof(command="/bin/false")})
+    assert down.run("undo", down.name).code == 0
+    assert text(down, "InRelease") == before
+
+
+def test_a_symlink_that_leads_past_what_is_proved(
+    up: Upstream, archive: Archive, down: Downstream
+) -> None:
+    archive.update("2", "old")
+    (up.tree / "dists" / "testing").symlink_to("stable")
+    up.commit()
+    assert down.sync().code == 0
+    assert_equal(up, down)
+    put_off(up, archive)
+    archive.sign("old")
+    (up.tree / "dists" / "next").symlink_to("../pool")
+    up.commit()
+    refused(down, "which is not beside it")
+
+
+# ------------------------------------------------------------------ other repositories, in folders
+
+
+@pytest.fixture
+def rpm(place: Site, signer: Signer) -> Upstream:
+    up = place.upstream()
+    up.put(b"el9/Packages/a.rpm", b"a")
+    sign_rpm(up, signer, "first", "old")
+    return up
+
+
+def sign_rpm(up: Upstream, signer: Signer, content: str, key: str) -> None:
+    data = up.put(b"el9/repodata/repomd.xml", content.encode(), mtime=None)
+    signer.detached(data, data.with_suffix(".xml.asc"), key, "--armor")
+
+
+def test_rpm(place: Site, rpm: Upstream, signer: Signer, keyring: str) -> None:
+    down = place.synced_downstream(rpm, proofs={"rpm": Proof(gpgv=(keyring,))})
+    sign_rpm(rpm, signer, "second", "new")
+    rpm.commit()
+    ended = down.sync("--json")
+    assert ended.code == UNPROVED
+    [event] = ended.events("proof")
+    assert event["path"] == "el9"
+    assert "el9/repodata/repomd.xml: signed by a key" in event["failure"]
+    assert (down.dest / "el9/repodata/repomd.xml").read_bytes() == b"first"
+    sign_rpm(rpm, signer, "third", "old")
+    rpm.commit()
+    assert down.sync().code == 0
+    assert_equal(rpm, down)
+
+
+def test_rpm_by_a_command(place: Site, rpm: Upstream, signer: Signer, keyring: str) -> None:
+    gpgv = shutil.which("gpgv")
+    assert gpgv
+    names = ("repodata/repomd.xml.asc", "repodata/repomd.xml")
+    proof = Proof(command=(gpgv, "--keyring", keyring, *names))
+    down = place.synced_downstream(rpm, proofs={"rpm": proof})
+    sign_rpm(rpm, signer, "second", "new")
+    rpm.commit()
+    assert down.sync().code == UNPROVED
+    signer.detached(rpm.at(b"el9/repodata/repomd.xml"), rpm.at(b"el9/" + names[0].encode()), "old")
+    rpm.commit()
+    assert down.sync().code == 0
+    assert_equal(rpm, down)
+
+
+def test_a_repository_with_an_odd_name(
+    place: Site, signer: Signer, keyring: str, tmp_path: Path
+) -> None:
+    up = place.upstream()
+    top = b"-od\xffd\nna'me $(x)/\xc3\xa4"
+    up.put(top + b"/Packages/a.rpm", b"a")
+    data = up.put(top + b"/repodata/repomd.xml", b"first", mtime=None)
+    signer.detached(data, data.with_suffix(".xml.asc"), "old", "--armor")
+    up.commit()
+    down = place.downstream(up, proofs={"rpm": Proof(gpgv=keyring)})
+    ended = down.sync("--json")
+    assert ended.code == 0, ended
+    assert len(ended.events("proof")) == 1
+    program = tmp_path / "prove"
+    program.write_text(
+        f'#!/bin/sh\nprintf %s "$HUAI_REPOSITORY" >{tmp_path}/top; pwd; ls repodata/repomd.xml\n'
+    )
+    program.chmod(0o755)
+    up.put(top + b"/repodata/repomd.xml", b"second", mtime=None)
+    up.commit()
+    down.configure(proofs={"rpm": Proof(command=str(program))})
+    assert down.sync().code == 0
+    assert (tmp_path / "top").read_bytes() == top
+
+
+def test_pacman_whose_names_are_symlinks(place: Site, signer: Signer, keyring: str) -> None:
+    up = place.upstream()
+    up.put(b"os/a-1.pkg.tar.zst", b"a")
+    database = up.put(b"os/core.db.tar.gz", b"first")
+    signature = database.with_name("core.db.tar.gz.sig")
+    signer.detached(database, signature, "old")
+    database.with_name("core.db").symlink_to(database.name)
+    database.with_name("core.db.sig").symlink_to(signature.name)
+    down = place.synced_downstream(up, proofs={"pacman": Proof(gpgv=keyring)})
+    up.put(b"os/core.db.tar.gz", b"second", mtime=None)
+    up.commit()  # the signature is still that of the first
+    ended = down.sync("--json")
+    assert ended.code == UNPROVED
+    assert "os/core.db: the signature does not fit" in ended.events("proof")[0]["failure"]
+    signer.detached(database, signature, "old")
+    up.commit()
+    assert down.sync().code == 0
+    assert_equal(up, down)
+
+
+# ------------------------------------------------------------------ a command
+
+RECORD = """#!/bin/sh
+find . -type l | sort >{log}.new
+tr '\\0' '\\n' <"$HUAI_CHANGED_LIST" >{log}.changed
+echo "$HUAI_MODULE $HUAI_PROFILE $HUAI_REPOSITORY" >{log}.names
+cat {names} >/dev/null
+{then}
+"""
+
+
+def command(folder: Path, then: str, names: str = f"{DISTS}/InRelease") -> tuple[str, ...]:
+    program = folder / "prove"
+    program.write_text(RECORD.format(log=folder / "log", then=then, names=names))
+    program.chmod(0o755)
+    return (str(program),)
+
+
+def test_a_command_is_shown_what_changes_under_its_names(
+    up: Upstream, archive: Archive, down: Downstream, tmp_path: Path
+) -> None:
+    archive.update("2", "old")
+    shutil.copy(down.dest / DISTS / "Release.gpg", up.tree / DISTS / "Release.gpg")  # unchanged
+    up.commit()
+    names = f"{DISTS}/InRelease {DISTS}/Release.gpg {BINARY}/Packages"
+    proof = Proof(command=command(tmp_path, "echo it is good", names))
+    down.configure(proofs={"apt": proof})
+    ended = down.sync()
+    assert ended.code == 0, ended
+    assert "proof: it is good" in ended.err
+    shown = (tmp_path / "log.new").read_text().split()
+    assert shown == [
+        f"./{DISTS}/InRelease", f"./{DISTS}/Release", f"./{DISTS}/Release.gpg",
+        f"./{BINARY}/Packages",
+    ]  # fmt: skip
+    changed = (tmp_path / "log.changed").read_text().split()
+    assert changed == [f"{DISTS}/InRelease", f"{DISTS}/Release", f"{BINARY}/Packages"]
+    assert (tmp_path / "log.names").read_text() == f"{up.name} apt .\n"
+    assert_equal(up, down)
+
+
+@pytest.mark.parametrize(
+    ("then", "timeout", "reason"),
+    [
+        ("sleep 600", "1s", "its time of 1 s was over"),
+        ("yes 0123456789 | head -c 5000000; exit 3", "1m", "exit code 3"),
+        ("kill -9 $$", "1m", "killed by signal 9"),
+    ],
+)
+def test_a_command_that_fails(
+    up: Upstream,
+    archive: Archive,
+    down: Downstream,
+    tmp_path: Path,
+    *,
+    then: str,
+    timeout: str,
+    reason: str,
+) -> None:
+    archive.update("2", "old")
+    up.commit()
+    proof = Proof(command=command(tmp_path, then), timeout=timeout)
+    down.configure(proofs={"apt": proof})
+    ended = refused(down, reason)
+    assert len(ended.err) < 200_000
+
+
+def test_a_run_that_is_ended_ends_what_proves(
+    up: Upstream, archive: Archive, down: Downstream, tmp_path: Path
+) -> None:
+    archive.update("2", "old")
+    up.commit()
+    number = tmp_path / "pid"
+    then = f"echo $$ >{number}.new; mv {number}.new {number}; exec sleep 600"
+    down.configure(proofs={"apt": Proof(command=command(tmp_path, then))})
+    before = text(down, "InRelease")
+    process = down.spawn("sync", down.name)
+    until(number.exists)
+    process.terminate()
+    process.communicate()
+    assert process.returncode == 143
+    assert not Path(f"/proc/{number.read_text().strip()}").exists()
+    assert text(down, "InRelease") == before
+    assert not (down.root / "modules" / down.name / "proving").exists()
+
+
+def test_a_run_that_is_killed_while_it_proves(
+    up: Upstream, archive: Archive, down: Downstream, tmp_path: Path
+) -> None:
+    archive.update("2", "old")
+    up.commit()
+    then = f"echo $$ >{tmp_path}/pid.new; mv {tmp_path}/pid.new {tmp_path}/pid; exec sleep 600"
+    down.configure(proofs={"apt": Proof(command=command(tmp_path, then))})
+    before = text(down, "InRelease")
+    process = down.spawn("sync", down.name)
+    number = tmp_path / "pid"
+    until(number.exists)
+    process.kill()
+    os.kill(int(number.read_text()), signal.SIGKILL)
+    process.communicate()
+    assert text(down, "InRelease") == before
+    assert not (down.dest / "pool/main/hello_2_amd64.deb").exists()
+    down.configure(proofs={"apt": Proof(command="/bin/true")})
+    result = json.loads(down.sync("--json").out.splitlines()[-1])
+    assert result["received"] < 1000  # what was staged is not fetched again
+    assert_equal(up, down)

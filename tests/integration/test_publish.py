@@ -1,0 +1,190 @@
+"""Static files hold what a clone holds, whoever asks from whichever commit; the head says which."""
+
+import os
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from huai_native._native import Blake3
+from huai_schema.codec.static_files import NOTHING
+from huai_server.static.unused import GRACE
+from huai_server.store.maintain import maintain
+from huai_server.store.steps import list_steps
+from tests.support.committing import NAME, run_server
+from tests.support.static_files import Publisher
+
+FILES = 300
+
+
+@pytest.fixture
+def publisher(tmp_path: Path) -> Publisher:
+    made = Publisher(tmp_path)
+    for number in range(FILES):
+        made.upstream.write(f"d{number % 7}/f{number}", str(number))
+    made.upstream.commit()
+    return made
+
+
+def all_files(publisher: Publisher) -> dict[str, bytes]:
+    """Packs and lists, by their names."""
+    found = [*publisher.files.glob("static/packs/*"), *publisher.files.glob("static/lists/*")]
+    return {str(path.relative_to(publisher.files)): path.read_bytes() for path in found}
+
+
+def test_git_unpacks_the_way_from_every_commit(publisher: Publisher, tmp_path: Path) -> None:
+    """Whoever has nothing, or any commit, gets all of the newest; and no file changes."""
+    publisher.publish()
+    commit, before = "", all_files(publisher)
+    copies: dict[int, Path] = {}
+    for number in range(1, 76):
+        commit = publisher.change(number, 3 * number % FILES)
+        done = publisher.publish()
+        assert done.head.commit == commit
+        found = all_files(publisher)
+        assert before.items() <= found.items()
+        assert done.files == len(found.keys() - before.keys())
+        before = found
+        if number in (1, 30, 63, 74):
+            copies[done.head.info.serial] = tmp_path / f"copy{number}"
+            publisher.unpack(copies[done.head.info.serial])
+    for name, content in before.items():
+        assert Blake3(content).digest().hex() == Path(name).stem
+    assert publisher.unpack(tmp_path / "new") == commit
+    for serial, copy in copies.items():
+        assert len(publisher.steps(serial)) < 25
+        assert publisher.unpack(copy, serial) == commit
+
+
+def test_nothing_new_writes_nothing(publisher: Publisher) -> None:
+    publisher.publish()
+    head = publisher.files / "static/head"
+    before = head.stat()
+    assert publisher.publish().files == 0
+    assert head.stat().st_ino == before.st_ino
+    assert publisher.publish(now=before.st_mtime + 100_000).files == 0
+
+
+def test_commits_that_nobody_published(publisher: Publisher, tmp_path: Path) -> None:
+    """What was missed is published with the next one, without the steps of the commits."""
+    publisher.publish()
+    publisher.unpack(tmp_path / "copy")
+    for number in range(5):
+        publisher.change(number)
+    for step in list_steps(publisher.upstream.places.repository):
+        step.unlink()
+    publisher.publish()
+    assert [len(publisher.steps(serial)) for serial in (1, 5, 6)] == [5, 1, 0]
+    assert publisher.unpack(tmp_path / "copy", 1) == publisher.upstream.head.commit
+
+
+def test_a_folder_that_is_new(publisher: Publisher, tmp_path: Path) -> None:
+    """Steps lead there from commits of before."""
+    for number in range(10):
+        publisher.change(number)
+    publisher.publish()
+    assert publisher.head.newest == 11
+    assert len(publisher.steps(1)) == 4
+    publisher.unpack(tmp_path / "copy")
+
+
+@pytest.mark.parametrize("text", [b"", b"huai-static\t1\n", b"\xff" * 300_000])
+def test_a_head_that_is_damaged_is_made_anew(publisher: Publisher, text: bytes) -> None:
+    publisher.publish()
+    expected = publisher.head
+    (publisher.files / "static/head").write_bytes(text)
+    publisher.publish()
+    assert publisher.head == expected
+
+
+def test_a_history_that_began_anew(publisher: Publisher, tmp_path: Path) -> None:
+    """Steps from commits that the repository never had are not named."""
+    publisher.change(1)
+    publisher.publish()
+    other = Publisher(tmp_path / "other")
+    for number in range(3):
+        other.upstream.write(f"f{number}")
+        other.upstream.commit()
+    other.folder = publisher.folder
+    other.publish()
+    assert sorted(other.head.commits) == [1, 2, 3]
+    assert other.head.commits[3] == other.upstream.head.commit
+    other.unpack(tmp_path / "copy")
+
+
+def test_what_the_module_drops_is_not_named_and_goes(publisher: Publisher) -> None:
+    publisher.upstream.configure(keep="1m", keep_commits=4)
+    for number in range(20):
+        publisher.change(number)
+        publisher.publish()
+    now = publisher.upstream.head.time + 5_000
+    maintain(publisher.upstream.places, publisher.upstream.module.retention, now=now)
+    publisher.change(30)
+    before = all_files(publisher)
+    publisher.publish(now=now)  # looks for what is unused, which it did at first only
+    assert min(step.old for step in publisher.head.steps if step.old != NOTHING) > 10
+    assert before.items() <= all_files(publisher).items()  # whoever read the old head fetches yet
+    assert publisher.publish(now=now + GRACE - 3_000).removed == 0
+    assert publisher.publish(now=now + GRACE + 3_000).removed > 5
+    named = {step.file.pack for step in publisher.head.steps}
+    assert {name.removeprefix("static/") for name in all_files(publisher)} == named
+
+
+def test_block_indices_come_and_go_with_the_repository(publisher: Publisher) -> None:
+    publisher.upstream.configure(block_index=128 << 10)
+    (publisher.upstream.tree / "large").write_bytes(os.urandom(300_000))
+    publisher.upstream.commit()
+    publisher.publish()
+    (index,) = (publisher.upstream.places.repository / "blocks").glob("??/*")
+    copy = publisher.files / "blocks" / index.parent.name / index.name
+    assert copy.read_bytes() == index.read_bytes()
+    index.unlink()
+    publisher.publish()
+    assert not copy.exists()
+
+
+def test_the_web_server_reads_what_is_written(publisher: Publisher) -> None:
+    """Whatever the umask of who commits says."""
+    before = os.umask(0o077)
+    try:
+        publisher.publish()
+    finally:
+        os.umask(before)
+    for path in (publisher.folder / "git").rglob("*"):
+        assert path.stat().st_mode & 0o777 == (0o755 if path.is_dir() else 0o644), path
+
+
+def configure(publisher: Publisher, text: str) -> Path:
+    root = publisher.upstream.root
+    module = msgspec.to_builtins(publisher.upstream.module)
+    (root / "server.toml").write_text(f'{text}\n[modules.{NAME}]\npath = "{module["path"]}"\n')
+    return root
+
+
+def test_each_commit_publishes(publisher: Publisher) -> None:
+    root = configure(publisher, f'[static]\nto = ["{publisher.folder}"]')
+    publisher.upstream.write("new")
+    said = run_server(root, "commit", NAME)
+    assert said.returncode == 0, said.stderr
+    assert f"{publisher.folder}: serial 2, " in said.stdout
+    assert publisher.head.newest == 2
+    again = run_server(root, "publish", NAME)
+    assert again.stdout == f"{NAME}: {publisher.folder}: nothing new, serial 2\n"
+
+
+def test_a_place_that_is_missing_keeps_no_other_waiting(publisher: Publisher) -> None:
+    gone = publisher.folder / "gone"
+    root = configure(publisher, f'[static]\nto = ["{gone}", "{publisher.folder}"]')
+    publisher.upstream.write("new")
+    said = run_server(root, "commit", NAME)
+    assert said.returncode == 52
+    assert f"{gone}: there is no such folder" in said.stderr
+    assert publisher.head.newest == 2
+
+
+def test_where_to_is_said(publisher: Publisher) -> None:
+    root = configure(publisher, "")
+    assert "say where to with --to" in run_server(root, "publish", NAME).stderr
+    said = run_server(root, "publish", NAME, "--to", str(publisher.folder), "--json")
+    assert f'"to": "{publisher.folder}"' in said.stdout, said
+    assert run_server(root, "publish", "nobody").returncode == 45

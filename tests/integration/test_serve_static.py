@@ -1,0 +1,91 @@
+"""`serve` hands out the same static files, and says that there are some."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from huai_client.metadata.http import MetadataUrl
+from huai_client.metadata.known_heads import KnownHeads
+from huai_client.metadata.newest import find_newest
+from huai_client.metadata.repository import Repository
+from tests.support.committing import NAME
+from tests.support.http_fixtures import CountingGit, Server, running
+from tests.support.static_files import Publisher
+
+
+@pytest.fixture
+def publisher(tmp_path: Path) -> Publisher:
+    made = Publisher(tmp_path)
+    for number in range(100):
+        made.upstream.write(f"d{number % 7}/f{number}", str(number))
+    made.upstream.commit()
+    made.publish()
+    return made
+
+
+@pytest.fixture
+def counting(tmp_path: Path) -> CountingGit:
+    return CountingGit(tmp_path)
+
+
+@pytest.fixture
+def server(tmp_path: Path, publisher: Publisher, counting: CountingGit) -> Iterator[Server]:
+    folder = tmp_path / "served"
+    folder.mkdir()
+    (folder / f"{NAME}.git").symlink_to(publisher.upstream.places.repository)
+    (folder / "static").symlink_to(publisher.folder)
+    with running(folder, counting.folder) as started:
+        yield started
+
+
+def address(server: Server, place: str) -> str:
+    return f"{server.url}/git/{NAME}.git/{place}"
+
+
+def test_a_client_learns_of_them_and_asks_for_nothing_else(
+    server: Server, publisher: Publisher, counting: CountingGit, tmp_path: Path
+) -> None:
+    """Git is asked once, when nobody knows yet."""
+    url, copy = MetadataUrl(f"{server.url}/git/{NAME}.git"), tmp_path / "copy"
+    for number in range(4):
+        commit = Repository(copy).fetch(url).id
+        assert commit == publisher.upstream.head.commit
+        publisher.change(number)
+        publisher.publish()
+    assert counting.starts() <= 1
+    heads = KnownHeads(copy)
+    newest = find_newest(url, heads=heads)
+    assert newest.static is not None
+    assert find_newest(url, heads=heads, have=newest.commit).static is None
+    shutil.rmtree(publisher.files)
+    assert find_newest(url, heads=heads).static is None
+    assert heads.get(str(url)) is None
+
+
+def test_what_may_be_kept_for_how_long(server: Server, publisher: Publisher) -> None:
+    head = httpx.get(address(server, "static/head"))
+    assert head.content == (publisher.files / "static/head").read_bytes()
+    assert head.headers["cache-control"] == "no-cache"
+    tag = {"If-None-Match": head.headers["etag"]}
+    assert httpx.get(address(server, "static/head"), headers=tag).status_code == 304
+    publisher.change(1)
+    publisher.publish()
+    assert httpx.get(address(server, "static/head"), headers=tag).status_code == 200
+    for step in publisher.head.steps:
+        pack = httpx.get(address(server, f"static/{step.file.pack}"))
+        assert len(pack.content) == step.file.size
+        assert "immutable" in pack.headers["cache-control"]
+
+
+@pytest.mark.parametrize(
+    "place",
+    ["static/", "static/unused", "static/packs/", "static/packs/x.pack", "static/../../../x"],
+)
+def test_nothing_else_is_there(server: Server, place: str) -> None:
+    assert httpx.get(address(server, place)).status_code == 404
+    assert httpx.post(address(server, "static/head")).status_code == 405
+    gone = f"static/packs/{'0' * 64}.pack"
+    assert httpx.get(address(server, gone)).status_code == 404

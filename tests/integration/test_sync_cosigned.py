@@ -1,0 +1,223 @@
+"""Commits that several keys sign: what is made, what is believed, and what one thief can do."""
+
+import json
+from pathlib import Path
+
+import pytest
+from msgspec import structs
+
+from huai_client.state.trusted_keys import load_trusted
+from huai_schema.codec.keys import Keys
+from huai_schema.codec.signing import COSIGNED, join_commit, split_commit, split_cosigned
+from huai_server.config import Cosigner
+from huai_server.signing.errors import SigningError
+from huai_server.signing.keys import configure, open_keys, revoke, rotate
+from huai_server.store.check import check_repository
+from tests.support.committing import run_server
+from tests.support.keys import allow, git_accepts, key, ssh_keygen_accepts, write_key
+from tests.support.signed_upstream import SignedUpstream
+from tests.support.upstream import Downstream, Site
+
+Pair = tuple[SignedUpstream, Downstream]
+PUBLIC = tuple(key(number).public for number in (1, 2, 3))
+
+
+@pytest.fixture(name="pair")
+def cosigned_pair(place: Site, tmp_path: Path) -> Pair:
+    """Two of three keys have to sign; nothing is committed yet."""
+    up = place.upstream()
+    up.put(b"file", b"1")
+    signed = SignedUpstream(up, tmp_path / "keys")
+    others = [write_key(signed.root / f"other{number}", key(number)) for number in (2, 3)]
+    cosigners = tuple(Cosigner(str(each)) for each in others)
+    signed.signing = structs.replace(signed.signing, cosigners=cosigners, threshold=2)
+    return signed, place.downstream(up)
+
+
+def trusted(down: Downstream) -> Keys:
+    found = load_trusted(down.state_file.with_name("trusted"))
+    assert found is not None
+    return found.keys
+
+
+def refused(down: Downstream, reason: str) -> None:
+    before = down.state
+    ended = down.sync()
+    assert ended.code == 57, ended
+    assert reason in ended.err, ended.err
+    assert down.state == before
+
+
+def silent(up: SignedUpstream, *numbers: int) -> None:
+    """These cosigners do not answer any more."""
+    changed = list(up.signing.cosigners)
+    for number in numbers:
+        public = Path(changed[number].key).with_name(f"other{number + 2}.pub")
+        changed[number] = Cosigner(str(public), ("/bin/false",))
+    up.signing = structs.replace(up.signing, cosigners=tuple(changed))
+
+
+def test_two_of_three(pair: Pair, tmp_path: Path) -> None:
+    up, down = pair
+    up.commit(b"1")
+    down.synced()
+    assert trusted(down) == Keys(1, PUBLIC, 2)
+    allowed = allow(tmp_path / "allowed", key(1).public)
+    assert git_accepts(up.up.places.repository, allowed)  # git's signature is the first one
+    signed = split_commit(up.raw())
+    assert signed is not None
+    own, [cosignature] = split_cosigned(signed.payload)
+    allow(tmp_path / "allowed", key(2).public)
+    assert ssh_keygen_accepts(tmp_path / "allowed", COSIGNED, own, cosignature)
+    assert check_repository(up.up.name, up.repository).faults == ()
+    silent(up, 0)
+    up.commit(b"2")
+    down.synced()
+
+
+def test_too_few_are_no_commit(pair: Pair) -> None:
+    up, down = pair
+    up.commit(b"1")
+    before = up.head
+    silent(up, 0, 1)
+    with pytest.raises(SigningError, match="1 of 2 signatures: /bin/false"):
+        up.commit(b"2")
+    assert up.head == before
+    down.synced()
+
+
+def test_one_stolen_key_signs_nothing(pair: Pair) -> None:
+    up, down = pair
+    up.commit(b"1")
+    down.synced()
+    for cosigners in ((), (key(1),), (key(9),), (key(1), key(9))):
+        up.forge(key(1), cosigners=cosigners)
+        refused(down, "signed by 1 of the keys that are trusted, and 2 have to")
+    up.forge(key(9), cosigners=(key(1), key(2)))
+    refused(down, f"signed by {key(9).public}, which is not trusted")
+    up.forge(key(3), cosigners=(key(2),))
+    down.synced()
+
+
+def test_co_signatures_that_are_wrong(pair: Pair) -> None:
+    up, down = pair
+    up.commit(b"1")
+    down.synced()
+    old = split_commit(up.raw())
+    up.commit(b"2")
+    new = split_commit(up.raw())
+    assert old is not None and new is not None  # noqa: PT018
+    own, [cosignature] = split_cosigned(new.payload)
+    line = new.payload[len(own) :]
+    for payload, reason in (
+        (own + old.payload[len(split_cosigned(old.payload)[0]) :], "not of these bytes"),
+        (own + line.replace(b": ", b":  "), "not behind everything"),
+        (own + line + b"More: text\n", "not behind everything"),
+        (own + line * 16, "more than 15"),
+        (own + b"Huai-Cosignature: AAAA\n", "signed wrongly"),
+        (own + line[:-20] + b"\n", "signed wrongly"),
+    ):
+        up.replace(join_commit(payload, key(1).sign("git", payload).encode()))
+        refused(down, reason)
+    swapped = cosignature
+    payload = own
+    up.replace(join_commit(payload, swapped))  # one is no signature of git
+    refused(down, "signed wrongly")
+
+
+def test_one_stolen_key_makes_no_keys(pair: Pair) -> None:
+    up, down = pair
+    up.commit(b"1")
+    down.synced()
+    text = Keys(2, (key(9).public,)).encode()
+    stolen = b"".join(each.sign("huai-keys", text).encode() for each in (key(1), key(9)))
+    chain = (up.root / "keys").read_bytes()
+    (up.root / "keys").write_bytes(chain + text + stolen)
+    with pytest.raises(SigningError, match="not signed by 2 keys of the version before"):
+        up.commit(b"2")
+    (up.root / "keys").write_bytes(chain)
+
+
+def test_rotations_are_followed(pair: Pair) -> None:
+    up, down = pair
+    up.commit(b"1")
+    down.synced()
+    for _ in range(2):
+        rotate(up.root, up.signing, "new")
+    up.commit(b"2")
+    down.synced()
+    assert trusted(down) == Keys(3, (up.keys.signer.public, *PUBLIC[1:]), 2)
+    silent(up, 0)
+    with pytest.raises(SigningError, match="/bin/false"):
+        rotate(up.root, up.signing, "new")
+    with pytest.raises(SigningError, match="the key of a cosigner"):
+        revoke(up.root, up.signing, key(2).public)
+    up.signing = structs.replace(up.signing, cosigners=up.signing.cosigners[1:])
+    configure(up.root, up.signing)
+    up.commit(b"3")
+    down.synced()
+    assert trusted(down).keys == (up.keys.signer.public, key(3).public)
+
+
+def test_an_upstream_that_begins_with_one_key(pair: Pair) -> None:
+    up, down = pair
+    both = up.signing
+    up.signing = structs.replace(both, cosigners=(), threshold=1)
+    up.commit(b"1")
+    down.synced()
+    up.signing = both
+    with pytest.raises(SigningError, match="other cosigners") as caught:
+        up.commit(b"2")
+    assert "key configure" in caught.value.hint
+    assert configure(up.root, both).chain.newest == Keys(2, PUBLIC, 2)
+    up.commit(b"2")
+    down.synced()
+    assert trusted(down) == Keys(2, PUBLIC, 2)
+    with pytest.raises(SigningError, match="a threshold of 4 of 3 keys"):
+        configure(up.root, structs.replace(both, threshold=4))
+    assert open_keys(up.root, both).chain.newest.version == 2
+
+
+def test_a_downstream_may_ask_for_more(pair: Pair) -> None:
+    """Also of the next version of the keys, which one key could sign upstream."""
+    up, down = pair
+    up.signing = structs.replace(up.signing, threshold=1)
+    up.commit(b"1")
+    down.configure(keys=PUBLIC, threshold=2, verify="require")
+    refused(down, "signed by 1 of the keys that are trusted, and 2 have to")
+    up.forge(key(1), cosigners=(key(2),))
+    down.synced()
+    text = Keys(2, (key(8).public, key(9).public)).encode()
+    stolen = b"".join(each.sign("huai-keys", text).encode() for each in (key(1), key(9)))
+    (up.root / "keys").write_bytes((up.root / "keys").read_bytes() + text + stolen)
+    up.signing = structs.replace(
+        up.signing,
+        key=str(write_key(up.root / "thief", key(9))),
+        cosigners=(Cosigner(str(write_key(up.root / "thief2", key(8)))),),
+    )
+    up.commit(b"2")
+    up.forge(key(9), cosigners=(key(8),))
+    refused(down, "does not follow")
+    down.configure(keys=PUBLIC[:1], threshold=2)
+    assert down.sync().code == 40
+
+
+def test_the_command_line(tmp_path: Path) -> None:
+    root, tree = tmp_path / "root", tmp_path / "tree"
+    tree.mkdir()
+    (tree / "file").write_text("content")
+    assert run_server(root, "add", "demo", str(tree)).returncode == 0
+    paths = [write_key(tmp_path / f"key{number}", key(number)) for number in (1, 2)]
+    with (root / "server.toml").open("a") as file:
+        file.write(f'\n[signing]\nkey = "{paths[0]}"\n')
+    assert run_server(root, "commit", "demo").returncode == 0
+    with (root / "server.toml").open("a") as file:
+        file.write(f'threshold = 2\n[[signing.cosigners]]\nkey = "{paths[1]}"\n')
+    ended = run_server(root, "commit", "demo")
+    assert (ended.returncode, "key configure" in ended.stderr) == (57, True)
+    shown = run_server(root, "key", "configure")
+    assert "version 2 of the keys, 2 of 2 sign" in shown.stdout
+    assert "threshold = 2" in shown.stdout
+    assert run_server(root, "commit", "demo").returncode == 0
+    lines = run_server(root, "key", "show", "--json").stdout.splitlines()
+    assert [json.loads(line)["key"] for line in lines] == [*PUBLIC[:2]]

@@ -1,0 +1,74 @@
+"""A program that web hooks tell of commits: a real HTTP server, which answers as a test says."""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+from typing import Any, NamedTuple
+
+Answer = Callable[[BaseHTTPRequestHandler], None]
+
+
+class Got(NamedTuple):
+    """A request."""
+
+    path: str
+    headers: dict[str, str]
+    """By name in lower case."""
+    body: bytes
+
+    @property
+    def said(self) -> dict[str, Any]:
+        """The body, read."""
+        found = json.loads(self.body)
+        assert isinstance(found, dict)
+        return found
+
+
+class Receiver:
+    """What came, and where from."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.got: list[Got] = []
+
+
+def status(code: int, **headers: str) -> Answer:
+    """An answer without a body."""
+
+    def answer(handler: BaseHTTPRequestHandler) -> None:
+        handler.send_response(code)
+        for name, value in headers.items():
+            handler.send_header(name, value)
+        handler.send_header("Content-Length", "0")
+        handler.end_headers()
+
+    return answer
+
+
+@contextmanager
+def receiver(*answers: Answer) -> Iterator[Receiver]:
+    """Answer one request after the other, the last way from then on; default 204."""
+    rest = list(answers)
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            size = int(self.headers["Content-Length"])
+            headers = {name.lower(): value for name, value in self.headers.items()}
+            made.got.append(Got(self.path, headers, self.rfile.read(size)))
+            answer = rest.pop(0) if len(rest) > 1 else (rest or [status(204)])[0]
+            answer(self)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        made = Receiver(f"http://127.0.0.1:{server.server_address[1]}")
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield made
+        finally:
+            server.shutdown()
+            thread.join()

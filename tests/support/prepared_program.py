@@ -1,0 +1,80 @@
+"""The process that has loaded a program and is copied for each start (`prepared`).
+
+    python -m tests.support.prepared_program HANDLE PACKAGE MODULE
+
+A copy has the parent of this process for its parent, who can wait for it.  It runs `main` of the
+module at the end of this one, so that the interpreter ends as it always does.
+"""
+
+import ctypes
+import gc
+import importlib
+import json
+import os
+import pkgutil
+import platform
+import signal
+import socket
+import sys
+
+_CLONE = {"x86_64": 56, "aarch64": 220}[platform.machine()]
+_CLONE_PARENT = 0x8000
+
+
+def load(package: str) -> None:
+    """Import all of a package; `_redirect` is a library for other programs."""
+    found = importlib.import_module(package)
+    for module in pkgutil.walk_packages(found.__path__, f"{package}."):
+        if not module.name.rpartition(".")[2].startswith("_"):
+            importlib.import_module(module.name)
+
+
+def copied() -> int:
+    """As fork(2), but the child is one of the parent's."""
+    python, libc = ctypes.pythonapi, ctypes.PyDLL(None)  # neither lets go of the interpreter
+    python.PyOS_BeforeFork()
+    child: int = libc.syscall(_CLONE, _CLONE_PARENT | signal.SIGCHLD, 0, 0, 0, 0)
+    if child == 0:
+        python.PyOS_AfterFork_Child()
+    else:
+        python.PyOS_AfterFork_Parent()
+    return child
+
+
+def wait(channel: socket.socket) -> None:
+    """Be copied for each request; return in the copies."""
+    while True:
+        request, handles, _, _ = socket.recv_fds(channel, 1 << 20, 3)
+        if not request:
+            os._exit(0)
+        child = copied()
+        if child == 0:
+            channel.close()
+            become(request, handles)
+            return
+        for handle in handles:
+            os.close(handle)
+        channel.send(b"%d" % child)
+
+
+def become(request: bytes, handles: list[int]) -> None:
+    """What exec would have made of this process."""
+    arguments, environment, folder = json.loads(request)
+    for standard, handle in enumerate(handles):
+        os.dup2(handle, standard)
+    for handle in handles:
+        os.close(handle)
+    flags = sys.orig_argv[: sys.orig_argv.index("-m") + 1]
+    sys.orig_argv[:] = [*flags, *arguments]  # the first one is the module
+    sys.argv = arguments
+    os.environ.clear()
+    os.environ.update(environment)
+    os.chdir(folder)
+
+
+if __name__ == "__main__":
+    load(sys.argv[2])
+    main = importlib.import_module(sys.argv[3]).main
+    gc.freeze()  # no collection of a copy looks at what was loaded
+    wait(socket.socket(fileno=int(sys.argv[1])))
+    main()

@@ -1,0 +1,65 @@
+"""A module whose static files are published, and what real git makes of them."""
+
+import time
+from pathlib import Path
+
+from huai_schema.codec.static_files import NOTHING, Static, Step, cheapest
+from huai_server.static.folder import Folder
+from huai_server.static.publish import Published, publish
+from tests.support.committing import NAME, Upstream, git
+
+
+class Publisher:
+    """An upstream, and the folder that a web server would hand out."""
+
+    def __init__(self, folder: Path) -> None:
+        self.upstream = Upstream(folder / "up")
+        self.folder = folder / "www"
+        self.folder.mkdir(parents=True)
+
+    @property
+    def files(self) -> Path:
+        """What stands below the address of the repository."""
+        return self.folder / "git" / f"{NAME}.git"
+
+    @property
+    def head(self) -> Static:
+        """What is published."""
+        return Static.decode((self.files / "static/head").read_bytes(), "head")
+
+    def change(self, *numbers: int) -> str:
+        """Change files and commit; the new commit."""
+        for number in numbers:
+            self.upstream.write(f"d{number % 7}/f{number}", f"{time.monotonic_ns()}")
+        return self.upstream.commit().head.commit
+
+    def publish(self, *, now: float | None = None) -> Published:
+        """Bring the folder to the newest commit."""
+        retention = self.upstream.module.retention
+        target = Folder(self.folder, NAME)
+        return publish(self.upstream.repository, target, retention, now=now or time.time())
+
+    def steps(self, serial: int) -> list[Step]:
+        """The way from a commit to the newest one."""
+        steps = list(self.head.steps)
+        (whole,) = (step.new for step in steps if step.old == NOTHING)
+        for each in self.head.lists:
+            if each.first <= (serial or whole) <= each.last:
+                text = (self.files / "static" / each.file.list).read_bytes()
+                steps += Static.decode(text, "list").steps
+        way = cheapest(steps, [serial], self.head.newest, request=1000)
+        assert way is not None, serial
+        return way
+
+    def unpack(self, into: Path, serial: int = NOTHING) -> str:
+        """Bring a bare repository that has a commit to the newest one, by real git."""
+        if not into.exists():
+            into.mkdir(parents=True)
+            git(into, "init", "-q", "--bare", "--initial-branch=main", ".")
+        for step in self.steps(serial):
+            pack = (self.files / "static" / step.file.pack).read_bytes()
+            assert len(pack) == step.file.size
+            git(into, "index-pack", "--stdin", "--fix-thin", stdin=pack)
+        newest = self.head.commits[self.head.newest]
+        git(into, "rev-list", "--objects", f"{newest}^{{tree}}")
+        return newest

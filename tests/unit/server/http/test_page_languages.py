@@ -1,0 +1,61 @@
+"""The words of the pages: each sentence has its translation, and each reader the right language."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from huai_server.http.pages.languages import LANGUAGES, preferred, words_of
+
+PAGES = Path(__file__).parents[4] / "server" / "huai_server" / "http" / "pages"
+SAID = re.compile(r"""\b_\(\s*(?:"([^"]+)"|'([^']+)')""")
+OTHERS = [tag for tag in LANGUAGES if tag != "en"]
+
+
+def sentences() -> set[str]:
+    """Every sentence that a template or a page says."""
+    texts = [each.read_text(encoding="utf-8") for each in PAGES.glob("templates/*.html")]
+    found = {one or other for text in texts for one, other in SAID.findall(text)}
+    modules = [*PAGES.glob("*.py"), PAGES.parent / "any_path.py"]
+    source = "".join(each.read_text(encoding="utf-8") for each in modules)
+    found |= set(re.findall(r'hint(?:=| = )"([^"]+)"', source))
+    found |= set(re.findall(r'(?:say\(|86400, |3600, |60, )"([^"]+)"', source))
+    found |= set(re.findall(r'HttpError\(\s*\d+,\s*"([^"]+)"', source))
+    return found
+
+
+@pytest.mark.parametrize("tag", OTHERS)
+def test_each_sentence_has_its_translation_and_no_other_has(tag: str) -> None:
+    catalogue = words_of(tag).catalogue
+    needed = sentences()
+    assert len(needed) > 20
+    # What others than the pages say to a reader: the limits of the server.
+    assert catalogue.keys() - needed <= {"the server is busy", "try again later"}
+    assert needed - catalogue.keys() == set()
+
+
+@pytest.mark.parametrize("tag", OTHERS)
+def test_a_translation_has_the_places_of_its_sentence(tag: str) -> None:
+    for english, other in words_of(tag).catalogue.items():
+        assert sorted(re.findall(r"{\w+}", english)) == sorted(re.findall(r"{\w+}", other))
+
+
+@pytest.mark.parametrize(
+    ("header", "tag"),
+    [
+        (None, "en"),
+        ("", "en"),
+        ("zh-CN,zh;q=0.9,en;q=0.8", "zh"),
+        ("en-GB, zh;q=0.9", "en"),
+        ("de, fr;q=0.9", "en"),
+        ("de, zh;q=0.1", "zh"),
+        ("zh;q=0, en;q=0.1", "en"),
+        ("ZH-hant", "zh"),
+        ("zh;q=x", "en"),
+        ("zh;q=nan", "en"),
+        (";;;,,=", "en"),
+        ("zh" * 10_000, "en"),
+    ],
+)
+def test_the_language_that_a_browser_wants_most(header: str | None, tag: str) -> None:
+    assert preferred(header) == tag
