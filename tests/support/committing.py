@@ -12,8 +12,9 @@ import msgspec
 from huai_schema.entries import Entry, File
 from huai_schema.paths import RelPath
 from huai_server.commit.change_lists import ChangeLists, read_lists
-from huai_server.commit.commit import TreeExport, audit_tree, commit_tree
+from huai_server.commit.commit import audit_tree, commit_tree
 from huai_server.commit.result import AuditResult, CommitOptions, CommitResult
+from huai_server.commit.tree_export import TreeExport
 from huai_server.config import Module
 from huai_server.paths import ModulePlaces, module_places
 from huai_server.store.check import CheckReport, check_repository

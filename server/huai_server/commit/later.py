@@ -27,16 +27,18 @@ from huai_schema.paths import RelPath
 from huai_schema.program.locking import locked
 from huai_schema.program.priority import idle_disk
 from huai_server.commit.change_lists import list_of
-from huai_server.commit.commit import commit_digests, digest_columns, no_commit, scan_options
+from huai_server.commit.commit import commit_digests
 from huai_server.commit.digest.columns import ReadingPolicy
+from huai_server.commit.newest import newest_commit
 from huai_server.commit.read_limits import TOO_LARGE, ReadLimits
+from huai_server.commit.reading import digest_columns, scan_options
 from huai_server.config import Module
 from huai_server.paths import ModulePlaces
 from huai_server.scan import native
 from huai_server.scan.types import Problem
 from huai_server.signing.keys import ServerKeys
 from huai_server.store.block_indices import BlockIndices
-from huai_server.store.repository import Head, Repository
+from huai_server.store.repository import Head
 
 NOT_YET = "it gets no digest yet"
 
@@ -145,15 +147,6 @@ class _Reading:
         if self._pace.is_over() and not (self.columns.hashed_files or self.found):
             first = RelPath(paths.partition(b"\0")[0])
             self.problems.append(Problem(first, TOO_LARGE, NOT_YET))
-
-
-def newest_commit(name: str, places: ModulePlaces) -> tuple[Head, Snapshot]:
-    """The newest commit of a module, which has to have one."""
-    repository = Repository(places.repository) if places.repository.exists() else None
-    head = repository.head() if repository else None
-    if repository is None or head is None:
-        raise no_commit(name)
-    return head, repository.snapshot(head)[1]
 
 
 def undigested(past: Snapshot) -> Undigested:

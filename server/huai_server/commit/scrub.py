@@ -26,7 +26,8 @@ from huai_schema.layout.snapshot import Snapshot
 from huai_schema.paths import RelPath, tree_order
 from huai_schema.program.locking import locked
 from huai_schema.program.priority import idle_disk
-from huai_server.commit.later import NoDigestsError, newest_commit
+from huai_server.commit.later import NoDigestsError
+from huai_server.commit.newest import newest_commit
 from huai_server.commit.read_limits import TOO_LARGE, ReadLimits
 from huai_server.commit.scrub_schedule import EVERYTHING, FILE_COST, cost, due, following
 from huai_server.config import Module

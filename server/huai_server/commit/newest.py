@@ -1,0 +1,26 @@
+"""The newest commit of a module, for what rests on one."""
+
+from huai_schema.errors import ExitCode, HuaiError
+from huai_schema.layout.snapshot import Snapshot
+from huai_server.paths import ModulePlaces
+from huai_server.store.repository import Head, Repository
+
+
+class NoCommitError(HuaiError):
+    """A module without a commit."""
+
+    exit_code = ExitCode.USAGE
+
+
+def newest_commit(name: str, places: ModulePlaces) -> tuple[Head, Snapshot]:
+    """The newest commit of a module, which has to have one."""
+    repository = Repository(places.repository) if places.repository.exists() else None
+    head = repository.head() if repository else None
+    if repository is None or head is None:
+        raise no_commit(name)
+    return head, repository.snapshot(head)[1]
+
+
+def no_commit(name: str) -> NoCommitError:
+    """What to raise for a module that has to have a commit."""
+    return NoCommitError(f"{name}: there is no commit yet", hint=f"run: huai-server commit {name}")

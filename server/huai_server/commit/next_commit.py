@@ -1,0 +1,138 @@
+"""The commit after the newest one: its objects, signature, ref and record.
+
+What it holds comes from `whole_tree`, `from_lists` or `later`.
+
+Order of writes: objects, durable, as a pack; then the groups of hardlinks; then the commit; the
+ref; and the record of how it was made last.  A run killed anywhere leaves the last commit as it
+was, and at most an unused pack; or the new one without that record: then lists are not enough for
+the next.
+"""
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING
+
+from huai_native._native import PackWriter
+from huai_schema.codec.commits import CommitInfo, Counts, Totals
+from huai_schema.codec.descriptor import Descriptor, write_root
+from huai_schema.codec.keys import ITEM as KEYS
+from huai_schema.codec.signing import NAMESPACE, Promise
+from huai_schema.program.listing_hashes import listing_hash
+from huai_schema.program.packs import TEMPORARY
+from huai_server.commit.link_record import LinkRecord
+from huai_server.commit.list_record import ListRecord, read_record, settings_of, write_record
+from huai_server.commit.reading import CommitDigests
+from huai_server.config import Module
+from huai_server.paths import ModulePlaces
+from huai_server.store.block_indices import BlockIndices
+from huai_server.store.repository import Head, Repository, Seal
+
+if TYPE_CHECKING:
+    from huai_server.signing.keys import ServerKeys
+
+NO_CHANGE = Counts()
+_AHEAD_SECONDS = 3600
+"""By so much the clocks of two machines may differ."""
+
+
+class NextCommit:
+    """One commit in the making; nobody else commits the module meanwhile."""
+
+    def __init__(
+        self,
+        name: str,
+        module: Module,
+        places: ModulePlaces,
+        repository: Repository,
+        keys: "ServerKeys | None",
+    ) -> None:
+        """`keys`: None: it is not signed."""
+        self.name = name
+        self.module = module
+        self.places = places
+        self.repository = repository
+        self.head = repository.head()
+        descriptor, past = repository.snapshot(self.head) if self.head else (None, None)
+        self.past = past
+        self.record = read_record(places.lists)
+        self.links = LinkRecord(places.hardlinks)
+        self.blocks = BlockIndices(repository.path)
+        self.digests = CommitDigests(module, places, self.blocks)
+        # Made with the module's first commit.  A module that is made again gets another one.
+        self._identity = (descriptor and descriptor.identity) or os.urandom(16).hex()
+        self._keys = keys
+
+    @contextmanager
+    def writing(self) -> Iterator[PackWriter]:
+        """A pack, which is gone if something fails."""
+        writer = PackWriter(
+            os.fsencode(self.repository.pack_folder),
+            os.fsencode(TEMPORARY + os.urandom(8).hex()),
+            threads=os.cpu_count() or 1,
+        )
+        try:
+            yield writer
+        except BaseException:
+            writer.abort()
+            raise
+
+    def finish(self, tree: bytes, writer: PackWriter) -> bytes | None:
+        """The tree of a commit, whose objects are durable now; None: there is none to be made.
+
+        `tree` is the id of the root directory's tree.
+        """
+        others = {KEYS: self._keys.chain.encode()} if self._keys else {}
+        top = write_root(self._descriptor(), tree, writer, others)
+        if self.head and bytes.fromhex(self.head.tree) == top:
+            writer.abort()
+            return top if self._expires_soon() else None
+        writer.finish()
+        return top
+
+    def commit(
+        self, top: bytes, totals: Totals, counts: Counts, skipped: int, now: int | None = None
+    ) -> Head:
+        """Make the commit of what `finish` returned, and let the branch have it."""
+        serial = self.head.info.serial + 1 if self.head else 1
+        info = CommitInfo(self.name, serial, totals, counts, skipped)
+        return self.repository.commit(
+            *(top, info, self.head, self.module.retention), seal=self._seal(top), now=now
+        )
+
+    def note(self, head: Head, *, scanned: int, lists: int) -> None:
+        """Record how the newest commit was made."""
+        record = ListRecord(head.commit, scanned, lists, settings_of(self.module))
+        write_record(self.places.lists, record)
+
+    def _expires_soon(self) -> bool:
+        """Whether the newest commit needs a new signature, though nothing else is new.
+
+        So does one from the future: this clock was wrong, and downstreams take it in time only.
+        """
+        keys, head = self._keys, self.head
+        if keys is None or head is None:
+            return False
+        now = time.time()
+        return head.valid_until < now + keys.validity / 2 or head.time > now + _AHEAD_SECONDS
+
+    def _seal(self, top: bytes) -> Seal | None:
+        keys = self._keys
+        if keys is None:
+            return None
+        listing = listing_hash(self.places.listing_hashes, top, self.repository)
+        promise = Promise(self._identity, int(time.time()) + keys.validity, listing)
+        return Seal(promise, partial(keys.signer.sign, NAMESPACE), keys.cosign)
+
+    def _descriptor(self) -> Descriptor:
+        module = self.module
+        return Descriptor(
+            self.name,
+            module.content_urls,
+            module.rules,
+            self._identity,
+            module.indexed,
+            module.mirrors,
+        )

@@ -1,0 +1,70 @@
+"""How the tree of a module is read: what is looked at, and which content, as it is configured."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from huai_server.commit.digest.columns import DigestColumns, LargeFiles, ReadingPolicy
+from huai_server.config import Module
+from huai_server.paths import ModulePlaces
+from huai_server.scan.exclude import LOCK_FILES
+from huai_server.scan.types import ScanOptions
+from huai_server.store import scrub_record
+from huai_server.store.block_indices import BlockIndices
+from huai_server.volatile import Volatile
+
+_HASH_THREADS = 2 * (os.cpu_count() or 1)
+
+
+def scan_options(module: Module) -> ScanOptions:
+    """How the tree of a module is looked at."""
+    return ScanOptions(
+        one_file_system=module.one_file_system,
+        owners=module.owners,
+        exclude=(*LOCK_FILES, *map(os.fsencode, module.exclude)),
+    )
+
+
+def digest_columns(
+    module: Module,
+    places: ModulePlaces,
+    blocks: BlockIndices,
+    policy: ReadingPolicy,
+) -> DigestColumns:
+    """The digests of a module that has any."""
+    large = LargeFiles(module.indexed, blocks.write)
+    return DigestColumns(
+        Path(module.path),
+        places.folder,
+        _HASH_THREADS,
+        Volatile(module.volatile),
+        large if module.indexed else None,
+        policy,
+    )
+
+
+class CommitDigests:
+    """The digests of one commit, whose tree may be looked at more than once."""
+
+    def __init__(self, module: Module, places: ModulePlaces, blocks: BlockIndices) -> None:
+        """Nothing is read before a look begins."""
+        self._module = module
+        self._places = places
+        self._blocks = blocks
+        self.hashed = (0, 0)
+        """Files that were read, and bytes of them."""
+
+    @contextmanager
+    def look(self) -> Iterator[DigestColumns | None]:
+        """The digests of one look at the tree, counted at its end; None: the module has none."""
+        digest = self._module.digest
+        if digest == "off":
+            yield None
+            return
+        damage = scrub_record.read_record(self._places.scrub).is_damage
+        policy = ReadingPolicy(later=digest == "later", is_damage=damage)
+        columns = digest_columns(self._module, self._places, self._blocks, policy)
+        yield columns
+        files, size = self.hashed
+        self.hashed = (files + columns.hashed_files, size + columns.hashed_bytes)
