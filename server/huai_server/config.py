@@ -191,9 +191,22 @@ class Module(msgspec.Struct, frozen=True):
     """So many of the newest stay, however old they are."""
     webhooks: tuple[WebHook, ...] = ()
     """Who is told of each commit by `serve`."""
+    access: Literal["public", "private"] = "public"
+    """Whether everybody sees it, or those alone who have a token for it (ACCESS.md)."""
     fallback: ModuleFallback = ModuleFallback()
     export: ModuleExport = ModuleExport()
     static: StaticFiles = StaticFiles()
+
+    @property
+    def is_private(self) -> bool:
+        """Whether `serve` hides it from whoever has no right to it."""
+        return self.access == "private"
+
+    @property
+    def in_fallback(self) -> bool:
+        """Whether unmodified rsync clients get it: a private one, where limits say which."""
+        limited = self.fallback.auth_users or self.fallback.hosts_allow
+        return self.fallback.kind != "off" and (not self.is_private or bool(limited))
 
     @property
     def indexed(self) -> int:
@@ -260,13 +273,15 @@ class ServerConfig(msgspec.Struct, frozen=True):
     @property
     def fallback_modules(self) -> dict[str, Module]:
         """The modules that unmodified rsync clients get."""
-        return {name: each for name, each in self.modules.items() if each.fallback.kind != "off"}
+        return {name: each for name, each in self.modules.items() if each.in_fallback}
 
     @property
     def attr_modules(self) -> dict[str, Module]:
         """The modules that list from an attr tree."""
         return {
-            name: each for name, each in self.modules.items() if each.fallback.kind in ATTR_KINDS
+            name: each
+            for name, each in self.fallback_modules.items()
+            if each.fallback.kind in ATTR_KINDS
         }
 
     def module(self, name: str) -> Module:

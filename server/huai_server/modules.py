@@ -19,6 +19,7 @@ from huai_server.export.update import ExportUpdate
 from huai_server.fallback.after_commit import AttrTreeUpdate, remove_attr_tree, update_attr_tree
 from huai_server.paths import module_places
 from huai_server.static.update import StaticUpdate
+from huai_server.tokens import forget_module
 
 if TYPE_CHECKING:
     from huai_server.commit.later import DigestResult
@@ -149,6 +150,7 @@ def remove(root: Path, name: str, *, purge: bool) -> Removed:
     if purge:  # first, so that one that is refused can be repeated
         purge_module(places)
     remove_module(root, name)
+    forget_module(root, name)  # a later module of this name is another one's secret
     kept = places.folder if not purge and places.folder.exists() else None
     return Removed(kept, attr_tree_in_use=not gone)
 

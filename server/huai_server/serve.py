@@ -10,9 +10,10 @@ from msgspec.structs import asdict, replace
 from huai_schema.errors import HuaiError
 from huai_server.config import Listen, ServerConfig, config_path, load
 from huai_server.http.server import serve_http
-from huai_server.http.settings import Content, ServeSettings, WebHook
+from huai_server.http.settings import Content, Grant, ServeSettings, WebHook
 from huai_server.paths import module_places
 from huai_server.static.folder import module_folder
+from huai_server.tokens import Tokens
 from huai_server.volatile import Volatile
 
 _log = logging.getLogger(__name__)
@@ -42,13 +43,30 @@ class ConfiguredModules:
     def __init__(self, root: Path, config: ServerConfig) -> None:
         """Start from a configuration that was read just now."""
         self._root = root
+        self._tokens = Tokens(root)
         self._stamp = self._stamp_now()
         self._take(config)
 
     def modules(self) -> Mapping[str, Path]:
-        """Module name to its bare repository."""
+        """Name of each public module to its bare repository."""
         self._look()
         return self._modules
+
+    def private(self) -> Mapping[str, Path]:
+        """The same of the private ones."""
+        self._look()
+        return self._private
+
+    def grant(self, token: str) -> Grant | None:
+        """What a token allows; None: it is not valid."""
+        try:
+            found = self._tokens.find(token)
+        except HuaiError as error:
+            _log.error("no token is valid: %s (%s)", error.message, error.hint)
+            return None
+        if found is None:
+            return None
+        return Grant(frozenset(found.modules), frozenset(found.scopes))
 
     def contents(self) -> Mapping[str, Content]:
         """The modules that hand out content."""
@@ -77,15 +95,17 @@ class ConfiguredModules:
 
     def _take(self, config: ServerConfig) -> None:
         modules = config.modules
-        self._modules = {name: module_places(self._root, name).repository for name in modules}
+        places = {name: module_places(self._root, name).repository for name in modules}
+        self._modules = {name: places[name] for name in modules if not modules[name].is_private}
+        self._private = {name: places[name] for name in modules if modules[name].is_private}
         self._contents = {
-            name: Content(self._modules[name], os.fsencode(each.path), Volatile(each.volatile))
+            name: Content(places[name], os.fsencode(each.path), Volatile(each.volatile))
             for name, each in modules.items()
             if each.serve_content
         }
-        places = ((name, config.static_places(name)) for name in modules)
+        static = ((name, config.static_places(name)) for name in modules)
         self._static = {
-            name: module_folder(Path(folders[0]), name) for name, folders in places if folders
+            name: module_folder(Path(folders[0]), name) for name, folders in static if folders
         }
         self._webhooks = [
             (name, WebHook(hook.url, hook.secret_file, hook.internal))

@@ -23,7 +23,7 @@ from huai_server.http.app import create_app
 from huai_server.http.asgi.body import Receive
 from huai_server.http.asgi.responder import Send
 from huai_server.http.server import _config
-from huai_server.http.settings import Content, WebHook
+from huai_server.http.settings import Content, Grant, WebHook
 from huai_server.serve import settings_of
 from huai_server.volatile import Volatile
 from tests.fuzz.folder import folder
@@ -117,6 +117,13 @@ class _Modules:
 
     def modules(self) -> Mapping[str, Path]:
         return self._modules
+
+    def private(self) -> Mapping[str, Path]:
+        """The first one again, for a token."""
+        return {"p": self._modules["m"]}
+
+    def grant(self, token: str) -> Grant:  # noqa: ARG002 - whatever has the form of one
+        return Grant(frozenset("p"), frozenset(("read",)))
 
     def contents(self) -> Mapping[str, Content]:
         return self._contents
@@ -256,6 +263,8 @@ SERVER = {
             _get(_ADVERT, "Git-Protocol: version=2"),
             _get(_ADVERT, "X-Forwarded-For: 10.0.0.1, ::1", method="HEAD"),
             _get("/git/m.git/HEAD"),
+            _get("/api/v1/modules/p", f"Authorization: Bearer huai_0123456789ab_{'A' * 43}"),
+            _get("/git/p.git/info/refs", "Authorization: Basic Og=="),
             _get("/content/c/d/f", "Range: bytes=0-9, 20-, -3", 'If-Range: "x"'),
             _get("/content/c/d/f", "Range: bytes=5-6", "Range: bytes=1-2", method="HEAD"),
             _get("/content/c/%64%2f..%2Ff", "Range: bytes=90-999,0-0,40-50"),

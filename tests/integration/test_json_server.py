@@ -116,6 +116,10 @@ def life(root: Path, tree: Path) -> Iterator[Lines]:
     yield shown
     yield run(root, "key", "revoke", kept["key"])
     yield run(root, "commit", NAME)
+    made = run(root, "token", "new", NAME, "--expires", "1d")
+    yield made
+    yield run(root, "token", "list")
+    yield run(root, "token", "revoke", made[0]["id"])
     yield run(root, "fallback", "check", NAME)
     yield run(root, "fallback", "conf", "--no-test")
     yield first_line(root, "serve", "--port", "0")

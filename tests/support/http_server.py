@@ -12,7 +12,7 @@ from pathlib import Path
 
 from huai_server.config import Listen
 from huai_server.http.server import serve_http
-from huai_server.http.settings import Content, WebHook
+from huai_server.http.settings import Content, Grant, WebHook
 from huai_server.serve import settings_of
 
 
@@ -25,6 +25,14 @@ class Folder:
     def modules(self) -> Mapping[str, Path]:
         """Every repository in the folder."""
         return {path.name.removesuffix(".git"): path for path in self._path.glob("*.git")}
+
+    def private(self) -> Mapping[str, Path]:
+        """Everybody sees all of them."""
+        return {}
+
+    def grant(self, token: str) -> Grant | None:  # noqa: ARG002 - the interface's
+        """No token is valid."""
+        return None
 
     def contents(self) -> Mapping[str, Content]:
         """No module hands out content."""

@@ -36,6 +36,7 @@ COMMANDS = (
     "scrub",
     "serve",
     "status",
+    "token",
     "watch",
 )
 """Each a module of `huai_server.cli.commands`, as --help lists them."""

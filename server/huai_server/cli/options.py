@@ -63,7 +63,7 @@ def read_limits_options(function: Callable[..., int]) -> Callable[..., int]:
     @click.option(
         "--time",
         "limit",
-        callback=_parse_span,
+        callback=parse_span,
         metavar="TIME",
         help="Stop reading after so long (90s, 30m, 2h), for each module. The next run goes on.",
     )
@@ -81,7 +81,7 @@ def read_limits_options(function: Callable[..., int]) -> Callable[..., int]:
     return with_limits
 
 
-def _parse_span(_context: click.Context, _option: click.Parameter, value: str | None) -> int | None:
+def parse_span(_context: click.Context, _option: click.Parameter, value: str | None) -> int | None:
     """`30m` to 1800."""
     try:
         return None if value is None else spans.parse(value)

@@ -7,22 +7,21 @@ models below.  Additions are compatible, anything else needs `/api/v2`.
 import asyncio
 import logging
 import time
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated
 
-from fastapi import APIRouter, Header, Response
+from fastapi import APIRouter, Header, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from huai_schema.errors import HuaiError
+from huai_server.http.access import Access
 from huai_server.http.asgi.conditions import names_weakly
-from huai_server.http.asgi.errors import HttpError
 from huai_server.http.git.branch_state import read_branch_state
-from huai_server.http.settings import Registry
+from huai_server.http.settings import Registry, every_repository
 from huai_server.paths import ModulePlaces
 from huai_server.store.repository import Head, read_head
 from huai_server.store.scrub_record import read_record
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 _PROBLEM = "its metadata cannot be read; the server's log says why"
 _log = logging.getLogger(__name__)
@@ -38,12 +37,16 @@ class Heads:
         self._damage: dict[Path, tuple[tuple[int, int], int]] = {}
 
     def names(self) -> list[str]:
-        """Names of all modules, sorted."""
+        """Names of all public modules, sorted."""
         return sorted(self._registry.modules())
+
+    def _repository(self, name: str) -> Path | None:
+        """Of any module: who asks was let in before."""
+        return self._registry.modules().get(name) or self._registry.private().get(name)
 
     async def read(self, name: str) -> Head | None:
         """The newest commit of a module; None before the first one, and for an unknown name."""
-        repository = self._registry.modules().get(name)
+        repository = self._repository(name)
         state = None if repository is None else read_branch_state(repository)
         if repository is None or state is None:
             return None
@@ -58,7 +61,7 @@ class Heads:
 
     def damaged(self, name: str) -> int:
         """How many files of a module the last scrub knows as damaged."""
-        repository = self._registry.modules().get(name)
+        repository = self._repository(name)
         if repository is None:
             return 0
         place = ModulePlaces(repository.parent).scrub
@@ -74,8 +77,7 @@ class Heads:
 
     def _forget_removed(self) -> None:
         """Keep no more than the modules there are."""
-        present = set(self._registry.modules().values())
-        for repository in self._known.keys() - present:
+        for repository in self._known.keys() - every_repository(self._registry):
             del self._known[repository]
 
 
@@ -122,26 +124,27 @@ class ErrorModel(_Model):
     hint: str
 
 
-def router(heads: Heads) -> APIRouter:
+def router(heads: Heads, access: Access) -> APIRouter:
     """The routes below `/api/v1`."""
     routes = APIRouter(prefix="/api/v1", tags=["modules"])
 
     @routes.get("/modules")
-    async def modules() -> ModulesModel:
-        """All modules that are served, sorted by name."""
-        return ModulesModel(modules=await all_modules(heads))
+    async def modules(request: Request) -> ModulesModel:
+        """All modules that are served, sorted by name; private ones to whoever has a token."""
+        names = sorted(access.modules(request.scope))
+        return ModulesModel(modules=await named_modules(heads, names))
 
     @routes.get(
         "/modules/{name}", response_model=ModuleModel, responses={404: {"model": ErrorModel}}
     )
     async def module(
         name: str,
+        request: Request,
         response: Response,
         if_none_match: Annotated[str | None, Header()] = None,
     ) -> ModuleModel | Response:
         """One module; with `If-None-Match`, 304 as long as it has no newer commit."""
-        if name not in heads.names():
-            raise HttpError(404, "no such module", hint="see /api/v1/modules for their names")
+        access.repository(request.scope, name)
         head = await heads.read(name)
         damaged = heads.damaged(name)
         state = head.commit if head else "none"
@@ -175,9 +178,9 @@ def describe(name: str, head: Head | None, damaged: int) -> ModuleModel:
     )
 
 
-async def all_modules(heads: Heads) -> list[ModuleModel]:
-    """All modules that are served, sorted by name."""
-    return [await _gentle(heads, name) for name in heads.names()]
+async def named_modules(heads: Heads, names: Iterable[str]) -> list[ModuleModel]:
+    """These modules, in this order."""
+    return [await _gentle(heads, name) for name in names]
 
 
 async def _gentle(heads: Heads, name: str) -> ModuleModel:

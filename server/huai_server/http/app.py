@@ -14,11 +14,12 @@ from starlette.exceptions import HTTPException
 from huai_schema import __version__
 from huai_schema.errors import HuaiError
 from huai_server.http import metalinks
+from huai_server.http.access import Access
 from huai_server.http.api import Heads, router
-from huai_server.http.asgi.body import Receive
+from huai_server.http.asgi.body import Inbox, Receive
 from huai_server.http.asgi.connections import ConnectionLimit, address_of
 from huai_server.http.asgi.errors import HttpError
-from huai_server.http.asgi.responder import Send, as_json
+from huai_server.http.asgi.responder import Send, as_json, send_error
 from huai_server.http.content import app as content
 from huai_server.http.content import description
 from huai_server.http.events import app as events
@@ -61,8 +62,9 @@ class Application:
             address_of(settings.proxies),
         )
         """Whoever listens keeps to it."""
-        self.git = git.GitApp(settings, registry)
-        self.content = content.ContentApp(settings, registry)
+        self._access = access = Access(settings, registry)
+        self.git = git.GitApp(settings, registry, access)
+        self.content = content.ContentApp(settings, registry, access)
         self._traffic = Traffic()
         self.stopping = False
         """Set once a signal has come; health checks then fail."""
@@ -71,12 +73,12 @@ class Application:
         heads = Heads(registry)
         self.news = News(registry, heads)
         self.webhooks = WebHooks(registry, self.news)
-        self.events = events.EventsApp(settings, self.news)
-        self.api.include_router(router(heads))
-        self.api.include_router(metalinks.router(registry))
-        self.api.include_router(pages.router(registry))
+        self.events = events.EventsApp(settings, self.news, access)
+        self.api.include_router(router(heads, access))
+        self.api.include_router(metalinks.router(registry, access))
+        self.api.include_router(pages.router(registry, access))
         sources = Sources(self._traffic, self.git, self.connections)
-        self.api.include_router(metrics.router(heads, sources))
+        self.api.include_router(metrics.router(heads, sources, access))
         self._add_health(registry)
         self.api.add_exception_handler(HuaiError, _expected)
         self.api.add_exception_handler(HTTPException, _framework)
@@ -89,7 +91,10 @@ class Application:
             return
         watched = self._traffic.watch(scope["path"], send)
         try:
-            await self._answer(scope, receive, watched)
+            admitted = await self._access.admit(scope, watched)
+            await self._answer(scope, receive, admitted)
+        except HttpError as error:  # of who is not admitted; what answers has none left
+            await _refuse(error, scope, receive, watched)
         finally:
             watched.end()
 
@@ -119,6 +124,13 @@ class Application:
 def create_app(settings: ServeSettings, registry: Registry) -> Application:
     """The application; raises `GitMissingError` where git is not installed."""
     return Application(settings, registry)
+
+
+async def _refuse(error: HttpError, scope: dict[str, Any], receive: Receive, send: Send) -> None:
+    if scope["path"].startswith(git.PREFIX):
+        await send_error(error, Inbox(receive), send)
+    else:
+        await as_json(error)(scope, receive, send)
 
 
 def _error(status: int, error: str, hint: str) -> JSONResponse:

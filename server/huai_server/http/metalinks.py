@@ -9,11 +9,12 @@ from fastapi import APIRouter, Request, Response
 from huai_schema.errors import HuaiError
 from huai_schema.paths import RelPath
 from huai_server.export.metalink import MEDIA_TYPE, NoMetalinkError, metalink
+from huai_server.http.access import Access
 from huai_server.http.any_path import asked_path
 from huai_server.http.api import ErrorModel
 from huai_server.http.asgi.errors import HttpError
 from huai_server.http.newest import Newest
-from huai_server.http.settings import Registry
+from huai_server.http.settings import Registry, every_repository
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,7 +28,7 @@ _ANSWERS: dict[int | str, dict[str, object]] = {
 _log = logging.getLogger(__name__)
 
 
-def router(registry: Registry) -> APIRouter:
+def router(registry: Registry, access: Access) -> APIRouter:
     """The route; modules come from `registry`, which may change at any time."""
     routes = APIRouter(prefix="/api/v1", tags=["modules"])
     known: dict[Path, Newest] = {}
@@ -37,12 +38,9 @@ def router(registry: Registry) -> APIRouter:
     )
     async def file_metalink(name: str, path: str, request: Request) -> Response:  # noqa: ARG001 - described only
         """Where a file of the newest commit is, its size and its digest (RFC 5854)."""
-        modules = registry.modules()
-        for gone in known.keys() - set(modules.values()):
+        repository = access.repository(request.scope, name)
+        for gone in known.keys() - every_repository(registry):
             del known[gone]
-        repository = modules.get(name)
-        if repository is None:
-            raise HttpError(404, "no such module", hint="see /api/v1/modules for their names")
         path_of_file = asked_path(request.scope["raw_path"], _ABOVE)
         newest = known.setdefault(repository, Newest(repository))
         text = await asyncio.to_thread(_document, name, newest, path_of_file)

@@ -21,6 +21,7 @@ import uvicorn
 
 from huai_schema import __version__
 from huai_schema.errors import ExitCode, HuaiError
+from huai_server.http.access import without_tokens
 from huai_server.http.app import Application, create_app
 from huai_server.http.asgi.connection import connection_class
 from huai_server.http.settings import Registry, ServeSettings
@@ -181,11 +182,21 @@ def _config(settings: ServeSettings, app: Application) -> uvicorn.Config:
 def _log_requests() -> None:
     """Give uvicorn's log of requests a place: standard error, a line each."""
     handler = logging.StreamHandler()
+    handler.addFilter(_hide_tokens)
     handler.setFormatter(logging.Formatter("%(asctime)s %(message)s", "%Y-%m-%dT%H:%M:%S%z"))
     logger = logging.getLogger("uvicorn.access")
     logger.handlers = [handler]
     logger.propagate = False
     logger.setLevel(logging.INFO)
+
+
+def _hide_tokens(record: logging.LogRecord) -> bool:
+    """Leave out of an address what should not have come in it."""
+    if isinstance(record.args, tuple):
+        record.args = tuple(
+            without_tokens(each) if isinstance(each, str) else each for each in record.args
+        )
+    return True
 
 
 class _Server(uvicorn.Server):

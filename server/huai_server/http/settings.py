@@ -32,24 +32,47 @@ class WebHook(NamedTuple):
     """Whether it may have an address of this network."""
 
 
+class Grant(NamedTuple):
+    """What a token allows."""
+
+    modules: frozenset[str]
+    scopes: frozenset[str]
+
+
 class Registry(Protocol):
     """The modules that are served at this moment."""
 
     def modules(self) -> Mapping[str, Path]:
-        """Module name to its bare repository.  Asked on every request, so it has to be cheap."""
+        """Name of each public module to its bare repository.
+
+        Asked on every request, so it has to be cheap.
+        """
+        ...
+
+    def private(self) -> Mapping[str, Path]:
+        """The same of modules that only those see whom `Access` lets."""
+        ...
+
+    def grant(self, token: str) -> Grant | None:
+        """What a token allows at this moment; None: it is not valid."""
         ...
 
     def contents(self) -> Mapping[str, Content]:
-        """The modules that hand out content; equally cheap, the same value each time."""
+        """The modules that hand out content, private ones as well; the same value each time."""
         ...
 
     def static_folders(self) -> Mapping[str, Path]:
-        """Where the static files of modules are, as far as a folder here has them."""
+        """Where the static files of modules are, private ones as well, if a folder has them."""
         ...
 
     def webhooks(self) -> Sequence[tuple[str, WebHook]]:
         """Modules and the hooks that hear of their commits."""
         ...
+
+
+def every_repository(registry: Registry) -> set[Path]:
+    """Those of all modules, to forget what was kept of others."""
+    return {*registry.modules().values(), *registry.private().values()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

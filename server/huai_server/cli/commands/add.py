@@ -50,6 +50,11 @@ from huai_server.config import Module, config_path
     is_flag=True,
     help="Let `serve` hand out the files over HTTP too, below /content/NAME/.",
 )
+@click.option(
+    "--private",
+    is_flag=True,
+    help="Let only those see it who have a token; `huai-server token new NAME` makes one.",
+)
 @json_option
 @click.pass_obj
 def command(
@@ -63,6 +68,7 @@ def command(
     cross_file_systems: bool,
     no_owners: bool,
     serve_content: bool,
+    private: bool,
     as_json: bool,
 ) -> None:
     """Add the tree at PATH as module NAME."""
@@ -75,6 +81,7 @@ def command(
         one_file_system=not cross_file_systems,
         owners=not no_owners,
         serve_content=serve_content,
+        access="private" if private else "public",
     )
     console = Console(as_json=as_json)
     unserved = modules.add(root, name, module)

@@ -16,6 +16,7 @@ from contextlib import ExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote_to_bytes
 
+from huai_server.http.access import Access
 from huai_server.http.asgi.body import Body, Inbox, Receive, race
 from huai_server.http.asgi.connections import address_of, client_address
 from huai_server.http.asgi.errors import ClientGoneError, HttpError
@@ -42,8 +43,9 @@ _log = logging.getLogger(__name__)
 class ContentApp:
     """Hands out the files of one server's modules."""
 
-    def __init__(self, settings: ServeSettings, registry: Registry) -> None:
+    def __init__(self, settings: ServeSettings, registry: Registry, access: Access) -> None:
         """Modules come from `registry`, which may change at any time."""
+        self._access = access
         self._registry = registry
         self._known: dict[str, tuple[Content, CommittedFiles]] = {}
         self._timeout = settings.request_timeout
@@ -70,6 +72,7 @@ class ContentApp:
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         name, path = _target(scope["raw_path"])
+        self._access.repository(scope, name)
         files = self._files(name)
         body = Body(Inbox(receive), b"", 0, self._timeout)
         await body.open()
@@ -84,7 +87,7 @@ class ContentApp:
         content = self._registry.contents().get(name)
         if content is None:
             self._known.pop(name, None)
-            raise HttpError(404, "no such module hands out content here")
+            raise HttpError(404, "the module hands out no content here")
         known = self._known.get(name)
         if known is None or known[0] is not content:
             known = self._known[name] = content, CommittedFiles(name, content)

@@ -11,12 +11,14 @@ Rules:
 - A subscriber is not one of the connections that are limited, but has a place among its like.
 """
 
+import asyncio
 import random
 import re
-from collections.abc import Iterable
+from collections.abc import Container, Coroutine, Iterable
 from typing import Any
 from urllib.parse import parse_qs
 
+from huai_server.http.access import Access, Asker, asker_of
 from huai_server.http.asgi.body import Body, Inbox, Receive, race
 from huai_server.http.asgi.connection import EXTENSION
 from huai_server.http.asgi.connections import address_of, client_address
@@ -50,9 +52,10 @@ _HEADERS = [
 class EventsApp:
     """Tells subscribers of new commits."""
 
-    def __init__(self, settings: ServeSettings, news: News) -> None:
+    def __init__(self, settings: ServeSettings, news: News, access: Access) -> None:
         """`news` is shared with whoever else wants to know."""
         self._news = news
+        self._access = access
         self._timeout = settings.request_timeout
         self._address_of = address_of(settings.proxies)
         each = settings.max_connections_per_address
@@ -73,7 +76,7 @@ class EventsApp:
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         wanted = _wanted(scope["query_string"])
-        number = self._last_seen(scope["headers"])
+        number, asker = self._last_seen(scope["headers"]), asker_of(scope)
         body = Body(Inbox(receive), b"", 0, self._timeout)
         await body.open()
         async with self._places.slot(client_address(scope, self._address_of)):
@@ -83,32 +86,37 @@ class EventsApp:
                 # A head may have 64 KiB, and nobody asks for it any more.
                 scope["headers"].clear()
                 scope["query_string"] = scope["raw_path"] = b""
-                await self._joined(send, body, wanted, number)
+                telling = self._tell(send, asker, wanted, number)
+                await self._joined(telling, body)
             await send({"type": "http.response.body", "body": b"", "more_body": False})
 
-    async def _joined(
-        self, send: Send, body: Body, wanted: frozenset[str] | None, number: int
-    ) -> None:
+    async def _joined(self, telling: Coroutine[Any, Any, None], body: Body) -> None:
         try:
             await self._news.join()
-            await race(self._tell(send, wanted, number), body.gone())
+            await race(telling, body.gone())
         finally:
+            telling.close()  # of one that was never begun
             self._news.leave()
 
-    async def _tell(self, send: Send, wanted: frozenset[str] | None, number: int) -> None:
+    async def _tell(
+        self, send: Send, asker: Asker, wanted: frozenset[str] | None, number: int
+    ) -> None:
         """Send all that is new, and what comes, until the server stops."""
         await _send(send, b"retry: %d\n\n" % _RETRY_MILLISECONDS)
+        clock = asyncio.get_running_loop().time
+        due = clock() + _pause()
         while not self._news.stopped:
             # Not the number of the last one: its module may be gone.
             events, number = self._news.after(number), self._news.number
-            for piece in _pieces(events, wanted):
+            for piece in _pieces(events, wanted, self._access.seen_by(asker)):
                 await _send(send, piece)
+                due = clock() + _pause()
             if self._news.number == number:
-                # Not all subscribers at the same moment.
-                pause = random.uniform(HEARTBEAT_SECONDS / 2, HEARTBEAT_SECONDS)  # noqa: S311
-                await self._news.wait(pause)
-                if self._news.number == number and not self._news.stopped:
+                await self._news.wait(max(0.0, due - clock()))
+                # Also while there is news that is not for this subscriber.
+                if clock() >= due and not self._news.stopped:
                     await _send(send, _HEARTBEAT)
+                    due = clock() + _pause()
 
     def _last_seen(self, headers: Iterable[tuple[bytes, bytes]]) -> int:
         """The number of the last event that the subscriber knows; 0: it has to hear of all."""
@@ -130,10 +138,17 @@ def _wanted(query: bytes) -> frozenset[str] | None:
     return frozenset(parse_qs(query.decode("latin-1")).get("module", ())) or None
 
 
-def _pieces(events: Iterable[Event], wanted: frozenset[str] | None) -> Iterable[bytes]:
+def _pause() -> float:
+    """Seconds until the next heartbeat: not of all subscribers at the same moment."""
+    return random.uniform(HEARTBEAT_SECONDS / 2, HEARTBEAT_SECONDS)  # noqa: S311
+
+
+def _pieces(
+    events: Iterable[Event], wanted: frozenset[str] | None, seen: Container[str]
+) -> Iterable[bytes]:
     held = bytearray()
     for event in events:
-        if wanted is None or event.module in wanted:
+        if event.module in seen and (wanted is None or event.module in wanted):
             held += event.text
             if len(held) >= _PIECE:
                 yield bytes(held)

@@ -1,4 +1,4 @@
-"""The newest commit of each module as an event, and who waits for the next one.
+"""The newest commit of each module as an event, private ones too, and who waits for the next one.
 
 A commit is made by another process, which tells nobody: the branches are looked at, as long as
 somebody waits.  Looking costs a small read for each module, works on network file systems too, and
@@ -9,13 +9,16 @@ Rules:
 - Only the newest commit of a module is kept: a subscriber that is slow misses what is between, and
   never the newest.  So a subscriber needs no queue: it knows the number of the last event that it
   was sent.
-- Numbers only grow, and count from this start of the server: `epoch` tells one start from another.
+- Numbers only grow, with the clock and not by one: a gap must not tell of commits that a
+  subscriber may not see.  They mean something in this start of the server alone: `epoch` tells one
+  from another.
 """
 
 import asyncio
 import json
 import logging
 import secrets
+import time
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -135,7 +138,7 @@ class News:
             await asyncio.sleep(0)
 
     async def _look(self) -> None:
-        modules = dict(self._registry.modules())
+        modules = {**self._registry.modules(), **self._registry.private()}
         for name in self._told.keys() - modules.keys():
             del self._told[name], self._events[name]
         for name, state in (await in_thread(lambda: _states(modules))).items():
@@ -159,7 +162,7 @@ class News:
         return head
 
     def _add(self, name: str, head: Head) -> None:
-        self.number += 1
+        self.number = max(self.number + 1, time.monotonic_ns() // 1_000_000)
         said = {
             "module": name,
             "serial": head.info.serial,

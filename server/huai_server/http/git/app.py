@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs
 
+from huai_server.http.access import Access
 from huai_server.http.asgi.body import Body, Inbox, Receive, race
 from huai_server.http.asgi.connections import address_of, client_address
 from huai_server.http.asgi.errors import ClientGoneError, HttpError
@@ -56,9 +57,10 @@ RawHeaders = Iterable[tuple[bytes, bytes]]
 class GitApp:
     """Serves the repositories of a registry to git, pygit2 and others that speak the protocol."""
 
-    def __init__(self, settings: ServeSettings, registry: Registry) -> None:
+    def __init__(self, settings: ServeSettings, registry: Registry, access: Access) -> None:
         """Needs git in PATH: `GitMissingError`."""
         self._settings = settings
+        self._access = access
         self._registry = registry
         self._cache = ReplyCache(settings.cache_bytes)
         timeout = settings.request_timeout
@@ -78,13 +80,12 @@ class GitApp:
         name, _, operation = scope["path"].removeprefix(PREFIX).partition(".git/")
         try:
             handle = self._handler(name, operation)
-            repository = self._registry.modules().get(name)
-            if repository is None or handle is None:
-                await send_error(_unknown(name, operation), inbox, send)
-            elif not repository.exists():
-                await send_error(HttpError(404, "nothing is committed there yet"), inbox, send)
-            else:
-                await handle(repository, scope, inbox, send)
+            if handle is None:
+                raise _unknown(name, operation)
+            repository = self._access.repository(scope, name)
+            if not repository.exists():
+                raise HttpError(404, "nothing is committed there yet")
+            await handle(repository, scope, inbox, send)
         except HttpError as error:
             await send_error(error, inbox, send)
         except ClientGoneError:
@@ -230,8 +231,6 @@ def _unknown(name: str, operation: str) -> HttpError:
         return _read_only()
     if operation.startswith(_DUMB):
         return _dumb()
-    if operation in {_ADVERT, _SERVICE}:
-        return HttpError(404, "no such module", hint="see /api/v1/modules for their names")
     return HttpError(404, "there is nothing at this address")
 
 

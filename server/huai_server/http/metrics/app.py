@@ -5,18 +5,22 @@ from prometheus_client import CollectorRegistry, PlatformCollector, ProcessColle
 from prometheus_client.exposition import choose_encoder
 
 from huai_schema.errors import HuaiError
+from huai_server.http.access import Access
 from huai_server.http.api import Heads
 from huai_server.http.metrics.collector import Module, ServerCollector, Sources
 
 
-def router(heads: Heads, sources: Sources) -> APIRouter:
+def router(heads: Heads, sources: Sources, access: Access) -> APIRouter:
     """The route."""
     routes = APIRouter(tags=["health"])
 
     @routes.get("/metrics", response_class=Response, responses={200: {"content": _TEXT}})
     async def metrics(request: Request) -> Response:
         """Metrics for Prometheus: as its text, or as OpenMetrics."""
-        modules = {name: await _module(heads, name) for name in heads.names()}
+        modules = {
+            name: await _module(heads, name)
+            for name in sorted(access.modules(request.scope, "metrics"))
+        }
         registry = CollectorRegistry()
         registry.register(ServerCollector(sources, modules))
         ProcessCollector(registry=registry)

@@ -9,13 +9,14 @@ from collections.abc import Awaitable, Callable
 from fastapi import APIRouter, Request, Response
 
 from huai_schema.errors import HuaiError
+from huai_server.http.access import Access
 from huai_server.http.any_path import asked_path
 from huai_server.http.asgi.errors import HttpError
 from huai_server.http.pages.browse import Asked, Browser
 from huai_server.http.pages.history import Recent
 from huai_server.http.pages.rendering import ASSETS, Page
 from huai_server.http.pages.status import front_page, module_page
-from huai_server.http.settings import Registry
+from huai_server.http.settings import Registry, every_repository
 
 _DAMAGED = "its metadata cannot be read; the server's log says why"
 _ABOVE = 5
@@ -24,7 +25,7 @@ _NUMBER = re.compile(r"[0-9]{1,19}")
 _FOREVER = {"Cache-Control": "public, max-age=31536000, immutable"}
 
 
-def router(registry: Registry) -> APIRouter:
+def router(registry: Registry, access: Access) -> APIRouter:
     """The routes; modules come from `registry`, which may change at any time."""
     routes = APIRouter(include_in_schema=False)
     recent, browser = Recent(), Browser()
@@ -32,16 +33,20 @@ def router(registry: Registry) -> APIRouter:
     @routes.get("/")
     async def front(request: Request) -> Response:
         """All modules."""
-        page = Page(request)
-        return await _guarded(page, lambda: front_page(page, registry.modules(), recent))
+        page, modules = Page(request), access.modules(request.scope)
+        recent.forget_all_but(every_repository(registry))
+        return await _guarded(page, lambda: front_page(page, modules, recent))
 
     @routes.get("/modules/{name}")
     async def module(request: Request, name: str, before: str = "") -> Response:
         """One module."""
         page, serial = Page(request), _number(before)
-        return await _guarded(
-            page, lambda: module_page(page, name, registry.modules(), recent, serial)
-        )
+
+        async def build() -> Response:
+            row = name, access.repository(request.scope, name)
+            return await module_page(page, *row, recent, serial)
+
+        return await _guarded(page, build)
 
     @routes.get("/modules/{name}/tree/{commit}")
     @routes.get("/modules/{name}/tree/{commit}/{path:any_text}")
@@ -55,7 +60,8 @@ def router(registry: Registry) -> APIRouter:
             # People write a slash behind a directory.
             raw = request.scope["raw_path"].removesuffix(b"/")
             asked = Asked(name, commit, asked_path(raw, _ABOVE))
-            return await browser.tree_page(page, registry.modules(), asked, _number(start) or 0, q)
+            repository = access.repository(request.scope, name)
+            return await browser.tree_page(page, repository, asked, _number(start) or 0, q)
 
         return await _guarded(page, build)
 
@@ -64,9 +70,12 @@ def router(registry: Registry) -> APIRouter:
         """What differs between two commits."""
         page = Page(request)
         begin = _number(start) or 0
-        return await _guarded(
-            page, lambda: browser.diff_page(page, registry.modules(), name, both, begin)
-        )
+
+        async def build() -> Response:
+            repository = access.repository(request.scope, name)
+            return await browser.diff_page(page, repository, name, both, begin)
+
+        return await _guarded(page, build)
 
     @routes.get("/pages/{name}")
     async def loaded(name: str) -> Response:
@@ -90,7 +99,10 @@ async def _guarded(page: Page, build: Callable[[], Awaitable[Response]]) -> Resp
         return await build()
     except HttpError as error:
         status, message, hint = error.status, error.message, error.hint
+        headers = error.headers
     except HuaiError:
-        status, message, hint = 500, _DAMAGED, ""
+        status, message, hint, headers = 500, _DAMAGED, "", {}
     values = {"status": status, "message": message, "hint": hint}
-    return page.render("problem.html", values, status)
+    answer = page.render("problem.html", values, status)
+    answer.headers.update(headers)
+    return answer

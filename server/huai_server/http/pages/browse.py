@@ -5,7 +5,7 @@ get status 503 if it does not come.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
@@ -40,10 +40,9 @@ class Browser:
         self._turns = Limiter(_READERS, _LINE, _WAIT_SECONDS)
 
     async def tree_page(
-        self, page: Page, modules: Mapping[str, Path], commit: "Asked", start: int, text: str
+        self, page: Page, repository: Path, commit: "Asked", start: int, text: str
     ) -> Response:
         """A directory or a file of a commit; or what a search below it found."""
-        repository = _repository(modules, commit.name)
         needle = text.encode(errors="surrogateescape")[:_SEARCHED_BYTES]
 
         def read() -> dict[str, object]:
@@ -60,10 +59,9 @@ class Browser:
         return page.render(template, {**common, **values})
 
     async def diff_page(
-        self, page: Page, modules: Mapping[str, Path], name: str, both: str, start: int
+        self, page: Page, repository: Path, name: str, both: str, start: int
     ) -> Response:
         """What differs between the commits `OLD..NEW`."""
-        repository = _repository(modules, name)
         before, dots, after = both.partition("..")
         if not dots:
             raise HttpError(404, "there is nothing at this address")
@@ -92,13 +90,6 @@ class Asked:
         self.name = name
         self.commit = commit
         self.path = path
-
-
-def _repository(modules: Mapping[str, Path], name: str) -> Path:
-    repository = modules.get(name)
-    if repository is None:
-        raise HttpError(404, "no such module")
-    return repository
 
 
 def _shown(opened: Opened, path: RelPath, start: int) -> dict[str, object]:

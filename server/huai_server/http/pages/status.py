@@ -12,7 +12,6 @@ from typing import NamedTuple
 from fastapi import Response
 
 from huai_schema.errors import HuaiError
-from huai_server.http.asgi.errors import HttpError
 from huai_server.http.pages.growth import line
 from huai_server.http.pages.history import KEPT, RECENT, Recent, newest_commits
 from huai_server.http.pages.rendering import Page
@@ -37,7 +36,6 @@ class ModuleRow(NamedTuple):
 
 async def front_page(page: Page, modules: Mapping[str, Path], recent: Recent) -> Response:
     """All modules."""
-    recent.forget_all_but(set(modules.values()))
     rows = [await _row(name, modules[name], recent) for name in sorted(modules)]
     totals = [row.commits[0].info.totals for row in rows if row.commits]
     values = {
@@ -49,12 +47,9 @@ async def front_page(page: Page, modules: Mapping[str, Path], recent: Recent) ->
 
 
 async def module_page(
-    page: Page, name: str, modules: Mapping[str, Path], recent: Recent, before: int | None
+    page: Page, name: str, repository: Path, recent: Recent, before: int | None
 ) -> Response:
     """One module; its commits below the serial `before`, or from the newest on."""
-    repository = modules.get(name)
-    if repository is None:
-        raise HttpError(404, "no such module")
     row = await _row(name, repository, recent)
     newest = row.commits[0] if row.commits else None
     older = None

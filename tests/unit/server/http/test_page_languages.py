@@ -16,7 +16,7 @@ def sentences() -> set[str]:
     """Every sentence that a template or a page says."""
     texts = [each.read_text(encoding="utf-8") for each in PAGES.glob("templates/*.html")]
     found = {one or other for text in texts for one, other in SAID.findall(text)}
-    modules = [*PAGES.glob("*.py"), PAGES.parent / "any_path.py"]
+    modules = [*PAGES.glob("*.py"), PAGES.parent / "any_path.py", PAGES.parent / "access.py"]
     source = "".join(each.read_text(encoding="utf-8") for each in modules)
     found |= set(re.findall(r'hint(?:=| = )"([^"]+)"', source))
     found |= set(re.findall(r'(?:say\(|86400, |3600, |60, )"([^"]+)"', source))

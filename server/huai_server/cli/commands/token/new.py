@@ -1,0 +1,63 @@
+"""`huai-server token new`: make a token."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+import click
+
+from huai_server.cli.console import Console
+from huai_server.cli.options import json_option, modules_argument, parse_span
+from huai_server.cli.token_report import token_values
+from huai_server.config import load
+from huai_server.tokens import SCOPES, new_token
+
+if TYPE_CHECKING:
+    from huai_server.tokens import Scope
+
+
+@click.command()
+@modules_argument
+@click.option(
+    "--scope",
+    "scopes",
+    type=click.Choice(SCOPES),
+    multiple=True,
+    default=("read",),
+    show_default=True,
+    help="What it is good for: all of the modules, or their part of /metrics. May be given twice.",
+)
+@click.option(
+    "--expires",
+    callback=parse_span,
+    metavar="TIME",
+    help="End it after so long (90d, 12h); otherwise it is valid until it is revoked.",
+)
+@click.option("--comment", default="", metavar="TEXT", help="Whose it is, for `token list`.")
+@json_option
+@click.pass_obj
+def command(
+    root: Path,
+    names: tuple[str, ...],
+    scopes: tuple[str, ...],
+    expires: int | None,
+    comment: str,
+    as_json: bool,
+) -> None:
+    """Make a token that opens the modules NAME, and print it, once.
+
+    What is kept of it proves it and does not tell it. It is valid at once, beside those that there
+    are: to rotate, make a new one, hand it out, then revoke the old one.
+    """
+    if not names:
+        raise click.UsageError("name the modules that the token opens")
+    config = load(root)
+    public = [name for name in names if not config.module(name).is_private]
+    chosen = cast("tuple[Scope, ...]", scopes)
+    token, text = new_token(root, names, chosen, seconds=expires, comment=comment)
+    console = Console(as_json=as_json)
+    for name in public:
+        console.warning(
+            f'{name}: everybody sees it, with a token or without: access = "private" hides it'
+        )
+    console.event("token", **token_values(token), token=text)
+    console.result(text)

@@ -1,0 +1,29 @@
+"""How `huai-server token` tells of tokens."""
+
+import time
+from datetime import UTC, datetime
+
+from huai_server.tokens import Token
+
+
+def token_values(token: Token) -> dict[str, object]:
+    """A token as programs are told of it, without what proves it."""
+    return {
+        "id": token.id,
+        "modules": list(token.modules),
+        "scopes": list(token.scopes),
+        "created": token.created,
+        "expires": token.expires,
+        "expired": not token.holds(time.time()),
+        "comment": token.comment,
+    }
+
+
+def token_line(token: Token) -> str:
+    """The same for people, on one line."""
+    ends = "does not expire"
+    if token.expires is not None:
+        day = datetime.fromtimestamp(token.expires, UTC)
+        ends = f"{'until' if token.holds(time.time()) else 'EXPIRED'} {day:%Y-%m-%d %H:%M} UTC"
+    parts = [token.id, ",".join(token.modules), ",".join(token.scopes), ends, token.comment]
+    return "  ".join(part for part in parts if part)

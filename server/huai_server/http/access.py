@@ -1,0 +1,174 @@
+"""Who sees which module: public ones everybody, private ones whoever shows a token for them.
+
+A name that does not exist and one that the asker may not see get the same answer: 401 without a
+token, as git and browsers send theirs only when they are asked for it, and 404 with a valid one.
+
+Rules:
+
+- What a request may see comes from here.  `Registry.modules` alone, which others read, has the
+  public modules only: a place that forgets to ask shows too little, never too much.
+- Whoever shows no token pays for none of this: a poll of a public module looks up no private one.
+- A token is kept as text in an `Asker`, which shows it to nobody, and asked about again each time:
+  one that is revoked ends here.
+"""
+
+import asyncio
+import binascii
+import re
+from base64 import b64decode
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from huai_server.http.asgi.connections import address_of, client_address
+from huai_server.http.asgi.errors import HttpError
+from huai_server.http.asgi.limiter import Limiter
+from huai_server.http.asgi.responder import Send
+from huai_server.http.settings import Registry, ServeSettings
+from huai_server.tokens import Scope, token_form
+
+_KEY = "huai.asker"
+"""Where the scope of a request has its `Asker`, if it shows a token."""
+_HEADER_BYTES = 1024
+_CHALLENGE = {"WWW-Authenticate": 'Basic realm="huai", charset="UTF-8"'}
+_IN_QUERY = re.compile(rb"huai_[0-9a-f]{12}_|(?:^|&)(?:access_|private_)?token=")
+_SEEN = re.compile(r"huai_[0-9a-f]{12}_[\w.~%+-]*|(?<=token=)[^&\s]+")
+_FAILURES, _FAILURES_EACH, _PENALTY_SECONDS = 64, 4, 1.0
+"""Wrong tokens at a time, altogether and of one address; each is answered after so long."""
+
+
+class Asker:
+    """Who asks: whoever has this token."""
+
+    __slots__ = ("_token",)
+
+    def __init__(self, token: str = "") -> None:
+        """Empty: anybody."""
+        self._token = token
+
+    def sees(self, registry: Registry, scope: Scope) -> Mapping[str, Path]:
+        """The private modules that the token opens at this moment, for this purpose."""
+        found = registry.grant(self._token)
+        if found is None or scope not in found.scopes:
+            return {}
+        return {name: at for name, at in registry.private().items() if name in found.modules}
+
+
+_ANYBODY = Asker()
+
+
+class Access:
+    """Judges the requests of one server."""
+
+    def __init__(self, settings: ServeSettings, registry: Registry) -> None:
+        """Modules and tokens come from `registry`, which may change at any time."""
+        self._registry = registry
+        self._address_of = address_of(settings.proxies)
+        self._failures = Limiter(_FAILURES, 0, 0, each=_FAILURES_EACH)
+
+    async def admit(self, scope: dict[str, Any], send: Send) -> Send:
+        """Look at what a request shows; returns what its answer is to be sent by.
+
+        Raises `HttpError` for a token that is not valid, or that stands in the address.
+        """
+        query = scope["query_string"]
+        if (b"huai_" in query or b"token=" in query) and _IN_QUERY.search(query):
+            raise HttpError(
+                400,
+                "a token does not belong into an address, which logs keep",
+                hint="revoke it; send another one in a header, Authorization: Bearer TOKEN",
+            )
+        for name, value in scope["headers"]:
+            if name == b"authorization":
+                return await self._judge(scope, value, send)
+        return send
+
+    async def _judge(self, scope: dict[str, Any], header: bytes, send: Send) -> Send:
+        token = _token_of(header)
+        if token is None:
+            return send  # what another server in front asks for
+        if self._registry.grant(token) is None:
+            async with self._failures.slot(client_address(scope, self._address_of)):
+                await asyncio.sleep(_PENALTY_SECONDS)
+            raise HttpError(
+                401,
+                "the token is not valid",
+                hint="it may have expired, or been revoked: ask the upstream for another one",
+                headers=_CHALLENGE,
+            )
+        scope[_KEY] = Asker(token)
+        return _private(send)
+
+    def modules(self, scope: Mapping[str, Any], purpose: Scope = "read") -> Mapping[str, Path]:
+        """Name of each module that the request may see to its repository."""
+        asker = asker_of(scope)
+        return self.seen_by(asker, purpose)
+
+    def seen_by(self, asker: Asker, purpose: Scope = "read") -> Mapping[str, Path]:
+        """The same, for who stays connected."""
+        public = self._registry.modules()
+        if asker is _ANYBODY:
+            return public
+        return {**public, **asker.sees(self._registry, purpose)}
+
+    def repository(self, scope: Mapping[str, Any], name: str) -> Path:
+        """Where the repository of a module is; `HttpError` if there is none for who asks."""
+        found = self._registry.modules().get(name)
+        if found is None and _KEY in scope:
+            found = asker_of(scope).sees(self._registry, "read").get(name)
+        if found is None:
+            raise self.unknown(scope)
+        return found
+
+    def unknown(self, scope: Mapping[str, Any]) -> HttpError:
+        """What is said of a module that is not there, or not for who asks."""
+        if _KEY not in scope and self._registry.private():
+            return HttpError(
+                401,
+                "no such module, or one that asks for a token",
+                hint="send it in a header: Authorization: Bearer TOKEN, or as the password",
+                headers=_CHALLENGE,
+            )
+        return HttpError(404, "no such module", hint="see /api/v1/modules for their names")
+
+
+def asker_of(scope: Mapping[str, Any]) -> Asker:
+    """Who sent a request."""
+    found = scope.get(_KEY, _ANYBODY)
+    assert isinstance(found, Asker)  # noqa: S101 - the type of what `admit` put there
+    return found
+
+
+def without_tokens(text: str) -> str:
+    """A text for a log, in which no token can be read."""
+    return _SEEN.sub("***", text) if "huai_" in text or "token=" in text else text
+
+
+def _token_of(header: bytes) -> str | None:
+    """The token in an Authorization header: a bearer's, or the password of a login."""
+    kind, _, value = header[:_HEADER_BYTES].decode("latin-1").strip().partition(" ")
+    token = value.strip()
+    if kind.lower() == "basic":
+        try:
+            token = b64decode(token, validate=True).decode("latin-1").partition(":")[2]
+        except binascii.Error:
+            return None
+    elif kind.lower() != "bearer":
+        return None
+    return token if token_form(token) else None
+
+
+def _private(send: Send) -> Send:
+    """Let no cache that others share keep the answer."""
+
+    async def sending(message: Any) -> None:
+        if message["type"] == "http.response.start":
+            kept = [each for each in message.get("headers", ()) if each[0] != b"cache-control"]
+            said = b", ".join(v for k, v in message.get("headers", ()) if k == b"cache-control")
+            words = [word for word in said.split(b", ") if word not in {b"", b"public"}]
+            words = words if b"private" in words else [b"private", *words]
+            more = [(b"cache-control", b", ".join(words)), (b"vary", b"Authorization")]
+            message = {**message, "headers": [*kept, *more]}
+        await send(message)
+
+    return sending

@@ -1,0 +1,248 @@
+"""Private modules of a running server: who sees them, and where a token never stands."""
+
+import base64
+import json
+import subprocess
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.integration.test_events import subscribed
+from tests.support.committing import ENVIRONMENT, SECONDS, git, run_server
+from tests.support.prepared import CLIENT, ran
+from tests.support.serving import Serving, serving
+
+HIDDEN = "secret"
+PLACES = (
+    "/git/{}.git/info/refs?service=git-upload-pack",
+    "/git/{}.git/static/head",
+    "/git/{}.git/blocks/ab/ab" + "0" * 62,
+    "/content/{}/file",
+    "/api/v1/modules/{}",
+    "/api/v1/modules/{}/metalink/file",
+    "/modules/{}",
+    "/modules/{}/tree/1",
+    "/modules/{}/tree/1/?q=file",
+    "/modules/{}/diff/1..1",
+)
+LISTS = ("/api/v1/modules", "/", "/metrics")
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A public module, and a private one."""
+    folder = tmp_path_factory.mktemp("upstream")
+    for name in ("open", HIDDEN):
+        (folder / name).mkdir()
+        (folder / name / "file").write_text(f"content of {name}")
+    root = folder / "state"
+    private = ("add", HIDDEN, str(folder / HIDDEN), "--serve-content", "--private")
+    run_server(root, "add", "open", str(folder / "open"), "--serve-content")
+    run_server(root, *private, "--content-url", "https://mirror.example/secret")
+    (folder / "www").mkdir()
+    text = (root / "server.toml").read_text()
+    head = f'[listen]\naccess_log = true\n[static]\nto = ["{folder / "www"}"]\n'
+    (root / "server.toml").write_text(head + text)
+    for name in ("open", HIDDEN):
+        assert run_server(root, "commit", name).returncode == 0
+    return root
+
+
+@pytest.fixture(scope="module")
+def server(root: Path) -> Iterator[Serving]:
+    with serving(root) as server:
+        yield server
+
+
+def make(root: Path, *arguments: str) -> tuple[str, str]:
+    """A new token and its id."""
+    done = run_server(root, "token", "new", *(arguments or (HIDDEN,)), "--json")
+    said = json.loads(done.stdout)
+    return said["token"], said["id"]
+
+
+@pytest.fixture(scope="module")
+def token(root: Path) -> str:
+    return make(root)[0]
+
+
+def bearer(token: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {token}"}
+
+
+def basic(token: str) -> dict[str, str]:
+    return {"Authorization": "Basic " + base64.b64encode(f"anybody:{token}".encode()).decode()}
+
+
+def said(answer: httpx.Response) -> tuple[int, str, dict[str, str]]:
+    """All of an answer but its time."""
+    return answer.status_code, answer.text, dict(answer.headers) | {"date": ""}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_without_a_right_to_it_there_is_no_such_module(
+    server: Serving, root: Path, token: str, place: str
+) -> None:
+    other, _ = make(root, "open")
+    for headers, status in (({}, 401), (bearer(other), 404)):
+        answers = []
+        for name in (HIDDEN, "nobody"):
+            answer = httpx.get(server.url + place.format(name), headers=headers)
+            status_code, text, more = said(answer)
+            assert status_code == status
+            answers.append((text.replace(name, "NAME"), more | {"content-length": "", "etag": ""}))
+        assert answers[0] == answers[1]
+    for headers in (bearer(token), basic(token)):
+        answer = httpx.get(server.url + place.format(HIDDEN), headers=headers)
+        assert answer.status_code == (404 if "/blocks/" in place else 200), answer.text
+        if answer.status_code == 200:
+            assert "private" in answer.headers["cache-control"]
+            assert "public" not in answer.headers["cache-control"]
+            assert "Authorization" in answer.headers.get_list("vary", split_commas=True)
+
+
+@pytest.mark.parametrize("place", LISTS)
+def test_lists_name_it_to_whoever_may_see_it(
+    server: Serving, root: Path, token: str, place: str
+) -> None:
+    seen = token if place != "/metrics" else make(root, HIDDEN, "--scope", "metrics")[0]
+    for headers, found in (({}, False), (bearer(seen), True), ({}, False)):
+        answer = httpx.get(server.url + place, headers=headers)
+        assert answer.status_code == 200
+        assert "open" in answer.text
+        assert (HIDDEN in answer.text) == found
+    wrong = make(root, HIDDEN, "--scope", "metrics")[0] if place != "/metrics" else token
+    assert HIDDEN not in httpx.get(server.url + place, headers=bearer(wrong)).text
+
+
+def test_git_clones_with_a_header_and_with_a_login(
+    server: Serving, root: Path, token: str, tmp_path: Path
+) -> None:
+    helper = tmp_path / "helper"
+    helper.write_text(f"#!/bin/sh\necho username=anybody\necho password={token}\n")
+    helper.chmod(0o700)
+    options = (f"http.extraHeader=Authorization: Bearer {token}", f"credential.helper={helper}")
+    url = f"{server.url}/git/{HIDDEN}.git"
+    for number, option in enumerate(options):
+        place = tmp_path / str(number)
+        command = ["git", "-c", option, "clone", "-q", "--bare", url, str(place)]
+        subprocess.run(command, env=ENVIRONMENT, check=True, timeout=SECONDS)
+        newest = git(root / "modules" / HIDDEN / "repository.git", "rev-parse", "main")
+        assert git(place, "rev-parse", "main") == newest
+    environment = {**ENVIRONMENT, "GIT_TERMINAL_PROMPT": "0"}
+    command = ["git", "clone", "-q", "--bare", url, str(tmp_path / "none")]
+    done = subprocess.run(command, env=environment, check=False, timeout=SECONDS)
+    assert done.returncode == 128
+
+
+def test_a_downstream_syncs_with_its_netrc(
+    server: Serving, root: Path, token: str, tmp_path: Path
+) -> None:
+    def client(*arguments: str, code: int = 0) -> str:
+        place = ["--root", str(tmp_path / "client"), *arguments]
+        done = ran(CLIENT, place, environment, SECONDS)
+        assert done.returncode == code, done
+        assert token not in done.stdout + done.stderr
+        return done.stderr
+
+    netrc = tmp_path / "netrc"
+    environment = {**ENVIRONMENT, "NETRC": str(netrc)}
+    netrc.write_text(f"machine 127.0.0.1 login huai password {token}\n")
+    content = f"{server.url}/content/{HIDDEN}"
+    client("add", HIDDEN, server.url, str(tmp_path / "copy"), "--content-url", content)
+    (tmp_path / "copy").mkdir()
+    client("sync", HIDDEN)
+    assert (tmp_path / "copy/file").read_text() == f"content of {HIDDEN}"
+    expired, name = make(root)
+    run_server(root, "token", "revoke", name)
+    netrc.write_text(f"machine 127.0.0.1 login huai password {expired}\n")
+    assert "netrc" in client("sync", HIDDEN, code=10)
+    netrc.unlink()
+    client("sync", HIDDEN, code=10)
+    assert token not in "".join(
+        each.read_text(errors="replace")
+        for each in (tmp_path / "client").rglob("*")
+        if each.is_file()
+    )
+
+
+def test_events_tell_of_it_until_the_token_is_revoked(server: Serving, root: Path) -> None:
+    def commit(name: str) -> None:
+        with (root.parent / name / "file").open("a") as file:
+            file.write("more")
+        assert run_server(root, "commit", name).returncode == 0
+
+    text, name = make(root)
+    with subscribed(server.url) as public, subscribed(server.url, headers=basic(text)) as private:
+        assert public.next()["module"] == "open"
+        assert {private.next()["module"], private.next()["module"]} == {"open", HIDDEN}
+        commit(HIDDEN)
+        assert private.next()["module"] == HIDDEN
+        run_server(root, "token", "revoke", name)
+        commit(HIDDEN)
+        commit("open")
+        assert public.next()["module"] == private.next()["module"] == "open"
+        # No gap of one tells how many others there were.
+        assert public.last == private.last
+        assert int(public.last.partition("-")[2]) > 1000
+
+
+def test_a_token_that_is_not_valid_is_refused_and_tried_slowly(server: Serving, root: Path) -> None:
+    text, name = make(root, "open", HIDDEN)
+    assert httpx.get(server.url + "/api/v1/modules", headers=bearer(text)).status_code == 200
+    run_server(root, "token", "revoke", name)
+
+    def ask(number: int) -> httpx.Response:
+        place = ("/api/v1/modules/open", "/git/open.git/info/refs?service=git-upload-pack")
+        headers = {**bearer(text), "X-Forwarded-For": "192.0.2.1"}
+        return httpx.get(server.url + place[number % 2], headers=headers)
+
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(ask, range(8)))
+    assert {answer.status_code for answer in answers} == {401, 503}
+    assert sum(answer.status_code == 401 for answer in answers) == 4
+    refused = next(answer for answer in answers if answer.status_code == 401)
+    assert refused.headers["www-authenticate"].startswith("Basic")
+    assert all(text[18:] not in str(said(answer)) for answer in answers)
+    foreign = httpx.get(server.url + "/api/v1/modules", auth=("somebody", "of another server"))
+    assert foreign.status_code == 200
+
+
+@pytest.mark.parametrize("key", ["token", "access_token", "anything"])
+def test_a_token_in_an_address_is_refused_and_not_logged(
+    server: Serving, token: str, key: str
+) -> None:
+    for place in ("/api/v1/modules", "/git/secret.git/info/refs", "/modules/secret"):
+        answer = httpx.get(f"{server.url}{place}?{key}={token}")
+        assert answer.status_code == 400
+        assert "Authorization: Bearer" in answer.text
+        assert token not in answer.text
+    server.wait_until(lambda: f"{key}=***" in server.log.read_text())
+
+
+def test_no_output_has_a_token(server: Serving, root: Path, token: str) -> None:
+    outputs = [
+        run_server(root, *arguments)
+        for arguments in (("token", "list"), ("token", "list", "--json"), ("status",), ("check",))
+    ]
+    assert token[5:17] in outputs[0].stdout
+    texts = [each.stdout + each.stderr for each in outputs]
+    texts += [file.read_text(errors="replace") for file in root.rglob("*") if file.is_file()]
+    texts += [httpx.get(server.url + place, headers=bearer(token)).text for place in LISTS]
+    assert not [text for text in texts if token[18:] in text]
+    assert token[18:] not in server.log.read_text()
+
+
+def test_what_becomes_private_is_hidden_at_once(server: Serving, root: Path) -> None:
+    config = root / "server.toml"
+    before = config.read_text()
+    assert httpx.get(server.url + "/api/v1/modules/open").status_code == 200
+    config.write_text(before.replace("[modules.open]", '[modules.open]\naccess = "private"'))
+    assert httpx.get(server.url + "/api/v1/modules/open").status_code == 401
+    assert httpx.get(server.url + "/api/v1/modules").json() == {"modules": []}
+    assert httpx.get(server.url + "/healthz").json()["modules"] == 0
+    config.write_text(before)
+    assert httpx.get(server.url + "/api/v1/modules/open").status_code == 200
