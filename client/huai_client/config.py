@@ -2,7 +2,7 @@
 
 import os
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
@@ -23,6 +23,9 @@ from huai_schema.program.configuration import (
     value_error,
 )
 from huai_schema.program.spans import SPAN
+
+if TYPE_CHECKING:
+    from huai_schema.program.notify.settings import Notify
 
 _NAME = "client.toml"
 _SPELT = ("queue_time", "trash", "delete_after", "max_age", "max_delete")
@@ -184,6 +187,8 @@ class ClientConfig(msgspec.Struct, frozen=True):
     modules: dict[str, Module] = msgspec.field(default_factory=dict)
     watch: Watch = Watch()
     status: StatusFiles = NO_STATUS_FILES
+    notify: "Notify | None" = None
+    """None: nobody is told of failures."""
 
     def module(self, name: str) -> Module:
         """One module, or `UnknownModuleError`."""
@@ -214,7 +219,17 @@ def load(root: Path) -> ClientConfig:
         )
     named = {name: _module(path, name, modules[name]) for name in modules}
     watch = _watch(path, table["watch"]) if "watch" in table else Watch()
-    return ClientConfig(named, watch, _status_files(path, table.get("status", {})))
+    status = _status_files(path, table.get("status", {}))
+    return ClientConfig(named, watch, status, _notify(path, table))
+
+
+def _notify(path: Path, table: dict[str, Any]) -> "Notify | None":
+    if "notify" not in table:
+        return None
+    from huai_schema.program.notify.settings import read_notify  # most have no use for it
+
+    place = f"{path}: [notify]"
+    return read_notify(place, table["notify"], msgspec.convert, msgspec.ValidationError)
 
 
 def _watch(path: Path, table: object) -> Watch:

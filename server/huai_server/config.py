@@ -3,7 +3,7 @@
 import os
 import re
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 import msgspec
 from msgspec import Meta
@@ -22,6 +22,9 @@ from huai_schema.program.configuration import (
 )
 from huai_schema.program.spans import SPAN, seconds
 from huai_server.store.retention import Retention
+
+if TYPE_CHECKING:
+    from huai_schema.program.notify.settings import Notify
 
 _NAME = "server.toml"
 _SEE = "docs/SERVER-CONFIGURATION.md, or `man huai-server.toml`, lists the keys and their values"
@@ -269,6 +272,8 @@ class ServerConfig(msgspec.Struct, frozen=True):
     """None: commits are not signed."""
     static: StaticFiles = StaticFiles()
     """Of modules that say nothing else."""
+    notify: "Notify | None" = None
+    """None: nobody is told of failures."""
 
     @property
     def fallback_modules(self) -> dict[str, Module]:
@@ -324,7 +329,13 @@ def load(root: Path) -> ServerConfig:
     if not isinstance(modules, dict):
         raise ConfigError(f"{path}: modules: tables were expected", hint=_SEE)
     named = {name: _module(path, name, modules[name]) for name in modules}
-    return ServerConfig(listen, named, fallback, signing, static)
+    notify = None
+    if "notify" in table:
+        from huai_schema.program.notify.settings import read_notify  # most have no use for it
+
+        place = f"{path}: [notify]"
+        notify = read_notify(place, table["notify"], msgspec.convert, msgspec.ValidationError)
+    return ServerConfig(listen, named, fallback, signing, static, notify)
 
 
 def add_module(root: Path, name: str, module: Module) -> None:

@@ -15,6 +15,8 @@
 - `ROOT/modules/NAME/lock`, `ROOT/modules/NAME/maintain.lock`, `ROOT/modules/NAME/publish.lock`,
   `ROOT/modules/NAME/scrub.lock`, `ROOT/modules/NAME/watch.lock`
 - `ROOT/modules/NAME/watch.json`: how far behind a `watch` is
+- `ROOT/modules/NAME/notified-commit`, `ROOT/modules/NAME/notified-scrub`: failures in a row, and
+  whether somebody was told
 - `ROOT/keys`: whose signatures count, as each commit has them (`signing.keys`); `ROOT/keys.lock`
 
 What the fallback serves stands below its own folder, in memory as a rule:
@@ -108,6 +110,10 @@ class ModulePlaces(NamedTuple):
     def watched(self) -> Path:
         """How far behind the tree `watch` is."""
         return self.folder / "watch.json"
+
+    def notified(self, work: str) -> Path:
+        """Failures in a row of `work`, and whether somebody was told of them."""
+        return self.folder / f"notified-{work}"
 
 
 def module_places(root: Path, name: str) -> ModulePlaces:

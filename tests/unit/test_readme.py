@@ -1,6 +1,7 @@
 """The README says what is so: exit codes, configuration keys, commands, length."""
 
 import re
+from dataclasses import MISSING, fields
 from pathlib import Path
 
 import click
@@ -10,6 +11,7 @@ from docs.man.pages import PROGRAMS, command_line
 from huai_client import config as client
 from huai_client import hook_table, proof_table
 from huai_schema.errors import ExitCode
+from huai_schema.program.notify.settings import Mail, Notify, Web
 from huai_server import config as server
 
 TOP = Path(__file__).parents[2]
@@ -19,6 +21,7 @@ SERVER = (TOP / "docs/SERVER-CONFIGURATION.md").read_text(encoding="utf-8")
 HOOKS = (TOP / "docs/CLIENT-HOOKS.md").read_text(encoding="utf-8")
 FALLBACK = (TOP / "docs/FALLBACK.md").read_text(encoding="utf-8")
 PROOFS = (TOP / "docs/PROOFS.md").read_text(encoding="utf-8")
+NOTIFICATIONS = (TOP / "docs/NOTIFICATIONS.md").read_text(encoding="utf-8")
 EXPORT = (TOP / "docs/EXPORT.md").read_text(encoding="utf-8")
 REQUIRED = object()
 
@@ -102,6 +105,15 @@ def test_every_key_of_the_fallback_is_described_with_its_default() -> None:
 def test_every_key_of_the_export_is_described_with_its_default() -> None:
     tables: dict[str, type[msgspec.Struct]] = {"modules.NAME.export": server.ModuleExport}
     assert described("server.toml", EXPORT) == real(tables)
+
+
+def test_every_key_of_the_notifications_is_described_with_its_default() -> None:
+    found = {
+        f"{table}.{field.name}": REQUIRED if field.default is MISSING else field.default
+        for table, kind in (("notify", Notify), ("mail", Mail), ("web", Web))
+        for field in fields(kind)
+    }
+    assert described("server.toml", NOTIFICATIONS) == found
 
 
 def test_every_command_of_both_programs_is_named() -> None:

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from huai_client.sync.undo import Undo
     from huai_client.verify.request import VerifyRequest
     from huai_schema.paths import RelPath
+    from huai_schema.program.notify.notifier import Notifier
 from huai_client.state.lock import module_lock
 
 
@@ -46,21 +47,39 @@ class Run:
     """The commands of one module."""
 
     def __init__(
-        self, mirror: Mirror, console: Console, approve: "Callable[[Prepared], None] | None" = None
+        self,
+        mirror: Mirror,
+        console: Console,
+        approve: "Callable[[Prepared], None] | None" = None,
+        notifier: "Notifier | None" = None,
     ) -> None:
-        """`approve` is called with each plan before it is shown, and may raise to refuse it."""
+        """`approve` is called with each plan before it is shown, and may raise to refuse it.
+
+        `notifier` has somebody told of syncs that fail.
+        """
         self._mirror = mirror
         self._name = mirror.name
         self._module = mirror.config
         self._places = mirror.paths
         self._console = replace(console, module=mirror.name)
         self._approve = approve or _approve_all
+        self._notifier = notifier
         self._changes: Changes | None = None
         """What hooks are told of; None: there are no hooks."""
 
     def sync(self, options: SyncOptions, *, wait: float) -> ExitCode:
         """Bring the tree to the newest commit."""
-        with module_lock(self._places, wait=wait), self._run_log("sync") as run_log:
+        with module_lock(self._places, wait=wait):
+            if self._notifier is None:
+                return self._recorded_sync(options)
+            from huai_client.cli.notified import why_it_failed
+
+            reason = partial(why_it_failed, self._places)
+            return self._notifier.locked(partial(self._recorded_sync, options), reason)
+
+    def _recorded_sync(self, options: SyncOptions) -> ExitCode:
+        """The sync between its hooks, as a line of the history."""
+        with self._run_log("sync") as run_log:
             state = self._state(unhold=options.unhold)
             run_log.started(state)
             if self._module.hooks == NO_HOOKS:

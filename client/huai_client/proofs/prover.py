@@ -16,7 +16,6 @@ from huai_client.mirror import Mirror
 from huai_client.plan.build import order_without_upstream
 from huai_client.plan.operations import Plan
 from huai_client.profiles.load import profiles
-from huai_client.programs import environment, run_program
 from huai_client.proof_table import Proof
 from huai_client.proofs.changed import Changed, find_changed
 from huai_client.proofs.gpgv import refusal
@@ -25,6 +24,7 @@ from huai_client.proofs.shown import Shown, lay_out, shown
 from huai_client.tree import PathError, Staged, View
 from huai_schema.entries import File
 from huai_schema.paths import relative
+from huai_schema.program.programs import environment, run_program
 from huai_schema.program.spans import seconds
 
 

@@ -15,6 +15,7 @@
 - `ROOT/modules/NAME/last`: how the last run ended, and when the tree was last in step
 - `ROOT/modules/NAME/changes`: what hooks are told of, until they were
 - `ROOT/modules/NAME/proving`: what a proof is shown, while it runs
+- `ROOT/modules/NAME/notified`: failures in a row, and whether somebody was told
 - `ROOT/modules/NAME/checked`: which table of client.toml was found right
 """
 
@@ -71,6 +72,11 @@ class ModulePlaces(NamedTuple):
     def checked(self) -> Path:
         """Which table of client.toml was found right."""
         return self.folder / "checked"
+
+    @property
+    def notified(self) -> Path:
+        """Failures in a row, and whether somebody was told of them."""
+        return self.folder / "notified"
 
     @property
     def verified(self) -> Path:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:  # these load libgit2, which only some commands need
     from huai_server.export.update import ExportUpdate
     from huai_server.fallback.after_commit import AttrTreeUpdate
     from huai_server.fallback.attr import AttrTreeResult
+    from huai_server.modules import Committed
     from huai_server.static.publish import Published
     from huai_server.static.update import StaticUpdate
     from huai_server.store.module_state import ModuleState
@@ -122,6 +123,15 @@ def commit_values(name: str, result: "CommitResult", seconds: float) -> dict[str
 def totals_values(info: CommitInfo) -> dict[str, int]:
     """Totals for JSON."""
     return {**info.totals._asdict(), "entries": info.totals.entries}
+
+
+def failure_text(done: "Committed") -> str:
+    """Why a commit, or what follows from it, did not end with 0; one line."""
+    followed = [*done.static.failures, done.export.failure, done.attr_tree.failure]
+    failures = [each.message for each in followed if each]
+    problems = [f"{show(each.path) or '.'}: {each.reason}" for each in done.result.problems]
+    first, *more = [*problems, *failures] or [done.exit_code.meaning]
+    return f"{first} (and {len(more):,} more)" if more else first
 
 
 def commit_line(name: str, result: "CommitResult", seconds: float) -> str:

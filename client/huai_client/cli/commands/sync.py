@@ -23,7 +23,7 @@ from huai_client.config_check import check_once
 from huai_client.deadline import Deadline
 from huai_client.mirror import Mirror
 from huai_client.run_options import SyncOptions
-from huai_schema.errors import ExitCode
+from huai_schema.errors import ExitCode, HuaiError
 
 
 @click.command()
@@ -82,12 +82,21 @@ def command(
     config = msgspec.structs.replace(config, modules={**config.modules, **modules})
 
     def one(name: str) -> ExitCode:
-        run = Run(
-            Mirror.of(root, name, modules[name]),
-            Console(quiet=quiet, as_json=as_json, log_file=log),
-        )
+        mirror = Mirror.of(root, name, modules[name])
+        console = Console(quiet=quiet, as_json=as_json, log_file=log)
+        notifier = None
+        if config.notify is not None and not dry_run:
+            from huai_client.cli.notified import notifier_of
+
+            notifier = notifier_of(config.notify, mirror, console)
+        run = Run(mirror, console, notifier=notifier)
         with failures_told(log, name):
-            check_once(config, name, root)
+            try:
+                check_once(config, name, root)
+            except HuaiError as error:
+                if notifier:
+                    notifier.failed(error)
+                raise
             return run.plan(options, wait=wait) if dry_run else run.sync(options, wait=wait)
 
     console = Console(quiet=quiet, as_json=as_json, log_file=log)

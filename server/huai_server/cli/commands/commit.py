@@ -10,6 +10,7 @@ import click
 from huai_server import modules
 from huai_server.cli.console import Console
 from huai_server.cli.list_report import list_lines
+from huai_server.cli.notified import notifying
 from huai_server.cli.options import (
     chosen,
     each,
@@ -22,6 +23,7 @@ from huai_server.cli.options import (
 from huai_server.cli.report import (
     commit_line,
     commit_values,
+    failure_text,
     problem_lines,
     remark_lines,
     show_attr_update,
@@ -100,7 +102,18 @@ def command(
 
 
 def commit_module(console: Console, root: Path, name: str, options: CommitOptions) -> Committed:
-    """Commit one module, and print the result."""
+    """Commit one module, and print the result; who wants to be told of failures is told."""
+    made: list[Committed] = []
+
+    def run() -> int:
+        made.append(_commit(console, root, name, options))
+        return made[0].exit_code
+
+    notifying(console, root, name, "commit", run, lambda: failure_text(made[0]))
+    return made[0]
+
+
+def _commit(console: Console, root: Path, name: str, options: CommitOptions) -> Committed:
     started = time.monotonic()
 
     def committed(result: CommitResult) -> None:

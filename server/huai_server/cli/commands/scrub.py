@@ -10,6 +10,7 @@ from huai_schema.paths import show
 from huai_schema.program.humanize import counted, human, moment
 from huai_server import modules
 from huai_server.cli.console import Console
+from huai_server.cli.notified import notifying
 from huai_server.cli.options import (
     chosen,
     each,
@@ -73,12 +74,20 @@ def command(
         if not module_places(root, name).repository.exists():
             console.result(f"{name}: no commit yet")
             return ExitCode.OK
-        return _scrub(console, root, name, limits, full=full)
+        found: list[ScrubResult] = []
+
+        def run() -> int:
+            found.append(_scrub(console, root, name, limits, full=full))
+            return found[0].exit_code
+
+        return notifying(console, root, name, "scrub", run, lambda: _failure_text(found[0]))
 
     return each(one, chosen(config, names, every=every), console)
 
 
-def _scrub(console: Console, root: Path, name: str, limits: ReadLimits, *, full: bool) -> int:
+def _scrub(
+    console: Console, root: Path, name: str, limits: ReadLimits, *, full: bool
+) -> ScrubResult:
     started = time.monotonic()
     result = modules.scrub(root, name, limits, full=full)
     spent = time.monotonic() - started
@@ -96,7 +105,16 @@ def _scrub(console: Console, root: Path, name: str, limits: ReadLimits, *, full:
         console.error(f"{name}: {_ADVICE}")
     console.event("scrub", module=name, **_values(result, spent))
     console.result(f"{name}: {_line(result, spent)}")
-    return result.exit_code
+    return result
+
+
+def _failure_text(result: ScrubResult) -> str:
+    """Why a scrub did not end with 0; one line."""
+    damage = result.record.damage
+    if damage:
+        named = f"{show(damage[0].path)}: {damage[0].reason}"
+        return f"{counted(len(damage), 'file')} damaged, for example {named}"
+    return result.exit_code.meaning
 
 
 def _damage_values(damage: Damage) -> dict[str, object]:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from huai_client.programs import run_program
 from huai_schema.program.locking import locked
+from huai_schema.program.programs import run_program
 from tests.support.processes import until
 
 LONG = 60.0
