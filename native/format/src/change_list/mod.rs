@@ -83,6 +83,8 @@ pub struct ChangeList {
     line: Vec<u8>,
     /// The line is too long, and its rest goes by.
     is_too_long: bool,
+    /// The source has lines that rsync wrote: it ends each of them.
+    is_log: bool,
     touched: Vec<Touched>,
     refused: Vec<(Vec<u8>, Refusal)>,
     refusals: u64,
@@ -98,6 +100,7 @@ impl ChangeList {
             separator: None,
             line: Vec::new(),
             is_too_long: false,
+            is_log: false,
             touched: Vec::new(),
             refused: Vec::new(),
             refusals: 0,
@@ -108,6 +111,7 @@ impl ChangeList {
     /// A source begins, whose paths are spelt so.
     pub fn begin(&mut self, spelling: Spelling) {
         self.spelling = spelling;
+        self.is_log = spelling == Spelling::Itemized;
         self.separator = match spelling {
             Spelling::Auto => None,
             Spelling::Nul => Some(0),
@@ -195,8 +199,9 @@ impl ChangeList {
             Spelling::Names => Said::Other,
             _ => read_line(line),
         };
-        let is_item = is_logged || !matches!(said, Said::Other);
-        self.is_cut |= !is_whole && is_item;
+        self.is_log |= is_logged || !matches!(said, Said::Other);
+        let is_cut = !is_whole && self.is_log;
+        self.is_cut |= is_cut;
         match said {
             Said::Unchanged => {}
             Said::Names(names) => {
@@ -207,17 +212,17 @@ impl ChangeList {
             }
             Said::Other if self.spelling == Spelling::Itemized => {}
             Said::Other if is_logged && self.spelling == Spelling::Auto => {}
-            Said::Other => self.take_name(line),
+            Said::Other => self.take_name(line, is_cut),
         }
     }
 
     /// A line that may be a path, or what `rsync --verbose` says of one.
-    fn take_name(&mut self, line: &[u8]) {
+    fn take_name(&mut self, line: &[u8], is_cut: bool) {
         let mut names = rsync::names_of(line);
         if let Some(deleted) = line.strip_prefix(b"deleting ") {
             names.push(deleted);
         }
-        let perhaps = names.len() > 1 || is_message(line);
+        let perhaps = names.len() > 1 || is_cut || is_message(line);
         let is_escaped = |name: &&[u8]| *unescape_octal(name) != **name;
         let escaped = names.iter().any(is_escaped);
         for name in &names {

@@ -12,8 +12,10 @@ const KINDS: &[u8] = b"fdLDS";
 const ATTRIBUTES: &[u8] = b".+? cstTpoguaxzbn";
 /// How many attributes versions of rsync write, the newest first.
 const COUNTS: [usize; 3] = [9, 8, 7];
-/// What deletions have instead of a code, padded to the length of one, or as old versions wrote it.
-const DELETING: [&[u8]; 2] = [b"*deleting   ", b"*deleting "];
+/// What deletions have instead of a code, padded to the length of one.
+const DELETING: &[u8] = b"*deleting   ";
+/// The same where codes are two letters shorter; some are one letter shorter.
+const DELETING_OLD: &[u8] = b"*deleting ";
 
 const SYMLINK: &[u8] = b" -> ";
 const HARDLINK: &[u8] = b" => ";
@@ -48,10 +50,13 @@ pub(super) fn without_prefix(line: &[u8]) -> (&[u8], bool) {
 
 /// An itemized line.
 pub(super) fn read_line(line: &[u8]) -> Said<'_> {
-    for deleting in DELETING {
-        if let Some(name) = line.strip_prefix(deleting).filter(|name| !name.is_empty()) {
-            return Said::Names(vec![name]);
-        }
+    if let Some(name) = line.strip_prefix(DELETING).filter(|name| !name.is_empty()) {
+        return Said::Names(vec![name]);
+    }
+    if let Some(name) = line.strip_prefix(DELETING_OLD) {
+        let names = [Some(name), name.strip_prefix(b" ")];
+        let names = names.into_iter().flatten().filter(|name| !name.is_empty());
+        return Said::Names(names.collect());
     }
     let [update, kind, rest @ ..] = line else {
         return Said::Other;
