@@ -10,7 +10,6 @@ import os
 import random
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from functools import partial
@@ -58,12 +57,7 @@ def figures(stand: Stand) -> Iterator[Figure]:
     room = shutil.disk_usage(stand.folder).free // _COPIES // _RANDOM * _RANDOM
     large = min(8 * GIB, room)
     cases = {case.name: case for case in _cases(large)}
-    known = [*cases, _INDEXING]
-    if unknown := stand.cases.difference(known):
-        sys.exit(f"no such case: {', '.join(sorted(unknown))}; there are {', '.join(known)}")
-    for name in known:
-        if stand.cases and name not in stand.cases:
-            continue
+    for name in stand.chosen([*cases, _INDEXING]):
         if name == _INDEXING:
             yield from _indexing(stand, large)
         else:

@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 from importlib import import_module
+from math import inf
 from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -34,7 +35,7 @@ def main() -> None:
     all_figures = []
     try:
         conditions = {"cold": options.cold, "line": options.line}
-        chosen = {"cases": frozenset(options.case), **conditions}
+        chosen = {"cases": frozenset(options.case), "minutes": options.minutes, **conditions}
         with Stand(folder, options.entries, options.rounds, **chosen) as stand:
             for name in options.names or DEFAULT:
                 began = time.monotonic()
@@ -76,7 +77,13 @@ def _options() -> argparse.Namespace:
         action="append",
         default=[],
         metavar="NAME",
-        help="only this case, of huge; repeatable",
+        help="only this case, of huge and of upstream; repeatable",
+    )
+    parser.add_argument(
+        "--minutes",
+        type=float,
+        default=inf,
+        help="the year of upstream ends after so many; default: with its last commit",
     )
     parser.add_argument(
         "--cold", action="store_true", help="drop the page cache before every run; needs root"

@@ -8,9 +8,10 @@ import contextlib
 import json
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor
 from functools import cached_property
+from math import inf
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Self
@@ -42,6 +43,7 @@ class Stand:
         cold: bool,
         line: bool = False,
         cases: frozenset[str] = frozenset(),
+        minutes: float = inf,
     ) -> None:
         self.folder = folder
         self.entries = entries
@@ -51,6 +53,8 @@ class Stand:
         """Whether downstreams are at the other end of a line."""
         self.cases = cases
         """Those of a figure that were asked for; empty: all."""
+        self.minutes = minutes
+        """After which what goes on and on ends."""
         self.server = Program("huai-server", folder / "server")
         self._seed = 0
         self._closing = contextlib.ExitStack()
@@ -66,6 +70,13 @@ class Stand:
         """End all processes."""
         self._closing.close()
 
+    def chosen(self, known: Iterable[str]) -> list[str]:
+        """Those of the `known` cases that were asked for, or all."""
+        names = list(known)
+        if unknown := self.cases.difference(names):
+            sys.exit(f"no such case: {', '.join(sorted(unknown))}; there are {', '.join(names)}")
+        return [name for name in names if not self.cases or name in self.cases]
+
     @cached_property
     def tree(self) -> Path:
         """The mirror's own tree."""
@@ -74,7 +85,7 @@ class Stand:
         self._maker.submit(trees.make_tree, root, self.entries, 1, _BYTES).result()
         return root
 
-    def make(self, maker: Callable[..., object], root: Path, *arguments: float) -> None:
+    def make(self, maker: Callable[..., object], root: Path, *arguments: object) -> None:
         """Make, or change, a tree of another shape."""
         say(f"making {root.name}")
         self._maker.submit(maker, root, *arguments).result()
@@ -136,7 +147,7 @@ class Stand:
         return client
 
     def first_client(
-        self, module: str, maker: Callable[..., object], *arguments: float
+        self, module: str, maker: Callable[..., object], *arguments: object
     ) -> tuple[Program, str]:
         """A downstream without modules, and the daemon's URL of `module`, which `maker` makes."""
         tree = self.folder / module

@@ -75,7 +75,8 @@ def make_crowd(root: Path, files: int, size: int = 1) -> None:
         for number in range(files):
             name = f"file-{number:07}.tar.gz"
             file = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644, dir_fd=handle)
-            os.write(file, b"%0*d" % (size, number % 10**size))
+            if size:
+                os.write(file, b"%0*d" % (size, number % 10**size))
             os.close(file)
     finally:
         os.close(handle)
