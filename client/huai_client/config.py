@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
+from huai_client.attest_table import NO_ATTEST, Attest, convert_attest
 from huai_client.content_place import ContentPlace
 from huai_client.hook_table import NO_HOOKS, Hooks, convert_hooks
 from huai_client.modes import Modes
@@ -146,6 +147,13 @@ class Module(msgspec.Struct, frozen=True):
     hooks: Hooks = NO_HOOKS
     proofs: dict[str, Proof] = msgspec.field(default_factory=dict)
     """By profile, what has to accept the pointers of such a repository."""
+    attest: Attest = NO_ATTEST
+    """What is said of the tree after a sync, and to whom."""
+
+    @property
+    def protected(self) -> tuple[str, ...]:
+        """`protect`, and huai's own file in the tree."""
+        return (*self.protect, *(("/huai-attestation",) if self.attest.on else ()))
 
     @property
     def urls(self) -> tuple[str, ...]:
@@ -189,6 +197,8 @@ class ClientConfig(msgspec.Struct, frozen=True):
     status: StatusFiles = NO_STATUS_FILES
     notify: "Notify | None" = None
     """None: nobody is told of failures."""
+    attest: Attest = NO_ATTEST
+    """What modules say that have no table of their own; each has it already."""
 
     def module(self, name: str) -> Module:
         """One module, or `UnknownModuleError`."""
@@ -217,7 +227,8 @@ def load(root: Path) -> ClientConfig:
         raise ConfigError(
             f"{path}: modules: a table was expected", hint="[modules.NAME] begins one"
         )
-    named = {name: _module(path, name, modules[name]) for name in modules}
+    common = (table["attest"],) if "attest" in table else ()
+    named = {name: _module(path, name, modules[name], common) for name in modules}
     watch = _watch(path, table["watch"]) if "watch" in table else Watch()
     status = _status_files(path, table.get("status", {}))
     return ClientConfig(named, watch, status, _notify(path, table))
@@ -256,8 +267,11 @@ def _status_files(path: Path, table: object) -> StatusFiles:
     return StatusFiles(**table)
 
 
-def _module(path: Path, name: str, table: object) -> Module:
-    """One module's table, checked as far as that costs next to nothing."""
+def _module(path: Path, name: str, table: object, common: tuple[object, ...] = ()) -> Module:
+    """One module's table, checked as far as that costs next to nothing.
+
+    `common`: the table `[attest]`, if there is one.
+    """
     place = f"{path}: [modules.{name}]"
     check_keys(place, table, Module.__struct_fields__)
     assert isinstance(table, dict)  # noqa: S101 - check_keys
@@ -268,6 +282,9 @@ def _module(path: Path, name: str, table: object) -> Module:
         spelt["hooks"] = convert_hooks(f"{path}: [modules.{name}.hooks]", table["hooks"])
     if "proofs" in table:
         spelt["proofs"] = convert_proofs(f"{path}: [modules.{name}.proofs", table["proofs"])
+    if "attest" in table or common:
+        own = (table["attest"],) if "attest" in table else ()
+        spelt["attest"] = convert_attest(f"{path}: [modules.{name}.attest]", (*common, *own), name)
     try:
         module = msgspec.convert({**table, **spelt}, Module)
     except msgspec.ValidationError as error:

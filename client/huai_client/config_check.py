@@ -76,6 +76,11 @@ def check_config(config: ClientConfig, name: str, root: Path) -> None:
         _check_hooks(f"{config_path(root)}: [modules.{name}.hooks]", module.hooks)
     if module.proofs:
         _check_proofs(f"{config_path(root)}: [modules.{name}.proofs", module.proofs)
+    if module.attest.on:
+        from huai_client.metadata.attest_key import read_key
+
+        with _key(f"{config_path(root)}: [modules.{name}.attest]", "key"):
+            read_key(Path(module.attest.key))
     for other in module.reuse_from:
         if other not in config.modules or other == name:
             hint = closest(other, set(config.modules) - {name})

@@ -21,6 +21,8 @@ from huai_schema.program.configuration import (
     rewrite,
 )
 from huai_schema.program.spans import SPAN, seconds
+from huai_server.mirrors.tables import NAME as DOWNSTREAM_NAME
+from huai_server.mirrors.tables import AllowedDownstream, MirrorSettings
 from huai_server.store.retention import Retention
 
 if TYPE_CHECKING:
@@ -274,6 +276,9 @@ class ServerConfig(msgspec.Struct, frozen=True):
     """Of modules that say nothing else."""
     notify: "Notify | None" = None
     """None: nobody is told of failures."""
+    mirrors: MirrorSettings = MirrorSettings()
+    allowed_downstreams: dict[str, AllowedDownstream] = msgspec.field(default_factory=dict)
+    """By name, those whose attestations are taken."""
 
     @property
     def fallback_modules(self) -> dict[str, Module]:
@@ -335,7 +340,40 @@ def load(root: Path) -> ServerConfig:
 
         place = f"{path}: [notify]"
         notify = read_notify(place, table["notify"], msgspec.convert, msgspec.ValidationError)
-    return ServerConfig(listen, named, fallback, signing, static, notify)
+    mirrors = _convert(f"{path}: [mirrors]", table.get("mirrors", {}), MirrorSettings)
+    downstreams = _downstreams(path, table.get("allowed_downstreams", {}))
+    return ServerConfig(listen, named, fallback, signing, static, notify, mirrors, downstreams)
+
+
+def _downstreams(path: Path, tables: object) -> dict[str, AllowedDownstream]:
+    """Those of `[allowed_downstreams.NAME]`; each key belongs to one of them."""
+    if not isinstance(tables, dict):
+        raise ConfigError(f"{path}: allowed_downstreams: tables were expected", hint=_SEE)
+    found: dict[str, AllowedDownstream] = {}
+    for name, table in tables.items():
+        place = f"{path}: [allowed_downstreams.{name}]"
+        if DOWNSTREAM_NAME.fullmatch(name) is None:
+            raise ConfigError(
+                f"{place}: this cannot be a name (letters, digits, '.', '_', '-')",
+                hint="for example the mirror's host name",
+            )
+        one = _convert(place, table, AllowedDownstream)
+        key = _public_key(place, one.key)
+        if any(each.key == key for each in found.values()):
+            raise ConfigError(f"{place}: another one has this key", hint="give each its own")
+        found[name] = msgspec.structs.replace(one, key=key)
+    return found
+
+
+def _public_key(place: str, line: str) -> str:
+    from huai_native._native import parse_public_key  # few have such a table
+
+    try:
+        return parse_public_key(line)
+    except FormatError as error:
+        raise ConfigError(
+            f"{place}: key: {error.reason}", hint='for example: key = "ssh-ed25519 AAAA..."'
+        ) from None
 
 
 def add_module(root: Path, name: str, module: Module) -> None:

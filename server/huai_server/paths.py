@@ -18,6 +18,8 @@
 - `ROOT/modules/NAME/notified-commit`, `ROOT/modules/NAME/notified-scrub`: failures in a row, and
   whether somebody was told
 - `ROOT/keys`: whose signatures count, as each commit has them (`signing.keys`); `ROOT/keys.lock`
+- `ROOT/mirrors/NAME`: what downstreams attested of a module (`mirrors.record`), written
+  by `serve`
 
 What the fallback serves stands below its own folder, in memory as a rule:
 
@@ -119,6 +121,11 @@ class ModulePlaces(NamedTuple):
 def module_places(root: Path, name: str) -> ModulePlaces:
     """The places of the module `name`, a checked name."""
     return ModulePlaces(root / "modules" / name)
+
+
+def mirrors_folder(root: Path) -> Path:
+    """What mirrors said."""
+    return root / "mirrors"
 
 
 class FallbackPlaces(NamedTuple):

@@ -11,7 +11,8 @@ from huai_schema.errors import HuaiError
 from huai_server.config import Listen, ServerConfig, config_path, load
 from huai_server.http.server import serve_http
 from huai_server.http.settings import Content, Grant, ServeSettings, WebHook
-from huai_server.paths import module_places
+from huai_server.mirrors.tables import Mirrors
+from huai_server.paths import mirrors_folder, module_places
 from huai_server.static.folder import module_folder
 from huai_server.tokens import Tokens
 from huai_server.volatile import Volatile
@@ -83,6 +84,11 @@ class ConfiguredModules:
         self._look()
         return self._webhooks
 
+    def mirrors(self) -> Mirrors:
+        """Whose attestations are taken."""
+        self._look()
+        return self._mirrors
+
     def _look(self) -> None:
         stamp = self._stamp_now()
         if stamp != self._stamp:
@@ -107,6 +113,9 @@ class ConfiguredModules:
         self._static = {
             name: module_folder(Path(folders[0]), name) for name, folders in static if folders
         }
+        self._mirrors = Mirrors(
+            mirrors_folder(self._root), config.allowed_downstreams, config.mirrors
+        )
         self._webhooks = [
             (name, WebHook(hook.url, hook.secret_file, hook.internal))
             for name, each in modules.items()

@@ -24,6 +24,7 @@ from huai_server.http.asgi.body import Receive
 from huai_server.http.asgi.responder import Send
 from huai_server.http.server import _config
 from huai_server.http.settings import Content, Grant, WebHook
+from huai_server.mirrors.tables import Mirrors, MirrorSettings
 from huai_server.serve import settings_of
 from huai_server.volatile import Volatile
 from tests.fuzz.folder import folder
@@ -131,6 +132,9 @@ class _Modules:
     def static_folders(self) -> Mapping[str, Path]:
         """None is published."""
         return {}
+
+    def mirrors(self) -> Mirrors:
+        return Mirrors(Path("/nonexistent"), {}, MirrorSettings())
 
     def webhooks(self) -> Sequence[tuple[str, WebHook]]:
         return ()

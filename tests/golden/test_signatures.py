@@ -7,6 +7,7 @@ from random import Random
 import pytest
 
 from huai_native._native import ListingHashes, verify_signature
+from huai_schema.codec.attestation import Attestation, SignedAttestation
 from huai_schema.codec.commits import CommitInfo, Counts, Totals, decode_commit
 from huai_schema.codec.descriptor import Descriptor, write_root
 from huai_schema.codec.keys import ITEM, KeyChain, Keys, begin_chain, read_keys
@@ -50,6 +51,22 @@ def test_the_signed_example_is_what_the_program_writes() -> None:
     ]
     assert [(kind, data) for kind, _, data in SHOWN] == made
     assert [oid for _, oid, _ in SHOWN] == [object_id(*each).hex() for each in made]  # type: ignore[arg-type]
+
+
+def test_the_attested_example_is_what_the_program_writes(tmp_path: Path) -> None:
+    (shown,) = re.findall(r"^```attestation\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    read = SignedAttestation.decode(shown.encode())
+    assert read.key == key(7).public
+    urls = ("https://mirror.example/demo", "rsync://mirror.example/demo")
+    said = Attestation("demo", IDENTITY, 2, "8a" * 20, 1_700_000_100, partial=False, urls=urls)
+    assert read.said == said
+    assert said.signed(key(7).sign).decode() == shown
+    text = said.encode()
+    allowed = tmp_path / "allowed"
+    allowed.write_text(f"huai@localhost {key(7).public}\n")
+    signature = shown.encode().removeprefix(text)
+    assert ssh_keygen_accepts(allowed, "huai-attestation", text, signature)
+    assert not ssh_keygen_accepts(allowed, "git", text, signature)
 
 
 def test_the_signed_example_reads_back() -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from huai_server.config import Listen
 from huai_server.http.server import serve_http
 from huai_server.http.settings import Content, Grant, WebHook
+from huai_server.mirrors.tables import Mirrors, MirrorSettings
 from huai_server.serve import settings_of
 
 
@@ -45,6 +46,10 @@ class Folder:
     def webhooks(self) -> Sequence[tuple[str, WebHook]]:
         """Nobody is told of commits."""
         return ()
+
+    def mirrors(self) -> Mirrors:
+        """Nobody attests anything."""
+        return Mirrors(self._path / "mirrors", {}, MirrorSettings())
 
 
 def main() -> None:

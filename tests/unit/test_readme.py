@@ -8,11 +8,12 @@ import click
 import msgspec
 
 from docs.man.pages import PROGRAMS, command_line
+from huai_client import attest_table, hook_table, proof_table
 from huai_client import config as client
-from huai_client import hook_table, proof_table
 from huai_schema.errors import ExitCode
 from huai_schema.program.notify.settings import Mail, Notify, Web
 from huai_server import config as server
+from huai_server.mirrors import tables
 
 TOP = Path(__file__).parents[2]
 TEXT = (TOP / "README.md").read_text(encoding="utf-8")
@@ -22,6 +23,7 @@ HOOKS = (TOP / "docs/CLIENT-HOOKS.md").read_text(encoding="utf-8")
 FALLBACK = (TOP / "docs/FALLBACK.md").read_text(encoding="utf-8")
 PROOFS = (TOP / "docs/PROOFS.md").read_text(encoding="utf-8")
 NOTIFICATIONS = (TOP / "docs/NOTIFICATIONS.md").read_text(encoding="utf-8")
+MIRRORS = (TOP / "docs/MIRRORS.md").read_text(encoding="utf-8")
 EXPORT = (TOP / "docs/EXPORT.md").read_text(encoding="utf-8")
 REQUIRED = object()
 
@@ -114,6 +116,13 @@ def test_every_key_of_the_notifications_is_described_with_its_default() -> None:
         for field in fields(kind)
     }
     assert described("server.toml", NOTIFICATIONS) == found
+
+
+def test_every_key_of_mirrors_is_described_with_its_default() -> None:
+    assert described("client.toml", MIRRORS) == real({"attest": attest_table.Attest})
+    assert described("server.toml", MIRRORS) == real(
+        {"mirrors": tables.MirrorSettings, "allowed_downstreams.NAME": tables.AllowedDownstream}
+    )
 
 
 def test_every_command_of_both_programs_is_named() -> None:

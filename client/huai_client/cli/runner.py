@@ -83,14 +83,22 @@ class Run:
             state = self._state(unhold=options.unhold)
             run_log.started(state)
             if self._module.hooks == NO_HOOKS:
-                return self._synced(options, run_log, state)
+                return self._attested(options, self._synced(options, run_log, state))
             from huai_client.cli.hooked import with_hooks
 
             def synced(changes: "Changes") -> ExitCode:
                 self._changes = changes
-                return self._synced(options, run_log, state)
+                return self._attested(options, self._synced(options, run_log, state))
 
             return with_hooks(self._mirror, self._console, run_log, synced)
+
+    def _attested(self, options: SyncOptions, code: ExitCode) -> ExitCode:
+        """Say what the tree holds, if that is wanted and known; `code` is how the sync ended."""
+        if code == ExitCode.OK and self._module.attest.on and options.only is None:
+            from huai_client.cli.attested import say_what_is_held
+
+            say_what_is_held(self._mirror, self._console)
+        return code
 
     def _synced(self, options: SyncOptions, run_log: RunLog, state: states.State) -> ExitCode:
         """The sync itself, between the hooks."""

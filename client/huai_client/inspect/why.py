@@ -97,7 +97,7 @@ def reasons(path: RelPath, mirror: Mirror, commits: Commits) -> Reasons:
         entry=entry,
         brought=next(path_events(path, commits.line), None),
         filtered=_filtered(path, rules, directory=directory) if rules else None,
-        protected=Protection(module.protect).covers(path, directory=directory),
+        protected=Protection(module.protected).covers(path, directory=directory),
         placement=placement,
         rule_of=_rule_of(placement, module, applied, volatile=volatile) if placement else "",
         volatile=volatile,

@@ -34,6 +34,7 @@ _DATE = re.compile(
     "[A-Z][a-z]{2}, ([0-9]{2}) ([A-Z][a-z]{2}) ([0-9]{4}) ([0-9]{2}):([0-9]{2}):([0-9]{2}) GMT"
 )
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_REPOSITORY = re.compile(r"/git/([^/]+)\.git/?$")
 _LOGIN = re.compile(r"^([a-z][a-z0-9+.-]*://)([^/@]*)@")
 
 _LOGIN_HINT = "a login stands in ~/.netrc, or in the URL in client.toml: https://USER:PASSWORD@HOST"
@@ -97,6 +98,15 @@ def printable(text: str) -> str:
 def is_http(url: str) -> bool:
     """Whether `newest_commit` can ask there."""
     return url.startswith(("http://", "https://"))
+
+
+def server_and_module(url: str, name: str) -> tuple[str, str]:
+    """The base address of a huai server, and what it calls the module.
+
+    That is `name`, unless `url` is the address of the repository itself.
+    """
+    found = _REPOSITORY.search(url)
+    return (url[: found.start()], found[1]) if found else (url.rstrip("/"), name)
 
 
 class Question(NamedTuple):

@@ -90,7 +90,7 @@ class PlanBuilder:
         self._module = module
         self._options = options
         self._repository = repository
-        self._protection = Protection(module.protect)
+        self._protection = Protection(module.protected)
         self._undeletable = Undeletable(options.undeletable)
         self._limits = DeletionLimits(
             options.max_delete or module.max_delete,

@@ -16,6 +16,7 @@
 - `ROOT/modules/NAME/changes`: what hooks are told of, until they were
 - `ROOT/modules/NAME/proving`: what a proof is shown, while it runs
 - `ROOT/modules/NAME/notified`: failures in a row, and whether somebody was told
+- `ROOT/modules/NAME/attested`: what was attested last (`sync.attest`)
 - `ROOT/modules/NAME/checked`: which table of client.toml was found right
 """
 
@@ -67,6 +68,11 @@ class ModulePlaces(NamedTuple):
     def proving(self) -> Path:
         """What a proof is shown: symlinks to staged files."""
         return self.folder / "proving"
+
+    @property
+    def attested(self) -> Path:
+        """What was attested last, and whether the upstream took it."""
+        return self.folder / "attested"
 
     @property
     def checked(self) -> Path:

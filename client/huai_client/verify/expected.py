@@ -45,7 +45,7 @@ class ExpectedTree:
         self.applied = applied_id(state, mirror.upstream_name)
         commit = Repository(mirror.paths.repository, make=False).commit(self.applied)
         self.selection = applied_selection(commit, state)
-        self._protection = Protection(mirror.config.protect)
+        self._protection = Protection(mirror.config.protected)
         rules = volatile_files(mirror.config, commit.descriptor)
         self._volatile = Matcher((rule.pattern, rule) for rule in rules)
 

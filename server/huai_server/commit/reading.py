@@ -8,7 +8,7 @@ from pathlib import Path
 from huai_server.commit.digest.columns import DigestColumns, LargeFiles, ReadingPolicy
 from huai_server.config import Module
 from huai_server.paths import ModulePlaces
-from huai_server.scan.exclude import LOCK_FILES
+from huai_server.scan.exclude import LEFT_OUT
 from huai_server.scan.types import ScanOptions
 from huai_server.store import scrub_record
 from huai_server.store.block_indices import BlockIndices
@@ -22,7 +22,7 @@ def scan_options(module: Module) -> ScanOptions:
     return ScanOptions(
         one_file_system=module.one_file_system,
         owners=module.owners,
-        exclude=(*LOCK_FILES, *map(os.fsencode, module.exclude)),
+        exclude=(*LEFT_OUT, *map(os.fsencode, module.exclude)),
     )
 
 

@@ -29,6 +29,8 @@ from huai_server.http.git import app as git
 from huai_server.http.metrics import app as metrics
 from huai_server.http.metrics.collector import Sources
 from huai_server.http.metrics.traffic import Traffic
+from huai_server.http.mirrors import receive
+from huai_server.http.mirrors.known_commits import KnownCommits
 from huai_server.http.pages import app as pages
 from huai_server.http.settings import Registry, ServeSettings
 from huai_server.http.webhooks.keeper import WebHooks
@@ -76,6 +78,8 @@ class Application:
         self.events = events.EventsApp(settings, self.news, access)
         self.api.include_router(router(heads, access))
         self.api.include_router(metalinks.router(registry, access))
+        commits = KnownCommits()
+        self.api.include_router(receive.router(registry, access, commits))
         self.api.include_router(pages.router(registry, access))
         sources = Sources(self._traffic, self.git, self.connections)
         self.api.include_router(metrics.router(heads, sources, access))

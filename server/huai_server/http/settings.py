@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
+from huai_server.mirrors.tables import Mirrors
 from huai_server.volatile import Volatile
 
 
@@ -67,6 +68,10 @@ class Registry(Protocol):
 
     def webhooks(self) -> Sequence[tuple[str, WebHook]]:
         """Modules and the hooks that hear of their commits."""
+        ...
+
+    def mirrors(self) -> Mirrors:
+        """Whose attestations are taken; the same value until that changes."""
         ...
 
 

@@ -17,19 +17,23 @@ Always left out, with a remark:
   changes the directory, and the scan reads it again.
 
 A commit leaves out as well, without a remark, the files at the top by which ftpsync knows that it
-runs (`LOCK_FILES`): they are there while its hooks run, and gone when downstreams ask for them.
+runs (`LOCK_FILES`): they are there while its hooks run, and gone when downstreams ask for them; and
+huai's own attestation there, which is of this copy of the tree alone.
 
 Here a pattern is parsed; the rules are carried out by `native/tree/src/exclude.rs`.
 """
 
 from typing import NamedTuple
 
+from huai_schema.codec.attestation import FILE_NAME
 from huai_schema.errors import ExitCode
 from huai_schema.paths import show
 from huai_server.scan.types import ScanError
 
 LOCK_FILES = (b"/Archive-Update-in-Progress-*", b"/Archive-Update-Required-*")
 """Of ftpsync, each with the name of its mirror at the end."""
+LEFT_OUT = (*LOCK_FILES, b"/" + FILE_NAME.encode())
+"""What no commit has, whatever the configuration says."""
 
 
 class BadPatternError(ScanError):

@@ -10,7 +10,6 @@ while; when none answers, or connections do not last, the pauses double, with ji
 
 import json
 import random
-import re
 import sys
 import time
 from collections.abc import Callable, Iterable
@@ -20,10 +19,9 @@ import msgspec
 
 from huai_client.cli.parallel.child import forget_handlers
 from huai_client.metadata.events import NoEventsError, Told, listen
-from huai_client.metadata.http import MetadataUrl, UpstreamError, is_http
+from huai_client.metadata.http import MetadataUrl, UpstreamError, is_http, server_and_module
 from huai_client.mirror import Mirror
 
-_REPOSITORY = re.compile(r"/git/([^/]+)\.git/?$")
 _FIRST_PAUSE, _LONGEST_PAUSE = 4.0, 300.0
 """Seconds, of which half is chance: a server that starts anew has many downstreams."""
 _NO_EVENTS_PAUSE = 1800.0
@@ -56,13 +54,11 @@ def sources(mirrors: Iterable[Mirror]) -> list[Source]:
     """Whom to ask about these modules: one connection for all with the same addresses."""
     found: dict[tuple[str, ...], set[tuple[str, str]]] = {}
     for mirror in mirrors:
-        named = [url.rstrip("/") for url in mirror.config.urls if is_http(url)]
-        if not named:
-            continue
-        repository = _REPOSITORY.search(named[0])
-        called = repository[1] if repository else mirror.upstream_name
-        urls = tuple(dict.fromkeys(_REPOSITORY.sub("", url) for url in named))
-        found.setdefault(urls, set()).add((called, mirror.name))
+        upstream = mirror.upstream_name
+        named = [server_and_module(url, upstream) for url in mirror.config.urls if is_http(url)]
+        if named:
+            urls = tuple(dict.fromkeys(url for url, _ in named))
+            found.setdefault(urls, set()).add((named[0][1], mirror.name))
     return [Source(urls, tuple(sorted(names))) for urls, names in found.items()]
 
 

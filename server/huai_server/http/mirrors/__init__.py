@@ -1,0 +1,1 @@
+"""Mirrors over HTTP: attestations come in."""

@@ -1,0 +1,121 @@
+"""`POST /api/v1/modules/NAME/attestations`: a downstream says what it holds.
+
+Rules:
+
+- Nothing is believed before the signature is that of an allowed downstream, and nothing is
+  answered with 204 before it is on the disk.
+- What comes in has a bound in bytes and in seconds; one module is written by one request at a time.
+"""
+
+import asyncio
+import logging
+import time
+from collections import defaultdict
+from typing import TYPE_CHECKING, NamedTuple
+
+from fastapi import APIRouter, Request, Response
+from starlette.requests import ClientDisconnect
+
+from huai_schema.codec.attestation import BYTES_MAX, SignedAttestation
+from huai_schema.errors import FormatError
+from huai_server.http.access import Access
+from huai_server.http.api import ErrorModel
+from huai_server.http.asgi.errors import HttpError
+from huai_server.http.asgi.threads import in_thread
+from huai_server.http.mirrors.known_commits import KnownCommits
+from huai_server.http.settings import Registry
+from huai_server.mirrors.judge import RefusedError, following, judge
+from huai_server.mirrors.record import holding_place, read_holding, write_holding
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from huai_server.mirrors.tables import Mirrors
+
+_SECONDS = 20.0
+"""In which a request has to arrive."""
+_BODY = {
+    "requestBody": {
+        "required": True,
+        "description": "an attestation (FORMAT.md)",
+        "content": {"text/plain": {"schema": {"type": "string", "maxLength": BYTES_MAX}}},
+    }
+}
+_ANSWERS: dict[int | str, dict[str, object]] = {
+    each: {"model": ErrorModel} for each in (400, 401, 403, 404, 408, 409, 413)
+}
+_log = logging.getLogger(__name__)
+
+
+def router(registry: Registry, access: Access, commits: KnownCommits) -> APIRouter:
+    """The route; modules and downstreams come from `registry`, which may change at any time."""
+    routes = APIRouter(prefix="/api/v1", tags=["mirrors"])
+    turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+
+    @routes.post(
+        "/modules/{name}/attestations",
+        status_code=204,
+        response_class=Response,
+        responses=_ANSWERS,
+        openapi_extra=_BODY,
+    )
+    async def attestations(name: str, request: Request) -> Response:
+        """Take a downstream's word for what it holds: signed, fresh, and by one that is allowed."""
+        repository = access.repository(request.scope, name)
+        text = await _body(request)
+        try:
+            signed = SignedAttestation.decode(text)
+        except FormatError as error:
+            raise HttpError(400, error.message) from None
+        mirrors = registry.mirrors()
+        downstream = mirrors.named(signed.key)
+        if downstream is None:
+            raise HttpError(
+                403,
+                "signed by a key that is none of the allowed downstreams",
+                hint="the upstream's allowed_downstreams in server.toml name the keys",
+            )
+        said = _Said(name, downstream, signed, text)
+        async with turns[name]:
+            try:
+                await in_thread(lambda: _take(said, repository, mirrors, commits))
+            except RefusedError as error:
+                _log.warning("%s: attestation of %s: %s", name, downstream, error.message)
+                status = 403 if error.forbidden else 409
+                raise HttpError(status, error.message, hint=error.hint) from None
+        return Response(status_code=204)
+
+    return routes
+
+
+class _Said(NamedTuple):
+    """An attestation of an allowed downstream."""
+
+    module: str
+    downstream: str
+    signed: SignedAttestation
+    text: bytes
+
+
+def _take(said: _Said, repository: "Path", mirrors: "Mirrors", commits: KnownCommits) -> None:
+    known, now = commits.read(repository), int(time.time())
+    allowed = mirrors.allowed[said.downstream]
+    judge(said.signed, said.module, allowed, known, now, mirrors.settings.tolerance)
+    place = holding_place(mirrors.folder, said.module, said.downstream)
+    before = read_holding(place, allowed.key)
+    write_holding(place, following(before, said.signed, said.text, known, now))
+
+
+async def _body(request: Request) -> bytes:
+    data = bytearray()
+    try:
+        async with asyncio.timeout(_SECONDS):
+            async for piece in request.stream():
+                data += piece
+                if len(data) > BYTES_MAX:
+                    raise HttpError(413, f"an attestation of more than {BYTES_MAX} bytes")
+    except TimeoutError:
+        raise HttpError(408, "the attestation did not arrive in time") from None
+    except ClientDisconnect:
+        raise HttpError(400, "the attestation did not arrive as a whole") from None
+    return bytes(data)

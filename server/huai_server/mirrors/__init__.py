@@ -1,0 +1,1 @@
+"""Who holds what: what downstreams attested, and how far behind each one was."""
