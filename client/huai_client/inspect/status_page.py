@@ -59,7 +59,7 @@ def _runs(root: Path, name: str) -> list[RunRecord]:
 
 
 def _module_row(name: str, values: Mapping[str, float]) -> str:
-    good, state = _state(values)
+    good, state = state_of(values)
     cells = (
         f'<td class="{"good" if good else "bad"}">{escape(state)}</td>',
         *(f"<td>{text}</td>" for text in _module_cells(values)),
@@ -74,7 +74,7 @@ def _module_cells(values: Mapping[str, float]) -> Iterator[str]:
     yield human(values["bytes"])
 
 
-def _state(values: Mapping[str, float]) -> tuple[bool, str]:
+def state_of(values: Mapping[str, float]) -> tuple[bool, str]:
     """Whether all is well, and what to say."""
     if values["last_exit_code"]:
         return False, f"last run failed ({_outcome(int(values['last_exit_code']))})"

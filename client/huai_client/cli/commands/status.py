@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import click
@@ -47,6 +48,11 @@ from huai_schema.program.output import end_with_reader
     metavar="DIR",
     help="Write DIR/index.html, a page about all modules for a web server, and print nothing.",
 )
+@click.option(
+    "--watch",
+    is_flag=True,
+    help="Show a table on the terminal, anew every two seconds, until q is pressed.",
+)
 @json_option
 @click.pass_obj
 def command(
@@ -55,6 +61,7 @@ def command(
     parts: bool,
     prometheus: Path | None,
     html: Path | None,
+    watch: bool,
     as_json: bool,
 ) -> int:
     """Show where the trees of the modules NAME stand, or of all, and which upstreams fail.
@@ -68,8 +75,21 @@ def command(
         raise no_modules(root)
     if prometheus or html:
         return _write_files(StatusFiles(str(prometheus or ""), str(html or "")), root, config)
+    if watch:
+        if parts or as_json:
+            raise click.UsageError("--watch goes with neither --parts nor --json")
+        return _watch(root, names)
+    chosen = names or tuple(sorted(config.modules))
+    code = _show_modules(root, config, chosen, parts=parts, as_json=as_json)
+    _show_failing(root, as_json=as_json)
+    return code
+
+
+def _show_modules(
+    root: Path, config: ClientConfig, names: tuple[str, ...], *, parts: bool, as_json: bool
+) -> ExitCode:
     code = ExitCode.OK
-    for name in names or sorted(config.modules):
+    for name in names:
         found = _ModuleStatus(name, config.module(name), module_places(root, name))
         if found.stale:
             code = ExitCode.STALE
@@ -82,6 +102,11 @@ def command(
                 print_json("part", module=name, path=exact(top.path), **top.values())
             else:
                 click.echo(f"  {show(top.path)}: {', '.join(_verified_remarks(top))}")
+    return code
+
+
+def _show_failing(root: Path, *, as_json: bool) -> None:
+    """Which upstreams fail."""
     for failing in Hosts(root).health.failing():
         if as_json:
             print_json("failing", **failing._asdict())
@@ -91,7 +116,16 @@ def command(
                 f"upstream {failing.service}: fails since {since}, asked last until {until}: "
                 f"{failing.reason}"
             )
-    return code
+
+
+def _watch(root: Path, names: tuple[str, ...]) -> int:
+    from huai_client.cli.live_status import status_table
+    from huai_schema.program.live_view import is_terminal, show_live
+
+    if not is_terminal():
+        raise click.UsageError("--watch needs a terminal; without it the modules are shown once")
+    show_live(f"huai-client: {root}", partial(status_table, root, names))
+    return ExitCode.OK
 
 
 def _write_files(wanted: StatusFiles, root: Path, config: ClientConfig) -> int:

@@ -1,5 +1,6 @@
 """`huai-server status`: what is committed."""
 
+from functools import partial
 from pathlib import Path
 
 import click
@@ -17,13 +18,22 @@ from huai_server.watch.record import read_watched
 
 @click.command()
 @modules_argument
+@click.option(
+    "--watch",
+    is_flag=True,
+    help="Show a table on the terminal, anew every two seconds, until q is pressed.",
+)
 @json_option
 @click.pass_obj
-def command(root: Path, names: tuple[str, ...], as_json: bool) -> int:
+def command(root: Path, names: tuple[str, ...], watch: bool, as_json: bool) -> int:
     """Show what is committed of the modules NAME, or of all.
 
     A module that cannot be read is shown as such, beside the others; the exit code tells.
     """
+    if watch:
+        if as_json:
+            raise click.UsageError("--watch does not go with --json")
+        return _watch(root, names)
     console = Console(as_json=as_json)
     config = load(root)
     modules = {name: config.module(name) for name in names or sorted(config.modules)}
@@ -42,3 +52,13 @@ def command(root: Path, names: tuple[str, ...], as_json: bool) -> int:
         line = status_line(name, module, state) + content_text(content)
         console.result(line + watched_text(watched))
     return code
+
+
+def _watch(root: Path, names: tuple[str, ...]) -> int:
+    from huai_schema.program.live_view import is_terminal, show_live
+    from huai_server.cli.live_status import status_table
+
+    if not is_terminal():
+        raise click.UsageError("--watch needs a terminal; without it the modules are shown once")
+    show_live(f"huai-server: {root}", partial(status_table, root, names))
+    return ExitCode.OK

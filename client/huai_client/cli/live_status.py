@@ -1,0 +1,39 @@
+"""What `huai-client status --watch` shows: the modules as a table."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from huai_client.config import Module, load
+from huai_client.inspect.prometheus import module_values
+from huai_client.inspect.status_page import state_of
+from huai_client.state.paths import module_places
+from huai_schema.program.humanize import human
+from huai_schema.program.live_view import Row, Table, ago
+from huai_schema.program.locking import holder
+
+_HEADER = ("MODULE", "SERIAL", "COMMITTED AGO", "IN STEP AGO", "LAST RUN AGO", "SIZE", "STATE")
+
+
+def status_table(root: Path, names: Sequence[str]) -> Table:
+    """The modules `names`, or all of client.toml as it is now; asks nobody."""
+    config = load(root)
+    chosen = names or sorted(config.modules)
+    return Table(_HEADER, [_row(root, name, config.module(name)) for name in chosen])
+
+
+def _row(root: Path, name: str, module: Module) -> Row:
+    values = module_values(root, name, module)
+    good, state = state_of(values)
+    places = module_places(root, name)
+    for lock, work in ((places.verifying, "being verified"), (places.lock, "running")):
+        if process := holder(lock):
+            state = f"{work} (process {process}); {state}"
+    moments = ("commit", "last_success", "last_run")
+    cells = (
+        name,
+        f"{values['serial']:,.0f}" if values["serial"] else "-",
+        *(ago(values[f"{each}_timestamp_seconds"]) for each in moments),
+        human(values["bytes"]),
+        state,
+    )
+    return Row(cells, needs_attention=not good)

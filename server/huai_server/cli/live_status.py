@@ -1,0 +1,56 @@
+"""What `huai-server status --watch` shows: the modules as a table."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from huai_schema.program.humanize import counted, human
+from huai_schema.program.live_view import Row, Table, ago
+from huai_server.config import load
+from huai_server.paths import module_places
+from huai_server.store.module_state import ModuleState, module_state
+from huai_server.store.scrub_record import read_record
+from huai_server.watch.record import Watched, read_watched
+
+_HEADER = ("MODULE", "SERIAL", "COMMITTED AGO", "ENTRIES", "SIZE", "LAST CHANGE", "STATE")
+
+
+def status_table(root: Path, names: Sequence[str]) -> Table:
+    """The modules `names`, or all of server.toml as it is now."""
+    config = load(root)
+    for name in names:
+        config.module(name)
+    return Table(_HEADER, [_row(root, name) for name in names or sorted(config.modules)])
+
+
+def _row(root: Path, name: str) -> Row:
+    places = module_places(root, name)
+    state = module_state(places)
+    damaged = len(read_record(places.scrub).damage)
+    words = _words(state, read_watched(places), damaged)
+    attention = bool(state.problem or damaged)
+    if state.head is None:
+        return Row((name, "-", "-", "-", "-", "-", words), attention)
+    totals, counts = state.head.info.totals, state.head.info.counts
+    cells = (
+        name,
+        f"{state.head.info.serial:,}",
+        ago(state.head.time),
+        f"{totals.entries:,}",
+        human(totals.bytes),
+        f"+{counts.added:,} -{counts.removed:,} ~{counts.changed:,}",
+        words,
+    )
+    return Row(cells, attention)
+
+
+def _words(state: ModuleState, watched: Watched | None, damaged: int) -> str:
+    """What there is to say, the worst first."""
+    found = [state.problem.message] if state.problem else []
+    found += [f"{counted(damaged, 'file')} DAMAGED"] if damaged else []
+    found += [f"commit running (process {state.running})"] if state.running else []
+    if watched:
+        since = watched.record.since
+        found.append(f"watched, behind for {ago(since)}" if since else "watched, in step")
+    if state.head is None and not state.problem:
+        found.append("no commit yet")
+    return ", ".join(found)

@@ -1,0 +1,138 @@
+"""`status --watch` on a real terminal: what it shows, how it ends, what it leaves behind."""
+
+import os
+import pty
+import re
+import signal
+import subprocess
+import termios
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from huai_client import config
+from tests.support.prepared import CLIENT, SERVER, Program, Started
+from tests.support.processes import until
+from tests.support.upstream import ENVIRONMENT, Downstream, Site, Upstream
+
+SECONDS = 60
+
+
+class Terminal:
+    """A program on a terminal of its own."""
+
+    def __init__(self, program: Program, *words: str) -> None:
+        self.keys, self.screen = pty.openpty()
+        termios.tcsetwinsize(self.keys, (8, 400))
+        self.before = termios.tcgetattr(self.screen)
+        streams: Any = {"stdin": self.screen, "stdout": self.screen, "stderr": subprocess.PIPE}
+        self.process = Started(program, words, ENVIRONMENT, **streams)
+        os.set_blocking(self.keys, False)
+        self.shown = b""
+
+    def until(self, text: str) -> str:
+        """All that was shown so far, once it holds `text`."""
+        until(lambda: text in self._read())
+        return self._read()
+
+    def _read(self) -> str:
+        try:
+            while piece := os.read(self.keys, 65536):
+                self.shown += piece
+        except OSError:  # there is no more for now
+            pass
+        return self.shown.decode()
+
+    def ended(self) -> int:
+        """Its exit code, when all is as it was."""
+        code = self.process.wait(SECONDS)
+        assert self._read().endswith("\x1b[?7h\x1b[?25h\x1b[?1049l")
+        assert termios.tcgetattr(self.screen) == self.before
+        return int(code)
+
+
+@contextmanager
+def terminal(program: Program, *words: str) -> Iterator[Terminal]:
+    made = Terminal(program, *words)
+    try:
+        yield made
+    finally:
+        made.process.kill()
+        made.process.communicate()
+        os.close(made.keys)
+        os.close(made.screen)
+
+
+@pytest.fixture
+def up(place: Site) -> Upstream:
+    up = place.upstream()
+    up.put(b"a", b"12345")
+    up.commit()
+    return up
+
+
+@pytest.fixture
+def down(place: Site, up: Upstream) -> Downstream:
+    return place.downstream(up)
+
+
+def test_it_follows_a_sync_and_ends_at_q(down: Downstream) -> None:
+    with terminal(CLIENT, "--root", str(down.root), "status", "--watch") as shown:
+        assert "SERIAL" in shown.until("never synced")
+        assert down.sync().code == 0
+        assert re.search(rf"{down.name} +1 .* 5 B +in step", shown.until("in step"))
+        os.write(shown.keys, b"xq")
+        assert shown.ended() == 0
+
+
+def test_it_follows_a_commit_and_ends_at_control_c(up: Upstream) -> None:
+    with terminal(SERVER, "--root", str(up.root), "status", up.name, "--watch") as shown:
+        assert up.name in shown.until("SERIAL")
+        for number in range(3):
+            up.put(b"more%d" % number, b"1")
+        counts = up.commit().head.info.counts
+        assert counts.added == 3
+        shown.until(f"+3 -0 ~{counts.changed}")
+        shown.process.send_signal(signal.SIGINT)
+        assert shown.ended() == 130
+
+
+def test_a_signal_and_a_terminal_that_goes_away_end_it(up: Upstream) -> None:
+    words = ("--root", str(up.root), "status", up.name, "--watch")
+    with terminal(SERVER, *words) as shown:
+        shown.until(up.name)
+        shown.process.terminate()
+        assert shown.ended() == 143
+    with terminal(SERVER, *words) as shown:
+        shown.until(up.name)
+        os.write(shown.keys, b"\x04")
+        assert shown.ended() == 0
+
+
+def test_a_wrong_configuration_is_shown_until_it_is_right(down: Downstream) -> None:
+    file = down.root / "client.toml"
+    right = file.read_text()
+    with terminal(CLIENT, "--root", str(down.root), "status", "--watch") as shown:
+        shown.until("never synced")
+        file.write_text(right + "\n[nonsense]\n")
+        shown.until("unknown key 'nonsense'")
+        file.write_text(right)
+        seen = shown.until(down.name).count(down.name)
+        until(lambda: shown._read().count(down.name) > seen)
+
+
+def test_more_modules_than_lines_are_counted(down: Downstream) -> None:
+    module = config.load(down.root).module(down.name)
+    for number in range(9):
+        config.add_module(down.root, f"more{number}", module)
+    with terminal(CLIENT, "--root", str(down.root), "status", "--watch") as shown:
+        assert "more8" not in shown.until("and 6 more")
+
+
+@pytest.mark.parametrize("options", [(), ("--json",)])
+def test_without_a_terminal_it_is_refused(down: Downstream, options: tuple[str, ...]) -> None:
+    refused = down.run("status", "--watch", *options)
+    assert refused.code == 1
+    assert "--watch" in refused.err
