@@ -182,3 +182,8 @@ class FallbackPlaces(NamedTuple):
 def fallback_places(folder: Path, name: str) -> FallbackPlaces:
     """The places of the module `name`, a checked name, below the fallback's `folder`."""
     return FallbackPlaces(folder / name)
+
+
+def fallback_lock_file(folder: Path, name: str) -> Path:
+    """In which the daemon counts the clients of a module."""
+    return folder / f"rsyncd.lock-{name}"

@@ -9,10 +9,11 @@ from msgspec.structs import asdict, replace
 
 from huai_schema.errors import HuaiError
 from huai_server.config import Listen, ServerConfig, config_path, load
+from huai_server.http.fallback_clients import FallbackSlots
 from huai_server.http.server import serve_http
 from huai_server.http.settings import Content, Grant, ServeSettings, WebHook
 from huai_server.mirrors.tables import Mirrors
-from huai_server.paths import mirrors_folder, module_places
+from huai_server.paths import fallback_lock_file, mirrors_folder, module_places
 from huai_server.static.folder import module_folder
 from huai_server.tokens import Tokens
 from huai_server.volatile import Volatile
@@ -79,6 +80,16 @@ class ConfiguredModules:
         self._look()
         return self._static
 
+    def undigested(self) -> Mapping[str, Path]:
+        """Modules whose digests come later."""
+        self._look()
+        return self._undigested
+
+    def fallback(self) -> Mapping[str, FallbackSlots]:
+        """Modules of the fallback that have a limit of clients."""
+        self._look()
+        return self._fallback
+
     def webhooks(self) -> Sequence[tuple[str, WebHook]]:
         """Modules and the hooks that hear of their commits."""
         self._look()
@@ -116,6 +127,10 @@ class ConfiguredModules:
         self._mirrors = Mirrors(
             mirrors_folder(self._root), config.allowed_downstreams, config.mirrors
         )
+        self._undigested = {
+            name: places[name] for name, each in modules.items() if each.digest == "later"
+        }
+        self._fallback = _fallback_slots(config)
         self._webhooks = [
             (name, WebHook(hook.url, hook.secret_file, hook.internal))
             for name, each in modules.items()
@@ -128,3 +143,14 @@ class ConfiguredModules:
         except OSError:
             return ()
         return status.st_ino, status.st_mtime_ns, status.st_size
+
+
+def _fallback_slots(config: ServerConfig) -> dict[str, FallbackSlots]:
+    folder, usual = Path(config.fallback.folder), config.fallback.max_connections
+    slots = {}
+    for name, module in config.fallback_modules.items():
+        own = module.fallback.max_connections
+        limit = usual if own is None else own
+        if limit:
+            slots[name] = FallbackSlots(fallback_lock_file(folder, name), limit)
+    return slots

@@ -22,6 +22,7 @@ from huai_server.config import Listen
 from huai_server.http.app import create_app
 from huai_server.http.asgi.body import Receive
 from huai_server.http.asgi.responder import Send
+from huai_server.http.fallback_clients import FallbackSlots
 from huai_server.http.server import _config
 from huai_server.http.settings import Content, Grant, WebHook
 from huai_server.mirrors.tables import Mirrors, MirrorSettings
@@ -135,6 +136,12 @@ class _Modules:
 
     def mirrors(self) -> Mirrors:
         return Mirrors(Path("/nonexistent"), {}, MirrorSettings())
+
+    def undigested(self) -> Mapping[str, Path]:
+        return self._modules
+
+    def fallback(self) -> Mapping[str, FallbackSlots]:
+        return {"m": FallbackSlots(self._modules["m"] / "HEAD", 2)}
 
     def webhooks(self) -> Sequence[tuple[str, WebHook]]:
         return ()

@@ -2,10 +2,13 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import time
 from typing import Any
+
+import httpx
 
 from tests.support import json_events
 from tests.support.upstream import (
@@ -57,6 +60,15 @@ def states(down: Downstream) -> dict[str, tuple[int, ...]]:
     return found
 
 
+def shown(place: Site, up: Upstream) -> tuple[bool, float]:
+    """Whether the page of a module tells of missing digests, and how many its metrics name."""
+    page = httpx.get(f"{place.url}/modules/{up.name}", timeout=SECONDS).text
+    metrics = httpx.get(f"{place.url}/metrics", timeout=SECONDS).text
+    named = re.search(rf'huai_module_undigested_files{{module="{up.name}"}} (.*)', metrics)
+    assert named
+    return "files without a digest" in page, float(named[1])
+
+
 def test_a_downstream_takes_in_digests_without_touching_its_tree(place: Site) -> None:
     up = place.upstream(digest="later")
     up.many(b"many", 140)
@@ -66,7 +78,9 @@ def test_a_downstream_takes_in_digests_without_touching_its_tree(place: Site) ->
     down = place.synced_downstream(up)
     file = down.dest / "many/7"
     before = states(down)
+    assert shown(place, up) == (True, 142.0)
     found = digested(up)
+    assert shown(place, up) == (False, 0.0)
     assert (found["changed"], found["missing"], found["hashed_files"]) == (True, 0, 141)
     assert down.plan() == []
     result = down.synced()

@@ -2,15 +2,20 @@
 
 import json
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
 import pytest
+from msgspec.structs import replace
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as open_metrics
 from prometheus_client.parser import text_string_to_metric_families
 
 from huai_client.inspect.prometheus import MEANINGS
+from huai_server.paths import ModulePlaces
+from huai_server.store.scrub_record import Damage, ScrubRecord, write_record
 from tests.support.http_fixtures import Repository, Server, git, ls_refs, post
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -60,6 +65,37 @@ def test_a_damaged_module_is_told_beside_the_others(
     found = scraped(client)
     assert found["huai_module_readable", "broken"] == 0
     assert found["huai_module_serial", "m"] == 1
+
+
+def test_damage_missing_digests_and_the_fallback_are_told(
+    repository: Repository, client: httpx.Client
+) -> None:
+    folder = repository.path.parent
+    place = ModulePlaces(folder).scrub
+    damage = Damage(b"a", 1, 1, b"e" * 32, None, "it cannot be read", 1)
+    write_record(place, ScrubRecord(damage=(damage, replace(damage, path=b"b"))))
+    locks = folder / "m.slots"
+    locks.touch()
+    script = (
+        "import fcntl, sys, time; file = open(sys.argv[1], 'r+b'); "
+        "[fcntl.lockf(file, fcntl.LOCK_EX, 4, 4 * slot) for slot in (0, 3)]; "
+        "print('locked', flush=True); sys.stdin.read()"
+    )
+    command = [sys.executable, "-c", script, str(locks)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as daemon:
+        assert daemon.stdout is not None
+        daemon.stdout.readline()
+        found = scraped(client)
+        front = client.get("/").text
+        daemon.communicate()
+    assert found["huai_module_damaged_files", "m"] == 2
+    assert found["huai_fallback_clients", "m"] == 2
+    assert ("huai_module_undigested_files", "m") not in found
+    assert "2 files damaged" in front
+    assert "2 by rsync" in front
+    assert scraped(client)["huai_fallback_clients", "m"] == 0
+    locks.unlink()
+    assert ("huai_fallback_clients", "m") not in scraped(client)
 
 
 def test_requests_are_counted_by_kind_and_status(client: httpx.Client) -> None:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from huai_server.config import Listen
+from huai_server.http.fallback_clients import FallbackSlots
 from huai_server.http.server import serve_http
 from huai_server.http.settings import Content, Grant, WebHook
 from huai_server.mirrors.tables import Mirrors, MirrorSettings
@@ -42,6 +43,14 @@ class Folder:
     def static_folders(self) -> Mapping[str, Path]:
         """What was published into the folder `static` beside the repositories."""
         return {name: self._path / "static" / "git" / f"{name}.git" for name in self.modules()}
+
+    def undigested(self) -> Mapping[str, Path]:
+        """Those whose names begin so."""
+        return {name: path for name, path in self.modules().items() if name.startswith("later")}
+
+    def fallback(self) -> Mapping[str, FallbackSlots]:
+        """All of them, as if a daemon had its lock files beside the repositories."""
+        return {name: FallbackSlots(self._path / f"{name}.slots", 5) for name in self.modules()}
 
     def webhooks(self) -> Sequence[tuple[str, WebHook]]:
         """Nobody is told of commits."""

@@ -43,6 +43,10 @@ class Snapshot:
         self._recent_children = 0
         self._known: dict[RelPath, bytes] = {}
 
+    def undigested(self) -> _native.Undigested:
+        """How many files have no digest, and how much that is; looks at all of them."""
+        return _native.Undigested((self.reader, self.tree, self.limit), 0, None)
+
     def own_directory(self, path: RelPath, tree: bytes) -> OwnDirectory:
         """Take the tree of `path` apart, without reading any manifest."""
         if (path, tree) in self._recent:

@@ -17,11 +17,10 @@ if TYPE_CHECKING:
 
 
 def _undigested(name: str, places: ModulePlaces) -> "Undigested | None":
-    from huai_server.commit.later import undigested
     from huai_server.commit.newest import newest_commit
 
     try:
-        return undigested(newest_commit(name, places)[1])
+        return newest_commit(name, places)[1].undigested()
     except HuaiError:
         return None
 

@@ -113,7 +113,7 @@ def digest_tree(
     return DigestResult(
         head,
         changed,
-        undigested(past).files,
+        past.undigested().files,
         reading.columns.hashed_files,
         reading.columns.hashed_bytes,
         tuple(reading.problems),
@@ -147,11 +147,6 @@ class _Reading:
         if self._pace.is_over() and not (self.columns.hashed_files or self.found):
             first = RelPath(paths.partition(b"\0")[0])
             self.problems.append(Problem(first, TOO_LARGE, NOT_YET))
-
-
-def undigested(past: Snapshot) -> Undigested:
-    """How many files have no digest, and how much that is."""
-    return Undigested((past.reader, past.tree, past.limit), 0, None)
 
 
 def _filled(found: dict[RelPath, File], past: Snapshot) -> Iterator[Listing]:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from huai_schema.program.configuration import ConfigError
 from huai_server.config import Fallback, Module
+from huai_server.paths import fallback_lock_file
 
 LOG_FORMAT = "%o [%a] %m %b %f %l"
 """As mirrors log it: operation, address, module, bytes sent, path, size."""
@@ -27,11 +28,12 @@ class FallbackModule(NamedTuple):
 
 
 def render(
-    settings: Fallback, modules: Mapping[str, FallbackModule], lock_file: Path, *, privileged: bool
+    settings: Fallback, modules: Mapping[str, FallbackModule], folder: Path, *, privileged: bool
 ) -> str:
     """The text of rsyncd.conf; raises `ConfigError` for a value that it cannot hold.
 
-    Without `privileged` rsync cannot change its user, and no section names one.
+    `folder` is for lock files.  Without `privileged` rsync cannot change its user, and no section
+    names one.
     """
     check_names(modules)
     lines = ["# Written by huai-server; change server.toml instead."]
@@ -39,7 +41,7 @@ def render(
     lines += _extra("", settings.extra)
     for name, served in modules.items():
         # One lock file for each module: in a shared one they would count each other's connections.
-        lock = lock_file.with_name(f"{lock_file.name}-{name}")
+        lock = fallback_lock_file(folder, name)
         lines += ["", f"[{name}]", *_assignments(_module(served, lock))]
         lines += _extra(name, served.module.fallback.extra)
     return "\n".join(lines) + "\n"

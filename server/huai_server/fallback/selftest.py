@@ -108,9 +108,9 @@ class _SelfTest:
         config = self._place / "rsyncd.conf"
         module = Module(path=str(self._real), fallback=ModuleFallback())
         served = {_NAME: FallbackModule(module, self._places.served)}
-        lock = self._place / "rsyncd.lock"
         config.write_text(
-            render(self._settings, served, lock, privileged=os.geteuid() == 0), encoding="utf-8"
+            render(self._settings, served, self._place, privileged=os.geteuid() == 0),
+            encoding="utf-8",
         )
         port = programs.free_port("127.0.0.1")
         with programs.daemon(self._program, config, ("127.0.0.1", port), library) as said:

@@ -97,8 +97,8 @@ def _has_no_log(config: ServerConfig) -> bool:
 
 
 def _text(trees: Trees, settings: Fallback) -> str:
-    lock = Path(settings.folder) / "rsyncd.lock"
-    return render(settings, trees.served(), lock, privileged=os.geteuid() == 0)
+    folder = Path(settings.folder)
+    return render(settings, trees.served(), folder, privileged=os.geteuid() == 0)
 
 
 class _Service:

@@ -26,12 +26,14 @@ from huai_server.http.events import app as events
 from huai_server.http.events import description as events_description
 from huai_server.http.events.news import News
 from huai_server.http.git import app as git
+from huai_server.http.looks import Looks
 from huai_server.http.metrics import app as metrics
 from huai_server.http.metrics.collector import Sources
 from huai_server.http.metrics.traffic import Traffic
 from huai_server.http.mirrors import receive
 from huai_server.http.mirrors.known_commits import KnownCommits
 from huai_server.http.pages import app as pages
+from huai_server.http.pages.status import Now
 from huai_server.http.settings import Registry, ServeSettings
 from huai_server.http.webhooks.keeper import WebHooks
 
@@ -80,9 +82,10 @@ class Application:
         self.api.include_router(metalinks.router(registry, access))
         commits = KnownCommits()
         self.api.include_router(receive.router(registry, access, commits))
-        self.api.include_router(pages.router(registry, access))
+        looks = Looks(registry)
+        self.api.include_router(pages.router(registry, access, Now(heads, looks, self._traffic)))
         sources = Sources(self._traffic, self.git, self.connections)
-        self.api.include_router(metrics.router(heads, sources, access))
+        self.api.include_router(metrics.router(heads, looks, sources, access))
         self._add_health(registry)
         self.api.add_exception_handler(HuaiError, _expected)
         self.api.add_exception_handler(HTTPException, _framework)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
+from huai_server.http.fallback_clients import FallbackSlots
 from huai_server.mirrors.tables import Mirrors
 from huai_server.volatile import Volatile
 
@@ -64,6 +65,14 @@ class Registry(Protocol):
 
     def static_folders(self) -> Mapping[str, Path]:
         """Where the static files of modules are, private ones as well, if a folder has them."""
+        ...
+
+    def undigested(self) -> Mapping[str, Path]:
+        """The modules whose digests come later, with their repositories."""
+        ...
+
+    def fallback(self) -> Mapping[str, FallbackSlots]:
+        """Where the fallback's daemon writes down whom it serves, of modules with such a limit."""
         ...
 
     def webhooks(self) -> Sequence[tuple[str, WebHook]]:

@@ -7,10 +7,11 @@ from prometheus_client.exposition import choose_encoder
 from huai_schema.errors import HuaiError
 from huai_server.http.access import Access
 from huai_server.http.api import Heads
+from huai_server.http.looks import Looks
 from huai_server.http.metrics.collector import Module, ServerCollector, Sources
 
 
-def router(heads: Heads, sources: Sources, access: Access) -> APIRouter:
+def router(heads: Heads, looks: Looks, sources: Sources, access: Access) -> APIRouter:
     """The route."""
     routes = APIRouter(tags=["health"])
 
@@ -18,7 +19,7 @@ def router(heads: Heads, sources: Sources, access: Access) -> APIRouter:
     async def metrics(request: Request) -> Response:
         """Metrics for Prometheus: as its text, or as OpenMetrics."""
         modules = {
-            name: await _module(heads, name)
+            name: await _module(heads, looks, name)
             for name in sorted(access.modules(request.scope, "metrics"))
         }
         registry = CollectorRegistry()
@@ -35,8 +36,11 @@ def router(heads: Heads, sources: Sources, access: Access) -> APIRouter:
 _TEXT = {"text/plain": {"schema": {"type": "string"}}}
 
 
-async def _module(heads: Heads, name: str) -> Module:
+async def _module(heads: Heads, looks: Looks, name: str) -> Module:
+    damaged, clients = heads.damaged(name), looks.fallback_clients(name)
     try:
-        return Module(await heads.read(name), readable=True)
+        head = await heads.read(name)
     except HuaiError:
-        return Module(None, readable=False)
+        return Module(None, readable=False, damaged=damaged, fallback_clients=clients)
+    undigested = await looks.undigested(name, head) if head else None
+    return Module(head, True, damaged, undigested, clients)  # noqa: FBT003

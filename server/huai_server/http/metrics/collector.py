@@ -42,6 +42,31 @@ class Module(NamedTuple):
     head: Head | None
     """The newest commit; None: there is none yet, or it cannot be read."""
     readable: bool
+    damaged: int = 0
+    """Files that the last scrub found damaged."""
+    undigested: int | None = None
+    """Files that have no digest yet; None: digests do not come later."""
+    fallback_clients: int | None = None
+    """Clients of the fallback's daemon; None: nobody knows."""
+
+
+_OF_MODULES: tuple[tuple[str, str, Callable[[Module], int | None]], ...] = (
+    (
+        "module_damaged_files",
+        "Files that the last scrub found damaged.",
+        lambda module: module.damaged,
+    ),
+    (
+        "module_undigested_files",
+        "Files that have no digest yet, of modules whose digests come later.",
+        lambda module: module.undigested,
+    ),
+    (
+        "fallback_clients",
+        "Clients that the rsync daemon of the fallback serves.",
+        lambda module: module.fallback_clients,
+    ),
+)
 
 
 class ServerCollector(Collector):
@@ -84,6 +109,12 @@ class ServerCollector(Collector):
             if head.valid_until:
                 signed.add_metric([name], head.valid_until)
         yield signed
+        for metric, meaning, count in _OF_MODULES:
+            family = GaugeMetricFamily(f"huai_{metric}", meaning, labels=["module"])
+            for name, module in self._modules.items():
+                if (found := count(module)) is not None:
+                    family.add_metric([name], found)
+            yield family
 
     def _of_requests(self) -> Iterator[Metric]:
         traffic = self._sources.traffic

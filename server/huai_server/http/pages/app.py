@@ -15,7 +15,7 @@ from huai_server.http.asgi.errors import HttpError
 from huai_server.http.pages.browse import Asked, Browser
 from huai_server.http.pages.history import Recent
 from huai_server.http.pages.rendering import ASSETS, Page
-from huai_server.http.pages.status import front_page, module_page
+from huai_server.http.pages.status import Now, front_page, module_page
 from huai_server.http.settings import Registry, every_repository
 
 _DAMAGED = "its metadata cannot be read; the server's log says why"
@@ -25,7 +25,7 @@ _NUMBER = re.compile(r"[0-9]{1,19}")
 _FOREVER = {"Cache-Control": "public, max-age=31536000, immutable"}
 
 
-def router(registry: Registry, access: Access) -> APIRouter:
+def router(registry: Registry, access: Access, now: Now) -> APIRouter:
     """The routes; modules come from `registry`, which may change at any time."""
     routes = APIRouter(include_in_schema=False)
     recent, browser = Recent(), Browser()
@@ -35,7 +35,7 @@ def router(registry: Registry, access: Access) -> APIRouter:
         """All modules."""
         page, modules = Page(request), access.modules(request.scope)
         recent.forget_all_but(every_repository(registry))
-        return await _guarded(page, lambda: front_page(page, modules, recent))
+        return await _guarded(page, lambda: front_page(page, modules, recent, now))
 
     @routes.get("/modules/{name}")
     async def module(request: Request, name: str, before: str = "") -> Response:
@@ -44,7 +44,7 @@ def router(registry: Registry, access: Access) -> APIRouter:
 
         async def build() -> Response:
             row = name, access.repository(request.scope, name)
-            return await module_page(page, *row, recent, serial)
+            return await module_page(page, row, recent, serial, now)
 
         return await _guarded(page, build)
 

@@ -12,6 +12,10 @@ from typing import NamedTuple
 from fastapi import Response
 
 from huai_schema.errors import HuaiError
+from huai_server.http.api import Heads
+from huai_server.http.looks import Looks
+from huai_server.http.metrics.traffic import Traffic
+from huai_server.http.pages.cadence import next_expected
 from huai_server.http.pages.growth import line
 from huai_server.http.pages.history import KEPT, RECENT, Recent, newest_commits
 from huai_server.http.pages.rendering import Page
@@ -32,25 +36,48 @@ class ModuleRow(NamedTuple):
     """Its size over these commits, as points of a line."""
     problem: bool = False
     """Whether its metadata cannot be read."""
+    damaged: int = 0
+    """Files that the last scrub found damaged."""
+    undigested: int = 0
+    """Files whose digests are still to come."""
+    fallback_clients: int = 0
+    """Clients that know only rsync, and are served now."""
+
+    @property
+    def expected(self) -> int | None:
+        """When the next commit is due, as far as the last ones tell; seconds since the epoch."""
+        return next_expected([each.time for each in self.commits])
 
 
-async def front_page(page: Page, modules: Mapping[str, Path], recent: Recent) -> Response:
+class Now(NamedTuple):
+    """Where a page learns what no commit says."""
+
+    heads: Heads
+    looks: Looks
+    traffic: Traffic
+
+
+async def front_page(page: Page, modules: Mapping[str, Path], recent: Recent, now: Now) -> Response:
     """All modules."""
-    rows = [await _row(name, modules[name], recent) for name in sorted(modules)]
+    rows = [await _row(name, modules[name], recent, now) for name in sorted(modules)]
     totals = [row.commits[0].info.totals for row in rows if row.commits]
     values = {
         "modules": rows,
         "entries": sum(each.entries for each in totals),
         "bytes": sum(each.bytes for each in totals),
+        "subscribers": now.traffic.running["events"],
+        "fetches": now.traffic.running["git"] + now.traffic.running["content"],
+        "fallback_clients": sum(row.fallback_clients for row in rows),
     }
     return page.render("front.html", values)
 
 
 async def module_page(
-    page: Page, name: str, repository: Path, recent: Recent, before: int | None
+    page: Page, module: tuple[str, Path], recent: Recent, before: int | None, now: Now
 ) -> Response:
-    """One module; its commits below the serial `before`, or from the newest on."""
-    row = await _row(name, repository, recent)
+    """One module, by name and repository; its commits below the serial `before`, or all."""
+    repository = module[1]
+    row = await _row(*module, recent, now)
     newest = row.commits[0] if row.commits else None
     older = None
     if newest is not None and (before is not None or len(row.commits) == RECENT):
@@ -61,7 +88,7 @@ async def module_page(
     return page.render("module.html", {"module": row, "newest": newest, "older": older})
 
 
-async def _row(name: str, repository: Path, recent: Recent) -> ModuleRow:
+async def _row(name: str, repository: Path, recent: Recent, now: Now) -> ModuleRow:
     try:
         commits = await recent.read(repository)
     except HuaiError as error:
@@ -70,4 +97,12 @@ async def _row(name: str, repository: Path, recent: Recent) -> ModuleRow:
         return ModuleRow(name, problem=True)
     oldest_first = commits[::-1]
     sizes = [each.info.totals.bytes for each in oldest_first]
-    return ModuleRow(name, commits, line([each.time for each in oldest_first], sizes))
+    undigested = await now.looks.undigested(name, commits[0]) if commits else None
+    return ModuleRow(
+        name,
+        commits,
+        line([each.time for each in oldest_first], sizes),
+        damaged=now.heads.damaged(name),
+        undigested=undigested or 0,
+        fallback_clients=now.looks.fallback_clients(name) or 0,
+    )

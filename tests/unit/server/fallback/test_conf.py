@@ -8,13 +8,13 @@ from huai_schema.program.configuration import ConfigError
 from huai_server.config import Fallback, Module, ModuleFallback
 from huai_server.fallback.conf import FallbackModule, render
 
-LOCK = Path("/run/lock")
+FOLDER = Path("/run")
 
 
 def text(settings: Fallback | None = None, *, privileged: bool = True, **values: object) -> str:
     module = Module("/srv/m", fallback=ModuleFallback(**values))  # type: ignore[arg-type]
     modules = {"m": FallbackModule(module, Path("/run/fallback/m/.redirected"))}
-    return render(settings or Fallback(), modules, LOCK, privileged=privileged)
+    return render(settings or Fallback(), modules, FOLDER, privileged=privileged)
 
 
 def test_the_customs() -> None:
@@ -32,7 +32,11 @@ def test_the_customs() -> None:
         "refuse options = checksum",
     ]
     assert lines[11].startswith("dont compress = *.gz *.tgz ")
-    assert lines[-4:-1] == ["[m]", "path = /run/fallback/m/.redirected", "lock file = /run/lock-m"]
+    assert lines[-4:-1] == [
+        "[m]",
+        "path = /run/fallback/m/.redirected",
+        "lock file = /run/rsyncd.lock-m",
+    ]
     assert lines[-1] == "list = yes"
     assert "log format = %o [%a] %m %b %f %l" in lines
     assert "transfer logging = yes" in lines
@@ -95,14 +99,14 @@ def test_more_lines_for_all_modules_may_hold_another() -> None:
 def test_a_path_that_rsync_would_read_otherwise(path: str) -> None:
     modules = {"m": FallbackModule(Module(path), Path(path))}
     with pytest.raises(ConfigError, match="cannot hold `path`"):
-        render(Fallback(), modules, LOCK, privileged=True)
+        render(Fallback(), modules, FOLDER, privileged=True)
 
 
 @pytest.mark.parametrize("names", [("global",), ("Global",), ("m", "Data", "data")])
 def test_names_that_rsync_takes_for_another_s(names: tuple[str, ...]) -> None:
     modules = {name: FallbackModule(Module("/srv"), Path("/srv")) for name in names}
     with pytest.raises(ConfigError, match="cannot tell the module"):
-        render(Fallback(), modules, LOCK, privileged=True)
+        render(Fallback(), modules, FOLDER, privileged=True)
 
 
 def test_percent_signs_that_mean_nothing_to_rsync() -> None:
