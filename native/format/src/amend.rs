@@ -1,9 +1,9 @@
 //! The tree of a snapshot with some of its directories amended (FORMAT.md, "Layout").
 //!
 //! Goes through the own directories in which something changes, one beside the other with what is
-//! to be changed; whatever own directory lies beside is taken over by its id, and not read.  The
-//! layout makes the new trees as from a whole listing, so equal trees get equal ids, whatever way
-//! led to them.
+//! to be changed; whatever own directory lies beside is taken over by its id, and not read, and so
+//! is each piece of a long manifest in which nothing changes (`sparse`).  The layout makes the new
+//! trees as from a whole listing, so equal trees get equal ids, whatever way led to them.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeSet, HashMap};
@@ -11,17 +11,18 @@ use std::collections::{BTreeSet, HashMap};
 use crate::cut::is_file;
 use crate::digests::is_zero;
 use crate::entry_limit::EntryLimit;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::escape::unescape;
 use crate::find::split_before;
 use crate::git::oid::Oid;
 use crate::layout::{Layout, Listing};
-use crate::level::{Level, Step, Walk};
+use crate::level::{Level, Walk};
 use crate::limits::DIGEST_BYTES;
 use crate::manifest;
 use crate::objects::{ObjectReader, ObjectWriter};
 use crate::path::{RelPath, basename, parent, path_order};
-use crate::snapshot::Snapshot;
+use crate::snapshot::{Located, Snapshot};
+use crate::sparse::{Reading, Sparse, Step};
 use crate::totals::Totals;
 
 /// What is said of a directory that is there.
@@ -46,6 +47,15 @@ pub struct Amendment {
 }
 
 impl Amendment {
+    /// Everything in the directory of which something is said.
+    pub(crate) fn names(&self) -> Result<BTreeSet<Vec<u8>>> {
+        let mut names = names(&self.leaves)?;
+        for more in [&self.directories, &self.gone, &self.unsure] {
+            names.extend(more.iter().cloned());
+        }
+        Ok(names)
+    }
+
     /// Whether a directory of the snapshot is none any more.
     fn ends(&self, name: &[u8], leaves: &BTreeSet<Vec<u8>>) -> bool {
         if self.directories.contains(name) || self.unsure.contains(name) {
@@ -82,11 +92,24 @@ pub fn amend<R: ObjectReader>(
     amendments: &[Amendment],
     writer: &mut impl ObjectWriter,
 ) -> Result<Amended> {
+    // Names made for it can keep pieces from being told apart: then all of them are read.
+    let sparse = amend_by(snapshot, limit, amendments, true, writer);
+    sparse.or_else(|_| amend_by(snapshot, limit, amendments, false, writer))
+}
+
+/// The same; `is_sparse`: without reading pieces in which nothing changes.
+fn amend_by<R: ObjectReader>(
+    snapshot: &Snapshot<R>,
+    limit: u64,
+    amendments: &[Amendment],
+    is_sparse: bool,
+    writer: &mut impl ObjectWriter,
+) -> Result<Amended> {
     let mut amending = Amending::new(snapshot.tree, amendments);
     if amendments.is_empty() {
         return Ok(amending.result);
     }
-    let mut past = Past::new(snapshot, limit);
+    let mut past = Past::new(snapshot, limit, is_sparse);
     loop {
         let next = amendments.get(amending.next);
         match (past.peek()?, next) {
@@ -108,16 +131,18 @@ struct Past<'a, R> {
     snapshot: &'a Snapshot<R>,
     limit: EntryLimit,
     entries: u64,
-    levels: Vec<Level>,
+    is_sparse: bool,
+    levels: Vec<Reading>,
     next: Option<Step>,
 }
 
 impl<'a, R: ObjectReader> Past<'a, R> {
-    fn new(snapshot: &'a Snapshot<R>, entries: u64) -> Self {
+    fn new(snapshot: &'a Snapshot<R>, entries: u64, is_sparse: bool) -> Self {
         Self {
             snapshot,
             limit: EntryLimit::new(entries),
             entries,
+            is_sparse,
             levels: Vec::new(),
             next: Some(Step::Own(RelPath::root(), snapshot.tree)),
         }
@@ -135,16 +160,24 @@ impl<'a, R: ObjectReader> Past<'a, R> {
             }
         }
         Ok(self.next.as_ref().map(|step| match step {
-            Step::Listing(listing) => &listing.path,
-            Step::Own(path, _) => path,
+            Step::Listing(listing) | Step::Leaves(listing) => &listing.path,
+            Step::Own(path, _) | Step::Piece(path, _) => path,
         }))
     }
 
-    /// The listing of the next directory, which is opened if it has a tree of its own.
-    fn listing(&mut self) -> Result<Option<manifest::Listing>> {
+    /// The listing of the next directory, which is opened if it has a tree of its own; all of it,
+    /// or with an amendment, which is to be carried out there, the begin of it.
+    fn listing(&mut self, amendment: Option<&Amendment>) -> Result<Option<manifest::Listing>> {
         if let Some(Step::Own(path, tree)) = &self.next {
-            let level = Level::open(self.snapshot, path.clone(), *tree, &mut self.limit)?;
-            self.levels.push(level);
+            let limit = &mut self.limit;
+            let sparse = match amendment.filter(|_| self.is_sparse) {
+                Some(amendment) => Sparse::open(self.snapshot, path, *tree, amendment, limit)?,
+                None => None,
+            };
+            self.levels.push(match sparse {
+                Some(sparse) => Reading::Sparse(sparse),
+                None => Reading::Whole(Level::open(self.snapshot, path.clone(), *tree, limit)?),
+            });
             self.next = None;
             self.peek()?;
         }
@@ -154,6 +187,14 @@ impl<'a, R: ObjectReader> Past<'a, R> {
                 self.next = other;
                 Ok(None)
             }
+        }
+    }
+
+    /// The directory that is being read, if not all of it is.
+    fn sparse(&self) -> Option<&Sparse> {
+        match self.levels.last() {
+            Some(Reading::Sparse(sparse)) => Some(sparse),
+            _ => None,
         }
     }
 }
@@ -168,6 +209,8 @@ struct Amending<'a> {
     leaves: HashMap<usize, BTreeSet<Vec<u8>>>,
     /// The directory that ended last.
     ended: Option<RelPath>,
+    /// A directory of which more leaves may come, and those that it has now.
+    open: Option<(&'a Amendment, Reader<'a>)>,
     result: Amended,
 }
 
@@ -183,6 +226,7 @@ impl<'a> Amending<'a> {
             layout: Layout::default(),
             leaves: HashMap::new(),
             ended: None,
+            open: None,
             result: Amended {
                 tree: past,
                 added: Totals::default(),
@@ -201,6 +245,11 @@ impl<'a> Amending<'a> {
         past: &mut Past<'_, R>,
         writer: &mut impl ObjectWriter,
     ) -> Result<()> {
+        match past.next.take() {
+            Some(Step::Piece(_, located)) => return self.keep(past, &located, writer),
+            Some(Step::Leaves(listing)) => return self.go_on(past, &listing, writer),
+            other => past.next = other,
+        }
         let Some(path) = past.peek()?.cloned() else {
             return Ok(());
         };
@@ -214,10 +263,55 @@ impl<'a> Amending<'a> {
             past.next = None;
             return Ok(());
         }
-        if let Some(listing) = past.listing()? {
+        if let Some(listing) = past.listing(None)? {
             self.layout.add(&borrowed(&listing), writer)?;
         }
         Ok(())
+    }
+
+    /// Nothing changes in this piece of the directory that was amended last and is read.
+    fn keep<R: ObjectReader>(
+        &mut self,
+        past: &Past<'_, R>,
+        located: &Located,
+        writer: &mut impl ObjectWriter,
+    ) -> Result<()> {
+        let (Some(sparse), Some(key)) = (past.sparse(), located.name) else {
+            return Err(Error::new("a piece without a directory"));
+        };
+        let path = sparse.path().as_bytes();
+        self.layout.keep(path, key, located.piece, writer)
+    }
+
+    /// More leaves of the directory that was amended last.
+    fn go_on<R: ObjectReader>(
+        &mut self,
+        past: &Past<'_, R>,
+        listing: &manifest::Listing,
+        writer: &mut impl ObjectWriter,
+    ) -> Result<()> {
+        let Some((amendment, leaves)) = &mut self.open else {
+            return Err(Error::new("leaves without a directory"));
+        };
+        let until = past.sparse().and_then(Sparse::until);
+        let merged = Merged::of(listing, leaves, until, amendment)?;
+        for name in &merged.found {
+            self.result
+                .unknown
+                .remove(listing.path.join(name).as_bytes());
+        }
+        self.count_out(&listing.leaves, 0);
+        self.result.added.add(Totals::of(&merged.lines));
+        if merged.lines.is_empty() {
+            return Ok(());
+        }
+        let more = Listing {
+            path: listing.path.as_bytes(),
+            attributes: b"",
+            leaves: &merged.lines,
+            digests: &merged.digests,
+        };
+        self.layout.add(&more, writer)
     }
 
     /// The next directory of the snapshot is no directory any more.
@@ -231,7 +325,7 @@ impl<'a> Amending<'a> {
                 }
             }
             Some(Step::Listing(listing)) => self.count_out(&listing.leaves, 1),
-            None => {}
+            _ => {}
         }
         Ok(())
     }
@@ -243,10 +337,15 @@ impl<'a> Amending<'a> {
         amendment: &'a Amendment,
         writer: &mut impl ObjectWriter,
     ) -> Result<()> {
-        let Some(listing) = past.listing()? else {
+        let Some(listing) = past.listing(Some(amendment))? else {
             return Ok(());
         };
-        let merged = Merged::of(&listing, amendment)?;
+        let mut leaves = Reader::new(&amendment.leaves, &amendment.digests)?;
+        let sparse = past
+            .sparse()
+            .filter(|sparse| *sparse.path() == listing.path);
+        let until = sparse.and_then(Sparse::until);
+        let merged = Merged::of(&listing, &mut leaves, until, amendment)?;
         for name in &amendment.gone {
             if !merged.found.contains(name) {
                 let path = RelPath::trusted(amendment.path.clone()).join(name);
@@ -254,7 +353,12 @@ impl<'a> Amending<'a> {
             }
         }
         self.count_out(&listing.leaves, 0);
-        self.put(amendment, &merged, writer)
+        self.put(amendment, &merged, writer)?;
+        if sparse.is_some() {
+            self.open = Some((amendment, leaves));
+            self.layout.cut(writer)?;
+        }
+        Ok(())
     }
 
     /// A directory that the snapshot does not have.
@@ -265,7 +369,8 @@ impl<'a> Amending<'a> {
             leaves: Vec::new().into(),
             digests: Vec::new().into(),
         };
-        let merged = Merged::of(&nothing, amendment)?;
+        let mut leaves = Reader::new(&amendment.leaves, &amendment.digests)?;
+        let merged = Merged::of(&nothing, &mut leaves, None, amendment)?;
         for name in &amendment.gone {
             let path = nothing.path.join(name);
             self.result.unknown.insert(path.as_bytes().to_vec());
@@ -340,16 +445,23 @@ struct Merged {
 }
 
 impl Merged {
-    fn of(past: &manifest::Listing, amendment: &Amendment) -> Result<Self> {
+    /// Of those that were and those that are `after`, up to the name `until` if there is one.
+    fn of(
+        past: &manifest::Listing,
+        after: &mut Reader<'_>,
+        until: Option<&[u8]>,
+        amendment: &Amendment,
+    ) -> Result<Self> {
         let mut merged = Self {
             lines: Vec::new(),
             digests: Vec::new(),
             found: BTreeSet::new(),
         };
         let mut before = Reader::new(&past.leaves, &past.digests)?;
-        let mut after = Reader::new(&amendment.leaves, &amendment.digests)?;
         loop {
-            let order = match (&before.leaf, &after.leaf) {
+            let due = after.leaf.as_ref();
+            let due = due.filter(|leaf| until.is_none_or(|until| *leaf.name < *until));
+            let order = match (&before.leaf, due) {
                 (None, None) => break,
                 (Some(_), None) => Ordering::Less,
                 (None, Some(_)) => Ordering::Greater,

@@ -7,12 +7,13 @@ use std::collections::HashSet;
 
 use crate::crc::crc32;
 use crate::digests::is_zero;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::find::split_before;
 use crate::git::object::Kind;
 use crate::git::oid::Oid;
 use crate::limits::{DIGEST_BYTES, PIECE_BYTES_MAX, PIECE_LINES, PIECE_LINES_MAX};
 use crate::objects::ObjectWriter;
+use crate::own_directory::Piece;
 use crate::piece::{COLUMN_SUFFIX, Found, Key, piece_key};
 use crate::radix::write_pieces;
 
@@ -62,6 +63,8 @@ pub(crate) struct Cutter {
     /// All keys so far.
     keys: HashSet<Key>,
     piece: Unit,
+    /// The last piece was kept: nothing is being collected.
+    is_kept: bool,
 }
 
 impl Cutter {
@@ -141,19 +144,41 @@ impl Cutter {
         }
         let full = self.piece.lines.saturating_add(lines) > PIECE_LINES_MAX
             || self.piece.text.len().saturating_add(size) > PIECE_BYTES_MAX;
-        let hash = usize::try_from(crc32(start)).unwrap_or_default();
-        if !full && hash.checked_rem(PIECE_LINES).unwrap_or_default() >= lines {
+        if !full && !self.is_kept && !begins_piece(start, lines) {
             return Ok(());
         }
         let key = piece_key(start);
         if self.keys.insert(key) {
             self.flush(writer)?;
             self.key = Some(key);
+        } else if self.is_kept {
+            return Err(two_of_one_key());
         }
         Ok(())
     }
 
+    /// Takes over a complete piece, which the next unit does not go on with.
+    pub(crate) fn keep(
+        &mut self,
+        key: Key,
+        piece: Piece,
+        writer: &mut impl ObjectWriter,
+    ) -> Result<()> {
+        if !self.keys.insert(key) {
+            return Err(two_of_one_key());
+        }
+        self.flush(writer)?;
+        self.pieces.insert(key, piece.manifest);
+        self.columns
+            .extend(piece.column.map(|column| (key, column)));
+        self.is_kept = true;
+        Ok(())
+    }
+
     fn flush(&mut self, writer: &mut impl ObjectWriter) -> Result<()> {
+        if std::mem::take(&mut self.is_kept) {
+            return Ok(());
+        }
         let (text, column) = self.piece.write(writer)?;
         self.piece.clear();
         match self.key {
@@ -165,6 +190,17 @@ impl Cutter {
         }
         Ok(())
     }
+}
+
+/// Whether a unit of so many lines that begins with the name `start` begins a piece whatever comes
+/// before it.
+pub(crate) fn begins_piece(start: &[u8], lines: usize) -> bool {
+    let hash = usize::try_from(crc32(start)).unwrap_or_default();
+    hash.checked_rem(PIECE_LINES).unwrap_or_default() < lines
+}
+
+fn two_of_one_key() -> Error {
+    Error::new("two pieces would have one key")
 }
 
 /// Whether the fields of a leaf, from the tab behind its name on, are a file's.

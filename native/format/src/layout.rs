@@ -13,7 +13,9 @@ use crate::git::oid::Oid;
 use crate::git::tree::{TreeItem, encode_tree};
 use crate::limits::{DIGEST_BYTES, INLINE_ENTRIES, SINGLE_LINES};
 use crate::objects::ObjectWriter;
+use crate::own_directory::Piece;
 use crate::path::{basename, parent, show};
+use crate::piece::Key;
 
 /// Begins the name of a directory that has a tree of its own.
 const SUBDIRECTORY: u8 = b'=';
@@ -59,6 +61,30 @@ impl Layout {
         let above = self.open.last_mut().ok_or_else(|| out_of_order(path))?;
         above.children.push((item_name(basename(path)), tree));
         Ok(())
+    }
+
+    /// The manifest of the directory that came last will be cut: more than `SINGLE_LINES` come.
+    pub(crate) fn cut(&mut self, writer: &mut impl ObjectWriter) -> Result<()> {
+        match self.open.last_mut() {
+            Some(last) if last.cutter.is_none() => last.start_cutting(writer),
+            _ => Ok(()),
+        }
+    }
+
+    /// A piece of the directory at `path`, which was `cut`; its next unit begins another one.
+    pub(crate) fn keep(
+        &mut self,
+        path: &[u8],
+        key: Key,
+        piece: Piece,
+        writer: &mut impl ObjectWriter,
+    ) -> Result<()> {
+        while self.open.len() > 1 && self.open.last().is_some_and(|last| last.path != path) {
+            self.close(writer)?;
+        }
+        let cutter = self.open.last_mut().and_then(|last| last.cutter.as_mut());
+        let cutter = cutter.ok_or_else(|| out_of_order(path))?;
+        cutter.keep(key, piece, writer)
     }
 
     /// Closes what does not hold the directory at `path`, which comes next.

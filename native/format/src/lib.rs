@@ -45,6 +45,7 @@ pub mod signature;
 pub mod entry_limit;
 pub mod level;
 pub mod snapshot;
+mod sparse;
 
 pub mod digested;
 pub mod undigested;

@@ -96,30 +96,35 @@ impl<R: ObjectReader> Snapshot<R> {
     /// Where a piece begins.
     pub fn start(&self, name: PieceName, piece: &Piece, place: &RelPath) -> Result<Start> {
         let text = self.manifest_text(name, piece, place)?;
-        let start = piece_start(&text)?;
-        if start.is_empty() {
-            return Ok(Start::Own);
-        }
-        let found = match start.strip_suffix(b"/") {
-            None => unescape(start).map(|name| Start::Leaf(name.into_owned())),
-            Some(name) => unescape(name).map(|name| {
-                let key = name.iter().map(|&byte| if byte == b'/' { 0 } else { byte });
-                Start::Directory(key.collect())
-            }),
-        };
-        found.map_err(|error| at(place, error))
+        start_of(&text, place)
     }
 
     /// All pieces, in the order of what they hold.
     ///
     /// The keys are hashes and tell no order, so each piece is read once for its start.
     pub fn pieces(&self, directory: &OwnDirectory) -> Result<Vec<Located>> {
+        let mut located = Vec::new();
+        self.each_piece(directory, |piece, _| {
+            located.push(piece);
+            Ok(())
+        })?;
+        located.sort();
+        Ok(located)
+    }
+
+    /// All pieces in any order, with the text of each but the first one.
+    pub(crate) fn each_piece(
+        &self,
+        directory: &OwnDirectory,
+        mut take: impl FnMut(Located, &[u8]) -> Result<()>,
+    ) -> Result<()> {
         let place = &directory.path;
-        let mut located = vec![Located {
+        let first = Located {
             start: Start::Own,
             name: None,
             piece: directory.manifest,
-        }];
+        };
+        take(first, b"")?;
         let texts = PieceTree::texts(&self.reader, directory.pieces, place).all()?;
         let columns = PieceTree::columns(&self.reader, directory.piece_digests, place).all()?;
         if !columns.keys().all(|key| texts.contains_key(key)) {
@@ -129,12 +134,12 @@ impl<R: ObjectReader> Snapshot<R> {
         for (key, manifest) in texts {
             let column = columns.get(&key).copied();
             let piece = Piece { manifest, column };
-            let start = self.start(Some(key), &piece, place)?;
             let name = Some(key);
-            located.push(Located { start, name, piece });
+            let text = self.manifest_text(name, &piece, place)?;
+            let start = start_of(&text, place)?;
+            take(Located { start, name, piece }, &text)?;
         }
-        located.sort();
-        Ok(located)
+        Ok(())
     }
 
     /// The ids of all pieces, of which none is read.
@@ -215,6 +220,22 @@ impl<R: ObjectReader> Snapshot<R> {
         check_key(name, start).map_err(|error| at(place, error))?;
         Ok(text)
     }
+}
+
+/// Where the piece with this text begins.
+fn start_of(text: &[u8], place: &RelPath) -> Result<Start> {
+    let start = piece_start(text)?;
+    if start.is_empty() {
+        return Ok(Start::Own);
+    }
+    let found = match start.strip_suffix(b"/") {
+        None => unescape(start).map(|name| Start::Leaf(name.into_owned())),
+        Some(name) => unescape(name).map(|name| {
+            let key = name.iter().map(|&byte| if byte == b'/' { 0 } else { byte });
+            Start::Directory(key.collect())
+        }),
+    };
+    found.map_err(|error| at(place, error))
 }
 
 fn check_key(name: PieceName, start: &[u8]) -> Result<()> {

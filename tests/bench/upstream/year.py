@@ -223,6 +223,7 @@ class _Follower:
     def _fetch(self) -> None:
         repository = Downstream(self._folder)
         repository.keep([repository.fetch(self._url).id])
+        repository.repack()  # as a sync does
 
 
 def measured(work: Callable[[], object]) -> Cost:

@@ -1,0 +1,287 @@
+//! An own directory of which only those pieces are read in which something changes.
+//!
+//! Where a piece begins follows from the name there (FORMAT.md, "Cutting"), so one in which nothing
+//! changes stays as it is, behind one that changes too: unless it began only because the one before
+//! it was full.  Each piece is looked at for its start; of those that stay no line is taken apart.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::iter::Peekable;
+use std::vec::IntoIter;
+
+use crate::amend::Amendment;
+use crate::cut::begins_piece;
+use crate::entry_limit::EntryLimit;
+use crate::error::Result;
+use crate::find::split_before;
+use crate::git::oid::Oid;
+use crate::level::{self, Level, join};
+use crate::limits::SINGLE_LINES;
+use crate::manifest::{Block, InlineDirectory, Listing, piece_start};
+use crate::objects::ObjectReader;
+use crate::path::RelPath;
+use crate::snapshot::{Located, Snapshot, Start};
+
+/// What comes next in an own directory.
+#[derive(Debug)]
+pub(crate) enum Step {
+    /// A directory that stands in its manifest; the own one first, or the begin of it.
+    Listing(Listing),
+    /// More leaves of the own directory, before its subdirectories.
+    Leaves(Listing),
+    /// A subdirectory with a tree of its own.
+    Own(RelPath, Oid),
+    /// A piece of the directory that stays, and where its first unit stands.
+    Piece(RelPath, Located),
+}
+
+/// An own directory, read from the front to the end.
+#[derive(Debug)]
+pub(crate) enum Reading {
+    /// All of it.
+    Whole(Level),
+    /// Without the pieces that stay.
+    Sparse(Sparse),
+}
+
+impl Reading {
+    /// What comes next, if anything does; all of it in tree order.
+    pub(crate) fn next<R: ObjectReader>(
+        &mut self,
+        snapshot: &Snapshot<R>,
+        limit: &mut EntryLimit,
+    ) -> Result<Option<Step>> {
+        match self {
+            Self::Sparse(sparse) => sparse.next(snapshot, limit),
+            Self::Whole(level) => Ok(level.next(snapshot, limit)?.map(|step| match step {
+                level::Step::Listing(listing) => Step::Listing(listing),
+                level::Step::Own(path, tree) => Step::Own(path, tree),
+            })),
+        }
+    }
+}
+
+/// One that is longer than what changes in it.
+#[derive(Debug)]
+pub(crate) struct Sparse {
+    path: RelPath,
+    /// Each with whether something changes in it.
+    pieces: Peekable<IntoIter<(Located, bool)>>,
+    inline: VecDeque<InlineDirectory>,
+    blocks: IntoIter<Block>,
+    children: Peekable<IntoIter<(Vec<u8>, Oid)>>,
+    is_begun: bool,
+    /// Where the leaves end that were read last; none: there are no more behind them.
+    until: Option<Vec<u8>>,
+}
+
+impl Sparse {
+    /// The one at `path`, whose tree is `tree`; none if it has to be read whole.
+    pub(crate) fn open<R: ObjectReader>(
+        snapshot: &Snapshot<R>,
+        path: &RelPath,
+        tree: Oid,
+        amendment: &Amendment,
+        limit: &mut EntryLimit,
+    ) -> Result<Option<Self>> {
+        if amendment.is_whole {
+            return Ok(None);
+        }
+        let directory = snapshot.own_directory(path.clone(), tree)?;
+        if directory.pieces.is_none() {
+            return Ok(None);
+        }
+        let mut found = Vec::new();
+        snapshot.each_piece(&directory, |located, text| {
+            found.push(Outline::of(located, text)?);
+            Ok(())
+        })?;
+        found.sort_by(|one, other| one.located.cmp(&other.located));
+        let changing = changing(&found, &amendment.names()?);
+        let kept = found
+            .iter()
+            .zip(&changing)
+            .filter(|(_, changes)| !**changes);
+        let lines: usize = kept.map(|(outline, _)| outline.lines).sum();
+        if lines <= SINGLE_LINES {
+            return Ok(None); // it may be too short to be cut from now on
+        }
+        limit.spend_trees(directory.children.len(), path)?;
+        let pieces: Vec<_> = found
+            .into_iter()
+            .map(|outline| outline.located)
+            .zip(changing)
+            .collect();
+        Ok(Some(Self {
+            path: path.clone(),
+            pieces: pieces.into_iter().peekable(),
+            inline: VecDeque::new(),
+            blocks: Vec::new().into_iter(),
+            children: directory.children.into_iter().peekable(),
+            is_begun: false,
+            until: None,
+        }))
+    }
+
+    /// Where it is.
+    pub(crate) fn path(&self) -> &RelPath {
+        &self.path
+    }
+
+    /// Where the leaves end that came last; none: there are no more behind them.
+    pub(crate) fn until(&self) -> Option<&[u8]> {
+        self.until.as_deref()
+    }
+
+    fn next<R: ObjectReader>(
+        &mut self,
+        snapshot: &Snapshot<R>,
+        limit: &mut EntryLimit,
+    ) -> Result<Option<Step>> {
+        if let Some(block) = self.blocks.next() {
+            return Ok(Some(Step::Listing(block.listing(&self.path)?)));
+        }
+        while self.inline.is_empty() {
+            if self.child_is_next() {
+                break;
+            }
+            let Some((located, changes)) = self.pieces.next() else {
+                break;
+            };
+            if !changes {
+                let place = match &located.start {
+                    Start::Directory(name) => self.path.join(name),
+                    _ => self.path.clone(),
+                };
+                return Ok(Some(Step::Piece(place, located)));
+            }
+            if let Some(step) = self.read(snapshot, &located, limit)? {
+                return Ok(Some(step));
+            }
+        }
+        let is_inline = match (self.inline.front(), self.children.peek()) {
+            (None, None) => return Ok(None),
+            (Some(inline), Some((child, _))) => inline.name <= *child,
+            (inline, _) => inline.is_some(),
+        };
+        if is_inline {
+            let found = self.inline.pop_front();
+            let mut blocks = found
+                .map(|found| found.blocks)
+                .unwrap_or_default()
+                .into_iter();
+            let first = blocks.next().map(|block| block.listing(&self.path));
+            self.blocks = blocks;
+            return Ok(first.transpose()?.map(Step::Listing));
+        }
+        let child = self.children.next();
+        Ok(child.map(|(name, oid)| Step::Own(self.path.join(&name), oid)))
+    }
+
+    /// Whether a subdirectory with a tree of its own comes before the next piece.
+    fn child_is_next(&mut self) -> bool {
+        match (self.pieces.peek(), self.children.peek()) {
+            (Some((located, _)), Some((child, _))) => match &located.start {
+                Start::Directory(name) => child < name,
+                _ => false,
+            },
+            _ => false,
+        }
+    }
+
+    /// Reads a piece; its leaves, if it has any.
+    fn read<R: ObjectReader>(
+        &mut self,
+        snapshot: &Snapshot<R>,
+        located: &Located,
+        limit: &mut EntryLimit,
+    ) -> Result<Option<Step>> {
+        let manifest = snapshot.manifest(located.name, &located.piece, &self.path)?;
+        limit.spend(manifest.entries(), &self.path)?;
+        limit.spend_bytes(manifest.size(), &self.path)?;
+        self.inline = manifest.inline.into();
+        if matches!(located.start, Start::Directory(_)) {
+            return Ok(None);
+        }
+        self.until = match self.pieces.peek() {
+            Some((next, _)) => match &next.start {
+                Start::Leaf(name) => Some(name.clone()),
+                _ => None,
+            },
+            None => None,
+        };
+        let listing = join(self.path.clone(), &[manifest.own]);
+        let is_first = !std::mem::replace(&mut self.is_begun, true);
+        Ok(Some(if is_first {
+            Step::Listing(listing)
+        } else {
+            Step::Leaves(listing)
+        }))
+    }
+}
+
+/// What has to be known of a piece to leave it as it is.
+struct Outline {
+    located: Located,
+    lines: usize,
+    /// Whether its first unit begins a piece whatever is before it.
+    is_sure: bool,
+}
+
+impl Outline {
+    fn of(located: Located, text: &[u8]) -> Result<Self> {
+        let is_sure = match located.name {
+            None => false,
+            Some(_) => begins_piece(piece_start(text)?, lines_of_first(text)?),
+        };
+        Ok(Self {
+            located,
+            lines: text.iter().map(|&byte| usize::from(byte == b'\n')).sum(),
+            is_sure,
+        })
+    }
+}
+
+/// How many lines the first unit of a piece has.
+fn lines_of_first(text: &[u8]) -> Result<usize> {
+    let start = piece_start(text)?;
+    if !start.ends_with(b"/") {
+        return Ok(1);
+    }
+    let lines = text.split_inclusive(|&byte| byte == b'\n');
+    let is_other = |line: &&[u8]| {
+        let (name, _) = split_before(line, b'\t');
+        name.ends_with(b"/") && !name.starts_with(start)
+    };
+    Ok(lines.take_while(|line| !is_other(line)).count())
+}
+
+/// In which of the pieces, which are sorted, something changes if these names do.
+fn changing(pieces: &[Outline], names: &BTreeSet<Vec<u8>>) -> Vec<bool> {
+    let mut changing: Vec<bool> = vec![false; pieces.len()];
+    let mut mark = |place: usize| {
+        if let Some(changes) = changing.get_mut(place) {
+            *changes = true;
+        }
+    };
+    mark(0); // holds the directory's own line
+    for name in names {
+        for start in [Start::Leaf(name.clone()), Start::Directory(name.clone())] {
+            let place = pieces
+                .partition_point(|piece| piece.located.start <= start)
+                .saturating_sub(1);
+            mark(place);
+            if pieces
+                .get(place)
+                .is_some_and(|piece| piece.located.start == start)
+            {
+                mark(place.saturating_sub(1)); // may go on with what comes then
+            }
+        }
+    }
+    let mut before = false;
+    for (piece, changes) in pieces.iter().zip(&mut changing) {
+        *changes |= before && !piece.is_sure;
+        before = *changes;
+    }
+    changing
+}
