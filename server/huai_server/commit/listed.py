@@ -24,9 +24,13 @@ from huai_server.scan import native
 from huai_server.scan.mounts import read_mounts
 from huai_server.scan.types import TIME, Problem, ScanOptions
 
+_FEW, _MOST = 1 << 16, 1 << 18
+_SHARE = 8
+"""A path that is named costs as much as so many entries of a scan."""
+
 
 class ListsNotEnoughError(Exception):
-    """Something has changed that lists do not name."""
+    """Something has changed that lists do not name; or they name so much that a scan is quicker."""
 
 
 class ListedTree(NamedTuple):
@@ -66,6 +70,7 @@ def build_listed(
     `columns`: None: without digests.
     """
     root, options, past, totals, places = made_from
+    _check_length(lists, totals)
     looked = native.look(root, options, lists.named, places.hardlinks)
     _check_mounts(looked, made_from)
     problems = [*_problems(looked, past, remarks)]
@@ -88,6 +93,14 @@ def build_listed(
         unknown,
         tuple(map(RelPath, first)),
     )
+
+
+def _check_length(lists: ChangeLists, totals: Totals) -> None:
+    """Refuse lists that are so long that they cost more than a scan, in time or in memory."""
+    if lists.paths > max(_FEW, min(_MOST, totals.entries // _SHARE)):
+        raise ListsNotEnoughError(
+            f"the list names {lists.paths:,} paths, and the last commit {totals.entries:,} entries"
+        )
 
 
 def _problems(looked: Looked, past: Snapshot, remarks: Remarks) -> Iterator[Problem]:

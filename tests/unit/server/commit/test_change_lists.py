@@ -52,6 +52,10 @@ def commit(upstream: Upstream, *sources: bytes) -> CommitResult:
     return upstream.commit(lists=partial(read_lists, paths, "auto"))
 
 
+def never(count: int) -> bytes:
+    return b"".join(b"pool/%d/%d\n" % (number % 100, number) for number in range(count))
+
+
 def prove_complete(upstream: Upstream, result: CommitResult) -> None:
     """The list named all that changed, and nothing in vain."""
     assert result.listed is not None
@@ -128,11 +132,18 @@ def test_a_log_of_another_tree_by_absolute_paths(upstream: Upstream) -> None:
     assert len(lists.first_refused) == 20
 
 
+def test_a_list_of_thousands_that_were_never_there(upstream: Upstream) -> None:
+    upstream.write("pool/new.deb", "new")
+    result = commit(upstream, never(5000), b"pool/new.deb\n")
+    assert result.listed is not None
+    assert (result.changed, result.listed.unknown) == (True, 5000)
+    assert len(result.listed.first_unknown) == 20
+    assert "pool/new.deb" in upstream.paths()
+
+
 def test_a_list_that_names_far_more_than_there_is(upstream: Upstream) -> None:
     upstream.write("pool/new.deb", "new")
-    many = b"".join(b"pool/%d/%d\n" % (number % 100, number) for number in range(50_000))
-    result = commit(upstream, many, b"pool/new.deb\n")
+    result = commit(upstream, never(70_000))
     assert result.listed is not None
-    assert (result.changed, result.listed.unknown) == (True, 50_000)
-    assert len(result.listed.first_unknown) == 20
+    assert result.listed.scanned.startswith("the list names 70,000 paths")
     assert "pool/new.deb" in upstream.paths()
