@@ -1,10 +1,12 @@
 """A metalink of one file (RFC 5854): where its content is, its size, and its digest.
 
-Pure.  The content URLs of the commit come first, in their order, then its mirrors.  IANA's registry
+Pure.  The content URLs of the commit come first, in their order, then its mirrors, then those
+that attest what they hold.  IANA's registry
 of hash names has no BLAKE3, so there is no `hash` element, whose type has to be one of these: the
 digest stands in an element of a namespace of its own, which other programs have to ignore.
 """
 
+from collections.abc import Iterable
 from urllib.parse import quote_from_bytes
 from xml.sax.saxutils import escape, quoteattr
 
@@ -26,9 +28,12 @@ class NoMetalinkError(HuaiError):
     exit_code = ExitCode.FORMAT
 
 
-def metalink(file: File, descriptor: Descriptor) -> str:
-    """The document; `NoMetalinkError` if XML cannot name the file, or nobody says where it is."""
-    urls = (*descriptor.content_urls, *descriptor.mirrors)
+def metalink(file: File, descriptor: Descriptor, others: Iterable[str] = ()) -> str:
+    """The document; `others`: URLs of further mirrors.
+
+    `NoMetalinkError` if XML cannot name the file, or nobody says where it is.
+    """
+    urls = tuple(dict.fromkeys((*descriptor.content_urls, *descriptor.mirrors, *others)))
     if not urls:
         raise NoMetalinkError("the commit names no content URLs")
     name = _attribute(basename(file.path))

@@ -25,18 +25,28 @@ def paths(_: Wanted) -> tuple[RelPath, ...]:
 
 def texts(source: Source, wanted: Wanted) -> Iterator[tuple[RelPath, Iterator[bytes]]]:
     """The one file."""
-    status: dict[str, object] = {"name": source.module, "is_master": True, "status": "success"}
     now = source.stamp(wanted.heartbeat)
+    status = job(source.module, source.time, (now, now), wanted.upstream, source.size)
+    yield _PATH, iter((json.dumps([status], indent=1).encode() + b"\n",))
+
+
+def job(
+    name: str, update: int, run: tuple[int, int], upstream: str, size: int
+) -> dict[str, object]:
+    """One job that went well: its last update, and when its last run began and ended.
+
+    Seconds since the epoch, and bytes.
+    """
+    status: dict[str, object] = {"name": name, "is_master": True, "status": "success"}
     moments = {
-        "last_update": source.time,
-        "last_started": now,
-        "last_ended": now,
+        "last_update": update,
+        "last_started": run[0],
+        "last_ended": run[1],
         "next_schedule": _NEVER,
     }
     for key, seconds in moments.items():
         status |= {key: _shown(seconds), f"{key}_ts": seconds}
-    status |= {"upstream": wanted.upstream, "size": _size(source.size)}
-    yield _PATH, iter((json.dumps([status], indent=1).encode() + b"\n",))
+    return status | {"upstream": upstream, "size": shown_size(size)}
 
 
 def _shown(seconds: int) -> str:
@@ -44,7 +54,8 @@ def _shown(seconds: int) -> str:
     return f"{when.year:04}-{when:%m-%d %H:%M:%S} +0000"
 
 
-def _size(size: float) -> str:
+def shown_size(size: float) -> str:
+    """Bytes as rsync writes them: in units of a thousand."""
     for unit in _UNITS[:-1]:
         if size < 1000:
             return f"{size:.2f}{unit}" if unit else f"{size:.0f}"

@@ -30,8 +30,8 @@ from huai_server.http.looks import Looks
 from huai_server.http.metrics import app as metrics
 from huai_server.http.metrics.collector import Sources
 from huai_server.http.metrics.traffic import Traffic
-from huai_server.http.mirrors import receive
-from huai_server.http.mirrors.known_commits import KnownCommits
+from huai_server.http.mirrors import receive, routes
+from huai_server.http.mirrors.who_holds import WhoHolds
 from huai_server.http.pages import app as pages
 from huai_server.http.pages.status import Now
 from huai_server.http.settings import Registry, ServeSettings
@@ -79,11 +79,12 @@ class Application:
         self.webhooks = WebHooks(registry, self.news)
         self.events = events.EventsApp(settings, self.news, access)
         self.api.include_router(router(heads, access))
-        self.api.include_router(metalinks.router(registry, access))
-        commits = KnownCommits()
-        self.api.include_router(receive.router(registry, access, commits))
-        looks = Looks(registry)
-        self.api.include_router(pages.router(registry, access, Now(heads, looks, self._traffic)))
+        who, looks = WhoHolds(registry), Looks(registry)
+        self.api.include_router(metalinks.router(registry, access, who))
+        self.api.include_router(receive.router(registry, access, who.commits))
+        self.api.include_router(routes.router(heads, access, who))
+        now = Now(heads, looks, self._traffic, who)
+        self.api.include_router(pages.router(registry, access, now))
         sources = Sources(self._traffic, self.git, self.connections)
         self.api.include_router(metrics.router(heads, looks, sources, access))
         self._add_health(registry)

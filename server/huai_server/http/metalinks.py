@@ -13,6 +13,8 @@ from huai_server.http.access import Access
 from huai_server.http.any_path import asked_path
 from huai_server.http.api import ErrorModel
 from huai_server.http.asgi.errors import HttpError
+from huai_server.http.mirrors.answers import offered_urls
+from huai_server.http.mirrors.who_holds import WhoHolds
 from huai_server.http.newest import Newest
 from huai_server.http.settings import Registry, every_repository
 
@@ -28,7 +30,7 @@ _ANSWERS: dict[int | str, dict[str, object]] = {
 _log = logging.getLogger(__name__)
 
 
-def router(registry: Registry, access: Access) -> APIRouter:
+def router(registry: Registry, access: Access, who: WhoHolds) -> APIRouter:
     """The route; modules come from `registry`, which may change at any time."""
     routes = APIRouter(prefix="/api/v1", tags=["modules"])
     known: dict[Path, Newest] = {}
@@ -43,18 +45,19 @@ def router(registry: Registry, access: Access) -> APIRouter:
             del known[gone]
         path_of_file = asked_path(request.scope["raw_path"], _ABOVE)
         newest = known.setdefault(repository, Newest(repository))
-        text = await asyncio.to_thread(_document, name, newest, path_of_file)
+        others = offered_urls(await who.standings(name, repository))
+        text = await asyncio.to_thread(_document, name, newest, path_of_file, others)
         return Response(text, media_type=MEDIA_TYPE, headers={"Cache-Control": "no-cache"})
 
     return routes
 
 
-def _document(name: str, newest: Newest, path: RelPath) -> str:
+def _document(name: str, newest: Newest, path: RelPath, others: list[str]) -> str:
     try:
         found = newest.find(path)
         if found is None:
             raise HttpError(404, "the newest commit names no such file")
-        return metalink(*found)
+        return metalink(*found, others)
     except NoMetalinkError as error:
         raise HttpError(404, f"there is no metalink of this file: {error.message}") from None
     except HttpError:

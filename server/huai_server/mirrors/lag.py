@@ -5,11 +5,14 @@ it holds the newest.  So it grows by a second each second until the mirror has s
 (end, lag just before the end) says all of the time since the row before.
 """
 
+from bisect import bisect_left
+from collections.abc import Sequence
 from typing import NamedTuple, Self
 
 WINDOW_SECONDS = 30 * 86_400
 ROWS_MAX = 4096
 """One for each sync that brought something; the oldest go first."""
+PERCENTILES = (50, 90, 99)
 
 Row = tuple[int, int]
 """A moment in seconds since the epoch, and the lag just before it in seconds."""
@@ -36,3 +39,34 @@ class LagHistory(NamedTuple):
         while rows and (rows[0][0] <= end - WINDOW_SECONDS or len(rows) > ROWS_MAX):
             begun = rows.pop(0)[0]
         return type(self)(begun, tuple(rows))
+
+    def percentiles(self, now: int, lag: int) -> tuple[int, ...]:
+        """The lag in seconds that the mirror kept to for so much of the time until `now`.
+
+        `lag`: what it is now.
+        """
+        whole, ramps = self._ramps(now, lag)
+        total = whole + sum(high - low for low, high in ramps)
+        most = max((high for _, high in ramps), default=0)
+
+        def kept(bound: int) -> int:
+            """Seconds in which the lag was no more than `bound`."""
+            return whole + sum(max(0, min(bound, high) - low) for low, high in ramps)
+
+        return tuple(
+            bisect_left(range(most), -(-total * each // 100), key=kept) for each in PERCENTILES
+        )
+
+    def _ramps(self, now: int, lag: int) -> tuple[int, Sequence[tuple[int, int]]]:
+        """Seconds without lag, and between which values it grew."""
+        whole, ramps = 0, []
+        begin = max(self.begun, now - WINDOW_SECONDS)
+        for end, before in (*self.rows, (now, lag)):
+            if end <= begin:
+                continue
+            rising = min(end - begin, before)
+            whole += end - begin - rising
+            if rising:
+                ramps.append((before - rising, before))
+            begin = end
+        return whole, ramps

@@ -30,10 +30,24 @@ class AllowedDownstream(msgspec.Struct, frozen=True):
 
 
 class MirrorSettings(msgspec.Struct, frozen=True):
-    """How attestations are judged."""
+    """How attestations are judged, and mirrors are listed."""
 
+    max_lag: Annotated[str, Meta(pattern=SPAN)] = "1d"
+    """Who is further behind is offered to nobody."""
+    max_silence: Annotated[str, Meta(pattern=SPAN)] = "2d"
+    """Nor is who has said nothing for so long."""
     clock_tolerance: Annotated[str, Meta(pattern=SPAN)] = "5m"
     """By how much the clock of a downstream may differ."""
+
+    @property
+    def lag_seconds(self) -> int:
+        """`max_lag`."""
+        return seconds(self.max_lag)
+
+    @property
+    def silence_seconds(self) -> int:
+        """`max_silence`."""
+        return seconds(self.max_silence)
 
     @property
     def tolerance(self) -> int:

@@ -37,6 +37,12 @@ class KnownCommits:
             self._known[repository] = (state, found)
             return found
 
+    def forget_all_but(self, repositories: set[Path]) -> None:
+        """Keep no more than the modules there are."""
+        with self._turn:
+            for repository in self._known.keys() - repositories:
+                del self._known[repository]
+
 
 def _read(repository: Repository, known: Commits) -> Commits:
     """Newest first, down to one that is known; those before it are as they were, or gone."""

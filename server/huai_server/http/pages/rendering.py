@@ -25,6 +25,7 @@ from huai_server.http.pages.languages import LANGUAGES, preferred, words_of
 
 _LAST_SECOND = 253_402_300_799
 """The last second of the year 9999, which is the last that Python can print."""
+_UNITS = (("d", 86400), ("h", 3600), ("min", 60))
 _POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self'; "
     "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
@@ -71,6 +72,7 @@ def _environment() -> Environment:
     )
     made.filters |= {"number": "{:,}".format, "size": human, "path": show, "stamp": _stamp}
     made.filters["last"] = basename
+    made.filters["span"] = _span
     made.tests["link"] = lambda entry: isinstance(entry, Symlink)
     made.globals["version"] = __version__
     made.globals["languages"] = LANGUAGES
@@ -149,3 +151,11 @@ def _stamp(seconds: int) -> str:
     """Date and time, UTC."""
     when = datetime.fromtimestamp(max(0, min(seconds, _LAST_SECOND)), UTC)
     return f"{when:%Y-%m-%d %H:%M}"
+
+
+def _span(seconds: int) -> str:
+    """A span of time in one unit, whose symbol is the same in all languages."""
+    for unit, size in _UNITS:
+        if seconds >= 2 * size:
+            return f"{seconds // size} {unit}"
+    return f"{seconds} s"

@@ -15,6 +15,7 @@ from huai_schema.errors import HuaiError
 from huai_server.http.api import Heads
 from huai_server.http.looks import Looks
 from huai_server.http.metrics.traffic import Traffic
+from huai_server.http.mirrors.who_holds import WhoHolds
 from huai_server.http.pages.cadence import next_expected
 from huai_server.http.pages.growth import line
 from huai_server.http.pages.history import KEPT, RECENT, Recent, newest_commits
@@ -55,6 +56,7 @@ class Now(NamedTuple):
     heads: Heads
     looks: Looks
     traffic: Traffic
+    who: WhoHolds
 
 
 async def front_page(page: Page, modules: Mapping[str, Path], recent: Recent, now: Now) -> Response:
@@ -78,6 +80,7 @@ async def module_page(
     """One module, by name and repository; its commits below the serial `before`, or all."""
     repository = module[1]
     row = await _row(*module, recent, now)
+    mirrors = () if row.problem else await now.who.standings(*module)
     newest = row.commits[0] if row.commits else None
     older = None
     if newest is not None and (before is not None or len(row.commits) == RECENT):
@@ -85,7 +88,9 @@ async def module_page(
         wanted = [each for each in found if before is None or each.info.serial < before]
         row = row._replace(commits=tuple(wanted[:_ROWS]))
         older = wanted[_ROWS - 1].info.serial if len(wanted) > _ROWS else None
-    return page.render("module.html", {"module": row, "newest": newest, "older": older})
+    return page.render(
+        "module.html", {"module": row, "newest": newest, "older": older, "mirrors": mirrors}
+    )
 
 
 async def _row(name: str, repository: Path, recent: Recent, now: Now) -> ModuleRow:
