@@ -18,8 +18,8 @@
 - `ROOT/modules/NAME/notified-commit`, `ROOT/modules/NAME/notified-scrub`: failures in a row, and
   whether somebody was told
 - `ROOT/keys`: whose signatures count, as each commit has them (`signing.keys`); `ROOT/keys.lock`
-- `ROOT/mirrors/NAME`: what downstreams attested of a module (`mirrors.record`), written
-  by `serve`
+- `ROOT/mirrors/NAME`: what downstreams attested of a module, written by `serve`, and what
+  `probe` found of them (`mirrors.record`)
 
 What the fallback serves stands below its own folder, in memory as a rule:
 

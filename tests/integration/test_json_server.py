@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,14 @@ import click
 import pytest
 
 from docs.man.pages import command_line, commands, top_context
+from huai_schema.codec.attestation import Attestation, SignedAttestation
+from huai_server.mirrors.lag import LagHistory
+from huai_server.mirrors.record import Holding, holding_place, write_holding
+from huai_server.paths import mirrors_folder, module_places
+from huai_server.store.repository import read_head
 from tests.support import json_events
 from tests.support.committing import NAME, SECONDS, run_server, server_command, server_environment
+from tests.support.keys import key
 
 Lines = list[dict[str, Any]]
 PROGRAM = "huai-server"
@@ -79,6 +86,21 @@ def scrubbed(root: Path, tree: Path) -> Iterator[Lines]:
     yield run(root, "scrub", NAME)
 
 
+def probed(root: Path) -> Lines:
+    """A mirror that attests the newest commit, and cannot be reached."""
+    head = read_head(module_places(root, NAME).repository)
+    assert head is not None
+    urls, now = ("http://127.0.0.1:9/",), int(time.time())
+    said = Attestation(NAME, "", head.info.serial, head.commit, now, partial=False, urls=urls)
+    text = said.signed(key(1).sign)
+    holding = Holding(SignedAttestation.decode(text), text, now, LagHistory(now))
+    write_holding(holding_place(mirrors_folder(root), NAME, "one"), holding)
+    with (root / "server.toml").open("a") as file:
+        file.write(f'\n[allowed_downstreams.one]\nkey = "{key(1).public}"\n')
+        file.write('hosts = ["127.0.0.1:9"]\n')
+    return run(root, "probe", NAME)
+
+
 def life(root: Path, tree: Path) -> Iterator[Lines]:
     """A module from its adding to its removal."""
     (tree / "file").write_text("content")
@@ -116,6 +138,7 @@ def life(root: Path, tree: Path) -> Iterator[Lines]:
     yield shown
     yield run(root, "key", "revoke", kept["key"])
     yield run(root, "commit", NAME)
+    yield probed(root)
     made = run(root, "token", "new", NAME, "--expires", "1d")
     yield made
     yield run(root, "token", "list")

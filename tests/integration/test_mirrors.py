@@ -59,6 +59,7 @@ def test_the_freshest_comes_first_and_says_since_when(three: list[Attesting]) ->
         "lag": {"now": 0, "p50": 0, "p90": 0, "p99": 0},
         "partial": False,
         "offered": True,
+        "probe": None,
         "urls": [*said.urls],
     }
     assert (second["serial"], second["offered"]) == (1, True)

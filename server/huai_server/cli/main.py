@@ -31,6 +31,7 @@ COMMANDS = (
     "fallback",
     "key",
     "maintain",
+    "probe",
     "publish",
     "remove",
     "scrub",

@@ -8,12 +8,13 @@ thread that started it.
 import ctypes
 import errno
 import os
+import resource
 import shutil
 import signal
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache, partial
 from pathlib import Path
@@ -25,6 +26,8 @@ from huai_schema.errors import ExitCode, HuaiError
 _START_SECONDS = 10.0
 _POLL_SECONDS = 0.02
 _KILL_SECONDS = 2.0
+_SERVED = (0, 23, 24)
+"""Exit codes of rsync if a daemon was there: all of it came, or some of it."""
 _QUESTION = b"@RSYNCD: 29.0\n#list\n"
 """What a probe sends: rsync logs no error for it."""
 _PARENT_DEATH_SIGNAL, _CHILD_SUBREAPER = 1, 36
@@ -204,6 +207,30 @@ def fetch_all(program: Path, url: str, folder: Path, *, seconds: float) -> int:
                 hint="check the load of this machine, then try again",
             ) from error
     return done.returncode
+
+
+def fetch_files(
+    program: Path, url: str, paths: Sequence[bytes], folder: Path, *, seconds: float, most: int
+) -> bool:
+    """Run rsync as a client, to bring files below `url` into `folder`, each under its path.
+
+    What cannot be had is not there afterwards, and nothing larger than `most` bytes.  Returns
+    whether the daemon served anything, or said that it has not.
+    """
+    command = [str(program), "--timeout=30", f"--max-size={most}", "--from0", "--files-from=-"]
+    with _starting(program), suppress(subprocess.TimeoutExpired):
+        done = subprocess.run(
+            [*command, "--no-motd", f"{url}/", f"{folder}/"],
+            input=b"\0".join(paths),
+            capture_output=True,
+            timeout=seconds,
+            check=False,
+            env=_environment(None),
+            # A daemon may send more than it says.
+            preexec_fn=partial(resource.setrlimit, resource.RLIMIT_FSIZE, (most, most)),
+        )
+        return done.returncode in _SERVED
+    return False
 
 
 def _relay(stream: IO[bytes], line: Callable[[str], None]) -> None:

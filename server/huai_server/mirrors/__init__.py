@@ -1,1 +1,1 @@
-"""Who holds what: what downstreams attested, and how far behind each one was."""
+"""Who holds what: the attestations of downstreams, what they say of lag, what probes found."""

@@ -1,13 +1,13 @@
-"""What is kept of each mirror: its last attestation, and its lag since.
+"""What is kept of each mirror: its last attestation, its lag since, what a probe found.
 
-`FOLDER/MODULE/DOWNSTREAM.json` is written by `serve` alone, as a whole.  A file that is missing or
-damaged counts as none, and so does an attestation whose signature is none of the key that is
-allowed now.
+`FOLDER/MODULE/DOWNSTREAM.json` is written by `serve` alone, `FOLDER/MODULE/DOWNSTREAM.probe` by
+`probe` alone, each as a whole.  A file that is missing or damaged counts as none, and so does an
+attestation whose signature is none of the key that is allowed now.
 """
 
 import os
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import msgspec
 from msgspec import Meta
@@ -21,6 +21,9 @@ from huai_server.mirrors.lag import ROWS_MAX, LagHistory
 _BYTES = 1 << 20
 _MODE = 0o644
 _Moment = Annotated[int, Meta(ge=0, le=1 << 40)]
+
+
+Verdict = Literal["good", "stale", "lies", "unreachable"]
 
 
 class Holding(NamedTuple):
@@ -39,6 +42,26 @@ class Holding(NamedTuple):
         return self.signed.said
 
 
+class Probe(msgspec.Struct, frozen=True):
+    """What a probe found at a mirror."""
+
+    time: _Moment
+    verdict: Verdict
+    serial: int
+    """That the mirror attested then."""
+    files: int = 0
+    """How many were compared."""
+    path: str = ""
+    """The first that was wrong or missing, as it is shown; empty: none was."""
+    reason: str = ""
+    """What is wrong; empty: nothing."""
+
+    @property
+    def trusted(self) -> bool:
+        """Whether nothing speaks against naming the mirror to others."""
+        return self.verdict not in {"lies", "stale"}
+
+
 class _Stored(msgspec.Struct, frozen=True):
     attestation: str
     since: _Moment
@@ -49,6 +72,11 @@ class _Stored(msgspec.Struct, frozen=True):
 def holding_place(folder: Path, module: str, downstream: str) -> Path:
     """The file of a holding; both names are checked ones."""
     return folder / module / f"{downstream}.json"
+
+
+def probe_place(folder: Path, module: str, downstream: str) -> Path:
+    """The file of what a probe found."""
+    return folder / module / f"{downstream}.probe"
 
 
 def read_holding(place: Path, key: str) -> Holding | None:
@@ -69,6 +97,19 @@ def write_holding(place: Path, holding: Holding) -> None:
     begun, rows = holding.history
     stored = _Stored(holding.text.decode("ascii"), holding.since, begun, rows)
     _write(place, msgspec.json.encode(stored))
+
+
+def read_probe(place: Path) -> Probe | None:
+    """What the last probe found."""
+    try:
+        return msgspec.json.decode(_read(place), type=Probe)
+    except (OSError, ValueError):
+        return None
+
+
+def write_probe(place: Path, probe: Probe) -> None:
+    """Replace it in one durable step."""
+    _write(place, msgspec.json.encode(probe))
 
 
 def _read(place: Path) -> bytes:

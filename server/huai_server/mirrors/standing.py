@@ -3,15 +3,26 @@
 Reads what `record` keeps, again only when a file has changed.  Asked in threads.
 """
 
+from collections.abc import Callable, Hashable
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from huai_schema.codec.attestation import Attestation
 from huai_server.mirrors.judge import Commits
-from huai_server.mirrors.record import Holding, holding_place, read_holding
+from huai_server.mirrors.record import (
+    Holding,
+    Probe,
+    holding_place,
+    probe_place,
+    read_holding,
+    read_probe,
+)
 from huai_server.mirrors.tables import Mirrors
 
 _Stamp = tuple[int, int]
+_Key = TypeVar("_Key", bound=Hashable)
+_T = TypeVar("_T")
 
 
 class Standing(NamedTuple):
@@ -29,6 +40,8 @@ class Standing(NamedTuple):
     """Whether it is named to who looks for a mirror: it has all, and is near enough."""
     complete_at: int
     """As of when it has all that there was, seconds since the epoch."""
+    probe: Probe | None
+    """What the last probe found; None: it was not probed."""
 
 
 class Standings:
@@ -36,7 +49,8 @@ class Standings:
 
     def __init__(self) -> None:
         """Reads nothing yet."""
-        self._known: dict[tuple[Path, str], tuple[_Stamp, Holding | None]] = {}
+        self._holdings: dict[tuple[Path, str], tuple[_Stamp, Holding | None]] = {}
+        self._probes: dict[Path, tuple[_Stamp, Probe | None]] = {}
 
     def read(
         self, mirrors: Mirrors, module: str, commits: Commits, now: int
@@ -44,34 +58,53 @@ class Standings:
         """Those of one module `now` (seconds since the epoch), the freshest first."""
         found = []
         for name, allowed in mirrors.allowed.items():
-            holding = self._holding(holding_place(mirrors.folder, module, name), allowed.key)
+            place = holding_place(mirrors.folder, module, name)
+            holding = _kept(
+                self._holdings,
+                (place, allowed.key),
+                place,
+                partial(read_holding, place, allowed.key),
+            )
             # A module that was made anew has another identity: what was held is not this.
             if holding is not None and holding.said.identity == commits.identity:
-                found.append(_standing(mirrors, name, holding, commits, now))
+                place = probe_place(mirrors.folder, module, name)
+                probe = _kept(self._probes, place, place, partial(read_probe, place))
+                found.append(_standing(mirrors, name, holding, probe, commits, now))
         return tuple(sorted(found, key=lambda each: (each.lag, each.mirror)))
 
-    def _holding(self, place: Path, key: str) -> Holding | None:
-        """What a file says, which `serve` replaces and never changes."""
-        try:
-            status = place.stat()
-        except OSError:
-            self._known.pop((place, key), None)
-            return None
-        stamp = (status.st_ino, status.st_mtime_ns)
-        known = self._known.get((place, key))
-        if known is None or known[0] != stamp:
-            known = self._known[place, key] = (stamp, read_holding(place, key))
-        return known[1]
+
+def _kept(
+    known: dict[_Key, tuple[_Stamp, _T | None]],
+    key: _Key,
+    place: Path,
+    read: Callable[[], _T | None],
+) -> _T | None:
+    """What a file says, which is replaced and never changed: read again if it is another one."""
+    try:
+        status = place.stat()
+    except OSError:
+        known.pop(key, None)
+        return None
+    stamp = (status.st_ino, status.st_mtime_ns)
+    found = known.get(key)
+    if found is None or found[0] != stamp:
+        found = known[key] = (stamp, read())
+    return found[1]
 
 
 def _standing(
-    mirrors: Mirrors, name: str, holding: Holding, commits: Commits, now: int
+    mirrors: Mirrors,
+    name: str,
+    holding: Holding,
+    probe: Probe | None,
+    commits: Commits,
+    now: int,
 ) -> Standing:
     said, settings = holding.said, mirrors.settings
     lag = commits.lag(said.serial, now)
     near = lag <= settings.lag_seconds and now - said.time <= settings.silence_seconds
     claimed = all(map(mirrors.allowed[name].may_claim, said.urls))
-    offered = near and claimed and not said.partial
+    offered = near and claimed and not said.partial and (probe is None or probe.trusted)
     percentiles = holding.history.percentiles(now, lag)
     complete_at = now - lag if lag else said.time
-    return Standing(name, said, holding.since, lag, percentiles, offered, complete_at)
+    return Standing(name, said, holding.since, lag, percentiles, offered, complete_at, probe)

@@ -30,7 +30,7 @@ class AllowedDownstream(msgspec.Struct, frozen=True):
 
 
 class MirrorSettings(msgspec.Struct, frozen=True):
-    """How attestations are judged, and mirrors are listed."""
+    """How attestations are judged, and mirrors listed and probed."""
 
     max_lag: Annotated[str, Meta(pattern=SPAN)] = "1d"
     """Who is further behind is offered to nobody."""
@@ -38,6 +38,12 @@ class MirrorSettings(msgspec.Struct, frozen=True):
     """Nor is who has said nothing for so long."""
     clock_tolerance: Annotated[str, Meta(pattern=SPAN)] = "5m"
     """By how much the clock of a downstream may differ."""
+    probe_files: Annotated[int, Meta(ge=1, le=1000)] = 8
+    """Files that a probe asks for, at each URL."""
+    probe_bytes: Annotated[int, Meta(ge=1)] = 64 << 20
+    """Bytes that a probe fetches of each mirror at most."""
+    internal: bool = False
+    """Whether a probe may connect to addresses of this network."""
 
     @property
     def lag_seconds(self) -> int:

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ConfigDict, Field
 
 from huai_server.export.tunasync import job, shown_size
+from huai_server.mirrors.record import Probe
 from huai_server.mirrors.standing import Standing
 
 _VERSION = 1.4
@@ -31,6 +32,20 @@ class LagModel(_Model):
     p99: int
 
 
+class ProbeModel(_Model):
+    """What the last probe of a mirror found."""
+
+    time: int = Field(description=f"when it was, {_SECONDS}")
+    verdict: str = Field(
+        description="good; lies: other content than it attests; stale: files are missing; "
+        "unreachable"
+    )
+    serial: int = Field(description="that the mirror attested then")
+    files: int = Field(description="how many were compared")
+    path: str | None = Field(description="the first that was wrong or missing")
+    reason: str | None
+
+
 class MirrorModel(_Model):
     """What one mirror holds of one module."""
 
@@ -42,6 +57,7 @@ class MirrorModel(_Model):
     lag: LagModel
     partial: bool = Field(description="whether it leaves out some of the module")
     offered: bool = Field(description="whether mirrorlist and metalinks name it")
+    probe: ProbeModel | None = Field(description="null: it was not probed")
     urls: list[str]
 
 
@@ -75,7 +91,19 @@ def _model(one: Standing) -> MirrorModel:
         lag=LagModel(now=one.lag, p50=p50, p90=p90, p99=p99),
         partial=one.said.partial,
         offered=one.offered,
+        probe=_probe_model(one.probe) if one.probe else None,
         urls=list(one.said.urls),
+    )
+
+
+def _probe_model(probe: Probe) -> ProbeModel:
+    return ProbeModel(
+        time=probe.time,
+        verdict=probe.verdict,
+        serial=probe.serial,
+        files=probe.files,
+        path=probe.path or None,
+        reason=probe.reason or None,
     )
 
 
@@ -138,7 +166,8 @@ def mirrorz(mirror: str, held: Sequence[Held]) -> dict[str, object] | None:
 
 def _mirrorz_status(one: Standing) -> str:
     """Successful, or failed with the time of the last success."""
-    return f"S{one.said.time}" if one.offered or one.lag == 0 else f"FO{one.complete_at}"
+    is_good = one.offered or (one.lag == 0 and (one.probe is None or one.probe.trusted))
+    return f"S{one.said.time}" if is_good else f"FO{one.complete_at}"
 
 
 def _size(held: Held) -> Mapping[str, str]:

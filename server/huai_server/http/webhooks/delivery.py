@@ -12,10 +12,8 @@ Rules:
 
 import hmac
 import json
-import socket
 import time
 from collections.abc import Callable, Mapping
-from ipaddress import IPv4Address, IPv6Address, ip_address
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -23,12 +21,11 @@ import pycurl
 
 from huai_schema import __version__
 from huai_schema.errors import ExitCode, HuaiError
+from huai_server.http.addresses import NoAddressError, for_libcurl
 from huai_server.http.settings import WebHook
 
 _CONNECT_SECONDS, _SECONDS = 10, 30
 _ANSWER_BYTES = 64 << 10
-_ADDRESSES = 8
-_PORTS = {"http": 80, "https": 443}
 _SECRET_BYTES = 4096
 _GOOD = range(200, 300)
 _PASSING = {408, 425, 429}
@@ -90,7 +87,7 @@ def _post(hook: WebHook, body: bytes, headers: list[str], is_over: Callable[[], 
     try:
         for option, value in (
             (pycurl.URL, hook.url),
-            (pycurl.RESOLVE, _resolved(hook)),
+            (pycurl.RESOLVE, _addresses(hook)),
             (pycurl.PROTOCOLS, pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS),
             (pycurl.NOPROXY, "*"),
             (pycurl.FOLLOWLOCATION, 0),
@@ -127,28 +124,8 @@ def _secret(path: str) -> bytes:
     return secret
 
 
-def _resolved(hook: WebHook) -> list[str]:
-    """The addresses of the hook's host, as libcurl takes them; refused ones are an error."""
-    parts = urlsplit(hook.url)
-    host, port = parts.hostname or "", parts.port or _PORTS[parts.scheme]
+def _addresses(hook: WebHook) -> list[str]:
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[:_ADDRESSES]
-    except OSError as error:
-        raise DeliveryError(f"{host}: {error.strerror}", may_pass=True) from error
-    addresses = [ip_address(str(each[4][0]).partition("%")[0]) for each in found]
-    refused = [each for each in addresses if not _is_public(each)]
-    if refused and not hook.internal:
-        raise DeliveryError(
-            f"{host} is {refused[0]}, an address of this network",
-            may_pass=False,
-            hint="if that is meant, say internal = true",
-        )
-    listed = (f"[{each}]" if each.version == 6 else str(each) for each in addresses)
-    shown_host = f"[{host}]" if ":" in host else host
-    return [f"{shown_host}:{port}:{','.join(listed)}"]
-
-
-def _is_public(address: IPv4Address | IPv6Address) -> bool:
-    inner = address.ipv4_mapped if isinstance(address, IPv6Address) else None
-    checked = inner or address
-    return checked.is_global and not checked.is_multicast
+        return for_libcurl(hook.url, internal=hook.internal)
+    except NoAddressError as error:
+        raise DeliveryError(error.message, may_pass=error.may_pass, hint=error.hint) from error

@@ -1,0 +1,66 @@
+"""`huai-server probe`: whether mirrors serve what they attest."""
+
+from pathlib import Path
+
+import click
+
+from huai_schema.errors import ExitCode
+from huai_server.cli.console import Console
+from huai_server.cli.options import (
+    chosen,
+    each,
+    every_option,
+    json_option,
+    modules_argument,
+    quiet_option,
+)
+from huai_server.config import load
+from huai_server.probe.probe import Probed, probe_mirrors
+
+
+@click.command()
+@modules_argument
+@every_option
+@quiet_option
+@json_option
+@click.pass_obj
+def command(root: Path, /, names: tuple[str, ...], every: bool, quiet: bool, as_json: bool) -> int:
+    """Fetch some files of the modules NAME from the mirrors that attest them, and compare them.
+
+    Random files of the commit that each mirror attests, by HTTP or rsync, against their digests:
+    probe_files of each URL, and probe_bytes of each mirror at most. What is found stands in the
+    API and on the page of the module until the next run. Run it from a timer.
+
+    Exit code 48 says that a mirror serves other content than it attests.
+    """
+    console = Console(as_json=as_json, quiet=quiet)
+    config = load(root)
+
+    def one(name: str) -> int:
+        worst = ExitCode.OK
+        for probed in probe_mirrors(root, config, name):
+            _tell(console, name, probed)
+            worst = probed.exit_code or worst
+        return worst
+
+    return each(one, chosen(config, names, every=every), console)
+
+
+def _tell(console: Console, name: str, probed: Probed) -> None:
+    mirror, found = probed
+    console.event(
+        "probe",
+        module=name,
+        mirror=mirror,
+        verdict=found.verdict,
+        serial=found.serial,
+        files=found.files,
+        path=found.path or None,
+        reason=found.reason or None,
+    )
+    where = f"{found.path}: {found.reason}" if found.path else found.reason
+    line = f"{name}: {mirror}: {found.verdict}" + (f": {where}" if where else "")
+    if probed.exit_code:
+        console.error(line)
+    else:
+        console.result(line)

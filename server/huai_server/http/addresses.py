@@ -1,0 +1,67 @@
+"""The addresses of a host to connect to, none of which is of this network unless that is allowed.
+
+A name is resolved once, and what connects gets the addresses: a name that means another address a
+moment later leads nowhere else.
+"""
+
+import socket
+from ipaddress import IPv4Address, IPv6Address, ip_address
+from urllib.parse import urlsplit
+
+from huai_schema.errors import ExitCode, HuaiError
+
+PORTS = {"http": 80, "https": 443, "rsync": 873}
+_MOST = 8
+
+
+class NoAddressError(HuaiError):
+    """A host cannot be connected to."""
+
+    exit_code = ExitCode.NETWORK
+
+    def __init__(self, message: str, *, may_pass: bool, hint: str = "") -> None:
+        """`may_pass`: whether another attempt may help."""
+        super().__init__(message, hint=hint)
+        self.may_pass = may_pass
+
+
+def resolve(url: str, *, internal: bool) -> list[IPv4Address | IPv6Address]:
+    """The addresses of the host of `url`; `NoAddressError`, also if one is of this network.
+
+    `internal`: such an address is allowed.
+    """
+    parts = urlsplit(url)
+    host, port = parts.hostname or "", parts.port or PORTS[parts.scheme]
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[:_MOST]
+    except OSError as error:
+        raise NoAddressError(f"{host}: {error.strerror}", may_pass=True) from error
+    addresses = [ip_address(str(each[4][0]).partition("%")[0]) for each in found]
+    refused = [each for each in addresses if not _is_public(each)]
+    if refused and not internal:
+        raise NoAddressError(
+            f"{host} is {refused[0]}, an address of this network",
+            may_pass=False,
+            hint="if that is meant, say internal = true",
+        )
+    return addresses
+
+
+def for_libcurl(url: str, *, internal: bool) -> list[str]:
+    """The same as libcurl takes them (CURLOPT_RESOLVE)."""
+    parts = urlsplit(url)
+    host, port = parts.hostname or "", parts.port or PORTS[parts.scheme]
+    listed = map(in_url, resolve(url, internal=internal))
+    shown_host = f"[{host}]" if ":" in host else host
+    return [f"{shown_host}:{port}:{','.join(listed)}"]
+
+
+def in_url(address: IPv4Address | IPv6Address) -> str:
+    """An address as a URL has it."""
+    return f"[{address}]" if address.version == 6 else str(address)
+
+
+def _is_public(address: IPv4Address | IPv6Address) -> bool:
+    inner = address.ipv4_mapped if isinstance(address, IPv6Address) else None
+    checked = inner or address
+    return checked.is_global and not checked.is_multicast

@@ -1,0 +1,1 @@
+"""Whether mirrors that attest a commit serve its files: some are fetched, and compared."""

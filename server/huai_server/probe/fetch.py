@@ -1,0 +1,141 @@
+"""Files of a mirror, fetched and compared: by libcurl, or by rsync into a folder that goes again.
+
+Rules:
+
+- A name is resolved once; no redirection is followed, and no address of this network is connected
+  to unless the configuration allows it.
+- What comes has a bound, in bytes and in seconds; nothing of it is kept.
+"""
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Literal, NamedTuple
+from urllib.parse import quote_from_bytes, urlsplit, urlunsplit
+
+import pycurl
+
+from huai_native._native import Blake3
+from huai_schema import __version__
+from huai_schema.entries import File
+from huai_server.fallback.programs import fetch_files
+from huai_server.http.addresses import NoAddressError, for_libcurl, in_url, resolve
+
+_CONNECT_SECONDS, _SLOW_SECONDS, _SECONDS = 10, 30, 300
+_SLOW_RATE = 1024
+"""Bytes a second: who is slower for `_SLOW_SECONDS` is given up."""
+_HEAD_BYTES = 64 << 10
+_PART = 1 << 20
+_GOOD, _GONE = 200, (404, 410)
+
+Kind = Literal["good", "wrong", "missing", "failed"]
+
+
+class Finding(NamedTuple):
+    """What came of one file."""
+
+    kind: Kind
+    path: bytes
+    reason: str = ""
+
+
+def compare(url: str, files: Sequence[File], program: Path, *, internal: bool) -> Iterator[Finding]:
+    """Fetch `files` below `url`, and compare them with their digests; `program` is rsync."""
+    try:
+        if url.startswith("rsync:"):
+            yield from _by_rsync(url, files, program, internal=internal)
+            return
+        addresses = for_libcurl(url, internal=internal)
+        for file in files:
+            yield _by_http(url, addresses, file)
+    except NoAddressError as error:
+        yield Finding("failed", b"", error.message)
+
+
+def _by_http(url: str, addresses: list[str], file: File) -> Finding:
+    curl, content = pycurl.Curl(), Blake3()
+    received = head = 0
+
+    def take(data: bytes) -> int:
+        nonlocal received
+        received += len(data)
+        content.update(data)
+        return len(data) if received <= file.size else 0
+
+    def take_head(data: bytes) -> int:
+        nonlocal head
+        head += len(data)
+        return len(data) if head <= _HEAD_BYTES else 0
+
+    try:
+        for option, value in (
+            (pycurl.URL, f"{url.rstrip('/')}/{quote_from_bytes(file.path, safe='/')}"),
+            (pycurl.RESOLVE, addresses),
+            (pycurl.PROTOCOLS, pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS),
+            (pycurl.NOPROXY, "*"),
+            (pycurl.FOLLOWLOCATION, 0),
+            (pycurl.FAILONERROR, 1),
+            (pycurl.NOSIGNAL, 1),
+            (pycurl.CONNECTTIMEOUT, _CONNECT_SECONDS),
+            (pycurl.LOW_SPEED_LIMIT, _SLOW_RATE),
+            (pycurl.LOW_SPEED_TIME, _SLOW_SECONDS),
+            (pycurl.TIMEOUT, _SECONDS),
+            (pycurl.USERAGENT, f"huai-server/{__version__}"),
+            (pycurl.WRITEFUNCTION, take),
+            (pycurl.HEADERFUNCTION, take_head),
+        ):
+            curl.setopt(option, value)
+        failure = ""
+        try:
+            curl.perform()
+        except pycurl.error as error:
+            failure = str(error.args[-1])
+        status = int(curl.getinfo(pycurl.RESPONSE_CODE))
+    finally:
+        curl.close()
+    if status in _GONE:
+        return Finding("missing", file.path, f"HTTP {status}")
+    if status == _GOOD and received > file.size:
+        return Finding("wrong", file.path, f"more than {file.size} bytes")
+    if failure or status != _GOOD:
+        return Finding("failed", file.path, failure or f"HTTP {status}")
+    return _judge(file, content.digest(), received)
+
+
+def _by_rsync(
+    url: str, files: Sequence[File], program: Path, *, internal: bool
+) -> Iterator[Finding]:
+    """All in one run; rsync gets an address, so that it resolves nothing itself."""
+    parts = urlsplit(url.rstrip("/"))
+    address = in_url(resolve(url, internal=internal)[0])
+    place = urlunsplit(parts._replace(netloc=f"{address}:{parts.port or 873}"))
+    most = max(file.size for file in files)
+    with TemporaryDirectory(prefix="huai-probe-") as folder:
+        paths = [file.path for file in files]
+        reached = fetch_files(program, place, paths, Path(folder), seconds=_SECONDS, most=most)
+        for file in files:
+            if not reached:
+                yield Finding("failed", file.path, "rsync cannot connect")
+            else:
+                yield _arrived(os.path.join(os.fsencode(folder), file.path), file)
+
+
+def _arrived(place: bytes, file: File) -> Finding:
+    try:
+        handle = os.open(place, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return Finding("missing", file.path, "rsync does not bring it, or it is larger")
+    content = Blake3()
+    with open(handle, "rb") as opened:
+        while part := opened.read(_PART):
+            content.update(part)
+        size = opened.tell()
+    return _judge(file, content.digest(), size)
+
+
+def _judge(file: File, digest: bytes, size: int) -> Finding:
+    if digest == file.digest:
+        return Finding("good", file.path)
+    said = f"{size} bytes instead of {file.size}" if size != file.size else "other content"
+    return Finding("wrong", file.path, said)

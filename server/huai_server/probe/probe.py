@@ -1,0 +1,117 @@
+"""A probe of the mirrors of one module: random files of the commit that each one attests.
+
+Only composes.  What it finds is recorded beside the attestation as soon as a mirror was asked.
+"""
+
+import time
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+from huai_schema.errors import ExitCode
+from huai_schema.layout.snapshot import Snapshot
+from huai_schema.paths import show
+from huai_server.config import ServerConfig
+from huai_server.fallback.programs import find
+from huai_server.mirrors.record import (
+    Holding,
+    Probe,
+    Verdict,
+    holding_place,
+    probe_place,
+    read_holding,
+    write_probe,
+)
+from huai_server.mirrors.tables import AllowedDownstream
+from huai_server.paths import mirrors_folder, module_places
+from huai_server.probe.fetch import Finding, compare
+from huai_server.probe.sample import sample
+from huai_server.store.repository import Head, Repository
+from huai_server.volatile import Volatile
+
+_COMMITS = 5000
+_WORST = ("wrong", "missing", "failed")
+_VERDICTS: Mapping[str, Verdict] = {"wrong": "lies", "missing": "stale", "failed": "unreachable"}
+
+
+class Probed(NamedTuple):
+    """What was found of one mirror."""
+
+    mirror: str
+    probe: Probe
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """Whether it lies."""
+        return ExitCode.MISMATCH if self.probe.verdict == "lies" else ExitCode.OK
+
+
+def probe_mirrors(root: Path, config: ServerConfig, name: str) -> Iterator[Probed]:
+    """Probe all mirrors of a module that attest something, one after the other."""
+    folder, places = mirrors_folder(root), module_places(root, name)
+    if not places.repository.exists():
+        return
+    run = _Run(config, name, Repository(places.repository))
+    for mirror, allowed in config.allowed_downstreams.items():
+        holding = read_holding(holding_place(folder, name, mirror), allowed.key)
+        if holding is not None:
+            probed = Probed(mirror, run.probe(holding, allowed))
+            write_probe(probe_place(folder, name, mirror), probed.probe)
+            yield probed
+
+
+class _Run:
+    """One run for one module."""
+
+    def __init__(self, config: ServerConfig, name: str, repository: Repository) -> None:
+        self._settings = config.mirrors
+        self._program = config.fallback.rsync
+        self._is_volatile = Volatile(config.module(name).volatile)
+        self._repository = repository
+
+    def probe(self, holding: Holding, allowed: AllowedDownstream) -> Probe:
+        """Ask one mirror, at each of its URLs."""
+        said, now = holding.said, int(time.time())
+        heads = [*islice(self._repository.history(), _COMMITS)]
+        head = next((each for each in heads if each.commit == said.commit), None)
+        if head is None:
+            reason = "the commit that it attests is not kept any more"
+            return Probe(now, "stale", said.serial, reason=reason)
+        urls = [url for url in said.urls if allowed.may_claim(url)]
+        findings = [*self._findings(head, heads[0], urls, partial=said.partial)]
+        bad = sorted(
+            (each for each in findings if each.kind != "good"),
+            key=lambda each: _WORST.index(each.kind),
+        )
+        files = sum(each.kind in {"good", "wrong"} for each in findings)
+        if not bad:
+            return Probe(now, "good", said.serial, files)
+        worst = bad[0]
+        path = show(worst.path) if worst.path else ""
+        return Probe(now, _VERDICTS[worst.kind], said.serial, files, path, worst.reason)
+
+    def _findings(
+        self, head: Head, newest: Head, urls: list[str], *, partial: bool
+    ) -> Iterator[Finding]:
+        totals, left = head.info.totals, self._settings.probe_bytes
+        for url in urls:
+            files = sample(
+                self._snapshot(head),
+                self._snapshot(newest),
+                totals.files + totals.symlinks,
+                self._settings.probe_files,
+                self._is_volatile,
+            )
+            wanted = []
+            for file in files:
+                if file.size <= left:
+                    left -= file.size
+                    wanted.append(file)
+            if wanted:
+                found = compare(url, wanted, find(self._program), internal=self._settings.internal)
+                # A mirror of a part does not have to have each file.
+                yield from (each for each in found if not (partial and each.kind == "missing"))
+
+    def _snapshot(self, head: Head) -> Snapshot:
+        return self._repository.snapshot(head)[1]

@@ -1,0 +1,151 @@
+"""Probes of real mirrors, by HTTP and rsync: who serves another byte is named, and no other."""
+
+import json
+from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+
+from tests.support import prepared
+from tests.support.attesting import Attesting, allow, attesting
+from tests.support.json_events import faults
+from tests.support.keys import key
+from tests.support.rsyncd import rsync_daemon
+from tests.support.upstream import ENVIRONMENT, SECONDS, Site, Upstream, site
+
+
+class _Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *_: object) -> None:
+        """Nothing."""
+
+
+class Web:
+    """A web server of one folder, which stands for a mirror's."""
+
+    def __init__(self, folder: Path) -> None:
+        handler = partial(_Quiet, directory=str(folder))
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        self._thread = Thread(target=self._server.serve_forever)
+        self._thread.start()
+        self.host = f"127.0.0.1:{self._server.server_port}"
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """A server with mirrors of its own."""
+    with site(tmp_path_factory.mktemp("probe") / "site") as found:
+        yield found
+
+
+@pytest.fixture
+def up(own: Site) -> Upstream:
+    made = own.upstream()
+    for name in (b"a", b"d/odd [name]?", b"d/e/f"):
+        made.put(name, b"content of " + name)
+    made.at(b"link").symlink_to("a")
+    made.commit()
+    return made
+
+
+@pytest.fixture
+def two(own: Site, up: Upstream, tmp_path: Path) -> Iterator[tuple[Attesting, Attesting]]:
+    """The first is served by HTTP, the second by HTTP and by rsync; both are in step."""
+    first, second = Web(tmp_path / "1"), Web(tmp_path / "2")
+    for number in (1, 2):
+        (tmp_path / str(number)).mkdir()
+    with rsync_daemon({"m": tmp_path / "2"}) as daemon:
+        rsync_host = daemon.split("/")[2]
+        urls = {1: (f"http://{first.host}/",), 2: (f"http://{second.host}/", f"{daemon}/m")}
+        made = []
+        for number, hosts in ((1, [first.host]), (2, [second.host, rsync_host])):
+            allow_all[number] = (f"m-{number}", key(number), tuple(hosts))
+            one = attesting(own, number, up, urls=urls[number])
+            one.down.configure(dest=str(tmp_path / str(number)))
+            one.down.dest = tmp_path / str(number)
+            made.append(one)
+        allow(own, *allow_all.values(), internal=True)
+        for one in made:
+            one.down.synced()
+        yield made[0], made[1]
+    for web in (first, second):
+        web.close()
+
+
+allow_all: dict[int, tuple[str, Any, tuple[str, ...]]] = {}
+
+
+def probe(one: Attesting) -> tuple[int, dict[str, dict[str, Any]]]:
+    """Exit code of `huai-server probe`, and what it says by mirror."""
+    words = ["--root", str(one.up.root), "probe", one.up.name, "--json"]
+    done = prepared.ran(prepared.SERVER, words, ENVIRONMENT, SECONDS)
+    events = [json.loads(line) for line in done.stdout.splitlines()]
+    assert {fault for each in events for fault in faults("huai-server", each)} == set()
+    return done.returncode, {each["mirror"]: each for each in events}
+
+
+def shown(one: Attesting) -> dict[str, tuple[str, bool]]:
+    told = one.get(f"/api/v1/modules/{one.up.name}/mirrors")["mirrors"]
+    return {each["mirror"]: (each["probe"]["verdict"], each["offered"]) for each in told}
+
+
+def test_the_mirror_that_serves_another_byte_is_named(two: tuple[Attesting, Attesting]) -> None:
+    one, other = two
+    code, said = probe(one)
+    assert (code, {name: each["verdict"] for name, each in said.items()}) == (
+        0,
+        {"m-1": "good", "m-2": "good"},
+    )
+    assert [each["files"] for each in said.values()] == [3, 6]  # at each URL
+    place = other.down.dest / "d" / "e" / "f"
+    content = place.read_bytes()
+    place.write_bytes(content[:-1] + b"X")
+    code, said = probe(one)
+    assert (code, said["m-1"]["verdict"], said["m-2"]["verdict"]) == (48, "good", "lies")
+    assert (said["m-2"]["path"], said["m-2"]["reason"]) == ("d/e/f", "other content")
+    assert shown(one) == {"m-1": ("good", True), "m-2": ("lies", False)}
+    assert "d/e/f" in one.get(f"/modules/{one.up.name}?lang=en")
+    assert one.get(f"/api/v1/modules/{one.up.name}/mirrorlist").splitlines() == [
+        *one.signed.said.urls
+    ]
+    place.unlink()
+    code, said = probe(one)
+    assert (code, said["m-2"]["verdict"]) == (0, "stale")
+    place.write_bytes(content)
+    assert probe(one)[1]["m-2"]["verdict"] == "good"
+    assert shown(one)["m-2"] == ("good", True)
+
+
+def test_a_mirror_that_goes_on_meanwhile_does_not_lie(two: tuple[Attesting, Attesting]) -> None:
+    one, _ = two
+    one.up.put(b"a", b"another one", mtime=None)
+    one.up.commit()
+    (one.down.dest / "a").write_bytes(b"another one")  # and has not attested it yet
+    code, said = probe(one)
+    assert (code, said["m-1"]["verdict"], said["m-1"]["files"]) == (0, "good", 2)
+
+
+def test_addresses_of_this_network_are_not_asked(
+    two: tuple[Attesting, Attesting], own: Site
+) -> None:
+    one, _ = two
+    allow(own, *allow_all.values())
+    code, said = probe(one)
+    assert code == 0
+    assert {each["verdict"] for each in said.values()} == {"unreachable"}
+    assert "an address of this network" in said["m-1"]["reason"]
+    assert shown(one)["m-1"] == ("unreachable", True)
+
+
+def test_a_run_keeps_to_its_bytes(two: tuple[Attesting, Attesting], own: Site) -> None:
+    allow(own, *allow_all.values(), internal=True, probe_bytes=30, probe_files=2)
+    _, said = probe(two[0])
+    assert all(0 < each["files"] <= 2 for each in said.values())
