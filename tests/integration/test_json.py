@@ -14,6 +14,7 @@ from docs.man.pages import command_line
 from huai_client.hook_table import Hooks
 from huai_client.proof_table import Proof
 from tests.support import json_events
+from tests.support.attesting import attesting
 from tests.support.rsyncd import rsync_daemon
 from tests.support.upstream import SECONDS, Downstream, Ended, Site, Upstream, ended
 
@@ -191,7 +192,13 @@ def watched(place: Site, _: Path) -> Iterator[Lines]:
     yield lines(done._replace(out=told + done.out), 143)
 
 
-SCENES = (life, undone, filtered, refusals, trouble, full, unproved, watched)
+def attested(place: Site, _: Path) -> Iterator[Lines]:
+    """A tree that is attested, to nobody."""
+    down = attesting(place, send=False).down
+    yield lines(down.run("sync", down.name, "--json"))
+
+
+SCENES = (life, undone, filtered, refusals, trouble, full, unproved, watched, attested)
 
 
 @pytest.fixture(scope="module")
