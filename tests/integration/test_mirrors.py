@@ -130,3 +130,21 @@ def test_who_is_too_far_behind_is_offered_to_nobody(three: list[Attesting], own:
     assert names(three, f"/api/v1/modules/{three[0].up.name}/mirrors") == [HOSTS[2], HOSTS[1]]
     allow(own, *tables)
     assert three[0].get(path) == both
+
+
+def test_mirrors_of_a_private_module_are_private(three: list[Attesting]) -> None:
+    one, module = three[0], three[0].up.name
+    one.up.change(access="private")
+    for path in ("mirrors", "mirrorlist", "mirmon"):
+        with pytest.raises(urllib.error.HTTPError) as caught:
+            one.get(f"/api/v1/modules/{module}/{path}")
+        caught.value.close()
+        assert caught.value.code == 401
+    told = one.get("/api/v1/mirrors")["modules"]
+    assert module not in [each["module"] for each in told]
+    assert one.post(one.again(time=one.signed.said.time + 1))[0] == 401
+    with pytest.raises(urllib.error.HTTPError) as caught:
+        one.get(f"/api/v1/mirrors/{HOSTS[0]}/tunasync.json")
+    caught.value.close()
+    assert caught.value.code == 404
+    one.up.change(access="public")

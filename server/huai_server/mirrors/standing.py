@@ -3,7 +3,7 @@
 Reads what `record` keeps, again only when a file has changed.  Asked in threads.
 """
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple, TypeVar
@@ -21,6 +21,8 @@ from huai_server.mirrors.record import (
 from huai_server.mirrors.tables import Mirrors
 
 _Stamp = tuple[int, int]
+_Kept = tuple[str, Holding, Probe | None]
+_Asked = tuple[Mirrors, Commits, int, tuple[_Kept, ...]]
 _Key = TypeVar("_Key", bound=Hashable)
 _T = TypeVar("_T")
 
@@ -51,26 +53,34 @@ class Standings:
         """Reads nothing yet."""
         self._holdings: dict[tuple[Path, str], tuple[_Stamp, Holding | None]] = {}
         self._probes: dict[Path, tuple[_Stamp, Probe | None]] = {}
+        self._told: dict[str, tuple[_Asked, tuple[Standing, ...]]] = {}
+        """By module; what is the same object as before is not even compared."""
 
     def read(
         self, mirrors: Mirrors, module: str, commits: Commits, now: int
     ) -> tuple[Standing, ...]:
         """Those of one module `now` (seconds since the epoch), the freshest first."""
-        found = []
+        asked = (mirrors, commits, now, tuple(self._kept_of(mirrors, module)))
+        told = self._told.get(module)
+        if told is None or told[0] != asked:
+            found = (
+                _standing(mirrors, name, holding, probe, commits, now)
+                for name, holding, probe in asked[3]
+                # A module that was made anew has another identity: what was held is not this.
+                if holding.said.identity == commits.identity
+            )
+            ranked = tuple(sorted(found, key=lambda each: (each.lag, each.mirror)))
+            told = self._told[module] = (asked, ranked)
+        return told[1]
+
+    def _kept_of(self, mirrors: Mirrors, module: str) -> Iterator[_Kept]:
         for name, allowed in mirrors.allowed.items():
             place = holding_place(mirrors.folder, module, name)
-            holding = _kept(
-                self._holdings,
-                (place, allowed.key),
-                place,
-                partial(read_holding, place, allowed.key),
-            )
-            # A module that was made anew has another identity: what was held is not this.
-            if holding is not None and holding.said.identity == commits.identity:
+            read = partial(read_holding, place, allowed.key)
+            holding = _kept(self._holdings, (place, allowed.key), place, read)
+            if holding is not None:
                 place = probe_place(mirrors.folder, module, name)
-                probe = _kept(self._probes, place, place, partial(read_probe, place))
-                found.append(_standing(mirrors, name, holding, probe, commits, now))
-        return tuple(sorted(found, key=lambda each: (each.lag, each.mirror)))
+                yield name, holding, _kept(self._probes, place, place, partial(read_probe, place))
 
 
 def _kept(
