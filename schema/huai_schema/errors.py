@@ -23,7 +23,7 @@ class ExitCode(IntEnum):
 
     OK = 0, "success (also: nothing to do)"
     USAGE = 1, "wrong command line"
-    NETWORK = 10, "the upstream cannot be reached, or the connection broke"
+    NETWORK = 10, "the upstream, or a bucket, cannot be reached, or the connection broke"
     FILE_IO = 11, "reading or writing local files failed"
     PARTIAL = 23, "some files could not be transferred; what was verified is published"
     VANISHED = 24, "files vanished upstream during the run; what was verified is published"
@@ -40,7 +40,7 @@ class ExitCode(IntEnum):
     MISMATCH = 48, "content does not match its metadata; nothing unverified was published"
     NO_SPACE = 49, "not enough free space; nothing was touched"
     UNSOUND = 50, "the metadata repository is damaged"
-    REQUIREMENT = 51, "a program that is needed is missing or too old"
+    REQUIREMENT = 51, "a program or library that is needed is missing or too old"
     DESTINATION = 52, "the destination cannot be used"
     FALLBACK = 53, "the fallback cannot serve a module as it should; what is wrong is said"
     STALE = 54, "the newest commit that is here is older than max_age, or its signature, allows"

@@ -23,6 +23,7 @@ from huai_schema.program.configuration import (
 from huai_schema.program.spans import SPAN, seconds
 from huai_server.mirrors.tables import NAME as DOWNSTREAM_NAME
 from huai_server.mirrors.tables import AllowedDownstream, MirrorSettings
+from huai_server.static.place import BUCKET
 from huai_server.store.retention import Retention
 
 if TYPE_CHECKING:
@@ -149,8 +150,10 @@ class ModuleExport(msgspec.Struct, frozen=True):
 class StaticFiles(msgspec.Struct, frozen=True):
     """Where the files go that let any web server serve metadata (STATIC.md)."""
 
-    to: tuple[Annotated[str, Meta(pattern=r"^/[^\x00\n]*$")], ...] | None = None
-    """Folders; `()`: there are no such files; None: as `[static]` says, or none."""
+    to: tuple[Annotated[str, Meta(pattern=rf"^(?:/[^\x00\n]*|{BUCKET})$")], ...] | None = None
+    """Folders and buckets; `()`: there are no such files; None: as `[static]` says, or none."""
+    endpoint: Annotated[str, Meta(pattern=r"^(?:https?://[^\s/@?#]+(?:/[^\s@?#]*)?)?$")] = ""
+    """The URL of the service that has the buckets; empty: as `[static]` or the environment says."""
 
 
 class WebHook(msgspec.Struct, frozen=True):
@@ -302,6 +305,10 @@ class ServerConfig(msgspec.Struct, frozen=True):
         """Where the static files of the module `name` go."""
         own = self.module(name).static.to
         return (self.static.to or ()) if own is None else own
+
+    def static_endpoint(self, name: str) -> str:
+        """The URL of the service that has the buckets of the module `name`; empty: not said."""
+        return self.module(name).static.endpoint or self.static.endpoint
 
 
 def default_root() -> Path:

@@ -157,12 +157,11 @@ def remove(root: Path, name: str, *, purge: bool) -> Removed:
 
 def _publish(root: Path, config: ServerConfig, name: str) -> StaticUpdate:
     """Write static files, where the configuration wants some."""
-    to = config.static_places(name)
-    if not to:
+    if not config.static_places(name):
         return StaticUpdate()
     from huai_server.static_files import publish_after_commit
 
-    return publish_after_commit(name, config.module(name), module_places(root, name), to)
+    return publish_after_commit(config, name, module_places(root, name))
 
 
 def _keys(root: Path, config: ServerConfig) -> "ServerKeys | None":

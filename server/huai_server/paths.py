@@ -14,6 +14,7 @@
 - `ROOT/modules/NAME/scrub`: how far content was read again, and damage (`store.scrub_record`)
 - `ROOT/modules/NAME/lock`, `ROOT/modules/NAME/maintain.lock`, `ROOT/modules/NAME/publish.lock`,
   `ROOT/modules/NAME/scrub.lock`, `ROOT/modules/NAME/watch.lock`
+- `ROOT/modules/NAME/drafts`: static files before they are in a bucket; may be deleted
 - `ROOT/modules/NAME/watch.json`: how far behind a `watch` is
 - `ROOT/modules/NAME/notified-commit`, `ROOT/modules/NAME/notified-scrub`: failures in a row, and
   whether somebody was told
@@ -102,6 +103,11 @@ class ModulePlaces(NamedTuple):
     def publishing(self) -> Path:
         """Held while static files are written, which needs no other lock."""
         return self.folder / "publish.lock"
+
+    @property
+    def drafts(self) -> Path:
+        """Holds static files before they are in a bucket."""
+        return self.folder / "drafts"
 
     @property
     def watching(self) -> Path:

@@ -15,6 +15,7 @@ from huai_server.http.settings import Content, Grant, ServeSettings, WebHook
 from huai_server.mirrors.tables import Mirrors
 from huai_server.paths import fallback_lock_file, mirrors_folder, module_places
 from huai_server.static.folder import module_folder
+from huai_server.static.place import is_bucket
 from huai_server.tokens import Tokens
 from huai_server.volatile import Volatile
 
@@ -120,9 +121,12 @@ class ConfiguredModules:
             for name, each in modules.items()
             if each.serve_content
         }
-        static = ((name, config.static_places(name)) for name in modules)
+        static = {
+            name: [Path(to) for to in config.static_places(name) if not is_bucket(to)]
+            for name in modules
+        }
         self._static = {
-            name: module_folder(Path(folders[0]), name) for name, folders in static if folders
+            name: module_folder(folders[0], name) for name, folders in static.items() if folders
         }
         self._mirrors = Mirrors(
             mirrors_folder(self._root), config.allowed_downstreams, config.mirrors

@@ -5,30 +5,37 @@ one waiting.
 """
 
 import time
-from collections.abc import Sequence
 from math import inf
 from pathlib import Path
 
-from huai_schema.errors import FormatError, HuaiError
+from huai_schema.errors import ExitCode, FormatError, HuaiError
 from huai_schema.program.locking import locked
-from huai_server.config import Module
+from huai_server.config import ServerConfig
 from huai_server.errors import storage_errors
 from huai_server.paths import ModulePlaces
 from huai_server.static.folder import Folder
+from huai_server.static.place import bucket_place, is_bucket
 from huai_server.static.publish import Published, publish
 from huai_server.static.target import Target
 from huai_server.static.update import StaticUpdate
 from huai_server.store.repository import Repository, StoreError
 
 
+class NoLibraryError(HuaiError):
+    """The library that writes to buckets is not installed."""
+
+    exit_code = ExitCode.REQUIREMENT
+
+
 def publish_module(
-    name: str, module: Module, places: ModulePlaces, to: str, *, wait: float = 0
+    config: ServerConfig, name: str, places: ModulePlaces, to: str, *, wait: float = 0
 ) -> Published:
     """Bring the static files at one place to the newest commit."""
+    retention = config.module(name).retention
     with storage_errors(Path(to)), locked(places.publishing, wait=wait):
-        repository = Repository(places.repository)
+        target = _target(to, name, config.static_endpoint(name), places.drafts)
         try:
-            return publish(repository, _target(to, name), module.retention, now=time.time())
+            return publish(Repository(places.repository), target, retention, now=time.time())
         except FormatError as error:
             raise StoreError(
                 f"{name}: {error.message}",
@@ -36,20 +43,28 @@ def publish_module(
             ) from error
 
 
-def publish_after_commit(
-    name: str, module: Module, places: ModulePlaces, to: Sequence[str]
-) -> StaticUpdate:
+def publish_after_commit(config: ServerConfig, name: str, places: ModulePlaces) -> StaticUpdate:
     """The same for all places of a module that was committed."""
     done: list[tuple[str, Published]] = []
     failures: list[HuaiError] = []
-    for each in to:
+    for each in config.static_places(name):
         try:
             # Another run may be about an older commit, and nobody would publish this one.
-            done.append((each, publish_module(name, module, places, each, wait=inf)))
+            done.append((each, publish_module(config, name, places, each, wait=inf)))
         except HuaiError as error:
             failures.append(error)
     return StaticUpdate(tuple(done), tuple(failures))
 
 
-def _target(to: str, name: str) -> Target:
-    return Folder(Path(to), name)
+def _target(to: str, name: str, endpoint: str, drafts: Path) -> Target:
+    if not is_bucket(to):
+        return Folder(Path(to), name)
+    place = bucket_place(to)
+    try:
+        from huai_server.static.bucket import Bucket  # few need it
+    except ModuleNotFoundError as error:
+        raise NoLibraryError(
+            f"{to}: {error.name} is not installed, which writing to a bucket needs",
+            hint="pip install 'huai[s3]'",
+        ) from error
+    return Bucket(place, name, endpoint=endpoint, drafts=drafts)

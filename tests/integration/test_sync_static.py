@@ -231,8 +231,8 @@ def test_a_block_index_comes_from_there(published: Published, tmp_path: Path) ->
 
 def publish(up: Upstream, folder: Path) -> None:
     """As a commit does with [static]."""
-    module = server_config.load(up.root).module(up.name)
-    publish_module(up.name, module, module_places(up.root, up.name), str(folder))
+    config = server_config.load(up.root)
+    publish_module(config, up.name, module_places(up.root, up.name), str(folder))
 
 
 @pytest.fixture

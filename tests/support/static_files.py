@@ -6,6 +6,7 @@ from pathlib import Path
 from huai_schema.codec.static_files import NOTHING, Static, Step, cheapest
 from huai_server.static.folder import Folder
 from huai_server.static.publish import Published, publish
+from huai_server.static.target import Target
 from tests.support.committing import NAME, Upstream, git
 
 
@@ -33,10 +34,10 @@ class Publisher:
             self.upstream.write(f"d{number % 7}/f{number}", f"{time.monotonic_ns()}")
         return self.upstream.commit().head.commit
 
-    def publish(self, *, now: float | None = None) -> Published:
-        """Bring the folder to the newest commit."""
+    def publish(self, target: Target | None = None, *, now: float | None = None) -> Published:
+        """Bring the folder, or another place, to the newest commit."""
         retention = self.upstream.module.retention
-        target = Folder(self.folder, NAME)
+        target = target or Folder(self.folder, NAME)
         return publish(self.upstream.repository, target, retention, now=now or time.time())
 
     def steps(self, serial: int) -> list[Step]:

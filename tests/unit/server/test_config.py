@@ -311,3 +311,29 @@ def test_additions_at_the_same_time_are_all_kept(tmp_path: Path) -> None:
     ]
     assert [process.wait(SECONDS) for process in processes] == [0] * 6
     assert set(load(tmp_path).modules) == {f"m{number}" for number in range(6)}
+
+
+@pytest.mark.parametrize("to", ["s3://bucket", "s3://my.bucket-1/a/b_c/", "/srv/www"])
+def test_places_of_static_files(tmp_path: Path, to: str) -> None:
+    """A module's own endpoint comes before that of all."""
+    url, other = "https://s3.example.org", "http://[::1]:9000/x"
+    text = (
+        f'[static]\nto = ["{to}"]\nendpoint = "{url}"\n[modules.m]\npath = "/m"\n'
+        f'[modules.n]\npath = "/n"\n[modules.n.static]\nendpoint = "{other}"\n'
+    )
+    config = load(written(tmp_path, text))
+    assert config.static_places("n") == config.static_places("m") == (to,)
+    assert [config.static_endpoint(name) for name in "mn"] == [url, other]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *(f'to = ["{to}"]' for to in ("s3://", "s3:/b", "s3://b", "s3://bkt/../x", "s3://bkt//x")),
+        *('to = ["s3://bkt/a?b"]', 'to = ["https://h/x"]', 'endpoint = "s3.example.org"'),
+        'endpoint = "https://user:secret@s3.example.org"',
+    ],
+)
+def test_what_is_no_place_of_static_files(tmp_path: Path, line: str) -> None:
+    with pytest.raises(ConfigError, match="static"):
+        load(written(tmp_path, f"[static]\n{line}\n"))

@@ -18,6 +18,7 @@ from huai_server.cli.options import (
 from huai_server.cli.report import show_published
 from huai_server.config import load
 from huai_server.paths import module_places
+from huai_server.static.place import is_bucket
 from huai_server.static_files import publish_module
 
 
@@ -26,8 +27,8 @@ from huai_server.static_files import publish_module
 @every_option
 @click.option(
     "--to",
-    metavar="DIR",
-    help="Write there, and not where [static] in server.toml says.",
+    metavar="PLACE",
+    help="Write into this folder or bucket (s3://BUCKET/DIR), and not where server.toml says.",
 )
 @wait_option("another publish")
 @quiet_option
@@ -44,25 +45,28 @@ def command(
 ) -> int:
     """Write the newest commits of the modules NAME, or of all, as plain files.
 
-    Any web server that hands out the folder is a metadata server then: downstreams name its address
-    as they would name huai-server's. What is there already is not written again, so it costs what
-    changed. With [static] in server.toml each commit does it.
+    Any web server or bucket that hands them out is a metadata server then: downstreams name its
+    address as they would name huai-server's. What is there already is not written again, so it
+    costs what changed. With [static] in server.toml each commit does it.
     """
     console = Console(as_json=as_json, quiet=quiet)
     config = load(root)
 
     def one(name: str) -> int:
-        module = config.module(name)
-        places = (str(Path(to).absolute()),) if to else config.static_places(name)
+        places = (_place(to),) if to else config.static_places(name)
         if not places:
             raise click.UsageError(
-                f"[static] in server.toml names no folder for {name}: say where to with --to"
+                f"[static] in server.toml names no place for {name}: say where to with --to"
             )
         for place in places:
-            done = publish_module(name, module, module_places(root, name), place, wait=wait)
+            done = publish_module(config, name, module_places(root, name), place, wait=wait)
             show_published(console, name, place, done)
             if not done.files:
                 console.result(f"{name}: {place}: nothing new, serial {done.head.info.serial}")
         return ExitCode.OK
 
     return each(one, chosen(config, names, every=every), console)
+
+
+def _place(to: str) -> str:
+    return to if is_bucket(to) else str(Path(to).absolute())

@@ -1,0 +1,85 @@
+"""An HTTP proxy on loopback that asks a test before and after each request that changes things."""
+
+import http.client
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+_SECONDS = 60
+_CHANGING = ("PUT", "POST", "DELETE")
+
+
+class Moment(NamedTuple):
+    """Where in a run a proxy is."""
+
+    number: int
+    """Of requests that change something, from 0."""
+    done: bool
+    """Whether the server has done what it was asked."""
+
+
+Verdict = Callable[[Moment], bool]
+"""Whether the request, or its answer, goes on; otherwise the client gets 503."""
+
+
+@contextmanager
+def interrupting(upstream: str, verdict: Verdict) -> Iterator[str]:
+    """Pass requests on to the server at `upstream`; yields the address."""
+    target = urlsplit(upstream).netloc
+    lock = threading.Lock()
+    seen = 0
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def handle_one_request(self) -> None:
+            self.raw_requestline = self.rfile.readline(65_537)
+            if not self.raw_requestline or not self.parse_request():
+                self.close_connection = True
+                return
+            body = self.rfile.read(int(self.headers.get("Content-Length", "0")))
+            with lock:
+                self._pass_on(body)
+
+        def _pass_on(self, body: bytes) -> None:
+            nonlocal seen
+            changing = self.command in _CHANGING
+            moment = Moment(seen, done=False)
+            seen += changing
+            if changing and not verdict(moment):
+                self._answer(503, [], b"")
+                return
+            connection = http.client.HTTPConnection(target, timeout=_SECONDS)
+            connection.request(self.command, self.path, body, dict(self.headers))
+            answer = connection.getresponse()
+            said = answer.read()
+            connection.close()
+            if changing and not verdict(moment._replace(done=True)):
+                self._answer(503, [], b"")
+                return
+            self._answer(answer.status, answer.getheaders(), said)
+
+        def _answer(self, status: int, headers: list[tuple[str, str]], body: bytes) -> None:
+            self.send_response_only(status)
+            for name, value in headers:
+                if name.lower() not in ("connection", "content-length", "transfer-encoding"):
+                    self.send_header(name, value)
+            self.send_header("Content-Length", str(len(body)))
+            with suppress(OSError):  # whom a test has killed
+                self.end_headers()
+                self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            """Nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join(_SECONDS)
