@@ -24,7 +24,7 @@ from tests.support.static_files import Publisher
 
 _FILES = 3000
 _CHANGED = 5
-_BEHIND = (1000, 100, 10, 1)
+_BEHIND = (999, 30, 1)
 _SECONDS = 600
 _HEAD = f"/git/{NAME}.git/static/head"
 

@@ -77,17 +77,17 @@ def published(tmp_path: Path) -> Iterator[Published]:
         yield Published(publisher, web)
 
 
-def test_one_and_seventy_commits_missed(published: Published, tmp_path: Path) -> None:
-    """A head, at most a list, and a few packs; each is asked for once, on one connection."""
+def test_one_and_eighty_commits_missed(published: Published, tmp_path: Path) -> None:
+    """A head, at most two lists, and a few packs; each is asked for once, on one connection."""
     publisher = published.publisher
     publisher.change(0)
     publisher.publish()
     published.fetch(tmp_path / "old")
     assert published.asked()[0].startswith("404 info/refs")  # whom nobody knows
-    for number in range(70):
+    for number in range(85):
         publisher.change(number, 2 * number)
         publisher.publish()
-        if number == 68:
+        if number == 83:
             published.fetch(tmp_path / "late")
     for name, most in (("late", 2), ("old", 24)):
         before = len(published.web.requests)
@@ -98,7 +98,7 @@ def test_one_and_seventy_commits_missed(published: Published, tmp_path: Path) ->
         assert len(set(published.web.connections[before : before + len(asked)])) == 1
         assert (asked[0], sum("/lists/" in line for line in asked)) == (
             "200 static/head",
-            int(name == "old"),
+            2 * (name == "old"),
         )
 
 

@@ -42,12 +42,13 @@ class Publisher:
 
     def steps(self, serial: int) -> list[Step]:
         """The way from a commit to the newest one."""
-        steps = list(self.head.steps)
-        (whole,) = (step.new for step in steps if step.old == NOTHING)
-        for each in self.head.lists:
+        steps, lists = list(self.head.steps), list(self.head.lists)
+        for each in lists:
+            whole = max((step.new for step in steps if step.old == NOTHING), default=NOTHING)
             if each.first <= (serial or whole) <= each.last:
-                text = (self.files / "static" / each.file.list).read_bytes()
-                steps += Static.decode(text, "list").steps
+                found = Static.decode((self.files / "static" / each.file.list).read_bytes(), "list")
+                steps = list(dict.fromkeys((*steps, *found.steps)))
+                lists += found.lists
         way = cheapest(steps, [serial], self.head.newest, request=1000)
         assert way is not None, serial
         return way

@@ -9,7 +9,8 @@ After each step all of its tree is here.  A way that leads nowhere is followed b
 and that by an error.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -38,6 +39,10 @@ _REQUEST = 16_384
 """Bytes that take as long as a request."""
 _STEPS = 256
 """Of one way: an honest one has a few for each time that what was missed grows eightfold."""
+
+
+_LISTS = 3
+"""One after the other: one of all that the head does not say, and that of a commit."""
 
 
 class _Hop(NamedTuple):
@@ -97,12 +102,14 @@ class StaticFetch:
     def _way(self, have: dict[int, str]) -> list[_Hop]:
         """The cheapest way from the commits that are here, by serial, or from nothing."""
         static = self._static
-        if have and not any(static.commits.get(serial) == have[serial] for serial in have):
-            static = self._with_lists(static, have)
+        if have:
+            static = self._with_lists(static, max(have), lambda said: bool(_mine(said, have)))
         way = _cheapest(static, have)
         if way is None:
-            wholes = [step.new for step in static.steps if step.old == NOTHING]
-            way = _cheapest(self._with_lists(static, wholes), have)
+            static = self._with_lists(static, NOTHING, lambda said: _whole(said) != NOTHING)
+            ways = partial(_cheapest, have=have)
+            static = self._with_lists(static, _whole(static), lambda said: bool(ways(said)))
+            way = _cheapest(static, have)
         place = f"{self._url}/{FOLDER}/head"
         if way is None or len(way) > _STEPS:
             raise FormatError("no way leads to the newest commit", place)
@@ -110,15 +117,17 @@ class StaticFetch:
             raise FormatError(f"packs of more than {REPLY_BYTES} bytes", place)
         return way
 
-    def _with_lists(self, static: Static, starts: Iterable[int]) -> Static:
-        """With the list that has the newest of the commits `starts` in it."""
-        newest = max(starts, default=NOTHING)
-        for each in static.lists:
-            if each.first <= newest <= each.last:
-                found = self._list(each.file)
-                # The newest one stays the first, and what the head says of a serial counts.
-                commits = {**static.commits, **found.commits, **static.commits}
-                return Static(commits, static.steps + found.steps, static.lists)
+    def _with_lists(self, static: Static, serial: int, enough: Callable[[Static], bool]) -> Static:
+        """With the lists that are said to have a serial in them, until that is enough."""
+        for _ in range(_LISTS):
+            named = next((each for each in static.lists if each.first <= serial <= each.last), None)
+            if named is None or enough(static):
+                break
+            found = self._list(named.file)
+            # The newest one stays the first, and what the head says of a serial counts.
+            commits = {**static.commits, **found.commits, **static.commits}
+            others = tuple(each for each in static.lists if each != named)
+            static = Static(commits, static.steps + found.steps, others + found.lists)
         return static
 
     def _follow(
@@ -171,7 +180,17 @@ class StaticFetch:
         return decode_commit(found.data).info().serial if found else NOTHING
 
 
+def _mine(static: Static, have: dict[int, str]) -> list[int]:
+    """The commits that are here and there."""
+    return [serial for serial in have if static.commits.get(serial) == have[serial]]
+
+
+def _whole(static: Static) -> int:
+    """The newest commit of which there is a pack of all; `NOTHING`: none is named."""
+    return max((step.new for step in static.steps if step.old == NOTHING), default=NOTHING)
+
+
 def _cheapest(static: Static, have: dict[int, str]) -> list[_Hop] | None:
-    mine = [serial for serial in have if static.commits.get(serial) == have[serial]]
-    way = cheapest(static.steps, [*mine, NOTHING], static.newest, request=_REQUEST)
+    mine = [*_mine(static, have), NOTHING]
+    way = cheapest(static.steps, mine, static.newest, request=_REQUEST)
     return None if way is None else [_Hop(step.file, static.commits[step.new]) for step in way]

@@ -4,8 +4,11 @@ Pure.  To each commit leads a step from the one before.  To the first commit of 
 from the first of the eight before, and so on with 64 and 512.  So whoever is N commits behind needs
 about as many steps as N has digits, times a few, and each change is written a few times.
 
-A commit is counted by its serial.  The head names the steps of the newest 64 commits, and those
+A commit is counted by its serial.  The catalog names the steps of the newest 64 commits, and those
 that lead from 64 to 64; what is older stands in lists, one for each 64 commits.
+
+Nearly everybody missed a commit or two, so the head names the newest steps alone, and a list that
+has the rest, as it was at the first commit of the newest eight.  `unite` makes one of both.
 """
 
 from collections.abc import Iterable, Mapping
@@ -16,6 +19,11 @@ from huai_schema.codec.static_files import NOTHING, ListOf, Static, StaticFile, 
 BLOCK = 64
 """Serials of which the steps stand in one list."""
 LEVELS = (8, BLOCK, 512)
+_GROUP = 8
+_RECENT = 4
+"""Commits before the newest from which steps stand in the head, whatever the list has."""
+_SMALL = 16
+"""Commits of which a head says all."""
 COMMITS = 4096
 """The newest, from which steps lead."""
 
@@ -90,6 +98,43 @@ def cut(head: Static, floor: int) -> Static:
 def whole(head: Static) -> Step | None:
     """The pack that has all of a commit."""
     return next((step for step in head.steps if step.old == NOTHING), None)
+
+
+def unite(front: Static, rest: Static) -> Static:
+    """All that a head says together with the list of the rest that it names."""
+    commits = {**front.commits, **rest.commits}
+    old = [step for step in rest.steps if step.old != NOTHING or whole(front) is None]
+    steps = dict.fromkeys((*front.steps, *old))
+    lists = [each for each in front.lists if each.first != NOTHING]
+    return Static(
+        {serial: commits[serial] for serial in sorted(commits, reverse=True)},
+        tuple(steps),
+        (*rest.lists, *lists),
+    )
+
+
+def is_small(head: Static) -> bool:
+    """Whether a head may say all that there is."""
+    return len(head.commits) <= _SMALL
+
+
+def is_outdated(rest: Static, head: Static) -> bool:
+    """Whether a list of the rest is so old that it has to be written anew."""
+    return rest.newest // _GROUP != head.newest // _GROUP
+
+
+def front(head: Static, rest: Static, file: StaticFile) -> Static:
+    """What stands in the head itself, if `file` has the rest."""
+    floor = sorted(head.commits)[-_RECENT - 1 :][0]
+    steps = tuple(step for step in head.steps if step not in rest.steps or step.old >= floor)
+    lists = tuple(each for each in head.lists if each not in rest.lists)
+    commits = {head.newest: head.commits[head.newest], **_named(head.commits, steps)}
+    return Static(commits, steps, (ListOf(NOTHING, rest.newest, file), *lists))
+
+
+def list_of_rest(front: Static) -> ListOf | None:
+    """The list of what a head does not say itself."""
+    return next((each for each in front.lists if each.first == NOTHING), None)
 
 
 def _firsts(commits: Iterable[int]) -> set[int]:

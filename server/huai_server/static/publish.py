@@ -28,8 +28,13 @@ from huai_server.static.catalog import (
     advance,
     begin,
     cut,
+    front,
+    is_outdated,
+    is_small,
+    list_of_rest,
     set_whole,
     sources,
+    unite,
     whole,
 )
 from huai_server.static.target import Draft, Target, drafted
@@ -86,24 +91,47 @@ class _Publication:
         self._repository = repository
         self._target = target
         self._files = self._bytes = 0
+        self._rest: tuple[Static, StaticFile] | None = None
+        """The list of what the head does not say itself, and its file."""
 
     def run(self, newest: Head, floor: int, now: float) -> Published:
         text = self._target.read(_NAME, STATIC_BYTES + 1)
-        head = _known(text)
+        head = self._known(text)
         new = self._new(head, floor)
         if new is None:  # another history: what leads from its commits is of no use
-            head, new = None, self._kept(floor)
+            head, new, self._rest = None, self._kept(floor), None
         for each in reversed(new):
             head = self._add(head, each)
         if head is None:
             raise StoreError(f"{self._repository.path}: the history has no commit")
         head = self._with_whole(cut(head, floor), newest)
         self._blocks()
-        encoded = head.encode()
+        said = self._front(head)
+        encoded = said.encode()
         if encoded != text:
             self._target.replace(_NAME, encoded)
-        removed = remove_unused(self._target, head, now)
+        removed = remove_unused(self._target, said, now)
         return Published(newest, self._files, self._bytes, removed)
+
+    def _known(self, text: bytes | None) -> Static | None:
+        """All that is published; None if that is nothing that can be gone on from."""
+        said = _decoded(text, _NAME)
+        named = list_of_rest(said) if said else None
+        if said is None or named is None:
+            return said
+        rest = self._read_list(named.file)
+        if rest is None:
+            return None
+        self._rest = rest, named.file
+        return unite(said, rest)
+
+    def _front(self, head: Static) -> Static:
+        """What the head says itself; the rest is in a list."""
+        if is_small(head):
+            return head
+        if self._rest is None or is_outdated(self._rest[0], head):
+            self._rest = head, self._list(head)
+        return front(head, *self._rest)
 
     def _new(self, head: Static | None, floor: int) -> list[Head] | None:
         """The commits after the one that is published, newest first; None: it is not here."""
@@ -134,11 +162,7 @@ class _Publication:
         found = advance(head, serial, new.commit, made)
         if found.closed is None:
             return found.head
-        with drafted(self._target.drafts) as draft:
-            draft.write(found.closed.encode())
-            file = draft.finish()
-            self._put(f"{FOLDER}/{file.list}", draft, file)
-        return add_list(found.head, found.closed, file)
+        return add_list(found.head, found.closed, self._list(found.closed))
 
     def _step(self, old: str, new: Head) -> StaticFile | None:
         """The pack from one commit to another; None: the old one is not here any more."""
@@ -178,9 +202,8 @@ class _Publication:
         steps = list(head.steps)
         for each in head.lists:
             if each.first <= step.new <= each.last:
-                name = f"{FOLDER}/{each.file.list}"
-                text = self._target.read(name, STATIC_BYTES + 1)
-                steps += Static.decode(text, name).steps if text else ()
+                found = self._read_list(each.file)
+                steps += found.steps if found else ()
         return steps
 
     def _blocks(self) -> None:
@@ -195,6 +218,18 @@ class _Publication:
         for name in old:
             self._target.remove(name)
 
+    def _list(self, said: Static) -> StaticFile:
+        """Write a list."""
+        with drafted(self._target.drafts) as draft:
+            draft.write(said.encode())
+            file = draft.finish()
+            self._put(f"{FOLDER}/{file.list}", draft, file)
+            return file
+
+    def _read_list(self, file: StaticFile) -> Static | None:
+        name = f"{FOLDER}/{file.list}"
+        return _decoded(self._target.read(name, STATIC_BYTES + 1), name)
+
     def _pack(self, draft: Draft) -> StaticFile:
         file = draft.finish()
         self._put(f"{FOLDER}/{file.pack}", draft, file)
@@ -206,10 +241,10 @@ class _Publication:
         self._bytes += file.size
 
 
-def _known(text: bytes | None) -> Static | None:
-    """What is published; None if that is nothing that can be gone on from."""
+def _decoded(text: bytes | None, name: str) -> Static | None:
+    """What a head or a list says; None if that is nothing."""
     try:
-        return Static.decode(text, _NAME) if text else None
+        return Static.decode(text, name) if text else None
     except FormatError:
         return None
 

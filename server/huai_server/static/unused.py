@@ -36,14 +36,17 @@ def remove_unused(target: Target, head: Static, now: float) -> int:
 
 def _named(target: Target, head: Static) -> set[str]:
     """All files that the head and its lists name."""
-    found = {f"{FOLDER}/{step.file.pack}" for step in head.steps}
-    for each in head.lists:
-        name = f"{FOLDER}/{each.file.list}"
-        found.add(name)
-        text = target.read(name, STATIC_BYTES)
-        if text is not None:
-            steps = Static.decode(text, name).steps
-            found.update(f"{FOLDER}/{step.file.pack}" for step in steps)
+    found: set[str] = set()
+    left = [head]
+    while left:
+        said = left.pop()
+        found.update(f"{FOLDER}/{step.file.pack}" for step in said.steps)
+        for each in said.lists:
+            name = f"{FOLDER}/{each.file.list}"
+            text = None if name in found else target.read(name, STATIC_BYTES)
+            found.add(name)
+            if text is not None:
+                left.append(Static.decode(text, name))
     return found
 
 

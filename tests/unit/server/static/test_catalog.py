@@ -20,6 +20,7 @@ class Made:
         self.serials = list(serials)
         self.lists: dict[bytes, Static] = {}
         self.steps: list[Step] = []
+        self.rest: Static | None = None
         self.head = catalog.begin(self.serials[0], self.name(self.serials[0]))
         self.head = catalog.set_whole(self.head, self.file())
         for serial in self.serials[1:]:
@@ -44,6 +45,14 @@ class Made:
             self.lists[digest] = found.closed
             self.head = catalog.add_list(self.head, found.closed, StaticFile(1, digest))
         assert Static.decode(self.head.encode(), "head") == self.head
+        self.divide()
+
+    def divide(self) -> None:
+        """As what is published is: the head, and a list of the rest."""
+        if self.rest is None or catalog.is_outdated(self.rest, self.head):
+            self.rest = self.head
+        self.said = catalog.front(self.head, self.rest, StaticFile(1, bytes(32)))
+        assert Static.decode(self.said.encode(), "head") == self.said
 
     def way(self, serial: int) -> list[Step]:
         """As a client finds it: by the head, and by one list."""
@@ -106,3 +115,25 @@ def test_a_pack_of_all_goes_with_its_commit() -> None:
     assert step is not None
     assert step.new == 1
     assert catalog.whole(catalog.cut(made.head, 2)) is None
+
+
+def test_a_head_says_what_is_new() -> None:
+    """Nearly everybody needs no more; the list of the rest is written for each eight commits."""
+    made = Made(range(1, 300))
+    written = set()
+    for serial in range(300, 1000):
+        made.add(serial)
+        assert len(made.said.encode()) < 1_500
+        over = serial % catalog.BLOCK  # the steps before are in a list
+        for late in range(serial - min(4, over or 1), serial):
+            assert cheapest(made.said.steps, [late], serial) is not None
+        assert made.rest is not None
+        written.add(made.rest.newest)
+        both = catalog.unite(made.said, made.rest)
+        assert both.newest == serial
+        assert set(both.steps) >= set(made.head.steps)
+        assert set(both.lists) == set(made.head.lists)
+        named = catalog.list_of_rest(made.said)
+        assert named is not None
+        assert (named.first, named.last) == (NOTHING, made.rest.newest)
+    assert len(written) <= 700 / 8 + 1
