@@ -8,8 +8,10 @@ import pytest
 from selenium.webdriver import Chrome, ChromeOptions
 from selenium.webdriver.chrome.service import Service
 
+from huai_client import config as client_config
+from huai_client.hook_table import Hooks
 from huai_server import config as server_config
-from tests.support.upstream import Upstream, serving
+from tests.support.upstream import Downstream, Upstream, serving
 
 _OPTIONS = (
     "--headless=new",
@@ -88,3 +90,18 @@ def own(tmp_path: Path) -> Upstream:
     made.put(b"first")
     made.commit()
     return made
+
+
+@pytest.fixture
+def downstream_pages(tmp_path: Path) -> list[str]:
+    """The addresses of the pages that a downstream with a failing module writes."""
+    module = client_config.Module(
+        url="http://127.0.0.1:1", dest=str(tmp_path / "tree"), hooks=Hooks(before="/bin/false")
+    )
+    root = tmp_path / "client"
+    root.mkdir()
+    client_config.add_module(root, "m", module)
+    downstream = Downstream("m", tmp_path / "tree", root)
+    assert downstream.sync().code == 56
+    assert downstream.run("status", "--html", str(tmp_path)).code == 0
+    return [(tmp_path / name).as_uri() for name in ("index.html", "index.zh.html")]

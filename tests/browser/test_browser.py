@@ -134,3 +134,72 @@ def test_all_is_there_without_a_script(browser: Chrome, served: str) -> None:
     assert "2" in browser.find_element(By.CSS_SELECTOR, "tbody tr").text
     browser.find_element(By.CSS_SELECTOR, "tbody a").click()
     assert len(browser.find_elements(By.CSS_SELECTOR, "tbody tr")) == 2
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_everybody_can_use_the_page_of_a_downstream(
+    browser: Chrome, downstream_pages: list[str], scheme: str
+) -> None:
+    light(browser, scheme)
+    for address in downstream_pages:
+        browser.get(address)
+        assert Axe().run(browser)["violations"] == [], address
+    browser.find_element(By.CSS_SELECTOR, "nav a").click()
+    wait(browser, lambda: text(browser, "h1") == "Mirror status")
+    assert errors(browser) == []
+
+
+def test_a_tab_that_is_open_for_a_day_does_not_grow(browser: Chrome, own: Upstream) -> None:
+    """A thousand events of a server that comes and goes, as the script sees them."""
+    with serving(own.root) as (_, url):
+        browser.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": COUNTED})
+        browser.get(url)
+        wait(browser, lambda: browser.execute_script("return window.fetched > 0"))
+        before = grown(browser)
+        for round_ in range(10):
+            own.put(b"file%d" % round_)
+            own.commit()
+            browser.execute_script(
+                "for (let i = 0; i < 100; i++) {"
+                "  window.source.dispatchEvent(new MessageEvent('commit', { data: '{}' }));"
+                "  if (i % 10 === 0) window.source.dispatchEvent(new Event('error'));"
+                "}"
+            )
+            until_serial(browser, str(round_ + 2))
+        until_serial(browser, "11")
+        after = grown(browser)
+        assert after["sources"] == before["sources"] == 1
+        assert after["fetched"] < 60, "one look for many events"
+        # One more commit is one more point of the picture, and no more elements.
+        assert after["elements"] <= before["elements"] + 5
+        assert after["nodes"] <= before["nodes"] + 50
+        assert after["listeners"] <= before["listeners"] + 2
+        assert errors(browser) == []
+
+
+COUNTED = """
+window.sources = 0; window.fetched = 0;
+const Source = window.EventSource, ask = window.fetch;
+window.EventSource = class extends Source {
+  constructor(...given) { super(...given); window.sources++; window.source = this; }
+};
+window.fetch = (...given) => { window.fetched++; return ask(...given); };
+"""
+
+
+def grown(browser: Chrome) -> dict[str, int]:
+    """What a page that leaks has more of, after a garbage collection."""
+    browser.execute_cdp_cmd("HeapProfiler.collectGarbage", {})
+    counts = browser.execute_cdp_cmd("Memory.getDOMCounters", {})
+    return {
+        "nodes": counts["nodes"],
+        "listeners": counts["jsEventListeners"],
+        **{
+            name: browser.execute_script(f"return {code}")
+            for name, code in (
+                ("sources", "window.sources"),
+                ("fetched", "window.fetched"),
+                ("elements", "document.querySelectorAll('*').length"),
+            )
+        },
+    }

@@ -1,11 +1,18 @@
 """`[status]`: what a sync writes down of how the modules stand, and never fails about."""
 
+import re
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from huai_client.hook_table import Hooks
+from huai_client.inspect import status_page
 from huai_client.inspect.prometheus import MEANINGS
+from huai_client.state.run_record import Kind
+from huai_schema.errors import ExitCode
+from huai_schema.program.words import load_words
 from tests.support.html import parse
 from tests.support.upstream import Downstream, Site
 
@@ -113,3 +120,27 @@ def test_a_page_of_modules_that_were_never_synced(down: Downstream, tmp_path: Pa
     assert down.run("status", "--html", str(tmp_path)).code == 0
     assert "never synced" in parse((tmp_path / "index.html").read_text()).text
     assert down.run("status", "--html", str(tmp_path / "missing")).code == 11
+
+
+def test_a_page_for_each_language_leads_to_the_others(down: Downstream, tmp_path: Path) -> None:
+    down.configure(hooks=Hooks(before="/bin/false"))
+    assert down.sync().code == 56
+    assert down.run("status", "--html", str(tmp_path)).code == 0
+    english, chinese = (
+        parse((tmp_path / name).read_text()) for name in ("index.html", "index.zh.html")
+    )
+    assert (english.one("html")["lang"], chinese.one("html")["lang"]) == ("en", "zh")
+    assert (english.one("a")["href"], chinese.one("a")["href"]) == ("index.zh.html", "index.html")
+    assert chinese.one("h1").text == "镜像状态"
+    assert "56: 钩子失败" in chinese.text
+    assert "{{" not in english.text + chinese.text
+    assert "$" not in english.text + chinese.text
+
+
+def test_each_sentence_of_the_page_is_there_in_chinese() -> None:
+    folder = Path(status_page.__file__).parent
+    page = (folder / "status_page.html").read_text()
+    source = Path(status_page.__file__).read_text()
+    said = {*re.findall(r"{{(.+?)}}", page), *re.findall(r'words.say\(\s*"(.+?)"', source)}
+    said |= {code.meaning for code in ExitCode} | {*get_args(Kind)}
+    assert load_words("huai_client.inspect", "zh").catalogue.keys() == said

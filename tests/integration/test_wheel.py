@@ -40,7 +40,8 @@ def test_it_names_each_crate_of_its_engine(wheel: Path) -> None:
 def test_it_holds_all_that_pages_are_made_of(wheel: Path) -> None:
     sources = {"assets/*": 3, "templates/*.html": 5, "words/*.toml": 1}
     pages = Path("server", "huai_server", "http", "pages")
-    made_of = [TOP / "client" / "huai_client" / "inspect" / "status_page.html"]
+    inspect = TOP / "client" / "huai_client" / "inspect"
+    made_of = [inspect / "status_page.html", inspect / "words" / "zh.toml"]
     for pattern, fewest in sources.items():
         found = [*(TOP / pages).glob(pattern)]
         assert len(found) >= fewest

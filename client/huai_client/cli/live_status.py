@@ -10,7 +10,9 @@ from huai_client.state.paths import module_places
 from huai_schema.program.humanize import human
 from huai_schema.program.live_view import Row, Table, ago
 from huai_schema.program.locking import holder
+from huai_schema.program.words import ENGLISH, Words
 
+_ENGLISH = Words(ENGLISH, {})
 _HEADER = ("MODULE", "SERIAL", "COMMITTED AGO", "IN STEP AGO", "LAST RUN AGO", "SIZE", "STATE")
 
 
@@ -23,7 +25,7 @@ def status_table(root: Path, names: Sequence[str]) -> Table:
 
 def _row(root: Path, name: str, module: Module) -> Row:
     values = module_values(root, name, module)
-    good, state = state_of(values)
+    good, state = state_of(_ENGLISH, values)
     places = module_places(root, name)
     for lock, work in ((places.verifying, "being verified"), (places.lock, "running")):
         if process := holder(lock):

@@ -1,11 +1,12 @@
-"""How the modules stand as a page for a web root: one file, which loads nothing.
+"""How the modules stand as a page for a web root: a file for each language, which loads nothing.
 
 Rule: the world reads it, so it names no URL, no path and no message of an error, which may hold
 logins; and it gives moments, not ages, because nobody writes it again while it grows old.
 """
 
+import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from importlib.resources import files
 from pathlib import Path
@@ -20,35 +21,61 @@ from huai_client.state.run_record import RunRecord
 from huai_schema import __version__
 from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.program.humanize import human
+from huai_schema.program.words import ENGLISH, LANGUAGES, Words, load_words
 
-PAGE = "index.html"
 _RUNS = 20
 _NEVER = "-"
+_SENTENCE = re.compile(r"\{\{(.+?)\}\}")
+"""What stands in the page for a sentence, in English."""
+Named = tuple[str, Mapping[str, float]]
+"""A module's name, and what `module_values` says of it."""
 
 
 def write_status_page(folder: Path, root: Path, modules: Mapping[str, Module]) -> None:
-    """Replace the page in `folder`; `StatusFileError` if it cannot be."""
-    replace_status_file(folder / PAGE, status_page(root, modules))
+    """Replace the pages in `folder`; `StatusFileError` if one cannot be.
 
-
-def status_page(root: Path, modules: Mapping[str, Module]) -> str:
-    """The whole page; reads the state of each module, and asks nobody."""
+    Reads the state of each module, and asks nobody.
+    """
     names = sorted(modules)
+    found = [(name, module_values(root, name, modules[name])) for name in names]
     runs = sorted(
         ((run, name) for name in names for run in _runs(root, name)),
         key=lambda each: -each[0].until,
-    )
+    )[:_RUNS]
+    for tag in LANGUAGES:
+        page = status_page(load_words(__package__, tag), found, runs)
+        replace_status_file(folder / page_name(tag), page)
+
+
+def page_name(tag: str) -> str:
+    """The file of a language."""
+    return "index.html" if tag == ENGLISH else f"index.{tag}.html"
+
+
+def status_page(
+    words: Words, modules: Sequence[Named], runs: Sequence[tuple[RunRecord, str]]
+) -> str:
+    """The whole page in one language."""
     template = files(__package__).joinpath("status_page.html").read_text(encoding="utf-8")
+    said = _SENTENCE.sub(lambda found: escape(words.say(found[1])), template)
     now = time.time()
-    return Template(template).substitute(
-        machine_time=time.strftime("%Y-%m-%dT%H:%MZ", time.gmtime(now)),
-        time=_moment(now),
+    machine_time = time.strftime("%Y-%m-%dT%H:%MZ", time.gmtime(now))
+    return Template(said).substitute(
+        language=words.tag,
+        languages=" ".join(_language(tag, words.tag) for tag in LANGUAGES),
+        time=f'<time datetime="{machine_time}">{_moment(now)} UTC</time>',
         version=escape(__version__),
-        modules="".join(
-            _module_row(name, module_values(root, name, modules[name])) for name in names
-        ),
-        runs="".join(_run_row(run, name) for run, name in runs[:_RUNS]),
+        modules="".join(_module_row(words, name, values) for name, values in modules),
+        runs="".join(_run_row(words, run, name) for run, name in runs),
     )
+
+
+def _language(tag: str, shown: str) -> str:
+    """A link to the page in another language, or the name of this one."""
+    if tag == shown:
+        return f'<span lang="{tag}" aria-current="true">{LANGUAGES[tag]}</span>'
+    link = f'<a href="{page_name(tag)}" lang="{tag}" hreflang="{tag}" rel="alternate">'
+    return f"{link}{LANGUAGES[tag]}</a>"
 
 
 def _runs(root: Path, name: str) -> list[RunRecord]:
@@ -58,8 +85,8 @@ def _runs(root: Path, name: str) -> list[RunRecord]:
         return []
 
 
-def _module_row(name: str, values: Mapping[str, float]) -> str:
-    good, state = state_of(values)
+def _module_row(words: Words, name: str, values: Mapping[str, float]) -> str:
+    good, state = state_of(words, values)
     cells = (
         f'<td class="{"good" if good else "bad"}">{escape(state)}</td>',
         *(f"<td>{text}</td>" for text in _module_cells(values)),
@@ -74,24 +101,28 @@ def _module_cells(values: Mapping[str, float]) -> Iterator[str]:
     yield human(values["bytes"])
 
 
-def state_of(values: Mapping[str, float]) -> tuple[bool, str]:
+def state_of(words: Words, values: Mapping[str, float]) -> tuple[bool, str]:
     """Whether all is well, and what to say."""
     if values["last_exit_code"]:
-        return False, f"last run failed ({_outcome(int(values['last_exit_code']))})"
+        outcome = _outcome(words, int(values["last_exit_code"]))
+        return False, words.say("last run failed ({outcome})", outcome=outcome)
     if values["stale"]:
-        return False, "out of date"
+        return False, words.say("out of date")
     if not values["last_success_timestamp_seconds"]:
-        return False, "never synced"
-    return True, "in step"
+        return False, words.say("never synced")
+    return True, words.say("in step")
 
 
-def _run_row(run: RunRecord, name: str) -> str:
-    kind = "good" if run.good else "bad"
-    times = f" ({run.times:,} times)" if run.times > 1 else ""
-    outcome = "OK" if run.good else _outcome(run.code) if run.ended else "interrupted"
+def _run_row(words: Words, run: RunRecord, name: str) -> str:
+    good = "good" if run.good else "bad"
+    failed = _outcome(words, run.code) if run.ended else words.say("interrupted")
+    outcome = "OK" if run.good else failed
+    if run.times > 1:
+        outcome = words.say("{outcome} ({times} times)", outcome=outcome, times=f"{run.times:,}")
+    kind = escape(words.say(run.kind))
     cells = (
-        *(f"<td>{text}</td>" for text in (_moment(run.time), escape(name), escape(run.kind))),
-        f'<td class="{kind}">{escape(outcome)}{times}</td>',
+        *(f"<td>{text}</td>" for text in (_moment(run.time), escape(name), kind)),
+        f'<td class="{good}">{escape(outcome)}</td>',
         *(
             f"<td>{text}</td>"
             for text in (f"{run.serial:,}", f"{run.fetched:,}", human(run.received))
@@ -100,10 +131,10 @@ def _run_row(run: RunRecord, name: str) -> str:
     return f"<tr>{''.join(cells)}</tr>\n"
 
 
-def _outcome(code: int) -> str:
+def _outcome(words: Words, code: int) -> str:
     """What an exit code means, without what was wrong in particular."""
     meanings = {each.value: each.meaning for each in ExitCode}
-    return f"{code}: {meanings[code]}" if code in meanings else str(code)
+    return f"{code}: {words.say(meanings[code])}" if code in meanings else str(code)
 
 
 def _moment(seconds: float) -> str:

@@ -46,7 +46,8 @@ from huai_schema.program.output import end_with_reader
     "--html",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="Write DIR/index.html, a page about all modules for a web server, and print nothing.",
+    help="Write DIR/index.html, a page about all modules for a web server, and DIR/index.zh.html, "
+    "the same in Chinese, and print nothing.",
 )
 @click.option(
     "--watch",

@@ -1,42 +1,9 @@
-"""The languages of the pages: which one a reader gets, and its words.
+"""The language of a page: the one that its reader wants, of those that there are."""
 
-A catalogue is a TOML table, English to the other language, and English is what stands in the
-templates: no build step, and a sentence without a translation is shown in English.
-"""
+from huai_schema.program.words import ENGLISH, LANGUAGES
 
-import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
-
-ENGLISH = "en"
-LANGUAGES: Mapping[str, str] = {ENGLISH: "English", "zh": "中文"}
-"""Tag and own name of each."""
 _HEADER_LENGTH = 256
 """Longer text is not a list of languages: a header may hold anything."""
-
-
-@dataclass(frozen=True, slots=True)
-class Words:
-    """The words of one language."""
-
-    tag: str
-    catalogue: Mapping[str, str]
-
-    def say(self, text: str, **values: object) -> str:
-        """An English sentence in this language; `{name}` in it stands for the value."""
-        said = self.catalogue.get(text, text)
-        return said.format(**values) if values else said
-
-
-@cache
-def words_of(tag: str) -> Words:
-    """The words of one of `LANGUAGES`."""
-    if tag == ENGLISH:
-        return Words(tag, {})
-    source = files(__package__).joinpath("words", f"{tag}.toml")
-    return Words(tag, tomllib.loads(source.read_text(encoding="utf-8")))
 
 
 def preferred(header: str | None) -> str:

@@ -20,8 +20,9 @@ from huai_schema import __version__
 from huai_schema.entries import Symlink
 from huai_schema.paths import basename, show
 from huai_schema.program.humanize import human
+from huai_schema.program.words import LANGUAGES, load_words
 from huai_server.http.asgi.conditions import names_weakly
-from huai_server.http.pages.languages import LANGUAGES, preferred, words_of
+from huai_server.http.pages.languages import preferred
 
 _LAST_SECOND = 253_402_300_799
 """The last second of the year 9999, which is the last that Python can print."""
@@ -88,7 +89,7 @@ class Page:
         asked = request.query_params.get("lang")
         self._explicit = asked if asked in LANGUAGES else None
         tag = self._explicit or preferred(request.headers.get("accept-language"))
-        self.words = words_of(tag)
+        self.words = load_words(__package__, tag)
         # The path as it came: an escaped slash separates nothing for a browser either.
         self._base = "../" * (request.scope["raw_path"].count(b"/") - 1) or "./"
 

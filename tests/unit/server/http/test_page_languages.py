@@ -5,10 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from huai_server.http.pages.languages import LANGUAGES, preferred, words_of
+from huai_schema.program.words import LANGUAGES, load_words
+from huai_server.http.pages.languages import preferred
 
 PAGES = Path(__file__).parents[4] / "server" / "huai_server" / "http" / "pages"
 SAID = re.compile(r"""\b_\(\s*(?:"([^"]+)"|'([^']+)')""")
+PACKAGE = "huai_server.http.pages"
 OTHERS = [tag for tag in LANGUAGES if tag != "en"]
 
 
@@ -26,7 +28,7 @@ def sentences() -> set[str]:
 
 @pytest.mark.parametrize("tag", OTHERS)
 def test_each_sentence_has_its_translation_and_no_other_has(tag: str) -> None:
-    catalogue = words_of(tag).catalogue
+    catalogue = load_words(PACKAGE, tag).catalogue
     needed = sentences()
     assert len(needed) > 20
     # What others than the pages say to a reader: the limits of the server.
@@ -36,7 +38,7 @@ def test_each_sentence_has_its_translation_and_no_other_has(tag: str) -> None:
 
 @pytest.mark.parametrize("tag", OTHERS)
 def test_a_translation_has_the_places_of_its_sentence(tag: str) -> None:
-    for english, other in words_of(tag).catalogue.items():
+    for english, other in load_words(PACKAGE, tag).catalogue.items():
         assert sorted(re.findall(r"{\w+}", english)) == sorted(re.findall(r"{\w+}", other))
 
 
