@@ -167,9 +167,15 @@ impl Digests {
         // The first name that is met stands for the file: with that of the last commit it is
         // compared, and later ones of this commit with it.
         let Some((found, unseen)) = self.linked.get_mut(now.inode()) else {
-            let entry = (None, now.links() - 1);
+            let answer = self.known.ask(now)?;
+            // Another name may be asked for before this one is settled.
+            let found = match answer {
+                Answer::Known(state) => Some(state),
+                _ => None,
+            };
+            let entry = (found, now.links() - 1);
             self.linked.insert(now.inode().to_vec(), entry);
-            return self.known.ask(now);
+            return Ok(answer);
         };
         let found = *found;
         *unseen = unseen.saturating_sub(1);

@@ -34,6 +34,14 @@ def test_a_group_across_directories(upstream: Upstream) -> None:
     assert upstream.file("b/second").digest == upstream.file("z").digest
 
 
+def test_an_unchanged_group_is_not_read_again(upstream: Upstream) -> None:
+    """Names that were asked for together with the first one were, by each commit."""
+    upstream.write("a/leader", "content")
+    link(upstream, "a/leader", "a/one", "b/two")
+    assert upstream.commit().hashed_files == 1
+    assert upstream.commit().hashed_files == 0
+
+
 def test_a_group_partly_outside_of_the_tree(upstream: Upstream) -> None:
     upstream.write("in")
     os.link(upstream.tree / "in", upstream.root.parent / "out")
