@@ -8,12 +8,15 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from msgspec.structs import replace
+
 from huai_schema.codec.listing import Listing
 from huai_schema.errors import FormatError
 from huai_schema.layout import layout
 from huai_schema.layout.snapshot import Snapshot
 from huai_schema.program.locking import locked
 from huai_server.commit.from_lists import commit_lists
+from huai_server.commit.list_record import write_record
 from huai_server.commit.newest import no_commit
 from huai_server.commit.next_commit import NO_CHANGE, NextCommit
 from huai_server.commit.result import USUAL, AuditResult, CommitOptions, CommitResult
@@ -96,7 +99,7 @@ def _add_digests(making: NextCommit, fill: Callable[[Snapshot], Iterable[Listing
         return CommitResult(head, changed=False)
     made = making.commit(top, head.info.totals, NO_CHANGE, head.info.skipped)
     if record is not None and record.commit == head.commit:
-        making.note(made, scanned=record.scanned, lists=record.lists)
+        write_record(making.places.lists, replace(record, commit=made.commit))
     return CommitResult(made, changed=True)
 
 

@@ -163,6 +163,16 @@ def test_hardlinks_are_read_once_and_all_get_the_digest(upstream: Upstream) -> N
     assert upstream.file("z").digest == upstream.file("a/old").digest == blake3(b"old").digest()
 
 
+def test_a_commit_keeps_the_digests_of_all_names_of_a_file(upstream: Upstream) -> None:
+    """Those of names that were asked for together with the first one were lost."""
+    for name in ("a/other", "b/other"):
+        os.link(upstream.tree / "a/old", upstream.tree / name)
+    upstream.commit()
+    digest(upstream)
+    result = upstream.commit()
+    assert (result.changed, result.hashed_files) == (False, 0)
+
+
 def test_lists_are_enough_after_a_commit_of_digests(upstream: Upstream) -> None:
     digest(upstream)
     upstream.write("b/fresh", "fresh")
@@ -170,6 +180,16 @@ def test_lists_are_enough_after_a_commit_of_digests(upstream: Upstream) -> None:
     assert result.listed is not None
     assert result.listed.scanned == ""
     assert digest(upstream).hashed_files == 1
+
+
+def test_a_commit_of_digests_knows_no_other_configuration(upstream: Upstream) -> None:
+    """It took the one at the time for that of the tree, and lists for enough."""
+    upstream.configure(exclude=("/a/new",))
+    digest(upstream)
+    result = upstream.commit_listed("b/middle")
+    assert result.listed is not None
+    assert result.listed.scanned == "the configuration of the module changed"
+    assert "a/new" not in upstream.paths()
 
 
 def test_a_large_file_gets_its_block_index(upstream: Upstream) -> None:
