@@ -14,6 +14,9 @@ from huai_schema.codec.escaping import escape
 from huai_schema.paths import RelPath
 from huai_schema.program.durable import sync_folder
 
+_LONGEST = 1 << 16
+"""Bytes of a line: every byte of two paths escaped."""
+
 
 def pair(leader: RelPath, name: RelPath) -> bytes:
     """The line for one name of a group."""
@@ -49,7 +52,8 @@ class LinkRecord:
     def extend(self, pairs: bytes) -> None:
         """What a commit by lists found, beside what is recorded."""
         if pairs:
-            with self._path.open("ab") as file:
+            with self._path.open("a+b") as file:
+                _drop_cut_line(file)
                 file.write(pairs)
                 _flush(file)
 
@@ -64,6 +68,15 @@ class LinkRecord:
 def _close(file: BinaryIO) -> None:
     with file:
         _flush(file)
+
+
+def _drop_cut_line(file: BinaryIO) -> None:
+    """What a killed run or a full disk left of a line would become part of the next one."""
+    begin = max(0, file.seek(0, os.SEEK_END) - _LONGEST)
+    file.seek(begin)
+    end = file.read()
+    if end and not end.endswith(b"\n"):
+        file.truncate(begin + end.rfind(b"\n") + 1)
 
 
 def _flush(file: BinaryIO) -> None:

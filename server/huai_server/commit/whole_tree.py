@@ -38,7 +38,6 @@ def commit_whole(
     now = int(time.time())
     scanned = Snapshot(making.repository, seen.tree)
     written = export and export.write(making.repository, scanned, seen.totals.bytes, now)
-    making.places.lists.unlink(missing_ok=True)
     making.links.replace()
     if export and written:
         try:
@@ -93,6 +92,8 @@ def _write(
             tree = _build(making, root, builder, mounts, writer)
             if not options.allow_empty:
                 _check_not_empty(root, builder)
+            # What is recorded from here on is of the new commit: lists may not rest on it before.
+            making.places.lists.unlink(missing_ok=True)
             mounts.write()
             top = making.finish(tree, writer)
     except BaseException:
