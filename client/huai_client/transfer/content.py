@@ -15,7 +15,7 @@ from huai_client.config import Module
 from huai_client.diff.files import chosen, having, joined, parted, paths, sizes
 from huai_client.metadata.commit import Commit
 from huai_client.metadata.upstream import Upstream
-from huai_client.plan.operations import Plan
+from huai_client.plan.operations import PAYLOAD, Plan
 from huai_client.plan.prepared import Prepared
 from huai_client.plan.protect.protection import Protection
 from huai_client.transfer import ContentUrl, Listener, Outcome, TransferOptions, fetch
@@ -25,6 +25,7 @@ from huai_client.transfer.staging import Staging
 from huai_client.transfer.urls import mirror_urls, own_urls, upstream_urls
 from huai_client.tree import STAGING, Tree
 from huai_client.tree.destination import NoSpaceError, bytes_on_disk, check_space
+from huai_schema.codec.publish_rules import STAGES
 from huai_schema.entries import File
 from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.paths import RelPath, show
@@ -140,10 +141,18 @@ class UpstreamContent:
             return StagedContent(outcome, local.reused().plus(reused))
 
     def _may_patch(self, plan: Plan) -> Callable[[RelPath], bool]:
-        """Which files may be changed where they stand: not those that others are copied from."""
-        firsts = {reuse.source for reuse in plan.reuses.values() if reuse.twin}
+        """Which files may be changed where they stand: not those that others are copied from.
+
+        Nor indices and pointers: readers ask for them while they are written, and proofs before.
+        """
+        if not self._in_place:
+            return lambda _: False
+        wanted = {reuse.source for reuse in plan.reuses.values() if reuse.twin}
+        for stage in plan.stages:
+            if stage.name != STAGES[PAYLOAD]:
+                wanted.update(paths(stage.fetches))
         covers = partial(self._in_place.covers, directory=False)
-        return lambda path: path not in firsts and covers(path)
+        return lambda path: path not in wanted and covers(path)
 
     def urls(self, commit: Commit) -> list[ContentUrl]:
         """The content URLs of client.toml, else the upstream's; raises `ContentUrlError`."""

@@ -1,0 +1,78 @@
+"""A proof and `in_place`: what is refused stays, and no index is changed where it stands."""
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from huai_client.proof_table import Proof
+from huai_schema.limits import BLOCK_INDEX_MIN
+from tests.support.archive import BINARY, DISTS, Archive, Signer, signing
+from tests.support.nginx import nginx
+from tests.support.reflinks import shares_blocks
+from tests.support.upstream import Downstream, Site, Upstream, assert_equal
+
+UNPROVED = 58
+PADDING = "".join(f" {number:0{63}}\n" for number in range(10_000))
+IMAGE = "pool/main/disk.img"
+BLOCK = os.urandom(64 << 10)
+
+
+@pytest.fixture(scope="module")
+def signer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Signer]:
+    folder = tmp_path_factory.mktemp("signer")
+    with signing(folder / "gnupg") as found:
+        for name in ("old", "new"):
+            found.key(name, folder / f"{name}.gpg")
+        yield found
+
+
+def update(up: Upstream, archive: Archive, version: str, key: str) -> None:
+    """A version whose signed files and indices are large, and an image beside them."""
+    archive.package("hello", version)
+    archive.index()
+    for name in (f"{DISTS}/Release", f"{BINARY}/Packages"):
+        with (up.tree / name).open("a") as file:
+            file.write(f"X-Padding:\n{PADDING}")
+    archive.sign(key)
+    (up.tree / IMAGE).write_bytes(BLOCK * 3 + version.encode() * len(BLOCK))
+    up.commit()
+
+
+def inodes(down: Downstream, *names: str) -> list[int]:
+    return [(down.dest / name).stat().st_ino for name in names]
+
+
+def contents(down: Downstream, *names: str) -> list[bytes]:
+    return [(down.dest / name).read_bytes() for name in names]
+
+
+@pytest.mark.parametrize("how", ["gpgv", "command"])
+def test_a_refused_proof_leaves_what_may_be_changed_in_place(
+    place: Site, signer: Signer, how: str
+) -> None:
+    up = place.upstream(block_index=BLOCK_INDEX_MIN)
+    archive = Archive(up.tree, signer)
+    update(up, archive, "1", "old")
+    keyring = str(signer.home.parent / "old.gpg")
+    gpgv = ("/usr/bin/gpgv", "--keyring", keyring, f"{DISTS}/InRelease")
+    proof = Proof(gpgv=keyring) if how == "gpgv" else Proof(command=gpgv)
+    named = [f"{DISTS}/InRelease", f"{DISTS}/Release", f"{BINARY}/Packages"]
+    assert all((up.tree / name).stat().st_size > BLOCK_INDEX_MIN for name in (*named, IMAGE))
+    with nginx(up.tree.parent) as web:
+        down = place.synced_downstream(
+            up, content_urls=(f"{web.url}/{up.name}",), in_place=["*"], proofs={"apt": proof}
+        )
+        before = contents(down, *named)
+        were = inodes(down, *named, IMAGE)
+        update(up, archive, "2", "new")
+        for _ in range(2):
+            assert down.sync().code == UNPROVED
+            assert contents(down, *named) == before
+            assert contents(down, IMAGE) == [(up.tree / IMAGE).read_bytes()]
+        assert (inodes(down, IMAGE) == were[-1:]) != shares_blocks(down.dest)
+        update(up, archive, "3", "old")
+        assert down.sync().code == 0
+        assert_equal(up, down)
+        # Who reads an index meanwhile reads one version of it.
+        assert not {*were[:-1]} & {*inodes(down, *named)}
