@@ -48,6 +48,7 @@ pub mod snapshot;
 mod sparse;
 
 pub mod digested;
+pub mod found_digests;
 pub mod undigested;
 
 pub mod count;

@@ -95,7 +95,7 @@ impl Undigested {
 }
 
 /// Whether a column leaves a digest out; one that is empty may belong to no file at all.
-fn lacks(column: &[u8]) -> bool {
+pub(crate) fn lacks(column: &[u8]) -> bool {
     column.is_empty() || column.chunks(DIGEST_BYTES).any(is_zero)
 }
 

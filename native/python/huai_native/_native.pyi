@@ -303,6 +303,22 @@ class Undigested:
     def lists(self, files: int, size: int) -> list[bytes]:
         """Their paths, each ended by NUL; a list has at most so many, of so much content."""
 
+@final
+class FoundDigests:
+    """Files with digests that were found out after they were committed."""
+
+    def __new__(cls) -> FoundDigests: ...
+    def __len__(self) -> int: ...
+    def gather(self, run: Run) -> None:
+        """Take those of a run that have one."""
+
+    def fill(self, directory: bytes, leaves: bytes, digests: bytes) -> bytes | None:
+        """The digest column of a directory with those that it lacks; None: none of them is here.
+
+        A digest counts as long as all else that a line says of its file is the same; a hardlink
+        has that of its leader.
+        """
+
 _Digested: TypeAlias = tuple[bytes, int, int, bytes]
 """Path, size, mtime, digest."""
 

@@ -15,7 +15,7 @@ use crate::errors::{in_use, refuse};
 use crate::wait::wait;
 
 /// Bytes of leaves that are counted in less time than the one door to long calls takes.
-const SHORT: usize = 64 << 10;
+pub(crate) const SHORT: usize = 64 << 10;
 
 /// The entries of one listing.
 #[pyclass(frozen, module = "huai_native._native")]

@@ -18,6 +18,7 @@ mod entry;
 mod errors;
 mod filelist;
 mod filter;
+mod found_digests;
 mod git_tree;
 mod hardlinks;
 mod hash;
@@ -76,6 +77,8 @@ mod _native {
     use crate::filelist::{FileList, Ls};
     #[pymodule_export]
     use crate::filter::Filter;
+    #[pymodule_export]
+    use crate::found_digests::FoundDigests;
     #[pymodule_export]
     use crate::git_tree::{decode_tree, encode_tree};
     #[pymodule_export]

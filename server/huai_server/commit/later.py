@@ -16,13 +16,10 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from huai_native._native import Pace, Undigested
-from huai_schema.codec.lines import decode_leaves
+from huai_native._native import FoundDigests, Pace, Undigested
 from huai_schema.codec.listing import Listing
-from huai_schema.entries import File
 from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.layout.snapshot import Snapshot
-from huai_schema.limits import DIGEST_BYTES
 from huai_schema.paths import RelPath
 from huai_schema.program.locking import locked
 from huai_schema.program.priority import idle_disk
@@ -49,7 +46,6 @@ _BATCH_BYTES = 64 << 20
 """Files, and bytes of them, that are read before what was computed is kept."""
 _PATIENCE = math.inf
 """Seconds to wait for a commit of the module to end: nothing here is urgent."""
-_ABSENT = bytes(DIGEST_BYTES)
 
 
 class NoDigestsError(HuaiError):
@@ -104,7 +100,7 @@ def digest_tree(
             if pace.is_over():
                 break
             reading.read(paths)
-        found, reading.found = reading.found, {}
+        found, reading.found = reading.found, FoundDigests()
         if found:
             fill = partial(_filled, found)
             made = commit_digests(name, module, places, fill, keys=keys, wait=_PATIENCE)
@@ -131,7 +127,7 @@ class _Reading:
             module, places, BlockIndices(places.repository), ReadingPolicy(pace=pace)
         )
         self._pace = pace
-        self.found: dict[RelPath, File] = {}
+        self.found = FoundDigests()
         self.problems: list[Problem] = []
 
     def read(self, paths: bytes) -> None:
@@ -142,39 +138,14 @@ class _Reading:
             looked = native.look(self._root, self._options, named, self._places.hardlinks)
             problems = self.columns.fill_looked(looked, lock)
         self.problems += (each._replace(outcome=NOT_YET) for each in problems)
-        for item in native.take_apart(looked.run):
-            self.found.update((file.path, file) for file in _files(item.listing) if file.digest)
+        self.found.gather(looked.run)
         if self._pace.is_over() and not (self.columns.hashed_files or self.found):
             first = RelPath(paths.partition(b"\0")[0])
             self.problems.append(Problem(first, TOO_LARGE, NOT_YET))
 
 
-def _filled(found: dict[RelPath, File], past: Snapshot) -> Iterator[Listing]:
+def _filled(found: FoundDigests, past: Snapshot) -> Iterator[Listing]:
     """The snapshot with the digests of those of `found` that it knows as they are."""
     for listing in past.listings():
-        if not _lacks(listing):
-            yield listing
-            continue
-        column = b"".join(
-            file.digest or _digest_of(file, found) or _ABSENT for file in _files(listing)
-        )
-        yield listing._replace(digests=column if column.strip(b"\0") else b"")
-
-
-def _digest_of(file: File, found: dict[RelPath, File]) -> bytes | None:
-    seen = found.get(file.path) or (found.get(file.link) if file.link else None)
-    if seen is None:
-        return None
-    same = file._replace(path=seen.path, link=None) == seen._replace(digest=None, link=None)
-    return seen.digest if same else None
-
-
-def _lacks(listing: Listing) -> bool:
-    """Whether digests are absent; now and then true though none is."""
-    return not listing.digests or _ABSENT in listing.digests
-
-
-def _files(listing: Listing) -> Iterator[File]:
-    for entry in decode_leaves(listing.path, listing.leaves, listing.digests):
-        if isinstance(entry, File):
-            yield entry
+        column = found.fill(listing.path, listing.leaves, listing.digests)
+        yield listing if column is None else listing._replace(digests=column)
