@@ -11,7 +11,7 @@ from msgspec import Meta
 from huai_schema.codec.descriptor import Descriptor, check_module
 from huai_schema.codec.publish_rules import own_rules, volatile_rules
 from huai_schema.codec.web_folder import HOST, is_web_folder
-from huai_schema.errors import FormatError
+from huai_schema.errors import ExitCode, FormatError, HuaiError
 from huai_schema.limits import BLOCK_INDEX_MIN
 from huai_schema.program.configuration import (
     ConfigError,
@@ -40,6 +40,8 @@ _DAEMON = re.compile(
     re.ASCII,
 )
 """A module of an rsync daemon, as downstreams accept it from metadata."""
+_PLAIN = re.compile("[!-~]+")
+"""What a header of HTTP may hold."""
 _Line = Annotated[str, Meta(pattern=r"^[^\x00\r\n]*$")]
 """A value for one line of another program's configuration."""
 
@@ -166,6 +168,12 @@ class WebHook(msgspec.Struct, frozen=True):
     """Whether it may have an address of this network."""
 
 
+class RelayedError(HuaiError):
+    """A module whose commits are made elsewhere."""
+
+    exit_code = ExitCode.CONFIG
+
+
 class Module(msgspec.Struct, frozen=True):
     """One mirrored tree."""
 
@@ -201,6 +209,10 @@ class Module(msgspec.Struct, frozen=True):
     """Who is told of each commit by `serve`."""
     access: Literal["public", "private"] = "public"
     """Whether everybody sees it, or those alone who have a token for it (ACCESS.md)."""
+    relay: Annotated[str, Meta(pattern=r"^(?:/[^\x00\n]*)?$")] = ""
+    """The state root of a huai-client whose commits are handed on; empty: the tree is committed."""
+    relay_name: Annotated[str, Meta(pattern=r"^(?:[A-Za-z0-9][A-Za-z0-9._-]{0,127})?$")] = ""
+    """What the module is called there; empty: the same."""
     fallback: ModuleFallback = ModuleFallback()
     export: ModuleExport = ModuleExport()
     static: StaticFiles = StaticFiles()
@@ -215,6 +227,11 @@ class Module(msgspec.Struct, frozen=True):
         """Whether unmodified rsync clients get it: a private one, where limits say which."""
         limited = self.fallback.auth_users or self.fallback.hosts_allow
         return self.fallback.kind != "off" and (not self.is_private or bool(limited))
+
+    @property
+    def relay_urls(self) -> tuple[str, ...]:
+        """Content URLs that commits made elsewhere do not name; empty if it is not relayed."""
+        return self.content_urls if self.relay else ()
 
     @property
     def indexed(self) -> int:
@@ -300,6 +317,28 @@ class ServerConfig(msgspec.Struct, frozen=True):
     def module(self, name: str) -> Module:
         """The module `name`; raises `UnknownModuleError`."""
         return find_module(self.modules, name)
+
+    def committed(self, name: str) -> Module:
+        """The same, if its commits are made here; raises `RelayedError` as well."""
+        module = self.module(name)
+        if module.relay:
+            raise RelayedError(
+                f"{name}: its commits are made upstream, and handed on from {module.relay}",
+                hint=f"run huai-client sync {module.relay_name or name}; `serve` hands on what it "
+                "applied",
+            )
+        return module
+
+    def relayed(self, name: str) -> Module:
+        """The module `name`, if it hands on the commits of another; else `RelayedError`."""
+        module = self.module(name)
+        if not module.relay:
+            raise RelayedError(
+                f"{name}: its commits are made here",
+                hint=f"run huai-server commit {name}; or name the state root of huai-client in "
+                "server.toml: relay",
+            )
+        return module
 
     def static_places(self, name: str) -> tuple[str, ...]:
         """Where the static files of the module `name` go."""
@@ -458,6 +497,16 @@ def _module(path: Path, name: str, table: object) -> Module:
         raise ConfigError(f"{place}: {error.reason}", hint=_SEE) from None
     except UnicodeError as error:
         raise ConfigError(f"{place}: content_urls: {error}", hint="URLs are UTF-8") from None
+    if module.relay and module.export.files:
+        raise ConfigError(
+            f"{place}: a relayed tree is its upstream's, and nothing is exported to it",
+            hint="leave out relay, or export",
+        )
+    if not all(map(_PLAIN.fullmatch, module.relay_urls)):
+        raise ConfigError(
+            f"{place}: content_urls: those of a relayed module are of ASCII, without blanks",
+            hint="percent-encode other characters",
+        )
     if 0 < module.block_index < BLOCK_INDEX_MIN:
         raise ConfigError(
             f"{place}: block_index: files of {module.block_index} bytes are too small for an index",

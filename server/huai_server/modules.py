@@ -24,6 +24,7 @@ from huai_server.tokens import forget_module
 if TYPE_CHECKING:
     from huai_server.commit.later import DigestResult
     from huai_server.commit.scrub import ScrubResult
+    from huai_server.relay.hand_over import HandedOver
     from huai_server.signing.keys import ServerKeys
 
 
@@ -53,6 +54,19 @@ class Digested(NamedTuple):
     def exit_code(self) -> ExitCode:
         """How the program should end."""
         return self.result.exit_code or self.attr_tree.exit_code or self.static.exit_code
+
+
+class Relayed(NamedTuple):
+    """What was handed on, and what followed from it."""
+
+    result: "HandedOver"
+    attr_tree: AttrTreeUpdate
+    static: StaticUpdate
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """How the program should end."""
+        return self.attr_tree.exit_code or self.static.exit_code
 
 
 class Removed(NamedTuple):
@@ -97,7 +111,7 @@ def commit(
     What is exported to a folder outside of the tree is written last.
     """
     config = load(root)
-    module, places = config.module(name), module_places(root, name)
+    module, places = config.committed(name), module_places(root, name)
     keys = _keys(root, config)
     if not module.export.files:
         result = commit_tree(name, module, places, options, keys=keys)
@@ -122,16 +136,28 @@ def digest(root: Path, name: str, limits: ReadLimits) -> Digested:
 
     config = load(root)
     keys = _keys(root, config)
-    result = digest_tree(name, config.module(name), module_places(root, name), limits, keys)
+    result = digest_tree(name, config.committed(name), module_places(root, name), limits, keys)
     static = _publish(root, config, name)
     return Digested(result, update_attr_tree(root, name), static)
+
+
+def relay(root: Path, name: str, *, accept_rollback: bool = False, wait: float = 0) -> Relayed:
+    """Hand on the commit that huai-client applied, then bring all that follows to it."""
+    from huai_server.relay.hand_over import hand_over
+
+    config = load(root)
+    module, places = config.relayed(name), module_places(root, name)
+    done = hand_over(name, module, places, accept_rollback=accept_rollback, wait=wait)
+    static = _publish(root, config, name)
+    return Relayed(done, update_attr_tree(root, name), static)
 
 
 def scrub(root: Path, name: str, limits: ReadLimits, *, full: bool) -> "ScrubResult":
     """Read files again that are due, or all, and compare them with their digests."""
     from huai_server.commit.scrub import scrub_tree
 
-    return scrub_tree(name, load(root).module(name), module_places(root, name), limits, full=full)
+    module, places = load(root).committed(name), module_places(root, name)
+    return scrub_tree(name, module, places, limits, full=full)
 
 
 def audit(root: Path, name: str, *, wait: float = 0) -> AuditResult:

@@ -14,6 +14,7 @@ from huai_server.http.server import serve_http
 from huai_server.http.settings import Content, Grant, ServeSettings, WebHook
 from huai_server.mirrors.tables import Mirrors
 from huai_server.paths import fallback_lock_file, mirrors_folder, module_places
+from huai_server.relay.follow import Follower
 from huai_server.static.folder import module_folder
 from huai_server.static.place import is_bucket
 from huai_server.tokens import Tokens
@@ -23,13 +24,22 @@ _log = logging.getLogger(__name__)
 
 
 def serve(
-    root: Path, *, host: str | None, port: int | None, on_start: Callable[[str, int], None]
+    root: Path,
+    *,
+    host: str | None,
+    port: int | None,
+    on_start: Callable[[str, int], None],
+    hand_over: Callable[[str], object],
 ) -> None:
-    """Serve all modules until SIGTERM or SIGINT; `on_start` learns the address bound."""
+    """Serve all modules until SIGTERM or SIGINT; `on_start` learns the address bound.
+
+    `hand_over` brings a relayed module to the commit that was applied.
+    """
     config = load(root)
     asked = {"host": host, "port": port}
     listen = replace(config.listen, **{k: v for k, v in asked.items() if v is not None})
-    serve_http(settings_of(listen), ConfiguredModules(root, config), on_start)
+    with Follower(root, hand_over):
+        serve_http(settings_of(listen), ConfiguredModules(root, config), on_start)
 
 
 def settings_of(listen: Listen) -> ServeSettings:
@@ -91,6 +101,11 @@ class ConfiguredModules:
         self._look()
         return self._fallback
 
+    def content_urls(self) -> Mapping[str, tuple[str, ...]]:
+        """Where the content of relayed modules is."""
+        self._look()
+        return self._content_urls
+
     def webhooks(self) -> Sequence[tuple[str, WebHook]]:
         """Modules and the hooks that hear of their commits."""
         self._look()
@@ -135,6 +150,7 @@ class ConfiguredModules:
             name: places[name] for name, each in modules.items() if each.digest == "later"
         }
         self._fallback = _fallback_slots(config)
+        self._content_urls = {name: each.relay_urls for name, each in modules.items()}
         self._webhooks = [
             (name, WebHook(hook.url, hook.secret_file, hook.internal))
             for name, each in modules.items()

@@ -31,11 +31,17 @@ def publish_module(
     config: ServerConfig, name: str, places: ModulePlaces, to: str, *, wait: float = 0
 ) -> Published:
     """Bring the static files at one place to the newest commit."""
-    retention = config.module(name).retention
+    module = config.module(name)
     with storage_errors(Path(to)), locked(places.publishing, wait=wait):
         target = _target(to, name, config.static_endpoint(name), places.drafts)
         try:
-            return publish(Repository(places.repository), target, retention, now=time.time())
+            return publish(
+                Repository(places.repository),
+                target,
+                module.retention,
+                now=time.time(),
+                content_urls=module.relay_urls,
+            )
         except FormatError as error:
             raise StoreError(
                 f"{name}: {error.message}",

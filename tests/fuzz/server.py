@@ -130,6 +130,10 @@ class _Modules:
     def contents(self) -> Mapping[str, Content]:
         return self._contents
 
+    def content_urls(self) -> Mapping[str, tuple[str, ...]]:
+        """None is relayed."""
+        return {}
+
     def static_folders(self) -> Mapping[str, Path]:
         """None is published."""
         return {}

@@ -101,6 +101,20 @@ def probed(root: Path) -> Lines:
     return run(root, "probe", NAME)
 
 
+def relayed(root: Path, tree: Path, client: Path) -> Iterator[Lines]:
+    """The commits of `root`, as if a client had applied the newest, at another server."""
+    module = client / "modules" / NAME
+    module.mkdir(parents=True)
+    yield run(client / "server", "add", NAME, str(tree), "--relay", str(client))
+    yield run(client / "server", "status")
+    (module / "repository.git").symlink_to(module_places(root, NAME).repository)
+    (commit,) = (event["commit"] for event in run(root, "status"))
+    state = {"version": 1, "applied": commit, "partial": ""}
+    (module / "state.json").write_text(json.dumps(state))
+    yield run(client / "server", "relay", NAME)
+    yield run(client / "server", "status")
+
+
 def life(root: Path, tree: Path) -> Iterator[Lines]:
     """A module from its adding to its removal."""
     (tree / "file").write_text("content")
@@ -129,6 +143,7 @@ def life(root: Path, tree: Path) -> Iterator[Lines]:
     yield run(root, "check", NAME)
     yield run(root, "maintain", NAME, "--dry-run")
     yield run(root, "maintain", NAME)
+    yield from relayed(root, tree, root / "client")
     yield run(root, "key", "show", code=40)
     yield run(root, "key", "new", str(root / "key"))
     with (root / "server.toml").open("a") as file:

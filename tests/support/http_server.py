@@ -40,6 +40,10 @@ class Folder:
         """No module hands out content."""
         return {}
 
+    def content_urls(self) -> Mapping[str, tuple[str, ...]]:
+        """None is relayed."""
+        return {}
+
     def static_folders(self) -> Mapping[str, Path]:
         """What was published into the folder `static` beside the repositories."""
         return {name: self._path / "static" / "git" / f"{name}.git" for name in self.modules()}

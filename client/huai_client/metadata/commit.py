@@ -16,3 +16,10 @@ class Commit(NamedTuple):
     """Seconds since the epoch."""
     descriptor: Descriptor
     snapshot: Snapshot
+    relay_urls: tuple[str, ...] = ()
+    """Where the relay that it came from has the content; empty: it came from no relay."""
+
+    @property
+    def content_urls(self) -> tuple[str, ...]:
+        """Where the upstream says that the content is."""
+        return self.relay_urls or self.descriptor.content_urls

@@ -145,6 +145,8 @@ class Answer:
         self.etag = response.head.headers.get("etag", "")
         self.offers_files = "huai-static" in response.head.headers
         """Whether it says that there are static files."""
+        self.content_urls = response.head.headers.get("huai-content", "")
+        """Where a relay has the content: URLs, with blanks between them."""
 
     def release(self) -> Line | None:
         """The connection, after the end of the answer; None if it does not stay open."""

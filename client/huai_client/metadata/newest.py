@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from huai_schema.codec.static_files import Static
 
 _ANSWER_BYTES = 1 << 20
+_CONTENT_URLS = 16
+"""As many as a descriptor may name."""
 _ADVERT = "info/refs?service=git-upload-pack"
 _REF = re.compile(rb"^([0-9a-f]{40}) ([^\0\n]+)")
 
@@ -48,6 +50,8 @@ class Newest(NamedTuple):
     """The connection on which it said so, if that stays open for another question."""
     static: "Static | None" = None
     """What its static files are, if that was asked and there are any."""
+    content_urls: tuple[str, ...] = ()
+    """Where a relay has the content; empty: where the commit says."""
 
 
 def newest_commit(
@@ -114,7 +118,8 @@ class _Asking(NamedTuple):
             return None
         if heads and heard.static:
             heads.set(str(metadata), KnownHead(heard.commit, heard.etag))
-        return Newest(heard.commit, heard.found, heard.clock, heard.line, heard.static)
+        urls = heard.static.content_urls if heard.static else ()
+        return Newest(heard.commit, heard.found, heard.clock, heard.line, heard.static, urls)
 
 
 def _by_git(metadata: MetadataUrl, timeout: float, deadline: Deadline) -> tuple[Newest, bool]:
@@ -123,10 +128,12 @@ def _by_git(metadata: MetadataUrl, timeout: float, deadline: Deadline) -> tuple[
     with ask(metadata, question, timeout=timeout, deadline=deadline) as answer:
         body, url, clock = answer.whole(_ANSWER_BYTES), answer.url, answer.clock
         line, offers_files = answer.release(), answer.offers_files
+        urls = tuple(answer.content_urls.split()[:_CONTENT_URLS])
     found = metadata
     if url != f"{str(metadata).rstrip('/')}/{_ADVERT}":
         found = MetadataUrl(url.removesuffix(f"/{_ADVERT}"))
-    return Newest(decode_advert(body, str(metadata)), found, clock, line), offers_files
+    commit = decode_advert(body, str(metadata))
+    return Newest(commit, found, clock, line, content_urls=urls), offers_files
 
 
 def decode_advert(body: bytes, metadata: str) -> str:

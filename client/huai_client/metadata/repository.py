@@ -188,7 +188,7 @@ class Repository:
                 metadata, timeout=timeout, deadline=deadline, heads=heads
             )
             self._fetch_over_http(newest, deadline)
-            return self._judged(newest.commit, judge)
+            return self._judged(newest.commit, judge)._replace(relay_urls=newest.content_urls)
         from huai_client.metadata.libgit2 import FAILURES
 
         self._set_aside()

@@ -1,6 +1,7 @@
 """The state of a downstream tree: the commits that it was brought to.
 
-Written as a whole, durably, before the first change to the tree and after the last one.
+Written as a whole, durably, before the first change to the tree and after the last one.  A relay of
+the same machine reads `version`, `applied` and `partial` of it (`huai_server.relay.applied`).
 """
 
 import json
@@ -72,6 +73,11 @@ class State:
     valid_until: int = 0
     """Until when the applied commit's signature holds, seconds since the epoch; 0: it has none."""
 
+    relay_urls: tuple[str, ...] = ()
+    """Where the relay that the applied commit came from has the content; empty: from no relay."""
+    partial: str | None = None
+    """What is left out of the applied commit, in words; empty: nothing; None: not known."""
+
     def first_seen(self, commit: str, now: float) -> int:
         """When a commit that is applied `now` was first applied, seconds since the epoch."""
         return (self.seen or self.time or int(now)) if commit == self.applied else int(now)
@@ -96,6 +102,9 @@ class State:
         if not all(isinstance(number, int) and number in _NUMBERS for number in numbers):
             raise ValueError("not a number, or out of range")
         identity: object = self.identity
+        partial: object = self.partial
+        if not (partial is None or isinstance(partial, str)):
+            raise ValueError("not a reason")
         if not isinstance(identity, str) or not _IDENTITY.fullmatch(identity):
             raise ValueError("not an identity")
         filters: tuple[object, ...] = (
@@ -103,6 +112,7 @@ class State:
             self.before_filter,
             *self.attempted_filters,
             *self.marks,
+            *self.relay_urls,
         )
         if not all(isinstance(text, str) for text in filters):
             raise ValueError("not a list of rules")
@@ -131,7 +141,12 @@ def load(path: Path) -> State:
         filters = tuple(values.get("attempted_filters", ()))
         attempted = tuple(values["attempted"])
         marks = tuple(values.get("marks", ()))
-        lists = {"attempted": attempted, "attempted_filters": filters, "marks": marks}
+        lists = {
+            "attempted": attempted,
+            "attempted_filters": filters,
+            "marks": marks,
+            "relay_urls": tuple(values.get("relay_urls", ())),
+        }
         return State(**{**values, **lists})
     except FileNotFoundError:
         return State()

@@ -20,6 +20,7 @@ from huai_client.plan.prepared import Prepared
 from huai_client.state import delayed_record
 from huai_client.state import state as states
 from huai_client.state.state import State
+from huai_client.sync.whole import left_out
 from huai_client.tree import View
 from huai_client.verify.parts import keep_in_step
 from huai_schema.paths import RelPath
@@ -86,7 +87,8 @@ class ModuleRecord:
         if self.state.applied != prepared.commit.id:
             self._repository.keep_history(self.state.applied, self._mirror.config.keep_commits)
         selection = applied_selection(prepared.commit, state)
-        self.save(replace(state, marks=marks_of(selection)))
+        partial = left_out(selection, self._mirror.config.protect)
+        self.save(replace(state, marks=marks_of(selection), partial=partial))
         keep_in_step(self._mirror.paths.verified, prepared.commit.id, selection)
         self._repository.repack()
 
@@ -118,6 +120,7 @@ def state_after(
         identity=accepted.identity,
         seen=former.first_seen(commit.id, now),
         valid_until=accepted.valid_until,
+        relay_urls=commit.relay_urls,
     )
 
 

@@ -225,7 +225,9 @@ class Sync:
         return Accepted(serial, commit.descriptor.identity, valid_until)
 
     def _applied_commit(self) -> Commit:
-        return self._repository.commit(applied_id(self._record.state, self._mirror.upstream_name))
+        state = self._record.state
+        commit = self._repository.commit(applied_id(state, self._mirror.upstream_name))
+        return commit._replace(relay_urls=state.relay_urls)
 
     # The upstream
 

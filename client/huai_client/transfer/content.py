@@ -156,7 +156,7 @@ class UpstreamContent:
 
     def urls(self, commit: Commit) -> list[ContentUrl]:
         """The content URLs of client.toml, else the upstream's; raises `ContentUrlError`."""
-        return self._own_urls or upstream_urls(commit.descriptor)
+        return self._own_urls or upstream_urls(commit.content_urls)
 
     def _mirrors(self, commit: Commit) -> list[ContentUrl]:
         """The mirrors that the upstream names, if they are to be asked."""

@@ -147,13 +147,13 @@ def own_urls(places: Iterable[ContentPlace]) -> list[ContentUrl]:
     return sorted(found, key=lambda url: url.priority)
 
 
-def upstream_urls(descriptor: Descriptor) -> list[ContentUrl]:
+def upstream_urls(texts: Iterable[str]) -> list[ContentUrl]:
     """Where the upstream says that the content is, rsync daemons first.
 
     A web server without HTTP/2 takes a round trip for each small file, and of a changed one it has
     no differences.
     """
-    named = [url for text in descriptor.content_urls for url in _named(text)]
+    named = [url for text in texts for url in _named(text)]
     usable = sorted(named, key=lambda url: url.transport is not Transport.DAEMON)
     if not usable:
         raise ContentUrlError(

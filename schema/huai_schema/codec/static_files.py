@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple, NoReturn
 
+from huai_schema.codec.descriptor import CONTENT_URLS
 from huai_schema.errors import FormatError
 from huai_schema.limits import DIGEST_BYTES
 
@@ -23,6 +24,7 @@ _COMMIT = re.compile(f"commit\t([0-9a-f]{{40}})\t({_NUMBER})")
 _STEP = re.compile(f"step\t({_NUMBER})\t({_NUMBER})\t{_FILE}")
 _LIST = re.compile(f"list\t({_NUMBER})\t({_NUMBER})\t{_FILE}")
 _OTHER = re.compile("[a-z][a-z-]*(?:\t[^\t]*)*")
+_CONTENT = "content"
 _KNOWN = ("commit", "step", "list")
 NOTHING = 0
 """The serial of whoever has nothing: no commit has it."""
@@ -69,6 +71,8 @@ class Static(NamedTuple):
     """Serials and hex ids, the newest first."""
     steps: tuple[Step, ...]
     lists: tuple[ListOf, ...] = ()
+    content_urls: tuple[str, ...] = ()
+    """Where a relay has the content; empty: where the commit says."""
 
     @property
     def newest(self) -> int:
@@ -82,6 +86,7 @@ class Static(NamedTuple):
             *(f"commit\t{self.commits[serial]}\t{serial}" for serial in self.commits),
             *(f"step\t{old}\t{new}\t{_shown(file)}" for old, new, file in self.steps),
             *(f"list\t{first}\t{last}\t{_shown(file)}" for first, last, file in self.lists),
+            *(f"{_CONTENT}\t{url}" for url in self.content_urls),
         ]
         text = "".join(f"{line}\n" for line in lines).encode("ascii")
         if len(text) > STATIC_BYTES:
@@ -111,7 +116,7 @@ class Static(NamedTuple):
         for step in steps:
             if {step.old, step.new} - found.commits.keys() - {NOTHING}:
                 raise FormatError("a step of a commit that is not named", place)
-        return cls(found.commits, tuple(steps), tuple(lists))
+        return cls(found.commits, tuple(steps), tuple(lists), _content_urls(lines))
 
 
 def _read(
@@ -131,6 +136,13 @@ def _read(
         lists.append(ListOf(int(found[1]), int(found[2]), _file(found, 3)))
     elif not _OTHER.fullmatch(line) or line.partition("\t")[0] in _KNOWN:
         _refuse("a line that is none", place)
+
+
+def _content_urls(lines: Iterable[str]) -> tuple[str, ...]:
+    """What is named beyond the limit, or is spelt oddly, is passed over: it is a hint."""
+    named = (line.split("\t") for line in lines)
+    urls = [each[1] for each in named if each[0] == _CONTENT and len(each) == 2]
+    return tuple(url for url in urls if url.isprintable() and " " not in url)[:CONTENT_URLS]
 
 
 def cheapest(

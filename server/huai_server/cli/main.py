@@ -33,6 +33,7 @@ COMMANDS = (
     "maintain",
     "probe",
     "publish",
+    "relay",
     "remove",
     "scrub",
     "serve",

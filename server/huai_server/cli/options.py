@@ -89,13 +89,21 @@ def parse_span(_context: click.Context, _option: click.Parameter, value: str | N
         raise click.BadParameter(str(error)) from None
 
 
-def chosen(config: ServerConfig, names: tuple[str, ...], *, every: bool) -> tuple[str, ...]:
-    """The modules that the arguments name; raises `UnknownModuleError` for another one."""
+def chosen(
+    config: ServerConfig, names: tuple[str, ...], *, every: bool, relayed: bool | None = None
+) -> tuple[str, ...]:
+    """The modules that the arguments name; raises `UnknownModuleError` for another one.
+
+    `relayed`: all are those that are relayed, or those that are not; None: both.
+    """
     if every == bool(names):
         raise click.UsageError("name the modules, or say --all for all of server.toml")
     for name in names:
         config.module(name)
-    return tuple(sorted(config.modules)) if every else tuple(dict.fromkeys(names))
+    if not every:
+        return tuple(dict.fromkeys(names))
+    modules = sorted(config.modules.items())
+    return tuple(name for name, each in modules if relayed in (None, bool(each.relay)))
 
 
 def each(one: Callable[[str], int], names: tuple[str, ...], console: Console) -> int:

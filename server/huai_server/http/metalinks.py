@@ -46,18 +46,22 @@ def router(registry: Registry, access: Access, who: WhoHolds) -> APIRouter:
         path_of_file = asked_path(request.scope["raw_path"], _ABOVE)
         newest = known.setdefault(repository, Newest(repository))
         others = offered_urls(await who.standings(name, repository))
-        text = await asyncio.to_thread(_document, name, newest, path_of_file, others)
+        urls = registry.content_urls().get(name, ())
+        text = await asyncio.to_thread(_document, newest, path_of_file, (name, urls, others))
         return Response(text, media_type=MEDIA_TYPE, headers={"Cache-Control": "no-cache"})
 
     return routes
 
 
-def _document(name: str, newest: Newest, path: RelPath, others: list[str]) -> str:
+def _document(newest: Newest, path: RelPath, known: tuple[str, tuple[str, ...], list[str]]) -> str:
+    """`known`: the module; what takes the place of the commit's content URLs; what else has it."""
+    name, urls, others = known
     try:
         found = newest.find(path)
         if found is None:
             raise HttpError(404, "the newest commit names no such file")
-        return metalink(*found, others)
+        urls = urls or found.descriptor.content_urls
+        return metalink(found.file, found.descriptor._replace(content_urls=urls), others)
     except NoMetalinkError as error:
         raise HttpError(404, f"there is no metalink of this file: {error.message}") from None
     except HttpError:

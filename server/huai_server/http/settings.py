@@ -75,6 +75,10 @@ class Registry(Protocol):
         """Where the fallback's daemon writes down whom it serves, of modules with such a limit."""
         ...
 
+    def content_urls(self) -> Mapping[str, tuple[str, ...]]:
+        """Where the content of relayed modules is, as far as it is not where their commits say."""
+        ...
+
     def webhooks(self) -> Sequence[tuple[str, WebHook]]:
         """Modules and the hooks that hear of their commits."""
         ...

@@ -71,11 +71,16 @@ class Published(NamedTuple):
 
 
 def publish(
-    repository: Repository, target: Target, retention: Retention, *, now: float
+    repository: Repository,
+    target: Target,
+    retention: Retention,
+    *,
+    now: float,
+    content_urls: tuple[str, ...] = (),
 ) -> Published:
     """Bring the files in `target` to the newest commit of `repository`.
 
-    `now` in seconds since the epoch.
+    `now` in seconds since the epoch.  `content_urls`: where a relay has the content.
     """
     newest = repository.head()
     if newest is None:
@@ -83,12 +88,16 @@ def publish(
             f"{repository.path}: nothing is committed yet", hint="run huai-server commit first"
         )
     target.begin()
-    return _Publication(repository, target).run(newest, _floor(repository, newest, retention), now)
+    publication = _Publication(repository, target, content_urls)
+    return publication.run(newest, _floor(repository, newest, retention), now)
 
 
 class _Publication:
-    def __init__(self, repository: Repository, target: Target) -> None:
+    def __init__(
+        self, repository: Repository, target: Target, content_urls: tuple[str, ...]
+    ) -> None:
         self._repository = repository
+        self._content_urls = content_urls
         self._target = target
         self._files = self._bytes = 0
         self._rest: tuple[Static, StaticFile] | None = None
@@ -106,7 +115,7 @@ class _Publication:
             raise StoreError(f"{self._repository.path}: the history has no commit")
         head = self._with_whole(cut(head, floor), newest)
         self._blocks()
-        said = self._front(head)
+        said = self._front(head)._replace(content_urls=self._content_urls)
         encoded = said.encode()
         if encoded != text:
             self._target.replace(_NAME, encoded)

@@ -63,21 +63,21 @@ def run_git(
     repository: Path,
     arguments: Sequence[str],
     *,
-    stdin: bytes = b"",
+    stdin: bytes | IO[bytes] = b"",
     put: Callable[[bytes], object],
 ) -> None:
     """Run git on a repository; what it prints goes to `put`, piece by piece.
 
-    It reads all of `stdin` before it prints anything.  It ends soon if this process does: nobody
-    reads what it prints then.  Raises `GitFailedError`, and `OSError` where the disk is full; what
-    `put` raises ends it.
+    It reads all of `stdin`, bytes or a file, before it prints anything.  It ends soon if this
+    process does: nobody reads what it prints then.  Raises `GitFailedError`, and `OSError` where
+    the disk is full; what `put` raises ends it.
     """
     program, place = find_git(), os.path.realpath(repository)
     options = [part for each in (f"safe.directory={place}", *_OPTIONS) for part in ("-c", each)]
     with tempfile.TemporaryFile() as talk:
         process = subprocess.Popen(
             [program, *options, f"--git-dir={place}", *arguments],
-            stdin=subprocess.PIPE,
+            stdin=subprocess.PIPE if isinstance(stdin, bytes) else stdin,
             stdout=subprocess.PIPE,
             stderr=talk,
             env=git_environment(program),
@@ -85,7 +85,8 @@ def run_git(
         )
         with process:
             try:
-                _feed(process.stdin, stdin)
+                if isinstance(stdin, bytes):
+                    _feed(process.stdin, stdin)
                 _drain(process.stdout, put)
             except BaseException:
                 process.kill()

@@ -27,9 +27,11 @@ from huai_server.errors import storage_errors
 from huai_server.store.loose import UNFINISHED, object_id, read_loose, write_loose
 from huai_server.store.replaced import remove_replaced
 from huai_server.store.retention import FOREVER, Retention
+from huai_server.store.shallow import read_shallow, write_shallow
 from huai_server.store.steps import (
     Wanted,
     drop_steps,
+    newest_pack,
     remove_unfinished_steps,
     step_path,
     write_step,
@@ -158,11 +160,12 @@ class Repository:
 
     def history(self) -> Iterator[Head]:
         """All commits that are here, newest first: of the branch, then of the histories before."""
-        past = self.past()
+        past, shallow = self.past(), read_shallow(self.path)
         with _reading(f"{self.path}: {BRANCH}"):
             commit = self._refs.get(BRANCH)
         while commit is not None:
             head, parents = self._read_head(commit)
+            parents = () if commit in shallow else parents
             yield head
             older = (each.commit for each in past if each.info.serial < head.info.serial)
             commit = next(iter(parents), None) or next(older, None)
@@ -222,19 +225,44 @@ class Repository:
         valid_until = seal.promise.valid_until if seal else 0
         return Head(commit, tree.hex(), made, info, valid_until)
 
+    def move(self, head: Head, former: Head | None) -> None:
+        """Move the branch to a commit that was made elsewhere; its objects are on the disk.
+
+        A history that it does not continue is over, or, if it goes back, forgotten.
+        """
+        _, parents = self._read_head(head.commit)
+        shallow = {each for each in read_shallow(self.path) if self._has(each)}
+        if not all(map(self._has, parents)):
+            shallow.add(head.commit)
+        with storage_errors(self.path):
+            write_shallow(self.path, shallow)
+            if former and former.commit not in parents and former.info.serial < head.info.serial:
+                self._refs.set(f"{_PAST}{former.info.serial}", former.commit)
+            self._refs.set(BRANCH, head.commit)
+        self.forget(past for past in self.past() if past.info.serial >= head.info.serial)
+
+    def head_of(self, commit: str) -> Head:
+        """A commit (hex id) that is here; `StoreError` if it cannot be read."""
+        return self._read_head(commit)[0]
+
     def content(self, head: Head) -> Wanted:
         """A commit as it is sent."""
         return Wanted(self.read(bytes.fromhex(head.commit), "commit"), bytes.fromhex(head.tree))
 
     def tree_of(self, commit: str) -> bytes:
         """The id of a commit's tree."""
-        return bytes.fromhex(self._read_head(commit)[0].tree)
+        return bytes.fromhex(self.head_of(commit).tree)
+
+    def _has(self, commit: str) -> bool:
+        oid = bytes.fromhex(commit)
+        return oid in self.packs or read_loose(self.path, oid) is not None
 
     def _write_step(self, commit: str, wanted: Wanted, parent: Head) -> None:
         path = step_path(self.path, parent.commit, commit)
         # Somebody's git has unpacked objects: it makes the packs that are asked for, too.
         with suppress(FormatError):
-            write_step(self.packs, self.pack_folder, path, wanted, bytes.fromhex(parent.tree))
+            since = bytes.fromhex(parent.tree), newest_pack(self.pack_folder)
+            write_step(self.packs, path, wanted, since)
         drop_steps(self.path, keep=path, before=parent.commit)
 
     def _ends(self) -> dict[str, str]:

@@ -44,19 +44,23 @@ def remove_unfinished_steps(repository: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def write_step(packs: Packs, pack_folder: Path, path: Path, wanted: Wanted, known: bytes) -> None:
-    """Make the pack at `path`, for whoever has the tree `known`, of what is in `pack_folder`.
+def newest_pack(pack_folder: Path) -> bytes:
+    """The pack that was written last, without its suffix; empty: there is none."""
+    packed = sorted(pack_folder.glob("*.idx"), key=_written)
+    return os.fsencode(packed[-1].with_suffix("")) if packed else b""
+
+
+def write_step(packs: Packs, path: Path, wanted: Wanted, since: tuple[bytes, bytes]) -> None:
+    """Make the pack at `path`, of what is in `packs`; `since` as `Packs.send` has it.
 
     `FormatError` if an object is in no pack: then there is none, and git makes what is asked for.
     """
     folder = path.parent
     folder.mkdir(exist_ok=True)
-    packed = sorted(pack_folder.glob("*.idx"), key=_written)
-    newest = os.fsencode(packed[-1].with_suffix("")) if packed else b""
     unfinished = folder / f"{TEMPORARY}{os.urandom(8).hex()}"
     try:
         with unfinished.open("xb") as file:
-            packs.send(*wanted, file.write, since=(known, newest))
+            packs.send(*wanted, file.write, since=since)
             file.flush()
             os.fchmod(file.fileno(), 0o444)
             os.fsync(file.fileno())

@@ -70,7 +70,7 @@ class Watcher:
         """`commit` commits what lists name, or the whole module, or raises; it returns problems."""
         self._root = root
         self._name = name
-        self._module = load(root).module(name)
+        self._module = load(root).committed(name)
         self._settings = settings_of(self._module)
         self._places = module_places(root, name)
         self._commit = commit

@@ -121,6 +121,16 @@ MISTAKES: dict[str, tuple[str, ...]] = {
     "[allowed_downstreams.m]\nkey = 'x'\nhosts = ['h/p']": ("allowed_downstreams.m", "hosts"),
     "[allowed_downstreams.'../m']\nkey = 'x'\nhosts = ['h']": ("../m", "cannot be a name"),
     "[mirrors]\nmax_lag = 'soon'": ("mirrors", "max_lag"),
+    "[modules.m]\npath = '/'\nrelay = 'client'": ("modules.m", "relay", "'client'"),
+    "[modules.m]\npath = '/'\nrelay_name = '../m'": ("modules.m", "relay_name", "'../m'"),
+    "[modules.m]\npath = '/'\nrelay = '/c'\nexport = { files = ['ls-lR'] }": (
+        "modules.m",
+        "nothing is exported",
+    ),
+    "[modules.m]\npath = '/'\nrelay = '/c'\ncontent_urls = ['rsync://h/a b']": (
+        "content_urls",
+        "percent-encode",
+    ),
     "[listen]\nproxies = ['nonsense']": ("listen", "proxies", "nonsense"),
     "[listen]\nrequest_timeout = '5'": ("listen", "request_timeout", "number"),
     "[listen]\nspool_folder = 'var/tmp'": ("listen", "spool_folder", "var/tmp"),

@@ -58,6 +58,8 @@ class Sample(NamedTuple):
     """The file to fetch; None: the commit has no small file."""
     large: File | None
     """The largest file, which tells how fast a web server is; None: all are empty."""
+    content_urls: tuple[str, ...]
+    """Where the upstream says that the content is."""
 
 
 def choose_sample(mirror: Mirror, urls: Sequence[MetadataUrl], seconds: int) -> Sample:
@@ -80,7 +82,8 @@ def choose_sample(mirror: Mirror, urls: Sequence[MetadataUrl], seconds: int) -> 
             files = _looked_at(mirror, commit)
             large = max(files, key=lambda file: file.size, default=None)
             chosen = _chosen(mirror, commit, files)
-            return Sample(commit.info.serial, commit.descriptor, chosen, large)
+            content_urls = commit.content_urls
+            return Sample(commit.info.serial, commit.descriptor, chosen, large, content_urls)
 
 
 def newest_local(mirror: Mirror) -> Commit | None:

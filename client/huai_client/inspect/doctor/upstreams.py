@@ -68,7 +68,7 @@ def content(mirror: Mirror) -> Iterator[Finding]:
                 f"the upstream says where its content is, and could not be asked: {reason}"
             )
             return
-        urls = upstream_urls(commit.descriptor)
+        urls = upstream_urls(commit.content_urls)
     yield from _one_is_enough([_reached(mirror, url, found) for url in urls])
     if found is not None and mirror.config.mirrors == "auto":
         for url in fastest(mirror_urls(found.descriptor, urls), Hosts(mirror.root)):

@@ -55,6 +55,16 @@ from huai_server.config import Module, config_path
     is_flag=True,
     help="Let only those see it who have a token; `huai-server token new NAME` makes one.",
 )
+@click.option(
+    "--relay",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    metavar="ROOT",
+    help="Hand on the commits that a huai-client of this machine applied to PATH, instead of "
+    "committing: ROOT is its state root (/var/lib/huai-client).",
+)
+@click.option(
+    "--relay-name", default="", metavar="NAME", help="What the module is called there, if not NAME."
+)
 @json_option
 @click.pass_obj
 def command(
@@ -69,6 +79,8 @@ def command(
     no_owners: bool,
     serve_content: bool,
     private: bool,
+    relay: Path | None,
+    relay_name: str,
     as_json: bool,
 ) -> None:
     """Add the tree at PATH as module NAME."""
@@ -82,6 +94,8 @@ def command(
         owners=not no_owners,
         serve_content=serve_content,
         access="private" if private else "public",
+        relay=str(relay.absolute()) if relay else "",
+        relay_name=relay_name,
     )
     console = Console(as_json=as_json)
     unserved = modules.add(root, name, module)
@@ -91,4 +105,4 @@ def command(
     console.result(f"{name}: added to {config_path(root)}")
     if not content_urls:
         console.result("no --content-url: downstreams have to know where to fetch content")
-    console.result(f"next: huai-server commit {name}")
+    console.result(f"next: huai-server {'relay' if relay else 'commit'} {name}")

@@ -98,7 +98,7 @@ def command(
     def commit(name: str) -> int:
         return commit_module(console, root, name, wanted).exit_code
 
-    return each(commit, chosen(load(root), names, every=every), console)
+    return each(commit, chosen(load(root), names, every=every, relayed=False), console)
 
 
 def commit_module(console: Console, root: Path, name: str, options: CommitOptions) -> Committed:

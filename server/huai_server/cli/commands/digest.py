@@ -53,7 +53,7 @@ def command(
     def one(name: str) -> int:
         return _digest(console, root, name, limits)
 
-    return each(one, chosen(load(root), names, every=every), console)
+    return each(one, chosen(load(root), names, every=every, relayed=False), console)
 
 
 def _digest(console: Console, root: Path, name: str, limits: ReadLimits) -> int:

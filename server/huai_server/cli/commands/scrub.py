@@ -69,7 +69,7 @@ def command(
     config = load(root)
 
     def one(name: str) -> int:
-        if every and config.module(name).digest == "off":
+        if config.committed(name).digest == "off" and every:
             return ExitCode.OK
         if not module_places(root, name).repository.exists():
             console.result(f"{name}: no commit yet")
@@ -82,7 +82,7 @@ def command(
 
         return notifying(console, root, name, "scrub", run, lambda: _failure_text(found[0]))
 
-    return each(one, chosen(config, names, every=every), console)
+    return each(one, chosen(config, names, every=every, relayed=False), console)
 
 
 def _scrub(

@@ -1,10 +1,12 @@
 """`huai-server serve`: metadata over HTTP."""
 
+from functools import partial
 from pathlib import Path
 
 import click
 
 from huai_schema.errors import ExitCode, HuaiError
+from huai_server import modules
 from huai_server.cli.console import Console
 from huai_server.cli.options import json_option
 
@@ -44,4 +46,4 @@ def command(root: Path, host: str | None, port: int | None, as_json: bool) -> No
         console.event("listening", host=where, port=bound)
         console.result(f"listening on http://{host_part}:{bound}/")
 
-    serve(root, host=host, port=port, on_start=started)
+    serve(root, host=host, port=port, on_start=started, hand_over=partial(modules.relay, root))

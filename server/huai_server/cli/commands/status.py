@@ -9,6 +9,7 @@ from huai_schema.errors import ExitCode
 from huai_server.cli.console import Console
 from huai_server.cli.content_report import content_state, content_text, content_values
 from huai_server.cli.options import json_option, modules_argument
+from huai_server.cli.relay_report import relay_state, relay_text, relay_values
 from huai_server.cli.report import status_line, status_values, watched_text, watched_values
 from huai_server.config import load
 from huai_server.paths import module_places
@@ -43,14 +44,16 @@ def command(root: Path, names: tuple[str, ...], watch: bool, as_json: bool) -> i
         code = state.problem.exit_code if state.problem else code
         watched = read_watched(module_places(root, name))
         content = content_state(name, module, module_places(root, name), state)
+        relay = relay_state(name, module)
         console.event(
             "module",
             **status_values(name, module, state),
             **content_values(content),
             **watched_values(watched),
+            **relay_values(relay),
         )
         line = status_line(name, module, state) + content_text(content)
-        console.result(line + watched_text(watched))
+        console.result(line + watched_text(watched) + relay_text(relay, state))
     return code
 
 

@@ -19,7 +19,7 @@ from huai_server.http.asgi.body import Body, Inbox, Receive, race
 from huai_server.http.asgi.connections import address_of, client_address
 from huai_server.http.asgi.errors import ClientGoneError, HttpError
 from huai_server.http.asgi.limiter import Limiter
-from huai_server.http.asgi.responder import NO_CACHE, Responder, Send, send_error
+from huai_server.http.asgi.responder import NO_CACHE, Headers, Responder, Send, send_error
 from huai_server.http.git.block_indices import asked_index, send_index
 from huai_server.http.git.branch_state import read_branch_state
 from huai_server.http.git.plain_fetch import PlainFetch, opening, plain_fetch
@@ -43,6 +43,8 @@ _SERVICE_QUERY = b"service=git-upload-pack"
 _ADVERT_TYPE = b"application/x-git-upload-pack-advertisement"
 _REQUEST_TYPE = b"application/x-git-upload-pack-request"
 _RESULT_TYPE = b"application/x-git-upload-pack-result"
+_CONTENT = b"huai-content"
+"""Where a relay has the content: URLs, with blanks between them."""
 _ADVERT_PREFIX = b"001e# service=git-upload-pack\n0000"
 _VERSION = re.compile(rb"(?:^|:)version=([012])(?=:|$)")
 _PROTOCOL_BYTES = 256
@@ -104,8 +106,7 @@ class GitApp:
         state = read_branch_state(repository)
         key = None if state is None else Key(repository, state, version, advert=True, request=b"")
         prefix = b"" if version == 2 else _ADVERT_PREFIX
-        offers = offers_static(self._registry.static_folders().get(name))
-        out = Responder(send, _ADVERT_TYPE, prefix, [*NO_CACHE, *(OFFER if offers else ())])
+        out = Responder(send, _ADVERT_TYPE, prefix, [*NO_CACHE, *self._offers(name)])
         ready = None if key is None else self._cache.get(key)
         if ready is not None:
             self.answers.answered["memory"] += 1
@@ -118,6 +119,12 @@ class GitApp:
             call, key, None, self._listings, client_address(scope, self._address_of)
         )
         await race(self.answers.answer(question, out), body.gone())
+
+    def _offers(self, name: str) -> Headers:
+        """What a client is told of beside the commit."""
+        static = offers_static(self._registry.static_folders().get(name))
+        urls = " ".join(self._registry.content_urls().get(name, ()))
+        return [*(OFFER if static else ()), *([(_CONTENT, urls.encode())] if urls else ())]
 
     def _handler(self, name: str, operation: str) -> _Handler | None:
         if operation == _ADVERT:

@@ -132,11 +132,11 @@ def test_who_answers_there(text: str, host: str, service: str) -> None:
 
 def test_an_upstream_may_name_what_gives_nothing_of_this_machine_away() -> None:
     named = ("gopher://h/m", "/etc", "u@h:/srv", "https://h/m", "https://u:p@h/m", "rsync://h/m")
-    urls = upstream_urls(Descriptor("m", named))
+    urls = upstream_urls(named)
     assert [str(url) for url in urls] == ["rsync://h/m/", "https://h/m/"]
     assert not any(url.own for url in urls)
     with pytest.raises(ContentUrlError):
-        upstream_urls(Descriptor("m", ("gopher://h/m", "/etc")))
+        upstream_urls(("gopher://h/m", "/etc"))
 
 
 def test_mirrors_are_those_that_are_not_asked_anyway() -> None:

@@ -117,3 +117,22 @@ def test_a_request_has_a_price() -> None:
     steps = [Step(1, 2, file(10)), Step(2, 3, file(10)), Step(1, 3, file(25))]
     assert len(cheapest(steps, [1], 3) or ()) == 2
     assert len(cheapest(steps, [1], 3, request=10) or ()) == 1
+
+
+def test_a_relay_says_where_it_has_the_content() -> None:
+    urls = ("rsync://h/m", "https://h/m")
+    text = Static({1: "a" * 40}, (), content_urls=urls).encode()
+    assert text.endswith(b"content\trsync://h/m\ncontent\thttps://h/m\n")
+    assert Static.decode(text, "head").content_urls == urls
+
+
+@pytest.mark.parametrize("line", ["content", "content\ta\tb", "content\ta b", "content\ta\x00"])
+def test_what_is_no_such_url_is_passed_over(line: str) -> None:
+    text = f"huai-static\t1\ncommit\t{'a' * 40}\t1\n{line}\n"
+    assert Static.decode(text.encode(), "head").content_urls == ()
+
+
+def test_of_many_such_urls_the_first_count() -> None:
+    urls = tuple(f"rsync://h/{number}" for number in range(40))
+    text = Static({1: "a" * 40}, (), content_urls=urls).encode()
+    assert Static.decode(text, "head").content_urls == urls[:16]

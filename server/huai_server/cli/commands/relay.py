@@ -1,0 +1,68 @@
+"""`huai-server relay`: hand on what huai-client applied."""
+
+from pathlib import Path
+
+import click
+
+from huai_schema.errors import ExitCode
+from huai_server import modules
+from huai_server.cli.console import Console
+from huai_server.cli.options import (
+    chosen,
+    each,
+    every_option,
+    json_option,
+    modules_argument,
+    quiet_option,
+    wait_option,
+)
+from huai_server.cli.report import show_attr_update, show_static_update
+from huai_server.config import load
+
+
+@click.command()
+@modules_argument
+@every_option
+@click.option(
+    "--accept-rollback",
+    is_flag=True,
+    help="Hand on an older commit than is served, or one of another module of that name. "
+    "Downstreams refuse it until their administrators say the same.",
+)
+@wait_option("another run")
+@quiet_option
+@json_option
+@click.pass_obj
+def command(
+    root: Path,
+    names: tuple[str, ...],
+    every: bool,
+    accept_rollback: bool,
+    wait: float,
+    quiet: bool,
+    as_json: bool,
+) -> int:
+    """Hand on the commits that huai-client applied to the modules NAME, or to all that are relayed.
+
+    For modules with `relay` in server.toml. Commits stay what they are: serials, identity and
+    signatures are the upstream's. `serve` does it by itself within a second of each sync; this is
+    for those who serve metadata as plain files alone, and to see what is wrong.
+
+    Exit code 47 says that the tree is not the whole mirror, or was never synced: then nothing is
+    handed on. 46: the applied commit is older than the one that is served.
+    """
+    console = Console(as_json=as_json, quiet=quiet)
+
+    def one(name: str) -> int:
+        done = modules.relay(root, name, accept_rollback=accept_rollback, wait=wait)
+        head = done.result.head
+        serial, new = head.info.serial, done.result.new
+        console.event("relay", module=name, changed=new, commit=head.commit, serial=serial)
+        said = "is handed on" if new else "was handed on before"
+        console.result(f"{name}: serial {serial} {said}")
+        show_static_update(console, name, done.static)
+        show_attr_update(console, name, done.attr_tree)
+        return done.exit_code
+
+    found = chosen(load(root), names, every=every, relayed=True)
+    return each(one, found, console) if found else ExitCode.OK

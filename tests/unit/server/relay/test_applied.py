@@ -1,0 +1,66 @@
+"""What is read of the state of huai-client: as that writes it, and nothing else."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+
+from huai_client.state.state import State, save
+from huai_server.relay.applied import AppliedStateError, Downstream, NotWholeError
+
+COMMIT = "1" * 40
+
+
+@pytest.fixture
+def downstream(tmp_path: Path) -> Downstream:
+    found = Downstream(tmp_path, "m")
+    found.folder.mkdir(parents=True)
+    return found
+
+
+def test_what_a_client_wrote(downstream: Downstream) -> None:
+    save(downstream.state, State(applied=COMMIT, serial=7, partial=""))
+    assert downstream.read() == (COMMIT, downstream.folder / "repository.git")
+
+
+@pytest.mark.parametrize(
+    ("state", "reason"),
+    [
+        (State(), "nothing is applied yet"),
+        (State(applied=COMMIT), "was written before huai-client told"),
+        (State(applied=COMMIT, partial="a filter"), "m is not the whole mirror: a filter"),
+    ],
+)
+def test_a_tree_that_is_not_the_commit(downstream: Downstream, state: State, reason: str) -> None:
+    save(downstream.state, state)
+    with pytest.raises(NotWholeError, match=reason):
+        downstream.read()
+
+
+def test_a_module_that_was_never_synced(downstream: Downstream) -> None:
+    with pytest.raises(NotWholeError, match="was never synced"):
+        downstream.read()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        "null",
+        "[" * 100_000,
+        '{"version": 2}',
+        json.dumps({**asdict(State(applied=COMMIT, partial="")), "version": "1"}),
+    ],
+)
+def test_what_is_no_state_file(downstream: Downstream, text: str) -> None:
+    downstream.state.write_text(text)
+    with pytest.raises(AppliedStateError):
+        downstream.read()
+
+
+def test_what_cannot_be_read(downstream: Downstream) -> None:
+    downstream.state.mkdir()
+    with pytest.raises(AppliedStateError, match="Is a directory"):
+        downstream.read()
