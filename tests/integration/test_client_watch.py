@@ -1,14 +1,10 @@
 """`huai-client watch`: a sync follows each commit, whatever happens to whom in between."""
 
-import json
 import os
 import signal
 import socket
-import subprocess
-import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +13,7 @@ import pytest
 from huai_client import config as client_config
 from huai_client.state.paths import module_places
 from huai_client.state.state import load
-from tests.support import json_events
+from tests.support.client_watch import configure, watching
 from tests.support.nginx import nginx
 from tests.support.processes import children, descendants, until
 from tests.support.upstream import (
@@ -30,75 +26,12 @@ from tests.support.upstream import (
     site,
 )
 
-QUICK = '\n[watch]\nspread = "0"\npoll = "1h"\n'
-
 
 @pytest.fixture
 def own(tmp_path: Path) -> Iterator[Site]:
     """A site for whoever stops its server."""
     with site(tmp_path / "site") as made:
         yield made
-
-
-class Watching:
-    """A watcher, and what it says."""
-
-    def __init__(self, process: subprocess.Popen[str]) -> None:
-        self.process = process
-        self.said: list[dict[str, Any]] = []
-        self.errors = ""
-        self._seen: dict[str, int] = {}
-        self._threads = [threading.Thread(target=self._read), threading.Thread(target=self._hear)]
-        for each in self._threads:
-            each.start()
-
-    def _read(self) -> None:
-        assert self.process.stdout is not None
-        with self.process.stdout as lines:
-            self.said.extend(map(json.loads, lines))
-
-    def _hear(self) -> None:
-        assert self.process.stderr is not None
-        with self.process.stderr as lines:
-            for line in lines:
-                self.errors += line
-
-    def count(self, kind: str, **values: object) -> int:
-        return sum(
-            each["type"] == kind and values.items() <= each.items() for each in list(self.said)
-        )
-
-    def wait(self, kind: str, **values: object) -> None:
-        """Until it says this once more than at the last call for it."""
-        key = f"{kind} {values}"
-        seen = self._seen.setdefault(key, 0)
-        until(lambda: self.count(kind, **values) > seen)
-        self._seen[key] = self.count(kind, **values)
-
-    def end(self, number: int = signal.SIGTERM) -> int:
-        self.process.send_signal(number)
-        code = self.process.wait(SECONDS)
-        for each in self._threads:
-            each.join(SECONDS)
-        return code
-
-
-@contextmanager
-def watching(down: Downstream, *names: str, **environment: str) -> Iterator[Watching]:
-    watch = Watching(down.spawn("watch", "--json", *names, environment=environment))
-    try:
-        yield watch
-    finally:
-        if watch.process.poll() is None:
-            watch.end()
-        assert "Traceback" not in watch.errors, watch.errors
-        wrong = {f for event in watch.said for f in json_events.faults("huai-client", event)}
-        assert wrong == set()
-
-
-def configure(down: Downstream, text: str = QUICK) -> None:
-    path = client_config.config_path(down.root)
-    path.write_text(path.read_text() + text)
 
 
 def mirrored(place: Site, **settings: Any) -> tuple[Upstream, Downstream]:

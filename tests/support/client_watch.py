@@ -1,0 +1,77 @@
+"""`huai-client watch` as a process, and what it says."""
+
+import json
+import signal
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from huai_client import config as client_config
+from tests.support import json_events
+from tests.support.processes import until
+from tests.support.upstream import SECONDS, Downstream
+
+QUICK = '\n[watch]\nspread = "0"\npoll = "1h"\n'
+
+
+class Watching:
+    """A watcher, and what it says."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self.process = process
+        self.said: list[dict[str, Any]] = []
+        self.errors = ""
+        self._seen: dict[str, int] = {}
+        self._threads = [threading.Thread(target=self._read), threading.Thread(target=self._hear)]
+        for each in self._threads:
+            each.start()
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        with self.process.stdout as lines:
+            self.said.extend(map(json.loads, lines))
+
+    def _hear(self) -> None:
+        assert self.process.stderr is not None
+        with self.process.stderr as lines:
+            for line in lines:
+                self.errors += line
+
+    def count(self, kind: str, **values: object) -> int:
+        return sum(
+            each["type"] == kind and values.items() <= each.items() for each in list(self.said)
+        )
+
+    def wait(self, kind: str, **values: object) -> None:
+        """Until it says this once more than at the last call for it."""
+        key = f"{kind} {values}"
+        seen = self._seen.setdefault(key, 0)
+        until(lambda: self.count(kind, **values) > seen)
+        self._seen[key] = self.count(kind, **values)
+
+    def end(self, number: int = signal.SIGTERM) -> int:
+        self.process.send_signal(number)
+        code = self.process.wait(SECONDS)
+        for each in self._threads:
+            each.join(SECONDS)
+        return code
+
+
+@contextmanager
+def watching(down: Downstream, *names: str, **environment: str) -> Iterator[Watching]:
+    watch = Watching(down.spawn("watch", "--json", *names, environment=environment))
+    try:
+        yield watch
+    finally:
+        if watch.process.poll() is None:
+            watch.end()
+        assert "Traceback" not in watch.errors, watch.errors
+        wrong = {f for event in watch.said for f in json_events.faults("huai-client", event)}
+        assert wrong == set()
+
+
+def configure(down: Downstream, text: str = QUICK) -> None:
+    path = client_config.config_path(down.root)
+    path.write_text(path.read_text() + text)
