@@ -139,7 +139,11 @@ def test_health_and_description(client: httpx.Client) -> None:
     paths = client.get("/openapi.json").json()["paths"]
     modules = {"/api/v1/modules", "/api/v1/modules/{name}"}
     files = {"/api/v1/modules/{name}/metalink/{path}", "/content/{name}/{path}"}
-    assert set(paths) == {*modules, *files, "/api/v1/events", "/healthz", "/metrics"}
+    told = ("attestations", "mirrors", "mirrorlist", "mirmon")
+    mirrors = {f"/api/v1/modules/{{name}}/{each}" for each in told} | {"/api/v1/mirrors"}
+    mirrors |= {f"/api/v1/mirrors/{{mirror}}/{each}.json" for each in ("mirrorz", "tunasync")}
+    rest = {"/api/v1/events", "/healthz", "/metrics"}
+    assert set(paths) == {*modules, *files, *mirrors, *rest}
 
 
 def test_one_connection_carries_many_requests(server: Server) -> None:
