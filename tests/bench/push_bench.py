@@ -1,8 +1,8 @@
 """From a commit to the downstream that publishes it, by events, and what a subscriber costs.
 
-One real downstream (`huai-client watch`), alone and beside others that only listen.  The moment of
-the commit is the time of the file of its branch.  A timer that syncs every five minutes comes after
-150 seconds on average: that is the peer, by arithmetic.
+One real downstream (`huai-client watch`), alone, beside others that only listen, and as a relay for
+one on the third tier.  The moment of the commit is the time of the file of its branch.  A timer
+that syncs every five minutes comes after 150 seconds on average: that is the peer, by arithmetic.
 """
 
 import json
@@ -47,7 +47,9 @@ def figures(stand: Stand) -> Iterator[Figure]:
         (process,) = (each for each in descendants(_own()) if _is_serving(each))
         url = f"http://127.0.0.1:{port}"
         stand.server.run("commit", MODULE)
-        lines = stack.enter_context(_watching(stand, url))
+        content = "--content-url", f"{url}/content/{MODULE}"
+        first = Program("huai-client", stand.folder / "push-client")
+        lines = stack.enter_context(_watching(first, url, *content))
         yield from _latencies(stand, tree, lines, "alone")
         before = _resident(process)
         for _ in range(OTHERS):
@@ -57,6 +59,9 @@ def figures(stand: Stand) -> Iterator[Figure]:
         goal = Goal(50_000, "< 50 kB")
         yield Figure(f"push: memory of a subscriber, of {OTHERS}", each, "B", goal=goal)
         yield from _latencies(stand, tree, lines, f"beside {OTHERS} subscribers")
+        # Last: what the second tier says meanwhile is read by nobody.
+        relayed = stack.enter_context(_relaying(stand, first))
+        yield from _latencies(stand, tree, relayed, "on the third tier")
 
 
 def _latencies(stand: Stand, tree: Path, lines: Lines, where: str) -> Iterator[Figure]:
@@ -70,19 +75,35 @@ def _latencies(stand: Stand, tree: Path, lines: Lines, where: str) -> Iterator[F
         told.append(_next(lines, "told") - committed)
         published.append(_next(lines, "ended") - committed)
     for what, values in (("heard of", told), ("published", published)):
-        goal = Goal(1, "< 1 s") if what == "heard of" else None
+        goal = Goal(1, "< 1 s") if what == "heard of" and "tier" not in where else None
         name = f"push: a commit is {what}, {where}"
         yield Figure(f"{name}, median", median(values), "s", _PEER, _TIMER, goal)
         yield Figure(f"{name}, 99 %", quantiles(values, n=100, method="inclusive")[98], "s")
 
 
 @contextmanager
-def _watching(stand: Stand, url: str) -> Iterator[Lines]:
+def _relaying(stand: Stand, first: Program) -> Iterator[Lines]:
+    """The lines of a watcher below a server that hands on what `first` applied."""
+    server = Program("huai-server", stand.folder / "push-relay")
+    server.root.mkdir()
+    with serving(server) as port:
+        url = f"http://127.0.0.1:{port}"
+        content = "--serve-content", "--content-url", f"{url}/content/{MODULE}"
+        server.run("add", MODULE, _dest(first), "--relay", first.root, *content)
+        server.run("relay", MODULE, "--wait", "60")
+        with _watching(Program("huai-client", stand.folder / "push-last"), url) as lines:
+            yield lines
+
+
+def _dest(client: Program) -> Path:
+    return client.root.with_name(f"{client.root.name}-dest")
+
+
+@contextmanager
+def _watching(client: Program, url: str, *options: str) -> Iterator[Lines]:
     """The lines of a watcher whose first sync is over, each with when it came."""
-    client = Program("huai-client", stand.folder / "push-client")
-    (stand.folder / "push-dest").mkdir()
-    content = f"{url}/content/{MODULE}"
-    client.run("add", MODULE, url, stand.folder / "push-dest", "--content-url", content)
+    _dest(client).mkdir()
+    client.run("add", MODULE, url, _dest(client), *options)
     client.run("sync", MODULE, "--quiet")
     with (client.root / "client.toml").open("a") as file:
         file.write('\n[watch]\nspread = "0"\n')
