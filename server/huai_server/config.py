@@ -46,6 +46,16 @@ _Line = Annotated[str, Meta(pattern=r"^[^\x00\r\n]*$")]
 """A value for one line of another program's configuration."""
 
 
+class Tls(msgspec.Struct, frozen=True):
+    """The files of TLS, as PEM; who runs `serve` has to be able to read them."""
+
+    certificate: Annotated[str, Meta(pattern=r"^/[^\x00\n]*$")]
+    """With the chain that leads to its authority."""
+    key: Annotated[str, Meta(pattern=r"^/[^\x00\n]*$")]
+    client_ca: Annotated[str, Meta(pattern=r"^(?:/[^\x00\n]*)?$")] = ""
+    """Who signs certificates of clients; empty: they are asked for none."""
+
+
 class Listen(msgspec.Struct, frozen=True):
     """Where `serve` listens, and its limits for clients; the keys are those of `ServeSettings`."""
 
@@ -65,6 +75,8 @@ class Listen(msgspec.Struct, frozen=True):
     spool_folder: Annotated[str, Meta(pattern=r"^/[^\x00\n]*$")] = "/var/tmp"  # noqa: S108 - files without a name
     spool_bytes: Annotated[int, Meta(ge=0)] = 1 << 30
     access_log: bool = False
+    tls: Tls | None = None
+    """None: plain HTTP."""
 
 
 class Fallback(msgspec.Struct, frozen=True):
@@ -213,6 +225,8 @@ class Module(msgspec.Struct, frozen=True):
     """The state root of a huai-client whose commits are handed on; empty: the tree is committed."""
     relay_name: Annotated[str, Meta(pattern=r"^(?:[A-Za-z0-9][A-Za-z0-9._-]{0,127})?$")] = ""
     """What the module is called there; empty: the same."""
+    certificates: tuple[Annotated[str, Meta(pattern=r"^(?:sha256:[0-9a-f]{64}|CN=.+)$")], ...] = ()
+    """Client certificates that open it as a token does: by their SHA-256, or their subject."""
     fallback: ModuleFallback = ModuleFallback()
     export: ModuleExport = ModuleExport()
     static: StaticFiles = StaticFiles()
@@ -368,6 +382,7 @@ def load(root: Path) -> ServerConfig:
     path = config_path(root)
     table = read_toml(path)
     check_keys(str(path), table, ServerConfig.__struct_fields__)
+    _convert_tls(path, table)
     listen = _convert(f"{path}: [listen]", table.get("listen", {}), Listen)
     if "proxies" in table.get("listen", {}):
         _check_proxies(f"{path}: [listen]", listen.proxies)
@@ -517,6 +532,13 @@ def _module(path: Path, name: str, table: object) -> Module:
             f"{place}: path: {module.path!r} is not an absolute path", hint="begin it with a slash"
         )
     return module
+
+
+def _convert_tls(path: Path, table: dict[str, Any]) -> None:
+    """Name what is wrong in the table of TLS, if there is one."""
+    listen = table.get("listen")
+    if isinstance(listen, dict) and "tls" in listen:
+        _convert(f"{path}: [listen]: tls", listen["tls"], Tls)
 
 
 def _check_urls(place: str, name: str, urls: tuple[str, ...]) -> None:

@@ -9,8 +9,9 @@ from msgspec.structs import asdict, replace
 
 from huai_schema.errors import HuaiError
 from huai_server.config import Listen, ServerConfig, config_path, load
+from huai_server.http.asgi.tls import TlsFiles
 from huai_server.http.fallback_clients import FallbackSlots
-from huai_server.http.server import serve_http
+from huai_server.http.server import OnStart, serve_http
 from huai_server.http.settings import Content, Grant, ServeSettings, WebHook
 from huai_server.mirrors.tables import Mirrors
 from huai_server.paths import fallback_lock_file, mirrors_folder, module_places
@@ -28,7 +29,7 @@ def serve(
     *,
     host: str | None,
     port: int | None,
-    on_start: Callable[[str, int], None],
+    on_start: OnStart,
     hand_over: Callable[[str], object],
 ) -> None:
     """Serve all modules until SIGTERM or SIGINT; `on_start` learns the address bound.
@@ -45,6 +46,10 @@ def serve(
 def settings_of(listen: Listen) -> ServeSettings:
     """What the file says, and what nobody had to change yet."""
     values = asdict(listen) | {"spool_folder": Path(listen.spool_folder)}
+    if listen.tls is not None:
+        tls = listen.tls
+        client_ca = Path(tls.client_ca) if tls.client_ca else None
+        values["tls"] = TlsFiles(Path(tls.certificate), Path(tls.key), client_ca)
     return ServeSettings(
         **values, socket_path=None, max_body=8 << 20, queue=64, cache_bytes=64 << 20
     )
@@ -69,6 +74,11 @@ class ConfiguredModules:
         """The same of the private ones."""
         self._look()
         return self._private
+
+    def certificates(self) -> Mapping[str, frozenset[str]]:
+        """The names of client certificates that open private modules."""
+        self._look()
+        return self._certificates
 
     def grant(self, token: str) -> Grant | None:
         """What a token allows; None: it is not valid."""
@@ -131,6 +141,11 @@ class ConfiguredModules:
         places = {name: module_places(self._root, name).repository for name in modules}
         self._modules = {name: places[name] for name in modules if not modules[name].is_private}
         self._private = {name: places[name] for name in modules if modules[name].is_private}
+        self._certificates = {
+            name: frozenset(each.certificates)
+            for name, each in modules.items()
+            if each.certificates
+        }
         self._contents = {
             name: Content(places[name], os.fsencode(each.path), Volatile(each.volatile))
             for name, each in modules.items()

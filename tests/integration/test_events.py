@@ -4,6 +4,7 @@ import json
 import shutil
 import signal
 import socket
+import ssl
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -48,11 +49,15 @@ class Subscriber:
 
 @contextmanager
 def subscribed(
-    url: str, *modules: str, last: str = "", headers: dict[str, str] | None = None
+    url: str,
+    *modules: str,
+    last: str = "",
+    headers: dict[str, str] | None = None,
+    verify: ssl.SSLContext | bool = True,
 ) -> Iterator[Subscriber]:
     more = {"Last-Event-ID": last} if last else {}
     with (
-        httpx.Client(timeout=SECONDS) as client,
+        httpx.Client(timeout=SECONDS, verify=verify) as client,
         client.stream(
             "GET",
             url + PATH,

@@ -32,6 +32,10 @@ class Folder:
         """Everybody sees all of them."""
         return {}
 
+    def certificates(self) -> Mapping[str, frozenset[str]]:
+        """None opens anything."""
+        return {}
+
     def grant(self, token: str) -> Grant | None:  # noqa: ARG002 - the interface's
         """No token is valid."""
         return None
@@ -75,7 +79,7 @@ def main() -> None:
     serve_http(settings, Folder(folder), started)
 
 
-def started(host: str, port: int) -> None:
+def started(_scheme: str, host: str, port: int) -> None:
     """Tell the test."""
     sys.stdout.write(f"{host} {port}\n")
     sys.stdout.flush()

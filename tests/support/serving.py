@@ -29,10 +29,11 @@ class Serving:
     process: subprocess.Popen[str]
     port: int
     log: Path
+    scheme: str = "http"
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
+        return f"{self.scheme}://127.0.0.1:{self.port}"
 
     def get(self, path: str) -> Any:
         with urllib.request.urlopen(self.url + path, timeout=SECONDS) as answer:  # noqa: S310 (our own)
@@ -88,7 +89,7 @@ def serving(root: Path, program: str | None = None) -> Iterator[Serving]:
         said = json.loads(line)
         assert (said["v"], said["type"]) == (1, "listening"), said
         assert said["host"] == "127.0.0.1"
-        yield Serving(process, said["port"], log)
+        yield Serving(process, said["port"], log, said["scheme"])
     finally:
         process.kill()
         process.wait(SECONDS)

@@ -1,4 +1,6 @@
-"""Who sees which module: public ones everybody, private ones whoever shows a token for them.
+"""Who sees which module: public ones everybody, private ones whoever may.
+
+A token for a module opens it, or a client certificate that server.toml names.
 
 A name that does not exist and one that the asker may not see get the same answer: 401 without a
 token, as git and browsers send theirs only when they are asked for it, and 404 with a valid one.
@@ -20,6 +22,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from huai_server.http.asgi.connection import EXTENSION
 from huai_server.http.asgi.connections import address_of, client_address
 from huai_server.http.asgi.errors import HttpError
 from huai_server.http.asgi.limiter import Limiter
@@ -38,20 +41,23 @@ _FAILURES, _FAILURES_EACH, _PENALTY_SECONDS = 64, 4, 1.0
 
 
 class Asker:
-    """Who asks: whoever has this token."""
+    """Who asks: whoever has this token, and a certificate of these names."""
 
-    __slots__ = ("_token",)
+    __slots__ = ("_names", "_token")
 
-    def __init__(self, token: str = "") -> None:
+    def __init__(self, token: str = "", names: frozenset[str] = frozenset()) -> None:
         """Empty: anybody."""
         self._token = token
+        self._names = names
 
     def sees(self, registry: Registry, scope: Scope) -> Mapping[str, Path]:
-        """The private modules that the token opens at this moment, for this purpose."""
-        found = registry.grant(self._token)
-        if found is None or scope not in found.scopes:
-            return {}
-        return {name: at for name, at in registry.private().items() if name in found.modules}
+        """The private modules that these open at this moment, for this purpose."""
+        found = registry.grant(self._token) if self._token else None
+        opened = set(found.modules) if found and scope in found.scopes else set()
+        if self._names:
+            named = registry.certificates().items()
+            opened |= {name for name, names in named if not names.isdisjoint(self._names)}
+        return {name: at for name, at in registry.private().items() if name in opened}
 
 
 _ANYBODY = Asker()
@@ -78,16 +84,21 @@ class Access:
                 "a token does not belong into an address, which logs keep",
                 hint="revoke it; send another one in a header, Authorization: Bearer TOKEN",
             )
+        token = ""
         for name, value in scope["headers"]:
             if name == b"authorization":
-                return await self._judge(scope, value, send)
-        return send
+                # Another login is for a server in front.
+                token = _token_of(value) or ""
+                await self._judge(scope, token)
+                break
+        names = self._certified(scope) if scope["scheme"] == "https" else frozenset[str]()
+        if not token and not names:
+            return send
+        scope[_KEY] = Asker(token, names)
+        return _private(send)
 
-    async def _judge(self, scope: dict[str, Any], header: bytes, send: Send) -> Send:
-        token = _token_of(header)
-        if token is None:
-            return send  # what another server in front asks for
-        if self._registry.grant(token) is None:
+    async def _judge(self, scope: dict[str, Any], token: str) -> None:
+        if token and self._registry.grant(token) is None:
             async with self._failures.slot(client_address(scope, self._address_of)):
                 await asyncio.sleep(_PENALTY_SECONDS)
             raise HttpError(
@@ -96,8 +107,16 @@ class Access:
                 hint="it may have expired, or been revoked: ask the upstream for another one",
                 headers=_CHALLENGE,
             )
-        scope[_KEY] = Asker(token)
-        return _private(send)
+
+    def _certified(self, scope: dict[str, Any]) -> frozenset[str]:
+        """The names of the client's certificate, as far as they open anything."""
+        wanted = self._registry.certificates()
+        # Without our own TLS the scheme is what a proxy says, and nobody's certificate is here.
+        connection = scope["extensions"].get(EXTENSION) if wanted else None
+        if connection is None:
+            return frozenset()
+        names: frozenset[str] = connection.certificate_names()
+        return names & frozenset().union(*wanted.values())
 
     def modules(self, scope: Mapping[str, Any], purpose: Scope = "read") -> Mapping[str, Path]:
         """Name of each module that the request may see to its repository."""

@@ -12,10 +12,10 @@ import resource
 import signal
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from types import FrameType
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import uvicorn
 
@@ -23,11 +23,13 @@ from huai_schema import __version__
 from huai_schema.errors import ExitCode, HuaiError
 from huai_server.http.access import without_tokens
 from huai_server.http.app import Application, create_app
-from huai_server.http.asgi.connection import connection_class
+from huai_server.http.asgi.connection import Connection, connection_class
+from huai_server.http.asgi.handshake import TlsListener
+from huai_server.http.asgi.tls import Tls
 from huai_server.http.settings import Registry, ServeSettings
 
-OnStart = Callable[[str, int], None]
-"""Called once with the address bound: host and port, or the socket's path and 0."""
+OnStart = Callable[[str, str, int], None]
+"""Called once with the address bound: scheme, host and port, or the socket's path and 0."""
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _BACKLOG = 2048
@@ -59,8 +61,10 @@ class ListenError(HuaiError):
 def serve_http(
     settings: ServeSettings, registry: Registry, on_start: OnStart | None = None
 ) -> None:
-    """Serve until SIGTERM or SIGINT; raises `ListenError` and `GitMissingError`."""
+    """Serve until SIGTERM or SIGINT; raises `ListenError`, `TlsError` and `GitMissingError`."""
     app = create_app(settings, registry)
+    tls = None if settings.tls is None else Tls(settings.tls)
+    scheme = "http" if tls is None else "https"
     with listen(settings) as listener:
         address = _address(listener)
         # Half of the connections may have a file of content, too.
@@ -68,14 +72,14 @@ def serve_http(
         _allow_files(files + _SPARE_FILES)
 
         def started() -> None:
-            _log.info("serving on %s", _show(*address))
+            _log.info("serving on %s", _show(*address, scheme))
             if on_start is not None:
-                on_start(*address)
+                on_start(scheme, *address)
 
         config = _config(settings, app)
         if settings.access_log:
             _log_requests()
-        _Server(config, app, started).run(sockets=[listener])
+        _Server(config, app, tls, started).run(sockets=[listener])
 
 
 @contextlib.contextmanager
@@ -140,10 +144,10 @@ def _address(listener: socket.socket) -> tuple[str, int]:
     return str(host), int(port)
 
 
-def _show(host: str, port: int) -> str:
+def _show(host: str, port: int, scheme: str = "http") -> str:
     if not port and "/" in host:
         return host
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
 
 
 def _allow_files(wanted: int) -> None:
@@ -203,23 +207,43 @@ class _Server(uvicorn.Server):
     """uvicorn's server, which returns after a signal; uvicorn's own raises the signal again."""
 
     def __init__(
-        self, config: uvicorn.Config, app: Application, started: Callable[[], None]
+        self,
+        config: uvicorn.Config,
+        app: Application,
+        tls: Tls | None,
+        started: Callable[[], None],
     ) -> None:
         super().__init__(config)
         self._app = app
+        self._tls = tls
+        self._of_tls: list[asyncio.Task[None]] = []
         self._started = started
         self._telling: asyncio.Task[None] | None = None
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets=sockets)
+        await super().startup(sockets=sockets if self._tls is None else [])
         if self.started:
+            self._listen_with_tls(sockets or [])
             self._telling = asyncio.ensure_future(self._app.webhooks.run())
             self._started()
+
+    def _listen_with_tls(self, sockets: Iterable[socket.socket]) -> None:
+        if self._tls is None:
+            return
+        listeners = [TlsListener(self._tls, each, self._connection) for each in sockets]
+        work = [self._tls.follow(), *(each.run() for each in listeners)]
+        self._of_tls = [asyncio.ensure_future(each) for each in work]
+
+    def _connection(self) -> Connection:
+        kind = cast("type[Connection]", self.config.http_protocol_class)
+        return kind(self.config, self.server_state, self.lifespan.state)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """After the grace period, wait until cancelled requests have reaped their processes."""
         self._app.news.stop()
         await super().shutdown(sockets=sockets)
+        for task in self._of_tls:
+            task.cancel()
         if self._telling is not None:
             await asyncio.wait([self._telling], timeout=_END_SECONDS)
         tasks = set(self.server_state.tasks)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
+from huai_server.http.asgi.tls import TlsFiles
 from huai_server.http.fallback_clients import FallbackSlots
 from huai_server.mirrors.tables import Mirrors
 from huai_server.volatile import Volatile
@@ -53,6 +54,10 @@ class Registry(Protocol):
 
     def private(self) -> Mapping[str, Path]:
         """The same of modules that only those see whom `Access` lets."""
+        ...
+
+    def certificates(self) -> Mapping[str, frozenset[str]]:
+        """Names of client certificates that open private modules, as `Connection` gives them."""
         ...
 
     def grant(self, token: str) -> Grant | None:
@@ -102,6 +107,8 @@ class ServeSettings:
     """0 picks a free one; `on_start` tells which."""
     socket_path: Path | None
     """Listen on this Unix socket instead of host and port."""
+    tls: TlsFiles | None
+    """None: plain HTTP."""
     proxies: tuple[str, ...]
     """Addresses and networks of proxies: X-Forwarded-For is believed from nobody else."""
     max_body: int

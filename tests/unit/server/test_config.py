@@ -67,6 +67,11 @@ def test_everything_that_can_be_set(tmp_path: Path) -> None:
 MISTAKES: dict[str, tuple[str, ...]] = {
     "modulse = 1": ("modulse", "modules"),
     "[listen]\nprot = 1": ("prot", "port"),
+    "[listen]\ntls = {}": ("tls", "certificate"),
+    '[listen]\ntls = {certificate = "/c", key = "k"}': ("tls", "key"),
+    '[listen]\ntls = {certificate = "/c", key = "/k", ca = "/x"}': ("ca", "client_ca"),
+    "[modules.m]\npath = '/'\naccess = 'secret'": ("modules.m", "access"),
+    "[modules.m]\npath = '/'\ncertificates = ['x']": ("modules.m", "certificates"),
     "[modules.m]\npath = '/'\nexcludes = []": ("excludes", "exclude"),
     "[modules.m]\npaht = '/'": ("modules.m", "path"),
     "[modules.m]\ndigest = 'now'": ("modules.m", "path"),

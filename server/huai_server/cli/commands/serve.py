@@ -41,9 +41,9 @@ def command(root: Path, host: str | None, port: int | None, as_json: bool) -> No
 
     console = Console(as_json=as_json)
 
-    def started(where: str, bound: int) -> None:
+    def started(scheme: str, where: str, bound: int) -> None:
         host_part = f"[{where}]" if ":" in where else where
-        console.event("listening", host=where, port=bound)
-        console.result(f"listening on http://{host_part}:{bound}/")
+        console.event("listening", scheme=scheme, host=where, port=bound)
+        console.result(f"listening on {scheme}://{host_part}:{bound}/")
 
     serve(root, host=host, port=port, on_start=started, hand_over=partial(modules.relay, root))

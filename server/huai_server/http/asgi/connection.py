@@ -9,11 +9,12 @@ import asyncio
 import logging
 import socket
 from collections.abc import MutableMapping
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from huai_server.http.asgi.connections import ConnectionLimit
+from huai_server.http.asgi.connections import ConnectionLimit, Member
 
 if TYPE_CHECKING:
     from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
@@ -38,6 +39,8 @@ class Connection(HttpToolsProtocol):
     head_seconds: ClassVar[float]
     reader_seconds: ClassVar[float]
     connection_limit: ClassVar[ConnectionLimit]
+    handshake: Member | None = None
+    """What stood for it among the connections until now."""
     _credit: float | None = None
     """Seconds that the reader may still pause; None: it has not paused yet."""
     _paused_at = 0.0
@@ -51,6 +54,8 @@ class Connection(HttpToolsProtocol):
         super().connection_made(transport)
         host = self.client[0] if self.client else ""
         self.logger = _Named(self.logger, {"client": host})  # type: ignore[assignment]
+        if self.handshake is not None:
+            self.connection_limit.leave(self.handshake)
         if self.connection_limit.join(self, host):
             self._expect_head()
         else:
@@ -88,6 +93,19 @@ class Connection(HttpToolsProtocol):
         sock = self.transport.get_extra_info("socket")
         if sock is not None:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _UNREAD_BYTES)
+
+    def certificate_names(self) -> frozenset[str]:
+        """By what the client's certificate is known, if it has shown a valid one.
+
+        `sha256:` with the hash of the certificate in hex, and `CN=` with the name of its subject.
+        """
+        tls = self.transport.get_extra_info("ssl_object")
+        whole = tls.getpeercert(binary_form=True) if tls else None
+        if not whole:
+            return frozenset()
+        subject = [each for one in tls.getpeercert()["subject"] for each in one]
+        names = [f"CN={value}" for kind, value in subject if kind == "commonName"]
+        return frozenset((f"sha256:{sha256(whole).hexdigest()}", *names))
 
     def on_message_complete(self) -> None:
         """The request is complete."""
