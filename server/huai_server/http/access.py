@@ -158,6 +158,11 @@ def asker_of(scope: Mapping[str, Any]) -> Asker:
     return found
 
 
+def is_anybody(scope: Mapping[str, Any]) -> bool:
+    """Whether a request shows nothing that opens a private module."""
+    return _KEY not in scope
+
+
 def without_tokens(text: str) -> str:
     """A text for a log, in which no token can be read."""
     return _SEEN.sub("***", text) if "huai_" in text or "token=" in text else text

@@ -135,7 +135,12 @@ def router(heads: Heads, access: Access) -> APIRouter:
         return ModulesModel(modules=await named_modules(heads, names))
 
     @routes.get(
-        "/modules/{name}", response_model=ModuleModel, responses={404: {"model": ErrorModel}}
+        "/modules/{name}",
+        response_model=ModuleModel,
+        responses={
+            304: {"description": "it has no newer commit than the request names"},
+            404: {"model": ErrorModel},
+        },
     )
     async def module(
         name: str,

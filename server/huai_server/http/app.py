@@ -6,7 +6,7 @@ events; all others are FastAPI's.  The pages for people are `pages`.
 
 from typing import Any
 
-from fastapi import FastAPI, Request
+from fastapi import Request
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException
@@ -15,15 +15,14 @@ from huai_schema import __version__
 from huai_schema.errors import HuaiError
 from huai_server.http import metalinks
 from huai_server.http.access import Access
+from huai_server.http.any_site import for_any_site
 from huai_server.http.api import Heads, router
 from huai_server.http.asgi.body import Inbox, Receive
 from huai_server.http.asgi.connections import ConnectionLimit, address_of
 from huai_server.http.asgi.errors import HttpError
 from huai_server.http.asgi.responder import Send, as_json, send_error
 from huai_server.http.content import app as content
-from huai_server.http.content import description
 from huai_server.http.events import app as events
-from huai_server.http.events import description as events_description
 from huai_server.http.events.news import News
 from huai_server.http.git import app as git
 from huai_server.http.looks import Looks
@@ -32,6 +31,7 @@ from huai_server.http.metrics.collector import Sources
 from huai_server.http.metrics.traffic import Traffic
 from huai_server.http.mirrors import receive, routes
 from huai_server.http.mirrors.who_holds import WhoHolds
+from huai_server.http.openapi import DescribedApi
 from huai_server.http.pages import app as pages
 from huai_server.http.pages.status import Now
 from huai_server.http.settings import Registry, ServeSettings
@@ -43,16 +43,6 @@ class HealthModel(BaseModel):
 
     status: str
     modules: int
-
-
-class _Api(FastAPI):
-    """The framework's part, which describes content and events as well."""
-
-    def openapi(self) -> dict[str, Any]:
-        found = super().openapi()
-        found["paths"][description.PATH] = description.DESCRIPTION
-        found["paths"][events.PATH] = events_description.DESCRIPTION
-        return found
 
 
 class Application:
@@ -73,7 +63,7 @@ class Application:
         self.stopping = False
         """Set once a signal has come; health checks then fail."""
         # No page of documentation: that of the framework loads scripts from other hosts.
-        self.api = _Api(title="huai", version=__version__, docs_url=None, redoc_url=None)
+        self.api = DescribedApi(title="huai", version=__version__, docs_url=None, redoc_url=None)
         heads = Heads(registry)
         self.news = News(registry, heads)
         self.webhooks = WebHooks(registry, self.news)
@@ -110,9 +100,12 @@ class Application:
         path = scope["path"]
         if path.startswith(git.PREFIX):
             await self.git(scope, receive, send)
-        elif path.startswith(content.PREFIX):
+            return
+        if path.startswith(content.PREFIX):
             await self.content(scope, receive, send)
-        elif path == events.PATH:
+            return
+        send = for_any_site(scope, send)
+        if path == events.PATH:
             await self.events(scope, receive, send)
         elif scope["method"] == "HEAD":
             # As GET; uvicorn leaves the body out.
