@@ -2,6 +2,7 @@
 
 import base64
 import json
+import ssl
 import subprocess
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -11,7 +12,9 @@ import httpx
 import pytest
 
 from tests.integration.test_events import subscribed
+from tests.support.certificate import make_certificate
 from tests.support.committing import ENVIRONMENT, SECONDS, git, run_server
+from tests.support.nginx import nginx
 from tests.support.prepared import CLIENT, ran
 from tests.support.serving import Serving, serving
 
@@ -246,3 +249,28 @@ def test_what_becomes_private_is_hidden_at_once(server: Serving, root: Path) -> 
     assert httpx.get(server.url + "/healthz").json()["modules"] == 0
     config.write_text(before)
     assert httpx.get(server.url + "/api/v1/modules/open").status_code == 200
+
+
+def test_behind_nginx_with_tls_tokens_open_it_and_events_come(
+    server: Serving, root: Path, token: str, tmp_path: Path
+) -> None:
+    """As docs/PROXY.md has it, in the part that matters here."""
+    files = make_certificate(tmp_path)
+    trusted = ssl.create_default_context(cafile=files[0])
+    forwarded = "proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for; proxy_buffering off"
+    location = f'proxy_pass {server.url}; proxy_set_header Connection ""; {forwarded};'
+    with nginx(tmp_path, tls=files, location=location) as proxy:
+        place = f"{proxy.url}/api/v1/modules/{HIDDEN}"
+        assert httpx.get(place, verify=trusted).status_code == 401
+        assert httpx.get(place, verify=trusted, headers=basic(token)).status_code == 200
+        option = f"http.extraHeader=Authorization: Bearer {token}"
+        command = ["git", "-c", option, "-c", f"http.sslCAInfo={files[0]}", "clone", "-q", "--bare"]
+        url = f"{proxy.url}/git/{HIDDEN}.git"
+        subprocess.run(
+            [*command, url, tmp_path / "c"], env=ENVIRONMENT, check=True, timeout=SECONDS
+        )
+        with subscribed(proxy.url, HIDDEN, headers=bearer(token), verify=trusted) as events:
+            serial = events.next()["serial"]
+            (root.parent / HIDDEN / "another").touch()
+            assert run_server(root, "commit", HIDDEN).returncode == 0
+            assert events.next()["serial"] == serial + 1
