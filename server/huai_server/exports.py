@@ -16,7 +16,7 @@ from huai_schema.layout.snapshot import Snapshot
 from huai_schema.paths import RelPath, rel_path
 from huai_schema.program.configuration import ConfigError
 from huai_schema.program.locking import locked
-from huai_server.config import Module, ModuleExport
+from huai_server.config_tables import Module, ModuleExport
 from huai_server.errors import storage_errors
 from huai_server.export.export import (
     ExportResult,

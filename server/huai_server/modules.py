@@ -13,7 +13,8 @@ from huai_schema.program.configuration import ConfigError
 from huai_server.commit.commit import audit_tree, commit_tree
 from huai_server.commit.read_limits import ReadLimits
 from huai_server.commit.result import USUAL, AuditResult, CommitOptions, CommitResult
-from huai_server.config import Module, ServerConfig, add_module, load, remove_module
+from huai_server.config import ServerConfig, add_module, load, remove_module
+from huai_server.config_tables import Module
 from huai_server.errors import storage_errors
 from huai_server.export.update import ExportUpdate
 from huai_server.fallback.after_commit import AttrTreeUpdate, remove_attr_tree, update_attr_tree

@@ -8,7 +8,8 @@ from pathlib import Path
 from msgspec.structs import asdict, replace
 
 from huai_schema.errors import HuaiError
-from huai_server.config import Listen, ServerConfig, config_path, load
+from huai_server.config import ServerConfig, config_path, load
+from huai_server.config_tables import Listen
 from huai_server.http.asgi.tls import TlsFiles
 from huai_server.http.fallback_clients import FallbackSlots
 from huai_server.http.server import OnStart, serve_http

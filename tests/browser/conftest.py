@@ -11,6 +11,7 @@ from selenium.webdriver.chrome.service import Service
 from huai_client import config as client_config
 from huai_client.hook_table import Hooks
 from huai_server import config as server_config
+from huai_server.config_tables import Module
 from tests.support.upstream import Downstream, Upstream, serving
 
 _OPTIONS = (
@@ -59,7 +60,7 @@ def mirror(tmp_path_factory: pytest.TempPathFactory) -> Upstream:
     folder = tmp_path_factory.mktemp("browser")
     for name in ("server", "tree"):
         (folder / name).mkdir()
-    module = server_config.Module(path=str(folder / "tree"))
+    module = Module(path=str(folder / "tree"))
     server_config.add_module(folder / "server", "m", module)
     made = Upstream("m", folder / "tree", folder / "server")
     made.many(b"pool/large", 210)
@@ -83,9 +84,7 @@ def own(tmp_path: Path) -> Upstream:
     """A module of one test alone."""
     for name in ("server", "tree"):
         (tmp_path / name).mkdir()
-    server_config.add_module(
-        tmp_path / "server", "m", server_config.Module(path=str(tmp_path / "tree"))
-    )
+    server_config.add_module(tmp_path / "server", "m", Module(path=str(tmp_path / "tree")))
     made = Upstream("m", tmp_path / "tree", tmp_path / "server")
     made.put(b"first")
     made.commit()

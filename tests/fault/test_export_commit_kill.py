@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from huai_server import modules
-from huai_server.config import Module, ModuleExport
+from huai_server.config_tables import Module, ModuleExport
 from huai_server.paths import module_places
 from huai_server.store.check import check_repository
 from huai_server.store.repository import Repository

@@ -8,7 +8,8 @@ import pytest
 
 from huai_schema.errors import HuaiError
 from huai_server import modules
-from huai_server.config import Module, add_module
+from huai_server.config import add_module
+from huai_server.config_tables import Module
 from huai_server.paths import module_places
 from huai_server.store.check import check_repository
 from huai_server.store.disk_use import disk_use

@@ -16,6 +16,7 @@ import pytest
 
 from huai_client import config as client_config
 from huai_server import config as server_config
+from huai_server.config_tables import Module
 from tests.fault.soaking import (
     Busy,
     Hand,
@@ -75,7 +76,7 @@ def test_kills_at_random_on_a_busy_upstream(tmp_path: Path, variant: str) -> Non
             stack.callback(service.kill)
             service.up()
         url = f"rsync://127.0.0.1:{content.port}/trees/{NAME}"
-        module = server_config.Module(path=str(trees / NAME), content_urls=(url,))
+        module = Module(path=str(trees / NAME), content_urls=(url,))
         server_config.add_module(root, NAME, module)
         busy = Busy(Upstream(NAME, trees / NAME, root), chance)
         settings = {"max_delete": "100%", "bwlimit": 4000, "timeout": 20, **VARIANTS[variant]}

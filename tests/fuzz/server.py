@@ -18,7 +18,7 @@ from typing import Any
 import h11
 from uvicorn.server import ServerState
 
-from huai_server.config import Listen
+from huai_server.config_tables import Listen
 from huai_server.http.app import create_app
 from huai_server.http.asgi.body import Receive
 from huai_server.http.asgi.responder import Send

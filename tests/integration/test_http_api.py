@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from huai_server.config import Listen
+from huai_server.config_tables import Listen
 from huai_server.http.server import ListenError, listen
 from huai_server.http.settings import ServeSettings
 from huai_server.serve import settings_of

@@ -11,7 +11,7 @@ from threading import Event
 
 import pytest
 
-from huai_server import config
+from huai_server import config, config_tables
 from huai_server.http.settings import WebHook
 from huai_server.http.webhooks.delivery import DeliveryError, deliver, shown
 from tests.support.committing import NAME, Upstream
@@ -33,7 +33,7 @@ def up(tmp_path: Path) -> Upstream:
 
 def hooked(up: Upstream, *urls: str, internal: bool = True) -> None:
     secret = str(up.tree.parent / "secret")
-    up.configure(webhooks=tuple(config.WebHook(url, secret, internal) for url in urls))
+    up.configure(webhooks=tuple(config_tables.WebHook(url, secret, internal) for url in urls))
     if NAME in config.load(up.root).modules:
         config.remove_module(up.root, NAME)
     config.add_module(up.root, NAME, up.module)

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import NamedTuple
 
-from huai_server.config import ModuleExport
+from huai_server.config_tables import ModuleExport
 from huai_server.export.export import Written
 from huai_server.exports import export_module, plan_export
 from tests.support.committing import NAME, Upstream

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from huai_server.config import Listen
+from huai_server.config_tables import Listen
 from huai_server.http.fallback_clients import FallbackSlots
 from huai_server.http.server import serve_http
 from huai_server.http.settings import Content, Grant, WebHook

@@ -16,6 +16,7 @@ from typing import Any
 
 from huai_client import config as client_config
 from huai_server import config as server_config
+from huai_server.config_tables import Module
 from huai_server.paths import ModulePlaces, module_places
 from huai_server.store.repository import Repository
 from tests.support.prepared import SERVER, Started
@@ -96,6 +97,6 @@ def relaying(down: Downstream, folder: Path, **settings: Any) -> Iterator[Relay]
             "relay": str(down.root),
             **settings,
         }
-        server_config.add_module(root, down.name, server_config.Module(**values))
+        server_config.add_module(root, down.name, Module(**values))
         with serving(root) as (process, url):
             yield Relay(down, root, url, f"{daemon}/tree", process, count(1))

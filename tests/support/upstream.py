@@ -41,6 +41,7 @@ from huai_schema.program.ending import conclude
 from huai_server import config as server_config
 from huai_server.commit.commit import commit_tree
 from huai_server.commit.result import CommitResult
+from huai_server.config_tables import Module
 from huai_server.paths import module_places
 from tests.support import json_events, prepared
 from tests.support.prepared import Started
@@ -261,7 +262,7 @@ class Site:
         tree = self.folder / "trees" / name
         tree.mkdir()
         urls = (f"{self.content_url}/{name}",)
-        module = server_config.Module(**{"path": str(tree), "content_urls": urls, **settings})
+        module = Module(**{"path": str(tree), "content_urls": urls, **settings})
         server_config.add_module(self.folder / "server", name, module)
         return Upstream(name, tree, self.folder / "server")
 

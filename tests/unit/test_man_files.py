@@ -9,7 +9,7 @@ import pytest
 from docs.man.files import FILES, file_page
 from docs.man.troff import escape
 from huai_client import config as client
-from huai_server import config as server
+from huai_server import config_tables as server
 
 STRUCTS: dict[str, type[msgspec.Struct]] = {
     "huai-client.toml": client.Module,

@@ -12,7 +12,7 @@ from huai_client import attest_table, hook_table, proof_table
 from huai_client import config as client
 from huai_schema.errors import ExitCode
 from huai_schema.program.notify.settings import Mail, Notify, Web
-from huai_server import config as server
+from huai_server import config_tables as server
 from huai_server.mirrors import tables
 
 TOP = Path(__file__).parents[2]

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from huai_schema.program.configuration import ConfigError
 from huai_server.cli.console import Console
-from huai_server.config import Signing, config_path, load
+from huai_server.config import config_path, load
+from huai_server.config_tables import Signing
 from huai_server.signing.keys import ServerKeys
 
 _PRINCIPAL = "huai@localhost"

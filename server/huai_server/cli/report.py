@@ -15,7 +15,7 @@ from huai_server.commit import remarks
 from huai_server.commit.digest.columns import DAMAGED
 from huai_server.commit.read_limits import TOO_LARGE
 from huai_server.commit.remarks import Remark
-from huai_server.config import Module
+from huai_server.config_tables import Module
 from huai_server.scan import mounts
 from huai_server.scan import types as scan
 from huai_server.scan.types import Problem

@@ -22,7 +22,7 @@ from huai_server.commit.next_commit import NO_CHANGE, NextCommit
 from huai_server.commit.result import USUAL, AuditResult, CommitOptions, CommitResult
 from huai_server.commit.tree_export import TreeExport
 from huai_server.commit.whole_tree import audit, commit_whole
-from huai_server.config import Module
+from huai_server.config_tables import Module
 from huai_server.errors import storage_errors
 from huai_server.paths import ModulePlaces
 from huai_server.scan.root import EmptyRootError

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from huai_server.commit.digest.columns import DigestColumns, LargeFiles, ReadingPolicy
-from huai_server.config import Module
+from huai_server.config_tables import Module
 from huai_server.paths import ModulePlaces
 from huai_server.scan.exclude import LEFT_OUT
 from huai_server.scan.types import ScanOptions

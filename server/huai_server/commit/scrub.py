@@ -30,7 +30,7 @@ from huai_server.commit.later import NoDigestsError
 from huai_server.commit.newest import newest_commit
 from huai_server.commit.read_limits import TOO_LARGE, ReadLimits
 from huai_server.commit.scrub_schedule import EVERYTHING, FILE_COST, cost, due, following
-from huai_server.config import Module
+from huai_server.config_tables import Module
 from huai_server.errors import storage_errors
 from huai_server.paths import ModulePlaces
 from huai_server.scan.root import empty_root, holds_anything

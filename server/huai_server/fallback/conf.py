@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from huai_schema.program.configuration import ConfigError
-from huai_server.config import Fallback, Module
+from huai_server.config_tables import Fallback, Module
 from huai_server.paths import fallback_lock_file
 
 LOG_FORMAT = "%o [%a] %m %b %f %l"

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import msgspec
 
 from huai_schema.errors import ExitCode, HuaiError
-from huai_server.config import Fallback, Module, ModuleFallback
+from huai_server.config_tables import Fallback, Module, ModuleFallback
 from huai_server.fallback import programs
 from huai_server.fallback.attr import generations
 from huai_server.fallback.conf import FallbackModule, render

@@ -18,7 +18,8 @@ from msgspec.structs import replace
 
 from huai_schema.errors import HuaiError
 from huai_schema.program.locking import locked
-from huai_server.config import Fallback, ServerConfig, config_path, load
+from huai_server.config import ServerConfig, config_path, load
+from huai_server.config_tables import Fallback
 from huai_server.errors import storage_errors
 from huai_server.fallback import programs
 from huai_server.fallback.attr import AttrTreeResult

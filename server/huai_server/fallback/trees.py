@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 from huai_schema.errors import HuaiError
 from huai_schema.program.locking import LockedError
-from huai_server.config import ATTR_KINDS, Module, ServerConfig, config_path
+from huai_server.config import ServerConfig, config_path
+from huai_server.config_tables import ATTR_KINDS, Module
 from huai_server.fallback.attr import AttrTreeResult, belonging, ensure, generations, is_current
 from huai_server.fallback.attr.check import check_attr_tree
 from huai_server.fallback.attr.ensure import Building

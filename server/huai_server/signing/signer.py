@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from huai_native._native import PrivateKey, parse_public_key, verify_signature
 from huai_schema.errors import FormatError
-from huai_server.config import Signing
+from huai_server.config_tables import Signing
 from huai_server.signing.command import run_signer
 from huai_server.signing.errors import SigningError
 

@@ -9,15 +9,8 @@ import pytest
 
 from huai_schema.errors import ExitCode
 from huai_schema.program.configuration import ConfigError, UnknownModuleError
-from huai_server.config import (
-    Listen,
-    Module,
-    ServerConfig,
-    add_module,
-    config_path,
-    load,
-    remove_module,
-)
+from huai_server.config import ServerConfig, add_module, config_path, load, remove_module
+from huai_server.config_tables import Listen, Module
 from huai_server.serve import settings_of
 from tests.support.committing import SECONDS, server_command, server_environment
 

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from huai_schema.program.configuration import ConfigError
-from huai_server.config import Module, add_module, load
+from huai_server.config import add_module, load
+from huai_server.config_tables import Module
 from huai_server.volatile import Volatile
 
 RULES = ("pointers /serial", "profile apt /debian")

@@ -9,7 +9,8 @@ from typing import Literal
 import pytest
 
 from huai_schema.program.configuration import ConfigError
-from huai_server.config import Module, ModuleFallback, ServerConfig
+from huai_server.config import ServerConfig
+from huai_server.config_tables import Module, ModuleFallback
 from huai_server.http.access import without_tokens
 from huai_server.tokens import (
     Tokens,

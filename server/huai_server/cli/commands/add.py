@@ -7,7 +7,8 @@ import click
 from huai_server import modules
 from huai_server.cli.console import Console
 from huai_server.cli.options import json_option
-from huai_server.config import Module, config_path
+from huai_server.config import config_path
+from huai_server.config_tables import Module
 
 
 @click.command()

@@ -7,7 +7,7 @@ before an attr tree is changed, replaced or deleted.
 
 import os
 
-from huai_server.config import Module
+from huai_server.config_tables import Module
 from huai_server.fallback.kind import AttrTreeError
 from huai_server.paths import FallbackPlaces, ModulePlaces
 

@@ -16,7 +16,7 @@ from huai_schema.layout.snapshot import Snapshot, decode_listing
 from huai_schema.paths import RelPath, path_order, show
 from huai_schema.program.locking import locked
 from huai_server.commit.tree_builder import TreeBuilder
-from huai_server.config import Module
+from huai_server.config_tables import Module
 from huai_server.errors import storage_errors
 from huai_server.fallback.attr import generations
 from huai_server.fallback.attr import state as states

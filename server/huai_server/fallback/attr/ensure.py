@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from huai_schema.errors import FormatError
 from huai_schema.layout.snapshot import Snapshot
 from huai_schema.program.locking import locked
-from huai_server.config import Module
+from huai_server.config_tables import Module
 from huai_server.errors import storage_errors
 from huai_server.fallback.attr import belonging, foreign_changes, generations
 from huai_server.fallback.attr import state as states

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from huai_server.config import Module
+from huai_server.config_tables import Module
 from huai_server.fallback.attr.sparse import SparseKind
 from huai_server.fallback.erofs.kind import ErofsKind
 from huai_server.fallback.kind import AttrTreeError, AttrTreeKind
