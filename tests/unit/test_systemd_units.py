@@ -26,6 +26,7 @@ MOST_EXPOSED = {
     "huai-server.service": 15,
     "huai-server-maintain.service": 15,
     "huai-server-scrub.service": 15,
+    "huai-server-probe.service": 15,
     "huai-watch@.service": 15,
     "huai-commit@.service": 15,
     "huai-client.service": 20,
