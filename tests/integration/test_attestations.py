@@ -13,6 +13,7 @@ from huai_server.mirrors.record import Holding, holding_place, read_holding
 from huai_server.paths import mirrors_folder
 from tests.support.attesting import HOST, Attesting, allow, attesting
 from tests.support.keys import key
+from tests.support.rsync_calls import program, run
 from tests.support.upstream import Site, serving, site
 
 
@@ -71,6 +72,22 @@ def test_the_file_is_no_part_of_the_tree_and_is_never_deleted(one: Attesting) ->
     assert kept is not None
     assert kept.said.serial == 2
     assert kept.since == kept.said.time
+
+
+def test_a_sync_in_place_of_rsync_is_attested_too(one: Attesting, tmp_path: Path) -> None:
+    def called(*options: str) -> tuple[int, int]:
+        command = [program(tmp_path), "-aH", *options, source, f"{one.down.dest}/"]
+        roots = {"HUAI_CLIENT_ROOT": str(one.down.root), "HUAI_RSYNC_FALLBACK": "no"}
+        return run(*map(str, command), environment=roots).code, one.signed.said.serial
+
+    source = f"{one.place.content_url}/{one.up.name}/"
+    one.up.put(b"b", b"second")
+    one.up.commit()
+    assert called("--delete", "--dry-run") == (0, 1)
+    assert called("--delete") == (0, 2)
+    kept = held(one)
+    assert kept is not None
+    assert kept.said.serial == 2
 
 
 def test_what_is_not_true_is_refused(one: Attesting, own: Site) -> None:
