@@ -1,16 +1,21 @@
 """`./dev test-deb`: the Debian packages of two versions, through their life in a clean container.
 
-Only prepares and reports; what is tried stands in story.sh, which the container runs.
+Looks at what they hold, prepares and reports; what is tried stands in story.sh, which the container
+runs.
 """
 
 import sys
 import tempfile
+import zipfile
 from pathlib import Path
 
-from tests.compose.engine import TOP, ComposeError, Engine, find_engine
+from tests.compose.engine import TOP, ComposeError, Engine, find_engine, run
 from tests.compose.image import base_image
 
 _STORY = TOP / "tests" / "packages" / "story.sh"
+_HOOKS = TOP / "hooks"
+_ELSEWHERE = ("compose", "huai.sysusers.conf")
+"""Those of docker-compose.yml, and what debhelper renames."""
 _SECONDS = 400
 
 
@@ -21,12 +26,37 @@ def main(arguments: list[str]) -> int:
         print(f"deb: NOT TESTED: no container engine ({engine})", flush=True)
         return 0
     try:
+        _check_content(arguments[-1])
         print(_tell(engine, *arguments), end="")
     except ComposeError as error:
         print(f"deb: FAILED: {error}", flush=True)
         return 1
     print("deb: proved", flush=True)
     return 0
+
+
+def _check_content(version: str) -> None:
+    """Each file of the wheel and of hooks/ is in a package, or `ComposeError` names what is not."""
+    (wheel,) = (TOP / "dist").glob("huai-*.whl")
+    with zipfile.ZipFile(wheel) as opened:
+        wanted = {each for each in opened.namelist() if not each.endswith("/")}
+    hooks = (each.relative_to(_HOOKS) for each in _HOOKS.rglob("*") if each.is_file())
+    wanted |= {each.name for each in hooks if not {*each.parts} & {*_ELSEWHERE}}
+    missing = wanted - _held(version)
+    if missing:
+        raise ComposeError(f"no package holds {', '.join(sorted(missing))}")
+    print(f"  {len(wanted)} files of the wheel and of hooks/ are in the packages", flush=True)
+
+
+def _held(version: str) -> set[str]:
+    """What the packages of a version hold: paths as a wheel has them, and names."""
+    paths: set[str] = set()
+    for package in sorted((TOP / "dist").glob(f"huai*_{version}_*.deb")):
+        listing = run(["dpkg-deb", "--contents", str(package)], seconds=60).splitlines()
+        paths |= {line.split(maxsplit=5)[5] for line in listing}
+    folders = ("./usr/lib/huai/", "./usr/lib/huai-server/")
+    held = {path.removeprefix(folder) for path in paths for folder in folders}
+    return held | {path.rpartition("/")[2] for path in paths}
 
 
 def _tell(engine: Engine, *versions: str) -> str:
