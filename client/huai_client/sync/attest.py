@@ -18,7 +18,6 @@ from huai_client.deadline import Deadline
 from huai_client.metadata.attest_key import AttestError, read_key
 from huai_client.metadata.http import MetadataUrl, Question, ask, is_http, server_and_module
 from huai_client.mirror import Mirror
-from huai_client.modes import split_key
 from huai_client.state.state import State, replace_durably
 from huai_client.tree import STAGING, STAGING_NAME
 from huai_client.tree.reserved import open_own
@@ -42,6 +41,8 @@ class Attested(msgspec.Struct, frozen=True):
     """Whether all was done that is wanted."""
     failure: str = ""
     urls: tuple[str, ...] = ()
+    partial: bool | None = None
+    """Whether something of the commit was left out; None: not recorded."""
 
 
 class Outcome(NamedTuple):
@@ -63,8 +64,10 @@ def attest(mirror: Mirror, state: State, now: int) -> Outcome | None:
     """
     wanted, before = mirror.config.attest, _load(mirror.paths.attested)
     recent = before is not None and 0 <= now - before.time < seconds(wanted.every)
-    same = before is not None and (before.commit, before.urls) == (state.applied, wanted.urls)
-    if before and same and before.sent and recent:
+    # What is not known to be whole is offered to nobody.
+    partial = state.partial != ""
+    known = before is not None and (before.commit, before.urls, before.partial)
+    if before and known == (state.applied, wanted.urls, partial) and before.sent and recent:
         return None
     key = read_key(Path(wanted.key))
     said = Attestation(
@@ -74,13 +77,13 @@ def attest(mirror: Mirror, state: State, now: int) -> Outcome | None:
         commit=state.applied or "",
         # Two in one second would be one for the upstream.
         time=now if before is None or before.time != now else now + 1,
-        partial=bool(split_key(state.filter)[1]),
+        partial=partial,
         urls=wanted.urls,
     )
     data = said.signed(key.sign)
     _write(mirror.dest, data)
     failure = _send(mirror, data) if wanted.send else ""
-    done = Attested(said.commit, said.time, not failure, failure, said.urls)
+    done = Attested(said.commit, said.time, not failure, failure, said.urls, partial)
     replace_durably(mirror.paths.attested, msgspec.json.encode(done))
     is_news = before is None or before.failure != failure
     return Outcome(said, wanted.send and not failure, failure, is_news)

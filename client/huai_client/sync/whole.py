@@ -1,4 +1,4 @@
-"""Whether a tree is all of its commit, so that others may copy from it; relays ask that."""
+"""Whether a tree is all of its commit, so that others may copy from it: relays and attestations."""
 
 from huai_client.diff.selection import Selection
 from huai_schema.paths import RelPath
