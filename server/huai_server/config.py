@@ -96,9 +96,14 @@ class ServerConfig(msgspec.Struct, frozen=True):
         return module
 
     def static_places(self, name: str) -> tuple[str, ...]:
-        """Where the static files of the module `name` go."""
-        own = self.module(name).static.to
-        return (self.static.to or ()) if own is None else own
+        """Where the static files of the module `name` go.
+
+        Whoever a web server lets in reads them: a private module has the places of its own alone.
+        """
+        module = self.module(name)
+        if module.static.to is not None:
+            return module.static.to
+        return () if module.is_private else self.static.to or ()
 
     def static_endpoint(self, name: str) -> str:
         """The URL of the service that has the buckets of the module `name`; empty: not said."""

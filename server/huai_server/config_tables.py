@@ -133,7 +133,10 @@ class StaticFiles(msgspec.Struct, frozen=True):
     """Where the files go that let any web server serve metadata (STATIC.md)."""
 
     to: tuple[Annotated[str, Meta(pattern=rf"^(?:/[^\x00\n]*|{BUCKET})$")], ...] | None = None
-    """Folders and buckets; `()`: there are no such files; None: as `[static]` says, or none."""
+    """Folders and buckets; `()`: there are no such files; None: as `[static]` says, or none.
+
+    A private module takes none from `[static]`.
+    """
     endpoint: Annotated[str, Meta(pattern=r"^(?:https?://[^\s/@?#]+(?:/[^\s@?#]*)?)?$")] = ""
     """The URL of the service that has the buckets; empty: as `[static]` or the environment says."""
 

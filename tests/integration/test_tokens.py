@@ -26,12 +26,15 @@ PLACES = (
     "/content/{}/file",
     "/api/v1/modules/{}",
     "/api/v1/modules/{}/metalink/file",
+    "/api/v1/modules/{}/mirrors",
+    "/api/v1/modules/{}/mirrorlist",
+    "/api/v1/modules/{}/mirmon",
     "/modules/{}",
     "/modules/{}/tree/1",
     "/modules/{}/tree/1/?q=file",
     "/modules/{}/diff/1..1",
 )
-LISTS = ("/api/v1/modules", "/", "/metrics")
+LISTS = ("/api/v1/modules", "/api/v1/mirrors", "/", "/metrics")
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +51,8 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "www").mkdir()
     text = (root / "server.toml").read_text()
     head = f'[listen]\naccess_log = true\n[static]\nto = ["{folder / "www"}"]\n'
-    (root / "server.toml").write_text(head + text)
+    own = f'[modules.{HIDDEN}.static]\nto = ["{folder / "www"}"]\n'
+    (root / "server.toml").write_text(f"{head}{text}\n{own}")
     for name in ("open", HIDDEN):
         assert run_server(root, "commit", name).returncode == 0
     return root
@@ -105,6 +109,24 @@ def test_without_a_right_to_it_there_is_no_such_module(
             assert "private" in answer.headers["cache-control"]
             assert "public" not in answer.headers["cache-control"]
             assert "Authorization" in answer.headers.get_list("vary", split_commas=True)
+
+
+@pytest.mark.parametrize("text", [b"", b"x", b"x" * 9000])
+def test_an_attestation_finds_out_nothing(server: Serving, text: bytes) -> None:
+    answers = []
+    for name in (HIDDEN, "nobody"):
+        url = f"{server.url}/api/v1/modules/{name}/attestations"
+        answer = httpx.post(url, content=text)
+        assert answer.status_code == 401
+        answers.append(said(answer))
+    assert answers[0] == answers[1]
+
+
+def test_files_that_no_token_guards_are_warned_of(root: Path, tmp_path: Path) -> None:
+    for name, warns in (("open", False), (HIDDEN, True)):
+        done = run_server(root, "publish", name, "--to", str(tmp_path))
+        assert done.returncode == 0
+        assert ("no token guards these files" in done.stderr) == warns
 
 
 @pytest.mark.parametrize("place", LISTS)

@@ -334,6 +334,17 @@ def test_places_of_static_files(tmp_path: Path, to: str) -> None:
     assert [config.static_endpoint(name) for name in "mn"] == [url, other]
 
 
+def test_a_private_module_is_published_to_its_own_places_alone(tmp_path: Path) -> None:
+    """The places of all modules are those of web servers, which ask for no token."""
+    private = 'path = "/m"\naccess = "private"'
+    text = (
+        f'[static]\nto = ["/srv/www"]\n[modules.m]\n{private}\n'
+        f'[modules.n]\n{private}\nstatic = {{to = ["/srv/guarded"]}}\n'
+    )
+    config = load(written(tmp_path, text))
+    assert [config.static_places(name) for name in "mn"] == [(), ("/srv/guarded",)]
+
+
 @pytest.mark.parametrize(
     "line",
     [

@@ -48,6 +48,9 @@ def command(
     Any web server or bucket that hands them out is a metadata server then: downstreams name its
     address as they would name huai-server's. What is there already is not written again, so it
     costs what changed. With [static] in server.toml each commit does it.
+
+    No token guards these files: a private module is published only into places of its own table, or
+    with --to, and a warning says so.
     """
     console = Console(as_json=as_json, quiet=quiet)
     config = load(root)
@@ -57,6 +60,10 @@ def command(
         if not places:
             raise click.UsageError(
                 f"[static] in server.toml names no place for {name}: say where to with --to"
+            )
+        if config.module(name).is_private:
+            console.warning(
+                f"{name} is private, and no token guards these files: whoever can read them sees it"
             )
         for place in places:
             done = publish_module(config, name, module_places(root, name), place, wait=wait)
