@@ -4,10 +4,12 @@ import os
 import signal
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from huai_client.state.state import save
 from huai_schema.codec.attestation import BYTES_MAX, FILE_NAME
 from huai_server.mirrors.record import Holding, holding_place, read_holding
 from huai_server.paths import mirrors_folder
@@ -118,6 +120,11 @@ def test_what_is_not_true_is_refused(one: Attesting, own: Site) -> None:
             403,
             "may not claim",
         ),
+        "no address": (
+            one.post(one.again(**later, urls=("http://[::::]/",))),
+            403,
+            "may not claim",
+        ),
         "no module": (one.post(good, "nope"), 404, "no such module"),
     }
     for case, ((status, text), wanted, words) in cases.items():
@@ -151,8 +158,24 @@ def test_a_filtered_tree_is_attested_as_a_part_and_a_key_is_checked(own: Site) -
     one.down.configure(filter=("- *.iso",))
     one.down.synced()
     assert one.signed.said.partial
+    one.down.configure(filter=())
+    one.down.synced()
+    assert not one.signed.said.partial  # the same commit, lately attested as a part
+    one.down.configure(protect=("/a",))
+    one.up.put(b"b", b"second")
+    one.up.commit()
+    one.down.synced()
+    assert (one.signed.said.partial, one.signed.said.serial) == (True, 2)
+    one.down.configure(protect=())
+    one.up.put(b"b", b"the third")
+    one.up.commit()
+    one.down.synced()
+    assert not one.signed.said.partial
+    save(one.down.state_file, replace(one.down.state, partial=None))
+    one.down.synced()
+    assert one.signed.said.partial  # nothing is known of what an older release left out
     (own.folder / "attest3").chmod(0o644)
-    one.down.configure(filter=())  # a table that was found right is not looked at again
+    one.down.configure(filter=("- *.iso",))  # a table found right is not looked at again
     refused = one.down.sync()
     assert (refused.code, "others may read this private key" in refused.err) == (40, True)
 

@@ -32,6 +32,8 @@ _TEXT = re.compile(
     r"((?:url [!-~]{1,512}\n){1,8})"
 )
 _ARMOR = b"-----BEGIN SSH SIGNATURE-----\n"
+SIGNED_PATTERN: Final = f"^{_TEXT.pattern}{_ARMOR.decode()}"
+"""How each that is signed begins; not all that begins so is one."""
 _DAEMON = re.compile(rf"rsync://{HOST}(?::([0-9]{{1,5}}))?/([A-Za-z0-9._~+@,=/-]+)")
 _PORT_MOST = 65_535
 _PLACE = "attestation"
@@ -50,7 +52,7 @@ class Attestation(NamedTuple):
     time: int
     """When it was there, all of it verified; seconds since the epoch."""
     partial: bool
-    """Whether a filter leaves out some of it."""
+    """Whether something of it is left out, or may be."""
     urls: tuple[str, ...]
     """Where the tree is served, best first; each is `is_served_url`."""
 
@@ -77,7 +79,7 @@ class Attestation(NamedTuple):
         urls = tuple(line.removeprefix("url ") for line in found[7].splitlines())
         for url in urls:
             if not is_served_url(url):
-                raise FormatError(f"a URL that nobody can mirror from: {url[:200]!r}", _PLACE)
+                raise FormatError("a URL that nobody can mirror from", _PLACE)
         if len(set(urls)) != len(urls):
             raise FormatError("a URL that stands twice", _PLACE)
         serial, time = int(found[3]), int(found[5])

@@ -26,7 +26,10 @@ class AllowedDownstream(msgspec.Struct, frozen=True):
 
     def may_claim(self, url: str) -> bool:
         """Whether the host of `url` is one of its own."""
-        return urlsplit(url).netloc.lower() in self.hosts
+        try:
+            return urlsplit(url).netloc.lower() in self.hosts
+        except ValueError:  # what looks like an address of IPv6, and is none
+            return False
 
 
 class MirrorSettings(msgspec.Struct, frozen=True):

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from fastapi import APIRouter, Request, Response
 from starlette.requests import ClientDisconnect
 
-from huai_schema.codec.attestation import BYTES_MAX, SignedAttestation
+from huai_schema.codec.attestation import BYTES_MAX, SIGNED_PATTERN, SignedAttestation
 from huai_schema.errors import FormatError
 from huai_server.http.access import Access
 from huai_server.http.api import ErrorModel
@@ -37,8 +37,13 @@ _SECONDS = 20.0
 _BODY = {
     "requestBody": {
         "required": True,
-        "description": "an attestation (FORMAT.md)",
-        "content": {"text/plain": {"schema": {"type": "string", "maxLength": BYTES_MAX}}},
+        "description": "an attestation (FORMAT.md), signed: one of another form, or with a "
+        "signature of other bytes, is 400; one that is not allowed, 403; one that is not true, 409",
+        "content": {
+            "text/plain": {
+                "schema": {"type": "string", "maxLength": BYTES_MAX, "pattern": SIGNED_PATTERN}
+            }
+        },
     }
 }
 _ANSWERS: dict[int | str, dict[str, object]] = {

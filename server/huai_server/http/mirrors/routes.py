@@ -4,8 +4,10 @@ Each answer has an ETag; whoever may not see a module learns of no mirror of it.
 """
 
 import logging
+from collections.abc import Awaitable, Callable
 from hashlib import sha256
 from pathlib import Path
+from typing import TypeVar
 
 from fastapi import APIRouter, Request, Response
 
@@ -29,12 +31,16 @@ from huai_server.http.mirrors.who_holds import WhoHolds
 from huai_server.mirrors.standing import Standing
 
 _TEXT, _JSON = "text/plain; charset=utf-8", "application/json"
+_ALL: dict[int | str, dict[str, object]] = {
+    304: {"description": "it is as the request names it"},
+}
+_FOUND: dict[int | str, dict[str, object]] = {**_ALL, 404: {"model": ErrorModel}}
 _PLAIN: dict[int | str, dict[str, object]] = {
     200: {"content": {"text/plain": {"schema": {"type": "string"}}}},
-    404: {"model": ErrorModel},
+    **_FOUND,
 }
-_FOUND: dict[int | str, dict[str, object]] = {404: {"model": ErrorModel}}
 _log = logging.getLogger(__name__)
+_T = TypeVar("_T")
 
 
 class _Teller:
@@ -52,15 +58,21 @@ class _Teller:
         return module_mirrors(name, serial, await self._who.standings(name, repository))
 
     async def of_all(self, request: Request) -> AllMirrorsModel:
-        """The same of all; a damaged repository must not hide the others."""
+        """The same of all that the asker may see."""
+        return AllMirrorsModel(modules=await self._of_each(request, self.of_module))
+
+    async def _of_each(
+        self, request: Request, ask: Callable[[str, Path], Awaitable[_T]]
+    ) -> list[_T]:
+        """What `ask` says of each module; a damaged repository must not hide the others."""
         found = []
         for name, repository in sorted(self._access.modules(request.scope).items()):
             try:
-                found.append(await self.of_module(name, repository))
+                found.append(await ask(name, repository))
             except HuaiError as error:
                 # The message holds paths of this machine, so only the log gets it.
                 _log.warning("%s: %s", name, error.message)
-        return AllMirrorsModel(modules=found)
+        return found
 
     async def standings(self, request: Request, name: str) -> tuple[Standing, ...]:
         """The mirrors of a module that the asker may see."""
@@ -68,12 +80,14 @@ class _Teller:
 
     async def held(self, request: Request, mirror: str) -> list[Held]:
         """What one mirror holds, as far as the asker may see it."""
-        found = []
-        for name, repository in sorted(self._access.modules(request.scope).items()):
-            for each in await self._who.standings(name, repository):
-                head = await self._heads.read(name) if each.mirror == mirror else None
-                if head is not None:
-                    found.append(Held(name, head.info.totals.bytes, each))
+
+        async def of_module(name: str, repository: Path) -> Held | None:
+            standings = await self._who.standings(name, repository)
+            one = next((each for each in standings if each.mirror == mirror), None)
+            head = await self._heads.read(name) if one else None
+            return Held(name, head.info.totals.bytes, one) if one and head else None
+
+        found = [each for each in await self._of_each(request, of_module) if each]
         if not found:
             raise HttpError(404, "no such mirror", hint="see /api/v1/mirrors for their names")
         return found
@@ -90,7 +104,7 @@ def router(heads: Heads, access: Access, who: WhoHolds) -> APIRouter:
 
 
 def _add_own(routes: APIRouter, teller: _Teller, access: Access) -> None:
-    @routes.get("/mirrors", response_model=AllMirrorsModel)
+    @routes.get("/mirrors", response_model=AllMirrorsModel, responses=_ALL)
     async def all_mirrors(request: Request) -> Response:
         """Which mirror holds what of each module."""
         return _answer(request, (await teller.of_all(request)).model_dump_json(), _JSON)
