@@ -228,10 +228,10 @@ class Cut:
 def process_of(thread: int) -> int:
     """The process that a thread belongs to; 0: it ended meanwhile."""
     try:
-        status = Path(f"/proc/{thread}/status").read_text(encoding="ascii", errors="replace")
+        status = Path(f"/proc/{thread}/status").read_bytes()
     except (FileNotFoundError, ProcessLookupError):
         return 0
-    return int(status.partition("\nTgid:")[2].split(maxsplit=1)[0])
+    return int(status.partition(b"\nTgid:")[2].split(maxsplit=1)[0])
 
 
 def mark() -> None:
