@@ -101,7 +101,9 @@ def test_what_is_not_true_is_refused(one: Attesting, own: Site) -> None:
     cases = {
         "replayed": (one.post(good), 409, "not newer"),
         "older": (one.post(one.again(time=now - 5)), 409, "not newer"),
-        "forged": (one.post(good.replace(b"serial 1", b"serial 2")), 400, "not of these bytes"),
+        "forged": (one.post(good.replace(b"serial 1", b"serial 2")), 403, "not of these bytes"),
+        "unsigned": (one.post(good[:-200]), 403, "attestation"),
+        "no form": (one.post(good[:20]), 400, "not the lines"),
         "other module": (one.post(one.again(**later), other.name), 409, "another module"),
         "its identity": (
             one.post(one.again(**later, module=other.name), other.name),

@@ -9,6 +9,7 @@ Rules:
 
 import asyncio
 import logging
+import re
 import time
 from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
@@ -37,8 +38,8 @@ _SECONDS = 20.0
 _BODY = {
     "requestBody": {
         "required": True,
-        "description": "an attestation (FORMAT.md), signed: one of another form, or with a "
-        "signature of other bytes, is 400; one that is not allowed, 403; one that is not true, 409",
+        "description": "an attestation (FORMAT.md): one of another form is 400; one without "
+        "a right signature of an allowed downstream, 403; one that is not true, 409",
         "content": {
             "text/plain": {
                 "schema": {"type": "string", "maxLength": BYTES_MAX, "pattern": SIGNED_PATTERN}
@@ -49,6 +50,7 @@ _BODY = {
 _ANSWERS: dict[int | str, dict[str, object]] = {
     each: {"model": ErrorModel} for each in (400, 401, 403, 404, 408, 409, 413)
 }
+_FORM = re.compile(SIGNED_PATTERN.encode())
 _log = logging.getLogger(__name__)
 
 
@@ -71,7 +73,8 @@ def router(registry: Registry, access: Access, commits: KnownCommits) -> APIRout
         try:
             signed = SignedAttestation.decode(text)
         except FormatError as error:
-            raise HttpError(400, error.message) from None
+            status = 403 if _FORM.match(text) else 400
+            raise HttpError(status, error.message) from None
         mirrors = registry.mirrors()
         downstream = mirrors.named(signed.key)
         if downstream is None:
