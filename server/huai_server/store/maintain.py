@@ -21,7 +21,7 @@ from huai_server.store.pack_files import PackFile, kept_packs, list_packs
 from huai_server.store.repack import Repack
 from huai_server.store.replaced import remove_replaced
 from huai_server.store.repository import Head, Repository, StoreError
-from huai_server.store.retention import Retention
+from huai_server.store.retention import Retention, is_worth_repack
 
 
 class Plan(NamedTuple):
@@ -51,10 +51,11 @@ def foresee(places: ModulePlaces, retention: Retention, *, now: float) -> tuple[
         loose = len(repack.loose())
         counts = [pack.objects for pack in list_packs(repository.pack_folder)]
         counts += [loose] if loose else []
-        outdated = _outdated(repository, retention, now)
-        everything = bool(outdated) or repack.unreachable.exists()
+        cut = repack.unreachable.exists()
+        outdated = _outdated(repository, retention, now, at_once=cut)
+        everything = cut or bool(outdated.histories)
         merged = len(counts) if everything else roll_up(sorted(counts))
-        return Plan(loose, merged, _count(repository, outdated)), disk_use(places)
+        return Plan(loose, merged, outdated.commits), disk_use(places)
 
 
 def maintain(
@@ -107,14 +108,14 @@ class _Maintenance:
             BlockIndices(repository.path).prune(snapshot, self._now)
 
     def _drop(self, repository: Repository) -> int:
-        """Forget old histories; how many commits those are."""
-        outdated = _outdated(repository, self._retention, self._now)
-        if not outdated:
-            return 0
-        dropped = _count(repository, outdated)
-        self._repack.note_unreachable()
-        repository.forget(outdated)
-        return dropped
+        """Forget old histories; how many commits they have."""
+        # A run that was cut has dropped some: all is written again in any case.
+        cut = self._repack.unreachable.exists()
+        outdated = _outdated(repository, self._retention, self._now, at_once=cut)
+        if outdated.histories:
+            self._repack.note_unreachable()
+            repository.forget(outdated.histories)
+        return outdated.commits
 
     def _keep_reachable(self, repository: Repository, packs: list[PackFile]) -> None:
         """One pack of all that is needed takes the place of all packs."""
@@ -134,18 +135,28 @@ class _Maintenance:
         return split
 
 
-def _outdated(repository: Repository, retention: Retention, now: float) -> tuple[Head, ...]:
-    """The histories that go."""
+class _Outdated(NamedTuple):
+    """What goes."""
+
+    histories: tuple[Head, ...]
+    commits: int
+    """In these histories."""
+
+
+def _outdated(
+    repository: Repository, retention: Retention, now: float, *, at_once: bool
+) -> _Outdated:
+    """The old histories; none as long as they have to wait for others, unless `at_once`."""
     head = repository.head()
     newest = head.info.serial if head else 0
-    return tuple(
+    histories = tuple(
         each
         for each in repository.past()
         if retention.drops(each.info.serial, each.time, newest=newest, now=now)
     )
-
-
-def _count(repository: Repository, outdated: tuple[Head, ...]) -> int:
-    """The commits in these histories."""
-    newest = max((head.info.serial for head in outdated), default=0)
-    return sum(head.info.serial <= newest for head in repository.history()) if outdated else 0
+    last = max((head.info.serial for head in histories), default=0)
+    serials = [head.info.serial for head in repository.history()] if histories else []
+    commits = sum(serial <= last for serial in serials)
+    if at_once or is_worth_repack(commits, len(serials) - commits):
+        return _Outdated(histories, commits)
+    return _Outdated((), 0)

@@ -3,13 +3,17 @@
 Pure.  Commits stand in *histories*: the first commit of one has no parent, and the newest commit of
 each that is over has a ref that nobody sees.  A history goes as a whole.  So no commit is ever
 without its parent, as git wants it, and nothing that a client has is changed: it compares trees.
+Old histories wait for others: whenever some go, all that stays is written again.
 """
 
 from typing import NamedTuple
 
+_WRITTEN_AGAIN = 2
+"""Commits that are written again for each that goes, at most."""
+
 
 class Retention(NamedTuple):
-    """What stays at least; at most as many commits more do."""
+    """What stays at least; half as many commits more may, and a history."""
 
     seconds: int | None
     """Commits younger than that; None: all."""
@@ -28,6 +32,15 @@ class Retention(NamedTuple):
         if self.seconds is None:
             return False
         return newest - serial >= self.commits and time <= now - self.seconds
+
+
+def is_worth_repack(dropped: int, left: int) -> bool:
+    """Whether so many commits go now, for which those that are left are written again.
+
+    Otherwise busy modules, of which a history gets old every other day, would be written again
+    that often.
+    """
+    return left <= dropped * _WRITTEN_AGAIN
 
 
 FOREVER = Retention(None, 1)

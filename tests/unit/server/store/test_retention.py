@@ -1,12 +1,15 @@
 """Which commits stay, and that none is ever without its parent."""
 
 import os
+import time
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
-from huai_server.store.maintain import maintain
-from huai_server.store.retention import FOREVER, Retention
+from huai_server.store.maintain import foresee, maintain
+from huai_server.store.repack import Repack
+from huai_server.store.retention import FOREVER, Retention, is_worth_repack
 from tests.support.committing import Upstream, git
 
 DAY = 86_400
@@ -37,6 +40,13 @@ def test_a_history_is_over_after_so_many_commits() -> None:
         True,
     ]
     assert not FOREVER.is_full(10**6)
+
+
+@pytest.mark.parametrize(
+    ("dropped", "left", "worth"), [(1, 2, True), (1, 3, False), (64, 128, True), (64, 129, False)]
+)
+def test_all_is_written_again_for_enough_commits_only(dropped: int, left: int, worth: bool) -> None:
+    assert is_worth_repack(dropped, left) == worth
 
 
 @pytest.fixture
@@ -103,6 +113,35 @@ def test_old_commits_go_with_what_only_they_need(upstream: Upstream) -> None:
     assert not ids & set(made[:3])
     reachable = upstream.git("rev-list", "--objects", "--all").splitlines()
     assert ids == {line.split()[0] for line in reachable}
+    upstream.prove_sound()
+
+
+def test_one_old_history_waits_for_another(upstream: Upstream) -> None:
+    """Three commits do not go while eight stay, which would be written again."""
+    now = int(time.time())
+    with mock.patch.object(time, "time", return_value=now - 2.0 * DAY):
+        commits(upstream, 3)
+    commits(upstream, 8)
+    done = maintain(upstream.places, upstream.module.retention, now=now - DAY)
+    assert (done.plan.dropped, len(serials(upstream))) == (0, 11)
+    later = now + 2 * DAY
+    assert foresee(upstream.places, upstream.module.retention, now=later)[0].dropped == 6
+    assert maintain(upstream.places, upstream.module.retention, now=later).plan.dropped == 6
+    assert serials(upstream) == [11, 10, 9, 8, 7]
+    upstream.prove_sound()
+
+
+def test_a_run_that_was_cut_drops_the_rest_at_once(upstream: Upstream) -> None:
+    """It had dropped a history before this one, so all is written again anyway."""
+    now = int(time.time())
+    with mock.patch.object(time, "time", return_value=now - 2.0 * DAY):
+        commits(upstream, 3)
+    commits(upstream, 8)
+    Repack(upstream.places.repository).note_unreachable()
+    plan, _ = foresee(upstream.places, upstream.module.retention, now=now - DAY)
+    assert plan.dropped == 3
+    assert maintain(upstream.places, upstream.module.retention, now=now - DAY).plan == plan
+    assert serials(upstream)[-1] == 4
     upstream.prove_sound()
 
 
