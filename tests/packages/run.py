@@ -16,6 +16,7 @@ _STORY = TOP / "tests" / "packages" / "story.sh"
 _HOOKS = TOP / "hooks"
 _ELSEWHERE = ("compose", "huai.sysusers.conf")
 """Those of docker-compose.yml, and what debhelper renames."""
+_NAMED = 10
 _SECONDS = 400
 
 
@@ -44,7 +45,8 @@ def _check_content(version: str) -> None:
     wanted |= {each.name for each in hooks if not {*each.parts} & {*_ELSEWHERE}}
     missing = wanted - _held(version)
     if missing:
-        raise ComposeError(f"no package holds {', '.join(sorted(missing))}")
+        first = ", ".join(sorted(missing)[:_NAMED])
+        raise ComposeError(f"no package holds {len(missing)} files, of them {first}")
     print(f"  {len(wanted)} files of the wheel and of hooks/ are in the packages", flush=True)
 
 
