@@ -5,6 +5,7 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, NamedTuple
 
+import pytest
 from blake3 import blake3
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -207,7 +208,8 @@ ENDLESS = 1 << 40
 NOTHING = selection_of([Directory(ROOT, 0)])
 
 
-@settings(max_examples=60, deadline=None)
+@pytest.mark.timeout(600)
+@settings(max_examples=30, deadline=None)
 @given(RANDOMS, SIZES, st.lists(st.sampled_from([1, 2, 3, 5, 9, ENDLESS]), min_size=1, max_size=4))
 @example(Seeded(3), 140, [2, 2, 2])
 def test_any_history_of_renames(random: Random, size: int, cuts: list[int]) -> None:
