@@ -137,8 +137,8 @@ mod tests {
 
     #[test]
     fn a_link_gets_that_of_its_leader() {
-        assert_eq!(filled(b"x", b"e\t1\t5\tha\n", b""), Some(ONE.to_vec()));
-        assert_eq!(filled(b"x", b"e\t1\t5\thc\n", b""), None);
+        assert_eq!(filled(b"x", b"e\t1\t5\th../a\n", b""), Some(ONE.to_vec()));
+        assert_eq!(filled(b"x", b"e\t1\t5\th../c\n", b""), None);
     }
 
     #[test]
