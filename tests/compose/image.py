@@ -105,7 +105,7 @@ def _debootstrap() -> None:
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder, "root")
         command = ["debootstrap", "--variant=minbase", _RELEASE, str(root), *_mirror()]
-        run(command, seconds=600)
+        run(command, seconds=1200)
         for leftover in ("var/cache/apt/archives", "var/lib/apt/lists"):
             shutil.rmtree(root / leftover)
             Path(root, leftover, "partial").mkdir(parents=True)

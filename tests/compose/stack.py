@@ -12,6 +12,8 @@ from tests.compose.engine import TOP, ComposeError, Engine, run
 PROJECT = "huai-test-compose"
 SERVICES = ("mirror-update", "upstream", "rsyncd", "downstream", "plain")
 _FILES = (TOP / "docker-compose.yml", TOP / "tests" / "compose" / "override.yml")
+_BUILD_SECONDS = 2000
+"""The engine is compiled anew, beside all the tests."""
 _HEALTHY_SECONDS = 120
 _POLL_SECONDS = 0.25
 _SERVICE = "com.docker.compose.service"
@@ -54,7 +56,7 @@ class Stack:
     def build(self) -> None:
         """Build the one image; slow only for what has changed."""
         self.compose("config", "--quiet")
-        self.compose("build", "upstream", seconds=600)
+        self.compose("build", "upstream", seconds=_BUILD_SECONDS)
 
     def up(self) -> None:
         """Start all services, and wait until they are healthy."""
