@@ -152,7 +152,7 @@ impl Cutter {
             self.flush(writer)?;
             self.key = Some(key);
         } else if self.is_kept {
-            return Err(two_of_one_key());
+            return Err(Error::SameKey);
         }
         Ok(())
     }
@@ -165,7 +165,7 @@ impl Cutter {
         writer: &mut impl ObjectWriter,
     ) -> Result<()> {
         if !self.keys.insert(key) {
-            return Err(two_of_one_key());
+            return Err(Error::SameKey);
         }
         self.flush(writer)?;
         self.pieces.insert(key, piece.manifest);
@@ -197,10 +197,6 @@ impl Cutter {
 pub(crate) fn begins_piece(start: &[u8], lines: usize) -> bool {
     let hash = usize::try_from(crc32(start)).unwrap_or_default();
     hash.checked_rem(PIECE_LINES).unwrap_or_default() < lines
-}
-
-fn two_of_one_key() -> Error {
-    Error::new("two pieces would have one key")
 }
 
 /// Whether the fields of a leaf, from the tab behind its name on, are a file's.

@@ -13,6 +13,9 @@ pub enum Error {
         /// The object, line or path, seen from outside; may be empty.
         place: String,
     },
+    /// Two pieces of a manifest would have one key: which of them gets it, only all of the manifest
+    /// shows.  `amend` reads that then, and gives this to nobody.
+    SameKey,
     /// The caller said that the call has to end.
     Stopped,
     /// What the caller lent failed, a source of bytes or of objects: its own error, unchanged.
@@ -53,6 +56,7 @@ impl fmt::Display for Error {
         match self {
             Self::Malformed { rule, place } if place.is_empty() => to.write_str(rule),
             Self::Malformed { rule, place } => write!(to, "{place}: {rule}"),
+            Self::SameKey => to.write_str("two pieces would have one key"),
             Self::Stopped => to.write_str("stopped"),
             Self::Lent(error) => error.fmt(to),
         }

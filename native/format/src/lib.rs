@@ -45,7 +45,6 @@ pub mod signature;
 pub mod entry_limit;
 pub mod level;
 pub mod snapshot;
-mod sparse;
 
 pub mod digested;
 pub mod found_digests;

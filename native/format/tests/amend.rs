@@ -21,18 +21,22 @@ use proptest::prelude::*;
 
 type Path = Vec<u8>;
 
-/// Objects in memory, and how often one was written.
+/// Objects in memory, how often one was written, and how often one was asked for that is not here.
 #[derive(Default)]
 struct Objects {
     held: RefCell<HashMap<Oid, (Kind, Vec<u8>)>>,
     written: RefCell<usize>,
+    missed: RefCell<usize>,
 }
 
 impl ObjectReader for &Objects {
     fn read(&self, oid: &Oid, kind: Kind) -> Result<Vec<u8>> {
         match self.held.borrow().get(oid) {
             Some((found, data)) if *found == kind => Ok(data.clone()),
-            _ => Err(Error::Lent("not here".into())),
+            _ => {
+                *self.missed.borrow_mut() += 1;
+                Err(Error::Lent("not here".into()))
+            }
         }
     }
 }
@@ -387,4 +391,26 @@ fn a_name_that_was_never_there_is_told() {
     let found = amended(&objects, tree, &model.amendments(&touched));
     assert_eq!(found.unknown, BTreeSet::from([never]));
     assert_eq!(found.tree, model.tree(&objects));
+}
+
+#[test]
+fn an_object_that_is_missing_is_asked_for_once() {
+    let objects = Objects::default();
+    let mut model = planted(4);
+    let snapshot = Snapshot {
+        reader: &objects,
+        tree: model.tree(&objects),
+    };
+    let touched = model.change(Change::Remove(1, 2000)).into_iter().collect();
+    let mut held = objects.held.take();
+    held.retain(|_, (kind, _)| *kind == Kind::Tree);
+    objects.held.replace(held);
+    let failed = amend(
+        &snapshot,
+        1 << 20,
+        &model.amendments(&touched),
+        &mut &objects,
+    );
+    assert!(matches!(failed, Err(Error::Lent(_))));
+    assert_eq!(objects.missed.take(), 1);
 }

@@ -29,6 +29,7 @@ pub(crate) fn refuse(failure: FormatFailure) -> PyErr {
         FormatFailure::Malformed { rule, place } => {
             FormatError::new_err((rule.into_owned(), place))
         }
+        FormatFailure::SameKey => PyRuntimeError::new_err("two pieces of one key, read in part"),
         FormatFailure::Stopped => PyRuntimeError::new_err("stopped without an exception"),
         FormatFailure::Lent(error) => match error.downcast::<PyErr>() {
             Ok(raised) => *raised,

@@ -23,7 +23,7 @@ use crate::snapshot::{Located, Snapshot, Start};
 
 /// What comes next in an own directory.
 #[derive(Debug)]
-pub(crate) enum Step {
+pub(super) enum Step {
     /// A directory that stands in its manifest; the own one first, or the begin of it.
     Listing(Listing),
     /// More leaves of the own directory, before its subdirectories.
@@ -36,7 +36,7 @@ pub(crate) enum Step {
 
 /// An own directory, read from the front to the end.
 #[derive(Debug)]
-pub(crate) enum Reading {
+pub(super) enum Reading {
     /// All of it.
     Whole(Level),
     /// Without the pieces that stay.
@@ -45,7 +45,7 @@ pub(crate) enum Reading {
 
 impl Reading {
     /// What comes next, if anything does; all of it in tree order.
-    pub(crate) fn next<R: ObjectReader>(
+    pub(super) fn next<R: ObjectReader>(
         &mut self,
         snapshot: &Snapshot<R>,
         limit: &mut EntryLimit,
@@ -62,7 +62,7 @@ impl Reading {
 
 /// One that is longer than what changes in it.
 #[derive(Debug)]
-pub(crate) struct Sparse {
+pub(super) struct Sparse {
     path: RelPath,
     /// Each with whether something changes in it.
     pieces: Peekable<IntoIter<(Located, bool)>>,
@@ -76,7 +76,7 @@ pub(crate) struct Sparse {
 
 impl Sparse {
     /// The one at `path`, whose tree is `tree`; none if it has to be read whole.
-    pub(crate) fn open<R: ObjectReader>(
+    pub(super) fn open<R: ObjectReader>(
         snapshot: &Snapshot<R>,
         path: &RelPath,
         tree: Oid,
@@ -123,12 +123,12 @@ impl Sparse {
     }
 
     /// Where it is.
-    pub(crate) fn path(&self) -> &RelPath {
+    pub(super) fn path(&self) -> &RelPath {
         &self.path
     }
 
     /// Where the leaves end that came last; none: there are no more behind them.
-    pub(crate) fn until(&self) -> Option<&[u8]> {
+    pub(super) fn until(&self) -> Option<&[u8]> {
         self.until.as_deref()
     }
 

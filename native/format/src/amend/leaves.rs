@@ -1,0 +1,71 @@
+//! Reading the leaves of a listing one after the other, with their digests.
+
+use std::collections::BTreeSet;
+
+use crate::cut::is_file;
+use crate::error::Result;
+use crate::escape::unescape;
+use crate::find::split_before;
+use crate::limits::DIGEST_BYTES;
+
+/// A leaf on its way.
+pub(super) struct Leaf<'a> {
+    /// Raw.
+    pub(super) name: Vec<u8>,
+    pub(super) line: &'a [u8],
+    pub(super) digest: Option<&'a [u8]>,
+}
+
+/// Leaves one after the other.
+pub(super) struct LeafReader<'a> {
+    text: &'a [u8],
+    digests: std::slice::ChunksExact<'a, u8>,
+    pub(super) leaf: Option<Leaf<'a>>,
+}
+
+impl<'a> LeafReader<'a> {
+    pub(super) fn new(text: &'a [u8], digests: &'a [u8]) -> Result<Self> {
+        let mut reader = Self {
+            text,
+            digests: digests.chunks_exact(DIGEST_BYTES),
+            leaf: None,
+        };
+        reader.advance()?;
+        Ok(reader)
+    }
+
+    fn advance(&mut self) -> Result<()> {
+        self.leaf = None;
+        if self.text.is_empty() {
+            return Ok(());
+        }
+        let (line, _) = split_before(self.text, b'\n');
+        let end = line.len().saturating_add(1).min(self.text.len());
+        let (line, rest) = self.text.split_at(end);
+        self.text = rest;
+        let (name, fields) = split_before(line, b'\t');
+        let digest = is_file(fields).then(|| self.digests.next()).flatten();
+        let name = unescape(name)?.into_owned();
+        self.leaf = Some(Leaf { name, line, digest });
+        Ok(())
+    }
+
+    pub(super) fn take_if(&mut self, wanted: bool) -> Result<Option<Leaf<'a>>> {
+        if !wanted {
+            return Ok(None);
+        }
+        let leaf = self.leaf.take();
+        self.advance()?;
+        Ok(leaf)
+    }
+}
+
+/// The raw names of leaves.
+pub(super) fn names(leaves: &[u8]) -> Result<BTreeSet<Vec<u8>>> {
+    let lines = leaves
+        .split(|&byte| byte == b'\n')
+        .filter(|line| !line.is_empty());
+    lines
+        .map(|line| Ok(unescape(split_before(line, b'\t').0)?.into_owned()))
+        .collect()
+}

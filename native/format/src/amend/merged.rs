@@ -1,0 +1,108 @@
+//! The leaves of a directory: those of the snapshot with what an amendment says of them.
+
+use std::cmp::Ordering;
+use std::collections::BTreeSet;
+
+use crate::amend::Amendment;
+use crate::amend::leaves::{Leaf, LeafReader};
+use crate::cut::is_file;
+use crate::digests::is_zero;
+use crate::error::Result;
+use crate::find::split_before;
+use crate::limits::DIGEST_BYTES;
+use crate::manifest;
+
+/// The leaves of a directory as they are now.
+pub(super) struct Merged {
+    pub(super) lines: Vec<u8>,
+    pub(super) digests: Vec<u8>,
+    /// Names that are gone, and that the snapshot has as leaves.
+    pub(super) found: BTreeSet<Vec<u8>>,
+}
+
+impl Merged {
+    /// Of those that were and those that are `after`, up to the name `until` if there is one.
+    pub(super) fn of(
+        past: &manifest::Listing,
+        after: &mut LeafReader<'_>,
+        until: Option<&[u8]>,
+        amendment: &Amendment,
+    ) -> Result<Self> {
+        let mut merged = Self {
+            lines: Vec::new(),
+            digests: Vec::new(),
+            found: BTreeSet::new(),
+        };
+        let mut before = LeafReader::new(&past.leaves, &past.digests)?;
+        loop {
+            let due = after.leaf.as_ref();
+            let due = due.filter(|leaf| until.is_none_or(|until| *leaf.name < *until));
+            let order = match (&before.leaf, due) {
+                (None, None) => break,
+                (Some(_), None) => Ordering::Less,
+                (None, Some(_)) => Ordering::Greater,
+                (Some(old), Some(new)) => old.name.cmp(&new.name),
+            };
+            let old = before.take_if(order.is_le())?;
+            let new = after.take_if(order.is_ge())?;
+            merged.add(old, new, amendment);
+        }
+        if is_zero(&merged.digests) {
+            merged.digests.clear();
+        }
+        Ok(merged)
+    }
+
+    fn add(&mut self, old: Option<Leaf<'_>>, new: Option<Leaf<'_>>, amendment: &Amendment) {
+        let name = old.as_ref().or(new.as_ref()).map(|leaf| leaf.name.clone());
+        let name = name.unwrap_or_default();
+        if amendment.unsure.contains(&name) {
+            // What it is linked to may be something else by now.
+            if let Some(old) = old {
+                self.put(&without_link(old.line), old.digest);
+            }
+        } else if let Some(new) = new {
+            self.put(new.line, new.digest);
+        } else if let Some(old) = old {
+            if amendment.gone.contains(&name) {
+                self.found.insert(name);
+            } else if !amendment.is_whole && !amendment.directories.contains(&name) {
+                self.put(old.line, old.digest);
+            }
+        }
+    }
+
+    fn put(&mut self, line: &[u8], digest: Option<&[u8]>) {
+        self.lines.extend_from_slice(line);
+        if is_file(split_before(line, b'\t').1) {
+            let digest = digest.unwrap_or(&[0; DIGEST_BYTES]);
+            self.digests.extend_from_slice(digest);
+        }
+    }
+}
+
+/// A line without its hardlink field.
+fn without_link(line: &[u8]) -> Vec<u8> {
+    let mut fields = line
+        .strip_suffix(b"\n")
+        .unwrap_or(line)
+        .split(|&byte| byte == b'\t');
+    let first: Vec<_> = fields.by_ref().take(3).collect();
+    let rest = fields.filter(|field| !field.starts_with(b"h"));
+    let kept: Vec<_> = first.into_iter().chain(rest).collect();
+    let mut line = kept.join(&b'\t');
+    line.push(b'\n');
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_loses_its_link_and_nothing_else() {
+        let line = b"hello\t1\t2\tm600\tuhans\th../hase\n";
+        assert_eq!(without_link(line), b"hello\t1\t2\tm600\tuhans\n");
+        assert_eq!(without_link(b"h\t>h\t2\n"), b"h\t>h\t2\n");
+    }
+}

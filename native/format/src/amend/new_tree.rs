@@ -1,0 +1,287 @@
+//! The tree that amendments make of a snapshot, and what changed in it.
+
+use std::collections::{BTreeSet, HashMap};
+
+use crate::amend::leaves::{LeafReader, names};
+use crate::amend::merged::Merged;
+use crate::amend::past::Past;
+use crate::amend::sparse::{Sparse, Step};
+use crate::amend::{Amended, Amendment};
+use crate::entry_limit::EntryLimit;
+use crate::error::{Error, Result};
+use crate::git::oid::Oid;
+use crate::layout::{Layout, Listing};
+use crate::level::Walk;
+use crate::manifest;
+use crate::objects::{ObjectReader, ObjectWriter};
+use crate::path::{RelPath, basename, parent};
+use crate::snapshot::Located;
+use crate::totals::Totals;
+
+/// Takes the directories of the snapshot, and the amendments, in tree order.
+pub(super) struct NewTree<'a> {
+    amendments: &'a [Amendment],
+    /// The first that has not come yet.
+    pub(super) next: usize,
+    by_path: HashMap<&'a [u8], usize>,
+    layout: Layout,
+    /// The names of leaves that amendments have, of those in which a directory may have ended.
+    leaves: HashMap<usize, BTreeSet<Vec<u8>>>,
+    /// The directory that ended last.
+    ended: Option<RelPath>,
+    /// A directory of which more leaves may come, and those that it has now.
+    open: Option<(&'a Amendment, LeafReader<'a>)>,
+    pub(super) result: Amended,
+}
+
+impl<'a> NewTree<'a> {
+    pub(super) fn new(past: Oid, amendments: &'a [Amendment]) -> Self {
+        let numbered = amendments.iter().enumerate();
+        Self {
+            amendments,
+            next: 0,
+            by_path: numbered
+                .map(|(number, each)| (&*each.path, number))
+                .collect(),
+            layout: Layout::default(),
+            leaves: HashMap::new(),
+            ended: None,
+            open: None,
+            result: Amended {
+                tree: past,
+                added: Totals::default(),
+                added_directories: 0,
+                removed: Totals::default(),
+                removed_directories: 0,
+                unknown: BTreeSet::new(),
+                ended: BTreeSet::new(),
+            },
+        }
+    }
+
+    /// The next directory of the snapshot is not amended itself.
+    pub(super) fn pass<R: ObjectReader>(
+        &mut self,
+        past: &mut Past<'_, R>,
+        writer: &mut impl ObjectWriter,
+    ) -> Result<()> {
+        match past.next.take() {
+            Some(Step::Piece(_, located)) => return self.keep(past, &located, writer),
+            Some(Step::Leaves(listing)) => return self.go_on(past, &listing, writer),
+            other => past.next = other,
+        }
+        let Some(path) = past.peek()?.cloned() else {
+            return Ok(());
+        };
+        if self.has_ended(&path) {
+            return self.remove(past);
+        }
+        let below = self.amendments.get(self.next);
+        let inside = below.is_some_and(|each| is_below(&each.path, path.as_bytes()));
+        if let (Some(Step::Own(_, tree)), false) = (&past.next, inside) {
+            self.layout.graft(path.as_bytes(), *tree, writer)?;
+            past.next = None;
+            return Ok(());
+        }
+        if let Some(listing) = past.listing(None)? {
+            self.layout.add(&borrowed(&listing), writer)?;
+        }
+        Ok(())
+    }
+
+    /// Nothing changes in this piece of the directory that was amended last and is read.
+    fn keep<R: ObjectReader>(
+        &mut self,
+        past: &Past<'_, R>,
+        located: &Located,
+        writer: &mut impl ObjectWriter,
+    ) -> Result<()> {
+        let (Some(sparse), Some(key)) = (past.sparse(), located.name) else {
+            return Err(Error::new("a piece without a directory"));
+        };
+        let path = sparse.path().as_bytes();
+        self.layout.keep(path, key, located.piece, writer)
+    }
+
+    /// More leaves of the directory that was amended last.
+    fn go_on<R: ObjectReader>(
+        &mut self,
+        past: &Past<'_, R>,
+        listing: &manifest::Listing,
+        writer: &mut impl ObjectWriter,
+    ) -> Result<()> {
+        let Some((amendment, leaves)) = &mut self.open else {
+            return Err(Error::new("leaves without a directory"));
+        };
+        let until = past.sparse().and_then(Sparse::until);
+        let merged = Merged::of(listing, leaves, until, amendment)?;
+        for name in &merged.found {
+            self.result
+                .unknown
+                .remove(listing.path.join(name).as_bytes());
+        }
+        self.count_out(&listing.leaves, 0);
+        self.result.added.add(Totals::of(&merged.lines));
+        if merged.lines.is_empty() {
+            return Ok(());
+        }
+        let more = Listing {
+            path: listing.path.as_bytes(),
+            attributes: b"",
+            leaves: &merged.lines,
+            digests: &merged.digests,
+        };
+        self.layout.add(&more, writer)
+    }
+
+    /// The next directory of the snapshot is no directory any more.
+    fn remove<R: ObjectReader>(&mut self, past: &mut Past<'_, R>) -> Result<()> {
+        match past.next.take() {
+            Some(Step::Own(path, tree)) => {
+                let limit = EntryLimit::new(past.entries);
+                let mut walk = Walk::below(path, tree, limit);
+                while let Some(listing) = walk.next(past.snapshot)? {
+                    self.count_out(&listing.leaves, 1);
+                }
+            }
+            Some(Step::Listing(listing)) => self.count_out(&listing.leaves, 1),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// The next directory of the snapshot is the one that is amended next.
+    pub(super) fn change<R: ObjectReader>(
+        &mut self,
+        past: &mut Past<'_, R>,
+        amendment: &'a Amendment,
+        writer: &mut impl ObjectWriter,
+    ) -> Result<()> {
+        let Some(listing) = past.listing(Some(amendment))? else {
+            return Ok(());
+        };
+        let mut leaves = LeafReader::new(&amendment.leaves, &amendment.digests)?;
+        let sparse = past
+            .sparse()
+            .filter(|sparse| *sparse.path() == listing.path);
+        let until = sparse.and_then(Sparse::until);
+        let merged = Merged::of(&listing, &mut leaves, until, amendment)?;
+        for name in &amendment.gone {
+            if !merged.found.contains(name) {
+                let path = RelPath::trusted(amendment.path.clone()).join(name);
+                self.result.unknown.insert(path.as_bytes().to_vec());
+            }
+        }
+        self.count_out(&listing.leaves, 0);
+        self.put(amendment, &merged, writer)?;
+        if sparse.is_some() {
+            self.open = Some((amendment, leaves));
+            self.layout.cut(writer)?;
+        }
+        Ok(())
+    }
+
+    /// A directory that the snapshot does not have.
+    pub(super) fn make(
+        &mut self,
+        amendment: &'a Amendment,
+        writer: &mut impl ObjectWriter,
+    ) -> Result<()> {
+        let nothing = manifest::Listing {
+            path: RelPath::trusted(amendment.path.clone()),
+            attributes: Vec::new().into(),
+            leaves: Vec::new().into(),
+            digests: Vec::new().into(),
+        };
+        let mut leaves = LeafReader::new(&amendment.leaves, &amendment.digests)?;
+        let merged = Merged::of(&nothing, &mut leaves, None, amendment)?;
+        for name in &amendment.gone {
+            let path = nothing.path.join(name);
+            self.result.unknown.insert(path.as_bytes().to_vec());
+        }
+        self.result.added_directories = self.result.added_directories.saturating_add(1);
+        self.put(amendment, &merged, writer)
+    }
+
+    fn put(
+        &mut self,
+        amendment: &'a Amendment,
+        merged: &Merged,
+        writer: &mut impl ObjectWriter,
+    ) -> Result<()> {
+        let listing = Listing {
+            path: &amendment.path,
+            attributes: &amendment.attributes,
+            leaves: &merged.lines,
+            digests: &merged.digests,
+        };
+        self.result.added.add(Totals::of(&merged.lines));
+        self.leaves.insert(self.next, names(&amendment.leaves)?);
+        self.next = self.next.saturating_add(1);
+        self.layout.add(&listing, writer)
+    }
+
+    /// Whether the directory at `path` of the snapshot is none any more.
+    fn has_ended(&mut self, path: &RelPath) -> bool {
+        if let Some(top) = &self.ended {
+            if is_below(path.as_bytes(), top.as_bytes()) {
+                return true;
+            }
+        }
+        let above = self.by_path.get(parent(path.as_bytes())).copied();
+        let Some((number, amendment)) =
+            above.and_then(|number| Some((number, self.amendments.get(number)?)))
+        else {
+            return false;
+        };
+        let leaves = self.leaves.get(&number);
+        let ended = !path.is_root()
+            && leaves.is_some_and(|leaves| amendment.ends(basename(path.as_bytes()), leaves));
+        if ended {
+            self.result.unknown.remove(path.as_bytes());
+            self.result.ended.insert(path.as_bytes().to_vec());
+            self.ended = Some(path.clone());
+        }
+        ended
+    }
+
+    fn count_out(&mut self, leaves: &[u8], directories: u64) {
+        self.result.removed.add(Totals::of(leaves));
+        self.result.removed_directories =
+            self.result.removed_directories.saturating_add(directories);
+    }
+
+    pub(super) fn finish(self, writer: &mut impl ObjectWriter) -> Result<Amended> {
+        let tree = self.layout.finish(writer)?;
+        Ok(Amended {
+            tree,
+            ..self.result
+        })
+    }
+}
+
+fn borrowed(listing: &manifest::Listing) -> Listing<'_> {
+    Listing {
+        path: listing.path.as_bytes(),
+        attributes: &listing.attributes,
+        leaves: &listing.leaves,
+        digests: &listing.digests,
+    }
+}
+
+/// Whether `path` is `top` or lies below it.
+fn is_below(path: &[u8], top: &[u8]) -> bool {
+    let rest = path.strip_prefix(top);
+    top.is_empty() || rest.is_some_and(|rest| matches!(rest, [] | [b'/', ..]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_below_begins_with_the_name_and_a_slash() {
+        assert!(is_below(b"a/b", b"a") && is_below(b"a", b"a") && is_below(b"a", b""));
+        assert!(!is_below(b"ab", b"a"));
+    }
+}

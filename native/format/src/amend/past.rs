@@ -1,0 +1,87 @@
+//! The snapshot that is amended, read from the front to the end.
+
+use crate::amend::Amendment;
+use crate::amend::sparse::{Reading, Sparse, Step};
+use crate::entry_limit::EntryLimit;
+use crate::error::Result;
+use crate::level::Level;
+use crate::manifest;
+use crate::objects::ObjectReader;
+use crate::path::RelPath;
+use crate::snapshot::Snapshot;
+
+/// The snapshot, from the front to the end; own directories are opened when it is asked for.
+pub(super) struct Past<'a, R> {
+    pub(super) snapshot: &'a Snapshot<R>,
+    limit: EntryLimit,
+    pub(super) entries: u64,
+    is_sparse: bool,
+    levels: Vec<Reading>,
+    pub(super) next: Option<Step>,
+}
+
+impl<'a, R: ObjectReader> Past<'a, R> {
+    pub(super) fn new(snapshot: &'a Snapshot<R>, entries: u64, is_sparse: bool) -> Self {
+        Self {
+            snapshot,
+            limit: EntryLimit::new(entries),
+            entries,
+            is_sparse,
+            levels: Vec::new(),
+            next: Some(Step::Own(RelPath::root(), snapshot.tree)),
+        }
+    }
+
+    /// Where the next directory is.
+    pub(super) fn peek(&mut self) -> Result<Option<&RelPath>> {
+        while self.next.is_none() {
+            let Some(level) = self.levels.last_mut() else {
+                return Ok(None);
+            };
+            self.next = level.next(self.snapshot, &mut self.limit)?;
+            if self.next.is_none() {
+                self.levels.pop();
+            }
+        }
+        Ok(self.next.as_ref().map(|step| match step {
+            Step::Listing(listing) | Step::Leaves(listing) => &listing.path,
+            Step::Own(path, _) | Step::Piece(path, _) => path,
+        }))
+    }
+
+    /// The listing of the next directory, which is opened if it has a tree of its own; all of it,
+    /// or with an amendment, which is to be carried out there, the begin of it.
+    pub(super) fn listing(
+        &mut self,
+        amendment: Option<&Amendment>,
+    ) -> Result<Option<manifest::Listing>> {
+        if let Some(Step::Own(path, tree)) = &self.next {
+            let limit = &mut self.limit;
+            let sparse = match amendment.filter(|_| self.is_sparse) {
+                Some(amendment) => Sparse::open(self.snapshot, path, *tree, amendment, limit)?,
+                None => None,
+            };
+            self.levels.push(match sparse {
+                Some(sparse) => Reading::Sparse(sparse),
+                None => Reading::Whole(Level::open(self.snapshot, path.clone(), *tree, limit)?),
+            });
+            self.next = None;
+            self.peek()?;
+        }
+        match self.next.take() {
+            Some(Step::Listing(listing)) => Ok(Some(listing)),
+            other => {
+                self.next = other;
+                Ok(None)
+            }
+        }
+    }
+
+    /// The directory that is being read, if not all of it is.
+    pub(super) fn sparse(&self) -> Option<&Sparse> {
+        match self.levels.last() {
+            Some(Reading::Sparse(sparse)) => Some(sparse),
+            _ => None,
+        }
+    }
+}
