@@ -2,6 +2,7 @@
 
 use huai_format::budget::Budget;
 use huai_format::error::{Error, Result};
+use huai_format::git::deflate::Deflater;
 use huai_format::git::delta::Delta;
 use huai_format::git::inflate::Inflater;
 use huai_format::git::object::{Kind, Object};
@@ -92,6 +93,25 @@ proptest! {
         pack[at] ^= 1 << bit;
         let refused = matches!(resolved(&pack, room), Err(Error::Malformed { .. }));
         prop_assert!(refused);
+    }
+
+    #[test]
+    fn deflates_what_another_library_inflates(
+        text in prop::collection::vec(0..4_u8, 0..3000),
+        noise in prop::collection::vec(any::<u8>(), 0..3000),
+    ) {
+        let mut deflater = Deflater::default();
+        let mut packed = Vec::new();
+        for content in [&text, &noise, &[&text[..], &noise].concat()] {
+            deflater.deflate(content, &mut packed).unwrap();
+            let made = decompress_to_vec_zlib_with_limit(&packed, content.len());
+            prop_assert_eq!(made.as_ref().ok(), Some(content));
+        }
+        for content in [&text, &noise] {
+            deflater.deflate(content, &mut packed).unwrap();
+            let theirs = compress_to_vec_zlib(content, 6).len();
+            prop_assert!(packed.len() <= theirs + theirs / 10 + 64, "{} {theirs}", packed.len());
+        }
     }
 
     #[test]

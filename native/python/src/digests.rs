@@ -38,16 +38,16 @@ impl Digests {
         py: Python<'py>,
         directories: Vec<(PyBackedBytes, PyBackedBytes, u64)>,
     ) -> PyResult<Vec<Doubt<'py>>> {
-        let doubts = self.call(py, move |digests| {
+        let doubts = call(&self.0, py, move |digests| {
             let files: Vec<_> = directories.iter().map(files).collect();
             digests.look_up(&files)
         })?;
-        Ok(doubts.into_iter().map(|each| doubt(py, &each)).collect())
+        Ok(doubts_of(py, &doubts))
     }
 
     fn settle<'py>(&self, py: Python<'py>, found: Vec<Read>) -> PyResult<Vec<Bound<'py, PyBytes>>> {
         let found = parsed(found)?;
-        let columns = self.call(py, |digests| digests.settle(&found))?;
+        let columns = call(&self.0, py, |digests| digests.settle(&found))?;
         Ok(columns
             .iter()
             .map(|column| PyBytes::new(py, column))
@@ -55,28 +55,26 @@ impl Digests {
     }
 
     fn look_up_run<'py>(&self, py: Python<'py>, run: Py<Run>) -> PyResult<Vec<Doubt<'py>>> {
-        let doubts = self.call(py, move |digests| {
-            let run = run.get().lock();
-            let files: Vec<_> = run.directories.iter().map(files_of).collect();
-            digests.look_up(&files)
+        let doubts = call(&self.0, py, move |digests| {
+            digests.look_up(&files_of_run(&run.get().lock().directories))
         })?;
-        Ok(doubts.into_iter().map(|each| doubt(py, &each)).collect())
+        Ok(doubts_of(py, &doubts))
     }
 
     fn settle_run(&self, py: Python<'_>, run: Py<Run>, found: Vec<Read>) -> PyResult<()> {
         let found = parsed(found)?;
-        self.call(py, move |digests| {
+        call(&self.0, py, move |digests| {
             run.get().lock().columns = digests.settle(&found)?;
             Ok(())
         })
     }
 
     fn flush(&self, py: Python<'_>) -> PyResult<()> {
-        self.call(py, digests::Digests::flush)
+        call(&self.0, py, digests::Digests::flush)
     }
 
     fn finish(&self, py: Python<'_>) -> PyResult<()> {
-        self.call(py, digests::Digests::finish)
+        call(&self.0, py, digests::Digests::finish)
     }
 }
 
@@ -94,51 +92,44 @@ impl ListedDigests {
     }
 
     fn look_up_run<'py>(&self, py: Python<'py>, run: Py<Run>) -> PyResult<Vec<Doubt<'py>>> {
-        let doubts = self.call(py, move |digests| {
-            let run = run.get().lock();
-            let files: Vec<_> = run.directories.iter().map(files_of).collect();
-            digests.look_up(&files)
+        let doubts = call(&self.0, py, move |digests| {
+            digests.look_up(&files_of_run(&run.get().lock().directories))
         })?;
-        Ok(doubts.into_iter().map(|each| doubt(py, &each)).collect())
+        Ok(doubts_of(py, &doubts))
     }
 
     fn settle_run(&self, py: Python<'_>, run: Py<Run>, found: Vec<Read>) -> PyResult<()> {
         let found = parsed(found)?;
-        self.call(py, move |digests| {
+        call(&self.0, py, move |digests| {
             run.get().lock().columns = digests.settle(&found);
             Ok(())
         })
     }
 
     fn finish(&self, py: Python<'_>) -> PyResult<()> {
-        self.call(py, digests::ListedDigests::finish)
+        call(&self.0, py, digests::ListedDigests::finish)
     }
 }
 
-impl ListedDigests {
-    fn call<T: Send>(
-        &self,
-        py: Python<'_>,
-        work: impl FnOnce(&mut digests::ListedDigests) -> Result<T> + Send,
-    ) -> PyResult<T> {
-        let done = wait(py, |_| {
-            work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
-        })?;
-        done.map_err(|error| raise(py, &error))
-    }
+/// Works on digests that no other call has in work.
+fn call<D: Send, T: Send>(
+    digests: &Mutex<D>,
+    py: Python<'_>,
+    work: impl FnOnce(&mut D) -> Result<T> + Send,
+) -> PyResult<T> {
+    let done = wait(py, |_| {
+        work(&mut digests.lock().unwrap_or_else(PoisonError::into_inner))
+    })?;
+    done.map_err(|error| raise(py, &error))
 }
 
-impl Digests {
-    fn call<T: Send>(
-        &self,
-        py: Python<'_>,
-        work: impl FnOnce(&mut digests::Digests) -> Result<T> + Send,
-    ) -> PyResult<T> {
-        let done = wait(py, |_| {
-            work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
-        })?;
-        done.map_err(|error| raise(py, &error))
-    }
+/// The files of a scan's directories.
+fn files_of_run(run: &[Directory]) -> Vec<Files<'_>> {
+    run.iter().map(files_of).collect()
+}
+
+fn doubts_of<'py>(py: Python<'py>, doubts: &[digests::Doubt]) -> Vec<Doubt<'py>> {
+    doubts.iter().map(|each| doubt(py, each)).collect()
 }
 
 fn doubt<'py>(py: Python<'py>, doubt: &digests::Doubt) -> Doubt<'py> {

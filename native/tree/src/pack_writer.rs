@@ -211,7 +211,7 @@ impl PackWriter {
 impl ObjectWriter for PackWriter {
     fn write(&mut self, kind: Kind, content: &[u8]) -> Made<Oid> {
         let oid = Oid::of_own(kind, content);
-        if self.known.known(&oid).is_some() || !self.own.insert(oid) {
+        if self.known.known(&oid)?.is_some() || !self.own.insert(oid) {
             return Ok(oid);
         }
         self.held += content.len();

@@ -61,6 +61,43 @@ impl Source for PackFile {
     }
 }
 
+/// Indices of at most this size are read as a whole, and checked.
+const SMALL_INDEX: u64 = 256 << 10;
+
+/// The bytes of an index: those of a small one are held, so that no file stays open for the pack of
+/// each commit.
+#[derive(Debug)]
+enum IndexBytes {
+    Held(Vec<u8>),
+    Open(PackFile),
+}
+
+impl Source for IndexBytes {
+    fn size(&self) -> u64 {
+        match self {
+            Self::Held(bytes) => bytes.as_slice().size(),
+            Self::Open(file) => file.size(),
+        }
+    }
+
+    fn read_at(&self, offset: u64, room: &mut [u8]) -> Parsed<()> {
+        match self {
+            Self::Held(bytes) => bytes.as_slice().read_at(offset, room),
+            Self::Open(file) => file.read_at(offset, room),
+        }
+    }
+}
+
+fn open_index(path: &[u8]) -> Parsed<Index<IndexBytes>> {
+    let file = PackFile::open(path).map_err(boxed)?;
+    if file.size() > SMALL_INDEX {
+        return Index::open(IndexBytes::Open(file));
+    }
+    let index = Index::open(IndexBytes::Held(file.read_whole()?))?;
+    index.check()?;
+    Ok(index)
+}
+
 /// Ids, and the records of their objects.
 pub type Chain = Vec<(Oid, Vec<u8>)>;
 
@@ -71,15 +108,14 @@ const COPIED_DEPTH: usize = 8;
 struct Pack {
     /// Without a suffix.
     path: Vec<u8>,
-    index: Index,
+    index: Index<IndexBytes>,
     reader: Option<PackReader<PackFile>>,
 }
 
 impl Pack {
     fn open(path: Vec<u8>) -> Parsed<Self> {
-        let file = PackFile::open(&[&path, &b".idx"[..]].concat()).map_err(boxed)?;
-        let index =
-            Index::parse(file.read_whole()?).map_err(|error| error.within(path.escape_ascii()))?;
+        let index = open_index(&[&path, &b".idx"[..]].concat());
+        let index = index.map_err(|error| error.within(path.escape_ascii()))?;
         Ok(Self {
             path,
             index,
@@ -87,12 +123,17 @@ impl Pack {
         })
     }
 
+    fn find(&mut self, oid: &Oid) -> Parsed<Option<Place>> {
+        let place = self.index.find(oid);
+        place.map_err(|error| error.within(self.path.escape_ascii()))
+    }
+
     fn read(&mut self, place: &Place) -> Parsed<Object> {
-        opened(&mut self.reader, &self.path)?.read(place, &self.index)
+        opened(&mut self.reader, &self.path)?.read(place, &mut self.index)
     }
 
     fn packed(&mut self, place: &Place) -> Parsed<Packed> {
-        opened(&mut self.reader, &self.path)?.packed(place, &self.index)
+        opened(&mut self.reader, &self.path)?.packed(place, &mut self.index)
     }
 }
 
@@ -206,7 +247,7 @@ impl Packs {
             let Made::From(base) = packed.made else {
                 return Ok(Some(chain));
             };
-            match pack.index.find(&base) {
+            match pack.find(&base)? {
                 Some(found) if chain.len() <= COPIED_DEPTH => place = found,
                 _ => break,
             }
@@ -216,16 +257,16 @@ impl Packs {
     }
 
     /// Whether an object is in the pack of this path.
-    pub(crate) fn is_in(&self, path: &[u8], oid: &Oid) -> bool {
-        let mut packs = self.opened.iter().filter(|pack| pack.path == path);
-        packs.any(|pack| pack.index.find(oid).is_some())
+    pub(crate) fn is_in(&mut self, path: &[u8], oid: &Oid) -> Parsed<bool> {
+        let pack = self.opened.iter_mut().find(|pack| pack.path == path);
+        pack.map_or(Ok(false), |pack| Ok(pack.find(oid)?.is_some()))
     }
 
     /// Where an object stands, if it is here; its pack comes first then, and is open.
     pub fn locate(&mut self, oid: &Oid) -> Parsed<Option<Place>> {
         let mut listed = false;
         loop {
-            if let Some(place) = self.known(oid) {
+            if let Some(place) = self.known(oid)? {
                 match self.open_first() {
                     Ok(()) => return Ok(Some(place)),
                     // Maintenance may have put another in its place.
@@ -261,11 +302,15 @@ impl Packs {
     }
 
     /// Where an object stands in a pack that is known; its pack comes first then.
-    pub(crate) fn known(&mut self, oid: &Oid) -> Option<Place> {
-        let has = |(number, pack): (usize, &Pack)| Some((number, pack.index.find(oid)?));
-        let (number, place) = self.opened.iter().enumerate().find_map(has)?;
-        self.opened.swap(0, number);
-        Some(place)
+    pub(crate) fn known(&mut self, oid: &Oid) -> Parsed<Option<Place>> {
+        for number in 0..self.opened.len() {
+            let found = self.opened.get_mut(number).map(|pack| pack.find(oid));
+            if let Some(place) = found.transpose()?.flatten() {
+                self.opened.swap(0, number);
+                return Ok(Some(place));
+            }
+        }
+        Ok(None)
     }
 
     /// Look for packs that are not known yet; whether there are any.

@@ -24,7 +24,10 @@ pub fn send_from(
     put: &mut Put<'_>,
 ) -> Result<()> {
     packs.locate(&wanted.tree)?;
-    let fresh = newest.filter(|path| packs.is_in(path, &wanted.tree));
+    let fresh = match newest {
+        Some(path) if packs.is_in(path, &wanted.tree)? => Some(path),
+        _ => None,
+    };
     send(wanted, &mut Sending { packs, fresh }, budget, put)
 }
 
@@ -42,7 +45,8 @@ impl Store for Sending<'_> {
         self.packs.packed(oid)
     }
 
-    fn is_fresh(&mut self, oid: &Oid) -> bool {
-        self.fresh.is_some_and(|fresh| self.packs.is_in(fresh, oid))
+    fn is_fresh(&mut self, oid: &Oid) -> Result<bool> {
+        self.fresh
+            .map_or(Ok(false), |fresh| self.packs.is_in(fresh, oid))
     }
 }

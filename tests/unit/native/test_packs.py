@@ -132,7 +132,38 @@ def test_an_index_that_lies_about_its_tables(tmp_path: Path) -> None:
             opened(tmp_path).find(NAME)
     body = head[:1056] + b"\xff\xff\xff\xff" + head[1060:]
     index.write_bytes(body + sha1(body, usedforsecurity=False).digest())
-    assert opened(tmp_path).find(NAME) is None
+    with pytest.raises(FormatError, match="damaged pack index"):
+        opened(tmp_path).find(NAME)
+
+
+def test_a_large_index_is_read_by_place(tmp_path: Path) -> None:
+    """Its checksum is not looked at; what is wrong in it shows, or the object is not found."""
+    others = {sha1(b"%d" % each, usedforsecurity=False).digest(): b"" for each in range(12_000)}
+    index = written(tmp_path, {NAME: whole(TEXT), **others}).with_suffix(".idx")
+    sound = index.read_bytes()
+    assert len(sound) > 256 << 10
+    packs = opened(tmp_path)
+    assert packs.find(NAME) == ("blob", TEXT)
+    assert all(each in packs for each in others)
+    assert bytes(20) not in packs
+    number = sorted([NAME, *others]).index(NAME)
+    count = len(others) + 1
+    for at, reason in (
+        (0, "damaged pack index"),
+        (1031, "damaged pack index"),
+        (1032 + 20 * number, "damaged pack index"),
+        (1032 + 20 * count + 4 * number, "bytes are damaged"),
+        (1032 + 24 * count + 4 * number, "damaged pack index"),  # one of large offsets
+        (1035 + 24 * count + 4 * number, "damaged|without an end|another size"),
+    ):
+        broken = bytearray(sound)
+        broken[at] ^= 0x81
+        index.write_bytes(broken)
+        with pytest.raises(FormatError, match=reason):
+            opened(tmp_path).find(NAME)
+    index.write_bytes(sound[:-1])
+    with pytest.raises(FormatError, match="damaged pack index"):
+        opened(tmp_path).find(NAME)
 
 
 def test_what_another_pack_took_the_place_of(tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 //! Packs the bytes of one object, as `inflate` unpacks them.
 
+use std::collections::BTreeSet;
+
 use zlib_rs::{Deflate, DeflateFlush, Status, compress_bound};
 
 use crate::error::{Error, Result};
@@ -9,35 +11,69 @@ const WINDOW_BITS: u8 = 15;
 /// Git's own, where nobody says otherwise.
 const LEVEL: i32 = 6;
 const QUICK: i32 = 1;
+const STORED: i32 = 0;
+/// Bytes that are looked at for whether they look random.
+const SAMPLE: usize = 256;
+/// So many random bytes have 162 values, seldom less than 140; text has less than 100.
+const RANDOM_VALUES: usize = 140;
 
 /// Is used for one object after the other, as `Inflater` is.
-pub struct Deflater(Deflate);
+pub struct Deflater {
+    usual: Deflate,
+    stored: Deflate,
+}
 
 impl Default for Deflater {
     fn default() -> Self {
-        Self(Deflate::new(LEVEL, true, WINDOW_BITS))
+        Self::new(LEVEL)
     }
 }
 
 impl Deflater {
     /// For what is soon dropped again: quick beats small.
     pub fn quick() -> Self {
-        Self(Deflate::new(QUICK, true, WINDOW_BITS))
+        Self::new(QUICK)
+    }
+
+    fn new(level: i32) -> Self {
+        Self {
+            usual: Deflate::new(level, true, WINDOW_BITS),
+            stored: Deflate::new(STORED, true, WINDOW_BITS),
+        }
     }
 
     /// Fill `to` with one stream that holds `content`.
+    ///
+    /// Digests, most of the bytes of many repositories, get no smaller: looking for what repeats
+    /// itself there, and taking them out again, would be work for nothing.
     pub fn deflate(&mut self, content: &[u8], to: &mut Vec<u8>) -> Result<()> {
-        self.0.reset();
+        let deflate = if looks_random(content) {
+            &mut self.stored
+        } else {
+            &mut self.usual
+        };
+        deflate.reset();
         let most = compress_bound(content.len());
         to.clear();
         reserve(to, most)?;
         to.resize(most, 0);
-        match self.0.compress(content, to, DeflateFlush::Finish) {
+        match deflate.compress(content, to, DeflateFlush::Finish) {
             Ok(Status::StreamEnd) => {}
             Ok(_) => return Err(Error::new("a stream that zlib does not end")),
             Err(error) => return Err(Error::new(format!("zlib: {}", error.as_str()))),
         }
-        to.truncate(usize::try_from(self.0.total_out()).unwrap_or(most));
+        to.truncate(usize::try_from(deflate.total_out()).unwrap_or(most));
         Ok(())
     }
+}
+
+/// Whether bytes all over it have as many values as random ones.
+fn looks_random(content: &[u8]) -> bool {
+    let step = content.len() / SAMPLE;
+    if step == 0 {
+        return false;
+    }
+    let sample = content.iter().step_by(step).take(SAMPLE);
+    let values: BTreeSet<u8> = sample.copied().collect();
+    values.len() >= RANDOM_VALUES
 }

@@ -1,14 +1,21 @@
 //! Pack indices of version 2 (gitformat-pack(5)): made, checked, looked up.
 
-use std::cmp::Ordering;
+use std::ops::Range;
 
 use crate::cursor::Cursor;
 use crate::error::{Error, Result};
 use crate::git::oid::{Checksum, OID_BYTES, Oid};
+use crate::git::window::Source;
 
 const MAGIC: [u8; 8] = *b"\xfftOc\0\0\0\x02";
-/// Where the table of ids begins: behind 256 numbers.
-const OIDS: usize = MAGIC.len() + 256 * 4;
+/// The values of a byte.
+const BYTES: usize = 256;
+/// A number for each value of a byte comes first.
+const HEAD: usize = MAGIC.len() + BYTES * 4;
+/// Where the table of ids begins.
+const OIDS: u64 = HEAD as u64;
+/// At the end: that of the pack, and that of the index.
+const CHECKSUMS: u64 = 2 * OID_BYTES as u64;
 /// The highest bit of an offset says that the offset stands in the table of large ones.
 const LARGE: u32 = 1 << 31;
 
@@ -55,69 +62,103 @@ pub fn encode(mut places: Vec<Place>, checksum: &[u8; OID_BYTES]) -> Vec<u8> {
     index
 }
 
-/// An index in memory, whose tables are as long as they have to be.
+/// Of an index that is read as a whole where its checksum is computed.
+const BLOCK: usize = 64 << 10;
+
+/// An index that is read by place: of a large one, little is wanted at a time.
 #[derive(Debug)]
-pub struct Index {
-    bytes: Vec<u8>,
+pub struct Index<S> {
+    source: S,
+    /// How many ids begin with each byte or a lower one.
+    upto: Vec<usize>,
+    /// The ids that begin with each byte, once one of them was looked up.
+    ids: Vec<Option<Vec<Oid>>>,
     /// Where each table begins.
-    crcs: usize,
-    offsets: usize,
-    large: usize,
-    end: usize,
+    crcs: u64,
+    offsets: u64,
+    large: u64,
+    end: u64,
 }
 
-impl Index {
-    /// An index whose checksum is right.
-    pub fn parse(bytes: Vec<u8>) -> Result<Self> {
-        Self::tables(bytes).ok_or_else(|| Error::new("a damaged pack index"))
+impl<S: Source> Index<S> {
+    /// The index that `source` holds, whose tables fill it.  What they hold is checked where it is
+    /// read, as far as it shows; `check` reads everything.
+    pub fn open(source: S) -> Result<Self> {
+        let size = source.size();
+        if size < OIDS + CHECKSUMS {
+            return Err(damaged());
+        }
+        let mut head = [0; HEAD];
+        source.read_at(0, &mut head)?;
+        Self::tables(source, &head).ok_or_else(damaged)
+    }
+
+    /// Whether its checksum is right.
+    pub fn check(&self) -> Result<()> {
+        let end = self.source.size().saturating_sub(OID_BYTES as u64);
+        let mut sum = Checksum::default();
+        let mut at = 0;
+        while at < end {
+            let left = end.saturating_sub(at);
+            let block = read(&self.source, at, left.min(BLOCK as u64))?;
+            sum.update(&block);
+            at = at.saturating_add(block.len() as u64);
+        }
+        let told = read(&self.source, end, OID_BYTES as u64)?;
+        if sum.finish() == *told {
+            Ok(())
+        } else {
+            Err(damaged())
+        }
     }
 
     /// Where an object stands, if it is in the pack.
-    pub fn find(&self, oid: &Oid) -> Option<Place> {
-        let byte = usize::from(oid.first());
-        let upto = |byte: usize| number(&self.bytes, MAGIC.len(), byte);
-        let mut low = byte.checked_sub(1).map_or(Some(0), upto)?;
-        let mut high = upto(byte)?;
-        while low < high {
-            let middle = low.midpoint(high);
-            match self.oid(middle)?.cmp(oid) {
-                Ordering::Less => low = middle.saturating_add(1),
-                Ordering::Greater => high = middle,
-                Ordering::Equal => return self.place(middle),
-            }
+    pub fn find(&mut self, oid: &Oid) -> Result<Option<Place>> {
+        let (before, ids) = self.ids(oid.first())?;
+        match ids.binary_search(oid) {
+            Ok(number) => self.place(before.saturating_add(number), *oid).map(Some),
+            Err(_) => Ok(None),
         }
-        None
     }
 
     /// The id of the object with this number.
-    pub fn oid(&self, at: usize) -> Option<Oid> {
-        let table = self.bytes.get(..self.crcs)?;
-        Oid::parse(part(table, OIDS, at, OID_BYTES)?)
+    pub fn oid(&self, number: usize) -> Result<Oid> {
+        let at = entry(OIDS, number, OID_BYTES)?;
+        Oid::parse(&read(&self.source, at, OID_BYTES as u64)?).ok_or_else(damaged)
     }
 
     /// Where the records stand, one after the other.
-    pub fn order(&self) -> Order {
-        let mut records: Vec<(u64, usize)> = (0..)
-            .map_while(|at| Some((self.place(at)?.offset, at)))
-            .collect();
+    pub fn order(&self) -> Result<Order> {
+        let table = read(
+            &self.source,
+            self.offsets,
+            self.large.saturating_sub(self.offsets),
+        )?;
+        let mut offsets = Cursor::new(&table);
+        let mut records = Vec::with_capacity(table.len() / 4);
+        while let Some(offset) = offsets.u32() {
+            records.push((self.offset(offset)?, records.len()));
+        }
         records.sort_unstable();
-        Order(records)
+        Ok(Order(records))
     }
 
-    /// None if they do not fill the file, or its checksum is another.
-    fn tables(bytes: Vec<u8>) -> Option<Self> {
-        let end = bytes.len().checked_sub(2 * OID_BYTES)?;
-        let count = number(&bytes, MAGIC.len(), 255)?;
-        let crcs = OIDS.checked_add(count.checked_mul(OID_BYTES)?)?;
+    /// None if they do not fill the file.
+    fn tables(source: S, head: &[u8]) -> Option<Self> {
+        let mut counts = Cursor::new(head.strip_prefix(&MAGIC)?);
+        let counts = std::iter::from_fn(|| usize::try_from(counts.u32()?).ok());
+        let upto: Vec<usize> = counts.collect();
+        let count = *upto.last()? as u64;
+        let crcs = OIDS.checked_add(count.checked_mul(OID_BYTES as u64)?)?;
         let offsets = crcs.checked_add(count.checked_mul(4)?)?;
         let large = offsets.checked_add(count.checked_mul(4)?)?;
+        let end = source.size().checked_sub(CHECKSUMS)?;
         let left = end.checked_sub(large)?;
-        let (body, told) = bytes.split_last_chunk::<OID_BYTES>()?;
-        let mut sum = Checksum::default();
-        sum.update(body);
-        let sound = bytes.starts_with(&MAGIC) && left % 8 == 0 && sum.finish() == *told;
-        sound.then_some(Self {
-            bytes,
+        let sound = upto.len() == BYTES && upto.is_sorted() && left % 8 == 0;
+        sound.then(|| Self {
+            source,
+            upto,
+            ids: vec![None; BYTES],
             crcs,
             offsets,
             large,
@@ -125,18 +166,41 @@ impl Index {
         })
     }
 
-    fn place(&self, at: usize) -> Option<Place> {
-        let crc = Cursor::new(part(&self.bytes, self.crcs, at, 4)?).u32()?;
-        let offset = Cursor::new(part(&self.bytes, self.offsets, at, 4)?).u32()?;
-        let offset = match offset.checked_sub(LARGE) {
-            None => u64::from(offset),
-            Some(large) => {
-                let table = self.bytes.get(..self.end)?;
-                Cursor::new(part(table, self.large, large as usize, 8)?).u64()?
-            }
+    /// The ids that begin with `byte`, and how many stand before them.
+    fn ids(&mut self, byte: u8) -> Result<(usize, &[Oid])> {
+        let upto = |byte: usize| self.upto.get(byte).copied();
+        let number = usize::from(byte);
+        let before = number.checked_sub(1).map_or(Some(0), upto);
+        let (Some(before), Some(end), Some(slot)) =
+            (before, upto(number), self.ids.get_mut(number))
+        else {
+            return Err(damaged());
         };
-        let oid = self.oid(at)?;
-        Some(Place { oid, offset, crc })
+        let ids = match slot {
+            Some(ids) => ids,
+            none => none.insert(read_ids(&self.source, before..end, byte)?),
+        };
+        Ok((before, ids))
+    }
+
+    fn place(&self, number: usize, oid: Oid) -> Result<Place> {
+        let crc = read_number(&self.source, entry(self.crcs, number, 4)?)?;
+        let offset = read_number(&self.source, entry(self.offsets, number, 4)?)?;
+        let offset = self.offset(offset)?;
+        Ok(Place { oid, offset, crc })
+    }
+
+    /// The offset that a value of the table of offsets means.
+    fn offset(&self, value: u32) -> Result<u64> {
+        let Some(large) = value.checked_sub(LARGE) else {
+            return Ok(u64::from(value));
+        };
+        let at = entry(self.large, large as usize, 8)?;
+        if at >= self.end {
+            return Err(damaged());
+        }
+        let bytes = read(&self.source, at, 8)?;
+        Cursor::new(&bytes).u64().ok_or_else(damaged)
     }
 }
 
@@ -158,14 +222,39 @@ impl Order {
     }
 }
 
-/// The value number `at` of a table of values of four bytes.
-fn number(bytes: &[u8], table: usize, at: usize) -> Option<usize> {
-    let value = Cursor::new(part(bytes, table, at, 4)?).u32()?;
-    usize::try_from(value).ok()
+/// The ids with these numbers, in their order; all of them begin with `byte`.
+fn read_ids(source: &impl Source, numbers: Range<usize>, byte: u8) -> Result<Vec<Oid>> {
+    let [start, end] = [numbers.start, numbers.end].map(|number| entry(OIDS, number, OID_BYTES));
+    let (start, end) = (start?, end?);
+    let table = read(source, start, end.saturating_sub(start))?;
+    let ids: Vec<Oid> = table
+        .chunks_exact(OID_BYTES)
+        .filter_map(Oid::parse)
+        .collect();
+    let sound = ids.is_sorted_by(|one, other| one < other);
+    let sound = sound && ids.iter().all(|oid| oid.first() == byte);
+    if sound { Ok(ids) } else { Err(damaged()) }
 }
 
-/// The value number `at` of a table.
-fn part(bytes: &[u8], table: usize, at: usize, size: usize) -> Option<&[u8]> {
-    let start = table.checked_add(at.checked_mul(size)?)?;
-    bytes.get(start..)?.get(..size)
+fn read_number(source: &impl Source, at: u64) -> Result<u32> {
+    let bytes = read(source, at, 4)?;
+    Cursor::new(&bytes).u32().ok_or_else(damaged)
+}
+
+fn read(source: &impl Source, at: u64, size: u64) -> Result<Vec<u8>> {
+    let mut room = vec![0; usize::try_from(size).map_err(|_| damaged())?];
+    source.read_at(at, &mut room)?;
+    Ok(room)
+}
+
+/// Where the value number `number` of a table stands.
+fn entry(table: u64, number: usize, size: usize) -> Result<u64> {
+    let distance = (number as u64).checked_mul(size as u64);
+    distance
+        .and_then(|distance| table.checked_add(distance))
+        .ok_or_else(damaged)
+}
+
+fn damaged() -> Error {
+    Error::new("a damaged pack index")
 }

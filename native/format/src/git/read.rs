@@ -46,19 +46,22 @@ impl<S: Source> PackReader<S> {
     }
 
     /// The object at `place`, which `index` gave.
-    pub fn read(&mut self, place: &Place, index: &Index) -> Result<Object> {
+    pub fn read(&mut self, place: &Place, index: &mut Index<impl Source>) -> Result<Object> {
         self.unfold(place, index)
             .map_err(|error| error.within(place.oid))
     }
 
     /// The object at `place` without taking it out, if its bytes are what they were.
-    pub fn packed(&mut self, place: &Place, index: &Index) -> Result<Packed> {
+    pub fn packed(&mut self, place: &Place, index: &mut Index<impl Source>) -> Result<Packed> {
         self.copy(place, index)
             .map_err(|error| error.within(place.oid))
     }
 
-    fn copy(&mut self, place: &Place, index: &Index) -> Result<Packed> {
-        let order = self.order.get_or_insert_with(|| index.order());
+    fn copy(&mut self, place: &Place, index: &mut Index<impl Source>) -> Result<Packed> {
+        let order = match &mut self.order {
+            Some(order) => order,
+            none => none.insert(index.order()?),
+        };
         let end = order.end(place.offset).unwrap_or(self.end).min(self.end);
         self.window.seek(place.offset, end);
         let (form, size) = self.window.take_header()?;
@@ -75,22 +78,20 @@ impl<S: Source> PackReader<S> {
         if self.window.crc() != place.crc {
             return Err(Error::new("packed bytes are damaged"));
         }
-        let base = match form {
-            Form::Whole(kind) => {
-                let made = Made::Whole(kind);
-                return Ok(Packed { made, size, data });
+        let made = match form {
+            Form::Whole(kind) => Made::Whole(kind),
+            Form::OnName(oid) => Made::From(oid),
+            Form::OnOffset(distance) => {
+                let base = place.offset.checked_sub(distance);
+                let base = base.and_then(|base| order.number(base));
+                let base = base.ok_or_else(|| Error::new("a delta without its base"))?;
+                Made::From(index.oid(base)?)
             }
-            Form::OnName(oid) => Some(oid),
-            Form::OnOffset(distance) => place
-                .offset
-                .checked_sub(distance)
-                .and_then(|base| index.oid(order.number(base)?)),
         };
-        let made = Made::From(base.ok_or_else(|| Error::new("a delta without its base"))?);
         Ok(Packed { made, size, data })
     }
 
-    fn unfold(&mut self, place: &Place, index: &Index) -> Result<Object> {
+    fn unfold(&mut self, place: &Place, index: &mut Index<impl Source>) -> Result<Object> {
         let go_on = || false;
         let mut work = Budget::new(READ_WORK, &go_on);
         let mut room = Budget::new(READ_DELTAS, &go_on);
@@ -109,7 +110,7 @@ impl<S: Source> PackReader<S> {
             let base = match form {
                 Form::Whole(kind) => break Object { kind, content },
                 Form::OnOffset(distance) => at.checked_sub(distance).filter(|base| *base < at),
-                Form::OnName(oid) => index.find(&oid).map(|base| base.offset),
+                Form::OnName(oid) => index.find(&oid)?.map(|base| base.offset),
             };
             at = base.ok_or_else(|| Error::new("a delta without its base"))?;
             room.spend(size as u64)?;

@@ -25,7 +25,7 @@ pub trait Store {
     fn packed(&mut self, oid: &Oid) -> Result<Option<Packed>>;
 
     /// Whether it is known to have come with the commit that is sent, and not before.
-    fn is_fresh(&mut self, oid: &Oid) -> bool;
+    fn is_fresh(&mut self, oid: &Oid) -> Result<bool>;
 }
 
 /// What is asked for.
@@ -135,7 +135,7 @@ impl Selection {
         let Some(known) = self.known else {
             return Ok(false);
         };
-        if store.is_fresh(oid) {
+        if store.is_fresh(oid)? {
             return Ok(false);
         }
         if self.complete.is_none() {

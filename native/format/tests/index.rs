@@ -1,0 +1,83 @@
+//! An index gives the places that it was made of, and never another object's.
+
+use huai_format::git::index::{Index, Place, encode};
+use huai_format::git::oid::{OID_BYTES, Oid};
+use proptest::prelude::*;
+
+/// Ids that share their beginnings now and then.
+fn oid() -> impl Strategy<Value = Oid> {
+    (prop::sample::select(vec![0, 1, 127, 255]), any::<[u8; 2]>()).prop_map(|(first, rest)| {
+        let mut bytes = [7; OID_BYTES];
+        bytes[0] = first;
+        bytes[OID_BYTES - 2..].copy_from_slice(&rest);
+        Oid::new(bytes)
+    })
+}
+
+fn places() -> impl Strategy<Value = Vec<Place>> {
+    let offset = prop_oneof![0..1_u64 << 20, (1_u64 << 31) - 1..1 << 40];
+    prop::collection::btree_map(oid(), offset, 0..60).prop_map(|places| {
+        let numbered = places.into_iter().zip(1_u32..);
+        // No two records have one sum.
+        let of = |((oid, offset), number): ((Oid, u64), u32)| Place {
+            oid,
+            offset,
+            crc: number.wrapping_mul(0x9E37_79B1),
+        };
+        numbered.map(of).collect()
+    })
+}
+
+proptest! {
+    #[test]
+    fn what_was_put_in_is_found(places in places(), other in oid()) {
+        let bytes = encode(places.clone(), &[9; OID_BYTES]);
+        let mut index = Index::open(bytes.as_slice()).unwrap();
+        index.check().unwrap();
+        for (number, place) in places.iter().enumerate() {
+            prop_assert_eq!(index.find(&place.oid).unwrap(), Some(*place));
+            prop_assert_eq!(index.oid(number).unwrap(), place.oid);
+        }
+        let known = places.iter().find(|place| place.oid == other);
+        prop_assert_eq!(index.find(&other).unwrap(), known.copied());
+        let order = index.order().unwrap();
+        for (number, place) in places.iter().enumerate() {
+            let later = places.iter().map(|other| other.offset);
+            let next = later.filter(|offset| *offset > place.offset).min();
+            prop_assert_eq!(order.end(place.offset), next);
+            let found = order.number(place.offset).unwrap();
+            prop_assert_eq!(places[found].offset, places[number].offset);
+        }
+    }
+
+    #[test]
+    fn a_damaged_one_is_told_or_lacks_something(
+        places in places(),
+        at: prop::sample::Index,
+        bit in 0..8_u8,
+    ) {
+        let mut bytes = encode(places.clone(), &[9; OID_BYTES]);
+        let at = at.index(bytes.len());
+        bytes[at] ^= 1 << bit;
+        let Ok(mut index) = Index::open(bytes.as_slice()) else {
+            return Ok(());
+        };
+        prop_assert!(index.check().is_err());
+        for place in &places {
+            if let Ok(Some(found)) = index.find(&place.oid) {
+                // Right, or the record at that place does not have this sum.
+                let of_another = places.iter().filter(|other| other.oid != place.oid);
+                let mut of_another = of_another.map(|other| (other.offset, other.crc));
+                prop_assert!(!of_another.any(|other| other == (found.offset, found.crc)));
+            }
+        }
+    }
+
+    #[test]
+    fn a_cut_one_is_refused(places in places(), at: prop::sample::Index) {
+        let bytes = encode(places, &[9; OID_BYTES]);
+        let cut = at.index(bytes.len());
+        let found = Index::open(&bytes[..cut]);
+        prop_assert!(found.is_err() || found.unwrap().check().is_err());
+    }
+}
