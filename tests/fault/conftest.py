@@ -1,16 +1,41 @@
-"""The site of the integration tests, for those that break it, and a small disk."""
+"""A site for those that break it, in memory, and a small disk."""
 
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.fault.story import Story, four_commits
-from tests.integration.conftest import down, place, upstream
-from tests.support.upstream import Site
+from tests.integration.conftest import down, upstream
+from tests.support.memory_disk import memory_folder
+from tests.support.upstream import Site, site
 
-__all__ = ["down", "place", "upstream"]
+__all__ = ["down", "upstream"]
+
+
+@pytest.fixture(scope="session")
+def disk_folder() -> Path:
+    """For hundreds of runs that each sync what they wrote."""
+    return memory_folder()
+
+
+@pytest.fixture
+def tmp_path(disk_folder: Path) -> Iterator[Path]:
+    """There as well."""
+    with tempfile.TemporaryDirectory(prefix="h", dir=disk_folder) as folder:
+        yield Path(folder)
+
+
+@pytest.fixture(scope="session")
+def place(disk_folder: Path) -> Iterator[Site]:
+    """A server and a daemon, with modules of other tests."""
+    with (
+        tempfile.TemporaryDirectory(prefix="h", dir=disk_folder) as folder,
+        site(Path(folder) / "site") as found,
+    ):
+        yield found
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from random import Random
 from tests.support.system_calls import Call
 
 _SEED = os.environ.get("HUAI_TEST_SEED", "0")
-_CALLS = 5
+_CALLS = 2
 """Single calls cost less than whole syncs: so many of them for each cut."""
 
 CUTS = int(os.environ.get("HUAI_TEST_CUTS", "8"))

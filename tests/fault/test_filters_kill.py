@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.fault.cut_sync import cut
+from tests.fault.sampling import CUTS, LONG
 from tests.support.partial_mirrors import RELEASES, assert_selected, grown
 from tests.support.upstream import SECONDS, Downstream, Site, Upstream
 
@@ -32,6 +33,7 @@ def copy_of(down: Downstream, folder: Path, rules: tuple[str, ...] = IMAGES) -> 
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(LONG)
 @pytest.mark.parametrize("then", [IMAGES, RELEASES, ()])
 @pytest.mark.parametrize("newer", [False, True])
 def test_a_kill_at_many_points(
@@ -47,7 +49,8 @@ def test_a_kill_at_many_points(
     assert not whole.killed
     total = whole.passed
     assert total > 40, "the cuts miss the run"
-    for point in range(1 + len(then), total + 1, total // 6):
+    step = max(1, total // (CUTS // 2))
+    for point in range(1 + (len(then) + 3 * newer) % step, total + 1, step):
         folder = tmp_path / str(point)
         down = copy_of(before, folder)
         assert cut(down, point).killed
@@ -59,6 +62,7 @@ def test_a_kill_at_many_points(
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(LONG)
 def test_a_kill_among_deletions_that_waited(
     pair: tuple[Upstream, Downstream], tmp_path: Path
 ) -> None:
@@ -70,7 +74,7 @@ def test_a_kill_among_deletions_that_waited(
     before.configure(delete_after="0")
     rules = (old, "- /images/one.txt", *RELEASES)
     whole = cut(copy_of(before, tmp_path / "whole", rules), 0)
-    for point in range(1, whole.passed + 1, 2):
+    for point in range(1, whole.passed + 1, max(1, whole.passed // (2 * CUTS))):
         down = copy_of(before, tmp_path / str(point), rules)
         assert cut(down, point).killed
         down.synced()

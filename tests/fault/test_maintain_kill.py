@@ -11,13 +11,14 @@ import pytest
 
 from huai_schema.errors import HuaiError
 from huai_server.store.maintain import foresee, maintain
+from tests.fault.sampling import CUTS
 from tests.support.committing import Upstream, fsck
 from tests.support.system_calls import CHANGING, Call, Cut, process_of, supervise
 
 WRITING = (*CHANGING, "open")
 COMMITS = 6
-CUTS_MAX = 30
-"""Of its own calls, git's are not counted; there are about sixty: each second one."""
+CUTS_MAX = min(30, 2 * CUTS)
+"""Of its own calls, git's are not counted; there are about sixty: each fourth or second one."""
 NOW = 1_900_000_000
 LATER = NOW + 7200
 """What was replaced at NOW may go."""

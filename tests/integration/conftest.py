@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.archive import Signer, signing
 from tests.support.http_fixtures import Repository, Server, large_repository, running
 from tests.support.transfers import Downstream
 from tests.support.upstream import Site, site
@@ -24,6 +25,16 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 def large(tmp_path_factory: pytest.TempPathFactory) -> Repository:
     """Metadata that take a while to send, to serve and not to change."""
     return large_repository(tmp_path_factory.mktemp("large"))
+
+
+@pytest.fixture(scope="module")
+def signer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Signer]:
+    """Who signs archives, with a key `old` and a key `new`; each public one is in a file."""
+    folder = tmp_path_factory.mktemp("signer")
+    with signing(folder / "gnupg") as found:
+        for name in ("old", "new"):
+            found.key(name, folder / f"{name}.gpg")
+        yield found
 
 
 @pytest.fixture

@@ -78,9 +78,9 @@ def test_the_file_is_no_part_of_the_tree_and_is_never_deleted(one: Attesting) ->
 
 def test_a_sync_in_place_of_rsync_is_attested_too(one: Attesting, tmp_path: Path) -> None:
     def called(*options: str) -> tuple[int, int]:
-        command = [program(tmp_path), "-aH", *options, source, f"{one.down.dest}/"]
+        words = ("-aH", *options, source, f"{one.down.dest}/")
         roots = {"HUAI_CLIENT_ROOT": str(one.down.root), "HUAI_RSYNC_FALLBACK": "no"}
-        return run(*map(str, command), environment=roots).code, one.signed.said.serial
+        return run(program(tmp_path), *words, environment=roots).code, one.signed.said.serial
 
     source = f"{one.place.content_url}/{one.up.name}/"
     one.up.put(b"b", b"second")

@@ -1,4 +1,7 @@
-"""Long answers: streamed, bounded, ended with their client, and let through a shutdown."""
+"""Long answers: streamed, bounded, ended with their client, and let through a shutdown.
+
+Where git has to be still at work there is no spool: then it is as slow as the reader.
+"""
 
 import signal
 import socket
@@ -42,7 +45,7 @@ def peak_bytes(pid: int) -> int:
 
 
 def test_a_client_that_leaves_takes_its_process_along(large: Repository) -> None:
-    with running(large.path.parent) as server:
+    with running(large.path.parent, spool_bytes=0) as server:
         for _ in range(3):
             with begun(server, large):
                 assert server.children()
@@ -78,7 +81,10 @@ def refuses_connections(server: Server) -> bool:
 
 
 def test_termination_waits_only_so_long(large: Repository) -> None:
-    with running(large.path.parent, shutdown_grace=1) as server, begun(server, large):
+    with (
+        running(large.path.parent, shutdown_grace=1, spool_bytes=0) as server,
+        begun(server, large),
+    ):
         children = server.children()
         assert children
         assert server.stop() == 0
@@ -93,14 +99,17 @@ def test_an_idle_server_ends_at_once(large: Repository, number: int) -> None:
 
 
 def test_a_client_that_stops_reading_is_dropped(large: Repository) -> None:
-    with running(large.path.parent, request_timeout=1) as server, begun(server, large) as idle:
+    with (
+        running(large.path.parent, request_timeout=1, spool_bytes=0) as server,
+        begun(server, large) as idle,
+    ):
         server.until_no_children()
         assert len(read_all(idle)) < PACK_BYTES
 
 
 def test_beyond_the_queue_clients_are_told_to_come_back(large: Repository) -> None:
     with (
-        running(large.path.parent, max_transfers=1, queue=1) as server,
+        running(large.path.parent, max_transfers=1, queue=1, spool_bytes=0) as server,
         begun(server, large),
         server.connect() as queued,
     ):
@@ -116,7 +125,7 @@ def test_beyond_the_queue_clients_are_told_to_come_back(large: Repository) -> No
 
 
 def test_waiting_in_the_queue_ends_too(large: Repository) -> None:
-    with running(large.path.parent, max_transfers=1, queue=9) as server:
+    with running(large.path.parent, max_transfers=1, queue=9, spool_bytes=0) as server:
         with begun(server, large), server.connect() as queued:
             queued.sendall(post(fetch_all(large.head()).replace(b"no-progress", b"include-tag")))
         # Both have left: nothing may start, or go on, for either.
@@ -156,7 +165,10 @@ def test_git_clones_a_large_pack(large: Repository, tmp_path: Path) -> None:
 
 
 def test_a_second_interrupt_ends_at_once(large: Repository) -> None:
-    with running(large.path.parent, shutdown_grace=600) as server, begun(server, large):
+    with (
+        running(large.path.parent, shutdown_grace=600, spool_bytes=0) as server,
+        begun(server, large),
+    ):
         children = server.children()
         server.process.send_signal(signal.SIGINT)
         until(lambda: refuses_connections(server))

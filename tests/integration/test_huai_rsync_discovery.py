@@ -239,8 +239,8 @@ def test_the_fallback_daemon_hands_the_file_out(short_path: Path) -> None:
         assert run_server(site.root, "commit", NAME).returncode == 0
         root = short_path / "client"
         settings = {"HUAI_CLIENT_ROOT": str(root), "HUAI_RSYNC_FALLBACK": "no"}
-        command = (program(short_path), *TUNASYNC, site.url, f"{site.copy}/")
-        ended = run(*command, environment=settings)
+        words = (*TUNASYNC, site.url, f"{site.copy}/")
+        ended = run(program(short_path), *words, environment=settings)
         assert (ended.code, "written into" in ended.err) == (0, True), ended
         assert list(load(root).modules) == [NAME]
         assert contents(site.copy) == contents(site.tree)

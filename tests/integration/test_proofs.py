@@ -4,26 +4,14 @@ import json
 import os
 import shutil
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from huai_client.proof_table import Proof
-from tests.support.archive import BINARY, DISTS, Archive, Signer, signing
+from tests.support.archive import BINARY, DISTS, UNPROVED, Archive, Signer
 from tests.support.processes import until
 from tests.support.upstream import Downstream, Ended, Site, Upstream, assert_equal
-
-UNPROVED = 58
-
-
-@pytest.fixture(scope="module")
-def signer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Signer]:
-    folder = tmp_path_factory.mktemp("signer")
-    with signing(folder / "gnupg") as found:
-        for name in ("old", "new"):
-            found.key(name, folder / f"{name}.gpg")
-        yield found
 
 
 @pytest.fixture

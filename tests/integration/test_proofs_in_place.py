@@ -1,30 +1,19 @@
 """A proof and `in_place`: what is refused stays, and no index is changed where it stands."""
 
 import os
-from collections.abc import Iterator
 
 import pytest
 
 from huai_client.proof_table import Proof
 from huai_schema.limits import BLOCK_INDEX_MIN
-from tests.support.archive import BINARY, DISTS, Archive, Signer, signing
+from tests.support.archive import BINARY, DISTS, UNPROVED, Archive, Signer
 from tests.support.nginx import nginx
 from tests.support.reflinks import shares_blocks
 from tests.support.upstream import Downstream, Site, Upstream, assert_equal
 
-UNPROVED = 58
 PADDING = "".join(f" {number:0{63}}\n" for number in range(10_000))
 IMAGE = "pool/main/disk.img"
 BLOCK = os.urandom(64 << 10)
-
-
-@pytest.fixture(scope="module")
-def signer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Signer]:
-    folder = tmp_path_factory.mktemp("signer")
-    with signing(folder / "gnupg") as found:
-        for name in ("old", "new"):
-            found.key(name, folder / f"{name}.gpg")
-        yield found
 
 
 def update(up: Upstream, archive: Archive, version: str, key: str) -> None:

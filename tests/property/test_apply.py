@@ -22,6 +22,7 @@ from huai_schema.entries import Directory, Entry, File, Symlink
 from huai_schema.paths import RelPath, join, parent, path_order, tree_order
 from tests.support.comparing import verify
 from tests.support.local_trees import Staged, directory, file, in_order, linked, plan_for, symlink
+from tests.support.memory_disk import memory_folder
 from tests.support.orders import order_of
 
 T = TypeVar("T")
@@ -73,7 +74,7 @@ def hides(before: list[Entry], after: list[Entry]) -> bool:
 @given(trees(), trees())
 def test_any_tree_becomes_any_other(before: list[Entry], after: list[Entry]) -> None:
     assume(not hides(before, after))
-    with tempfile.TemporaryDirectory() as folder, Tree(Path(folder)) as tree:
+    with tempfile.TemporaryDirectory(dir=memory_folder()) as folder, Tree(Path(folder)) as tree:
         for wanted in (before, after):
             plan = plan_for(tree, wanted)
             report = execute(plan, tree, Staged(tree.dest), lambda *_: None)
@@ -160,7 +161,7 @@ def test_random_failures_lose_nothing_and_keep_the_order(
     assume(not hides(before, after))
     paths = sorted({entry.path for entry in (*before, *after) if entry.path})
     broken = frozenset(data.draw(st.lists(st.sampled_from(paths), unique=True))) if paths else ()
-    with tempfile.TemporaryDirectory() as folder, Failing(Path(folder)) as tree:
+    with tempfile.TemporaryDirectory(dir=memory_folder()) as folder, Failing(Path(folder)) as tree:
         execute(plan_for(tree, before), tree, Staged(tree.dest), lambda *_: None)
         done: list[tuple[str, RelPath]] = []
         tree.broken = frozenset(broken)

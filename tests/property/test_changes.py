@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.committing import Upstream
+from tests.support.memory_disk import memory_folder
 
 NAMES = ["a", "b", "c", "d", "e", "x -> y", "new\nline", "\\#101", "\udcff", " lead", "**"]
 """Of what is made; among them what rsync spells in its own way."""
@@ -182,7 +183,7 @@ def plant(root: Path) -> None:
 def test_the_tree_is_that_of_a_whole_scan(
     rounds: list[list[tuple[Callable[..., None], int, int]]],
 ) -> None:
-    with tempfile.TemporaryDirectory(prefix="h") as folder:
+    with tempfile.TemporaryDirectory(prefix="h", dir=memory_folder()) as folder:
         Path(folder).chmod(0o755)
         upstream = Upstream(Path(folder))
         plant(upstream.tree)

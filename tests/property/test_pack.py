@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from huai_native._native import PackWriter
 from tests.support.committing import ENVIRONMENT, SECONDS
 from tests.support.git_objects import object_id
+from tests.support.memory_disk import memory_folder
 
 SIZES = st.one_of(
     st.integers(0, 40), st.sampled_from([127, 128, 2047, 2048, 65_535]), st.integers(0, 300_000)
@@ -22,7 +23,7 @@ BLOBS = st.lists(
 @settings(max_examples=25)
 @given(blobs=BLOBS, threads=st.integers(1, 3))
 def test_git_indexes_it_to_the_same_bytes(blobs: list[bytes], threads: int) -> None:
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir=memory_folder()) as folder:
         writer = PackWriter(folder.encode(), b"tmp_x", threads=threads)
         oids = [writer.write("blob", blob) for blob in blobs]
         assert oids == [object_id("blob", blob) for blob in blobs]

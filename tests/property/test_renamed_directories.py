@@ -22,6 +22,7 @@ from huai_schema.entries import Directory, File, Symlink
 from huai_schema.paths import ROOT, RelPath, join, parent
 from tests.support.comparing import selection_of, verify
 from tests.support.local_trees import Staged
+from tests.support.memory_disk import memory_folder
 from tests.support.schema.strategies import RANDOMS, Seeded
 from tests.support.schema.trees import directory, put, settle_links, tree_of
 
@@ -214,7 +215,7 @@ NOTHING = selection_of([Directory(ROOT, 0)])
 @example(Seeded(3), 140, [2, 2, 2])
 def test_any_history_of_renames(random: Random, size: int, cuts: list[int]) -> None:
     history = History(random, size)
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir=memory_folder()) as folder:
         past: list[Selection] = []
         first = selection_of([*history.tree.values()])
         versions = [(first, ENDLESS), *((history.next(), cut) for cut in cuts)]
@@ -234,7 +235,10 @@ def test_any_history_of_renames(random: Random, size: int, cuts: list[int]) -> N
 def test_a_renamed_directory_with_changes_inside_is_one_step() -> None:
     history = History(Random(1), 300)
     before = history.tree
-    with tempfile.TemporaryDirectory() as folder, LocalTree(Path(folder)) as tree:
+    with (
+        tempfile.TemporaryDirectory(dir=memory_folder()) as folder,
+        LocalTree(Path(folder)) as tree,
+    ):
         held = Held(Path(folder), history.contents)
         past = selection_of([*before.values()])
         carry_out(planned(tree, [NOTHING], past).plan, tree, held, ENDLESS)

@@ -11,6 +11,8 @@ from tests.support.upstream import SECONDS
 
 DISTS = "dists/stable"
 BINARY = f"{DISTS}/main/binary-amd64"
+UNPROVED = 58
+"""The exit code of a sync whose proof is refused."""
 
 
 class Signer:

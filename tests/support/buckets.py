@@ -5,19 +5,19 @@ It is moto's, or s3s-fs if HUAI_TEST_S3 names that program, which checks signatu
 
 import json
 import os
-import socket
 import subprocess
 import sys
 import tempfile
-import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from itertools import count
 from pathlib import Path
 
 from tests.support.committing import ENVIRONMENT
 from tests.support.nginx import Nginx, nginx
+from tests.support.ports import Process, on_free_port
 from tests.support.processes import SECONDS, end_process
 
 SECRET = "not+to/be/said"  # noqa: S105 - of a server that ends with the test
@@ -27,8 +27,6 @@ CREDENTIALS = {
     "AWS_REGION": "us-east-1",
 }
 _GRACE = 10
-_POLL = 0.05
-_STARTS = 5
 
 
 class Bucket:
@@ -87,46 +85,25 @@ def s3_server() -> Iterator[S3Server]:
     program = os.environ.get("HUAI_TEST_S3", "")
     with tempfile.TemporaryDirectory(prefix="s3-") as name:
         folder = Path(name)
-        for _ in range(_STARTS):
-            with socket.socket() as probe:
-                probe.bind(("127.0.0.1", 0))
-                port: int = probe.getsockname()[1]
-            process = _start(program, folder, port)
-            if process is not None:
-                break
-        else:
-            raise AssertionError((folder / "log").read_text())
+        process, port = on_free_port(partial(_start, program, folder), (folder / "log").read_text)
         try:
             yield S3Server(f"http://127.0.0.1:{port}", folder, plain=bool(program))
         finally:
             end_process(process, _GRACE)
 
 
-def _start(program: str, folder: Path, port: int) -> subprocess.Popen[bytes] | None:
-    """None: it ended at once, as somebody took the port in between."""
+def _start(program: str, folder: Path, port: int) -> Process:
     at = ["--host", "127.0.0.1", "--port", str(port)]
     keys = ["--access-key", CREDENTIALS["AWS_ACCESS_KEY_ID"], "--secret-key", SECRET]
     command = [program, *at, *keys, str(folder)] if program else ["-m", "moto.server", *at]
     with (folder / "log").open("wb") as log:
-        process = subprocess.Popen(
+        return subprocess.Popen(
             command if program else [sys.executable, *command],
             env=ENVIRONMENT,
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
         )
-    deadline = time.monotonic() + SECONDS
-    while time.monotonic() < deadline:
-        if process.poll() is not None:
-            return None
-        try:
-            with socket.create_connection(("127.0.0.1", port), timeout=2):
-                return process
-        except OSError:
-            time.sleep(_POLL)
-    process.kill()
-    process.wait()
-    raise AssertionError("the S3 server does not listen")
 
 
 def _ask(method: str, url: str, body: bytes = b"") -> None:

@@ -90,9 +90,13 @@ class Repository:
 
 
 def large_repository(folder: Path) -> Repository:
-    """One whose only commit is a pack of `PACK_BYTES`."""
+    """One whose only commit is a pack of `PACK_BYTES`.
+
+    As huai writes it: git would compress loose objects again for each answer.
+    """
     made = Repository.create(folder, "m")
     made.commit(*(os.urandom(4 << 20) for _ in range(PACK_BYTES >> 22)))
+    git("-C", made.path, "-c", "core.compression=0", "repack", "-a", "-d", "-q", "--window=0")
     return made
 
 

@@ -7,17 +7,14 @@ import os
 import socket
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.support.ports import Process, on_free_port
 from tests.support.processes import end_process
 
-_POLLS = 200
-_POLL = 0.05
 _GRACE = 10
-_STARTS = 5
 
 
 class Nginx:
@@ -70,15 +67,13 @@ def nginx(
     with tempfile.TemporaryDirectory(prefix="nginx-") as name:
         folder = Path(name)
         listen = (" ssl" if tls else "") + (" http2" if http2 else "")
-        for _ in range(_STARTS):
-            port = _free_port()
+
+        def start(port: int) -> Process:
             lines = _config(folder, root, f"127.0.0.1:{port}{listen}", tls, (location, outside))
             (folder / "nginx.conf").write_text(lines)
-            process = _start(folder, port)
-            if process is not None:
-                break
-        else:
-            raise AssertionError((folder / "error").read_text())
+            return _start(folder)
+
+        process, port = on_free_port(start, (folder / "error").read_text)
         try:
             yield Nginx(folder, process, port, "https" if tls else "http")
         finally:
@@ -121,29 +116,10 @@ http {{
 """
 
 
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
-def _start(folder: Path, port: int) -> subprocess.Popen[bytes] | None:
-    """None: it ended at once, as somebody took the port in between."""
+def _start(folder: Path) -> Process:
     program = "/usr/sbin/nginx"
-    process = subprocess.Popen(
+    return subprocess.Popen(
         [program, "-c", str(folder / "nginx.conf"), "-p", str(folder), "-e", f"{folder}/error"],
         stdin=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-    for _ in range(_POLLS):
-        if process.poll() is not None:
-            return None
-        try:
-            with socket.create_connection(("127.0.0.1", port), timeout=2):
-                return process
-        except OSError:
-            time.sleep(_POLL)
-    process.kill()
-    process.wait()
-    raise AssertionError("nginx does not listen")

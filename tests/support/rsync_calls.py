@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.support import prepared
 from tests.support.upstream import ENVIRONMENT, SECONDS, Downstream, Ended, Site, Upstream
 
 TUNASYNC = (
@@ -32,34 +33,42 @@ USTC = (
     *("--delete-excluded", "--delete-delay", "--delay-updates", "--sparse", "--block-size", "8192"),
 )
 
+_SCRIPT = f"#!{sys.executable}\nfrom huai_client.cli.rsync.main import main\nmain()\n"
+_HUAI_RSYNC = prepared.Program("huai_client", "huai_client.cli.rsync.main")
+
 
 def program(folder: Path, name: str = "huai-rsync") -> Path:
     """The console script, as an installation makes it."""
     path = folder / name
-    path.write_text(
-        f"#!{sys.executable}\nfrom huai_client.cli.rsync.main import main\nmain()\n",
-        encoding="utf-8",
-    )
+    path.write_text(_SCRIPT, encoding="utf-8")
     path.chmod(0o755)
     return path
 
 
-def run(
-    command: str | Path, *arguments: str, environment: Mapping[str, str], cwd: Path | None = None
-) -> Ended:
-    """A program to its end."""
-    done = subprocess.run(
-        [command, *arguments],
-        capture_output=True,
-        stdin=subprocess.DEVNULL,
-        env={**ENVIRONMENT, **environment},
-        timeout=SECONDS,
-        cwd=cwd,
-        check=False,
+def run(command: str | Path, *arguments: str, environment: Mapping[str, str]) -> Ended:
+    """A program to its end; one that `program` made and nobody changed is prepared."""
+    environment = {**ENVIRONMENT, **environment}
+    if isinstance(command, Path) and _is_ours(command):
+        done = prepared.ran(_HUAI_RSYNC, arguments, environment, SECONDS)
+    else:
+        done = subprocess.run(
+            [command, *arguments],
+            capture_output=True,
+            stdin=subprocess.DEVNULL,
+            env=environment,
+            timeout=SECONDS,
+            text=True,
+            check=False,
+        )
+    assert "Traceback" not in done.stderr, done.stderr
+    return Ended(done.returncode, done.stdout, done.stderr)
+
+
+def _is_ours(command: Path) -> bool:
+    """Whether this is the script itself: not a link to it, as which it is another program."""
+    return (
+        not command.is_symlink() and command.is_file() and command.read_bytes() == _SCRIPT.encode()
     )
-    out, err = done.stdout.decode(), done.stderr.decode()
-    assert "Traceback" not in err, err
-    return Ended(done.returncode, out, err)
 
 
 @dataclass

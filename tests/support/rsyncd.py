@@ -9,12 +9,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.support.processes import end_process
-
 _STARTS = 5
-_POLLS = 200
-_POLL = 0.05
-_GRACE = 10
+_POLLS = 500
+_POLL = 0.02
 
 
 @contextmanager
@@ -38,7 +35,8 @@ def rsync_daemon(
         try:
             yield f"rsync://127.0.0.1:{port}"
         finally:
-            end_process(process, _GRACE)
+            process.kill()  # rsync sleeps 0.4 s before it ends by SIGTERM
+            process.wait()
 
 
 def _config(modules: Mapping[str, Path], folder: Path, extra: Mapping[str, str]) -> str:
