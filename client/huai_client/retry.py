@@ -28,8 +28,8 @@ def retry(
 ) -> T:
     """What `action` returns, as soon as it does not raise a `passing` error; else the last of them.
 
-    A pause is never shorter than the error's `retry_after`, if it has one.  `sleep` waits for so
-    many seconds, and ends the waiting by raising.
+    If the error has a `retry_after`, the pause comes after it: those who were told the same do not
+    come back together.  `sleep` waits for so many seconds, and ends the waiting by raising.
     """
     try:
         return action()
@@ -48,7 +48,7 @@ def retry(
 
     def pause(state: tenacity.RetryCallState) -> float:
         error = state.outcome.exception() if state.outcome else None
-        return max(usual(state), getattr(error, "retry_after", 0.0))
+        return usual(state) + float(getattr(error, "retry_after", 0.0))
 
     return tenacity.Retrying(
         stop=tenacity.stop_after_attempt(backoff.retries + 1),

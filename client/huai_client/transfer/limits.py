@@ -72,7 +72,7 @@ class BusyBackoff:
     def refused(self, stream: int, asked: float = 0) -> float | None:
         """Record a refusal; returns the seconds to wait, None: `patience` is exhausted.
 
-        At least as many as the upstream has `asked` for.
+        They begin after those that the upstream has `asked` for.
         """
         with self._guard:
             now = self._clock()
@@ -84,7 +84,7 @@ class BusyBackoff:
             self._refusals[stream] = before + 1
         longest = min(_PAUSE_MAX, self._pause * 2 ** min(before, _DOUBLINGS))
         pause: float = longest * random.uniform(0.5, 1.5)  # noqa: S311 - spreads load, hides nothing
-        return min(max(pause, asked), since + self._patience - now)
+        return min(asked + pause, since + self._patience - now)
 
     @contextmanager
     def counted_as_waiting(self) -> Iterator[None]:

@@ -1,5 +1,6 @@
 """Several metadata URLs: who is asked, in which order, and what is made of the answers."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -134,8 +135,9 @@ def test_a_retry_after_is_honoured() -> None:
     scene.answers = {A: UpstreamDownError("busy", retry_after=20)}
     with pytest.raises(UpstreamDownError):
         scene.ask()
-    assert scene.pauses == [20, 20]
-    assert scene.told == ["busy; asked again in 20 s"]
+    assert all(20 < pause < 22 for pause in scene.pauses)
+    assert len(scene.pauses) == 2
+    assert re.fullmatch("busy; asked again in 2[01] s", scene.told[0])
 
 
 @pytest.mark.parametrize("after", [61, 10**9])
