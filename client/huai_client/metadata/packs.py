@@ -10,10 +10,19 @@ from pathlib import Path
 
 from huai_schema.program.durable import sync_folder
 
+_BESIDE = 2
+_BESIDE_BYTES = 64 << 20
+"""What packs anew is worth it: it reads and writes everything."""
+
 
 def exceeds(repository: Path, limit: int) -> bool:
-    """Whether there are more than `limit` packs."""
-    return len(_list_packs(repository)) > limit
+    """Whether there are more than `limit` packs, or more in them than one of them would have.
+
+    A fetch of a few KiB is kept with all that its deltas are made from: often a hundred times that.
+    """
+    sizes = [pack.stat().st_size for pack in _list_packs(repository)]
+    largest = max(sizes, default=0)
+    return len(sizes) > limit or sum(sizes) - largest > max(_BESIDE_BYTES, _BESIDE * largest)
 
 
 def exchange_packs(repository: Path, write: Callable[[Path], None]) -> None:

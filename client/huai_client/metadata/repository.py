@@ -1,10 +1,9 @@
 """The metadata repository of one module on the downstream.
 
-Objects are read natively, refs are files; libgit2 is loaded for URLs that are not HTTP, and to pack
-anew.
-Fetches the newest commit without history, reads objects, and keeps what refs name: the
-applied commit and those that an interrupted run was going for.  All of it can be fetched anew, so a
-damaged repository is thrown away, never repaired.
+Fetches the newest commit without history, reads objects, and keeps what refs name: the applied
+commit and those that an interrupted run was going for.  All of it can be fetched anew, so a damaged
+repository is thrown away, never repaired.  Objects are read natively, refs are files; libgit2 is
+loaded for URLs that are not HTTP, and to pack anew.
 """
 
 import os
@@ -375,7 +374,7 @@ class Repository:
             raise self._damaged(str(error), oid.hex()) from error
 
     def repack(self, limit: int = _PACKS_MAX) -> None:
-        """If there are more than `limit` packs, make one of what is kept and drop all others.
+        """If there are more than `limit` packs, or they are too large, make one of what is kept.
 
         May be interrupted anywhere.  A failure changes nothing; the next run tries again.
         """
