@@ -12,6 +12,7 @@ from huai_client.content_place import ContentPlace
 from huai_client.hook_table import NO_HOOKS, Hooks, convert_hooks
 from huai_client.modes import Modes
 from huai_client.proof_table import Proof, convert_proofs
+from huai_client.tls import Tls, convert_tls
 from huai_schema.codec.descriptor import check_module
 from huai_schema.codec.publish_rules import own_rules, volatile_rules
 from huai_schema.errors import FormatError
@@ -144,6 +145,8 @@ class Module(msgspec.Struct, frozen=True):
     """Leave out symlinks that lead out of the tree, as rsync's option of this name does."""
     timeout: Annotated[int, Meta(ge=1, le=86_400)] = 600
     """Seconds without any data after which a connection counts as dead."""
+    tls: Tls | None = None
+    """Own certificates, for the hosts of `url` and `content_urls`."""
     hooks: Hooks = NO_HOOKS
     proofs: dict[str, Proof] = msgspec.field(default_factory=dict)
     """By profile, what has to accept the pointers of such a repository."""
@@ -164,6 +167,11 @@ class Module(msgspec.Struct, frozen=True):
     def content_places(self) -> tuple[ContentPlace, ...]:
         """The content URLs with their ranks, in the order of the file."""
         return tuple(map(ContentPlace.of, self.content_urls))
+
+    @property
+    def named_urls(self) -> tuple[str, ...]:
+        """All addresses of the table: metadata and content."""
+        return (*self.urls, *(place.url for place in self.content_places))
 
 
 class Watch(msgspec.Struct, frozen=True):
@@ -280,6 +288,8 @@ def _module(path: Path, name: str, table: object, common: tuple[object, ...] = (
     }
     if "hooks" in table:
         spelt["hooks"] = convert_hooks(f"{path}: [modules.{name}.hooks]", table["hooks"])
+    if "tls" in table:
+        spelt["tls"] = convert_tls(f"{path}: [modules.{name}.tls]", table["tls"])
     if "proofs" in table:
         spelt["proofs"] = convert_proofs(f"{path}: [modules.{name}.proofs", table["proofs"])
     if "attest" in table or common:

@@ -23,6 +23,7 @@ from huai_client.hook_table import HOOK_NAMES, NO_HOOKS, Hooks
 from huai_client.mirror import Mirror
 from huai_client.proof_table import Proof
 from huai_client.state.paths import module_places
+from huai_client.tls import TlsError, TlsFiles, client_context
 from huai_native import _native
 from huai_schema.errors import HuaiError
 from huai_schema.program.configuration import ConfigError, closest
@@ -72,6 +73,7 @@ def check_config(config: ClientConfig, name: str, root: Path) -> None:
     _check_limits(place, module)
     _check_patterns(place, Mirror.of(root, name, module))
     _check_transfer(place, module)
+    _check_tls(f"{config_path(root)}: [modules.{name}.tls]", module)
     if module.hooks != NO_HOOKS:
         _check_hooks(f"{config_path(root)}: [modules.{name}.hooks]", module.hooks)
     if module.proofs:
@@ -284,6 +286,20 @@ def _check_transfer(place: str, module: Module) -> None:
         with _key(place, "rsync_options"):
             options = TransferOptions(extra=module.rsync_options)
             check_options(options.program, options.extra)
+
+
+def _check_tls(place: str, module: Module) -> None:
+    if module.tls is None:
+        return
+    if not TlsFiles.of(module.tls, module.named_urls).hosts:
+        raise ConfigError(
+            f"{place}: neither url nor content_urls has an address of https://",
+            hint="the certificates are for the hosts that stand there",
+        )
+    try:
+        client_context(module.tls)
+    except TlsError as error:
+        raise ConfigError(f"{place}: {error.message}", hint=error.hint) from None
 
 
 def _check_hooks(place: str, hooks: Hooks) -> None:

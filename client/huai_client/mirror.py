@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from huai_client.config import Module
 from huai_client.state.paths import ModulePlaces, module_places
+from huai_client.tls import TlsFiles
 
 
 class Mirror(NamedTuple):
@@ -28,6 +29,11 @@ class Mirror(NamedTuple):
     def dest(self) -> Path:
         """The top of the tree."""
         return Path(self.config.dest)
+
+    @property
+    def tls(self) -> TlsFiles:
+        """Own certificates, for the hosts that the configuration names."""
+        return TlsFiles.of(self.config.tls, self.config.named_urls)
 
     @property
     def upstream_name(self) -> str:

@@ -49,7 +49,7 @@ def _answer(data: bytes) -> object:
             receive_pack(ask_for_pack(MetadataUrl(_BASE), b"0000", timeout=_SECONDS), _nowhere)
             return "pack"
         if data.startswith(b"2"):
-            return len(list_modules(_BASE, timeout=_SECONDS)) > 0
+            return len(list_modules(MetadataUrl(_BASE), timeout=_SECONDS)) > 0
         newest = find_newest(MetadataUrl(f"{_BASE}/m.git"), timeout=_SECONDS)
         _ = newest.found.service, str(newest.found)
         if data.startswith(b"3"):

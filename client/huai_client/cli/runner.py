@@ -22,6 +22,7 @@ from huai_client.modes import split_key
 from huai_client.run_options import SyncOptions
 from huai_client.state import delayed_record
 from huai_client.state import state as states
+from huai_client.state.lock import module_lock
 from huai_schema.errors import ExitCode
 from huai_schema.paths import exact, show
 from huai_schema.program.spans import seconds
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
     from huai_client.verify.request import VerifyRequest
     from huai_schema.paths import RelPath
     from huai_schema.program.notify.notifier import Notifier
-from huai_client.state.lock import module_lock
 
 
 class Run:

@@ -230,4 +230,4 @@ def _explained(url: MetadataUrl, failure: Failure) -> Failure:
         return failure
     from huai_client.metadata.served import offered
 
-    return NotServedError(failure.message, hint=offered(url.url, found[1]))
+    return NotServedError(failure.message, hint=offered(url, found[1]))

@@ -16,10 +16,12 @@ from huai_client.metadata.http_connection import NotTlsError, NotTrustedError, b
 from huai_client.metadata.http_line import Line, SlowError
 from huai_client.metadata.slow_http import Request, Response, Sent, StatusError, good, open_url
 from huai_client.state.hosts import service_of
+from huai_client.tls import SYSTEM_TLS, TlsFiles
 from huai_schema import __version__
 from huai_schema.errors import ExitCode, HuaiError
 
 TIMEOUT_SECONDS = 30.0
+_BAD_REQUEST = 400
 _PASSING = {408, 429}
 """Statuses: of a request that took too long, of too many of them."""
 _GONE = {404, 410}
@@ -38,6 +40,12 @@ _REPOSITORY = re.compile(r"/git/([^/]+)\.git/?$")
 _LOGIN = re.compile(r"^([a-z][a-z0-9+.-]*://)([^/@]*)@")
 
 _LOGIN_HINT = "a login stands in ~/.netrc, or in the URL in client.toml: https://USER:PASSWORD@HOST"
+_CERTIFICATE_TAKEN = (
+    "the upstream accepts yours: tls = {certificate = FILE, key = FILE} in client.toml"
+)
+_AUTHORITY_HINT = (
+    "an authority of your own stands in client.toml, tls = {ca = FILE}, or in SSL_CERT_FILE"
+)
 
 
 class UpstreamError(HuaiError):
@@ -71,13 +79,15 @@ class MetadataUrl(NamedTuple):
     """Where a module's metadata repository is."""
 
     url: str
+    tls: TlsFiles = SYSTEM_TLS
+    """Own certificates for it."""
 
     @classmethod
-    def of(cls, url: str, module: str) -> "MetadataUrl":
+    def of(cls, url: str, module: str, tls: TlsFiles = SYSTEM_TLS) -> "MetadataUrl":
         """The repository itself, or the base address of a huai server that has `module`."""
         if not is_http(url) or url.rstrip("/").endswith(".git"):
-            return cls(url)
-        return cls(f"{url.rstrip('/')}/git/{module}.git")
+            return cls(url, tls)
+        return cls(f"{url.rstrip('/')}/git/{module}.git", tls)
 
     @property
     def service(self) -> str:
@@ -243,7 +253,7 @@ def _request(metadata: MetadataUrl, question: Question) -> Request:
     url = f"{str(metadata).rstrip('/')}/{question.what}"
     given = unquote_to_bytes(found[2]) if found else kept_login(url)
     login = basic(given) if given else ""
-    return Request(url, question.body, headers, login, question.stay)
+    return Request(url, question.body, headers, login, question.stay, metadata.tls)
 
 
 def kept_login(url: str) -> bytes:
@@ -272,10 +282,14 @@ def _broken(metadata: MetadataUrl, error: Exception) -> UpstreamError:
         return UpstreamError(
             f"{metadata}: what answers there does not speak TLS", hint=f"did you mean {plain}?"
         )
+    if isinstance(error, NotTrustedError):
+        return UpstreamError(f"{metadata}: {printable(str(error))}", hint=_AUTHORITY_HINT)
     unknown_name = isinstance(error, socket.gaierror) and error.errno != socket.EAI_AGAIN
-    lasting = unknown_name or isinstance(error, (*_NO_ADDRESS, NotTrustedError))
+    lasting = unknown_name or isinstance(error, _NO_ADDRESS)
     kind = UpstreamError if lasting else UpstreamDownError
     said = f"{metadata}: {printable(str(error))}"
+    if metadata.tls.at(metadata.url).certificate:
+        return kind(said, hint=f"check the URL, and that {_CERTIFICATE_TAKEN}")
     return kind(said, hint="check that the upstream is running, and the URL")
 
 
@@ -291,6 +305,11 @@ def _refused(metadata: MetadataUrl, head: Head) -> UpstreamError:
     if head.status in _PASSING or head.status >= _OF_THE_SERVER:
         after = retry_after(head.headers.get("retry-after"), time.time())
         return UpstreamDownError(said, hint="try again later", retry_after=after)
+    if head.status == _BAD_REQUEST and metadata.url.startswith("https:"):
+        # As nginx says it.
+        return UpstreamError(
+            said, hint=f"if it asks for certificates, check that {_CERTIFICATE_TAKEN}"
+        )
     return UpstreamError(said, hint="try again later")
 
 

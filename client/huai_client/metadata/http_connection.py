@@ -10,6 +10,8 @@ import time
 from typing import NamedTuple
 from urllib.parse import SplitResult, unquote_to_bytes, urlsplit
 
+from huai_client.tls import NO_TLS, SYSTEM_TLS, Tls, TlsFiles, client_context
+
 _ADDRESSES = 8
 """Of one host, that are tried."""
 _PORTS = {"http": 80, "https": 443}
@@ -28,14 +30,15 @@ class Route(NamedTuple):
 
     url: SplitResult
     proxy: SplitResult | None
+    tls: TlsFiles = SYSTEM_TLS
 
     @classmethod
-    def of(cls, url: str) -> "Route":
+    def of(cls, url: str, tls: TlsFiles = SYSTEM_TLS) -> "Route":
         """The route to `url`; `ValueError` if it is no address of HTTP."""
         target = urlsplit(url)
         if target.scheme not in _PORTS or not target.hostname:
             raise ValueError(f"no address of HTTP: {url!r}")
-        return cls(target, _proxy_for(target))
+        return cls(target, _proxy_for(target), tls)
 
     @property
     def tunnels(self) -> bool:
@@ -49,9 +52,16 @@ class Route(NamedTuple):
         return other.hostname or "" if other.scheme == "https" else ""
 
     @property
+    def certificates(self) -> Tls:
+        """Those of our own that count on the way: none for a proxy that speaks TLS itself."""
+        if self.proxy is not None and not self.tunnels:
+            return NO_TLS
+        return self.tls.at(self.url.geturl())
+
+    @property
     def place(self) -> tuple[object, ...]:
         """Where it leads, whatever is asked for there."""
-        return self.url.scheme, self.url.hostname, port_of(self.url), self.proxy
+        return self.url.scheme, self.url.hostname, port_of(self.url), self.proxy, self.tls
 
     @property
     def target(self) -> str:
@@ -119,11 +129,14 @@ def connect(host: str, port: int, timeout: float) -> socket.socket:
     raise failed
 
 
-def secured(sock: socket.socket, host: str) -> socket.socket:
-    """`sock` with TLS, after the certificate of `host` has been checked."""
+def secured(sock: socket.socket, host: str, files: Tls) -> socket.socket:
+    """`sock` with TLS, after the certificate of `host` has been checked.
+
+    Raises `TlsError` for `files` that cannot be used.
+    """
     import ssl  # a mirror in the same building has no need of it, and it takes long to load
 
-    context = ssl.create_default_context()
+    context = client_context(files)
     context.set_alpn_protocols(["http/1.1"])
     try:
         return context.wrap_socket(sock, server_hostname=host)

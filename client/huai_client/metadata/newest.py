@@ -131,7 +131,7 @@ def _by_git(metadata: MetadataUrl, timeout: float, deadline: Deadline) -> tuple[
         urls = tuple(answer.content_urls.split()[:_CONTENT_URLS])
     found = metadata
     if url != f"{str(metadata).rstrip('/')}/{_ADVERT}":
-        found = MetadataUrl(url.removesuffix(f"/{_ADVERT}"))
+        found = metadata._replace(url=url.removesuffix(f"/{_ADVERT}"))
     commit = decode_advert(body, str(metadata))
     return Newest(commit, found, clock, line, content_urls=urls), offers_files
 

@@ -5,14 +5,12 @@ What it says is for people: it is bounded, and made printable.
 
 import json
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from huai_client.metadata.http import MetadataUrl, Question, UpstreamError, ask, is_http, printable
+from huai_client.mirror import Mirror
 from huai_schema.errors import HuaiError
 from huai_schema.program.configuration import closest
-
-if TYPE_CHECKING:
-    from huai_client.config import Module
 
 _LIST = "api/v1/modules"
 _BYTES_MAX = 4 << 20
@@ -32,9 +30,9 @@ class ServedModule(NamedTuple):
     """Seconds since the epoch."""
 
 
-def list_modules(url: str, *, timeout: float) -> list[ServedModule]:
+def list_modules(url: MetadataUrl, *, timeout: float) -> list[ServedModule]:
     """The modules of the huai server at `url`, by name; `UpstreamError` if it does not say."""
-    base = MetadataUrl(_REPOSITORY.sub("", url.rstrip("/")))
+    base = url._replace(url=_REPOSITORY.sub("", url.url.rstrip("/")))
     if not is_http(base.url):
         raise UpstreamError(
             f"{base}: only a huai server says what it has", hint="give its http:// address"
@@ -49,7 +47,7 @@ def list_modules(url: str, *, timeout: float) -> list[ServedModule]:
         ) from None
 
 
-def offered(url: str, name: str, *, timeout: float = _PROBE_SECONDS) -> str:
+def offered(url: MetadataUrl, name: str, *, timeout: float = _PROBE_SECONDS) -> str:
     """What to do about an upstream that does not have `name`; asks it once."""
     try:
         names = [each.name for each in list_modules(url, timeout=timeout)]
@@ -62,18 +60,18 @@ def offered(url: str, name: str, *, timeout: float = _PROBE_SECONDS) -> str:
     return f"the upstream has {', '.join(names[:_SHOWN]) or 'no module yet'}{more}"
 
 
-def url_warning(name: str, module: "Module") -> str:
+def url_warning(mirror: Mirror) -> str:
     """What is wrong with the first URL of a module, as one short question finds; empty: nothing."""
     from huai_client.metadata.http import NotServedError
     from huai_client.metadata.newest import newest_commit
 
-    url = MetadataUrl.of(module.urls[0], module.upstream_name or name)
+    url = MetadataUrl.of(mirror.config.urls[0], mirror.upstream_name, mirror.tls)
     if not is_http(url.url):
         return ""
     try:
         newest_commit(url, timeout=_PROBE_SECONDS)
     except NotServedError as error:
-        hint = offered(url.url, module.upstream_name or name)
+        hint = offered(url, mirror.upstream_name)
         return f"warning: {error.message}\n  {hint}"
     except HuaiError as error:
         return f"warning: {error.message}\n  {error.hint or 'sync asks again'}"

@@ -21,6 +21,7 @@ from huai_client.deadline import Deadline
 from huai_client.metadata.http_answer import AnswerError, Body, Head, read_head
 from huai_client.metadata.http_connection import Route, host_and_port, port_of, secured
 from huai_client.metadata.http_line import LATE, Line, MinimumRate
+from huai_client.tls import SYSTEM_TLS, TlsFiles
 
 _REDIRECTIONS = 5
 _ELSEWHERE = (301, 302, 303, 307, 308)
@@ -48,6 +49,8 @@ class Request(NamedTuple):
     """The value of a header for this host alone; empty: none."""
     stay: bool = False
     """Whether another question may follow on the same connection."""
+    tls: TlsFiles = SYSTEM_TLS
+    """Own certificates, for the hosts that they name."""
 
 
 class Response:
@@ -105,7 +108,7 @@ class Sent:
     ) -> None:
         """`line`: a connection that stayed open, which is taken if it leads there."""
         self._request = request
-        self._route = Route.of(request.url)
+        self._route = Route.of(request.url, request.tls)
         self._data = _encode(request, self._route)
         self._timeout = deadline.bound(timeout)
         self._deadline = deadline
@@ -140,7 +143,7 @@ class Sent:
             if route.tunnels:
                 _tunnel(route, sock, timeout, self._deadline)
             if route.secured_host:
-                sock = secured(sock, route.secured_host)
+                sock = secured(sock, route.secured_host, route.certificates)
             line = Line(sock, route)
             line.send(self._data, timeout, self._deadline)
         except BaseException:

@@ -45,7 +45,7 @@ def hear_head(
             static = Static.decode(body, f"{metadata}/{_ADDRESS}")
             found = metadata
             if answer.url != f"{str(metadata).rstrip('/')}/{_ADDRESS}":
-                found = MetadataUrl(answer.url.removesuffix(f"/{_ADDRESS}"))
+                found = metadata._replace(url=answer.url.removesuffix(f"/{_ADDRESS}"))
             commit, line = static.commits[static.newest], answer.release()
             return Heard(commit, found, answer.clock, line, static, answer.etag)
     except UnchangedError as error:

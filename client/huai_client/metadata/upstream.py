@@ -42,7 +42,7 @@ class Upstream(NamedTuple):
         """
         hosts = Hosts(mirror.root)
         named = mirror.config.urls[:1] if first_only else mirror.config.urls
-        urls = [MetadataUrl.of(url, mirror.upstream_name) for url in named]
+        urls = [MetadataUrl.of(url, mirror.upstream_name, mirror.tls) for url in named]
         return cls(
             Failover(urls, hosts.health, on_message=on_message, deadline=deadline), hosts, deadline
         )

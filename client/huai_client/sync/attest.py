@@ -144,7 +144,8 @@ def _send(mirror: Mirror, data: bytes) -> str:
         server, name = server_and_module(url, mirror.upstream_name)
         question = Question(f"api/v1/modules/{name}/attestations", data, "text/plain")
         try:
-            with ask(MetadataUrl(server), question, timeout=_TIMEOUT, deadline=deadline) as answer:
+            at = MetadataUrl(server, mirror.tls)
+            with ask(at, question, timeout=_TIMEOUT, deadline=deadline) as answer:
                 answer.whole(_ANSWER_BYTES)
         except HuaiError as error:
             failures.append(error.message)

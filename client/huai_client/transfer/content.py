@@ -18,6 +18,7 @@ from huai_client.metadata.upstream import Upstream
 from huai_client.plan.operations import PAYLOAD, Plan
 from huai_client.plan.prepared import Prepared
 from huai_client.plan.protect.protection import Protection
+from huai_client.tls import TlsFiles
 from huai_client.transfer import ContentUrl, Listener, Outcome, TransferOptions, fetch
 from huai_client.transfer.local import LocalContent, Reused, ReusePolicy
 from huai_client.transfer.ranking import fastest, to_sample
@@ -89,6 +90,7 @@ class UpstreamContent:
             patience=seconds(module.queue_time),
             connections=module.connections,
             http_headers=Path(module.http_headers) if module.http_headers else None,
+            tls=TlsFiles.of(module.tls, module.named_urls),
             deadline=lines.deadline,
             hosts=lines.hosts,
         )

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from huai_client.deadline import NEVER, Deadline
 from huai_client.state.hosts import Hosts
+from huai_client.tls import SYSTEM_TLS, TlsFiles
 from huai_client.transfer import batch
 from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.paths import RelPath
@@ -80,6 +81,8 @@ class TransferOptions:
     """Files that may have changed since the metadata were made."""
     http_headers: Path | None = None
     """A file with headers for the administrator's own URLs of HTTP."""
+    tls: TlsFiles = SYSTEM_TLS
+    """Own certificates for HTTPS."""
     deadline: Deadline = NEVER
     """When to stop."""
     hosts: Hosts = field(default_factory=Hosts)

@@ -16,6 +16,8 @@ from huai_client.config import (
     make_root,
 )
 from huai_client.metadata.served import url_warning
+from huai_client.mirror import Mirror
+from huai_client.tls import Tls, convert_tls
 from huai_schema.program.ending import print_json
 
 
@@ -46,6 +48,25 @@ from huai_schema.program.ending import print_json
     help="What the upstream calls the module, if not NAME.",
 )
 @click.option(
+    "--tls-ca",
+    default="",
+    metavar="FILE",
+    help="The certificates of the authorities to believe at the hosts of URL and content URLs, "
+    "instead of the system's.",
+)
+@click.option(
+    "--tls-certificate",
+    default="",
+    metavar="FILE",
+    help="The certificate to show to these hosts, with its chain; needs --tls-key.",
+)
+@click.option(
+    "--tls-key",
+    default="",
+    metavar="FILE",
+    help="Its private key, which other users may not read.",
+)
+@click.option(
     "--check/--no-check",
     default=True,
     help="Ask the upstream whether it has the module, and warn if not (5 s at most); or do not.",
@@ -60,6 +81,9 @@ def command(
     other_urls: tuple[str, ...],
     content_urls: tuple[str, ...],
     upstream_name: str,
+    tls_ca: str,
+    tls_certificate: str,
+    tls_key: str,
     check: bool,
     as_json: bool,
 ) -> None:
@@ -73,11 +97,12 @@ def command(
         dest=os.path.abspath(dest) if dest.strip() else "",
         content_urls=content_urls,
         upstream_name=upstream_name,
+        tls=_tls(tls_certificate, tls_key, tls_ca),
     )
     _check(root, name, module)
     make_root(root)
     add_module(root, name, module)
-    unknown = url_warning(name, module) if check else ""
+    unknown = url_warning(Mirror.of(root, name, module)) if check else ""
     if as_json:
         print_json("added", module=name, dest=module.dest, warning=unknown or None)
         return
@@ -85,6 +110,12 @@ def command(
     if unknown:
         click.echo(f"huai-client: {name}: {unknown}", err=True)
     click.echo(f"next: huai-client sync {name}")
+
+
+def _tls(certificate: str, key: str, ca: str) -> Tls | None:
+    given = {"certificate": certificate, "key": key, "ca": ca}
+    absolute = {name: os.path.abspath(path) for name, path in given.items() if path}
+    return convert_tls("--tls", absolute) if absolute else None
 
 
 def _check(root: Path, name: str, module: Module) -> None:

@@ -4,6 +4,7 @@ import click
 
 from huai_client.cli.options import json_option
 from huai_client.config_check import check_url
+from huai_client.metadata.http import MetadataUrl
 from huai_client.metadata.served import list_modules
 from huai_schema.program.ending import print_json
 from huai_schema.program.humanize import counted, human, moment
@@ -17,7 +18,7 @@ _TIMEOUT = 30.0
 def command(url: str, as_json: bool) -> None:
     """List the modules of the huai server at URL: serial, size, and when it was committed."""
     check_url(url)
-    for each in list_modules(url, timeout=_TIMEOUT):
+    for each in list_modules(MetadataUrl(url), timeout=_TIMEOUT):
         if as_json:
             print_json("served", **each._asdict())
             continue

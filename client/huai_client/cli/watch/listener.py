@@ -21,6 +21,7 @@ from huai_client.cli.parallel.child import forget_handlers
 from huai_client.metadata.events import NoEventsError, Told, listen
 from huai_client.metadata.http import MetadataUrl, UpstreamError, is_http, server_and_module
 from huai_client.mirror import Mirror
+from huai_client.tls import TlsError, TlsFiles
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 4.0, 300.0
 """Seconds, of which half is chance: a server that starts anew has many downstreams."""
@@ -39,7 +40,7 @@ Say = Callable[[dict[str, object]], None]
 class Source(NamedTuple):
     """Where to hear of which modules."""
 
-    urls: tuple[str, ...]
+    urls: tuple[MetadataUrl, ...]
     """Base addresses of huai servers, best first."""
     modules: tuple[tuple[str, str], ...]
     """Sorted: as they are called there, and as they are called here."""
@@ -52,12 +53,14 @@ class Source(NamedTuple):
 
 def sources(mirrors: Iterable[Mirror]) -> list[Source]:
     """Whom to ask about these modules: one connection for all with the same addresses."""
-    found: dict[tuple[str, ...], set[tuple[str, str]]] = {}
+    found: dict[tuple[MetadataUrl, ...], set[tuple[str, str]]] = {}
     for mirror in mirrors:
         upstream = mirror.upstream_name
         named = [server_and_module(url, upstream) for url in mirror.config.urls if is_http(url)]
         if named:
-            urls = tuple(dict.fromkeys(url for url, _ in named))
+            bases = dict.fromkeys(url for url, _ in named)
+            tls = TlsFiles.of(mirror.config.tls, bases)
+            urls = tuple(MetadataUrl(url, tls) for url in bases)
             found.setdefault(urls, set()).add((named[0][1], mirror.name))
     return [Source(urls, tuple(sorted(names))) for urls, names in found.items()]
 
@@ -82,8 +85,7 @@ def listen_alone(source: Source) -> int:
 def _round(source: Source, say: Say) -> tuple[float, bool]:
     """Hear the first URL that answers, to its end; the least pause, and whether it lasted."""
     pauses: list[float] = []
-    for position, url in enumerate(source.urls):
-        base = MetadataUrl(url)
+    for position, base in enumerate(source.urls):
         began = time.monotonic()
         until = began + _STAND_IN_SECONDS if position else float("inf")
         try:
@@ -92,7 +94,7 @@ def _round(source: Source, say: Say) -> tuple[float, bool]:
         except NoEventsError as error:
             say({"down": str(base), "reason": error.message})
             pauses.append(_NO_EVENTS_PAUSE)
-        except UpstreamError as error:
+        except (UpstreamError, TlsError) as error:
             say({"down": str(base), "reason": error.message})
             pauses.append(getattr(error, "retry_after", 0.0))
         if time.monotonic() - began > _LASTING:

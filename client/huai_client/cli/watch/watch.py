@@ -198,9 +198,8 @@ class Watch:
         now = time.monotonic()
         self._schedule.hear([name for _, name in source.modules], now, heard=False)
         self._again[key] = now + _LISTENER_PAUSE
-        self._console.error(
-            f"what listens to {' and '.join(source.urls)} ended ({code}); it is started again"
-        )
+        urls = " and ".join(map(str, source.urls))
+        self._console.error(f"what listens to {urls} ended ({code}); it is started again")
 
     # -- syncs
 

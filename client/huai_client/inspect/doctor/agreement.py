@@ -55,7 +55,7 @@ def _commits(mirror: Mirror) -> Iterator[tuple[int, str, str]]:
         if applied is not None and repository.has(applied):
             yield repository.commit(applied).info.serial, applied, "this machine"
         for text in mirror.config.urls:
-            url = MetadataUrl.of(text, mirror.upstream_name)
+            url = MetadataUrl.of(text, mirror.upstream_name, mirror.tls)
             if not is_http(url.url):
                 continue  # other transports have no time limit
             try:

@@ -79,8 +79,8 @@ def content(mirror: Mirror) -> Iterator[Finding]:
 
 
 def _metadata_urls(mirror: Mirror) -> list[MetadataUrl]:
-    name = mirror.upstream_name
-    return [MetadataUrl.of(url, name) for url in mirror.config.urls]
+    name, tls = mirror.upstream_name, mirror.tls
+    return [MetadataUrl.of(url, name, tls) for url in mirror.config.urls]
 
 
 def _newest(mirror: Mirror, url: MetadataUrl) -> Finding:
@@ -115,6 +115,7 @@ def _reached(mirror: Mirror, url: ContentUrl, found: Sample | None) -> Finding:
         contimeout=seconds,
         extra=mirror.config.rsync_options,
         http_headers=Path(mirror.config.http_headers) if mirror.config.http_headers else None,
+        tls=mirror.tls,
         retries=0,
         patience=_PATIENCE,
     )

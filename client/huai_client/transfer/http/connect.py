@@ -3,6 +3,7 @@
 import os
 import resource
 
+from huai_client.tls import check_key
 from huai_client.transfer.http.connections import Connections, Limits
 from huai_client.transfer.http.login import authorities, headers_for
 from huai_client.transfer.http.requests import Circumstances
@@ -21,11 +22,12 @@ _SHARE = 4
 def connections_to(url: ContentUrl, options: TransferOptions, grant: Grant) -> Connections:
     """Connections as `grant` allows; none is made before something is asked.
 
-    Raises what `headers_for` raises.
+    Raises what `headers_for` raises, and `TlsError`.
     """
+    check_key(options.tls.files)
     return Connections(
         url,
-        Circumstances(_AGENT, authorities(), options.contimeout, grant.bwlimit),
+        Circumstances(_AGENT, authorities(), options.tls, options.contimeout, grant.bwlimit),
         Limits(grant.connections, min(options.hosts.requests(url.service), _files_open(options))),
         headers_for(url, options.http_headers),
     )

@@ -18,6 +18,7 @@ from typing import NamedTuple, Protocol, Self
 
 import pycurl
 
+from huai_client.tls import Tls
 from huai_client.transfer.errors import TransferError, UpstreamFullError
 from huai_client.transfer.http.address import RedirectionError, redirected, same_service
 from huai_client.transfer.http.answer import Answer, Meaning
@@ -134,9 +135,9 @@ class Connections:
                 job, hops = new, []
             else:
                 break
-            request = self._idle.pop() if self._idle else self._another()
-            request.hops = hops
             address = hops[-1] if hops else job.address
+            request = self._free(self._circumstances.tls.at(address))
+            request.hops = hops
             own = same_service(address, str(self._url))
             request.begin(job, address, self._headers if own else ())
             self._busy[request.curl] = request, self._epoch
@@ -152,8 +153,12 @@ class Connections:
         connections, requests = self._limits.connections, self._limits.requests
         return requests if multiplexed else min(connections, requests)
 
-    def _another(self) -> Request:
-        return Request(self._circumstances, self._traffic)
+    def _free(self, tls: Tls) -> Request:
+        """One with nothing to do."""
+        for position in reversed(range(len(self._idle))):
+            if self._idle[position].tls == tls:
+                return self._idle.pop(position)
+        return Request(self._circumstances, tls, self._traffic)
 
     def _reap(self, work: Work) -> None:
         """Hear of what has ended."""

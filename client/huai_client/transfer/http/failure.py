@@ -24,7 +24,7 @@ _KINDS = (
     (
         _NOT_TRUSTED,
         UpstreamRefusedError,
-        "its certificate is not valid here: SSL_CERT_FILE names an authority of your own",
+        "its certificate is not valid here: tls = {ca = FILE} or SSL_CERT_FILE names an authority",
     ),
     (
         _NO_AUTHORITIES,

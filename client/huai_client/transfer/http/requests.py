@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import pycurl
 
+from huai_client.tls import Tls, TlsFiles
 from huai_client.transfer.http.answer import Answer, Meaning, judge, read_head
 from huai_client.transfer.http.job import Job
 
@@ -32,7 +33,8 @@ class Circumstances(NamedTuple):
 
     agent: str
     authorities: tuple[str | None, str | None]
-    """A file and a folder of certificates."""
+    """A file and a folder of certificates, of the system."""
+    tls: TlsFiles
     contimeout: int
     """Seconds."""
     rate: int
@@ -55,9 +57,11 @@ class Traffic:
 class Request:
     """A handle, and the job that it is busy with."""
 
-    def __init__(self, circumstances: Circumstances, traffic: Traffic) -> None:
+    def __init__(self, circumstances: Circumstances, tls: Tls, traffic: Traffic) -> None:
         """Nothing is asked yet."""
         self.curl = pycurl.Curl()
+        self.tls = tls
+        """Own certificates: it asks only where they are for."""
         self.broken: BaseException | None = None
         """What was raised while something was taken."""
         self.job: Job
@@ -90,12 +94,16 @@ class Request:
             (pycurl.SSL_VERIFYHOST, 2),
         ):
             curl.setopt(option, value)
-        file, folder = circumstances.authorities
+        file, folder = (self.tls.ca, None) if self.tls.ca else circumstances.authorities
         for option, path in ((pycurl.CAINFO, file), (pycurl.CAPATH, folder)):
             if path is None:
                 curl.unsetopt(option)
             else:
                 curl.setopt(option, path)
+        if self.tls.certificate:
+            curl.setopt(pycurl.SSLCERT, self.tls.certificate)
+            curl.setopt(pycurl.SSLKEY, self.tls.key)
+            curl.setopt(pycurl.KEYPASSWD, "")  # else the terminal would be asked
 
     def begin(self, job: Job, address: str, headers: Sequence[str]) -> None:
         """Ask `address` for what `job` wants; `headers` go there."""

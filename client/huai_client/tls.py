@@ -1,0 +1,138 @@
+"""The table `[modules.NAME.tls]` of client.toml: own certificates for HTTPS.
+
+What a client shows of itself, and which authorities it believes.  Loads next to nothing: each poll
+reads the table.  `config_check` looks at the files.
+
+Rule to keep: both are for the hosts that the module's table names in `url` and `content_urls`, and
+for no other one, wherever the upstream or a redirection leads.
+"""
+
+import os
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
+from urllib.parse import urlsplit
+
+import msgspec
+
+from huai_schema.errors import ExitCode, HuaiError
+from huai_schema.program.configuration import ConfigError, check_keys, value_error
+
+if TYPE_CHECKING:
+    import ssl
+
+_OTHERS = 0o007
+_HTTPS = "https://"
+_EXAMPLES = {
+    "certificate": 'tls = {certificate = "/etc/huai/client.pem", key = "/etc/huai/client.key"}',
+    "key": 'tls = {certificate = "/etc/huai/client.pem", key = "/etc/huai/client.key"}',
+    "ca": 'tls = {ca = "/etc/huai/ca.pem"}',
+}
+
+
+class Tls(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What the hosts that the table of a module names are shown, and believed by (PEM files)."""
+
+    certificate: str = ""
+    """Of this client, with the chain that leads to its authority; empty: none is shown."""
+    key: str = ""
+    """Its private key."""
+    ca: str = ""
+    """The authorities that count there, instead of the system's; empty: the system's."""
+
+
+NO_TLS = Tls()
+
+
+class TlsError(HuaiError):
+    """The files of TLS cannot be used."""
+
+    exit_code: ClassVar[ExitCode] = ExitCode.CONFIG
+
+
+class TlsFiles(NamedTuple):
+    """The files of `tls`, and the hosts that they are for."""
+
+    hosts: tuple[str, ...] = ()
+    """Sorted."""
+    files: Tls = NO_TLS
+
+    @classmethod
+    def of(cls, files: Tls | None, urls: Iterable[str]) -> Self:
+        """Those for the hosts of `urls`, as far as they are spoken to by HTTPS."""
+        if files is None:
+            return cls()
+        hosts = {_host(url) for url in urls if url.lower().startswith(_HTTPS)}
+        return cls(tuple(sorted(hosts - {""})), files)
+
+    def at(self, url: str) -> Tls:
+        """What counts at the host of `url`."""
+        return self.files if self.hosts and _host(url) in self.hosts else NO_TLS
+
+
+SYSTEM_TLS = TlsFiles()
+"""No certificate, and the authorities of the system."""
+
+
+def convert_tls(place: str, table: object) -> Tls:
+    """The value of a table; `ConfigError` with the key that is wrong."""
+    check_keys(place, table, Tls.__struct_fields__)
+    try:
+        made = msgspec.convert(table, Tls)
+    except msgspec.ValidationError as error:
+        raise value_error(place, str(error), lambda key: _EXAMPLES.get(key, "")) from None
+    for key in Tls.__struct_fields__:
+        value = getattr(made, key)
+        if value and (not value.startswith("/") or "\0" in value):
+            raise ConfigError(f"{place}: {key}: {value!r} is no absolute path", hint=_EXAMPLES[key])
+    for key, other in (("certificate", made.key), ("key", made.certificate)):
+        if other and not getattr(made, key):
+            raise ConfigError(f"{place}: {key} is missing", hint=_EXAMPLES[key])
+    return made
+
+
+def check_key(files: Tls) -> None:
+    """Raise `TlsError` if there is a private key that others may read, or that is not there."""
+    if not files.key:
+        return
+    try:
+        mode = os.stat(files.key).st_mode
+    except OSError as error:
+        raise TlsError(
+            f"{files.key}: {error.strerror}", hint="let the user who runs huai-client read it"
+        ) from error
+    if mode & _OTHERS:
+        raise TlsError(
+            f"{files.key}: every user may read or change this key",
+            hint=f"chmod o= {files.key}, and make a new key if others could read it",
+        )
+
+
+def client_context(files: Tls) -> "ssl.SSLContext":
+    """How to speak TLS with these files; `TlsError` if they cannot be used."""
+    import ssl  # a mirror in the same building has no need of it, and it takes long to load
+
+    check_key(files)
+    place = files.ca
+    try:
+        made = ssl.create_default_context(cafile=files.ca or None)
+        if files.certificate:
+            place = files.certificate
+            # A key with a passphrase would ask for it at the terminal.
+            made.load_cert_chain(files.certificate, files.key, password=lambda: "")
+    except ssl.SSLError as error:
+        raise TlsError(
+            f"{place}: {error.reason or 'it cannot be read'}",
+            hint="certificates and key are PEM, and belong together; the key has no passphrase",
+        ) from error
+    except OSError as error:
+        raise TlsError(
+            f"{place}: {error.strerror}", hint="let the user who runs huai-client read it"
+        ) from error
+    return made
+
+
+def _host(url: str) -> str:
+    try:
+        return urlsplit(url).hostname or ""
+    except ValueError:  # it is refused where it is asked
+        return ""
