@@ -29,7 +29,7 @@ id huai >/dev/null || fail 'there is no user huai'
 for page in huai-client.1 huai-rsync.1 huai-server.1 huai-client.toml.5 huai-server.toml.5; do
   dpkg -L huai huai-server | grep -q "/$page.gz$" || fail "no man page $page"
 done
-for unit in huai-client.timer huai-client@.service huai-verify@.timer huai-client-watch.service huai-server.service huai-server-maintain.timer huai-server-scrub.timer huai-server-probe.timer huai-watch@.service huai-commit@.path huai-fallback.service; do
+for unit in huai-client.timer huai-client@.service huai-verify@.timer huai-client-watch.service huai-server.service huai-server-maintain.timer huai-server-scrub.timer huai-server-probe.timer huai-watch@.service huai-commit@.path huai-commit-request@.path huai-fallback.service; do
   [ -e "/usr/lib/systemd/system/$unit" ] || [ -e "/lib/systemd/system/$unit" ] || fail "no unit $unit"
 done
 ! grep -rl /usr/local/bin /lib/systemd/system/huai* || fail 'a unit names programs of another place'

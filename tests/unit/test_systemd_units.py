@@ -21,6 +21,7 @@ SERVICES = [unit for unit in UNITS if unit.suffix == ".service"]
 TIMERS = [unit for unit in UNITS if unit.suffix == ".timer"]
 INSTALLED = "/usr/local/bin/"
 PROGRAMS_HERE = f"{Path(sys.executable).parent}/"
+REQUEST = FOLDER / "huai-commit-request@.service"
 EROFS = FOLDER / "huai-fallback-erofs.conf"
 MOST_EXPOSED = {
     "huai-server.service": 15,
@@ -29,6 +30,7 @@ MOST_EXPOSED = {
     "huai-server-probe.service": 15,
     "huai-watch@.service": 15,
     "huai-commit@.service": 15,
+    "huai-commit-request@.service": 15,
     "huai-client.service": 20,
     "huai-client@.service": 20,
     "huai-client-watch.service": 20,
@@ -127,7 +129,9 @@ def test_every_hardening_has_its_reason(unit: Path) -> None:
     assert [settings for reason, settings in blocks if not reason] == []
 
 
-@pytest.mark.parametrize("unit", SERVICES, ids=lambda unit: unit.name)
+@pytest.mark.parametrize(
+    "unit", [unit for unit in SERVICES if unit != REQUEST], ids=lambda unit: unit.name
+)
 def test_it_starts_a_command_that_exists(unit: Path) -> None:
     (command,) = values(unit, "ExecStart")
     program, *words = command.removeprefix(INSTALLED).split()
@@ -186,8 +190,21 @@ def test_the_mount_is_where_the_fallback_looks() -> None:
     assert values(FOLDER / "huai-fallback.service", "RequiresMountsFor") == [Fallback().folder]
 
 
-def test_path_and_timer_start_the_commit_of_their_module() -> None:
-    for kind in ("path", "timer"):
-        assert values(FOLDER / f"huai-commit@.{kind}", "Unit") == []  # so it is the service
+def test_the_timer_starts_the_commit_of_its_module() -> None:
+    assert values(FOLDER / "huai-commit@.timer", "Unit") == []  # so it is the service
     (command,) = values(FOLDER / "huai-commit@.service", "ExecStart")
     assert command.endswith("huai-server commit --wait 3600 %i")
+
+
+def test_a_stamp_asks_for_a_commit_that_takes_the_request_before_it_begins() -> None:
+    stamp, request = FOLDER / "huai-commit@.path", FOLDER / "huai-commit-request@.path"
+    assert values(stamp, "Unit") == ["huai-commit-request@%i.service"]
+    assert values(stamp, "Wants") == ["huai-commit-request@%i.path"]
+    assert values(request, "Unit") == ["huai-commit@%i.service"]
+    state = "/var/lib/" + values(REQUEST, "StateDirectory")[0]
+    assert values(request, "PathExists") == [f"{state}/%i"]
+    made = "%S/" + values(REQUEST, "StateDirectory")[0]
+    assert values(REQUEST, "ExecStart") == [f"/bin/touch {made}/%i"]
+    removal, wait = values(FOLDER / "huai-commit@.service", "ExecStartPre")
+    assert removal == f"+/bin/rm -f {made}/%i"
+    assert REQUEST.name.replace("@", "@%i") in wait
