@@ -23,6 +23,15 @@ TUNASYNC = (
     "--delete", "--delete-after", "--delay-updates", "--safe-links", "--timeout=120",
 )  # fmt: skip
 
+# worker/two_stage_rsync_provider.go: what the stages say, and the profile "debian" of the first.
+FIRST_STAGE = (
+    "-aHvh", "--no-o", "--no-g", "--stats", "--filter", "risk .~tmp~/", "--exclude", ".~tmp~/",
+    "--safe-links", "--include=*.diff/", "--include=by-hash/", "--exclude=*.diff/Index",
+    "--exclude=Contents*", "--exclude=Packages*", "--exclude=Sources*", "--exclude=Release*",
+    "--exclude=InRelease", "--exclude=i18n/*", "--exclude=dep11/*",
+    "--exclude=installer-*/current", "--exclude=ls-lR*", "--timeout=120",
+)  # fmt: skip
+
 
 class Mirror:
     """A mirror that rsync updates, with its module."""
@@ -121,6 +130,32 @@ def test_tunasync_calls_it_as_rsync_and_names_no_mirror(mirror: Mirror) -> None:
         assert "Total file size: " in done.stdout
         assert f"dir/{len(dest)}" in mirror.upstream.paths()
         mirror.check()
+
+
+def archive(source: Path, version: int) -> None:
+    """What such a job mirrors: the packages and the index of one version alone."""
+    shutil.rmtree(source)
+    for path in (f"pool/p_{version}.deb", "dists/s/Release", "dists/s/i18n/Translation-en"):
+        (source / path).parent.mkdir(parents=True, exist_ok=True)
+        (source / path).write_text("x" * version)
+
+
+def test_each_stage_of_a_two_stage_job_is_committed(mirror: Mirror) -> None:
+    call = (f"{mirror.source}/", str(mirror.upstream.tree))
+    archive(mirror.source, 1)
+    assert mirror.update(*TUNASYNC, *call).returncode == 0
+    archive(mirror.source, 2)
+    old, new, indices = "pool/p_1.deb", "pool/p_2.deb", ["Release", "i18n/Translation-en"]
+    # The worker ends a job whose first stage fails, and begins again with it, which finds nothing.
+    assert mirror.update(*FIRST_STAGE, *call, HUAI_SERVER="/no/such").returncode == 51
+    assert mirror.update(*FIRST_STAGE, *call).returncode == 0
+    assert {old, new} <= mirror.upstream.paths()  # nothing is deleted
+    assert {mirror.upstream.file(f"dists/s/{name}").size for name in indices} == {1}
+    mirror.check()
+    assert mirror.update(*TUNASYNC, *call).returncode == 0
+    assert mirror.upstream.paths() & {old, new} == {new}
+    assert {mirror.upstream.file(f"dists/s/{name}").size for name in indices} == {2}
+    mirror.check()
 
 
 def test_options_alone_are_no_call_of_rsync(mirror: Mirror) -> None:
