@@ -16,9 +16,11 @@ from math import inf
 from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parents[2]
-sys.path[0:1] = [str(PROJECT), *(str(PROJECT / part) for part in ("schema", "server", "client"))]
+PARTS = ("schema", "server", "client", "native/python")
+sys.path[0:1] = [str(PROJECT), *(str(PROJECT / part) for part in PARTS)]
 
 from tests.bench.figures import append_json, markdown  # noqa: E402 (after the path is known)
+from tests.bench.programs import install  # noqa: E402
 from tests.bench.stand import Stand, say  # noqa: E402
 
 DEFAULT = ("scan", "commit", "fetch", "idle", "churn", "reads", "http")
@@ -29,9 +31,10 @@ def main() -> None:
     """Measure what was asked for."""
     options = _options()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # tidy up then too
-    os.environ["PYTHONPATH"] = os.pathsep.join(sys.path[:4])
+    os.environ["PYTHONPATH"] = os.pathsep.join(sys.path[: 1 + len(PARTS)])
     folder = Path(tempfile.mkdtemp(prefix="huai-bench-", dir=options.dir))
     _keep_bytecode(folder / "bytecode")
+    os.environ["PATH"] = f"{install(folder / 'installed')}{os.pathsep}{os.environ['PATH']}"
     all_figures = []
     try:
         conditions = {"cold": options.cold, "line": options.line}
@@ -83,7 +86,7 @@ def _options() -> argparse.Namespace:
         "--minutes",
         type=float,
         default=inf,
-        help="the year of upstream ends after so many; default: with its last commit",
+        help="what goes on and on, the year of upstream and downstreams, ends after so many",
     )
     parser.add_argument(
         "--cold", action="store_true", help="drop the page cache before every run; needs root"
